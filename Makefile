@@ -1,0 +1,43 @@
+# Two commands set up everything on a fresh machine: `make demo` and `make test`.
+# PYTHON names the interpreter (3.11 to 3.13); VENV the environment to create.
+
+PYTHON ?= python3
+VENV   ?= .venv
+BIN    := $(VENV)/bin
+STAMP  := $(VENV)/.installed
+
+.PHONY: help demo test lint types bench clean
+
+help:
+	@echo "make demo   the main job: nearest counterfactual for a patient, proved"
+	@echo "make test   the tests        make lint   ruff and the import contract"
+	@echo "make types  mypy, strict     make bench  the benchmarks (tables, slow)"
+
+demo: $(STAMP)
+	$(BIN)/cfxc demo
+
+test: $(STAMP)
+	$(BIN)/python -m pytest -n auto
+
+lint: $(STAMP)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/lint-imports
+
+types: $(STAMP)
+	$(BIN)/mypy
+
+bench: $(STAMP)
+	set -e; for file in benchmarks/*.py; do echo "== $$file"; $(BIN)/python $$file; done
+
+clean:
+	rm -rf $(VENV) build dist
+
+# once; again whenever the dependencies change
+$(STAMP): pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))' || \
+	  { echo "cfxc needs Python 3.11 to 3.13: make PYTHON=python3.12 …"; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade pip
+	$(BIN)/python -m pip install --quiet -e '.[test]'
+	@touch $@

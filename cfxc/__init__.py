@@ -1,0 +1,75 @@
+"""cfxc: a compiler from trained models to proved nearest counterfactual explanations.
+
+Everything public is here; the parts that need pandas, scikit-learn or a solver are imported when
+they are first used.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from .errors import (
+    CfxcError,
+    DataTypeError,
+    InvalidInputError,
+    LanguageError,
+    MissingColumnError,
+    MissingExtraError,
+    ModelFileError,
+    SolverError,
+    UnsupportedError,
+    VerificationError,
+)
+
+if TYPE_CHECKING:
+    from . import datasets
+    from .api import CompiledModel, compile
+    from .frontends.space import Feature, FeatureSpace
+    from .solvers.result import Result
+
+__version__ = "0.1.0"
+
+_LAZY = {
+    "CompiledModel": ".api",
+    "Feature": ".frontends.space",
+    "FeatureSpace": ".frontends.space",
+    "Result": ".solvers.result",
+    "compile": ".api",
+}
+"""Public name → the module that defines it."""
+
+
+def __getattr__(name: str) -> Any:
+    if name == "datasets":
+        return import_module(".datasets", __name__)
+    if name not in _LAZY:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(_LAZY[name], __name__), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
+
+
+__all__ = [
+    "CfxcError",
+    "CompiledModel",
+    "DataTypeError",
+    "Feature",
+    "FeatureSpace",
+    "InvalidInputError",
+    "LanguageError",
+    "MissingColumnError",
+    "MissingExtraError",
+    "ModelFileError",
+    "Result",
+    "SolverError",
+    "UnsupportedError",
+    "VerificationError",
+    "__version__",
+    "compile",
+    "datasets",
+]
