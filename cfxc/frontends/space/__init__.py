@@ -1,0 +1,21 @@
+"""Feature spaces: kinds, ranges, categories, actions and encodings of the columns of a table."""
+
+from __future__ import annotations
+
+from .cells import Value
+from .feature import ACTIONS, ENCODINGS, KINDS, Action, Encoding, Feature, Kind
+from .labels import Label
+from .space import FeatureSpace
+
+__all__ = [
+    "ACTIONS",
+    "ENCODINGS",
+    "KINDS",
+    "Action",
+    "Encoding",
+    "Feature",
+    "FeatureSpace",
+    "Kind",
+    "Label",
+    "Value",
+]

@@ -1,0 +1,263 @@
+"""The feature space: what the columns of a table mean to the person they describe."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from ...errors import InvalidInputError, MissingColumnError
+from . import codec, toml
+from .cells import Codes, Floats, Value
+from .feature import Feature, Kind
+from .infer import Options, Resolution, actions_from, check_frame, infer_features, names_in
+from .labels import Label
+from .names import shown, suggestion
+
+
+@dataclasses.dataclass(frozen=True, repr=False)
+class FeatureSpace:
+    """An immutable, ordered set of features x_1 … x_J over the columns of a table.
+
+    Attributes:
+        features: In order.
+        columns: The table's columns, in its order; by default those of the features in turn.
+
+    Raises:
+        InvalidInputError: no feature, two of one name, a column in two features, or ``columns``
+            that are not exactly those of the features.
+    """
+
+    features: tuple[Feature, ...]
+    columns: tuple[str, ...] = ()
+    _by_name: dict[str, Feature] = dataclasses.field(init=False, compare=False)
+    _by_column: dict[str, Feature] = dataclasses.field(init=False, compare=False)
+
+    def __post_init__(self) -> None:
+        features = tuple(self.features)
+        covered = [column for feature in features for column in feature.columns]
+        columns = tuple(self.columns) or tuple(covered)
+        if not features:
+            raise InvalidInputError("a feature space has at least one feature")
+        for what, names in (("feature", [f.name for f in features]), ("column", covered)):
+            twice = sorted({name for name in names if names.count(name) > 1})
+            if twice:
+                raise InvalidInputError(f"{what} {shown(twice)} occurs twice in the feature space")
+        if sorted(columns) != sorted(covered):
+            odd = sorted(set(columns) ^ set(covered)) or sorted(columns)
+            raise InvalidInputError(f"columns and the features' columns differ: {shown(odd)}")
+        object.__setattr__(self, "features", features)
+        object.__setattr__(self, "columns", columns)
+        object.__setattr__(self, "_by_name", {feature.name: feature for feature in features})
+        by_column = {column: feature for feature in features for column in feature.columns}
+        object.__setattr__(self, "_by_column", by_column)
+
+    @classmethod
+    def infer(
+        cls,
+        X: pd.DataFrame,
+        *,
+        fixed: str | Iterable[str] = (),
+        increase: str | Iterable[str] = (),
+        decrease: str | Iterable[str] = (),
+        one_hot: str | Iterable[str] = (),
+        thermometer: str | Iterable[str] = (),
+        kinds: Mapping[str, Kind] | None = None,
+        resolution: Resolution = "auto",
+        ordinal: Mapping[str, Sequence[Label]] | None = None,
+    ) -> FeatureSpace:
+        """The feature space of a table, from its dtypes and values.
+
+        Two distinct values, or booleans: binary. Text, objects, pandas categories: categorical
+        (ordered categories: ordinal). Whole numbers, also in float columns: integer. Other
+        numbers: real, with resolution 10**-d if d <= 6 decimals write every value. The range is
+        the observed one; missing values are allowed where there are some.
+
+        Args:
+            X: Table of n >= 1 rows; one row per person.
+            fixed, increase, decrease: Features that may not change, only rise, only fall.
+            one_hot: Column prefixes; ``"sector_"`` merges sector_a, sector_b, … into one
+                categorical feature ``sector`` with labels a, b, ….
+            thermometer: Column prefixes; ``"edu_"`` merges edu_0, edu_1, … (indicators of rising
+                steps) into one ordinal feature ``edu``, whose level is the number of ones.
+            kinds: Kind by column, where inference would choose another.
+            resolution: ``"auto"``, or resolution by real column (the others as in ``"auto"``).
+            ordinal: Levels in rising order, by column.
+
+        Raises:
+            MissingColumnError: a name that is no feature; the nearest ones are listed.
+            InvalidInputError, DataTypeError: an empty table, repeated or unnamed columns, dates,
+                infinite values, columns without values, invalid groups, impossible kinds.
+        """
+        options = Options(
+            actions=actions_from(fixed=fixed, increase=increase, decrease=decrease),
+            one_hot=names_in(one_hot),
+            thermometer=names_in(thermometer),
+            kinds=kinds or {},
+            resolution=resolution,
+            ordinal=ordinal or {},
+        )
+        features = infer_features(X, options)
+        return cls(features, tuple(X.columns))
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Feature names, in order."""
+        return tuple(feature.name for feature in self.features)
+
+    def __getitem__(self, name: str) -> Feature:
+        """The feature called ``name``.
+
+        Raises:
+            MissingColumnError: there is none; the nearest names are listed.
+        """
+        feature = self._by_name.get(name)
+        if feature is None:
+            raise MissingColumnError(f"no feature {name!r}{suggestion(name, self.names)}")
+        return feature
+
+    def __iter__(self) -> Iterator[Feature]:
+        return iter(self.features)
+
+    def __len__(self) -> int:
+        return len(self.features)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._by_name
+
+    def __repr__(self) -> str:
+        return f"FeatureSpace({len(self)} features: {shown(self.names)})"
+
+    def replace(self, name: str, **changes: Any) -> FeatureSpace:
+        """The same space with some fields of feature ``name`` changed.
+
+        Raises:
+            MissingColumnError, InvalidInputError, DataTypeError: no such feature or field, or
+                fields that contradict each other.
+        """
+        old = self[name]
+        fields = [field.name for field in dataclasses.fields(Feature)]
+        for change in changes:
+            if change not in fields:
+                raise InvalidInputError(
+                    f"a feature has no field {change!r}{suggestion(change, fields)}"
+                )
+        new = dataclasses.replace(old, **changes)
+        features = tuple(new if feature is old else feature for feature in self.features)
+        return FeatureSpace(features, self.columns if new.columns == old.columns else ())
+
+    def subset(self, names: Iterable[str]) -> FeatureSpace:
+        """The space of the features ``names`` alone, in this space's order.
+
+        Raises:
+            MissingColumnError: a name that is no feature.
+            InvalidInputError: no name at all.
+        """
+        chosen = {self[name].name for name in names_in(names)}
+        features = tuple(feature for feature in self.features if feature.name in chosen)
+        columns = tuple(c for c in self.columns if self._by_column[c].name in chosen)
+        return FeatureSpace(features, columns)
+
+    def column_source(self, column: str) -> tuple[Feature, tuple[int, ...] | None]:
+        """The feature that a column of the table comes from, and how.
+
+        Returns:
+            ``(feature, None)`` if the column holds the feature itself, else ``(feature, table)``:
+            the column is ``table[i]`` (0 or 1) when the feature is ``feature.levels[i]``.
+
+        Raises:
+            MissingColumnError: no such column.
+        """
+        feature = self._by_column.get(column)
+        if feature is None:
+            raise MissingColumnError(f"no column {column!r}{suggestion(column, self.columns)}")
+        return feature, feature.table(column)
+
+    def encode_row(
+        self, row: codec.Row, *, extra: codec.Extra = "error", check_range: bool = True
+    ) -> dict[str, Value]:
+        """Exact values of one person, by feature name.
+
+        Real: ``Fraction`` (the rational that the float cell is); integer and unlabelled ordinal:
+        ``int``; otherwise one of the feature's labels; missing: ``None``.
+
+        Args:
+            row: One-row DataFrame, Series or mapping, by column.
+            extra: ``"ignore"`` passes over columns that are not in the space.
+            check_range: Refuse numbers outside of the features' ranges.
+
+        Raises:
+            MissingColumnError: listing all columns that are missing.
+            DataTypeError: text or booleans in a number's column, dates, other objects.
+            InvalidInputError: not one row; unknown columns; a fraction in an integer feature;
+                an unseen category; a missing value where none is allowed; an infinite value; a
+                value out of range; an encoded group that is not valid.
+        """
+        cells = codec.row_cells(row, self.columns, extra)
+        return codec.encode_row(self.features, cells, check_range=check_range)
+
+    def encode_frame(
+        self, frame: pd.DataFrame, *, extra: codec.Extra = "error", check_range: bool = True
+    ) -> dict[str, Floats | Codes]:
+        """Values of n people as arrays of shape (n,), by feature name.
+
+        Numbers (real, integer, unlabelled ordinal) are float64, NaN where missing; symbolic
+        features are int64 codes into ``feature.labels``.
+
+        Raises:
+            As :meth:`encode_row`, naming the first offending row; also whole numbers beyond
+            2**53, which are not exact in float64.
+        """
+        check_frame(frame)
+        codec.check_columns(self.columns, list(frame.columns), extra)
+        return codec.encode_frame(self.features, frame, check_range=check_range)
+
+    def decode(self, values: Mapping[str, Value], like: pd.DataFrame | None = None) -> pd.DataFrame:
+        """One-row table of exact ``values``: columns, order and dtypes of ``like``.
+
+        A real value that no cell holds becomes the nearest float of its column
+        (:meth:`Feature.held`), so what is deployed is ``encode_row(decode(values))``; all other
+        values come back exactly. Cells of ``like`` whose feature keeps its value are copied. A
+        dtype of ``like`` that cannot hold the new value gives way to the space's.
+
+        Args:
+            values: One value per feature.
+            like: The factual, one row; its other columns and its index are kept. By default the
+                space's columns and dtypes.
+
+        Raises:
+            MissingColumnError, InvalidInputError, DataTypeError: values missing, unknown, not
+                admissible (range, category, whole number, and, with ``like``, resolution).
+        """
+        return codec.decode(self.features, self.columns, values, like)
+
+    def to_toml(self, path: str | Path | None = None) -> str:
+        """The space as TOML text, also written to ``path`` if given.
+
+        Raises:
+            InvalidInputError: the file cannot be written.
+        """
+        text = toml.dumps(self.features, self.columns)
+        if path is not None:
+            try:
+                Path(path).write_text(text, encoding="utf-8", newline="\n")
+            except OSError as error:
+                raise InvalidInputError(f"{path}: cannot write: {error.strerror}") from error
+        return text
+
+    @classmethod
+    def from_toml(cls, source: str | Path) -> FeatureSpace:
+        """The space in a TOML file or text (a ``str`` of several lines is text, else a path).
+
+        ``from_toml(space.to_toml()) == space``.
+
+        Raises:
+            InvalidInputError, DataTypeError, MissingColumnError: the file is missing, not TOML,
+                of another version, or states something that is no feature space.
+        """
+        text, name = toml.read(source)
+        features, columns = toml.loads(text, name)
+        return cls(features, columns or ())
