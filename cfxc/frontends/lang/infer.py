@@ -1,0 +1,179 @@
+"""The sorts of variables, from what is assigned to them.
+
+A numeral is Int or Real by its value and joins Real; a label literal belongs to whatever category
+it meets.  Variables, inputs and choices between them that hold labels form groups; a group with an
+input is that input's category, another one the category of the literals assigned in it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import TypeAlias
+
+from ...ir import BOOL, INT, REAL, LabelTuple, Sort
+from .ast import RELATIONS, Assign, Binary, Call, Command, Expr, If, Literals, Member, Name, Unary
+from .labels import Constant, constant_of, new_label
+from .walk import fold, subcommands
+
+
+@dataclass(slots=True, eq=False)
+class Group:
+    """Values of one category: union-find with the literals assigned and the declared sort."""
+
+    sort: Sort | None = None
+    literals: dict[tuple[str, Constant], Constant] = field(default_factory=dict)
+    parent: Group | None = None
+
+    def root(self) -> Group:
+        group = self
+        while group.parent is not None:
+            if group.parent.parent is not None:
+                group.parent = group.parent.parent
+            group = group.parent
+        return group
+
+
+#: Literals that have not met anything yet, such as ``"a"`` or ``ite(b, 1, none)``.
+Loose: TypeAlias = tuple[Constant, ...]
+Guess: TypeAlias = Sort | Group | Loose
+
+
+def infer_sorts(body: Command, inputs: Mapping[str, Sort]) -> dict[str, Sort]:
+    """Return the sort of every variable of a ``body`` in single assignment, and of the inputs.
+
+    Nothing is refused here: where uses contradict each other the sort is that of one of them.
+    """
+    inference = _Inference(inputs)
+    commands = list(subcommands(body))
+    inference.changed = True
+    while inference.changed:  # sorts only grow: Int to Real, and groups merge
+        inference.changed = False
+        for command in commands:
+            if isinstance(command, Assign):
+                inference.assign(command.target, inference.guess(command.value))
+            elif isinstance(command, If):
+                inference.guess(command.guard)
+    return {name: _settled(guess) for name, guess in inference.guesses.items()}
+
+
+def _settled(guess: Guess) -> Sort:
+    if isinstance(guess, tuple):
+        return _scalar(guess)
+    if isinstance(guess, Sort):
+        return guess
+    group = guess.root()
+    if group.sort is not None:
+        return group.sort
+    return Sort("category", (), LabelTuple(map(new_label, group.literals.values())))
+
+
+def _scalar(loose: Loose) -> Sort:
+    if all(isinstance(each, bool) for each in loose):
+        return BOOL
+    fractional = any(isinstance(each, Fraction) and each.denominator > 1 for each in loose)
+    return REAL if fractional else INT
+
+
+def _is_symbolic(loose: Loose) -> bool:
+    return any(each is None or isinstance(each, str) for each in loose)
+
+
+class _Inference:
+    """``guesses`` are the sorts so far; ``changed`` whether this round learnt anything."""
+
+    def __init__(self, inputs: Mapping[str, Sort]) -> None:
+        self.changed = False
+        self.guesses: dict[str, Guess] = {
+            name: Group(sort) if sort.kind == "category" else sort for name, sort in inputs.items()
+        }
+
+    def assign(self, name: str, guess: Guess) -> None:
+        old = self.guesses.get(name)
+        new = guess if old is None else self._join(old, guess)
+        if isinstance(new, tuple) and _is_symbolic(new):
+            new = self._add(Group(), new)
+        if old != new:
+            self.changed = True
+            self.guesses[name] = new
+
+    def guess(self, expression: Expr) -> Guess:
+        return fold(expression, self._combine)
+
+    def _combine(self, node: Expr, operands: tuple[Guess, ...]) -> Guess:
+        if isinstance(node, Literals):
+            return (constant_of(node),)
+        if isinstance(node, Name):
+            guess = self.guesses.get(node.root, REAL)
+            return _scalar(guess) if isinstance(guess, tuple) else guess
+        if isinstance(node, Member):
+            return BOOL
+        if isinstance(node, Unary):
+            return BOOL if node.operator == "!" else _number(operands)
+        if isinstance(node, Call):
+            return self._call(node, operands)
+        assert isinstance(node, Binary)
+        if node.operator in ("+", "-", "*"):
+            return _number(operands)
+        left, right = operands
+        if node.operator in RELATIONS and isinstance(left, Group) and isinstance(right, Group):
+            self._unite(left, right)
+        return REAL if node.operator == "/" else BOOL
+
+    def _call(self, node: Call, operands: tuple[Guess, ...]) -> Guess:
+        if node.function == "ite":
+            return self._join(operands[1], operands[2])
+        return _number(operands) if node.function in ("abs", "max", "min", "relu") else REAL
+
+    # -- joins -------------------------------------------------------------------------------------
+
+    def _join(self, first: Guess, second: Guess) -> Guess:
+        if isinstance(first, tuple) and isinstance(second, tuple):
+            return first + tuple(each for each in second if not _has(first, each))
+        if isinstance(first, Group) and isinstance(second, Group):
+            return self._unite(first, second)
+        for group, other in ((first, second), (second, first)):
+            if isinstance(group, Group):
+                return self._add(group, other) if isinstance(other, tuple) else group
+        one = _scalar(first) if isinstance(first, tuple) else first
+        other_one = _scalar(second) if isinstance(second, tuple) else second
+        return REAL if {one, other_one} == {INT, REAL} else one if one == other_one else first
+
+    def _unite(self, first: Group, second: Group) -> Group:
+        one, other = first.root(), second.root()
+        if one is not other:
+            self.changed = True
+            other.parent = one
+            one.sort = one.sort or other.sort
+            one.literals = {**one.literals, **other.literals}
+        return one
+
+    def _add(self, group: Group, loose: Loose) -> Group:
+        root = group.root()
+        for constant in loose:
+            key = (_type(constant), constant)
+            if key not in root.literals:
+                root.literals[key] = constant
+                self.changed = True
+        return root
+
+
+def _type(constant: Constant) -> str:
+    return type(constant).__name__
+
+
+def _has(loose: Loose, constant: Constant) -> bool:
+    return any(_type(each) == _type(constant) and each == constant for each in loose)
+
+
+def _number(operands: tuple[Guess, ...]) -> Sort:
+    """Return the sort of a sum, product, … of the operands; labels may count as numbers."""
+    return REAL if any(_is_real(guess) for guess in operands) else INT
+
+
+def _is_real(guess: Guess) -> bool:
+    if isinstance(guess, tuple):
+        return _scalar(guess) == REAL
+    sort = _settled(guess)
+    return sort == REAL or any(isinstance(label, float) for label in sort.labels)
