@@ -1,0 +1,19 @@
+"""The IR: sorts, ops, programs, their textual form, verifier and evaluators."""
+
+from __future__ import annotations
+
+from . import ops
+from .batch import BatchEvaluator
+from .evaluator import evaluate
+from .op import Literal, Op, Operand
+from .program import Builder, If, Let, Program, Statement, rewrite, walk
+from .sorts import BOOL, INT, REAL, Label, LabelTuple, Sort, category, real
+from .tensor import Tensor
+from .text import parse_program, print_program
+from .verifier import verify
+
+__all__ = [
+    "BOOL", "INT", "REAL", "BatchEvaluator", "Builder", "If", "Label", "LabelTuple", "Let",
+    "Literal", "Op", "Operand", "Program", "Sort", "Statement", "Tensor", "category", "evaluate",
+    "ops", "parse_program", "print_program", "real", "rewrite", "verify", "walk",
+]  # fmt: skip

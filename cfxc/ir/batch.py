@@ -1,0 +1,277 @@
+"""The vectorised evaluator: many rows at once, in double precision.
+
+Arrays carry rows on axis 0.  Arithmetic is done in the order the deployed models use, so results
+differ from the reference evaluator only by rounding.  Categories travel as integer codes, in the
+order of their labels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..errors import InvalidInputError
+from . import ops
+from .interval import Interval
+from .op import Literal, Op, Operand
+from .ops import arithmetic, logic
+from .program import Let, Program, walk
+from .sorts import Sort, format_name
+from .tensor import Tensor
+
+Array = npt.NDArray[Any]
+Rule = Callable[..., Array]  # rule(op, operand_sorts, *arrays) with operands already aligned
+RULES: dict[type[Op], Rule] = {}
+
+
+class BatchEvaluator:
+    """Evaluates a program on columns of n rows: ``evaluator(columns) -> {output: array}``.
+
+    ``columns`` maps input names to arrays of shape (n, *sort.shape): float64 for numbers, bool,
+    int64 codes for categories.  Output categories are codes too (see ``labels``).
+    """
+
+    def __init__(self, program: Program) -> None:
+        self.program = program
+        self.sorts = program.sorts
+
+    def __call__(self, columns: Mapping[str, Array]) -> dict[str, Array]:
+        names = {name for name, _ in self.program.inputs}
+        if names != set(columns):
+            odd = sorted(map(format_name, names ^ set(columns)))
+            raise InvalidInputError(f"columns missing or unknown: {odd[:7]}")
+        values = {name: _column(name, sort, columns[name]) for name, sort in self.program.inputs}
+        lengths = {array.shape[0] for array in values.values()}
+        if len(lengths) > 1:
+            raise InvalidInputError(f"columns differ in length: {sorted(lengths)}")
+        rows = lengths.pop() if lengths else 1
+        with np.errstate(all="ignore"):
+            self._run(values)
+        found = {name: self._read(values, operand) for name, operand in self.program.outputs}
+        return {name: np.broadcast_to(a, (rows, *a.shape[1:])) for name, a in found.items()}
+
+    def _run(self, values: dict[str, Array]) -> None:
+        # both branches run on all rows; a name assigned in both is merged at the end of the if
+        stack: list[dict[str, Array]] = []
+        for tag, statement in walk(self.program.body):
+            if isinstance(statement, Let):
+                values[statement.name] = self._let(statement, values)
+                if stack:
+                    stack[-1][statement.name] = values[statement.name]
+            elif tag in ("if", "else"):
+                stack.append({})
+            else:
+                orelse, then = stack.pop(), stack.pop()
+                condition = self._read(values, statement.condition)
+                for name in then.keys() & orelse.keys():
+                    values[name] = _merge(condition, then[name], orelse[name])
+                    if stack:
+                        stack[-1][name] = values[name]
+
+    def _let(self, statement: Let, values: Mapping[str, Array]) -> Array:
+        op = statement.op
+        operands = list(op.operands())
+        sorts = [self._sort(operand) for operand in operands]
+        arrays = [self._read(values, operand) for operand in operands]
+        if isinstance(op, ALIGNED):
+            rank = max(array.ndim for array in arrays)
+            arrays = [_align(array, rank) for array in arrays]
+        return RULES[type(op)](op, sorts, *arrays)
+
+    def _sort(self, operand: Operand) -> Sort:
+        return operand.sort if isinstance(operand, Literal) else self.sorts[operand]
+
+    def _read(self, values: Mapping[str, Array], operand: Operand) -> Array:
+        if isinstance(operand, Literal):
+            value = operand.value  # one row, like every constant: it broadcasts
+            return np.array([value if isinstance(value, bool) else float(value)])
+        return values[operand]
+
+
+def _column(name: str, sort: Sort, column: Array) -> Array:
+    """A column as the rules take it; ``InvalidInputError`` if it is not of the input's sort."""
+    array = np.asarray(column)
+    if array.ndim == 0 or array.shape[1:] != sort.shape:
+        raise InvalidInputError(
+            f"column {format_name(name)}: shape {array.shape} where (n, *{sort.shape}) is expected"
+        )
+    kinds = {"bool": "b", "category": "iu"}.get(sort.kind, "iuf")
+    if array.dtype.kind not in kinds:
+        raise InvalidInputError(
+            f"column {format_name(name)}: {array.dtype} where {sort.kind} values are expected"
+            " (categories travel as integer codes)"
+        )
+    if sort.kind == "category" and not ((array >= 0) & (array < len(sort.labels))).all():
+        raise InvalidInputError(
+            f"column {format_name(name)}: a code is outside 0..{len(sort.labels) - 1}"
+        )
+    if not sort.is_numeric:
+        return array
+    array = array.astype(np.float64, copy=False)
+    if not np.isfinite(array).all() or (sort.kind == "int" and (array != np.rint(array)).any()):
+        raise InvalidInputError(f"column {format_name(name)}: a value is not of sort {sort}")
+    return array
+
+
+def _merge(condition: Array, then: Array, orelse: Array) -> Array:
+    return np.where(_align(condition, then.ndim), then, orelse)
+
+
+def _align(array: Array, rank: int) -> Array:
+    """Insert axes after the row axis, so that shapes broadcast as the ops' shapes do."""
+    missing = rank - array.ndim
+    return array.reshape(array.shape[0], *([1] * missing), *array.shape[1:]) if missing else array
+
+
+ALIGNED = (
+    arithmetic.Binary,
+    logic.Comparison,
+    logic.Connective,
+    ops.Select,
+)  # elementwise ops of several operands
+
+
+def rule(*classes: type[Op]) -> Callable[[Rule], Rule]:
+    """Enter a function into ``RULES`` for the given op classes."""
+
+    def enter(function: Rule) -> Rule:
+        for cls in classes:
+            RULES[cls] = function
+        return function
+
+    return enter
+
+
+def _elementwise(function: Callable[..., Array]) -> Rule:
+    return lambda op, sorts, *arrays: function(*arrays)
+
+
+_ELEMENTWISE: dict[type[Op], Callable[..., Array]] = {
+    ops.Add: np.add,
+    ops.Sub: np.subtract,
+    ops.Mul: np.multiply,
+    ops.Div: np.divide,
+    ops.Minimum: np.minimum,
+    ops.Maximum: np.maximum,
+    ops.Neg: np.negative,
+    ops.Abs: np.abs,
+    ops.Relu: lambda x: np.maximum(x, 0),
+    ops.Le: np.less_equal,
+    ops.Lt: np.less,
+    ops.Ge: np.greater_equal,
+    ops.Gt: np.greater,
+    ops.Eq: np.equal,
+    ops.Ne: np.not_equal,
+    ops.Not: np.logical_not,
+    ops.Select: np.where,
+    ops.Exp: np.exp,
+    ops.Tanh: np.tanh,
+    ops.Identity: lambda x: x,
+    ops.ToReal: lambda x: x.astype(np.float64),
+    ops.RoundFloat32: lambda x: x.astype(np.float32).astype(np.float64),
+    ops.ReduceSum: lambda x: x.sum(axis=1),
+    ops.ReduceMax: lambda x: x.max(axis=1),
+    ops.ReduceMin: lambda x: x.min(axis=1),
+    ops.Argmax: lambda x: x.argmax(axis=1),
+    ops.And: lambda *parts: np.logical_and.reduce(np.broadcast_arrays(*parts)),
+    ops.Or: lambda *parts: np.logical_or.reduce(np.broadcast_arrays(*parts)),
+}
+RULES.update({cls: _elementwise(function) for cls, function in _ELEMENTWISE.items()})
+
+
+@rule(ops.Sigmoid)
+def _sigmoid(op: Op, sorts: list[Sort], x: Array) -> Array:
+    small = np.exp(-np.abs(x))
+    return np.where(x >= 0, 1 / (1 + small), small / (1 + small))
+
+
+@rule(ops.Softmax)
+def _softmax(op: Op, sorts: list[Sort], x: Array) -> Array:
+    raised = np.exp(x - x.max(axis=1, keepdims=True))
+    shares: Array = raised / raised.sum(axis=1, keepdims=True)
+    return shares
+
+
+@rule(ops.LeakyRelu)
+def _leaky_relu(op: ops.LeakyRelu, sorts: list[Sort], x: Array) -> Array:
+    return np.where(x > 0, x, x * float(op.alpha))
+
+
+@rule(ops.Clip)
+def _clip(op: ops.Clip, sorts: list[Sort], x: Array) -> Array:
+    return np.clip(x, float(op.lower), float(op.upper))
+
+
+@rule(ops.Constant)
+def _constant(op: ops.Constant, sorts: list[Sort]) -> Array:
+    return _numbers(op.value)[None]
+
+
+def _numbers(tensor: Tensor) -> Array:
+    return tensor.array if tensor.dtype == "bool" else tensor.floats()
+
+
+@rule(ops.Concat)
+def _concat(op: Op, sorts: list[Sort], *parts: Array) -> Array:
+    rows = max(part.shape[0] for part in parts)
+    columns = [part if part.ndim == 2 else part[:, None] for part in parts]
+    spread = [np.broadcast_to(c, (rows, c.shape[1])) for c in columns]
+    return np.concatenate(spread, axis=1)
+
+
+@rule(ops.Take)
+def _take(op: ops.Take, sorts: list[Sort], x: Array) -> Array:
+    return x[:, list(op.indices)]
+
+
+@rule(ops.Item)
+def _item(op: ops.Item, sorts: list[Sort], x: Array) -> Array:
+    return x[:, op.index]
+
+
+@rule(ops.Reshape)
+def _reshape(op: ops.Reshape, sorts: list[Sort], x: Array) -> Array:
+    return x.reshape(x.shape[0], *op.shape)
+
+
+@rule(ops.Lookup)
+def _lookup(op: ops.Lookup, sorts: list[Sort], x: Array) -> Array:
+    # a code out of range stems from a branch not taken in this row: any value will do
+    rows: Array = _numbers(op.table).take(x, axis=0, mode="clip")
+    return rows
+
+
+@rule(ops.IsLabel)
+def _is_label(op: ops.IsLabel, sorts: list[Sort], x: Array) -> Array:
+    return np.equal(x, sorts[0].index(op.label))
+
+
+@rule(ops.Category)
+def _category(op: Op, sorts: list[Sort], index: Array) -> Array:
+    return index.astype(np.int64)
+
+
+@rule(ops.Affine)
+def _affine(op: ops.Affine, sorts: list[Sort], x: Array) -> Array:
+    weight: Array = op.weight.floats()
+    return np.asarray(x, dtype=np.float64) @ weight.T + op.bias.floats()
+
+
+@rule(ops.TreeEnsemble)
+def _tree_ensemble(op: ops.TreeEnsemble, sorts: list[Sort], x: Array) -> Array:
+    from .tree_kernel import evaluate_trees
+
+    rows = np.ascontiguousarray(x, dtype=np.float64)
+    nodes = (op.roots.array, op.feature.array, _thresholds(op.threshold))
+    total: Array = evaluate_trees(
+        rows, *nodes, op.left.array, op.right.array, op.value.floats(), op.base.floats()
+    )
+    return total
+
+
+def _thresholds(threshold: Tensor) -> Array:
+    # x <= t holds for the same doubles x when t is rounded down, and only then
+    return Interval.constant(threshold.array).lower

@@ -1,0 +1,34 @@
+"""All ops, one class each; importing this package registers them."""
+
+from __future__ import annotations
+
+from .arithmetic import (
+    Abs,
+    Add,
+    Affine,
+    Clip,
+    Div,
+    LeakyRelu,
+    Maximum,
+    Minimum,
+    Mul,
+    Neg,
+    ReduceMax,
+    ReduceMin,
+    ReduceSum,
+    Relu,
+    RoundFloat32,
+    Sub,
+)
+from .logic import And, Argmax, Eq, Ge, Gt, IsLabel, Le, Lt, Ne, Not, Or, Select
+from .smooth import Exp, Sigmoid, Softmax, Tanh
+from .structure import Category, Concat, Constant, Identity, Item, Lookup, Reshape, Take, ToReal
+from .trees import TreeEnsemble
+
+__all__ = [
+    "Abs", "Add", "Affine", "And", "Argmax", "Category", "Clip", "Concat", "Constant", "Div",
+    "Eq", "Exp", "Ge", "Gt", "Identity", "IsLabel", "Item", "Le", "LeakyRelu", "Lookup", "Lt",
+    "Maximum", "Minimum", "Mul", "Ne", "Neg", "Not", "Or", "ReduceMax", "ReduceMin", "ReduceSum",
+    "Relu", "Reshape", "RoundFloat32", "Select", "Sigmoid", "Softmax", "Sub", "Take", "Tanh",
+    "ToReal", "TreeEnsemble",
+]  # fmt: skip

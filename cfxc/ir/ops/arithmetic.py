@@ -1,0 +1,323 @@
+"""Arithmetic ops, elementwise with numpy broadcasting unless said otherwise."""
+
+from __future__ import annotations
+
+import operator
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ...errors import VerificationError
+from ..float32 import FLOAT32_MAX, round_to_float32
+from ..interval import Bounds, Interval, ceil_float, floor_float, sum_above, sum_below
+from ..op import (
+    Op,
+    Operand,
+    Value,
+    broadcast_shape,
+    elementwise,
+    join_kinds,
+    register,
+    require,
+    require_numeric,
+)
+from ..sorts import REAL, Sort
+from ..tensor import Tensor
+from .structure import interval_of
+
+
+@dataclass(frozen=True)
+class Binary(Op):
+    """A function of two numbers, elementwise."""
+
+    x: Operand
+    y: Operand
+    function: ClassVar[staticmethod[[Any, Any], Any]]
+    bounds_function: ClassVar[staticmethod[[Interval, Interval], Interval]]
+
+    def sort(self, *operands: Sort) -> Sort:
+        return join_kinds(*operands)
+
+    def evaluate(self, *values: Value) -> Value:
+        return elementwise(type(self).function, *values)
+
+    def interval(self, *bounds: Bounds) -> Bounds:
+        x, y = map(interval_of, bounds)
+        return type(self).bounds_function(x, y)
+
+
+@register("add")
+@dataclass(frozen=True)
+class Add(Binary):
+    """``x + y``."""
+
+    function = staticmethod(operator.add)
+    bounds_function = staticmethod(operator.add)
+
+
+@register("sub")
+@dataclass(frozen=True)
+class Sub(Binary):
+    """``x - y``."""
+
+    function = staticmethod(operator.sub)
+    bounds_function = staticmethod(operator.sub)
+
+
+@register("mul")
+@dataclass(frozen=True)
+class Mul(Binary):
+    """``x * y``; nonlinear unless one side is constant."""
+
+    function = staticmethod(operator.mul)
+    bounds_function = staticmethod(operator.mul)
+
+
+def _divide(x: Any, y: Any) -> Fraction:
+    if y == 0:
+        raise VerificationError("division by zero")
+    return Fraction(x) / Fraction(y)
+
+
+@register("div")
+@dataclass(frozen=True)
+class Div(Binary):
+    """``x / y`` (always Real); evaluating with y = 0 is an error."""
+
+    function = staticmethod(_divide)
+    bounds_function = staticmethod(operator.truediv)
+
+    def sort(self, *operands: Sort) -> Sort:
+        require_numeric(*operands)
+        return REAL.with_shape(broadcast_shape(*operands))
+
+
+def _smaller(x: Interval, y: Interval) -> Interval:
+    return Interval(np.minimum(x.lower, y.lower), np.minimum(x.upper, y.upper))
+
+
+def _larger(x: Interval, y: Interval) -> Interval:
+    return Interval(np.maximum(x.lower, y.lower), np.maximum(x.upper, y.upper))
+
+
+@register("minimum")
+@dataclass(frozen=True)
+class Minimum(Binary):
+    """``min(x, y)``."""
+
+    function = staticmethod(lambda x, y: min(x, y))
+    bounds_function = staticmethod(_smaller)
+
+
+@register("maximum")
+@dataclass(frozen=True)
+class Maximum(Binary):
+    """``max(x, y)``."""
+
+    function = staticmethod(lambda x, y: max(x, y))
+    bounds_function = staticmethod(_larger)
+
+
+@dataclass(frozen=True)
+class Unary(Op):
+    """A function of one number, elementwise."""
+
+    x: Operand
+    function: ClassVar[staticmethod[[Any], Any]]
+
+    def sort(self, *operands: Sort) -> Sort:
+        require_numeric(*operands)
+        return operands[0]
+
+    def evaluate(self, *values: Value) -> Value:
+        return elementwise(type(self).function, values[0])
+
+
+@register("neg")
+@dataclass(frozen=True)
+class Neg(Unary):
+    """``-x``."""
+
+    function = staticmethod(operator.neg)
+
+    def interval(self, *bounds: Bounds) -> Bounds:
+        return -interval_of(bounds[0])
+
+
+@register("abs")
+@dataclass(frozen=True)
+class Abs(Unary):
+    """``|x|``."""
+
+    function = staticmethod(abs)
+
+    def interval(self, *bounds: Bounds) -> Bounds:
+        x = interval_of(bounds[0])
+        lower = np.maximum(0.0, np.maximum(x.lower, -x.upper))
+        return Interval(lower, np.maximum(-x.lower, x.upper))
+
+
+@register("relu")
+@dataclass(frozen=True)
+class Relu(Unary):
+    """``max(x, 0)``."""
+
+    function = staticmethod(lambda x: x if x > 0 else x * 0)
+
+    def interval(self, *bounds: Bounds) -> Bounds:
+        return interval_of(bounds[0]).monotone(lambda v: np.maximum(v, 0.0))
+
+
+@register("leaky_relu")
+@dataclass(frozen=True)
+class LeakyRelu(Op):
+    """``x`` where positive, else ``alpha * x``; ``0 <= alpha <= 1``."""
+
+    x: Operand
+    alpha: Fraction
+
+    def sort(self, *operands: Sort) -> Sort:
+        require_numeric(*operands)
+        require(0 <= self.alpha <= 1, "leaky_relu: alpha must lie in [0, 1]")
+        return REAL.with_shape(operands[0].shape)
+
+    def evaluate(self, *values: Value) -> Value:
+        return elementwise(lambda x: Fraction(x) if x > 0 else self.alpha * x, values[0])
+
+    def interval(self, *bounds: Bounds) -> Bounds:
+        x, slope = interval_of(bounds[0]), Interval.exact(self.alpha, self.alpha)
+        scaled = x * slope
+        return Interval(
+            np.where(x.lower > 0, x.lower, scaled.lower),
+            np.where(x.upper > 0, x.upper, scaled.upper),
+        )
+
+
+@register("clip")
+@dataclass(frozen=True)
+class Clip(Op):
+    """``min(max(x, lower), upper)``, Real."""
+
+    x: Operand
+    lower: Fraction
+    upper: Fraction
+
+    def sort(self, *operands: Sort) -> Sort:
+        require_numeric(*operands)
+        require(self.lower <= self.upper, "clip: lower exceeds upper")
+        return REAL.with_shape(operands[0].shape)
+
+    def evaluate(self, *values: Value) -> Value:
+        return elementwise(lambda x: Fraction(min(max(x, self.lower), self.upper)), values[0])
+
+    def interval(self, *bounds: Bounds) -> Bounds:
+        # a clip at 1/3 returns 1/3 itself: each end is clipped to doubles on its own side
+        x, low, high = interval_of(bounds[0]), self.lower, self.upper
+        return Interval(
+            np.clip(x.lower, floor_float(low), floor_float(high)),
+            np.clip(x.upper, ceil_float(low), ceil_float(high)),
+        )
+
+
+@register("round_float32")
+@dataclass(frozen=True)
+class RoundFloat32(Op):
+    """The IEEE single-precision number nearest to ``x``, ties to even; Real."""
+
+    x: Operand
+
+    def sort(self, *operands: Sort) -> Sort:
+        require_numeric(*operands)
+        return REAL.with_shape(operands[0].shape)
+
+    def evaluate(self, *values: Value) -> Value:
+        return elementwise(round_to_float32, values[0])
+
+    def interval(self, *bounds: Bounds) -> Bounds:
+        # rounding is monotone, and so exact on the ends; what overflows has no value at all
+        return interval_of(bounds[0]).monotone(
+            lambda v: np.clip(v, -FLOAT32_MAX, FLOAT32_MAX).astype(np.float32).astype(np.float64)
+        )
+
+
+@register("affine")
+@dataclass(frozen=True)
+class Affine(Op):
+    """``y = W x + b`` for a vector x of length n, W of shape (m, n), b of length m."""
+
+    x: Operand
+    weight: Tensor
+    bias: Tensor
+
+    def sort(self, *operands: Sort) -> Sort:
+        (x,) = operands
+        require_numeric(x)
+        shape = self.weight.shape
+        require(len(shape) == 2, "affine: the weight must be a matrix")
+        require(x.shape == shape[1:], f"affine: weight {list(shape)} does not fit {x}")
+        require(self.bias.shape == shape[:1], "affine: one bias per row of the weight")
+        numeric = "bool" not in (self.weight.kind, self.bias.kind)
+        require(numeric, "affine: weight and bias are numbers")
+        return REAL.with_shape(shape[:1])
+
+    def evaluate(self, *values: Value) -> Value:
+        product = self.weight.exact().dot(values[0]) + self.bias.exact()
+        return np.frompyfunc(Fraction, 1, 1)(product)
+
+    def interval(self, *bounds: Bounds) -> Bounds:
+        weight, bias = map(Interval.constant, (self.weight.array, self.bias.array))
+        return interval_of(bounds[0]).affine(weight, bias)
+
+
+@dataclass(frozen=True)
+class Reduction(Op):
+    """A vector to a scalar."""
+
+    x: Operand
+
+    def sort(self, *operands: Sort) -> Sort:
+        (x,) = operands
+        require_numeric(x)
+        require(len(x.shape) == 1 and x.shape[0] > 0, f"{self.name} needs a vector, not {x}")
+        return x.with_shape(())
+
+
+@register("reduce_sum")
+@dataclass(frozen=True)
+class ReduceSum(Reduction):
+    """The sum of a vector."""
+
+    def evaluate(self, *values: Value) -> Value:
+        return sum(values[0].tolist())
+
+    def interval(self, *bounds: Bounds) -> Bounds:
+        x = interval_of(bounds[0])
+        return Interval(sum_below(x.lower), sum_above(x.upper))
+
+
+@register("reduce_max")
+@dataclass(frozen=True)
+class ReduceMax(Reduction):
+    """The largest entry of a vector."""
+
+    def evaluate(self, *values: Value) -> Value:
+        return max(values[0].tolist())
+
+    def interval(self, *bounds: Bounds) -> Bounds:
+        x = interval_of(bounds[0])
+        return Interval.of(x.lower.max(), x.upper.max())
+
+
+@register("reduce_min")
+@dataclass(frozen=True)
+class ReduceMin(Reduction):
+    """The smallest entry of a vector."""
+
+    def evaluate(self, *values: Value) -> Value:
+        return min(values[0].tolist())
+
+    def interval(self, *bounds: Bounds) -> Bounds:
+        x = interval_of(bounds[0])
+        return Interval.of(x.lower.min(), x.upper.min())

@@ -1,0 +1,152 @@
+"""Smooth transcendental ops.
+
+Their meaning is the real function.  No rational equals it, so ``evaluate`` gives a rational within
+``10**-PLACES`` of it: relative to the exponentials involved (decimal ``exp`` is correctly rounded),
+absolute where these are smaller than ``exp(-_LIMIT)``.  Every other back end either handles these
+ops soundly (enclosures) or refuses them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from decimal import ROUND_HALF_EVEN, Context, Decimal
+from fractions import Fraction
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ...errors import VerificationError
+from ..interval import Bounds, Interval, ceil_float, floor_float
+from ..op import Op, Operand, Value, elementwise, register, require, require_numeric
+from ..sorts import REAL, Sort
+from .structure import interval_of
+
+PLACES = 60
+_CONTEXT = Context(prec=PLACES + 10, rounding=ROUND_HALF_EVEN, Emin=-(10**9), Emax=10**9)
+_LIMIT = Fraction(10**6)  # exp(-_LIMIT) is 0 to hundreds of thousands of places
+
+
+def exp(x: Fraction | int) -> Fraction:
+    """e to the power x to more than ``PLACES`` places; ``VerificationError`` for x > 10**6."""
+    x = max(Fraction(x), -_LIMIT)
+    if x > _LIMIT:
+        raise VerificationError("exp overflows: its operand exceeds 10**6")
+    quotient = _CONTEXT.divide(Decimal(x.numerator), Decimal(x.denominator))
+    return Fraction(quotient.exp(_CONTEXT))
+
+
+def sigmoid(x: Fraction | int) -> Fraction:
+    """``1 / (1 + exp(-x))``."""
+    if x >= 0:
+        return 1 / (1 + exp(-x))
+    raised = exp(x)
+    return raised / (1 + raised)
+
+
+def tanh(x: Fraction | int) -> Fraction:
+    """``2 sigmoid(2 x) - 1``."""
+    return 2 * sigmoid(2 * x) - 1
+
+
+@dataclass(frozen=True)
+class Smooth(Op):
+    """An increasing smooth function, elementwise; Real."""
+
+    x: Operand
+    function: ClassVar[staticmethod[[Any], Fraction]]
+    least: ClassVar[float]
+    greatest: ClassVar[float]
+
+    def sort(self, *operands: Sort) -> Sort:
+        require_numeric(*operands)
+        return REAL.with_shape(operands[0].shape)
+
+    def evaluate(self, *values: Value) -> Value:
+        return elementwise(type(self).function, values[0])
+
+    def interval(self, *bounds: Bounds) -> Bounds:
+        x = interval_of(bounds[0])
+        lower, upper = self._ends(x.lower, -1), self._ends(x.upper, 1)
+        return Interval(np.maximum(lower, self.least), np.minimum(upper, self.greatest))
+
+    def _ends(self, values: Any, side: int) -> Any:
+        """Doubles beyond the function of each end, away by more than its evaluation error."""
+        array = np.asarray(values, dtype=np.float64)
+        ends = [self._end(value, side) for value in array.ravel().tolist()]
+        return np.array(ends, dtype=np.float64).reshape(array.shape)
+
+    def _end(self, value: float, side: int) -> float:
+        image = self.function(Fraction(max(min(value, float(_LIMIT)), -float(_LIMIT))))
+        # relative to the image, as it is to the exponentials; tanh subtracts, hence the 1
+        error = (abs(image) + (self.least < 0)) * Fraction(1, 10 ** (PLACES - 10))
+        return floor_float(image - error) if side < 0 else ceil_float(image + error)
+
+
+@register("exp")
+@dataclass(frozen=True)
+class Exp(Smooth):
+    """``e**x``."""
+
+    function = staticmethod(exp)
+    least, greatest = 0.0, np.inf
+
+
+@register("sigmoid")
+@dataclass(frozen=True)
+class Sigmoid(Smooth):
+    """``1 / (1 + exp(-x))``."""
+
+    function = staticmethod(sigmoid)
+    least, greatest = 0.0, 1.0
+
+
+@register("tanh")
+@dataclass(frozen=True)
+class Tanh(Smooth):
+    """The hyperbolic tangent."""
+
+    function = staticmethod(tanh)
+    least, greatest = -1.0, 1.0
+
+
+@register("softmax")
+@dataclass(frozen=True)
+class Softmax(Op):
+    """``y_i = exp(x_i) / sum_j exp(x_j)`` of a vector."""
+
+    x: Operand
+
+    def sort(self, *operands: Sort) -> Sort:
+        (x,) = operands
+        require_numeric(x)
+        require(len(x.shape) == 1 and x.shape[0] > 0, f"softmax needs a vector, not {x}")
+        return REAL.with_shape(x.shape)
+
+    def evaluate(self, *values: Value) -> Value:
+        entries = values[0].tolist()
+        top = max(entries)
+        raised = [exp(x - top) for x in entries]
+        total = sum(raised)
+        out = np.empty(len(raised), dtype=object)
+        out[:] = [value / total for value in raised]
+        return out
+
+    def interval(self, *bounds: Bounds) -> Bounds:
+        # y_i = sigmoid(-log sum_{j != i} exp(x_j - x_i)): increasing in x_i, decreasing in x_j
+        x = interval_of(bounds[0])
+        lower, upper = np.empty_like(x.lower), np.empty_like(x.upper)
+        for i in range(x.lower.size):
+            lower[i] = _share(i, np.where(np.arange(x.lower.size) == i, x.lower, x.upper), -1)
+            upper[i] = _share(i, np.where(np.arange(x.lower.size) == i, x.upper, x.lower), 1)
+        return Interval(np.maximum(lower, 0.0), np.minimum(upper, 1.0))
+
+
+def _share(index: int, entries: Any, side: int) -> float:
+    if not np.isfinite(entries).all():
+        return 0.0 if side < 0 else 1.0
+    exact = [Fraction(v) for v in entries.tolist()]
+    top = max(exact)
+    raised = [exp(v - top) for v in exact]
+    error = Fraction(1, 10 ** (PLACES - 10))
+    share = raised[index] / sum(raised)
+    return floor_float(share - error) if side < 0 else ceil_float(share + error)

@@ -1,0 +1,121 @@
+"""Tree ensembles: one op for the whole ensemble."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ...errors import VerificationError
+from ..interval import Bounds, Interval, sum_above, sum_below
+from ..op import Op, Operand, Value, register, require
+from ..sorts import REAL, Sort
+from ..tensor import Tensor
+from .structure import interval_of
+
+
+@register("tree_ensemble")
+@dataclass(frozen=True)
+class TreeEnsemble(Op):
+    """``y = base + sum_t value[leaf_t(x)]`` over binary trees on a vector x.
+
+    Nodes of all trees share the arrays.  Node i is a leaf when ``feature[i] < 0``; otherwise
+    x goes to ``left[i]`` if ``x[feature[i]] <= threshold[i]`` and to ``right[i]`` if not.  Children
+    come after their parent.  Shapes: ``roots`` (T,); ``feature``, ``threshold``, ``left``,
+    ``right`` (N,); ``value`` (N, K), zero on inner nodes; ``base`` (K,); result Real (K,).
+    """
+
+    x: Operand
+    roots: Tensor
+    feature: Tensor
+    threshold: Tensor
+    left: Tensor
+    right: Tensor
+    value: Tensor
+    base: Tensor
+
+    def sort(self, *operands: Sort) -> Sort:
+        (x,) = operands
+        require(x.is_numeric and len(x.shape) == 1, f"tree_ensemble needs a vector, not {x}")
+        nodes = (self.feature, self.left, self.right)
+        require(
+            all(field.dtype == "i64" and len(field.shape) == 1 for field in (*nodes, self.roots)),
+            "tree_ensemble: roots, feature, left and right are vectors of integers",
+        )
+        numeric = "bool" not in {field.kind for field in (self.threshold, self.value, self.base)}
+        require(numeric, "tree_ensemble: threshold, value and base are numbers")
+        count = self.feature.array.size
+        for field in (*nodes, self.threshold):
+            require(field.shape == (count,), "tree_ensemble: node arrays differ in length")
+        require(
+            len(self.value.shape) == 2 and self.value.shape[0] == count,
+            "tree_ensemble: one row of values per node",
+        )
+        require(self.base.shape == self.value.shape[1:], "tree_ensemble: base does not fit value")
+        feature, own = self.feature.array, np.arange(count)
+        inner = feature >= 0
+        require(bool((feature < x.shape[0]).all()), "tree_ensemble: feature index out of range")
+        for child in (self.left.array, self.right.array):
+            require(
+                bool(((child > own) & (child < count))[inner].all()),
+                "tree_ensemble: a child must come after its parent",
+            )
+        roots = self.roots.array
+        require(bool(((roots >= 0) & (roots < count)).all()), "tree_ensemble: root out of range")
+        return REAL.with_shape(self.base.shape)
+
+    def evaluate(self, *values: Value) -> Value:
+        total, rows = self.base.exact(), self.value.exact()
+        feature, left, right = self.feature.array, self.left.array, self.right.array
+        threshold = self.threshold.array
+        for node in self.roots.array.tolist():
+            while (column := feature[node]) >= 0:
+                below = values[0][column] <= _scalar(threshold[node])
+                node = left[node] if below else right[node]
+            total = total + rows[node]
+        return total
+
+    def interval(self, *bounds: Bounds) -> Bounds:
+        reached = self.reachable(interval_of(bounds[0]))
+        inner = self.feature.array >= 0
+        values = Interval.constant(self.value.array)
+        lower = np.where(inner[:, None], np.inf, values.lower)
+        upper = np.where(inner[:, None], -np.inf, values.upper)
+        left, right = self.left.array, self.right.array
+        for node in np.flatnonzero(inner & reached)[::-1].tolist():
+            children = [child for child in (left[node], right[node]) if reached[child]]
+            lower[node] = lower[children].min(axis=0)
+            upper[node] = upper[children].max(axis=0)
+        base, roots = Interval.constant(self.base.array), self.roots.array
+        low, high = lower[roots], upper[roots]
+        return Interval(
+            sum_below(np.concatenate([base.lower[None], low])),
+            sum_above(np.concatenate([base.upper[None], high])),
+        )
+
+    def reachable(self, x: Interval) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+        """Which nodes (N,) some point of the enclosure can reach, each split taken alone."""
+        feature, threshold = self.feature.array, self.threshold
+        bounds = Interval.constant(threshold.array)
+        reached = np.zeros(feature.size, dtype=np.bool_)
+        reached[self.roots.array] = True
+        column = np.maximum(feature, 0)
+        inner = feature >= 0
+        if not x.lower.size and inner.any():
+            raise VerificationError("tree_ensemble: no features")
+        goes_left = inner & (x.lower[column] <= bounds.upper) if x.lower.size else inner
+        goes_right = inner & (x.upper[column] > bounds.lower) if x.lower.size else inner
+        left, right = self.left.array, self.right.array
+        frontier = self.roots.array
+        while frontier.size:
+            children = np.concatenate(
+                [left[frontier[goes_left[frontier]]], right[frontier[goes_right[frontier]]]]
+            )
+            reached[children] = True
+            frontier = children
+        return reached
+
+
+def _scalar(value: object) -> object:
+    """A threshold as a Python number; comparing Fractions with floats is exact."""
+    return value.item() if isinstance(value, np.generic) else value

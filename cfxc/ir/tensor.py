@@ -1,0 +1,197 @@
+"""Exact constant arrays: the parameters of ops.
+
+A :class:`Tensor` holds doubles (``f64``, meaning the rationals they are), integers (``i64``),
+booleans (``bool``) or arbitrary rationals (``rat``); NaN and infinities are refused.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+from math import prod
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from ..errors import VerificationError
+from .sorts import Kind, format_rational
+
+DType = Literal["f64", "i64", "bool", "rat"]
+_NUMPY: dict[DType, Any] = {"f64": np.float64, "i64": np.int64, "bool": np.bool_, "rat": object}
+_KIND: dict[DType, Kind] = {"f64": "real", "rat": "real", "i64": "int", "bool": "bool"}
+
+
+class Tensor:
+    """An immutable dense array of exact numbers with value equality."""
+
+    __slots__ = ("_digest", "_exact", "array", "dtype")
+
+    def __init__(self, values: Any, dtype: DType | None = None) -> None:
+        given = np.asarray(values)
+        self.dtype: DType = dtype or _infer(given)
+        if given.dtype.kind == "f" and not np.isfinite(given).all():
+            raise VerificationError("a constant holds NaN or an infinity")
+        array = _as_fractions(given) if self.dtype == "rat" else _as_numbers(given, self.dtype)
+        if self.dtype == "f64":
+            array += 0.0  # -0.0 is the rational 0
+        array.flags.writeable = False
+        self.array: npt.NDArray[Any] = array
+        self._digest: bytes | None = None
+        self._exact: npt.NDArray[Any] | None = None
+
+    def __reduce__(self) -> tuple[type[Tensor], tuple[Any, DType]]:
+        return Tensor, (self.array, self.dtype)  # keeps copies and pickles immutable
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return tuple(self.array.shape)
+
+    @property
+    def kind(self) -> Kind:
+        """Element kind of the values: ``real``, ``int`` or ``bool``."""
+        return _KIND[self.dtype]
+
+    def exact(self) -> npt.NDArray[Any]:
+        """The values as an object array of ``Fraction`` (real), ``int`` or ``bool``."""
+        if self._exact is None:
+            flat = self.array.ravel().tolist()
+            exact = np.empty(len(flat), dtype=object)
+            exact[:] = [Fraction(v) for v in flat] if self.dtype == "f64" else flat
+            self._exact = exact.reshape(self.array.shape)
+            self._exact.flags.writeable = False
+        return self._exact
+
+    def floats(self) -> npt.NDArray[np.float64]:
+        """The values rounded to doubles (identical for all but ``rat``)."""
+        if self.dtype == "rat":
+            flat = [float(v) for v in self.array.ravel()]
+            return np.array(flat, dtype=np.float64).reshape(self.array.shape)
+        return self.array.astype(np.float64)
+
+    def digest(self) -> bytes:
+        """SHA-256 of dtype, shape and values."""
+        if self._digest is None:
+            body = (
+                ",".join(map(format_rational, self.array.ravel())).encode()
+                if self.dtype == "rat"
+                else self.array.astype(self.array.dtype.newbyteorder("<")).tobytes()
+            )
+            head = f"{self.dtype}{self.shape}".encode()
+            self._digest = hashlib.sha256(head + body).digest()
+        return self._digest
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Tensor) and self.digest() == other.digest()
+
+    def __hash__(self) -> int:
+        return hash(self.digest())
+
+    def __repr__(self) -> str:
+        return f"Tensor({self.dtype}{list(self.shape)})"
+
+    def __str__(self) -> str:
+        flat = self.array.ravel().tolist()
+        body = ", ".join(map(_FORMAT[self.dtype], flat))
+        return f"{self.dtype}[{', '.join(map(str, self.shape))}]({body})"
+
+
+def parse_tensor(text: str) -> Tensor:
+    """Read the textual form ``f64[2, 3](…)`` back; inverse of ``str``.
+
+    Raises ``ValueError`` (``VerificationError`` is one) for anything else.
+    """
+    head, _, body = text.partition("(")
+    name, _, sizes = head.partition("[")
+    shape = tuple(int(size) for size in sizes.rstrip("] ").split(",") if size.strip())
+    body = body.strip().removesuffix(")").strip()
+    items = body.split(",") if body else []
+    dtype: DType = name.strip()  # type: ignore[assignment]  # the grammar admits only these four
+    if len(items) != prod(shape):
+        raise VerificationError(f"{len(items)} values do not fill {head.strip()}")
+    values = list(map(_PARSE[dtype], items))
+    array = np.empty(len(values), dtype=_NUMPY[dtype])
+    array[:] = values
+    return Tensor(array.reshape(shape), dtype)
+
+
+_INFERRED: dict[str, DType] = {"O": "rat", "b": "bool", "i": "i64", "u": "i64", "f": "f64"}
+
+
+def _infer(array: npt.NDArray[Any]) -> DType:
+    try:
+        return _INFERRED[array.dtype.kind]
+    except KeyError:
+        raise VerificationError(f"a constant holds numbers, not {array.dtype}") from None
+
+
+def _as_fractions(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    out = np.empty(array.size, dtype=object)
+    try:
+        flat = array.ravel().tolist()
+        out[:] = [v if type(v) is Fraction else Fraction(v) for v in flat]
+    except (TypeError, ValueError, OverflowError) as error:
+        raise VerificationError(f"a constant holds no rational number: {error}") from None
+    return out.reshape(array.shape)
+
+
+def _as_numbers(given: npt.NDArray[Any], dtype: DType) -> npt.NDArray[Any]:
+    """A fresh array of ``dtype`` with exactly the given values, or ``VerificationError``."""
+    if given.dtype == _NUMPY[dtype]:
+        return np.array(given, order="C")
+    try:
+        with np.errstate(all="ignore"):
+            array = np.array(given, dtype=_NUMPY[dtype], order="C")
+        same = array.ravel().tolist() == given.ravel().tolist()  # Python compares exactly
+    except (TypeError, ValueError, OverflowError):
+        same = False
+    if not same:
+        raise VerificationError(f"a constant of {given.dtype} does not fit {dtype} exactly")
+    return array
+
+
+def _format_f64(value: float) -> str:
+    return f"{int(value)}." if value.is_integer() and abs(value) < 2**53 else value.hex()
+
+
+def _parse_f64(text: str) -> float:
+    if "0x" in text:
+        return float.fromhex(text)
+    if (text := text.strip()).endswith("."):
+        return float(text)
+    raise ValueError(f"a Real is written 3. or 0x1.8p+0, not {text!r}")
+
+
+def _format_bool(value: bool) -> str:
+    return "true" if value else "false"
+
+
+def _parse_bool(text: str) -> bool:
+    if (text := text.strip()) not in ("true", "false"):
+        raise ValueError(f"a Bool is written true or false, not {text!r}")
+    return text == "true"
+
+
+def _parse_rat(text: str) -> Fraction:
+    text = text.strip()
+    return Fraction(float.fromhex(text)) if "0x" in text else Fraction(text)
+
+
+_FORMAT: dict[DType, Callable[[Any], str]] = {
+    "f64": _format_f64,
+    "i64": str,
+    "bool": _format_bool,
+    "rat": format_rational,
+}
+_PARSE: dict[DType, Callable[[str], Any]] = {
+    "f64": _parse_f64,
+    "i64": int,
+    "bool": _parse_bool,
+    "rat": _parse_rat,
+}
+
+
+def fractions(values: Sequence[Any]) -> npt.NDArray[Any]:
+    """An object vector of ``Fraction``."""
+    return _as_fractions(np.array(list(values), dtype=object))

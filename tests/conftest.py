@@ -1,0 +1,47 @@
+"""Options and fixtures shared by all tests."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+GOLDEN = Path(__file__).parent / "golden"
+
+settings.register_profile(
+    "cfxc", deadline=None, print_blob=True, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile("cfxc")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--update-golden", action="store_true", help="rewrite the golden files; review the diff"
+    )
+
+
+@pytest.fixture
+def golden(request: pytest.FixtureRequest) -> Callable[[str, str], None]:
+    """``golden(name, text)``: the text equals the file ``tests/golden/<name>``."""
+
+    def check(name: str, text: str) -> None:
+        path = GOLDEN / name
+        if request.config.getoption("--update-golden"):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(text.encode())
+        assert path.exists(), f"no golden file {name}: run pytest --update-golden and review it"
+        assert text == path.read_bytes().decode()
+
+    return check
+
+
+@pytest.fixture(scope="session")
+def data_directory() -> Path:
+    """The folder that CFXC_DATA names; the test is skipped without it."""
+    folder = os.environ.get("CFXC_DATA")
+    if not folder:
+        pytest.skip("CFXC_DATA is not set: no real data to test on")
+    return Path(folder)
