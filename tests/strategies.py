@@ -129,7 +129,7 @@ class Maker:
             kind = self.draw(st.sampled_from(kinds))
             if kind == "category":
                 return self.input(Sort(kind, (), labels) if labels else self.draw(categories))
-            return self.input(Sort(kind, shape))  # type: ignore[arg-type]
+            return self.input(Sort(kind, shape))
         found = [
             value
             for value in self.scope
@@ -148,7 +148,7 @@ class Maker:
             index = Literal(self.integer(0, len(sort.labels) - 1))
             return self.add(ops.Category(index, sort.labels), sort)
         if shape:
-            return self.add(ops.Constant(self.tensor(shape, kind)), Sort(kind, shape))  # type: ignore[arg-type]
+            return self.add(ops.Constant(self.tensor(shape, kind)), Sort(kind, shape))
         if kind == "bool":
             return Value(Literal(self.draw(st.booleans())), BOOL, SMALL)
         if kind == "int":
@@ -173,7 +173,7 @@ class Maker:
 
 
 def _sort(kind: str, *values: Value) -> Sort:
-    return Sort(kind, np.broadcast_shapes(*(v.sort.shape for v in values)))  # type: ignore[arg-type]
+    return Sort(kind, np.broadcast_shapes(*(v.sort.shape for v in values)))
 
 
 def _joined(*values: Value) -> str:
@@ -335,7 +335,7 @@ def _constant(m: Maker, cls: Any) -> tuple[Op, Sort, Size]:
 def _concat(m: Maker, cls: Any) -> tuple[Op, Sort, Size]:
     parts = [m.shaped("real", "int") for _ in range(m.integer(1, 3))]
     length = sum(p.sort.shape[0] if p.sort.shape else 1 for p in parts)
-    sort = Sort(_joined(*parts), (length,))  # type: ignore[arg-type]
+    sort = Sort(_joined(*parts), (length,))
     return cls(tuple(p.operand for p in parts)), sort, join(*(p.size for p in parts))
 
 

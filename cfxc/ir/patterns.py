@@ -16,11 +16,34 @@ Definitions = Mapping[str, Op]
 
 
 def constant_values(operand: Operand, definitions: Definitions) -> npt.NDArray[Any] | None:
-    """The exact values (flat) of a literal or constant operand, else ``None``."""
+    """The exact values of a scalar or vector constant, shape () or (k,), else ``None``."""
     if isinstance(operand, Literal):
-        return np.array([Fraction(operand.value)], dtype=object)
+        exact = np.empty((), dtype=object)
+        exact[()] = Fraction(operand.value)
+        return exact
     op = definitions.get(operand)
-    return np.atleast_1d(op.value.exact()).ravel() if isinstance(op, ops.Constant) else None
+    if not isinstance(op, ops.Constant) or len(op.value.shape) > 1:
+        return None
+    return op.value.exact()
+
+
+def vector_width(name: str, definitions: Definitions) -> int | None:
+    """The length of a vector, where the definitions tell it through ensembles and affine maps."""
+    factors: list[npt.NDArray[Any]] = []
+    while isinstance(op := definitions.get(name), ops.Identity | ops.Div | ops.Mul):
+        if not isinstance(op.x, str):
+            return None
+        if not isinstance(op, ops.Identity):
+            factor = constant_values(op.y, definitions)
+            if factor is None:
+                return None
+            factors.append(factor)
+        name = op.x
+    if not isinstance(op, ops.TreeEnsemble | ops.Affine):
+        return None
+    width = (op.base if isinstance(op, ops.TreeEnsemble) else op.bias).shape[0]
+    fits = all(not factor.shape or factor.size in (1, width) for factor in factors)
+    return width if fits else None
 
 
 def before_scaling(name: str, definitions: Definitions) -> str:
@@ -36,6 +59,8 @@ def before_scaling(name: str, definitions: Definitions) -> str:
         if not isinstance(op, ops.Div | ops.Mul) or not isinstance(op.x, str):
             return name
         factor = constant_values(op.y, definitions)
-        if factor is None or len(set(factor.tolist())) != 1 or factor[0] <= 0:
+        if factor is None or len(set(factor.ravel().tolist())) != 1 or factor.flat[0] <= 0:
             return name
+        if factor.shape and vector_width(name, definitions) is None:
+            return name  # the factor might be what makes a vector of a scalar
         name = op.x

@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any, TypeVar
 from typing import Literal as Choice
-from typing import TypeVar
 
 from .op import Literal, Op, Operand, format_operand
 from .ops.structure import Identity
@@ -137,6 +137,11 @@ class Program:
             hasher.update(f"out {format_name(name)} = {format_operand(operand)}\n".encode())
         return hasher.hexdigest()
 
+    def __reduce__(self) -> tuple[Callable[..., Program], tuple[object, ...]]:
+        # flat, so that pickling does not recurse into nested ifs
+        events = [(tag, s if isinstance(s, Let) else s.condition) for tag, s in walk(self.body)]
+        return _from_events, (self.name, self.inputs, events, self.outputs)
+
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Program) and self.digest == other.digest
 
@@ -147,6 +152,24 @@ class Program:
         from .text import print_program
 
         return print_program(self)
+
+
+def _from_events(
+    name: str,
+    inputs: tuple[tuple[str, Sort], ...],
+    events: Iterable[tuple[str, Any]],
+    outputs: tuple[tuple[str, Operand], ...],
+) -> Program:
+    stack: list[list[Statement]] = [[]]
+    for tag, item in events:
+        if tag == "let":
+            stack[-1].append(item)
+        elif tag in ("if", "else"):
+            stack.append([])
+        else:
+            orelse, then = tuple(stack.pop()), tuple(stack.pop())
+            stack[-1].append(If(item, then, orelse))
+    return Program(name, inputs, tuple(stack.pop()), outputs)
 
 
 class Builder:

@@ -140,6 +140,8 @@ def _as_numbers(given: npt.NDArray[Any], dtype: DType) -> npt.NDArray[Any]:
     """A fresh array of ``dtype`` with exactly the given values, or ``VerificationError``."""
     if given.dtype == _NUMPY[dtype]:
         return np.array(given, order="C")
+    if given.dtype.kind == "c":
+        raise VerificationError("a constant holds real numbers, not complex ones")
     try:
         with np.errstate(all="ignore"):
             array = np.array(given, dtype=_NUMPY[dtype], order="C")

@@ -74,7 +74,7 @@ def test_odd_names_survive(name: str) -> None:
 
 @given(labels)
 def test_labels_survive(label: object) -> None:
-    program = Program("p", (("x", category(label)),), (), (("y", "x"),))  # type: ignore[arg-type]
+    program = Program("p", (("x", category(label)),), (), (("y", "x"),))
     (found,) = parse_program(print_program(program)).inputs[0][1].labels
     assert type(found) is type(label)
     assert found == label

@@ -248,16 +248,16 @@ def test_trees_need_a_numeric_vector(sort: Sort) -> None:
 
 
 ILL_TYPED: list[tuple[Op, str]] = [
-    (ops.Clip("x", 0, 1), "lower must be a Fraction, not int"),  # type: ignore[arg-type]
-    (ops.LeakyRelu("x", 0.5), "alpha must be a Fraction, not float"),  # type: ignore[arg-type]
-    (ops.Item("v", np.int64(0)), "index must be a int, not int64"),  # type: ignore[arg-type]
+    (ops.Clip("x", 0, 1), "lower must be a Fraction, not int"),
+    (ops.LeakyRelu("x", 0.5), "alpha must be a Fraction, not float"),
+    (ops.Item("v", np.int64(0)), "index must be a int, not int64"),
     (ops.Item("v", True), "index must be a int, not bool"),
-    (ops.Take("v", [0]), r"indices must be a tuple\[int, ...\], not list"),  # type: ignore[arg-type]
-    (ops.Take("v", (np.int64(0),)), "indices must be a tuple"),  # type: ignore[arg-type]
-    (ops.Category("n", ("a", "b")), "labels must be a LabelTuple"),  # type: ignore[arg-type]
+    (ops.Take("v", [0]), r"indices must be a tuple\[int, ...\], not list"),
+    (ops.Take("v", (np.int64(0),)), "indices must be a tuple"),
+    (ops.Category("n", ("a", "b")), "labels must be a LabelTuple"),
     (ops.IsLabel("c", np.str_("a")), "label must be a Label, not str_"),
     (ops.IsLabel("c", float("nan")), "label must be a Label"),
-    (ops.Constant([1.0]), "value must be a Tensor, not list"),  # type: ignore[arg-type]
+    (ops.Constant([1.0]), "value must be a Tensor, not list"),
 ]
 
 
@@ -283,8 +283,8 @@ BAD_SORTS = [
     lambda: category(0.0, -0.0),
     lambda: category(float("nan")),
     lambda: category(float("inf")),
-    lambda: category(np.int64(1)),  # type: ignore[arg-type]
-    lambda: category(Fraction(1, 2)),  # type: ignore[arg-type]
+    lambda: category(np.int64(1)),
+    lambda: category(Fraction(1, 2)),
     lambda: real(-1),
 ]
 

@@ -2,7 +2,8 @@
 
 The way of a text: :func:`parse_program`, :func:`check_program`, :func:`unroll_program`,
 :func:`lower_program`; or all at once :func:`compile_program` and :func:`compile_constraint`.
-:func:`print_program` goes back.  The nodes are in :mod:`.ast`.
+:func:`to_ast` goes back from the IR, :func:`print_program` to the text.  The nodes are in
+:mod:`.ast`.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from .lower import (
 )
 from .parser import parse_expression, parse_program
 from .printer import print_command, print_expression, print_program
+from .raising import to_ast, to_text
 from .unroll import unroll_expression, unroll_program
 from .wellformed import check_program
 
@@ -33,6 +35,8 @@ __all__ = [
     "print_command",
     "print_expression",
     "print_program",
+    "to_ast",
+    "to_text",
     "unroll_expression",
     "unroll_program",
 ]

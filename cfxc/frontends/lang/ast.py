@@ -420,10 +420,17 @@ class ScalarSort(Sort):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class CategorySort(Sort):
-    """``Category{"a", "b"}``; ``missing`` if the set lists ``none`` too."""
+    """``Category{"a", "b"}``; the labels are literals (Label, Missing, Number or Boolean)."""
 
-    labels: tuple[str, ...]
-    missing: bool = False
+    labels: tuple[Expr, ...]
+
+    def __post_init__(self) -> None:
+        if not self.labels or not all(isinstance(label, Literals) for label in self.labels):
+            raise InvalidInputError(
+                "a category has one label or more: texts, none, numbers, Booleans"
+            )
+        if len(set(self.labels)) < len(self.labels):
+            raise InvalidInputError("the same label is listed twice")
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)

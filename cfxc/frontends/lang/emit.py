@@ -72,8 +72,8 @@ _FUNCTIONS: Final[dict[str, Callable[[Operand], Op]]] = {
     "abs": ops.Abs, "relu": ops.Relu, "exp": ops.Exp, "sigmoid": ops.Sigmoid, "tanh": ops.Tanh,
     "round32": ops.RoundFloat32,
 }  # fmt: skip
-# Never folded: what they evaluate to is an approximation.
-_SMOOTH: Final = (ops.Exp, ops.Sigmoid, ops.Tanh)
+# Never folded: what they evaluate to is an approximation, or a label, which is no operand.
+_UNFOLDED: Final = (ops.Exp, ops.Sigmoid, ops.Tanh, ops.Category)
 # Operators and constants that leave the other operand as it is.
 _NEUTRAL_RIGHT: Final = frozenset({("+", 0), ("-", 0), ("*", 1), ("/", 1)})
 _NEUTRAL_LEFT: Final = frozenset({("+", 0), ("*", 1)})
@@ -196,13 +196,12 @@ class Emitter:
     def _let(self, op: Op, node: Expr) -> Operand:
         """Append ``op``, or return its value if it is a constant."""
         operands = list(op.operands())
-        if all(isinstance(each, Literal) for each in operands) and not isinstance(op, _SMOOTH):
+        if all(isinstance(each, Literal) for each in operands) and not isinstance(op, _UNFOLDED):
             try:
                 value = op.evaluate(*(each.value for each in operands if isinstance(each, Literal)))
             except VerificationError as error:
                 raise Fault(node, error.message) from None
-            if isinstance(value, Fraction | int):
-                return Literal(value)
+            return Literal(value)
         name = f"%{self._count}"
         self._count += 1
         self.block.append(Let(name, op, self._origin(node)))

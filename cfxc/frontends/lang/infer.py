@@ -35,8 +35,35 @@ class Group:
         return group
 
 
-#: Literals that have not met anything yet, such as ``"a"`` or ``ite(b, 1, none)``.
-Loose: TypeAlias = tuple[Constant, ...]
+@dataclass(frozen=True, slots=True)
+class Loose:
+    """Literals that have met nothing yet, as in ``ite(b, 1, none)``, and variables that hold them.
+
+    If they meet a label, all of ``sources`` turn out to be categories.
+    """
+
+    constants: tuple[Constant, ...]
+    sources: tuple[str, ...] = ()
+
+    @property
+    def is_symbolic(self) -> bool:
+        return any(each is None or isinstance(each, str) for each in self.constants)
+
+    def scalar(self) -> Sort:
+        if all(isinstance(each, bool) for each in self.constants):
+            return BOOL
+        numbers = [each for each in self.constants if isinstance(each, Fraction)]
+        return REAL if any(each.denominator > 1 for each in numbers) else INT
+
+    def with_more(self, other: Loose) -> Loose:
+        new = tuple(each for each in other.constants if not self._has(each))
+        sources = dict.fromkeys(self.sources + other.sources)
+        return Loose(self.constants + new, tuple(sources))
+
+    def _has(self, constant: Constant) -> bool:
+        return any(type(each) is type(constant) and each == constant for each in self.constants)
+
+
 Guess: TypeAlias = Sort | Group | Loose
 
 
@@ -59,25 +86,14 @@ def infer_sorts(body: Command, inputs: Mapping[str, Sort]) -> dict[str, Sort]:
 
 
 def _settled(guess: Guess) -> Sort:
-    if isinstance(guess, tuple):
-        return _scalar(guess)
+    if isinstance(guess, Loose):
+        return guess.scalar()
     if isinstance(guess, Sort):
         return guess
     group = guess.root()
     if group.sort is not None:
         return group.sort
     return Sort("category", (), LabelTuple(map(new_label, group.literals.values())))
-
-
-def _scalar(loose: Loose) -> Sort:
-    if all(isinstance(each, bool) for each in loose):
-        return BOOL
-    fractional = any(isinstance(each, Fraction) and each.denominator > 1 for each in loose)
-    return REAL if fractional else INT
-
-
-def _is_symbolic(loose: Loose) -> bool:
-    return any(each is None or isinstance(each, str) for each in loose)
 
 
 class _Inference:
@@ -92,7 +108,7 @@ class _Inference:
     def assign(self, name: str, guess: Guess) -> None:
         old = self.guesses.get(name)
         new = guess if old is None else self._join(old, guess)
-        if isinstance(new, tuple) and _is_symbolic(new):
+        if isinstance(new, Loose) and new.is_symbolic:
             new = self._add(Group(), new)
         if old != new:
             self.changed = True
@@ -103,10 +119,10 @@ class _Inference:
 
     def _combine(self, node: Expr, operands: tuple[Guess, ...]) -> Guess:
         if isinstance(node, Literals):
-            return (constant_of(node),)
+            return Loose((constant_of(node),))
         if isinstance(node, Name):
             guess = self.guesses.get(node.root, REAL)
-            return _scalar(guess) if isinstance(guess, tuple) else guess
+            return Loose(guess.constants, (node.root,)) if isinstance(guess, Loose) else guess
         if isinstance(node, Member):
             return BOOL
         if isinstance(node, Unary):
@@ -129,16 +145,15 @@ class _Inference:
     # -- joins -------------------------------------------------------------------------------------
 
     def _join(self, first: Guess, second: Guess) -> Guess:
-        if isinstance(first, tuple) and isinstance(second, tuple):
-            return first + tuple(each for each in second if not _has(first, each))
+        if isinstance(first, Loose) and isinstance(second, Loose):
+            return first.with_more(second)
         if isinstance(first, Group) and isinstance(second, Group):
             return self._unite(first, second)
         for group, other in ((first, second), (second, first)):
             if isinstance(group, Group):
-                return self._add(group, other) if isinstance(other, tuple) else group
-        one = _scalar(first) if isinstance(first, tuple) else first
-        other_one = _scalar(second) if isinstance(second, tuple) else second
-        return REAL if {one, other_one} == {INT, REAL} else one if one == other_one else first
+                return self._add(group, other) if isinstance(other, Loose) else group
+        one, another = _settled(first), _settled(second)
+        return REAL if {one, another} == {INT, REAL} else one
 
     def _unite(self, first: Group, second: Group) -> Group:
         one, other = first.root(), second.root()
@@ -150,21 +165,22 @@ class _Inference:
         return one
 
     def _add(self, group: Group, loose: Loose) -> Group:
+        """Put the literals into the group, and the variables that hold them."""
         root = group.root()
-        for constant in loose:
-            key = (_type(constant), constant)
+        for constant in loose.constants:
+            key = (type(constant).__name__, constant)
             if key not in root.literals:
                 root.literals[key] = constant
                 self.changed = True
+        sources = list(loose.sources)
+        while sources:
+            source = sources.pop()
+            held = self.guesses[source]
+            if isinstance(held, Loose):
+                self.guesses[source] = root
+                self.changed = True
+                sources += held.sources
         return root
-
-
-def _type(constant: Constant) -> str:
-    return type(constant).__name__
-
-
-def _has(loose: Loose, constant: Constant) -> bool:
-    return any(_type(each) == _type(constant) and each == constant for each in loose)
 
 
 def _number(operands: tuple[Guess, ...]) -> Sort:
@@ -173,7 +189,5 @@ def _number(operands: tuple[Guess, ...]) -> Sort:
 
 
 def _is_real(guess: Guess) -> bool:
-    if isinstance(guess, tuple):
-        return _scalar(guess) == REAL
     sort = _settled(guess)
     return sort == REAL or any(isinstance(label, float) for label in sort.labels)

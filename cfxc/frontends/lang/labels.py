@@ -12,7 +12,8 @@ from ...ir import Label as LabelValue
 from ...ir import LabelTuple, Literal, Sort
 from .ast import Boolean, Expr, Label, Missing, Number
 from .diagnostics import Fault
-from .literals import quote, write_name, write_number
+from .literals import write_name
+from .printer import print_expression
 
 #: Labels that one message lists.
 SHOWN = 7
@@ -38,7 +39,7 @@ def new_label(constant: Constant) -> LabelValue:
 def number_of(label: LabelValue) -> Fraction | int | None:
     """Return what a numeric or Boolean label counts as; a float is the decimal it prints as."""
     if isinstance(label, float):
-        return Fraction(repr(label))
+        return Fraction(label) if label.is_integer() else Fraction(repr(label))
     return int(label) if isinstance(label, int) else None
 
 
@@ -85,14 +86,17 @@ def unknown_label(constant: Constant, labels: LabelTuple) -> str:
 
 
 def write_label(label: LabelValue) -> str:
-    """Return the literal that denotes ``label``."""
+    """Return the text of the literal that denotes ``label``."""
+    return print_expression(literal_of(label))
+
+
+def literal_of(label: LabelValue) -> Expr:
+    """Return the literal that denotes ``label``; a float is the decimal it prints as."""
     if label is None:
-        return "none"
+        return Missing()
     if isinstance(label, bool):
-        return "true" if label else "false"
-    if isinstance(label, str):
-        return quote(label, '"')
-    return write_number(Fraction(repr(label)))
+        return Boolean(label)
+    return Label(label) if isinstance(label, str) else Number(Fraction(number_of(label) or 0))
 
 
 def listed(texts: Iterable[str]) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Generator, Iterator, Mapping
-from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -13,24 +12,22 @@ from ...ir import (
     INT,
     REAL,
     If,
-    Let,
     Literal,
     Operand,
     Program,
     Sort,
-    Statement,
     category,
-    walk,
 )
 from . import ast
 from .diagnostics import Fault, Violation, refuse
 from .emit import Emitter
 from .infer import infer_sorts
-from .labels import nearest_names
+from .labels import constant_of, nearest_names, new_label
 from .literals import write_name
 from .parser import parse_expression, parse_program
 from .single import RESULT, SingleAssignment, single_assignment
 from .unroll import unroll_expression, unroll_program
+from .unused import without_unused
 from .walk import rewrite, run
 from .wellformed import check_program
 
@@ -259,7 +256,9 @@ def _declared(program: ast.Program) -> dict[str, Sort]:
             for index in range(1, int(sort.length.value) + 1):
                 inputs[f"{parameter.name}.{index}"] = _KINDS[sort.element.kind]
         elif isinstance(sort, ast.CategorySort):
-            inputs[parameter.name] = category(*sort.labels, *[None] * sort.missing)
+            inputs[parameter.name] = category(
+                *(new_label(constant_of(label)) for label in sort.labels)
+            )
         else:
             assert isinstance(sort, ast.ScalarSort)
             inputs[parameter.name] = _KINDS[sort.kind]
@@ -282,26 +281,6 @@ def _lower_value(expression: ast.Expr, scope: Scope, output: str) -> Program:
         refuse([fault.violation], scope.source)
     body, outputs = tuple(emitter.block), ((output, operand),)
     return without_unused(Program(scope.source, scope.used_inputs(), body, outputs))
-
-
-def without_unused(program: Program) -> Program:
-    """Return ``program`` without the assignments and ifs that no output depends on."""
-    needed = {operand for _, operand in program.outputs}
-    stack: list[list[Statement]] = [[]]
-    for tag, statement in reversed(list(walk(program.body))):
-        if isinstance(statement, Let):
-            if statement.name in needed:
-                needed.update(statement.op.operands())
-                stack[-1].append(statement)
-        elif tag == "if":
-            then, orelse = stack.pop(), stack.pop()
-            if then or orelse:
-                needed.add(statement.condition)
-                body = tuple(reversed(then)), tuple(reversed(orelse))
-                stack[-1].append(If(statement.condition, *body))
-        else:
-            stack.append([])
-    return replace(program, body=tuple(reversed(stack.pop())))
 
 
 class _Lowering:

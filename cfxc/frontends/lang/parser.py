@@ -15,6 +15,7 @@ from ...errors import DataTypeError, InvalidInputError, LanguageError
 from . import ast
 from .diagnostics import excerpt, suggestion
 from .literals import KEYWORDS, read_name, read_number, unquote
+from .printer import print_expression
 
 T = TypeVar("T")
 
@@ -154,11 +155,11 @@ class _Builder(Transformer[Token, Any]):
         kind, *items = parts
         if kind != "Category":
             raise _BadToken(kind, f"only Category has labels, not '{kind}'")
-        labels = [_label(item) for item in items if item.type == "STRING"]
         for number, item in enumerate(items):
             if item in items[:number]:
-                raise _BadToken(item, f"{item} is listed twice")
-        return ast.CategorySort(tuple(labels), len(labels) < len(items), **_at(kind))
+                token = Token("LABEL", "", line=item.line, column=item.column)
+                raise _BadToken(token, f"{print_expression(item)} is listed twice")
+        return _guarded(kind, lambda: ast.CategorySort(tuple(items), **_at(kind)))
 
     # Commands.
 

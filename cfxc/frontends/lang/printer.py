@@ -89,8 +89,7 @@ def _sort(sort: Sort) -> str:
     if isinstance(sort, ArraySort):
         return f"{sort.element.kind}[{print_expression(sort.length)}]"
     assert isinstance(sort, CategorySort)
-    labels = [quote(label, '"') for label in sort.labels] + ["none"] * sort.missing
-    return f"Category{{{', '.join(labels)}}}"
+    return f"Category{{{', '.join(map(print_expression, sort.labels))}}}"
 
 
 # -- expressions ---------------------------------------------------------------------------------

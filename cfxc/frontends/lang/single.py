@@ -56,18 +56,22 @@ def single_assignment(body: Command, taken: Iterable[str], read: Reader) -> Sing
     """
     liveness = _Liveness()
     outputs = next((c.names for c in subcommands(body) if isinstance(c, Return)), ())
-    run(liveness.command(body, {_Output(name or RESULT) for name in outputs}))
+    run(liveness.command(body, set(map(_output, outputs))))
     renamer = _Renamer(liveness, set(taken), read)
     commands = run(renamer.command(body, {}))
-    held = {name or RESULT: renamer.names[_Output(name or RESULT)] for name in outputs}
+    held = {each.name: renamer.names[each] for each in map(_output, outputs)}
     return SingleAssignment(sequence(commands), held, renamer.assignments, renamer.spelling)
+
+
+def _output(name: str | None) -> _Output:
+    return _Output(RESULT if name is None else name)
 
 
 def _targets(command: Command) -> list[Variable]:
     if isinstance(command, Assign):
         return [command.target]
     if isinstance(command, Return):
-        return [_Output(name or RESULT) for name in command.names]
+        return [_output(name) for name in command.names]
     return []
 
 
@@ -169,7 +173,7 @@ class _Renamer:
     def _assign(
         self, place: Command, variable: Variable, value: Expr, final: Mapping[Variable, str]
     ) -> Assign:
-        name = final.get(variable) or self.fresh(variable)
+        name = final[variable] if variable in final else self.fresh(variable)
         self._name(variable, name)
         self.assignments[name] = self.assignments.get(name, 0) + 1
         return Assign(name, value, line=place.line, column=place.column)
@@ -179,7 +183,7 @@ class _Renamer:
     ) -> Generator[Any, Any, list[Command]]:
         guard = self._expression(command.guard)
         joined = sorted(self.liveness.joined[id(command)], key=str)
-        names_after = {each: final.get(each) or self.fresh(each) for each in joined}
+        names_after = {each: final[each] if each in final else self.fresh(each) for each in joined}
         then = yield self._branch(command, command.then, names_after)
         otherwise = yield self._branch(command, command.otherwise, names_after)
         for variable, name in names_after.items():

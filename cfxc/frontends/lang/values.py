@@ -50,7 +50,7 @@ Value: TypeAlias = Typed | Loose | LooseChoice
 
 
 class NoConstant:
-    """What :func:`known_constant` returns for a value that is none (``None`` is the missing label)."""
+    """What :func:`known_constant` returns for what is no constant (``None`` is a label)."""
 
 
 def known_constant(value: Value) -> Constant | NoConstant:

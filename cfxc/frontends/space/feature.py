@@ -287,8 +287,8 @@ class Feature:
             return None
         step, (lower, upper) = self.resolution, self.bounds
         # Rounding to the column's floats is monotone in k, so both conditions change once.
-        first = _first_true(lambda k: self.held(k * step) >= lower, math.ceil(lower / step))
-        after = _first_true(lambda k: self.held(k * step) > upper, math.floor(upper / step))
+        first = first_true(lambda k: self.held(k * step) >= lower, math.ceil(lower / step))
+        after = first_true(lambda k: self.held(k * step) > upper, math.floor(upper / step))
         return first, after - 1
 
     def code(self, label: Label) -> int:
@@ -334,7 +334,7 @@ class Feature:
         return plain if isinstance(plain, np.dtype) else np.dtype(object)
 
 
-def _first_true(condition: Callable[[int], bool], near: int) -> int:
+def first_true(condition: Callable[[int], bool], near: int) -> int:
     """Smallest k with ``condition(k)``, which is false up to some point and true from there on."""
     width = 1
     if condition(near):

@@ -22,6 +22,7 @@ from ..sorts import REAL, Sort
 from .structure import interval_of
 
 PLACES = 60
+_FAR = 2000.0  # beyond it no double but the limit, or the one beside it, bounds the functions
 _CONTEXT = Context(prec=PLACES + 10, rounding=ROUND_HALF_EVEN, Emin=-(10**9), Emax=10**9)
 _LIMIT = Fraction(10**6)  # exp(-_LIMIT) is 0 to hundreds of thousands of places
 
@@ -76,7 +77,7 @@ class Smooth(Op):
         return np.array(ends, dtype=np.float64).reshape(array.shape)
 
     def _end(self, value: float, side: int) -> float:
-        image = self.function(Fraction(max(min(value, float(_LIMIT)), -float(_LIMIT))))
+        image = self.function(Fraction(max(min(value, _FAR), -_FAR)))
         # relative to the image, as it is to the exponentials; tanh subtracts, hence the 1
         error = (abs(image) + (self.least < 0)) * Fraction(1, 10 ** (PLACES - 10))
         return floor_float(image - error) if side < 0 else ceil_float(image + error)
@@ -146,7 +147,7 @@ def _share(index: int, entries: Any, side: int) -> float:
         return 0.0 if side < 0 else 1.0
     exact = [Fraction(v) for v in entries.tolist()]
     top = max(exact)
-    raised = [exp(v - top) for v in exact]
+    raised = [exp(max(v - top, Fraction(-_FAR))) for v in exact]  # off by far less than the error
     error = Fraction(1, 10 ** (PLACES - 10))
     share = raised[index] / sum(raised)
     return floor_float(share - error) if side < 0 else ceil_float(share + error)

@@ -164,7 +164,7 @@ def test_program_with_header() -> None:
     parameters = (
         Parameter("x1", ScalarSort("Bool")),
         Parameter("age", ScalarSort("Int")),
-        Parameter("s", CategorySort(("a",), missing=True)),
+        Parameter("s", CategorySort((Label("a"), Missing()))),
         Parameter("d", ArraySort(ScalarSort("Real"), Binary("*", TWO, Name(("J",))))),
     )
     assert parse_program(text) == Program("my model", parameters, SKIP)
@@ -253,6 +253,8 @@ ERRORS = [
     ("program f(x: Reel) { skip }", 1, 14, "unknown sort 'Reel'; there are Bool, Int, Real"),
     ('program f(x: Sector{"a"}) { skip }', 1, 14, "only Category has labels"),
     ('program f(x: Category{"a", "a"}) { skip }', 1, 28, '"a" is listed twice'),
+    ("program f(x: Category{1, none, 0.5, 1.0}) { skip }", 1, 37, "1 is listed twice"),
+    ("program f(x: Category{a}) { skip }", 1, 14, "texts, none, numbers, Booleans"),
     ("program f(x) { skip }", 1, 12, "found ')', expected ':'"),
     ("program f() { skip } skip", 1, 22, "found 'skip', expected the end of the text"),
 ]

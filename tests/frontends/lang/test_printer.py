@@ -89,11 +89,9 @@ COMMANDS = st.recursive(
     max_leaves=8,
 )
 SCALARS = st.builds(ast.ScalarSort, st.sampled_from(ast.SCALAR_KINDS))
-LABELS = st.lists(st.text(max_size=4), min_size=1, max_size=3, unique=True).map(tuple)
 SORTS = st.one_of(
     SCALARS,
-    st.builds(ast.CategorySort, LABELS, st.booleans()),
-    st.just(ast.CategorySort((), missing=True)),
+    st.builds(ast.CategorySort, st.lists(LITERALS, min_size=1, unique=True).map(tuple)),
     st.builds(ast.ArraySort, SCALARS, SMALL),
 )
 PARAMETERS = st.lists(st.builds(ast.Parameter, NAMES, SORTS), max_size=4).map(tuple)

@@ -1,0 +1,193 @@
+"""The public face: ``compile`` a model, ``explain`` a decision."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from .errors import InvalidInputError
+from .frontends.files import load_model
+from .frontends.predictor import Predictor
+from .frontends.query import Query, make_query
+from .frontends.space import FeatureSpace
+from .ir import Program
+from .ir.interval import ceil_float, floor_float
+from .solvers.candidates import Point
+from .solvers.result import Result, Status
+from .solvers.smt import Outcome, backend, search
+
+METHODS = ("auto", "smt")
+
+
+@dataclass(frozen=True)
+class CompiledModel:
+    """A deployed decision as an exact program over the features of a space."""
+
+    program: Program
+    space: FeatureSpace
+    predictor: Predictor
+
+    def predict(self, rows: pd.DataFrame) -> np.ndarray[Any, Any]:
+        """Outcomes of the *original* model on rows, shape (n,)."""
+        return self.predictor.predict(rows)
+
+    def explain(
+        self,
+        row: Any,
+        *,
+        target: Any = None,
+        distance: Any = "l1",
+        epsilon: float = 1e-3,
+        constraints: Sequence[str] = (),
+        method: str = "auto",
+        solver: str = "z3",
+        time_limit: float = 60.0,
+        count: int = 1,
+        seeds: pd.DataFrame | None = None,
+        random_state: int = 0,
+    ) -> Result:
+        """The nearest counterfactual of one row, with a proved lower bound.
+
+        ``min d(x, x̂)  s.t.  x admissible, constraints, outcome(x) in target`` (eq. 2, 3 of
+        Karimi et al. 2020), to within ``epsilon``.
+
+        Args:
+            row: One-row DataFrame, Series or mapping with the space's columns.
+            target: Wanted label (default: the other one of two), or ``(low, high)``.
+            distance: ``l0``, ``l1``, ``linf``, a mapping of weights, a ``.cfl`` file or its text.
+            epsilon: Accuracy on the distance, > 0.
+            constraints: Core-language conditions over ``x`` and ``factual``.
+            method: ``auto`` or ``smt``.
+            solver: ``z3``, ``cvc5`` or ``pysmt:<name>``.
+            time_limit: Seconds for each counterfactual, > 0.
+            count: How many counterfactuals, each different from all before (§4.2).
+            seeds: Rows to start from; whatever verifies bounds the distance from above.
+            random_state: Seed of the local search.
+
+        Raises:
+            CfxcError: bad input, before any search.
+        """
+        _check_options(epsilon, method, time_limit, count)
+        solving = backend(solver)
+        frame = _one_row(self.space, row)
+        factual = self.space.encode_row(frame)
+        query = make_query(
+            self.program, self.space, factual,
+            target=target, distance=distance, constraints=constraints,
+        )  # fmt: skip
+        starts = (
+            []
+            if seeds is None
+            else [
+                self.space.encode_row(seeds.iloc[[i]], check_range=False) for i in range(len(seeds))
+            ]
+        )
+        found: list[Result] = []
+        for number in range(count):
+            started = time.monotonic()
+            outcome = search(
+                query, solving, self._deployed(query, frame),
+                epsilon=Fraction(epsilon), seconds=time_limit, seeds=starts,
+                rng=np.random.default_rng(random_state + number),
+            )  # fmt: skip
+            seconds = time.monotonic() - started
+            found.append(self._result(query, frame, outcome, epsilon, solving.name, seconds))
+            if outcome.best is None:
+                break
+            query = query.without(outcome.best.point)
+        kept = [r for r in found if r.counterfactual is not None] or found[:1]
+        return replace(kept[0], alternatives=tuple(kept[1:]))
+
+    def _deployed(self, query: Query, frame: pd.DataFrame) -> Any:
+        def flips(point: Point) -> bool:
+            row = self.space.decode(point, like=frame)
+            if self.space.encode_row(row, extra="ignore") != dict(point):
+                return False
+            outcome = self.predictor.predict(row)[0]
+            return query.target.holds(outcome.item() if hasattr(outcome, "item") else outcome)
+
+        return flips
+
+    def _result(
+        self,
+        query: Query,
+        frame: pd.DataFrame,
+        outcome: Outcome,
+        epsilon: float,
+        solver: str,
+        seconds: float,
+    ) -> Result:
+        best = outcome.best
+        row = None if best is None else self.space.decode(best.point, like=frame)
+        status: Status
+        if best is None:
+            status = "infeasible" if outcome.infeasible else "unknown"
+        else:
+            closed = best.distance - outcome.lower <= Fraction(epsilon)
+            status = "optimal" if closed else "feasible"
+        return Result(
+            status=status,
+            factual=frame,
+            counterfactual=row,
+            distance=None if best is None else ceil_float(best.distance),
+            lower_bound=floor_float(outcome.lower),
+            epsilon=epsilon,
+            lower_bound_proof="solver" if outcome.refuted else "none",
+            solver=solver,
+            distance_name=query.distance.name,
+            target=str(query.target),
+            outcome_before=_item(self.predictor.predict(frame)[0]),
+            outcome_after=None if row is None else _item(self.predictor.predict(row)[0]),
+            seconds=seconds,
+            calls=tuple(outcome.calls),
+            reason="" if status in ("optimal", "infeasible") else outcome.reason,
+        )
+
+
+def compile(model: Any, space: FeatureSpace, *, trust_pickle: bool = False) -> CompiledModel:
+    """Compile a fitted estimator, or a model file, over a feature space.
+
+    Raises:
+        UnsupportedError: listing everything in the model that is not supported.
+        ModelFileError: the file is missing, truncated, unknown, or an untrusted pickle.
+    """
+    if not isinstance(space, FeatureSpace):
+        raise InvalidInputError(
+            "compile(model, space) needs a FeatureSpace: cfxc.FeatureSpace.infer(X)"
+        )
+    program, predictor = load_model(model, space, trust_pickle=trust_pickle)
+    return CompiledModel(program, space, predictor)
+
+
+def _check_options(epsilon: float, method: str, time_limit: float, count: int) -> None:
+    if method not in METHODS:
+        raise InvalidInputError(f"unknown method '{method}': {', '.join(METHODS)}")
+    if not (0 < epsilon < float("inf")):
+        raise InvalidInputError(f"epsilon must be a positive number, not {epsilon}")
+    if not time_limit > 0:
+        raise InvalidInputError(f"time_limit must be positive, not {time_limit}")
+    if not (isinstance(count, int) and count >= 1):
+        raise InvalidInputError(f"count must be a whole number from 1, not {count}")
+
+
+def _one_row(space: FeatureSpace, row: Any) -> pd.DataFrame:
+    if isinstance(row, pd.DataFrame):
+        return row
+    if isinstance(row, pd.Series):
+        row = row.to_dict()
+    if not isinstance(row, Mapping):
+        raise InvalidInputError("a row is a one-row DataFrame, a Series or a mapping of columns")
+    return space.decode(space.encode_row(row))
+
+
+def _item(value: Any) -> Any:
+    return value.item() if hasattr(value, "item") else value
+
+
+__all__ = ["METHODS", "CompiledModel", "compile"]

@@ -1,0 +1,146 @@
+"""The commands and their options."""
+
+from __future__ import annotations
+
+import io
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from .. import __version__
+from . import commands
+from .emission import Emit, Transformer
+from .guard import guarded
+
+app = typer.Typer(
+    name="cfxc",
+    help="From a trained model to logic to the nearest counterfactual, proved.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+space_app = typer.Typer(help="Feature spaces.", no_args_is_help=True, rich_markup_mode=None)
+app.add_typer(space_app, name="space")
+
+Columns = list[str] | None
+ModelFile = Annotated[
+    Path, typer.Argument(metavar="MODEL", help=".onnx, .skops; with --trust-pickle .pkl, .joblib")
+]
+SpaceFile = Annotated[Path, typer.Option("--space", help="Feature space (TOML).")]
+Trust = Annotated[
+    bool, typer.Option("--trust-pickle", help="Open a pickle, which runs the code in it.")
+]
+Output = Annotated[
+    Path | None, typer.Option("-o", "--out", help="File to write; stdout without it.")
+]
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        print(f"cfxc {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def root(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    """From a trained model to logic to the nearest counterfactual, proved.
+
+    Exit codes: 0 done, 2 bad input, 3 no counterfactual exists (proved), 4 a limit was reached
+    (the best answer is printed), 1 a fault of cfxc.
+    """
+
+
+@app.command()
+@guarded
+def demo() -> int:
+    """The main job on real data that ships with scikit-learn."""
+    from .demo import demo as run
+
+    return run()
+
+
+@space_app.command("infer")
+@guarded
+def space_infer(
+    table: Annotated[Path, typer.Argument(metavar="DATA.CSV", help="One row per person.")],
+    target: Annotated[str | None, typer.Option(help="The outcome's column, left out.")] = None,
+    out: Output = None,
+    fixed: Annotated[Columns, typer.Option(help="Columns that may not change: a,b.")] = None,
+    increase: Annotated[Columns, typer.Option(help="Columns that may only rise.")] = None,
+    decrease: Annotated[Columns, typer.Option(help="Columns that may only fall.")] = None,
+    one_hot: Annotated[Columns, typer.Option(help="Prefixes of one-hot groups: sector_.")] = None,
+) -> int:
+    """Infer the feature space of a table: kinds, ranges, resolutions."""
+    return commands.infer_space(table, target, out, fixed, increase, decrease, one_hot)
+
+
+@app.command("compile")
+@guarded
+def compile_(
+    model: ModelFile,
+    space: SpaceFile,
+    emit: Annotated[Emit, typer.Option(help="What to print.")] = Emit.ir,
+    formula: Annotated[
+        Transformer | None,
+        typer.Option(help="Predicate transformer of formula and smt2.  [default: compact]"),
+    ] = None,
+    output: Annotated[
+        list[str] | None,
+        typer.Option(help="Output of the model, or all.  [default: label or value]"),
+    ] = None,
+    trust_pickle: Trust = False,
+    out: Output = None,
+) -> int:
+    """Print a model as IR, core-language program, formula or SMT-LIB."""
+    return commands.compile_model(model, space, emit, formula, output or [], trust_pickle, out)
+
+
+@app.command()
+@guarded
+def explain(
+    model: ModelFile,
+    space: SpaceFile,
+    factual: Annotated[str, typer.Option(help="row.json, row.csv, or data.csv:17 (from 1).")],
+    target: Annotated[str | None, typer.Option(help="Wanted label.")] = None,
+    range_: Annotated[str | None, typer.Option("--range", help="Wanted range: LO:HI.")] = None,
+    distance: Annotated[
+        str, typer.Option(help="l0, l1, linf, l0=0.3,l1=0.7, or a file.cfl.")
+    ] = "l1",
+    epsilon: Annotated[float, typer.Option(help="Accuracy on the distance.")] = 1e-3,
+    method: Annotated[str, typer.Option(help="auto or smt.")] = "auto",
+    solver: Annotated[str, typer.Option(help="z3, cvc5 or pysmt:NAME.")] = "z3",
+    count: Annotated[int, typer.Option(help="How many counterfactuals.")] = 1,
+    constraint: Annotated[
+        list[str] | None, typer.Option(help="Condition: 'age >= factual.age'; may be repeated.")
+    ] = None,
+    time_limit: Annotated[float, typer.Option(help="Seconds per counterfactual.")] = 60.0,
+    trust_pickle: Trust = False,
+    json: Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")] = False,
+) -> int:
+    """The nearest counterfactual of one person, with a proved lower bound."""
+    question = commands.Question(
+        factual, target, range_, distance, epsilon, method, solver, count, constraint or [],
+        time_limit,
+    )  # fmt: skip
+    return commands.explain(model, space, question, trust_pickle, json)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line and return its exit code."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # a terminal without the signs still gets a text
+            stream.reconfigure(errors="backslashreplace")
+    command = typer.main.get_command(app)
+    try:
+        command.main(args=None if arguments is None else list(arguments), prog_name="cfxc")
+    except SystemExit as end:
+        return end.code if isinstance(end.code, int) else 1
+    return 0

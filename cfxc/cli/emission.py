@@ -1,0 +1,146 @@
+"""``cfxc compile``: a model as IR, core-language program, formula or SMT-LIB."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from ..errors import InvalidInputError
+
+if TYPE_CHECKING:
+    from ..api import CompiledModel
+    from ..frontends.space import FeatureSpace
+    from ..ir import Program
+
+ALL = "all"
+DECISIONS = ("label", "value")
+"""What a person is told: the output of a classifier, and that of a regressor."""
+
+
+class Emit(StrEnum):
+    """What to print."""
+
+    ir = "ir"
+    program = "program"
+    formula = "formula"
+    smt2 = "smt2"
+
+
+class Transformer(StrEnum):
+    """The predicate transformer behind a formula."""
+
+    path = "path"
+    compact = "compact"
+
+
+def emission(
+    model: CompiledModel,
+    source: str,
+    kind: Emit,
+    transformer: Transformer | None,
+    outputs: Sequence[str],
+) -> str:
+    """The text of a compiled model; ``source`` is what the comments call it.
+
+    Raises:
+        InvalidInputError: an unknown output, or a transformer for what is no formula.
+        UnsupportedError: the program has no formula (transcendental functions).
+    """
+    program = _chosen(model.program, outputs)
+    if kind in (Emit.formula, Emit.smt2):
+        return _formula(program, model.space, source, kind, transformer or Transformer.compact)
+    if transformer is not None:
+        raise InvalidInputError(f"--formula belongs to --emit formula or smt2, not to {kind.value}")
+    return str(program) if kind is Emit.ir else _core_text(program)
+
+
+def _chosen(program: Program, outputs: Sequence[str]) -> Program:
+    """The program with only the outputs asked for; by default the decision."""
+    from ..compiler.passes import keep_outputs
+    from ..frontends.space.names import shown, suggestion
+
+    known = [name for name, _ in program.outputs]
+    if ALL in outputs and ALL not in known:
+        return program
+    for name in outputs:
+        if name not in known:
+            raise InvalidInputError(
+                f"the model has no output {name!r}{suggestion(name, known)}; it has {shown(known)}"
+            )
+    return keep_outputs(program, outputs or [name for name in known if name in DECISIONS])
+
+
+def _core_text(program: Program) -> str:
+    from ..frontends.lang import to_text
+
+    return to_text(_core(program))
+
+
+def _core(program: Program) -> Program:
+    """The core-level program, without what the outputs do not need (columns no tree looks at)."""
+    from ..compiler.expand import expand
+    from ..compiler.passes import keep_outputs, narrow_argmax
+
+    core = expand(narrow_argmax(program))
+    return keep_outputs(core, [name for name, _ in core.outputs])
+
+
+def _formula(
+    program: Program, space: FeatureSpace, source: str, kind: Emit, transformer: Transformer
+) -> str:
+    from ..compiler.bounds import variable_ranges
+    from ..compiler.emit.formula import emit_formula
+    from ..compiler.emit.smtlib import emit
+    from ..compiler.rounding import AbsorbingPool
+    from ..compiler.terms import postorder
+    from ..compiler.transform import compact_formula, path_formula
+
+    make = compact_formula if transformer is Transformer.compact else path_formula
+    core, pool = _core(program), AbsorbingPool()
+    found = make(core, pool)
+    title = [f"{source}: its characteristic formula ({transformer.value})"]
+    if kind is Emit.formula:
+        notes = ["A decimal number is the double it denotes; other numbers are exact as written."]
+        return emit_formula(core, found, pool, [*title, *notes])
+    relaxed = any(term.kind == "apply" for term in postorder([found.formula]))
+    if relaxed:  # how well roundings and smooth functions are enclosed depends on the ranges
+        pool = AbsorbingPool()
+        ranges = {one.name: one.bounds for one in space if not one.is_symbolic}
+        found = make(core, pool, variable_ranges(core, ranges))
+    comments = [*title, *_legend(core), *_notes(core, relaxed)]
+    return emit(pool, [found.formula], comments=[line.replace("\n", " ") for line in comments])
+
+
+def _legend(core: Program) -> list[str]:
+    """What the symbols of the script stand for."""
+    from ..compiler.emit.smtlib import symbol
+    from ..ir.sorts import format_label, format_name
+
+    lines = []
+    values = [("input", name, name, sort) for name, sort in core.inputs]
+    values += [("output", name, f"y.{name}", sort) for name, sort in core.output_sorts.items()]
+    for role, name, variable, sort in values:
+        what = f"{role} {format_name(name)}"
+        if sort.kind != "category":
+            lines.append(f"{what}: {symbol(variable)}, {sort.kind.capitalize()}")
+            continue
+        lines.append(f"{what}: exactly one of")
+        labels = enumerate(sort.labels)
+        lines += [f"  {symbol(f'{variable}={i}')} is {format_label(one)}" for i, one in labels]
+    return lines
+
+
+def _notes(core: Program, relaxed: bool) -> list[str]:
+    from ..compiler.emit.smtlib import symbol
+
+    name, sort = next(iter(core.output_sorts.items()))
+    is_label = sort.kind == "category"
+    wanted = symbol(f"y.{name}=0") if is_label else f"(>= {symbol(f'y.{name}')} 0.0)"
+    notes = ["holds iff the outputs are what the model returns on the inputs, over the reals"]
+    if relaxed:
+        notes = [
+            "holds if the outputs are what the model returns on the inputs, within their ranges;",
+            "roundings to float32 and smooth functions being anything within their enclosures",
+        ]
+    return [*notes, f"to use it, add what you ask and (check-sat), e.g. (assert {wanted})"]

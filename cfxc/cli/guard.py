@@ -1,0 +1,108 @@
+"""How a command ends: exit codes, messages without tracebacks, files written whole or not."""
+
+from __future__ import annotations
+
+import functools
+import os
+import sys
+import tempfile
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+from typing import ParamSpec
+
+import typer
+
+from ..errors import CfxcError, InvalidInputError
+
+INFEASIBLE, LIMIT, FAULT, INTERRUPTED = 3, 4, 1, 130
+"""No counterfactual exists, proved; a limit was reached; a fault of ours; Ctrl-C."""
+
+P = ParamSpec("P")
+
+
+def guarded(command: Callable[P, int | None]) -> Callable[P, None]:
+    """The command with its result as exit code, and every error as a message on stderr."""
+
+    @functools.wraps(command)
+    def run(*args: P.args, **kwargs: P.kwargs) -> None:
+        raise typer.Exit(_code(lambda: command(*args, **kwargs)))
+
+    return run
+
+
+def _code(run: Callable[[], int | None]) -> int:
+    try:
+        return run() or 0
+    except CfxcError as error:
+        print(f"cfxc: {error}", file=sys.stderr)
+        return error.exit_code
+    except KeyboardInterrupt:
+        print("cfxc: stopped", file=sys.stderr)
+        return INTERRUPTED
+    except BrokenPipeError:  # whoever reads the output has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except Exception as error:  # nothing a user does may end here
+        if os.environ.get("CFXC_DEBUG"):
+            traceback.print_exc()
+        print(
+            f"cfxc: internal error: {type(error).__name__}: {error}\n"
+            "this is a fault of cfxc; please report it (CFXC_DEBUG=1 shows where it happened)",
+            file=sys.stderr,
+        )
+        return FAULT
+
+
+def check_writable(path: Path | None) -> None:
+    """Refuse an output file that cannot be made, before any work.
+
+    Raises:
+        InvalidInputError: its folder does not exist or cannot be written, or it is a folder.
+    """
+    if path is None:
+        return
+    folder = path.parent
+    if not folder.is_dir():
+        raise InvalidInputError(f"{path}: cannot write: no folder {folder}")
+    if path.is_dir():
+        raise InvalidInputError(f"{path}: cannot write: it is a folder")
+    if not os.access(folder, os.W_OK):
+        raise InvalidInputError(f"{path}: cannot write: no permission in {folder}")
+
+
+def deliver(text: str, path: Path | None) -> None:
+    """Write to the file, whole or not at all; to stdout without one.
+
+    Raises:
+        InvalidInputError: the file cannot be written.
+    """
+    if path is None:
+        sys.stdout.write(text)
+        sys.stdout.flush()
+        return
+    try:
+        _replace(path, text)
+    except OSError as error:
+        raise InvalidInputError(f"{path}: cannot write: {error.strerror}") from error
+
+
+def _replace(path: Path, text: str) -> None:
+    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    try:
+        with open(handle, "w", encoding="utf-8", newline="\n") as file:
+            file.write(text)
+        os.chmod(name, _mode(path))
+        os.replace(name, path)
+    except BaseException:
+        os.unlink(name)
+        raise
+
+
+def _mode(path: Path) -> int:
+    """The permissions of the file that is replaced, or those of a new file."""
+    if path.exists():
+        return path.stat().st_mode & 0o777
+    mask = os.umask(0)
+    os.umask(mask)
+    return 0o666 & ~mask

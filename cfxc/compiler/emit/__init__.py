@@ -1,0 +1,1 @@
+"""Emitters: formulae and programs in other people's languages."""

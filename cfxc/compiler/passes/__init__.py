@@ -1,0 +1,9 @@
+"""Program-to-program passes; each is a function that keeps the meaning of the outputs."""
+
+from __future__ import annotations
+
+from .decide import fold_into_trees, narrow_argmax
+from .prune import Ball, prune_trees
+from .unused import keep_outputs
+
+__all__ = ["Ball", "fold_into_trees", "keep_outputs", "narrow_argmax", "prune_trees"]

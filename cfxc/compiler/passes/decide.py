@@ -1,0 +1,108 @@
+"""Decisions made smaller, exactly: argmax of two as a sign, linear maps moved into leaf values.
+
+All rewrites are identities of exact arithmetic; none rounds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from ...ir import Builder, Let, Literal, Op, Program, Tensor, ops
+from ...ir.patterns import Definitions, before_scaling, constant_values, vector_width
+from .unused import keep_outputs
+
+
+def _rebuild(program: Program, rule: Callable[[Op, Definitions, Builder], Op]) -> Program:
+    """Apply ``rule`` to every top-level assignment, earlier ones already rewritten."""
+    builder = Builder(program.name)
+    for name, sort in program.inputs:
+        builder.input(name, sort)
+    builder.reserve(program.sorts)
+    definitions: dict[str, Op] = {}
+    for statement in program.body:
+        if not isinstance(statement, Let):
+            builder.extend([statement])
+            continue
+        with builder.at(statement.origin):
+            op = rule(statement.op, definitions, builder)
+            builder.let(op, statement.name)
+        definitions.update({s.name: s.op for s in builder.recent() if isinstance(s, Let)})
+    rebuilt = builder.build_with(dict(program.outputs))
+    return keep_outputs(rebuilt, [name for name, _ in program.outputs])
+
+
+def narrow_argmax(program: Program) -> Program:
+    """``argmax`` of two entries as ``x[1] - x[0] > 0``; positive scalings before it dropped."""
+    return _rebuild(program, _narrow)
+
+
+def _narrow(op: Op, definitions: Definitions, builder: Builder) -> Op:
+    if not isinstance(op, ops.Argmax) or not isinstance(op.x, str):
+        return op
+    x = before_scaling(op.x, definitions)
+    if vector_width(x, definitions) != 2:
+        return ops.Argmax(x)
+    difference = builder.let(ops.Affine(x, Tensor([[-1.0, 1.0]]), Tensor([0.0])))
+    score = builder.let(ops.Item(difference, 0))
+    positive = builder.let(ops.Gt(score, Literal(Fraction(0))))
+    return ops.Select(positive, Literal(1), Literal(0))
+
+
+def fold_into_trees(program: Program) -> Program:
+    """Affine maps and constant scalings of an ensemble's sum become part of its leaf values.
+
+    ``W (base + sum_t v_t) + b = (W base + b) + sum_t W v_t``; the sum has no other leaf.
+    """
+    return _rebuild(program, _fold)
+
+
+def _fold(op: Op, definitions: Definitions, builder: Builder) -> Op:
+    source = next(iter(op.operands()), None)
+    ensemble = definitions.get(source) if isinstance(source, str) else None
+    if not isinstance(ensemble, ops.TreeEnsemble):
+        return op
+    if isinstance(op, ops.Affine):
+        return _mapped(ensemble, op.weight.exact(), op.bias.exact())
+    if isinstance(op, ops.Div | ops.Mul):
+        factor = constant_values(op.y, definitions)
+        width = ensemble.base.shape[0]
+        if factor is not None and factor.size in (1, width) and all(factor.flat):
+            exact = map(Fraction, factor.flat)
+            values = [1 / f if isinstance(op, ops.Div) else f for f in exact]
+            diagonal = np.full((width, width), Fraction(0), dtype=object)
+            for i in range(width):
+                diagonal[i, i] = values[i % len(values)]
+            return _mapped(ensemble, diagonal, np.full(width, Fraction(0), dtype=object))
+    return op
+
+
+def _mapped(ensemble: ops.TreeEnsemble, weight: Any, bias: Any) -> ops.TreeEnsemble:
+    """The ensemble followed by ``W y + b``; works on distinct leaf rows, which are few."""
+    rows = ensemble.value.array
+    if ensemble.value.dtype == "rat":
+        keys = [tuple(row) for row in rows.tolist()]
+        index = {key: i for i, key in enumerate(dict.fromkeys(keys))}
+        inverse = np.array([index[key] for key in keys])
+        distinct: list[Any] = list(index)
+    else:
+        unique, inverse = np.unique(rows, axis=0, return_inverse=True)
+        distinct = [[Fraction(v) for v in row] for row in unique.tolist()]
+    images = np.array([weight.dot(np.array(row, dtype=object)) for row in distinct], dtype=object)
+    value = _tensor(images)[inverse.ravel()]
+    base = weight.dot(ensemble.base.exact()) + bias
+    return ops.TreeEnsemble(
+        ensemble.x, ensemble.roots, ensemble.feature, ensemble.threshold, ensemble.left,
+        ensemble.right, Tensor(value), Tensor(_tensor(base)),
+    )  # fmt: skip
+
+
+def _tensor(exact: Any) -> Any:
+    """Doubles if they hold the numbers exactly, else fractions."""
+    fractions = np.frompyfunc(Fraction, 1, 1)(exact)
+    floats = fractions.astype(np.float64)
+    same = all(Fraction(f) == e for f, e in zip(floats.flat, fractions.flat, strict=True))
+    return floats if same else fractions

@@ -1,0 +1,214 @@
+"""Tree splits as conditions on raw features.
+
+A column of an ensemble's input usually depends on one raw feature: the feature itself, an affine
+map of it, its float32 rounding, or a lookup in a category.  ``resolve_columns`` finds that
+dependence; ``raw_splits`` pulls every threshold back through it, so that a node asks
+``x_j <= cut`` (cut a double; all admissible values are doubles) or ``label in set``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..errors import VerificationError
+from ..ir import Let, Literal, Op, Operand, Program, Sort, ops
+from ..ir.float32 import FLOAT32_MAX, double_threshold, round_to_float32
+from ..ir.interval import floor_float
+
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Unary:
+    """A scalar that depends on one input: ``factor * g(x) + shift`` or a table over labels.
+
+    ``rounded`` says that g rounds to float32 (else g is the identity).  For a category, ``table``
+    holds the value per label and the other fields are unused.
+    """
+
+    input: str
+    factor: Fraction = Fraction(1)
+    shift: Fraction = Fraction(0)
+    rounded: bool = False
+    table: tuple[Fraction, ...] | None = None
+
+    def affine(self, factor: Fraction, shift: Fraction) -> Unary:
+        if self.table is not None:
+            table = tuple(factor * value + shift for value in self.table)
+            return Unary(self.input, table=table)
+        return Unary(self.input, factor * self.factor, factor * self.shift + shift, self.rounded)
+
+
+Column = Unary | Fraction | None  # None: depends on several inputs, or not in a known way
+
+
+def resolve_columns(program: Program) -> Mapping[str, list[Column]]:
+    """For every scalar or vector value of a straight-line program, what its entries depend on."""
+    found: dict[str, list[Column]] = {}
+    for name, sort in program.inputs:
+        if not sort.shape:
+            found[name] = [Unary(name)]
+    for statement in program.body:
+        if isinstance(statement, Let):
+            sort = program.sorts[statement.name]
+            found[statement.name] = _resolve(statement.op, sort, found, program)
+    return found
+
+
+def _resolve(
+    op: Op, sort: Sort, found: Mapping[str, list[Column]], program: Program
+) -> list[Column]:
+    size = int(np.prod(sort.shape)) if sort.shape else 1
+    parts = [_columns(operand, found) for operand in op.operands()]
+    if isinstance(op, ops.Constant):
+        return [Fraction(value) for value in op.value.exact().ravel().tolist()]
+    if isinstance(op, ops.Identity | ops.Reshape):
+        return parts[0]
+    if isinstance(op, ops.ToReal):
+        boolean = program.sort_of(op.x).kind == "bool"
+        return [None] * size if boolean else parts[0]
+    if isinstance(op, ops.Concat):
+        return [column for part in parts for column in part]
+    if isinstance(op, ops.Take):
+        return [parts[0][i] for i in op.indices]
+    if isinstance(op, ops.Item):
+        return [parts[0][op.index]]
+    if isinstance(op, ops.Lookup) and isinstance(op.x, str) and found[op.x] == [Unary(op.x)]:
+        table = op.table.exact().reshape(len(op.labels), -1)
+        return [Unary(op.x, table=tuple(map(Fraction, column))) for column in table.T.tolist()]
+    if isinstance(op, ops.RoundFloat32):
+        return [_rounded(column) for column in parts[0]]
+    if isinstance(op, ops.Add | ops.Sub | ops.Mul | ops.Div):
+        x, y = (_spread(part, size) for part in parts)
+        return [_combine(op, p, q) for p, q in zip(x, y, strict=True)]
+    return [None] * size
+
+
+def _columns(operand: Operand, found: Mapping[str, list[Column]]) -> list[Column]:
+    if isinstance(operand, Literal):
+        return [Fraction(operand.value)]
+    return found.get(operand, [None])
+
+
+def _spread(part: list[Column], size: int) -> list[Column]:
+    return part * size if len(part) == 1 else part if len(part) == size else [None] * size
+
+
+def _rounded(column: Column) -> Column:
+    if isinstance(column, Unary):
+        if column.table is None and column.factor == 1 and not column.shift:
+            return Unary(column.input, rounded=True)
+        if column.table is not None:
+            try:
+                return Unary(column.input, table=tuple(map(round_to_float32, column.table)))
+            except VerificationError:  # it overflows float32
+                return None
+    return None
+
+
+def _combine(op: Op, x: Column, y: Column) -> Column:
+    """Arithmetic of one dependent and one constant entry, or of two constants."""
+    if isinstance(x, Unary) and isinstance(y, Fraction):
+        if isinstance(op, ops.Div):
+            return x.affine(1 / y, Fraction(0)) if y else None
+        if isinstance(op, ops.Mul):
+            return x.affine(y, Fraction(0))
+        return x.affine(Fraction(1), y if isinstance(op, ops.Add) else -y)
+    if isinstance(x, Fraction) and isinstance(y, Unary):
+        if isinstance(op, ops.Mul):
+            return y.affine(x, Fraction(0))
+        if isinstance(op, ops.Add | ops.Sub):
+            return y.affine(Fraction(1 if isinstance(op, ops.Add) else -1), x)
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class RawSplits:
+    """Per node (N,): the input it asks about, the cut and its sense, or the labels going left.
+
+    ``input`` indexes the program's inputs (-1 on leaves).  Numeric node: left iff
+    ``x <= cut`` (``below`` true) or ``x > cut`` (``below`` false).  Category node: left iff bit
+    ``code`` of ``mask`` (N, words) is set; its ``cut`` is NaN.
+    """
+
+    input: npt.NDArray[np.int64]
+    cut: Floats
+    below: npt.NDArray[np.bool_]
+    mask: npt.NDArray[np.uint64]
+
+
+def raw_splits(program: Program, op: ops.TreeEnsemble) -> RawSplits | None:
+    """The ensemble's splits on raw inputs, or ``None`` if a used column mixes inputs."""
+    columns = _columns(op.x, resolve_columns(program))
+    feature, threshold = op.feature.array, op.threshold.array
+    order = {name: i for i, (name, _) in enumerate(program.inputs)}
+    words = max([1, *(-(-len(sort.labels) // 64) for _, sort in program.inputs)])
+    count = feature.size
+    result = RawSplits(
+        np.full(count, -1, dtype=np.int64),
+        np.full(count, np.nan),
+        np.ones(count, dtype=np.bool_),
+        np.zeros((count, words), dtype=np.uint64),
+    )
+    for column in np.unique(feature[feature >= 0]).tolist():
+        source = columns[column] if column < len(columns) else None
+        if not isinstance(source, Unary):
+            return None
+        nodes = np.flatnonzero(feature == column)
+        result.input[nodes] = order[source.input]
+        if source == Unary(source.input):  # the feature itself
+            result.cut[nodes] = _floor_floats(threshold[nodes])
+            continue
+        values, inverse = np.unique(threshold[nodes], return_inverse=True)
+        for index, value in enumerate(values.tolist()):
+            _pull_back(source, Fraction(value), nodes[inverse == index], result)
+    return result
+
+
+def _pull_back(
+    source: Unary, threshold: Fraction, nodes: npt.NDArray[np.int64], result: RawSplits
+) -> None:
+    if source.table is not None:
+        for code, value in enumerate(source.table):
+            if value <= threshold:
+                bit = np.uint64(1) << np.uint64(code % 64)
+                result.mask[nodes, code // 64] |= bit
+        return
+    if source.factor == 0:
+        always = source.shift <= threshold
+        result.cut[nodes] = np.inf if always else -np.inf
+        return
+    bound = (threshold - source.shift) / source.factor
+    result.cut[nodes] = last_double(bound, source.rounded, strict=source.factor < 0)
+    result.below[nodes] = source.factor > 0
+
+
+def last_double(bound: Fraction, rounded: bool, strict: bool) -> float:
+    """The largest double x with ``g(x) <= bound`` (or ``< bound``); g may round to float32.
+
+    Infinite if all x, or none, satisfy it.
+    """
+    cut = floor_float(bound)
+    if not rounded:
+        tie = strict and np.isfinite(cut) and Fraction(cut) == bound
+        return float(np.nextafter(cut, -np.inf)) if tie else cut
+    if cut > FLOAT32_MAX or (cut == FLOAT32_MAX and not (strict and Fraction(cut) == bound)):
+        return float(np.inf)
+    if cut < -FLOAT32_MAX:
+        return float(-np.inf)
+    if strict and Fraction(float(np.float32(cut))) == bound:
+        cut = float(np.nextafter(np.float32(cut), np.float32(-np.inf)))
+    return float(double_threshold(np.array([cut]))[0]) if np.isfinite(cut) else cut
+
+
+def _floor_floats(values: npt.NDArray[Any]) -> Floats:
+    """The largest doubles at most the values: ``x <= t`` holds for the same doubles x."""
+    if values.dtype == np.float64:
+        return values
+    return np.array([floor_float(value) for value in values.tolist()], dtype=np.float64)

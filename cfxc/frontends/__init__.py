@@ -1,0 +1,1 @@
+"""Front ends: everything that becomes an IR program or a query."""

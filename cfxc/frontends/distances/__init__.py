@@ -1,0 +1,16 @@
+"""Distances between a counterfactual and the factual, as programs of the core language."""
+
+from __future__ import annotations
+
+from .delta import delta_name, delta_program
+from .distance import NORMS, RESULT, Distance, DistanceLike, resolve_distance
+
+__all__ = [
+    "NORMS",
+    "RESULT",
+    "Distance",
+    "DistanceLike",
+    "delta_name",
+    "delta_program",
+    "resolve_distance",
+]

@@ -1,0 +1,280 @@
+"""Distances: programs of the core language from the changes of the features to a number."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from importlib.resources import files
+from pathlib import Path
+from typing import Final, TypeAlias
+
+import numpy as np
+
+from ...errors import DataTypeError, InvalidInputError, VerificationError
+from ...ir import REAL, If, Let, Literal, Operand, Program, Sort, evaluate, ops, walk
+from ...ir.interval import Bounds, Choice, Interval
+from ..inputs import input_sort
+from ..lang import ast, lower_program, parse_program
+from ..space import FeatureSpace
+from ..space.names import suggestion
+from ..space.numbers import as_written, decimal_text
+from .delta import delta_name
+
+#: The norms with a program of their own, in the order of the coefficients (alpha, beta, gamma).
+NORMS: Final = ("l0", "l1", "linf")
+#: The only output of a distance.
+RESULT: Final = "result"
+
+Norms: TypeAlias = tuple[Fraction, Fraction, Fraction]
+_WORD = re.compile(r"[\w.+-]*")
+_COEFFICIENTS: Final = ("alpha", "beta", "gamma")
+
+
+@dataclass(frozen=True)
+class Distance:
+    """A distance d between a counterfactual and the factual.
+
+    Attributes:
+        name: ``l1``, ``0.3*l0 + 0.7*l1``, or what the user's program is called.
+        program: From ``delta.1`` … ``delta.J`` (each in [0, 1]), and for a user's program also
+            ``x.<feature>`` and ``factual.<feature>`` where it reads them, to ``result: Real``.
+        norms: (alpha, beta, gamma) if d = alpha l0 + beta l1 + gamma linf, else None.
+        text: The program's text.
+        upper: d is never larger; 1 for combinations of the norms, infinite if nothing is known.
+    """
+
+    name: str
+    program: Program
+    norms: Norms | None
+    text: str
+    upper: float = 1.0
+
+
+DistanceLike: TypeAlias = str | Path | Mapping[str, object] | Distance
+
+
+def resolve_distance(spec: DistanceLike, space: FeatureSpace) -> Distance:
+    """Return the distance that ``spec`` means over the features of ``space``.
+
+    Args:
+        spec: ``"l0"``, ``"l1"`` or ``"linf"``; a convex combination ``{"l0": 0.3, "l1": 0.7}``
+            (floats are the decimals they print as); the path of a ``.cfl`` file; or a program's
+            text.  A program may declare ``delta: Real[J]`` and ``weight: Real[J]``, and read
+            ``x.<feature>``, ``factual.<feature>`` and the constant ``J``.
+
+    Raises:
+        InvalidInputError: an unknown name, coefficients that are negative or do not sum to 1, an
+            unreadable file, weights that are all 0, or a distance that is negative somewhere.
+        DataTypeError: ``spec`` or a coefficient is of the wrong type.
+        LanguageError: the program is not one, with line and column.
+    """
+    if isinstance(spec, Distance):
+        return spec
+    if isinstance(spec, Mapping):
+        return _combination(_coefficients(spec), space)
+    if isinstance(spec, Path):
+        return _from_file(spec, space)
+    if not isinstance(spec, str):
+        raise DataTypeError(
+            f"a distance is a name, a mapping of coefficients, a path or a program, not "
+            f"{type(spec).__name__}"
+        )
+    if spec in NORMS:
+        return _combination(_coefficients({spec: 1}), space)
+    if spec.strip().endswith(".cfl") and "\n" not in spec:
+        return _from_file(Path(spec.strip()), space)
+    if _WORD.fullmatch(spec.strip()):
+        raise InvalidInputError(
+            f"unknown distance {spec.strip()!r}{suggestion(spec.strip(), NORMS)}; a file is given "
+            "by a path that ends in .cfl"
+        )
+    return _from_text(spec, "distance", space)
+
+
+# -- the norms -----------------------------------------------------------------------------------
+
+
+def _coefficients(spec: Mapping[str, object]) -> Norms:
+    values = dict.fromkeys(NORMS, Fraction(0))
+    for name, value in spec.items():
+        if name not in values:
+            raise InvalidInputError(f"unknown distance {name!r}{suggestion(name, NORMS)}")
+        values[name] = as_written(value, f"the coefficient of {name}")
+        if values[name] < 0:
+            shown = decimal_text(values[name])
+            raise InvalidInputError(f"the coefficient of {name} is {shown}; it must be at least 0")
+    total = sum(values.values(), Fraction(0))
+    if total != 1:
+        raise InvalidInputError(
+            f"the coefficients of a distance must sum to exactly 1, not {decimal_text(total)}; "
+            "a third is written '1/3'"
+        )
+    return values["l0"], values["l1"], values["linf"]
+
+
+def _combination(norms: Norms, space: FeatureSpace) -> Distance:
+    if not any(feature.weight for feature in space):
+        raise InvalidInputError("every feature has weight 0, so nothing has a distance")
+    terms = [(factor, name) for factor, name in zip(norms, NORMS, strict=True) if factor]
+    if len(terms) == 1:
+        name = file = terms[0][1]
+    else:
+        name, file = " + ".join(f"{decimal_text(factor)}*{each}" for factor, each in terms), "mix"
+    text = files(__package__).joinpath(f"{file}.cfl").read_text(encoding="utf-8")
+    fixed = dict(zip(_COEFFICIENTS, norms, strict=True)) if file == "mix" else {}
+    program = _lower(parse_program(text, f"{file}.cfl"), space, name, fixed)
+    return Distance(name, program, norms, text)
+
+
+# -- the user's ----------------------------------------------------------------------------------
+
+
+def _from_file(path: Path, space: FeatureSpace) -> Distance:
+    try:
+        text = path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise InvalidInputError(f"{path}: cannot read the distance: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise InvalidInputError(f"{path}: not a text in UTF-8") from None
+    return _from_text(text, str(path), space)
+
+
+def _from_text(text: str, source: str, space: FeatureSpace) -> Distance:
+    tree = parse_program(text, source)
+    known = ("delta", "weight")
+    for parameter in tree.parameters:
+        if parameter.name not in known:
+            place = f"{source}:{parameter.line}:{parameter.column}"
+            raise InvalidInputError(
+                f"{place}: '{parameter.name}' is no parameter of a distance"
+                f"{suggestion(parameter.name, known)}; features are read as x.age, factual.age"
+            )
+    program = _lower(tree, space, tree.name or "distance", {})
+    box = _box(program, space)
+    enclosure = _enclose(program, box)
+    if enclosure.upper < 0:
+        raise InvalidInputError(f"{source}: this distance is negative everywhere")
+    for point in _corners(program):
+        value = evaluate(program, point)[RESULT]
+        if value < 0:
+            where = ", ".join(f"{name} = {point[name]}" for name in list(point)[:4])
+            raise InvalidInputError(
+                f"{source}: a distance is at least 0, and this one is {value} at {where}"
+            )
+    return Distance(program.name, program, None, text, float(enclosure.upper))
+
+
+def _lower(
+    tree: ast.Program, space: FeatureSpace, name: str, fixed: Mapping[str, Fraction]
+) -> Program:
+    """Return the program over delta and the features it reads, weights and ``fixed`` filled in."""
+    inputs: dict[str, Sort] = {}
+    weights: dict[str, Fraction] = {}
+    for position, feature in enumerate(space, start=1):
+        inputs[delta_name(position)] = REAL
+        weights[f"weight.{position}"] = feature.weight
+    for record in ("x", "factual"):
+        inputs |= {f"{record}.{feature.name}": input_sort(feature) for feature in space}
+    lowered = lower_program(
+        tree,
+        name=name,
+        inputs=inputs,
+        constants={"J": len(space)},
+        fixed={**weights, **fixed},
+    )
+    used = set(_operands(lowered))
+    kept = tuple(
+        (each, sort)
+        for each, sort in lowered.inputs
+        if each in used or not each.startswith(("x.", "factual."))
+    )
+    body, result = _as_real(lowered, tree)
+    return Program(name, kept, body, ((RESULT, result),))
+
+
+def _as_real(program: Program, tree: ast.Program) -> tuple[tuple[Let | If, ...], Operand]:
+    names = list(program.output_sorts)
+    sort = program.output_sorts[names[0]]
+    if names != [RESULT] or not sort.is_numeric:
+        found = f"a {sort}" if names == [RESULT] else f"the outputs {', '.join(names)}"
+        raise InvalidInputError(
+            f"{tree.source}: a distance returns one number without a name, not {found}"
+        )
+    result = program.output(RESULT)
+    if sort == REAL:
+        return program.body, result
+    if isinstance(result, Literal):
+        return program.body, Literal(Fraction(result.value))
+    return (*program.body, Let("%real", ops.ToReal(result))), "%real"
+
+
+def _operands(program: Program) -> Iterator[Operand]:
+    for tag, statement in walk(program.body):
+        if isinstance(statement, Let):
+            yield from statement.op.operands()
+        elif tag == "if":
+            yield statement.condition
+    yield from (operand for _, operand in program.outputs)
+
+
+def _box(program: Program, space: FeatureSpace) -> dict[str, Bounds]:
+    """Return the range of every input."""
+    box: dict[str, Bounds] = {}
+    for name, sort in program.inputs:
+        if name.startswith("delta."):
+            box[name] = Interval.of(0.0, 1.0)
+        elif sort.kind == "category":
+            box[name] = Choice.among(sort.labels, sort.labels)
+        else:
+            box[name] = Interval.exact(*space[name.partition(".")[2]].bounds)
+    return box
+
+
+def _enclose(program: Program, box: Mapping[str, Bounds]) -> Interval:
+    """Return an interval that holds the result on the whole ``box``."""
+    values = dict(box)
+    for let in program.lets():
+        bounds = let.op.interval(*(_read(operand, values) for operand in let.op.operands()))
+        # A name is assigned again only in the other branch of an if: either value is possible.
+        values[let.name] = _hull(values[let.name], bounds) if let.name in values else bounds
+    result = _read(program.output(RESULT), values)
+    assert isinstance(result, Interval)
+    return result
+
+
+def _read(operand: Operand, values: Mapping[str, Bounds]) -> Bounds:
+    if isinstance(operand, Literal):
+        exact = Fraction(operand.value)
+        return Interval.exact(exact, exact)
+    return values[operand]
+
+
+def _hull(first: Bounds, second: Bounds) -> Bounds:
+    if isinstance(first, Interval) and isinstance(second, Interval):
+        return first.hull(second)
+    assert isinstance(first, Choice)
+    assert isinstance(second, Choice)
+    return Choice(first.labels, np.asarray(first.possible | second.possible))
+
+
+def _corners(program: Program) -> Iterator[dict[str, int]]:
+    """Yield a few points of the unit cube: nothing, everything and each feature alone changed.
+
+    None if the program also reads features, or divides by what is 0 there.
+    """
+    names = [name for name, _ in program.inputs]
+    if not all(name.startswith("delta.") for name in names):
+        return
+    points = [dict.fromkeys(names, 0), dict.fromkeys(names, 1)]
+    points += [{each: int(each == name) for each in names} for name in names]
+    for point in points:
+        try:
+            evaluate(program, point)
+        except VerificationError:
+            continue
+        yield point
+
+
+__all__ = ["NORMS", "RESULT", "Distance", "DistanceLike", "resolve_distance"]

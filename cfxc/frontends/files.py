@@ -1,0 +1,116 @@
+"""Models as people have them: a fitted estimator, or a file; to a program and its predictor."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+from ..errors import InvalidInputError, ModelFileError
+from ..ir import Program
+from .predictor import Predictor, Task
+from .skops_file import damaged, load_skops
+from .space import FeatureSpace
+
+PICKLES = (".pkl", ".pickle", ".joblib")
+BOOSTERS = (".json", ".ubj", ".txt")
+KINDS = ".onnx, .skops, and with trust_pickle (--trust-pickle) .pkl, .pickle, .joblib"
+
+Loaded = tuple[Program, Predictor]
+
+
+def load_model(
+    model: Any, space: FeatureSpace, *, trust_pickle: bool = False, task: Task | None = None
+) -> Loaded:
+    """The program of a model over a feature space, and the model as deployed.
+
+    Args:
+        model: A fitted scikit-learn estimator, an ONNX model (``ModelProto`` or its bytes), or
+            the path of a file, whose kind its suffix tells: ``.onnx``; ``.skops``; ``.pkl``,
+            ``.pickle`` or ``.joblib``.
+        space: The features behind the model's columns.
+        trust_pickle: Open pickles.  Opening one runs whatever code is in it.
+        task: What the model is: ``classifier`` or ``regressor``.  Only an ONNX graph with a
+            single output of numbers leaves it open.
+
+    Raises:
+        ModelFileError: the file is missing, empty, truncated or of an unknown kind; a pickle that
+            is not trusted; a ``.skops`` file with types that are not trusted.
+        MissingExtraError: a ``.skops`` file without the package skops.
+        UnsupportedError: listing everything in the model that cannot be lowered.
+        MissingColumnError, InvalidInputError: model and feature space do not fit.
+    """
+    if isinstance(model, str | Path):
+        return _from_file(Path(model), space, trust_pickle, task)
+    if _is_onnx(model):
+        return _from_onnx(model, space, task)
+    return _from_estimator(model, space, task)
+
+
+def _from_file(path: Path, space: FeatureSpace, trust_pickle: bool, task: Task | None) -> Loaded:
+    _check_readable(path)
+    suffix = path.suffix.lower()
+    if suffix == ".onnx":
+        return _from_onnx(path, space, task)
+    if suffix == ".skops":
+        return _from_estimator(load_skops(path), space, task)
+    if suffix in PICKLES:
+        return _from_estimator(_load_pickle(path, trust_pickle), space, task)
+    if suffix in BOOSTERS:
+        raise ModelFileError(
+            f"{path}: boosters (XGBoost .json and .ubj, LightGBM .txt) are not supported yet; "
+            f"a model file is {KINDS}"
+        )
+    kind = f"files of kind '{suffix}' are" if suffix else "a file without a suffix is"
+    raise ModelFileError(f"{path}: {kind} not known; a model file is {KINDS}")
+
+
+def _check_readable(path: Path) -> None:
+    try:
+        with path.open("rb") as file:
+            start = file.read(1)
+    except OSError as error:
+        raise ModelFileError(f"{path}: cannot read the model: {error.strerror}") from error
+    if not start:
+        raise ModelFileError(f"{path}: the model file is empty; save the model again")
+
+
+def _is_onnx(model: Any) -> bool:
+    if isinstance(model, bytes):
+        return True
+    onnx = sys.modules.get("onnx")  # whoever holds a ModelProto has imported it
+    return onnx is not None and isinstance(model, onnx.ModelProto)
+
+
+def _from_onnx(model: Any, space: FeatureSpace, task: Task | None) -> Loaded:
+    from .onnx import OnnxPredictor
+
+    predictor = OnnxPredictor(model, space, task=task)
+    return predictor.program, predictor
+
+
+def _from_estimator(estimator: Any, space: FeatureSpace, task: Task | None) -> Loaded:
+    from .sklearn import SklearnPredictor, lower
+
+    predictor = SklearnPredictor(estimator, space)
+    if task is not None and task != predictor.task:
+        raise InvalidInputError(f"the model is a {predictor.task}, not a {task}")
+    return lower(estimator, space), predictor
+
+
+def _load_pickle(path: Path, trusted: bool) -> Any:
+    if not trusted:
+        raise ModelFileError(
+            f"{path}: opening a {path.suffix} file runs the code in it. If you trust its origin, "
+            "say so (--trust-pickle; in Python trust_pickle=True); .skops and .onnx files are safe "
+            "to open"
+        )
+    import joblib
+
+    try:
+        return joblib.load(path)
+    except Exception as error:  # unpickling runs arbitrary code, which raises anything
+        raise damaged(path, error) from error
+
+
+__all__ = ["KINDS", "PICKLES", "load_model"]

@@ -1,0 +1,163 @@
+"""From a graph to a program: node by node, everything unsupported collected before it is raised."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from onnx.reference import ReferenceEvaluator
+
+from ...errors import UnsupportedError
+from ...ir import Builder, Let, Literal, Program
+from ..inputs import declare_inputs
+from ..predictor import Task
+from ..space import FeatureSpace
+from .context import Context
+from .graph import Array, Graph, Model, Node, read_graph
+from .inputs import Feed, match_inputs
+from .outputs import Answer, answer_of
+from .rules import RULES
+from .values import Columns, Refusal, Value
+
+REMEDY = (
+    "export a linear model, tree ensemble or feed-forward network with its preprocessing, as "
+    "skl2onnx writes them"
+)
+
+
+@dataclass(frozen=True)
+class Lowered:
+    """A lowered model: the program, what each graph input takes, and how outputs answer."""
+
+    program: Program
+    graph: Graph
+    feeds: tuple[Feed, ...]
+    answer: Answer
+
+
+def lower(
+    model: Model, space: FeatureSpace, name: str | None = None, *, task: Task | None = None
+) -> Program:
+    """The program that an ONNX model computes for one row of the space's table.
+
+    Inputs are the features of ``space``. A classifier has the outputs ``label: Category``, and
+    where the graph has them ``score`` (Real or Real[K]) and ``probability`` (Real[K]); a
+    regressor has ``value`` (Real or Real[k]). Float inputs round to float32 (``round_float32``);
+    thresholds of trees are compared as stored; other float arithmetic is lowered over the reals.
+
+    Args:
+        model: Path of a file, its content, or an ``onnx.ModelProto``.
+        space: Its columns are the inputs': by name if every input is one column, else in order.
+        name: Of the model, in messages; by default that of the file.
+        task: What a graph with one output of numbers is. By default a classifier with classes
+            0 … K-1 if the output is a sigmoid or softmax, else a regressor.
+
+    Raises:
+        ModelFileError: no such file, or no valid ONNX model in it.
+        InvalidInputError: inputs that do not fit the columns of the space.
+        UnsupportedError: everything in the model that cannot be lowered, all nodes at once.
+    """
+    return lower_model(model, space, name, task).program
+
+
+def lower_model(
+    model: Model, space: FeatureSpace, name: str | None = None, task: Task | None = None
+) -> Lowered:
+    """:func:`lower`, with what running the model needs to know besides the program."""
+    graph = read_graph(model, name)
+    feeds = match_inputs(graph, space)
+    builder = Builder(graph.name)
+    declare_inputs(builder, space)
+    context = Context(builder, space, graph.opsets)
+    offences = [f"{graph.name}: {flaw}" for feed in feeds for flaw in feed.flaws(space)]
+    values = _lower_nodes(graph, feeds, context, offences)
+    _raise(graph, offences)
+    try:
+        with builder.at(f"{graph.name}: outputs"):
+            answer = answer_of(context, {out: values.get(out) for out in graph.outputs}, task)
+    except Refusal as refusal:
+        _raise(graph, [f"{graph.name}: {refusal}"])
+        raise
+    program = _live(builder.build_with(answer.outputs))
+    return Lowered(program, graph, feeds, answer)
+
+
+def _raise(graph: Graph, offences: list[str]) -> None:
+    if offences:
+        raise UnsupportedError(f"{graph.name} cannot be lowered", offences, REMEDY)
+
+
+def _lower_nodes(
+    graph: Graph, feeds: tuple[Feed, ...], context: Context, offences: list[str]
+) -> Mapping[str, Value]:
+    """The value of every tensor; what a refused node should have given is missing."""
+    values: dict[str, Value] = dict(graph.constants)
+    for feed in feeds:
+        origin = f"{graph.name}: input {feed.name!r}"
+        values[feed.name] = Columns(feed.columns, feed.dims, (feed.dtype,), origin)
+    for node in graph.nodes:
+        reasons = _unknown(node)
+        absent = [name for name in node.inputs if name and name not in values]
+        if not reasons and not absent:
+            try:
+                with context.builder.at(node.where):
+                    values.update(_outputs(context, node, values))
+            except Refusal as refusal:
+                reasons = [str(refusal)]
+        offences += [f"{node.where} ({node.kind})" + f": {why}" * bool(why) for why in reasons]
+    return values
+
+
+def _unknown(node: Node) -> list[str]:
+    """Why a node is refused unseen; empty if there is a rule for it."""
+    entry = RULES.get(node.kind)
+    if node.kind == "ai.onnx.Constant":
+        return []
+    if entry is None:
+        return [""]
+    if not node.defined:
+        return ["is not defined in the model's opset"]
+    odd = sorted(set(node.attributes) - entry.attributes)
+    return [f"attribute {name!r}" for name in odd]
+
+
+def _outputs(context: Context, node: Node, values: Mapping[str, Value]) -> dict[str, Value]:
+    inputs = [values[name] if name else None for name in node.inputs]
+    given = [value for value in inputs if value is not None]
+    results: tuple[Value | None, ...]
+    if all(isinstance(value, np.ndarray) for value in given):
+        results = _folded(node, context.opsets, values)
+    else:
+        result = RULES[node.kind].rule(context, node, inputs)
+        results = result if isinstance(result, tuple) else (result,)
+    pairs = zip(node.outputs, results, strict=False)
+    return {name: value for name, value in pairs if name and value is not None}
+
+
+def _folded(
+    node: Node, opsets: Mapping[str, int], values: Mapping[str, Value]
+) -> tuple[Array, ...]:
+    """The outputs of a node whose inputs are all constant."""
+    inputs = {name: values[name] for name in node.inputs if name}
+    versions = {"" if name == "ai.onnx" else name: opset for name, opset in opsets.items()}
+    try:
+        results = ReferenceEvaluator(node.proto, opsets=versions).run(None, inputs)
+    except Exception as error:  # whatever the evaluator raises means: not a constant we can have
+        raise Refusal("cannot be computed from its constants") from error
+    return tuple(np.asarray(result) for result in results)
+
+
+def _live(program: Program) -> Program:
+    """The program without assignments that no output needs."""
+    needed = {operand for _, operand in program.outputs if not isinstance(operand, Literal)}
+    kept: list[Let] = []
+    for statement in reversed(list(program.lets())):
+        if statement.name in needed:
+            kept.append(statement)
+            needed.update(_names(statement))
+    return Program(program.name, program.inputs, tuple(reversed(kept)), program.outputs)
+
+
+def _names(statement: Let) -> set[str]:
+    return {operand for operand in statement.op.operands() if not isinstance(operand, Literal)}

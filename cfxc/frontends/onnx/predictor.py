@@ -1,0 +1,111 @@
+"""ONNX models as deployed: onnxruntime, behind the protocol of all predictors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import onnxruntime
+import pandas as pd
+
+from ...errors import ModelFileError
+from ...ir import Label, Program
+from ..predictor import Task
+from ..space import FeatureSpace
+from .graph import Model, read_model
+from .lowering import lower_model
+
+
+class OnnxPredictor:
+    """Runs an ONNX model in onnxruntime, on tables with the columns of ``space``.
+
+    One thread, so that sums of votes are taken in the order of the trees and every call gives the
+    same numbers. Where the graph has no labels but numbers only, the label is what ``lower``
+    states: the position of the largest (the first of equals), or 1 iff p > 1/2 or z > 0.
+
+    Attributes:
+        program: The lowered program (see ``lower``).
+
+    Raises:
+        ModelFileError, InvalidInputError, UnsupportedError: as ``lower``; also if onnxruntime
+            does not load the model.
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        space: FeatureSpace,
+        name: str | None = None,
+        *,
+        task: Task | None = None,
+    ) -> None:
+        proto, name = read_model(model, name)
+        lowered = lower_model(proto, space, name, task)
+        self.program: Program = lowered.program
+        self._feeds = lowered.feeds
+        self._answer = lowered.answer
+        self._session = _session(proto.SerializeToString(), name)
+
+    @property
+    def task(self) -> Task:
+        """``classifier`` or ``regressor``."""
+        return self._answer.task
+
+    @property
+    def classes(self) -> tuple[Label, ...] | None:
+        """The labels in the order of the program's ``label``; ``None`` for a regressor."""
+        return self._answer.classes
+
+    def predict(self, frame: pd.DataFrame) -> npt.NDArray[Any]:
+        """Labels (n,), or numbers of shape (n,) for one target and (n, k) for k.
+
+        Raises:
+            MissingColumnError, DataTypeError, InvalidInputError: columns that are missing or do
+                not fit the model's inputs.
+        """
+        return self._read(self.run(frame)[self._answer.source])
+
+    def run(self, frame: pd.DataFrame) -> dict[str, Any]:
+        """What the runtime gives for the rows of ``frame``: all outputs of the graph, by name."""
+        feeds = {feed.name: feed.array(frame) for feed in self._feeds}
+        names = [output.name for output in self._session.get_outputs()]
+        if not any(feed.single for feed in self._feeds):
+            return dict(zip(names, self._session.run(None, feeds), strict=True))
+        rows = [
+            self._session.run(None, {name: array[i : i + 1] for name, array in feeds.items()})
+            for i in range(len(frame))
+        ]
+        joined = [_joined(parts) for parts in zip(*rows, strict=True)]
+        return dict(zip(names, joined, strict=True))
+
+    def _read(self, output: Any) -> npt.NDArray[Any]:
+        answer, numbers = self._answer, np.asarray(output)
+        if answer.task == "regressor":
+            values = numbers.astype(np.float64)
+            return values.reshape(len(values)) if values.size == len(values) else values
+        if answer.reading == "label":
+            return numbers.reshape(-1)
+        if answer.reading == "largest":
+            largest: npt.NDArray[Any] = numbers.argmax(axis=1)
+            return largest
+        bound = {"bit": 0.0, "half": 0.5, "sign": 0.0}[answer.reading]
+        positive: npt.NDArray[Any] = (numbers.reshape(-1) > bound).astype(np.int64)
+        return positive
+
+
+def _joined(parts: tuple[Any, ...]) -> Any:
+    if isinstance(parts[0], list):
+        return [item for part in parts for item in part]
+    return np.concatenate([np.asarray(part) for part in parts])
+
+
+def _session(content: bytes, name: str) -> Any:
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = options.inter_op_num_threads = 1
+    options.log_severity_level = 4
+    try:
+        return onnxruntime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
+    except Exception as error:  # onnxruntime's own exceptions share no base but this one
+        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise ModelFileError(f"{name}: onnxruntime does not load it: {reason}") from error

@@ -1,0 +1,141 @@
+"""Matrix products, and the linear models of ``ai.onnx.ml``."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from ....ir import Literal, Tensor, ops
+from ..context import Context, exact, fractions, option
+from ..graph import Array, DType, Node
+from ..values import Choice, Refusal, Rows, Value, constant, plain_labels, size_of
+from .activations import softmax_of, squash
+from .arithmetic import affine
+from .labels import decide
+from .registry import Inputs, argument, rule
+
+
+@rule("ai.onnx.MatMul")
+def _matmul(ctx: Context, node: Node, inputs: Inputs) -> Value:
+    first, second = (argument(inputs, index) for index in (0, 1))
+    if isinstance(first, np.ndarray) or not isinstance(second, np.ndarray):
+        raise Refusal("the second factor must be constant, the first one computed")
+    rows = ctx.numeric(first)
+    if rows.dims[0] is not None or size_of(rows.dims[:-1]) != 1 or second.ndim not in (1, 2):
+        raise Refusal(f"multiplies sizes {list(rows.dims)} and {list(second.shape)}")
+    matrix = second.reshape(second.shape[0], -1)
+    dims = (*rows.dims[:-1], *second.shape[1:])
+    return _product(ctx, rows, exact(matrix.T), None, dims)
+
+
+@rule("ai.onnx.Gemm", attributes=["alpha", "beta", "transA", "transB"])
+def _gemm(ctx: Context, node: Node, inputs: Inputs) -> Value:
+    rows = ctx.numeric(argument(inputs, 0))
+    matrix = constant(argument(inputs, 1), "the second factor")
+    if option(node, "transA", 0) or len(rows.dims) != 2 or rows.dims[0] is not None:
+        raise Refusal("transposes the batch")
+    weight = matrix if option(node, "transB", 0) else matrix.T
+    weight = _scaled(weight, option(node, "alpha", 1.0))
+    bias: Array | None = None
+    if argument(inputs, 2) is not None:
+        array = constant(argument(inputs, 2), "the bias")
+        try:
+            array = np.broadcast_to(array, (1, weight.shape[0]))[0]
+        except ValueError as error:
+            raise Refusal("the bias differs between rows of the batch") from error
+        bias = _scaled(array, option(node, "beta", 1.0))
+    return _product(
+        ctx, rows, exact(weight), None if bias is None else exact(bias), (None, weight.shape[0])
+    )
+
+
+def _scaled(array: Array, factor: float) -> Any:
+    return array if factor == 1.0 else fractions(array) * fractions(np.array([factor]))[0]
+
+
+def _product(ctx: Context, rows: Rows, weight: Tensor, bias: Tensor | None, dims: Any) -> Rows:
+    if weight.shape[1] != size_of(rows.dims):
+        raise Refusal(f"multiplies {size_of(rows.dims)} numbers by a matrix {list(weight.shape)}")
+    zero = Tensor(np.zeros(weight.shape[0]))
+    x = ctx.vector(rows)
+    return affine(ctx, x, weight, bias or zero, dims, rows.dtype, open_=bias is None)
+
+
+@rule(
+    "ai.onnx.ml.LinearRegressor",
+    attributes=["coefficients", "intercepts", "targets", "post_transform"],
+)
+def _linear_regressor(ctx: Context, node: Node, inputs: Inputs) -> Value:
+    if option(node, "post_transform", "NONE") != "NONE":
+        raise Refusal(f"attribute 'post_transform' = {node.attributes['post_transform']!r}")
+    targets = option(node, "targets", 1)
+    # the runtime drops intercepts of another length
+    intercepts = option(node, "intercepts", np.zeros(0))
+    used = intercepts if intercepts.size == targets else np.zeros(targets)
+    return _scores(ctx, node, inputs, used)
+
+
+@rule(
+    "ai.onnx.ml.LinearClassifier",
+    attributes=[
+        "coefficients", "intercepts", "multi_class", "post_transform",
+        "classlabels_ints", "classlabels_strings",
+    ],
+)  # fmt: skip
+def _linear_classifier(ctx: Context, node: Node, inputs: Inputs) -> tuple[Value, Value]:
+    """One row of coefficients: label 1 iff z > 0; several: the largest, the first of equals.
+
+    ``post_transform`` changes the scores, never the label.
+    """
+    post = option(node, "post_transform", "NONE")
+    if post not in ("NONE", "LOGISTIC", "SOFTMAX"):
+        raise Refusal(f"attribute 'post_transform' = {post!r}")
+    intercepts = option(node, "intercepts")
+    if intercepts is None:
+        raise Refusal("attribute 'intercepts' is absent")
+    labels = class_labels(node, "classlabels_ints")
+    scores = _scores(ctx, node, inputs, intercepts)
+    count = size_of(scores.dims)
+    if len(labels) < count if count > 1 else len(labels) not in (0, 2):
+        raise Refusal(f"{count} scores and {len(labels)} classes")
+    labels = labels[: max(count, 2)] or (0, 1)
+    dtype: DType = "string" if isinstance(labels[0], str) else "int"
+    if count == 1:
+        positive = ctx.let(ops.Gt(scores.operand, Literal(Fraction(0))))
+        index = ctx.let(ops.Select(positive, Literal(1), Literal(0)))
+        label = Choice(index, labels, (None,), dtype, scores.operand)
+        return label, _binary_scores(ctx, scores, post)
+    chosen = decide(ctx, scores, (None,))
+    label = Choice(chosen.index, labels, (None,), dtype, chosen.score)
+    if post == "NONE":
+        return label, scores
+    return label, squash(ctx, scores, "Sigmoid") if post == "LOGISTIC" else softmax_of(ctx, scores)
+
+
+def _scores(ctx: Context, node: Node, inputs: Inputs, intercepts: Array) -> Rows:
+    rows = ctx.numeric(argument(inputs, 0), "float")
+    coefficients = option(node, "coefficients", np.zeros(0, dtype=np.float32))
+    count, width = intercepts.size, size_of(rows.dims)
+    if len(rows.dims) != 2 or rows.dims[0] is not None or coefficients.size != count * width:
+        raise Refusal(f"{coefficients.size} coefficients for {count} scores of {width} columns")
+    weight = exact(coefficients.reshape(count, width))
+    return affine(ctx, ctx.vector(rows), weight, exact(intercepts), (None, count), "float")
+
+
+def _binary_scores(ctx: Context, z: Rows, post: str) -> Rows:
+    """Both scores of a single z: logistic of -z and z, else 1 - z and z."""
+    if post == "LOGISTIC":
+        chance = ctx.let(ops.Sigmoid(z.operand))
+        other = ctx.let(ops.Sigmoid(ctx.let(ops.Neg(z.operand))))
+    else:
+        chance, other = z.operand, ctx.let(ops.Sub(Literal(Fraction(1)), z.operand))
+    pair = ctx.let(ops.Concat((other, chance)))
+    return Rows(pair, (None, 2), "float", None, post == "LOGISTIC")
+
+
+def class_labels(node: Node, ints: str) -> tuple[Any, ...]:
+    """The classes of an ``ai.onnx.ml`` classifier; empty if it names none."""
+    strings = option(node, "classlabels_strings", ())
+    return plain_labels(strings) if len(strings) else plain_labels(option(node, ints, ()))

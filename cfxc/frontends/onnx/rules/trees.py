@@ -1,0 +1,215 @@
+"""Tree ensembles of ``ai.onnx.ml``, with the comparisons and labels of onnxruntime."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from ....errors import VerificationError
+from ....ir import Literal, Operand, Tensor, ops
+from ..context import Context, option
+from ..forest import Forest, from_tables, from_tensors
+from ..graph import DType, Node
+from ..values import Choice, Refusal, Rows, Value, size_of
+from .activations import softmax_of, squash
+from .arithmetic import choice_of
+from .labels import decide
+from .linear import class_labels
+from .registry import Inputs, argument, rule
+
+NODES = (
+    "nodes_falsenodeids", "nodes_featureids", "nodes_hitrates", "nodes_hitrates_as_tensor",
+    "nodes_missing_value_tracks_true", "nodes_modes", "nodes_nodeids", "nodes_treeids",
+    "nodes_truenodeids", "nodes_values", "nodes_values_as_tensor", "post_transform",
+    "base_values", "base_values_as_tensor",
+)  # fmt: skip
+
+
+def grow(ctx: Context, rows: Rows, forest: Forest, base: Any) -> Rows:
+    """The sums of the leaves' values, plus ``base``, as one ``tree_ensemble``."""
+    width = size_of(rows.dims)
+    if len(rows.dims) != 2 or int(forest.feature.max(initial=-1)) >= width:
+        raise Refusal(f"splits on column {int(forest.feature.max())} of {width}")
+    try:
+        op = ops.TreeEnsemble(
+            ctx.vector(rows),
+            Tensor(forest.roots),
+            Tensor(forest.feature),
+            Tensor(forest.cuts),
+            Tensor(forest.left),
+            Tensor(forest.right),
+            Tensor(forest.value),
+            Tensor(np.asarray(base, dtype=np.float64)),
+        )
+    except VerificationError as error:
+        raise Refusal(str(error)) from error
+    return ctx.rows(op, (None, forest.value.shape[1]), rows.dtype)
+
+
+def split_input(ctx: Context, inputs: Inputs) -> Rows:
+    """The numbers that thresholds are compared with: doubles as they are, else float32."""
+    rows = ctx.numeric(argument(inputs, 0))
+    return rows if rows.dtype in ("float", "double") else ctx.convert(rows, "float")
+
+
+def _base(node: Node, allowed: tuple[int, ...]) -> Any:
+    given = option(node, "base_values", option(node, "base_values_as_tensor", np.zeros(0)))
+    if given.size not in (0, *allowed):
+        raise Refusal(f"attribute 'base_values' has {given.size} entries")
+    return given.astype(np.float64)
+
+
+@rule(
+    "ai.onnx.ml.TreeEnsembleRegressor",
+    attributes=[
+        *NODES, "aggregate_function", "n_targets", "target_ids", "target_nodeids",
+        "target_treeids", "target_weights", "target_weights_as_tensor",
+    ],
+)  # fmt: skip
+def _tree_ensemble_regressor(ctx: Context, node: Node, inputs: Inputs) -> Value:
+    if option(node, "post_transform", "NONE") != "NONE":
+        raise Refusal(f"attribute 'post_transform' = {node.attributes['post_transform']!r}")
+    targets = option(node, "n_targets", 0)
+    base = _base(node, (targets,))
+    forest = from_tables(node.attributes, "target", targets)
+    aggregate = option(node, "aggregate_function", "SUM")
+    base = base if base.size else np.zeros(targets)
+    return _aggregated(ctx, split_input(ctx, inputs), forest, base, aggregate)
+
+
+def _aggregated(ctx: Context, rows: Rows, forest: Forest, base: Any, aggregate: str) -> Rows:
+    if aggregate == "SUM":
+        return _as_float(grow(ctx, rows, forest, base))
+    if aggregate != "AVERAGE":
+        raise Refusal(f"attribute 'aggregate_function' = {aggregate!r}")
+    total = grow(ctx, rows, forest, np.zeros(base.size))
+    count = Literal(Fraction(forest.roots.size))
+    mean = Rows(ctx.let(ops.Div(total.operand, count)), total.dims, total.dtype)
+    if base.any():
+        mean = ctx.elementwise(ops.Add, [mean, base], mean.dtype)
+    return _as_float(mean)
+
+
+def _as_float(rows: Rows) -> Rows:
+    return Rows(rows.operand, rows.dims, "float", rows.note, rows.chance)
+
+
+AGGREGATES = ("AVERAGE", "SUM", "MIN", "MAX")
+
+
+@rule(
+    "ai.onnx.ml.TreeEnsemble",
+    attributes=[
+        "aggregate_function", "leaf_targetids", "leaf_weights", "membership_values", "n_targets",
+        "nodes_falseleafs", "nodes_falsenodeids", "nodes_featureids", "nodes_hitrates",
+        "nodes_missing_value_tracks_true", "nodes_modes", "nodes_splits", "nodes_trueleafs",
+        "nodes_truenodeids", "post_transform", "tree_roots",
+    ],
+)  # fmt: skip
+def _tree_ensemble(ctx: Context, node: Node, inputs: Inputs) -> Value:
+    if option(node, "post_transform", 0):
+        raise Refusal(f"attribute 'post_transform' = {node.attributes['post_transform']}")
+    targets, aggregate = option(node, "n_targets", 0), option(node, "aggregate_function", 1)
+    if not 0 <= aggregate < len(AGGREGATES):
+        raise Refusal(f"attribute 'aggregate_function' = {aggregate}")
+    forest = from_tensors(node.attributes, targets)
+    rows = split_input(ctx, inputs)
+    result = _aggregated(ctx, rows, forest, np.zeros(targets), AGGREGATES[aggregate])
+    return Rows(result.operand, result.dims, rows.dtype)
+
+
+@rule(
+    "ai.onnx.ml.TreeEnsembleClassifier",
+    attributes=[
+        *NODES, "class_ids", "class_nodeids", "class_treeids", "class_weights",
+        "class_weights_as_tensor", "classlabels_int64s", "classlabels_strings",
+    ],
+)  # fmt: skip
+def _tree_ensemble_classifier(ctx: Context, node: Node, inputs: Inputs) -> tuple[Value, Value]:
+    """The label and scores, as onnxruntime has them (see the functions below)."""
+    post = option(node, "post_transform", "NONE")
+    if post not in ("NONE", "LOGISTIC", "SOFTMAX"):
+        raise Refusal(f"attribute 'post_transform' = {post!r}")
+    labels = class_labels(node, "classlabels_int64s")
+    if len(labels) < 2:
+        raise Refusal(f"has {len(labels)} classes")
+    forest = from_tables(node.attributes, "class", len(labels))
+    rows = split_input(ctx, inputs)
+    dtype: DType = "string" if isinstance(labels[0], str) else "int"
+    if len(labels) > 2:
+        return _many_classes(ctx, node, rows, forest, labels, dtype)
+    if len(set(forest.ids.tolist())) == 1:
+        return _one_score(ctx, node, rows, forest, labels, dtype)
+    return _two_scores(ctx, node, rows, forest, labels, dtype)
+
+
+def _many_classes(
+    ctx: Context, node: Node, rows: Rows, forest: Forest, labels: tuple[Any, ...], dtype: DType
+) -> tuple[Value, Value]:
+    """The largest score among the classes that a reached leaf names, the first of equals."""
+    base = _base(node, (len(labels),))
+    if not base.size and not forest.names_all_classes() and not forest.always_positive():
+        raise Refusal("scores some classes at some leaves only, which decides the label")
+    scores = _as_float(grow(ctx, rows, forest, base if base.size else np.zeros(len(labels))))
+    label = decide(ctx, scores, (None,))
+    post = option(node, "post_transform", "NONE")
+    score = None if post == "NONE" and forest.nonnegative else scores.operand
+    choice = Choice(label.index, labels, (None,), dtype, score)
+    chance = post == "NONE" and forest.nonnegative and not base.any()
+    return choice, _post(ctx, Rows(scores.operand, scores.dims, "float", None, chance), post)
+
+
+def _post(ctx: Context, rows: Rows, post: str) -> Rows:
+    if post == "NONE":
+        return rows
+    return squash(ctx, rows, "Sigmoid") if post == "LOGISTIC" else softmax_of(ctx, rows)
+
+
+def _one_score(
+    ctx: Context, node: Node, rows: Rows, forest: Forest, labels: tuple[Any, ...], dtype: DType
+) -> tuple[Value, Value]:
+    """Leaves name one class only, so there is one sum s: label 1 iff s > 1/2, or, if some weight
+    is negative, s > 0.  ``post_transform`` changes the scores, never the label.
+    """
+    post = option(node, "post_transform", "NONE")
+    (own,) = set(forest.ids.tolist())
+    base = _base(node, (1,) if own == 0 else ())
+    column = Forest.only(forest, own)
+    total = _as_float(grow(ctx, rows, column, base if base.size else np.zeros(1)))
+    threshold = Fraction(1, 2) if forest.nonnegative else Fraction(0)
+    above = Rows(ctx.let(ops.Gt(total.operand, Literal(threshold))), (None,), "bool")
+    voted = forest.nonnegative and post == "NONE" and not base.any()
+    label = choice_of(ctx, above, labels, dtype, None if threshold else total.operand)
+    s: Operand = total.operand
+    zero, one = Literal(Fraction(0)), Literal(Fraction(1))
+    if own == 1:
+        pair: tuple[Operand, Operand] = (zero, s)
+    elif post != "LOGISTIC" and forest.nonnegative:
+        pair = (ctx.let(ops.Sub(one, s)), s)
+    else:
+        pair = (ctx.let(ops.Neg(s)), s)
+    scores = Rows(ctx.let(ops.Concat(pair)), (None, 2), "float", None, voted)
+    if post == "LOGISTIC":
+        return label, squash(ctx, scores, "Sigmoid")
+    return label, softmax_of(ctx, scores) if post == "SOFTMAX" and own == 1 else scores
+
+
+def _two_scores(
+    ctx: Context, node: Node, rows: Rows, forest: Forest, labels: tuple[Any, ...], dtype: DType
+) -> tuple[Value, Value]:
+    """Leaves name both of two classes: onnxruntime answers 1 iff the second sum is above 0.
+
+    It is not the larger sum that wins, and integer labels come out as 0 and 1 whatever they are.
+    """
+    _base(node, ())
+    if not forest.names_all_classes():
+        raise Refusal("scores the second of two classes at some leaves only")
+    if dtype == "int" and labels != (0, 1):
+        raise Refusal(f"names both of two classes; the runtime answers 0 or 1, not {labels}")
+    scores = _as_float(grow(ctx, rows, forest, np.zeros(2)))
+    second = ctx.let(ops.Item(scores.operand, 1))
+    above = Rows(ctx.let(ops.Gt(second, Literal(Fraction(0)))), (None,), "bool")
+    label = choice_of(ctx, above, labels, dtype)
+    return label, _post(ctx, scores, option(node, "post_transform", "NONE"))

@@ -1,0 +1,52 @@
+"""The original model, as deployed: what every answer is re-run through (DESIGN §6)."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, Protocol, runtime_checkable
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from ..errors import UnsupportedError
+from ..ir import Label, LabelTuple
+
+Task = Literal["classifier", "regressor"]
+
+
+@runtime_checkable
+class Predictor(Protocol):
+    """Runs the model that a program was lowered from, on tables with the space's columns."""
+
+    @property
+    def task(self) -> Task:
+        """``classifier`` (predictions are labels) or ``regressor`` (numbers)."""
+
+    @property
+    def classes(self) -> tuple[Label, ...] | None:
+        """The labels in the order of the program's ``label``; ``None`` for a regressor."""
+
+    def predict(self, frame: pd.DataFrame) -> npt.NDArray[Any]:
+        """What the original model answers for n rows.
+
+        Labels (n,), or numbers of shape (n,) for one target and (n, k) for k.
+
+        Raises:
+            MissingColumnError: ``frame`` lacks a column of the model.
+        """
+
+
+def class_labels(classes: npt.NDArray[Any]) -> LabelTuple:
+    """A model's classes as the labels of its program: plain Python values, in the model's order.
+
+    Raises:
+        UnsupportedError: classes that are neither text, numbers nor booleans.
+    """
+    labels = [one.item() if isinstance(one, np.generic) else one for one in classes]
+    odd = [label for label in labels if not isinstance(label, str | int | float)]
+    if odd:
+        raise UnsupportedError(
+            "classes must be text, numbers or booleans",
+            [f"{label!r} ({type(label).__name__})" for label in odd],
+        )
+    return LabelTuple(labels)

@@ -1,0 +1,424 @@
+"""A question about one decision: program, factual, target, distance and constraints.
+
+:func:`make_query` resolves what the user wrote (labels, ranges, distance names, constraint texts)
+against the feature space, checks all of it, and returns a :class:`Query` made of IR programs and
+exact values only.  Engines consume nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cached_property, lru_cache
+from typing import Any
+
+import numpy as np
+
+from ..errors import InvalidInputError
+from ..ir import (
+    Builder,
+    Label,
+    LabelTuple,
+    Literal,
+    Op,
+    Operand,
+    Program,
+    Sort,
+    Tensor,
+    evaluate,
+    ops,
+)
+from ..ir.patterns import before_scaling
+from ..ir.sorts import format_labels, label_key
+from .distances import Distance, delta_program, resolve_distance
+from .inputs import input_sort
+from .lang import compile_constraint
+from .space import Feature, FeatureSpace
+from .space.feature import first_true
+
+Range = tuple[float | Fraction | int | None, float | Fraction | int | None]
+
+
+@dataclass(frozen=True)
+class Domain:
+    """The admissible values of one feature for this factual (ranges, types and actions applied).
+
+    Numeric: all admissible values lie in [lower, upper]; on the grid ``step * k`` if there is a
+    step (the factual's own value is always admissible).  Category: ``allowed`` labels.
+    """
+
+    feature: Feature
+    factual: Any
+    lower: Fraction
+    upper: Fraction
+    step: Fraction | None
+    allowed: tuple[Label, ...]
+
+    @property
+    def name(self) -> str:
+        return self.feature.name
+
+    @property
+    def sort(self) -> Sort:
+        return input_sort(self.feature)
+
+    @property
+    def is_symbolic(self) -> bool:
+        return self.feature.is_symbolic
+
+    @property
+    def is_fixed(self) -> bool:
+        return len(self.allowed) == 1 if self.is_symbolic else self.lower == self.upper
+
+    def floor(self, value: Fraction | float) -> Fraction | None:
+        """The largest admissible value that is at most ``value``, or ``None``."""
+        return self._near(Fraction(value), -1)
+
+    def ceil(self, value: Fraction | float) -> Fraction | None:
+        """The smallest admissible value that is at least ``value``, or ``None``."""
+        return self._near(Fraction(value), 1)
+
+    def _near(self, value: Fraction, side: int) -> Fraction | None:
+        value = min(value, self.upper) if side < 0 else max(value, self.lower)
+        if not self.lower <= value <= self.upper:
+            return None
+        found = self._double(value, side) if self.step is None else self._multiple(value, side)
+        options = [Fraction(found)] if self.lower <= found <= self.upper else []
+        own = self.factual
+        if self.lower <= own <= self.upper and (own - value) * side >= 0:
+            options.append(Fraction(own))
+        if not options:
+            return None
+        return max(options) if side < 0 else min(options)
+
+    def _double(self, value: Fraction, side: int) -> float | int:
+        """The next number that the feature's column can hold, at or beyond ``value``."""
+        nearest = self.feature.held(value)
+        if (Fraction(nearest) - value) * side >= 0:
+            return nearest
+        storage = self.feature.storage
+        kind = storage.type if storage.kind == "f" else np.float64
+        return float(np.nextafter(kind(nearest), kind(side * np.inf)))
+
+    def _multiple(self, value: Fraction, side: int) -> float | int:
+        """What the column holds for the next multiple of the step, at or beyond ``value``."""
+        step, held = self.step, self.feature.held
+        assert step is not None
+        near = value // step
+        if side > 0:
+            return held(first_true(lambda k: held(k * step) >= value, near) * step)
+        return held((first_true(lambda k: held(k * step) > value, near) - 1) * step)
+
+    def held(self, value: Fraction) -> Fraction:
+        """What a cell of the feature's column holds for ``value``."""
+        return Fraction(self.feature.held(value))
+
+    def delta(self, value: Any) -> Fraction:
+        """The per-feature distance δ_j in [0, 1] of an admissible value from the factual."""
+        size = self.feature.range
+        if not size:
+            return Fraction(0)
+        if not self.is_symbolic:
+            return abs(Fraction(value) - Fraction(self.factual)) / size
+        labels = LabelTuple(self.feature.labels)
+        here, there = labels.position(value), labels.position(self.factual)
+        if self.feature.kind == "ordinal":
+            return Fraction(abs(here - there)) / size
+        return Fraction(int(here != there))
+
+
+def domain_of(feature: Feature, factual: Any) -> Domain:
+    """Apply the feature's action to its range, at the factual's value."""
+    action = feature.action
+    if feature.is_symbolic:
+        labels = LabelTuple(feature.labels)
+        here = labels.position(factual)
+        spans = {
+            "fixed": range(here, here + 1),
+            "increase": range(here, len(labels)),
+            "decrease": range(here + 1),
+        }
+        allowed = tuple(labels[i] for i in spans.get(action, range(len(labels))))
+        return Domain(feature, factual, Fraction(0), Fraction(0), None, allowed)
+    if factual is None:
+        raise InvalidInputError(f"{feature.name}: the value is missing; engines need a number")
+    value = Fraction(factual)
+    lower, upper = feature.bounds
+    lower = value if action in ("fixed", "increase") else lower
+    upper = value if action in ("fixed", "decrease") else upper
+    step = feature.resolution if feature.kind == "real" else Fraction(1)
+    return Domain(feature, factual, lower, upper, step, ())
+
+
+@dataclass(frozen=True)
+class Target:
+    """What the outcome must be: a label of a classifier, or a closed range of a regressor."""
+
+    label: Label = None
+    lower: Fraction | None = None
+    upper: Fraction | None = None
+    is_range: bool = False
+
+    def __str__(self) -> str:
+        if not self.is_range:
+            return repr(self.label)
+        low = "-∞" if self.lower is None else float(self.lower)
+        high = "∞" if self.upper is None else float(self.upper)
+        return f"[{low}, {high}]"
+
+    def holds(self, outcome: Any) -> bool:
+        """Whether an outcome (label or number) is in the target."""
+        if not self.is_range:
+            return label_key(outcome) == label_key(self.label)
+        value = Fraction(outcome)
+        above = self.lower is None or value >= self.lower
+        return above and (self.upper is None or value <= self.upper)
+
+
+@dataclass(frozen=True)
+class Query:
+    """Everything an engine needs, in exact values and IR programs over the features.
+
+    ``target_program``: features → ``in_target``; ``constraints``: (text, features → ``holds``);
+    ``delta``: features → ``delta.1 …``; ``distance``: see :class:`Distance`.
+    """
+
+    space: FeatureSpace
+    program: Program
+    factual: Mapping[str, Any]
+    target: Target
+    distance: Distance
+    domains: tuple[Domain, ...]
+    constraints: tuple[tuple[str, Program], ...]
+
+    @cached_property
+    def delta(self) -> Program:
+        """δ_1 … δ_J as a program over the features."""
+        return delta_program(self.space, self.factual)
+
+    @cached_property
+    def target_program(self) -> Program:
+        """Whether the outcome lies in the target."""
+        return self.target_with_margin(Fraction(0))
+
+    def target_with_margin(self, margin: Fraction) -> Program:
+        """The target, won by more than ``margin`` in the score that decides (0: as deployed)."""
+        return target_program(self.program, self.target, margin)
+
+    def in_target(self, values: Mapping[str, Any]) -> bool:
+        """Whether a point (feature → exact value) has the wanted outcome, exactly."""
+        return bool(evaluate(self.target_program, values)["in_target"])
+
+    def violated(self, values: Mapping[str, Any]) -> list[str]:
+        """What makes a point inadmissible: ranges, actions, constraints; empty if nothing."""
+        found = [d.name for d in self.domains if not is_admissible(d, values[d.name])]
+        scope = self._scope(values)
+        for text, program in self.constraints:
+            arguments = {name: scope[name] for name, _ in program.inputs}
+            if not evaluate(program, arguments)["holds"]:
+                found.append(text)
+        return found
+
+    def distance_to(self, values: Mapping[str, Any]) -> Fraction:
+        """The exact distance of a point from the factual."""
+        deltas = evaluate(self.delta, values)
+        scope = self._scope(values) | deltas
+        scope |= {f"x.{name}": value for name, value in values.items()}
+        program = self.distance.program
+        arguments = {name: scope[name] for name, _ in program.inputs}
+        return Fraction(evaluate(program, arguments)["result"])
+
+    def without(self, point: Mapping[str, Any]) -> Query:
+        """The same question, excluding one point: some feature must differ from it (§4.2)."""
+        builder = Builder("different")
+        tests: list[Operand] = []
+        for domain in self.domains:
+            if domain.is_fixed:
+                continue
+            value = point[domain.name]
+            x = builder.input(domain.name, domain.sort)
+            if domain.is_symbolic:
+                tests.append(builder.let(ops.Not(builder.let(ops.IsLabel(x, value)))))
+            else:
+                exact = int(value) if domain.sort.kind == "int" else Fraction(value)
+                tests.append(builder.let(ops.Ne(x, Literal(exact))))
+        differs = builder.let(ops.Or(tuple(tests))) if tests else Literal(False)
+        number = sum(text.startswith("differs from") for text, _ in self.constraints) + 1
+        added = (f"differs from counterfactual {number}", builder.build(holds=differs))
+        return replace(self, constraints=(*self.constraints, added))
+
+    def _scope(self, values: Mapping[str, Any]) -> dict[str, Any]:
+        return {**values, **{f"factual.{name}": value for name, value in self.factual.items()}}
+
+
+def is_admissible(domain: Domain, value: Any) -> bool:
+    """Whether the domain contains the value exactly."""
+    if domain.is_symbolic:
+        return LabelTuple(domain.allowed).has(value)
+    if value == domain.factual:
+        return True
+    return bool(domain.floor(Fraction(value)) == value)
+
+
+def make_query(
+    program: Program,
+    space: FeatureSpace,
+    factual: Mapping[str, Any],
+    *,
+    target: Any = None,
+    distance: Any = "l1",
+    constraints: Sequence[str] = (),
+) -> Query:
+    """Check and resolve a question; raises ``InvalidInputError`` before any search.
+
+    ``target``: a label, or ``(low, high)`` with ``None`` for an open end; by default the other
+    label of a binary classifier.
+    """
+    outcome = evaluate(program, dict(factual))
+    resolved = resolve_target(program, target, outcome)
+    if resolved.holds(outcome.get("label", outcome.get("value"))):
+        raise InvalidInputError(
+            f"the factual is already in the target {resolved}: its outcome needs no change"
+        )
+    sorts = {feature.name: input_sort(feature) for feature in space}
+    texts = [*constraints, *(_conditional(f) for f in space if f.action == "conditional")]
+    rising = [feature.name for feature in space if feature.kind == "ordinal" and feature.labels]
+    compiled = tuple(
+        (text, compile_constraint(text, sorts, source=f"constraint {i}", ordered=rising))
+        for i, text in enumerate(texts, start=1)
+    )
+    domains = tuple(domain_of(feature, factual[feature.name]) for feature in space)
+    metric = resolve_distance(distance, space)
+    return Query(space, program, dict(factual), resolved, metric, domains, compiled)
+
+
+def _conditional(feature: Feature) -> str:
+    quoted = "`" + feature.name.replace("\\", "\\\\").replace("`", "\\`") + "`"
+    return f"({feature.condition}) || x.{quoted} == factual.{quoted}"
+
+
+def resolve_target(program: Program, target: Any, outcome: Mapping[str, Any]) -> Target:
+    """The target a user named, checked against the program's outcome."""
+    if "label" not in dict(program.outputs):
+        return _range_target(target)
+    labels = program.output_sorts["label"].labels
+    if target is None:
+        others = [label for label in labels if label_key(label) != label_key(outcome["label"])]
+        if len(others) != 1:
+            raise InvalidInputError(
+                f"the model has {len(labels)} outcomes; name one as target: {format_labels(labels)}"
+            )
+        return Target(others[0])
+    if isinstance(target, np.generic):
+        target = target.item()
+    if labels.has(target):
+        return Target(target)
+    same = [label for label in labels if label == target]
+    if len(same) == 1 and not isinstance(target, tuple | list):
+        return Target(same[0])
+    raise InvalidInputError(
+        f"target {target!r} is no outcome of the model: {format_labels(labels)}"
+    )
+
+
+def _range_target(target: Any) -> Target:
+    if not isinstance(target, tuple | list) or len(target) != 2:
+        raise InvalidInputError(
+            "a regression target is a range (low, high); None leaves an end open"
+        )
+    ends: list[Fraction | None] = []
+    for end in target:
+        try:
+            ends.append(None if end is None else Fraction(end))
+        except (ValueError, OverflowError, TypeError):
+            raise InvalidInputError(f"target range: {end!r} is not a finite number") from None
+    low, high = ends
+    if low is None and high is None:
+        raise InvalidInputError("the target range is open at both ends: every outcome is in it")
+    if low is not None and high is not None and low > high:
+        raise InvalidInputError(f"target range: {target[0]} exceeds {target[1]}")
+    return Target(lower=low, upper=high, is_range=True)
+
+
+@lru_cache(maxsize=32)
+def target_program(program: Program, target: Target, margin: Fraction) -> Program:
+    """Features → ``in_target``; with a margin, on the score behind the label where it is known.
+
+    Cached: people refused by one model share it.
+    """
+    builder = Builder(program.name)
+    for name, sort in program.inputs:
+        builder.input(name, sort)
+    builder.reserve(program.sorts)
+    builder.extend(program.body)
+    definitions = {statement.name: statement.op for statement in program.lets()}
+    if target.is_range:
+        return builder.build(in_target=_in_range(builder, program, target, margin))
+    decided = _decisions(builder, program, definitions, target, margin)
+    return builder.build(in_target=decided)
+
+
+def _in_range(builder: Builder, program: Program, target: Target, margin: Fraction) -> Operand:
+    value = program.output("value")
+    if program.output_sorts["value"].shape:
+        raise InvalidInputError("the model predicts several values; targets need exactly one")
+    tests: list[Operand] = []
+    if target.lower is not None:
+        tests.append(builder.let(ops.Ge(value, Literal(target.lower + margin))))
+    if target.upper is not None:
+        tests.append(builder.let(ops.Le(value, Literal(target.upper - margin))))
+    return builder.let(ops.And(tuple(tests)))
+
+
+def _decisions(
+    builder: Builder,
+    program: Program,
+    definitions: Mapping[str, Op],
+    target: Target,
+    margin: Fraction,
+) -> Operand:
+    """``label == target`` as comparisons of scores, looking through argmax and sign tests."""
+    label, sorts = program.output("label"), program.sorts
+    plain = ops.IsLabel(label, target.label)
+    op = definitions.get(label) if isinstance(label, str) else None
+    if not isinstance(op, ops.Category) or not isinstance(op.index, str):
+        return builder.let(plain)
+    position = op.labels.position(target.label)
+    decision = definitions.get(op.index)
+    if isinstance(decision, ops.Argmax):
+        assert isinstance(decision.x, str)  # a vector, so no literal
+        x = before_scaling(decision.x, definitions)
+        return _wins(builder, x, sorts[x].shape[0], position, margin)
+    if isinstance(decision, ops.Select) and isinstance(decision.condition, str):
+        chosen = [Literal(0), Literal(1)]
+        test = definitions.get(decision.condition)
+        if isinstance(test, ops.Gt) and [decision.y, decision.x] == chosen:
+            if position == 0:
+                shifted = _plus(builder, test.y, -margin)
+                return builder.let(ops.Le(test.x, shifted))
+            return builder.let(ops.Gt(test.x, _plus(builder, test.y, margin)))
+    return builder.let(plain)
+
+
+def _plus(builder: Builder, operand: Operand, margin: Fraction) -> Operand:
+    if isinstance(operand, Literal):
+        return Literal(Fraction(operand.value) + margin)
+    return builder.let(ops.Add(operand, Literal(margin))) if margin else operand
+
+
+def _wins(builder: Builder, x: Operand, width: int, position: int, margin: Fraction) -> Operand:
+    """Entry ``position`` beats every earlier entry strictly and every later one at least."""
+    rivals = [rival for rival in range(width) if rival != position]
+    if not rivals:
+        return Literal(True)
+    weight = np.zeros((len(rivals), width))
+    weight[:, position] = 1.0
+    weight[np.arange(len(rivals)), rivals] = -1.0
+    leads = builder.let(ops.Affine(x, Tensor(weight), Tensor(np.zeros(len(rivals)))))
+    tests = []
+    for row, rival in enumerate(rivals):
+        relation = ops.Gt if rival < position else ops.Ge
+        lead = builder.let(ops.Item(leads, row))
+        tests.append(builder.let(relation(lead, Literal(margin))))
+    return builder.let(ops.And(tuple(tests)))

@@ -1,0 +1,243 @@
+"""One-hot and ordinal encoders: every output is a table over the values a column can hold.
+
+The rows of the tables come from the fitted encoder itself, run on its own categories; what is
+stated here is which category a value is, and what becomes of values that are none.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder
+
+from ...ir import LabelTuple, ops
+from ..inputs import NOT_A_NUMBER, Column
+from ..space import Label
+from ..space.names import shown
+from .lowering import Lowering, tensor
+from .registry import Estimator, transformer
+from .table import Raw, Ref, cells
+
+Rows = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Codebook:
+    """What an encoder makes of one column: ``rows[i]`` (of length k) for ``known[i]``.
+
+    ``unknown`` is the row of every other value; ``None`` if the encoder refuses those.
+    """
+
+    known: tuple[Label, ...]
+    rows: Rows
+    unknown: Rows | None
+
+    def positions(self) -> dict[Label, int]:
+        """Category to its place; numbers are looked up by value, as the encoder does."""
+        return {label: place for place, label in enumerate(self.known)}
+
+
+@transformer(OneHotEncoder, flaws=lambda encoder: _ambiguous_missing(encoder))
+def lower_one_hot(lowering: Lowering, encoder: Estimator, refs: tuple[Ref, ...]) -> tuple[Ref, ...]:
+    """One indicator per category that is neither dropped nor grouped, of all columns in turn."""
+    return _lower(lowering, encoder, refs, one_hot_codebooks(encoder))
+
+
+@transformer(OrdinalEncoder, flaws=lambda encoder: _ambiguous_missing(encoder))
+def lower_ordinal(lowering: Lowering, encoder: Estimator, refs: tuple[Ref, ...]) -> tuple[Ref, ...]:
+    """One code per column."""
+    return _lower(lowering, encoder, refs, ordinal_codebooks(encoder))
+
+
+def one_hot_codebooks(encoder: Estimator) -> list[Codebook]:
+    """The codebook of each column of a fitted ``OneHotEncoder``."""
+    output = _run(encoder)
+    grouped = _infrequent(encoder)
+    dropped = [None] * len(grouped) if encoder.drop_idx_ is None else list(encoder.drop_idx_)
+    books, start = [], 0
+    for known, rare, drop in zip(encoder.categories_, grouped, dropped, strict=True):
+        width = len(known) - max(0, len(rare) - 1) - (drop is not None)
+        rows = output[: len(known), start : start + width]
+        books.append(Codebook(_labels(known), rows, _unknown_one_hot(encoder, known, rare, rows)))
+        start += width
+    if start != output.shape[1]:
+        raise AssertionError(f"{start} one-hot columns expected, {output.shape[1]} made")
+    return books
+
+
+def _unknown_one_hot(
+    encoder: Estimator, known: Sequence[Any], rare: Sequence[Any], rows: Rows
+) -> Rows | None:
+    if encoder.handle_unknown == "error":
+        return None
+    if encoder.handle_unknown != "ignore" and len(rare):  # 'infrequent_if_exist', 'warn'
+        place: Rows = rows[_labels(known).index(_labels(rare[:1])[0])]
+        return place
+    return np.zeros(rows.shape[1])
+
+
+def ordinal_codebooks(encoder: Estimator) -> list[Codebook]:
+    """The codebook of each column of a fitted ``OrdinalEncoder``; NaN where it makes NaN."""
+    output = _run(encoder)
+    unknown = None
+    if encoder.handle_unknown == "use_encoded_value":
+        unknown = np.array([float(encoder.unknown_value)])
+    return [
+        Codebook(_labels(known), output[: len(known), [place]], unknown)
+        for place, known in enumerate(encoder.categories_)
+    ]
+
+
+def _run(encoder: Estimator) -> Rows:
+    """The encoder's output for its own categories: row i holds the i-th category of each column.
+
+    Shorter columns are filled up with their first category.
+    """
+    size = max(map(len, encoder.categories_))
+    names = getattr(encoder, "feature_names_in_", range(len(encoder.categories_)))
+    columns = zip(names, encoder.categories_, strict=True)
+    made = encoder.transform(pd.DataFrame({name: _filled(known, size) for name, known in columns}))
+    dense = made.toarray() if hasattr(made, "toarray") else made
+    return np.asarray(dense, dtype=np.float64)
+
+
+def _filled(known: npt.NDArray[Any], size: int) -> pd.Series[Any]:
+    places = np.where(np.arange(size) < len(known), np.arange(size), 0)
+    values = known[places]
+    return pd.Series(values, dtype=object if values.dtype.kind in "OUS" else values.dtype)
+
+
+def _infrequent(encoder: Estimator) -> list[Sequence[Any]]:
+    grouped = getattr(encoder, "infrequent_categories_", None)
+    if grouped is None:
+        return [()] * len(encoder.categories_)
+    return [() if rare is None else rare for rare in grouped]
+
+
+def _labels(known: Sequence[Any]) -> tuple[Label, ...]:
+    """Categories as plain values; every missing-value marker is ``None``."""
+    return tuple(_label(value) for value in known)
+
+
+def _label(value: Any) -> Label:
+    if isinstance(value, np.generic):
+        value = value.item()
+    missing = value is None or value is pd.NA or (isinstance(value, float) and math.isnan(value))
+    label: Label = None if missing else value
+    return label
+
+
+def _ambiguous_missing(encoder: Estimator) -> Iterator[str]:
+    for place, known in enumerate(encoder.categories_):
+        if _labels(known).count(None) > 1:
+            yield (
+                f"tells None from NaN in its column {place}, and tables do not; train it with one "
+                "of the two"
+            )
+
+
+def _lower(
+    lowering: Lowering, encoder: Estimator, refs: tuple[Ref, ...], books: Sequence[Codebook]
+) -> tuple[Ref, ...]:
+    made: list[Ref] = []
+    dtype = np.dtype(encoder.dtype)
+    for ref, book in zip(refs, books, strict=True):
+        width = book.rows.shape[1]
+        if width:
+            made.extend(cells(_encode(lowering, ref, book), width, dtype))
+    return tuple(made)
+
+
+def _encode(lowering: Lowering, ref: Ref, book: Codebook) -> str:
+    if not isinstance(ref, Raw):
+        what = "a column made by an earlier step"
+        return _encode_number(lowering, lowering.vector([ref]), book, None, what)
+    source = lowering.source(ref)
+    if source.cells is not None:
+        return _encode_label(lowering, source, source.cells, book)
+    return _encode_number(
+        lowering, lowering.vector([ref]), book, source.integers, f"column {ref.column!r}"
+    )
+
+
+def _encode_label(lowering: Lowering, source: Column, held: Sequence[Label], book: Codebook) -> str:
+    """One lookup: the row of what the column holds at each label."""
+    place = book.positions()
+    strangers = [cell for cell in held if cell not in place]
+    if strangers and book.unknown is None:
+        _refuse_unknown(lowering, source, strangers)
+    spare = np.zeros(book.rows.shape[1]) if book.unknown is None else book.unknown
+    table = np.array([book.rows[place[cell]] if cell in place else spare for cell in held])
+    lost = [cell for cell, row in zip(held, table, strict=True) if not np.isfinite(row).all()]
+    if lost:
+        lowering.problem(
+            f"turns {shown(lost)} of column {source.name!r} into a missing value", NOT_A_NUMBER
+        )
+        table = np.nan_to_num(table)
+    labels = LabelTuple(source.feature.labels)
+    return lowering.let(ops.Lookup(source.feature.name, labels, tensor(table)))
+
+
+def _refuse_unknown(lowering: Lowering, source: Column, strangers: Sequence[Label]) -> None:
+    feature = source.feature
+    kept = tuple(
+        label
+        for label, cell in zip(feature.labels, source.cells or (), strict=True)
+        if cell not in strangers
+    )
+    text = f"column {source.name!r} can hold {shown(strangers)}, which the encoder does not know"
+    if len(kept) <= SHORT:
+        text += f"; space.replace({feature.name!r}, labels={kept!r}) drops it"
+    lowering.problem(text, DROP_UNKNOWN)
+
+
+SHORT = 6  # labels that a message can list in full
+DROP_UNKNOWN = (
+    "Drop from the space what an encoder does not know (space.replace: labels, lower, upper), or "
+    "train the encoder with handle_unknown='ignore'."
+)
+
+
+def _encode_number(
+    lowering: Lowering, vector: str, book: Codebook, domain: range | None, what: str
+) -> str:
+    """``spare + sum_c [x = c] (row_c - spare)`` over the known numbers c."""
+    numbers = {
+        label: row
+        for label, row in zip(book.known, book.rows, strict=True)
+        if isinstance(label, int | float)
+    }
+    if book.unknown is None:
+        _check_domain(lowering, numbers, domain, what)
+    spare = np.zeros(book.rows.shape[1]) if book.unknown is None else book.unknown
+    rows = np.array(list(numbers.values())).reshape(-1, book.rows.shape[1])
+    if domain is not None and len(domain) <= len(numbers) and all(n in numbers for n in domain):
+        spare = np.zeros(book.rows.shape[1])  # nothing is unknown
+    if not (np.isfinite(spare).all() and np.isfinite(rows).all()):
+        lowering.problem(f"turns unknown values of {what} into a missing value", NOT_A_NUMBER)
+        spare, rows = np.nan_to_num(spare), np.nan_to_num(rows)
+    if not numbers:
+        return lowering.constant(spare)
+    known = lowering.constant(np.array(list(numbers), dtype=np.float64))
+    hits = lowering.let(ops.ToReal(lowering.let(ops.Eq(vector, known))))
+    weight = (rows - spare).T
+    if not spare.any() and np.array_equal(weight, np.eye(len(numbers))):
+        return hits
+    return lowering.let(ops.Affine(hits, tensor(weight), tensor(spare)))
+
+
+def _check_domain(
+    lowering: Lowering, numbers: dict[int | float, Rows], domain: range | None, what: str
+) -> None:
+    if domain is None:
+        text = f"{what} can hold any number, and the encoder knows {shown(numbers)} only"
+        lowering.problem(f"{text}; declare it categorical", DROP_UNKNOWN)
+    elif strangers := [n for n in domain[: len(numbers) + SHORT] if n not in numbers]:
+        text = f"{what} can hold {shown(strangers)}, which the encoder does not know"
+        lowering.problem(f"{text}; narrow it, or declare it categorical", DROP_UNKNOWN)

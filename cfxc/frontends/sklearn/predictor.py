@@ -1,0 +1,62 @@
+"""The fitted scikit-learn model itself."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from ...errors import MissingColumnError
+from ...ir import Label
+from ..predictor import Task, class_labels
+from ..space import FeatureSpace
+from ..space.names import shown
+from .inspect import check_supported
+from .program import fitted_names, last_step, model_columns
+from .registry import MODELS, Estimator
+
+
+class SklearnPredictor:
+    """Runs a fitted estimator on tables with the columns of ``space``; a ``Predictor``.
+
+    It is given what it was trained on: a DataFrame with its columns, or an array.
+
+    Raises:
+        UnsupportedError, InvalidInputError, MissingColumnError: as ``lower``.
+    """
+
+    def __init__(self, estimator: Estimator, space: FeatureSpace) -> None:
+        check_supported(estimator)
+        self.estimator = estimator
+        self._columns = [c for c in model_columns(estimator, space) if c in space.columns]
+        self._as_array = fitted_names(estimator) is None
+
+    @property
+    def task(self) -> Task:
+        """``classifier`` or ``regressor``."""
+        return MODELS[type(last_step(self.estimator))].task
+
+    @property
+    def classes(self) -> tuple[Label, ...] | None:
+        """The labels in the order of the program's ``label``; ``None`` for a regressor."""
+        if self.task == "regressor":
+            return None
+        return tuple(class_labels(last_step(self.estimator).classes_))
+
+    def predict(self, frame: pd.DataFrame) -> npt.NDArray[Any]:
+        """``estimator.predict`` on n rows: labels or numbers (n,), or (n, k) for k > 1 targets.
+
+        Raises:
+            MissingColumnError: ``frame`` lacks columns of the model.
+        """
+        answer = np.asarray(self.estimator.predict(self.table(frame)))
+        return answer[:, 0] if answer.ndim == 2 and answer.shape[1] == 1 else answer
+
+    def table(self, frame: pd.DataFrame) -> Any:
+        """The part of ``frame`` that the estimator takes, in the form it was trained on."""
+        if missing := [column for column in self._columns if column not in frame.columns]:
+            raise MissingColumnError(f"the table lacks columns of the model: {shown(missing)}")
+        chosen = frame[self._columns]
+        return chosen.to_numpy() if self._as_array else chosen

@@ -1,0 +1,121 @@
+"""From a fitted scikit-learn estimator to a program over the features of a space."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sklearn.compose import ColumnTransformer
+from sklearn.pipeline import Pipeline
+
+from ...errors import DataTypeError, InvalidInputError, MissingColumnError
+from ...ir import Program
+from ..space import FeatureSpace
+from ..space.names import shown, suggestion
+from .inspect import check_supported
+from .lowering import Lowering
+from .registry import Estimator
+from .structure import branches, predict, steps
+from .table import Raw, column_dtype, common_dtype
+
+
+def lower(estimator: Estimator, space: FeatureSpace, name: str = "") -> Program:
+    """The program that ``estimator.predict`` computes, over the reals, on rows of ``space``.
+
+    Inputs are the features of ``space``.  Outputs of a classifier are ``label``, ``score`` where
+    the model has a decision function that is rational, and ``probability`` where it has
+    ``predict_proba``; of a regressor, ``value``.  Parameters are exact; comparisons and ties are
+    those of the deployed model (DESIGN §6).
+
+    Args:
+        estimator: A fitted classifier or regressor, or a ``Pipeline`` that ends in one.
+        space: The features behind the columns that the estimator was trained on; by name if it
+            was trained on a DataFrame, else in the order of ``space.columns``.
+        name: Of the program; by default the class of the model.
+
+    Raises:
+        UnsupportedError: what cannot be lowered, all steps listed; or values that the space
+            admits and the model's encoders refuse.
+        InvalidInputError: not fitted, or the space has other columns than the model.
+        MissingColumnError: the space lacks columns of the model.
+    """
+    if not isinstance(space, FeatureSpace):
+        raise DataTypeError(f"expected a FeatureSpace, not {type(space).__name__}")
+    check_supported(estimator)
+    lowering = Lowering(name or type(last_step(estimator)).__name__, space)
+    refs = tuple(_inputs(estimator, space))
+    outputs = predict(lowering, "", estimator, refs)
+    lowering.finish()
+    return lowering.builder.build_with(outputs)
+
+
+def last_step(estimator: Estimator) -> Estimator:
+    """The predictor at the end of (nested) pipelines."""
+    while type(estimator) is Pipeline:
+        estimator = estimator.steps[-1][1]
+    return estimator
+
+
+def first_step(estimator: Estimator) -> Estimator:
+    """What sees the table first: pipelines pass it on."""
+    while type(estimator) is Pipeline:
+        estimator = steps(estimator)[0][1]
+    return estimator
+
+
+def fitted_names(estimator: Estimator) -> tuple[str, ...] | None:
+    """Columns of the DataFrame it was trained on; ``None`` if it was trained on an array."""
+    names = getattr(first_step(estimator), "feature_names_in_", None)
+    return None if names is None else tuple(map(str, names))
+
+
+def model_columns(estimator: Estimator, space: FeatureSpace) -> tuple[str, ...]:
+    """The columns of the table that the fitted estimator is given, in its order.
+
+    Raises:
+        MissingColumnError, InvalidInputError: the space lacks some, or has others.
+    """
+    names = fitted_names(estimator)
+    if names is None:
+        fitted = getattr(first_step(estimator), "n_features_in_", len(space.columns))
+        if fitted != len(space.columns):
+            raise InvalidInputError(
+                f"the model was trained on an array of {fitted} columns, and the feature space has "
+                f"{len(space.columns)}: {shown(space.columns)}; use space.subset, or train on a "
+                "DataFrame"
+            )
+        return space.columns
+    unneeded = _dropped(first_step(estimator), names)
+    missing = [name for name in names if name not in space.columns and name not in unneeded]
+    extra = [column for column in space.columns if column not in names]
+    if missing:
+        raise MissingColumnError(
+            f"the feature space lacks columns that the model was trained on: {shown(missing)}"
+            f"{suggestion(missing[0], extra) if extra else ''}; infer it from the training table"
+        )
+    if extra:
+        raise InvalidInputError(
+            f"the feature space has columns that the model was not trained on: {shown(extra)}; "
+            "leave them out with space.subset, or of the table before FeatureSpace.infer"
+        )
+    return names
+
+
+def _dropped(first: Estimator, names: Sequence[str]) -> set[str]:
+    """Columns that the first step drops unseen: the library does not ask for them either."""
+    if type(first) is not ColumnTransformer:
+        return set()
+    used = {index for _, _, indices in branches(first) for index in indices}
+    return {name for index, name in enumerate(names) if index not in used}
+
+
+def _inputs(estimator: Estimator, space: FeatureSpace) -> list[Raw]:
+    columns = model_columns(estimator, space)
+    dtypes = {
+        column: column_dtype(dtype)
+        for feature in space
+        for column, dtype in zip(feature.columns, feature.dtypes, strict=True)
+    }
+    own = [dtypes.get(column, column_dtype("object")) for column in columns]
+    if fitted_names(estimator) is None:  # one array of one dtype
+        own = [common_dtype(own)] * len(own)
+    return [Raw(column, dtype) for column, dtype in zip(columns, own, strict=True)]

@@ -1,0 +1,73 @@
+"""Which scikit-learn classes are lowered, and by which functions: supported = registered.
+
+Classes are matched exactly: a subclass may override any method, so it is refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from ...ir import Operand
+from ..predictor import Task
+from .lowering import Lowering
+from .table import Ref
+
+Estimator = Any  # scikit-learn ships without types
+Outputs = dict[str, Operand]
+Transform = Callable[[Lowering, Estimator, tuple[Ref, ...]], tuple[Ref, ...]]
+Predict = Callable[[Lowering, Estimator, tuple[Ref, ...]], Outputs]
+Flaws = Callable[[Estimator], Iterable[str]]
+
+
+def no_flaws(estimator: Estimator) -> Iterable[str]:
+    """Every fitted estimator of the class is supported."""
+    return ()
+
+
+@dataclass(frozen=True)
+class Transformer:
+    """How a transformer is lowered: ``lower`` gives its output columns, as references.
+
+    ``flaws`` states what is unsupported in one fitted instance; nothing if it is fine.
+    """
+
+    lower: Transform
+    flaws: Flaws = no_flaws
+
+
+@dataclass(frozen=True)
+class Model:
+    """How a predictor is lowered: ``lower`` takes its columns and gives its outputs."""
+
+    task: Task
+    lower: Predict
+    flaws: Flaws = no_flaws
+
+
+TRANSFORMERS: dict[type, Transformer] = {}
+MODELS: dict[type, Model] = {}
+
+TransformT = TypeVar("TransformT", bound=Transform)
+PredictT = TypeVar("PredictT", bound=Predict)
+
+
+def transformer(*classes: type, flaws: Flaws = no_flaws) -> Callable[[TransformT], TransformT]:
+    """Decorator: the function lowers transformers of exactly these ``classes``."""
+
+    def enter(lower: TransformT) -> TransformT:
+        TRANSFORMERS.update(dict.fromkeys(classes, Transformer(lower, flaws)))
+        return lower
+
+    return enter
+
+
+def model(task: Task, *classes: type, flaws: Flaws = no_flaws) -> Callable[[PredictT], PredictT]:
+    """Decorator: the function lowers predictors of exactly these ``classes``."""
+
+    def enter(lower: PredictT) -> PredictT:
+        MODELS.update(dict.fromkeys(classes, Model(task, lower, flaws)))
+        return lower
+
+    return enter

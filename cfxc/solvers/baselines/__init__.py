@@ -1,0 +1,8 @@
+"""Baselines and cheap heuristics: they give candidates, never proofs."""
+
+from __future__ import annotations
+
+from .local_search import LocalSearch
+from .minimum_observable import minimum_observable
+
+__all__ = ["LocalSearch", "minimum_observable"]

@@ -1,0 +1,329 @@
+"""A quick upper bound: greedy single-feature moves, then shrinking.
+
+Moves go to the values where something can change: the cuts of the model's trees, a few steps of
+each numeric range, every admissible label.  All moves of a round are evaluated at once in double
+precision; whoever uses a candidate verifies it exactly.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ...compiler.splits import raw_splits
+from ...frontends.query import Domain, Query
+from ...ir import BatchEvaluator, LabelTuple, Program, ops
+from ..candidates import Point
+
+Floats = npt.NDArray[np.float64]
+MAX_MOVES = 64  # per numeric feature and round
+GRID = 17  # values tried in a range that has no cuts
+
+
+@dataclass(frozen=True)
+class Move:
+    """Feature number ``feature`` takes ``value`` (its code, for a category) at cost ``delta``."""
+
+    feature: int
+    value: float
+    delta: float
+
+
+class LocalSearch:
+    """Greedy search for points in the target of one query."""
+
+    def __init__(self, query: Query, program: Program, rng: np.random.Generator) -> None:
+        self.query, self.rng = query, rng
+        self.domains = query.domains
+        self.target = BatchEvaluator(query.target_program)
+        self.score = _score_evaluator(query)
+        self.constraints = [
+            (BatchEvaluator(constraint), [name for name, _ in constraint.inputs])
+            for _, constraint in query.constraints
+        ]
+        cuts = model_cuts(program)
+        self.cuts = [_landing(domain, cuts[domain.name]) for domain in query.domains]
+        self.start = np.array([_code(d, d.factual) for d in self.domains])
+        self.delta = BatchEvaluator(query.delta)
+        self.distance = BatchEvaluator(query.distance.program)
+
+    def candidates(self, seeds: Sequence[Point] = ()) -> list[Point]:
+        """Points believed to be in the target, nearest first."""
+        found = [self.shrink(self._row(seed)) for seed in seeds]
+        for patience in (1.0, 0.0, 0.5):  # how much a move's cost counts against its gain
+            reached = self._climb(patience)
+            if reached is not None:
+                found.append(self.shrink(reached))
+        if self.query.distance.norms is not None and self.query.distance.norms[2]:
+            found += [self.shrink(row) for row in self._inflate()]
+        if not found:
+            return []
+        rows = np.array(found)
+        order = np.argsort(self.distances(rows), kind="stable")
+        unique = list(dict.fromkeys(tuple(rows[i]) for i in order))
+        return [self.point(np.array(row)) for row in unique]
+
+    def _row(self, point: Point) -> Floats:
+        return np.array([_code(d, point[d.name]) for d in self.domains])
+
+    def point(self, row: Floats) -> dict[str, Any]:
+        """A row of doubles and codes as exact values."""
+        return {d.name: _value(d, v) for d, v in zip(self.domains, row, strict=True)}
+
+    def _climb(self, patience: float) -> Floats | None:
+        row, changed = self.start.copy(), set[int]()
+        best_score = self._scores(row[None])[0]
+        for _ in range(len(self.domains) + 2):
+            moves = [m for j in range(len(self.domains)) for m in self.moves(j, row)]
+            moves = [move for move in moves if move.feature not in changed]
+            if not moves:
+                return None
+            rows = _applied(row, moves)
+            hits = self.hits(rows)
+            if hits.any():
+                distances = np.where(hits, self.distances(rows), np.inf)
+                nearest: Floats = rows[int(distances.argmin())]
+                return nearest
+            gains = self._scores(rows) - best_score
+            costs = np.array([move.delta for move in moves]) + 1e-3
+            usable = gains > 0
+            if not usable.any():
+                return None
+            worth = np.where(usable, gains / costs**patience, -np.inf)
+            chosen = int(worth.argmax())
+            row, best_score = rows[chosen], best_score + gains[chosen]
+            changed.add(moves[chosen].feature)
+        return None
+
+    def _inflate(self) -> list[Floats]:
+        """For linf: all features move at once; bisect the radius that the best corner needs."""
+        low, high, best = 0.0, 1.0, list[Floats]()
+        for _ in range(14):
+            middle = (low + high) / 2 if best else high
+            row = self._best_within(middle)
+            if row is None:
+                if not best:
+                    return []
+                low = middle
+            else:
+                best, high = [row], min(middle, float(self.distances(row[None])[0]))
+        return best
+
+    def _best_within(self, radius: float) -> Floats | None:
+        """Coordinate ascent of the score with every δ_j at most ``radius``; ``None``: no hit."""
+        row = self.start.copy()
+        for _ in range(2):
+            for j, domain in enumerate(self.domains):
+                moves = [move for move in self.moves(j, row) if move.delta <= radius]
+                moves += self._ends(j, domain, radius)
+                if moves:
+                    rows = np.vstack([row[None], _applied(row, moves)])
+                    row = rows[int(self._scores(rows).argmax())]
+            if self.hits(row[None])[0]:
+                return row
+        return None
+
+    def _ends(self, j: int, domain: Domain, radius: float) -> list[Move]:
+        """The farthest admissible values of a numeric feature within the radius."""
+        if domain.is_symbolic or domain.is_fixed:
+            return []
+        reach = radius * float(domain.feature.range)
+        low = domain.ceil(max(self.start[j] - reach, float(domain.lower)))
+        high = domain.floor(min(self.start[j] + reach, float(domain.upper)))
+        return [Move(j, float(value), radius) for value in (low, high) if value is not None]
+
+    def shrink(self, row: Floats) -> Floats:
+        """Move features back towards the factual while the target still holds."""
+        best, here = row, self.distances(row[None])[0]
+        for _ in range(50):
+            moves = [m for j in range(len(self.domains)) for m in self.moves(j, best)]
+            moves += [Move(j, self.start[j], 0.0) for j in range(len(self.domains))]
+            moves += self._halfway(best)
+            rows = _applied(best, moves)
+            distances = self.distances(rows)
+            nearer = distances < here - 1e-12
+            if not nearer.any():
+                break
+            rows, distances = rows[nearer], distances[nearer]
+            hits = self.hits(rows)
+            if not hits.any():
+                break
+            pick = int(np.where(hits, distances, np.inf).argmin())
+            best, here = rows[pick], distances[pick]
+        return best
+
+    def _halfway(self, row: Floats) -> list[Move]:
+        """Steps of 1/2, 1/4, … of the way back, for numeric features."""
+        moves = []
+        for j, domain in enumerate(self.domains):
+            if domain.is_symbolic or row[j] == self.start[j]:
+                continue
+            for power in range(1, 21):
+                raw = row[j] + (self.start[j] - row[j]) / 2**power
+                side = domain.floor(raw) if self.start[j] < row[j] else domain.ceil(raw)
+                if side is not None and float(side) != row[j]:
+                    moves.append(Move(j, float(side), 0.0))
+        return moves
+
+    def moves(self, j: int, row: Floats) -> list[Move]:
+        """Single-feature changes of ``row`` worth trying."""
+        domain = self.domains[j]
+        if domain.is_fixed:
+            return []
+        if domain.is_symbolic:
+            labels = LabelTuple(domain.feature.labels)
+            codes = [float(labels.position(label)) for label in domain.allowed]
+            return [
+                Move(j, code, float(domain.delta(labels[int(code)])))
+                for code in codes
+                if code != row[j]
+            ]
+        values = self.cuts[j]
+        if values.size > MAX_MOVES:  # the nearest cuts, and a sample of the others
+            order = np.argsort(np.abs(values - row[j]), kind="stable")
+            far = self.rng.choice(order[MAX_MOVES // 2 :], MAX_MOVES // 2, replace=False)
+            values = values[np.concatenate([order[: MAX_MOVES // 2], far])]
+        size = float(domain.feature.range) or 1.0
+        start = self.start[j]
+        return [Move(j, v, abs(v - start) / size) for v in values.tolist() if v != row[j]]
+
+    def columns(self, rows: Floats) -> dict[str, npt.NDArray[Any]]:
+        return {
+            d.name: rows[:, j].astype(np.int64) if d.is_symbolic else rows[:, j]
+            for j, d in enumerate(self.domains)
+        }
+
+    def hits(self, rows: Floats) -> npt.NDArray[np.bool_]:
+        """Which rows are in the target and satisfy the constraints."""
+        columns = self.columns(rows)
+        good: npt.NDArray[np.bool_] = self.target(columns)["in_target"].astype(bool)
+        scope = {**columns, **self._factual(rows.shape[0])}
+        for evaluator, names in self.constraints:
+            held = evaluator({name: scope[name] for name in names} if names else {})
+            good = good & np.broadcast_to(held["holds"], good.shape).astype(bool)
+        return good
+
+    def distances(self, rows: Floats) -> Floats:
+        """The query's distance of each row."""
+        columns = self.columns(rows)
+        scope = self.delta(columns) | {f"x.{name}": column for name, column in columns.items()}
+        scope |= self._factual(rows.shape[0])
+        names = [name for name, _ in self.query.distance.program.inputs]
+        spread = {name: np.broadcast_to(scope[name], (rows.shape[0],)) for name in names}
+        return np.asarray(self.distance(spread)["result"], dtype=np.float64)
+
+    def _factual(self, count: int) -> dict[str, npt.NDArray[Any]]:
+        repeated = np.repeat(self.start[None], count, axis=0)
+        return {f"factual.{name}": column for name, column in self.columns(repeated).items()}
+
+    def _scores(self, rows: Floats) -> Floats:
+        scores: Floats = self.score(self.columns(rows))
+        return scores
+
+
+def _score_evaluator(query: Query) -> Any:
+    """How far rows are from the target (larger is nearer): from score, probability or value."""
+    program, target = query.program, query.target
+    outputs = dict(program.outputs)
+    evaluator = BatchEvaluator(program)
+    if target.is_range:
+        low = -np.inf if target.lower is None else float(target.lower)
+        high = np.inf if target.upper is None else float(target.upper)
+
+        def gap(columns: Any) -> Floats:
+            value = evaluator(columns)["value"]
+            short: Floats = np.maximum(np.maximum(low - value, value - high), 0.0)
+            return -short
+
+        return gap
+    position = program.output_sorts["label"].labels.position(target.label)
+    name = "score" if "score" in outputs else "probability" if "probability" in outputs else ""
+
+    def lead(columns: Any) -> Floats:
+        result = evaluator(columns)
+        if not name:
+            return (result["label"] == position).astype(np.float64)
+        scores = np.asarray(result[name], dtype=np.float64)
+        if scores.ndim == 1:
+            return scores if position else -scores
+        own = scores[:, position]
+        rivals = np.delete(scores, position, axis=1)
+        ahead: Floats = own - rivals.max(axis=1)
+        return ahead
+
+    return lead
+
+
+@lru_cache(maxsize=32)
+def model_cuts(program: Program) -> Mapping[str, Floats]:
+    """Per input, the sorted distinct cuts of all tree ensembles of a program."""
+    names = [name for name, _ in program.inputs]
+    found: dict[str, list[Floats]] = {name: [np.empty(0)] for name in names}
+    for statement in program.lets():
+        op = statement.op
+        splits = raw_splits(program, op) if isinstance(op, ops.TreeEnsemble) else None
+        if splits is not None:
+            for j, name in enumerate(names):
+                cuts = splits.cut[splits.input == j]
+                found[name].append(cuts[np.isfinite(cuts)])
+    return {name: np.unique(np.concatenate(parts)) for name, parts in found.items()}
+
+
+def _landing(domain: Domain, cuts: Floats) -> Floats:
+    """Admissible values on both sides of every cut, or a plain grid where there are no cuts."""
+    if domain.is_symbolic or domain.is_fixed:
+        return np.empty(0)
+    low, high = float(domain.lower), float(domain.upper)
+    inside = cuts[(low <= cuts) & (cuts < high)]
+    if not inside.size:
+        spread = np.linspace(low, high, GRID)
+        powers = (high - low) / 2.0 ** np.arange(5, 21)
+        own = float(domain.factual)
+        inside = np.clip(np.concatenate([spread, own - powers, own + powers]), low, high)
+    values = np.concatenate([_grid_below(domain, inside), _grid_above(domain, inside), [low, high]])
+    return np.unique(values[(low <= values) & (values <= high)])
+
+
+def _grid_below(domain: Domain, values: Floats) -> Floats:
+    """Admissible values just at or below, up to rounding (candidates are verified exactly)."""
+    if domain.step is None:
+        return values
+    return _on_grid(domain, np.floor(values / float(domain.step)))
+
+
+def _grid_above(domain: Domain, values: Floats) -> Floats:
+    if domain.step is None:
+        return np.nextafter(values, np.inf)
+    return _on_grid(domain, np.floor(values / float(domain.step)) + 1)
+
+
+def _on_grid(domain: Domain, multiples: Floats) -> Floats:
+    step = domain.step
+    if step is None or step == 1:
+        return multiples
+    held = [float(domain.held(int(k) * step)) for k in np.unique(multiples)]
+    return np.array(held, dtype=np.float64)
+
+
+def _code(domain: Domain, value: Any) -> float:
+    if domain.is_symbolic:
+        return float(LabelTuple(domain.feature.labels).position(value))
+    return float(value)
+
+
+def _value(domain: Domain, code: float) -> Any:
+    if domain.is_symbolic:
+        return domain.feature.labels[int(code)]
+    return int(code) if domain.sort.kind == "int" else Fraction(code)
+
+
+def _applied(row: Floats, moves: Sequence[Move]) -> Floats:
+    rows = np.repeat(row[None], len(moves), axis=0)
+    rows[np.arange(len(moves)), [move.feature for move in moves]] = [m.value for m in moves]
+    return rows

@@ -1,0 +1,28 @@
+"""Points as engines exchange them: exact values, always verified before they count."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from ..frontends.query import Query
+
+Point = Mapping[str, Any]
+Deployed = Callable[[Point], bool]  # whether the original model puts a point in the target
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A point that is in the target, admissible, and flips the original model."""
+
+    point: Point
+    distance: Fraction
+
+
+def verify(query: Query, point: Point, deployed: Deployed) -> Candidate | None:
+    """The point as a candidate if it is one: exact program, constraints, original model."""
+    if query.violated(point) or not query.in_target(point) or not deployed(point):
+        return None
+    return Candidate(dict(point), query.distance_to(point))

@@ -1,0 +1,131 @@
+"""What ``explain`` answers: counterfactual, distance, proved lower bound, and how it was found."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import pandas as pd
+
+from .smt.oracle import Call
+
+Status = Literal["optimal", "feasible", "infeasible", "unknown"]
+
+
+@dataclass(frozen=True)
+class Result:
+    """The answer to one query; the optimum lies in [``lower_bound``, ``distance``].
+
+    Attributes:
+        status: ``optimal`` (``lower_bound >= distance - epsilon``), ``feasible`` (a counterfactual,
+            with a larger gap), ``infeasible`` (none exists), ``unknown``.
+        counterfactual: One-row table like the factual, or ``None``.
+        distance: Its exact distance from the factual, rounded up to a double, or ``None``.
+        lower_bound: Nothing in the target lies nearer; rounded down.
+        lower_bound_proof: ``solver`` if refutations by ``solver`` back the bound, ``none`` if the
+            bound is only that distances are not negative.
+        semantics: ``real``: the bound speaks of the exact program over the reals.
+        calls: Every satisfiability query, with radius, answer and seconds.
+    """
+
+    status: Status
+    factual: pd.DataFrame
+    counterfactual: pd.DataFrame | None
+    distance: float | None
+    lower_bound: float
+    epsilon: float
+    lower_bound_proof: Literal["certificate", "solver", "none"]
+    solver: str
+    distance_name: str
+    target: str
+    outcome_before: Any
+    outcome_after: Any
+    seconds: float
+    calls: tuple[Call, ...] = ()
+    reason: str = ""
+    semantics: str = "real"
+    alternatives: tuple[Result, ...] = field(default=(), repr=False)
+
+    @property
+    def gap(self) -> float:
+        """``distance - lower_bound``; infinite without a counterfactual."""
+        return float("inf") if self.distance is None else self.distance - self.lower_bound
+
+    @property
+    def changes(self) -> dict[str, tuple[Any, Any]]:
+        """Changed columns: name → (before, after)."""
+        if self.counterfactual is None:
+            return {}
+        before, after = self.factual.iloc[0], self.counterfactual.iloc[0]
+        return {
+            str(column): (before[column], after[column])
+            for column in self.factual.columns
+            if not _same(before[column], after[column])
+        }
+
+    def all(self) -> tuple[Result, ...]:
+        """This answer and its alternatives (``count=``), nearest first."""
+        return (self, *self.alternatives)
+
+    def to_frame(self) -> pd.DataFrame:
+        """Factual and counterfactuals as rows, indexed ``factual``, ``counterfactual 1`` …"""
+        found = [r.counterfactual for r in self.all() if r.counterfactual is not None]
+        names = ["factual", *(f"counterfactual {i}" for i in range(1, len(found) + 1))]
+        return pd.concat([self.factual, *found]).set_axis(names, axis=0)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON; rows as column → value."""
+        return {
+            "status": self.status,
+            "target": self.target,
+            "factual": _plain(self.factual),
+            "counterfactual": None if self.counterfactual is None else _plain(self.counterfactual),
+            "changes": {k: [_cell(a), _cell(b)] for k, (a, b) in self.changes.items()},
+            "outcome_before": _cell(self.outcome_before),
+            "outcome_after": _cell(self.outcome_after),
+            "distance": self.distance,
+            "distance_name": self.distance_name,
+            "lower_bound": self.lower_bound,
+            "epsilon": self.epsilon,
+            "lower_bound_proof": self.lower_bound_proof,
+            "solver": self.solver,
+            "semantics": self.semantics,
+            "seconds": self.seconds,
+            "reason": self.reason,
+            "calls": [
+                {"delta": c.delta, "status": c.status, "seconds": c.seconds, "by": c.by}
+                for c in self.calls
+            ],
+            "alternatives": [other.to_dict() for other in self.alternatives],
+        }
+
+    def _repr_html_(self) -> str:
+        table: str = self.to_frame().T.to_html()
+        return table + f"<p>{self.summary()}</p>"
+
+    def summary(self) -> str:
+        """One line: what was found and what was proved."""
+        if self.status == "infeasible":
+            return f"no counterfactual exists ({self.solver}, exact program over the reals)"
+        if self.distance is None:
+            return f"unknown: {self.reason}"
+        proof = f"proved by {self.solver}" if self.lower_bound_proof == "solver" else "trivial"
+        return (
+            f"{self.status}: {self.distance_name} distance {self.distance:.6g}, "
+            f"nothing nearer than {self.lower_bound:.6g} ({proof})"
+        )
+
+
+def _same(before: Any, after: Any) -> bool:
+    return bool(before == after) or (before != before and after != after)
+
+
+def _cell(value: Any) -> Any:
+    """A cell as a plain Python value."""
+    plain = value.item() if hasattr(value, "item") else value
+    return None if plain is not None and plain != plain else plain
+
+
+def _plain(row: pd.DataFrame) -> Mapping[str, Any]:
+    return {str(column): _cell(row[column].iloc[0]) for column in row.columns}

@@ -1,0 +1,9 @@
+"""Satisfiability-based search: Algorithm 1 of Karimi et al. (2020) on any SMT solver."""
+
+from __future__ import annotations
+
+from .backends import Answer, Backend, backend
+from .encoding import Encoder, Encoding
+from .oracle import Call, Outcome, search
+
+__all__ = ["Answer", "Backend", "Call", "Encoder", "Encoding", "Outcome", "backend", "search"]

@@ -1,0 +1,193 @@
+"""The satisfiability oracle SAT(φ): one protocol, three back ends.
+
+A back end takes a pool and assertions, and answers within a time limit.  All of them read the
+SMT-LIB text that ``--emit smt2`` shows: z3 and cvc5 through their own APIs, and through pySMT any
+solver it knows.  Each call uses a fresh context: queries never share solver state.
+"""
+
+from __future__ import annotations
+
+import io
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import TimeoutError as FutureTimeout
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any
+
+from ...compiler.emit.smtlib import Counting, emit
+from ...compiler.terms import Pool, Term
+from ...errors import InvalidInputError, SolverError
+
+Value = Fraction | bool
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """``sat`` with values by variable name, ``unsat``, or ``unknown`` with the solver's reason."""
+
+    status: str
+    model: Mapping[str, Value] = field(default_factory=dict)
+    reason: str = ""
+
+
+class Backend(ABC):
+    """A satisfiability solver."""
+
+    name: str
+    counts = False  # whether it reads pseudo-Boolean constraints
+
+    @abstractmethod
+    def check_text(self, text: str, seconds: float) -> Answer:
+        """Satisfiability of an SMT-LIB script without ``check-sat``."""
+
+    def check(self, pool: Pool, assertions: Sequence[Term], seconds: float) -> Answer:
+        """Satisfiability of a conjunction, within a time limit."""
+        counting: Counting = "pb" if self.counts else "arithmetic"
+        return self.check_text(emit(pool, assertions, counting=counting), seconds)
+
+
+class Z3(Backend):
+    """z3 (``z3-solver``), with its native theory of pseudo-Boolean sums."""
+
+    name = "z3"
+    counts = True
+
+    def check_text(self, text: str, seconds: float) -> Answer:
+        import z3
+
+        context = z3.Context()
+        solver = z3.SimpleSolver(ctx=context)
+        solver.set("auto_config", False)
+        solver.set("relevancy", 0)
+        solver.set("timeout", _milliseconds(seconds))
+        try:
+            solver.from_string(text)
+            outcome = solver.check()
+        except z3.Z3Exception as error:
+            raise SolverError(f"z3 rejected the formula: {error}") from error
+        if outcome == z3.unsat:
+            return Answer("unsat")
+        if outcome == z3.unknown:
+            return Answer("unknown", reason=solver.reason_unknown())
+        model = solver.model()
+        values = ((str(d.name()), _z3_value(model[d])) for d in model.decls())
+        return Answer("sat", {name: value for name, value in values if value is not None})
+
+
+def _z3_value(value: Any) -> Value | None:
+    import z3
+
+    if z3.is_true(value) or z3.is_false(value):
+        return bool(z3.is_true(value))
+    if z3.is_algebraic_value(value):
+        value = value.approx(60)
+    if z3.is_rational_value(value):
+        return Fraction(value.as_fraction())
+    return Fraction(value.as_long()) if z3.is_int_value(value) else None
+
+
+class Cvc5(Backend):
+    """cvc5 through its API."""
+
+    name = "cvc5"
+
+    def check_text(self, text: str, seconds: float) -> Answer:
+        import cvc5
+
+        manager = cvc5.TermManager()
+        solver = cvc5.Solver(manager)
+        solver.setOption("produce-models", "true")
+        solver.setOption("tlimit-per", str(_milliseconds(seconds)))
+        symbols = cvc5.SymbolManager(manager)
+        parser = cvc5.InputParser(solver, symbols)
+        parser.setStringInput(cvc5.InputLanguage.SMT_LIB_2_6, text, "query")
+        try:
+            while not (command := parser.nextCommand()).isNull():
+                message = command.invoke(solver, symbols)
+                if "error" in message:
+                    raise SolverError(f"cvc5 rejected the formula: {message}")
+            outcome = solver.checkSat()
+            if outcome.isUnsat():
+                return Answer("unsat")
+            if not outcome.isSat():
+                return Answer("unknown", reason=str(outcome.getUnknownExplanation()))
+            declared = symbols.getDeclaredTerms()
+            model = {term.getSymbol(): _cvc5_value(solver.getValue(term)) for term in declared}
+            return Answer("sat", model)
+        except RuntimeError as error:
+            raise SolverError(f"cvc5 failed: {error}") from error
+
+
+def _cvc5_value(value: Any) -> Value:
+    if value.isBooleanValue():
+        return bool(value.getBooleanValue())
+    return Fraction(value.toPythonObj())
+
+
+class PySmt(Backend):
+    """Any solver that pySMT knows and has installed: ``pysmt:msat``, ``pysmt:z3``, …
+
+    pySMT has no time limits: a call that overruns is abandoned, and counts as unknown.
+    """
+
+    def __init__(self, solver: str) -> None:
+        self.solver = solver
+        self.name = f"pysmt:{solver}"
+
+    def check_text(self, text: str, seconds: float) -> Answer:
+        worker = ThreadPoolExecutor(max_workers=1)
+        try:
+            return worker.submit(self._check, text).result(timeout=seconds)
+        except FutureTimeout:
+            return Answer("unknown", reason="timeout")
+        finally:
+            worker.shutdown(wait=False)
+
+    def _check(self, text: str) -> Answer:
+        from pysmt.environment import Environment
+        from pysmt.exceptions import NoSolverAvailableError
+        from pysmt.smtlib.parser import SmtLibParser
+
+        environment = Environment()
+        body = "\n".join(line for line in text.splitlines() if not line.startswith("(set-logic"))
+        script = SmtLibParser(environment).get_script(io.StringIO(body))
+        formula = script.get_last_formula(environment.formula_manager)
+        try:
+            solver = environment.factory.Solver(name=self.solver)
+        except NoSolverAvailableError as error:
+            known = ", ".join(environment.factory.all_solvers()) or "none"
+            raise InvalidInputError(
+                f"pySMT has no solver '{self.solver}' here; installed: {known}"
+            ) from error
+        with solver:
+            solver.add_assertion(formula)
+            if not solver.solve():
+                return Answer("unsat")
+            model = solver.get_model()
+            names = formula.get_free_variables()
+            return Answer("sat", {s.symbol_name(): _pysmt_value(model[s]) for s in names})
+
+
+def _pysmt_value(value: Any) -> Value:
+    constant = value.constant_value()
+    return constant if isinstance(constant, bool) else Fraction(str(constant))
+
+
+def _milliseconds(seconds: float) -> int:
+    return max(1, int(min(seconds, 2_000_000.0) * 1000))
+
+
+def backend(name: str) -> Backend:
+    """The back end called ``z3``, ``cvc5`` or ``pysmt:<solver>``."""
+    if name == "z3":
+        return Z3()
+    if name == "cvc5":
+        return Cvc5()
+    if name.startswith("pysmt:") and len(name) > 6:
+        return PySmt(name[6:])
+    raise InvalidInputError(f"unknown solver '{name}': z3, cvc5, or pysmt:<solver>")
+
+
+__all__ = ["Z3", "Answer", "Backend", "Cvc5", "PySmt", "backend"]

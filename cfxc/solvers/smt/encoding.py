@@ -1,0 +1,287 @@
+"""A query within a radius, as a formula: φ(x) ∧ distance(x) <= δ, small because δ is known.
+
+The radius is used three times: it narrows the features' ranges, it prunes tree ensembles to the
+nodes that the ball can reach, and the exact bounds of terms then decide atoms before any solver
+sees them.  Numeric features that the model only compares with constants become *cells*: Booleans
+``x <= cut`` in order, with the distance as a sum of steps (see ``cells``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from math import ceil, floor
+from typing import Any
+
+import numpy as np
+
+from ...compiler.functional import Symbolic, functional
+from ...compiler.passes import Ball, fold_into_trees, narrow_argmax, prune_trees
+from ...compiler.splits import RawSplits
+from ...compiler.terms import Pool, Term, evaluate_term, free_variables
+from ...frontends.query import Domain, Query
+from ...ir import LabelTuple, Program
+from ...ir.interval import ceil_float, floor_float
+from .cells import CellVariables
+
+Norms = tuple[Fraction, Fraction, Fraction]
+
+
+Window = tuple[Fraction, Fraction, Fraction | None]  # lower, upper, largest δ_j (None: any)
+
+
+@dataclass
+class Encoding:
+    """Assertions over a pool, and how to read a model of them as a point."""
+
+    pool: Pool
+    assertions: list[Term]
+    inputs: Mapping[str, Any]
+    domains: Mapping[str, Domain]
+    cells: CellVariables | None = None
+
+    @property
+    def is_refuted(self) -> bool:
+        """Whether the bounds alone show that no point qualifies."""
+        return any(assertion.is_false for assertion in self.assertions)
+
+    def lift(self, model: Mapping[str, Fraction | bool]) -> dict[str, Any]:
+        """The point that a model (variable → value) stands for, feature → exact value.
+
+        Real features without a resolution take the nearest double.
+        """
+        point: dict[str, Any] = {}
+        for name, value in self.inputs.items():
+            domain = self.domains[name]
+            if isinstance(value, Symbolic):
+                roots = [g for g in value.guards if g.kind != "const"]
+                complete = _completed(model, free_variables(roots))
+                held = [bool(evaluate_term(guard, complete)) for guard in value.guards]
+                point[name] = domain.feature.labels[held.index(True)]
+            elif self.cells is not None and name in self.cells.names:
+                point[name] = self.cells.point(name, model)
+            else:
+                complete = _completed(model, free_variables([value]))
+                point[name] = _snapped(domain, evaluate_term(value, complete))
+            if domain.sort.kind == "int":
+                point[name] = int(point[name])
+        return point
+
+
+def _completed(model: Mapping[str, Any], variables: list[Term]) -> dict[str, Any]:
+    """The model, with variables the solver never saw at a value of their range."""
+    return {v.data: model[v.data] if v.data in model else _any_value(v) for v in variables}
+
+
+def _any_value(variable: Term) -> Fraction | bool:
+    if variable.sort == "bool":
+        return False
+    return variable.lower if variable.lower is not None else Fraction(0)
+
+
+def _snapped(domain: Domain, value: Fraction) -> Fraction:
+    """The admissible value nearest to a model's value."""
+    below, above = domain.floor(value), domain.ceil(value)
+    options = [option for option in (below, above) if option is not None]
+    return min(options, key=lambda option: abs(option - value))
+
+
+@lru_cache(maxsize=32)
+def _simplified(target: Program) -> tuple[Program, dict[str, RawSplits | None]]:
+    """The target program made small, and its ensembles' raw splits (filled on use).
+
+    Cached by content: everybody refused by one model shares it.
+    """
+    return fold_into_trees(narrow_argmax(target)), {}
+
+
+class Encoder:
+    """Encodes one query at any radius; what does not depend on the radius is done once."""
+
+    def __init__(self, query: Query, use_cells: bool = True) -> None:
+        self.query = query
+        self.use_cells = use_cells
+
+    def encode(self, radius: Fraction, margin: Fraction = Fraction(0)) -> Encoding:
+        """The formula for "in the target, admissible, at distance at most ``radius``"."""
+        query, pool = self.query, Pool()
+        windows = self._windows(radius)
+        program, splits = _simplified(query.target_with_margin(margin))
+        norms = query.distance.norms
+        if norms is not None:
+            ball = make_ball(query, norms, radius)
+            program = prune_trees(program, ball, splits)
+        inputs: dict[str, Any] = {}
+        facts: list[Term] = []
+        for domain, window in zip(query.domains, windows, strict=True):
+            inputs[domain.name] = _declare(pool, domain, window, facts)
+        facts.append(functional(program, inputs, pool)["in_target"])
+        facts += self._constraints(pool, inputs)
+        domains = {domain.name: domain for domain in query.domains}
+        if norms is not None and self.use_cells:
+            cells = CellVariables.of(pool, facts, inputs, query.domains, windows)
+            if cells is not None:
+                facts = cells.rewrite(facts)
+                facts += cells.within(norms, query, inputs, radius)
+                return Encoding(pool, facts, inputs, domains, cells)
+        facts += self._grids(pool, inputs, windows)
+        facts.append(pool.at_most(self.distance(pool, inputs), radius))
+        return Encoding(pool, facts, inputs, domains)
+
+    def distance(self, pool: Pool, inputs: Mapping[str, Any]) -> Term:
+        """The distance as a term, through the distance's own program."""
+        query = self.query
+        scope = functional(query.delta, inputs, pool)
+        scope |= {f"x.{name}": value for name, value in inputs.items()}
+        scope |= _factual(pool, query)
+        program = query.distance.program
+        arguments = {name: scope[name] for name, _ in program.inputs}
+        result: Term = functional(program, arguments, pool)["result"]
+        return result
+
+    def _constraints(self, pool: Pool, inputs: Mapping[str, Any]) -> list[Term]:
+        scope = {**inputs, **_factual(pool, self.query)}
+        return [
+            functional(program, {name: scope[name] for name, _ in program.inputs}, pool)["holds"]
+            for _, program in self.query.constraints
+        ]
+
+    def _grids(self, pool: Pool, inputs: Mapping[str, Any], windows: list[Window]) -> list[Term]:
+        """Real features with a resolution lie on their grid, or keep the factual's value."""
+        facts = []
+        for domain, window in zip(self.query.domains, windows, strict=True):
+            x = inputs[domain.name]
+            if domain.is_symbolic or domain.step is None or not isinstance(x, Term):
+                continue
+            if x.kind != "var" or x.sort == "int":
+                continue
+            first, last = floor(window[0] / domain.step), ceil(window[1] / domain.step)
+            multiple = pool.var(f"{domain.name}/step", "int", first, last)
+            on_grid = pool.eq(x, pool.scale(domain.step, multiple))
+            kept = pool.eq(x, pool.const(Fraction(domain.factual)))
+            facts.append(pool.or_(on_grid, kept))
+        return facts
+
+    def _windows(self, radius: Fraction) -> list[Window]:
+        """Per feature the range that the distance leaves."""
+        query = self.query
+        limits = _delta_limits(query, radius)
+        windows = []
+        for domain, limit in zip(query.domains, limits, strict=True):
+            low, high = domain.lower, domain.upper
+            if limit is not None and not domain.is_symbolic:
+                reach = limit * domain.feature.range
+                low = max(low, Fraction(domain.factual) - reach)
+                high = min(high, Fraction(domain.factual) + reach)
+            windows.append((low, high, limit))
+        return windows
+
+
+def _weights(query: Query) -> list[Fraction]:
+    return [domain.feature.weight for domain in query.domains]
+
+
+def _delta_limits(query: Query, radius: Fraction) -> list[Fraction | None]:
+    """The largest δ_j that one feature may have at this distance, from the norms alone."""
+    norms = query.distance.norms
+    weights = _weights(query)
+    total, largest = sum(weights, Fraction(0)), max(weights)
+    if norms is None or not largest:
+        return [None] * len(weights)
+    alpha, beta, gamma = norms
+    limits: list[Fraction | None] = []
+    for weight in weights:
+        slope = beta * weight / total + gamma * weight / largest
+        left = radius - alpha * weight / total
+        if left < 0:
+            limits.append(Fraction(0))
+        else:
+            limits.append(left / slope if slope else None)
+    return limits
+
+
+def _declare(pool: Pool, domain: Domain, window: Window, facts: list[Term]) -> Any:
+    """The term (or guards) of one feature, within its window."""
+    low, high, limit = window
+    if domain.is_symbolic:
+        labels = LabelTuple(domain.feature.labels)
+        allowed = [
+            label for label in domain.allowed if limit is None or domain.delta(label) <= limit
+        ]
+        return _symbolic(pool, domain, labels, allowed, facts)
+    if domain.sort.kind == "int" or (domain.step == 1 and domain.factual == int(domain.factual)):
+        first, last = ceil(low), floor(high)
+        if first >= last:
+            return pool.const(first)
+        return pool.var(domain.name, "int", first, last)
+    if low >= high:
+        return pool.const(low)
+    return pool.var(domain.name, "real", low, high)
+
+
+def _symbolic(
+    pool: Pool, domain: Domain, labels: LabelTuple, allowed: list[Any], facts: list[Term]
+) -> Symbolic:
+    positions = [labels.position(label) for label in allowed]
+    guards = [pool.false] * len(labels)
+    if len(positions) == 1:
+        guards[positions[0]] = pool.true
+    elif len(positions) == 2:
+        switch = pool.var(f"{domain.name}={positions[0]}", "bool")
+        guards[positions[0]], guards[positions[1]] = switch, pool.not_(switch)
+    else:
+        for position in positions:
+            guards[position] = pool.var(f"{domain.name}={position}", "bool")
+        facts.append(pool.or_(*(guards[p] for p in positions)))
+        facts += [
+            pool.or_(pool.not_(guards[p]), pool.not_(guards[q]))
+            for i, p in enumerate(positions)
+            for q in positions[:i]
+        ]
+        pool.group([guards[p] for p in positions])
+    return Symbolic(labels, tuple(guards))
+
+
+def _factual(pool: Pool, query: Query) -> dict[str, Any]:
+    """The factual's values as constants, under their names in constraints."""
+    scope: dict[str, Any] = {}
+    for domain in query.domains:
+        name, value = f"factual.{domain.name}", domain.factual
+        if domain.is_symbolic:
+            labels = LabelTuple(domain.feature.labels)
+            here = labels.position(value)
+            guards = tuple(pool.truth(i == here) for i in range(len(labels)))
+            scope[name] = Symbolic(labels, guards)
+        else:
+            scope[name] = pool.const(Fraction(value))
+    return scope
+
+
+def make_ball(query: Query, norms: Norms, radius: Fraction) -> Ball:
+    """The query's ball for pruning: doubles rounded so that the ball only grows."""
+    domains, weights = query.domains, _weights(query)
+    width = max([1, *(len(domain.feature.labels) for domain in domains if domain.is_symbolic)])
+    total = sum(weights, Fraction(0)) or Fraction(1)
+    largest = max(weights) or Fraction(1)
+    step = np.full((len(domains), width), np.inf)
+    center, lower, upper = (np.zeros(len(domains)) for _ in range(3))
+    scale = np.zeros(len(domains))
+    for j, domain in enumerate(domains):
+        if domain.is_symbolic:
+            for label in domain.allowed:
+                code = LabelTuple(domain.feature.labels).position(label)
+                step[j, code] = floor_float(domain.delta(label))
+            continue
+        center[j] = float(domain.factual)
+        lower[j], upper[j] = floor_float(domain.lower), ceil_float(domain.upper)
+        size = domain.feature.range
+        scale[j] = floor_float(1 / size) if size else 0.0
+    return Ball(
+        center, lower, upper, scale,
+        np.array([floor_float(w / total) for w in weights]),
+        np.array([floor_float(w / largest) for w in weights]),
+        step, floor_float(norms[0]), floor_float(norms[1]), floor_float(norms[2]),
+        ceil_float(radius),
+    )  # fmt: skip

@@ -1,0 +1,266 @@
+"""Nearest counterfactuals by a sequence of satisfiability queries (Algorithm 1, improved).
+
+The interval [δ_min, δ_max] always holds the optimum: δ_min because the formula within it was
+refuted, δ_max because it is the true distance of a verified point.  Instead of halving blindly,
+
+* δ_max starts at the best point of a local search and falls to the distance of every point found;
+* the first question is the last one, δ = δ_max - 0.9 ε: one refutation there ends the search;
+  after two points in a row, or a call out of time, it halves;
+* each call encodes its own radius anew, so a smaller ball is a smaller formula;
+* under l0 with equal weights, distances are multiples of 1/J, and δ moves on that grid.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+import numpy as np
+
+from ...errors import SolverError
+from ...frontends.query import Query
+from ..baselines import LocalSearch
+from ..candidates import Candidate, Deployed, Point, verify
+from .backends import Backend
+from .encoding import Encoder, Encoding
+
+CLOSE = Fraction(9, 10)  # share of ε below δ_max at which optimality is asked for
+MARGINS = tuple(Fraction(1, 10**k) for k in (12, 9, 7, 5, 4, 3, 2, 1))  # on the deciding score
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One satisfiability query: its radius, answer and time; ``by`` is ``bounds`` or a solver."""
+
+    delta: float
+    status: str
+    seconds: float
+    by: str
+
+
+@dataclass
+class Outcome:
+    """What the search knows at its end; the optimum lies in [lower, upper]."""
+
+    best: Candidate | None = None
+    lower: Fraction = Fraction(0)
+    infeasible: bool = False
+    calls: list[Call] = field(default_factory=list)
+    reason: str = ""
+
+    @property
+    def refuted(self) -> bool:
+        """Whether some refutation backs the lower bound."""
+        return any(call.status == "unsat" for call in self.calls)
+
+
+def search(
+    query: Query,
+    solver: Backend,
+    deployed: Deployed,
+    *,
+    epsilon: Fraction,
+    seconds: float,
+    seeds: Sequence[Point] = (),
+    rng: np.random.Generator,
+) -> Outcome:
+    """Find the nearest counterfactual to within ``epsilon``, or as far as the time goes."""
+    return _Search(query, solver, deployed, epsilon, time.monotonic() + seconds, rng).run(seeds)
+
+
+class _Search:
+    def __init__(
+        self,
+        query: Query,
+        solver: Backend,
+        deployed: Deployed,
+        epsilon: Fraction,
+        deadline: float,
+        rng: np.random.Generator,
+    ) -> None:
+        self.query, self.solver, self.deployed = query, solver, deployed
+        self.epsilon, self.deadline = epsilon, deadline
+        self.encoder = Encoder(query)
+        self.local = LocalSearch(query, query.program, rng)
+        self.outcome = Outcome()
+        self.ideal: Fraction | None = None  # distance of a point only the exact program accepts
+
+    def run(self, seeds: Sequence[Point]) -> Outcome:
+        self._seed(seeds)
+        if self.outcome.best is None and not self._first_point():
+            return self.outcome
+        self._close()
+        return self.outcome
+
+    # -- upper bounds -----------------------------------------------------------------------------
+
+    def _seed(self, seeds: Sequence[Point]) -> None:
+        for point in self.local.candidates(seeds):
+            if self._accept(point):
+                return
+
+    def _accept(self, point: Point) -> bool:
+        """Verify a point; keep it if it is nearer than the best so far."""
+        candidate = verify(self.query, point, self.deployed)
+        if candidate is None:
+            return False
+        best = self.outcome.best
+        if best is None or candidate.distance < best.distance:
+            self.outcome.best = candidate
+        return True
+
+    def _first_point(self) -> bool:
+        """Any counterfactual at all: δ = 1, or no limit if the distance can exceed 1.
+
+        Returns whether there is one; a refutation makes the outcome infeasible.
+        """
+        status = self._ask(self._widest())
+        if status == "unsat":
+            self.outcome.infeasible = True
+        elif status == "unknown":
+            self.outcome.reason = self.outcome.reason or "no counterfactual found in time"
+        return self.outcome.best is not None
+
+    def _widest(self) -> Fraction:
+        return Fraction(1) if self.query.distance.norms is not None else Fraction(10**9)
+
+    # -- closing the gap --------------------------------------------------------------------------
+
+    @property
+    def upper(self) -> Fraction:
+        assert self.outcome.best is not None
+        upper = self.outcome.best.distance
+        return upper if self.ideal is None else min(upper, self.ideal)
+
+    def _close(self) -> None:
+        hits, ceiling = 0, None
+        while self._gap() > self.epsilon:
+            if time.monotonic() >= self.deadline:
+                self.outcome.reason = "time limit"
+                return
+            delta = self._next(hits, ceiling)
+            status = self._ask(delta)
+            if status == "unsat":
+                self.outcome.lower = max(self.outcome.lower, self._proved(delta))
+                hits, ceiling = 0, None
+            elif status == "sat":
+                hits, ceiling = hits + 1, None
+            else:
+                if ceiling is not None and delta - self.outcome.lower < self.epsilon:
+                    return
+                ceiling = delta  # too hard in this time: raise the lower bound nearer by first
+
+    def _gap(self) -> Fraction:
+        return self.upper - self.outcome.lower
+
+    def _next(self, hits: int, ceiling: Fraction | None) -> Fraction:
+        lower = self.outcome.lower
+        if ceiling is not None:
+            return (lower + ceiling) / 2
+        grid = self._grid()
+        if grid is not None:
+            below = self.upper - grid
+            if hits < 2:
+                return below
+            steps = (self.upper - lower) / grid
+            return lower + max(1, int(steps) // 2) * grid if steps > 1 else below
+        if hits >= 2:
+            return (lower + self.upper) / 2
+        return max(self.upper - CLOSE * self.epsilon, (lower + self.upper) / 2)
+
+    def _grid(self) -> Fraction | None:
+        """The spacing of possible distances: 1/J under l0 with equal weights."""
+        weights = {domain.feature.weight for domain in self.query.domains}
+        only_l0 = self.query.distance.norms == (Fraction(1), Fraction(0), Fraction(0))
+        if only_l0 and len(weights) == 1:
+            return Fraction(1, len(self.query.domains))
+        return None
+
+    def _proved(self, delta: Fraction) -> Fraction:
+        """What a refutation at ``delta`` proves: on a grid, the next possible distance."""
+        grid = self._grid()
+        return delta if grid is None else (delta // grid + 1) * grid
+
+    # -- one query --------------------------------------------------------------------------------
+
+    def _ask(self, delta: Fraction) -> str:
+        """Ask at one radius: a refutation, a verified point, or neither in time."""
+        status, encoding, point = self._call(delta, Fraction(0))
+        if status != "sat":
+            return status
+        if self._use(point, encoding, delta):
+            return "sat"
+        return self._ask_with_margin(delta, point)
+
+    def _ask_with_margin(self, delta: Fraction, point: Point) -> str:
+        """The exact program accepts a point that no admissible double or the model does not."""
+        for margin in MARGINS:
+            status, encoding, found = self._call(delta, margin)
+            if status == "unsat":
+                break
+            if status == "sat" and self._use(found, encoding, delta):
+                return "sat"
+        # nothing usable at this radius: the deployed model has no such point, the exact program may
+        self.ideal = delta if self.ideal is None else min(delta, self.ideal)
+        self.outcome.reason = (
+            f"the formula admits a point within {float(delta):.6g} that the deployed model does not"
+        )
+        return "sat"
+
+    def _use(self, point: Point, encoding: Encoding, delta: Fraction) -> bool:
+        """Whether a model's point, or one found around it, is a verified improvement."""
+        before = self.outcome.best.distance if self.outcome.best else None
+        for candidate in self._around(point):
+            if self._accept(candidate):
+                break
+        best = self.outcome.best
+        return best is not None and (before is None or best.distance < before)
+
+    def _around(self, point: Point) -> list[Point]:
+        """The point, points slightly farther along its direction, and what shrinking makes."""
+        search, found = self.local, [point]
+        row = search._row(point)
+        for power in (1e-12, 1e-9, 1e-7, 1e-5):
+            moved = row.copy()
+            for j, domain in enumerate(self.query.domains):
+                if not domain.is_symbolic and row[j] != search.start[j]:
+                    away = row[j] + (row[j] - search.start[j]) * power
+                    landed = (domain.ceil if row[j] > search.start[j] else domain.floor)(
+                        Fraction(float(np.clip(away, float(domain.lower), float(domain.upper))))
+                    )
+                    moved[j] = row[j] if landed is None else float(landed)
+            found.append(search.point(moved))
+        hits = search.hits(np.array([search._row(p) for p in found]))
+        if hits.any():
+            base = search._row(found[int(hits.argmax())])
+            found.insert(0, search.point(search.shrink(base)))
+        return found
+
+    def _call(self, delta: Fraction, margin: Fraction) -> tuple[str, Encoding, Point]:
+        started = time.monotonic()
+        encoding = self.encoder.encode(delta, margin)
+        remaining = self.deadline - time.monotonic()
+        by, point = "bounds", {}
+        if encoding.is_refuted:
+            status = "unsat"
+        elif remaining <= 0:
+            status, self.outcome.reason = "unknown", "time limit"
+        else:
+            by = self.solver.name
+            share = remaining if self.outcome.best is None else max(remaining / 4, 1.0)
+            answer = self.solver.check(encoding.pool, encoding.assertions, min(share, remaining))
+            status = answer.status
+            if status == "sat":
+                point = encoding.lift(answer.model)
+            elif status == "unknown":
+                self.outcome.reason = answer.reason or "unknown"
+            elif status != "unsat":
+                raise SolverError(f"{self.solver.name} answered '{status}'")
+        seconds = time.monotonic() - started
+        self.outcome.calls.append(Call(float(delta), status, seconds, by))
+        return status, encoding, point
+
+
+__all__ = ["Call", "Outcome", "search"]

@@ -1,0 +1,176 @@
+"""Constant arrays: exact, immutable, equal by value."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+from cfxc.errors import VerificationError
+from cfxc.ir import Tensor
+from cfxc.ir.tensor import parse_tensor
+
+shapes = hnp.array_shapes(min_dims=0, max_dims=3, min_side=0, max_side=3)
+finite = st.floats(allow_nan=False, allow_infinity=False)
+tensors = st.one_of(
+    hnp.arrays(np.float64, shapes, elements=finite),
+    hnp.arrays(np.float32, shapes, elements=st.floats(-(2.0**90), 2.0**90, width=32)),
+    hnp.arrays(np.int64, shapes),
+    hnp.arrays(np.uint8, shapes),
+    hnp.arrays(np.bool_, shapes),
+    hnp.arrays(object, shapes, elements=st.fractions(), fill=st.nothing()),
+).map(Tensor)
+
+
+@given(tensors)
+def test_text_round_trip(tensor: Tensor) -> None:
+    again = parse_tensor(str(tensor))
+    assert again == tensor
+    assert (again.dtype, again.shape, again.kind) == (tensor.dtype, tensor.shape, tensor.kind)
+    assert again.exact().tolist() == tensor.exact().tolist()
+    assert hash(again) == hash(tensor)
+
+
+@given(tensors)
+def test_copies_and_pickles_are_equal_and_immutable(tensor: Tensor) -> None:
+    for again in (copy.deepcopy(tensor), pickle.loads(pickle.dumps(tensor))):
+        assert again == tensor
+        assert again.dtype == tensor.dtype
+        assert not again.array.flags.writeable
+
+
+@given(tensors)
+def test_exact_and_floats_agree(tensor: Tensor) -> None:
+    exact, floats = tensor.exact(), tensor.floats()
+    assert exact.shape == floats.shape == tensor.shape
+    wanted = {"real": Fraction, "int": int, "bool": bool}[tensor.kind]
+    for value, double in zip(exact.ravel().tolist(), floats.ravel().tolist(), strict=True):
+        assert type(value) is wanted
+        assert float(value) == double
+
+
+@pytest.mark.parametrize(
+    ("values", "dtype", "text"),
+    [
+        (1.5, "f64", "f64[](0x1.8000000000000p+0)"),
+        ([], "f64", "f64[0]()"),
+        (np.zeros((2, 0)), "f64", "f64[2, 0]()"),
+        ([1.0, -2.0], "f64", "f64[2](1., -2.)"),
+        ([-0.0], "f64", "f64[1](0.)"),
+        ([2.0**53, 2.0**53 - 1], "f64", "f64[2](0x1.0000000000000p+53, 9007199254740991.)"),
+        ([5e-324], "f64", "f64[1](0x0.0000000000001p-1022)"),
+        ([[1, 2], [3, -4]], "i64", "i64[2, 2](1, 2, 3, -4)"),
+        ([-(2**63), 2**63 - 1], "i64", "i64[2](-9223372036854775808, 9223372036854775807)"),
+        ([True, False], "bool", "bool[2](true, false)"),
+        (np.array([Fraction(1, 3), 2], object), "rat", "rat[2](1/3, 2)"),
+        (np.array([Fraction(1, 2)], object), "rat", "rat[1](0x1.0000000000000p-1)"),
+        ([2**70], "rat", f"rat[1]({2**70})"),
+        (np.float32(0.1), "f64", "f64[](0x1.99999a0000000p-4)"),
+    ],
+)
+def test_dtype_and_text(values: Any, dtype: str, text: str) -> None:
+    tensor = Tensor(values)
+    assert tensor.dtype == dtype
+    assert str(tensor) == text
+    assert parse_tensor(text) == tensor
+
+
+def test_equal_numbers_of_different_dtypes_or_shapes_are_different_tensors() -> None:
+    ones = [
+        Tensor([1.0]), Tensor([1]), Tensor([True]), Tensor([1.0], "rat"), Tensor(1.0),
+        Tensor([[1.0]]), Tensor([1.0, 1.0]),
+    ]  # fmt: skip
+    assert len({tensor.digest() for tensor in ones}) == len(ones)
+    assert len(set(ones)) == len(ones)
+    assert Tensor([1.0]) != [1.0]
+
+
+def test_minus_zero_is_zero() -> None:
+    assert Tensor([-0.0]) == Tensor([0.0])
+    assert Tensor([-0.0]).digest() == Tensor([0.0]).digest()
+
+
+def test_layout_in_memory_does_not_matter() -> None:
+    array = np.arange(6.0).reshape(2, 3)
+    for same in (np.asfortranarray(array), array[:, ::-1][:, ::-1], array.astype(">f8")):
+        assert Tensor(same) == Tensor(array)
+        assert str(Tensor(same)) == str(Tensor(array))
+
+
+def test_a_tensor_does_not_share_memory_and_cannot_be_written() -> None:
+    array = np.array([1.0, 2.0])
+    tensor = Tensor(array)
+    array[0] = 9.0
+    assert tensor.array.tolist() == [1.0, 2.0]
+    for view in (tensor.array, tensor.exact()):
+        with pytest.raises(ValueError, match="read-only"):
+            view[0] = 3
+    tensor.floats()[0] = 7.0  # a copy
+    assert tensor.array.tolist() == [1.0, 2.0]
+
+
+@pytest.mark.parametrize(
+    ("values", "dtype"),
+    [
+        ([np.nan], None),
+        ([np.inf], None),
+        ([np.nan], "rat"),
+        ([-np.inf], "rat"),
+        (np.array([np.nan], object), None),
+        (np.array([None], object), None),
+        (np.array(["a"], object), None),
+        (["1.5"], None),
+        (["1.5"], "f64"),
+        ([1j], None),
+        ([1j], "f64"),
+        (["2020-01-01T00:00"], None),
+        (np.array(["2020-01-01"], "datetime64[D]"), None),
+        ([1.5], "i64"),
+        ([2], "bool"),
+        (np.array([2**64 - 1], np.uint64), None),
+        ([2**53 + 1], "f64"),
+        (np.array([Fraction(1, 3)], object), "f64"),
+        (np.array([2**70], object), "i64"),
+        (np.array([1e19]), "i64"),
+    ],
+)
+def test_what_does_not_fit_exactly_is_refused(values: Any, dtype: Any) -> None:
+    with pytest.raises(VerificationError, match="a constant"):
+        Tensor(values, dtype)
+
+
+@pytest.mark.parametrize(
+    ("values", "dtype", "exact"),
+    [
+        ([1, 2], "f64", [1, 2]),
+        ([1.0, 2.0], "i64", [1, 2]),
+        ([1, 0], "bool", [True, False]),
+        (np.array([Fraction(1, 2)], object), "f64", [Fraction(1, 2)]),
+        ([0.1], "rat", [Fraction(0.1)]),
+        (np.array([2**63 - 1], np.uint64), None, [2**63 - 1]),
+    ],
+)
+def test_what_fits_exactly_is_converted(values: Any, dtype: Any, exact: list[Any]) -> None:
+    tensor = Tensor(values, dtype)
+    assert tensor.dtype == (dtype or "i64")
+    assert tensor.exact().tolist() == exact
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "f64[2](1.)", "f64[](1., 2.)", "f64[1]()", "f64[0](1.)", "f64[1](1)", "f64[1](1.5)",
+        "f64[1](1e5)", "f64[1](nan.)", "f64[1](inf)", "f64[2](1.,, 2.)", "f64[1](0xg)", "f64[1](.)",
+        "i64[1](1.)", "i64[1](0x1)", "bool[1](1)", "bool[1](True)", "rat[1](1/)", "rat[1](a)",
+    ],
+)  # fmt: skip
+def test_malformed_texts_are_refused(text: str) -> None:
+    with pytest.raises(ValueError, match=r"."):
+        parse_tensor(text)
