@@ -83,9 +83,7 @@ def fitted(data: Dataset, model: str, train: pd.DataFrame, target: pd.Series[Any
 
 def prepare(data: Dataset, model: str) -> Case:
     """Fit on 70 % of the rows, compile, and collect the refused people among the others."""
-    train, test, target, expected = train_test_split(
-        data.X, data.y, test_size=0.3, random_state=0
-    )
+    train, test, target, expected = train_test_split(data.X, data.y, test_size=0.3, random_state=0)
     pipeline = fitted(data, model, train, target)
     started = time.perf_counter()
     compiled = cfxc.compile(pipeline, data.space)

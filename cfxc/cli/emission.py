@@ -10,6 +10,7 @@ from ..errors import InvalidInputError
 
 if TYPE_CHECKING:
     from ..api import CompiledModel
+    from ..compiler.transform import Characteristic
     from ..frontends.space import FeatureSpace
     from ..ir import Program
 
@@ -109,7 +110,21 @@ def _formula(
         ranges = {one.name: one.bounds for one in space if not one.is_symbolic}
         found = make(core, pool, variable_ranges(core, ranges))
     comments = [*title, *_legend(core), *_notes(core, relaxed)]
-    return emit(pool, [found.formula], comments=[line.replace("\n", " ") for line in comments])
+    comments = [line.replace("\n", " ") for line in comments]
+    return emit(pool, [found.formula], comments=comments, footer=_unused(core, found))
+
+
+def _unused(core: Program, found: Characteristic) -> list[str]:
+    """Declarations of the inputs that the formula does not mention, for whoever adds to it."""
+    from ..compiler.emit.smtlib import symbol
+    from ..compiler.terms import free_variables
+
+    used = {variable.data for variable in free_variables([found.formula])}
+    return [
+        f"(declare-const {symbol(name)} {sort.kind.capitalize()})"
+        for name, sort in core.inputs
+        if sort.kind != "category" and name not in used
+    ]
 
 
 def _legend(core: Program) -> list[str]:

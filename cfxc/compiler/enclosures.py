@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import pairwise
 from math import floor
 
 from ..errors import UnsupportedError
@@ -67,15 +68,13 @@ def enclose(name: str, lower: Fraction | None, upper: Fraction | None) -> list[S
             remedy="give every feature a range",
         )
     points = {lower, upper}
-    points |= {
-        _short(lower + (upper - lower) * Fraction(i, SEGMENTS)) for i in range(1, SEGMENTS)
-    }
+    points |= {_short(lower + (upper - lower) * Fraction(i, SEGMENTS)) for i in range(1, SEGMENTS)}
     if lower < 0 < upper:
         points.add(Fraction(0))
     ordered = sorted(point for point in points if lower <= point <= upper)
     if len(ordered) == 1:
         ordered *= 2
-    return [_segment(smooth, a, b) for a, b in zip(ordered, ordered[1:], strict=False)]
+    return [_segment(smooth, a, b) for a, b in pairwise(ordered)]
 
 
 def _short(value: Fraction) -> Fraction:

@@ -130,6 +130,15 @@ class Pool:
             self._fresh += 1
         return self.var(f"{hint}!{self._fresh}", sort, lower, upper)
 
+    def unique(
+        self, name: str, sort: Sort, lower: Number | None = None, upper: Number | None = None
+    ) -> Term:
+        """A new variable called ``name``, primed if that is taken; no SMT-LIB quotes in it."""
+        name = name.replace("|", "∣").replace("\\", "∖")
+        while name in self.variables:
+            name += "'"
+        return self.var(name, sort, lower, upper)
+
     def group(self, guards: Sequence[Term]) -> None:
         """Declare that exactly one of these Boolean variables holds; tightens bounds of sums."""
         self._groups.update(dict.fromkeys(guards, tuple(guards)))

@@ -114,6 +114,20 @@ class Domain:
         """What a cell of the feature's column holds for ``value``."""
         return Fraction(self.feature.held(value))
 
+    @property
+    def rounding(self) -> Fraction:
+        """How far a cell's float may lie from the multiple of the step that it stands for."""
+        if self.step is None or self.step.denominator == 1:
+            return Fraction(0)
+        digits = 24 if self._is_single else 53
+        largest = max(abs(self.lower), abs(self.upper))
+        return largest * Fraction(1, 2**digits) + Fraction(1, 2**150)
+
+    @property
+    def _is_single(self) -> bool:
+        storage = self.feature.storage
+        return storage.kind == "f" and storage.itemsize < 8
+
     def delta(self, value: Any) -> Fraction:
         """The per-feature distance δ_j in [0, 1] of an admissible value from the factual."""
         size = self.feature.range

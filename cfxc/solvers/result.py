@@ -59,7 +59,7 @@ class Result:
             return {}
         before, after = self.factual.iloc[0], self.counterfactual.iloc[0]
         return {
-            str(column): (before[column], after[column])
+            str(column): (_cell(before[column]), _cell(after[column]))
             for column in self.factual.columns
             if not _same(before[column], after[column])
         }
@@ -81,7 +81,7 @@ class Result:
             "target": self.target,
             "factual": _plain(self.factual),
             "counterfactual": None if self.counterfactual is None else _plain(self.counterfactual),
-            "changes": {k: [_cell(a), _cell(b)] for k, (a, b) in self.changes.items()},
+            "changes": {column: list(pair) for column, pair in self.changes.items()},
             "outcome_before": _cell(self.outcome_before),
             "outcome_after": _cell(self.outcome_after),
             "distance": self.distance,

@@ -3,8 +3,8 @@
 Shared terms become ``define-fun``, so the text is linear in the formula.  ``max`` bounded only
 from above becomes a variable with ``>=`` facts, elsewhere an ``ite``.  Rounding to float32 becomes
 a variable within half an ulp, and smooth functions one within a piecewise-linear enclosure (both
-weaken the formula: refutations carry over, points must be checked).  With ``counting="pb"`` sums of finite choices become pseudo-Boolean
-constraints (an extension of z3; see ``pseudo_boolean``).
+weaken the formula: refutations carry over, points must be checked).  With ``counting="pb"`` sums
+of finite choices become pseudo-Boolean constraints (an extension of z3; see ``pseudo_boolean``).
 """
 
 from __future__ import annotations

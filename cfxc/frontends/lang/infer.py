@@ -157,7 +157,8 @@ class _Inference:
 
     def _unite(self, first: Group, second: Group) -> Group:
         one, other = first.root(), second.root()
-        if one is not other:
+        different = one.sort and other.sort and one.sort != other.sort
+        if one is not other and not different:
             self.changed = True
             other.parent = one
             one.sort = one.sort or other.sort

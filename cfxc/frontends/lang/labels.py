@@ -77,11 +77,10 @@ def unknown_label(constant: Constant, labels: LabelTuple) -> str:
     if constant is None:
         return f"the value is never missing; its labels are {listed(known)}"
     written = write_label(new_label(constant))
-    close = get_close_matches(written.casefold(), [text.casefold() for text in known], n=3)
-    matched = [text for each in close for text in known if text.casefold() == each]
-    bare = written.strip('"')
-    meant = [text for text in known if text.strip('"') == bare] or list(dict.fromkeys(matched))
-    hint = f"; did you mean {' or '.join(meant[:3])}?" if meant else ""
+    bare = {text.strip('"').casefold(): text for text in known}
+    close = get_close_matches(written.strip('"').casefold(), list(bare), n=3)
+    meant = [bare[each] for each in close]
+    hint = f"; did you mean {' or '.join(meant)}?" if meant else ""
     return f"no label equals {written}: the labels are {listed(known)}{hint}"
 
 

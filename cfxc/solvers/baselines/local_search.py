@@ -55,7 +55,7 @@ class LocalSearch:
 
     def candidates(self, seeds: Sequence[Point] = ()) -> list[Point]:
         """Points believed to be in the target, nearest first."""
-        found = [self.shrink(self._row(seed)) for seed in seeds]
+        found = [self.shrink(self.row(seed)) for seed in seeds]
         for patience in (1.0, 0.0, 0.5):  # how much a move's cost counts against its gain
             reached = self._climb(patience)
             if reached is not None:
@@ -69,7 +69,8 @@ class LocalSearch:
         unique = list(dict.fromkeys(tuple(rows[i]) for i in order))
         return [self.point(np.array(row)) for row in unique]
 
-    def _row(self, point: Point) -> Floats:
+    def row(self, point: Point) -> Floats:
+        """A point as a row of doubles and codes."""
         return np.array([_code(d, point[d.name]) for d in self.domains])
 
     def point(self, row: Floats) -> dict[str, Any]:
@@ -78,7 +79,7 @@ class LocalSearch:
 
     def _climb(self, patience: float) -> Floats | None:
         row, changed = self.start.copy(), set[int]()
-        best_score = self._scores(row[None])[0]
+        best_score = self.scores(row[None])[0]
         for _ in range(len(self.domains) + 2):
             moves = [m for j in range(len(self.domains)) for m in self.moves(j, row)]
             moves = [move for move in moves if move.feature not in changed]
@@ -90,7 +91,7 @@ class LocalSearch:
                 distances = np.where(hits, self.distances(rows), np.inf)
                 nearest: Floats = rows[int(distances.argmin())]
                 return nearest
-            gains = self._scores(rows) - best_score
+            gains = self.scores(rows) - best_score
             costs = np.array([move.delta for move in moves]) + 1e-3
             usable = gains > 0
             if not usable.any():
@@ -124,7 +125,7 @@ class LocalSearch:
                 moves += self._ends(j, domain, radius)
                 if moves:
                     rows = np.vstack([row[None], _applied(row, moves)])
-                    row = rows[int(self._scores(rows).argmax())]
+                    row = rows[int(self.scores(rows).argmax())]
             if self.hits(row[None])[0]:
                 return row
         return None
@@ -222,7 +223,8 @@ class LocalSearch:
         repeated = np.repeat(self.start[None], count, axis=0)
         return {f"factual.{name}": column for name, column in self.columns(repeated).items()}
 
-    def _scores(self, rows: Floats) -> Floats:
+    def scores(self, rows: Floats) -> Floats:
+        """How far each row is from the target on its deciding score; larger is nearer."""
         scores: Floats = self.score(self.columns(rows))
         return scores
 
@@ -238,8 +240,8 @@ def _score_evaluator(query: Query) -> Any:
 
         def gap(columns: Any) -> Floats:
             value = evaluator(columns)["value"]
-            short: Floats = np.maximum(np.maximum(low - value, value - high), 0.0)
-            return -short
+            inside: Floats = np.minimum(np.minimum(value - low, high - value), 0.0)
+            return inside
 
         return gap
     position = program.output_sorts["label"].labels.position(target.label)
@@ -251,7 +253,8 @@ def _score_evaluator(query: Query) -> Any:
             return (result["label"] == position).astype(np.float64)
         scores = np.asarray(result[name], dtype=np.float64)
         if scores.ndim == 1:
-            return scores if position else -scores
+            signed: Floats = scores if position else -scores
+            return signed
         own = scores[:, position]
         rivals = np.delete(scores, position, axis=1)
         ahead: Floats = own - rivals.max(axis=1)
@@ -293,13 +296,15 @@ def _landing(domain: Domain, cuts: Floats) -> Floats:
 def _grid_below(domain: Domain, values: Floats) -> Floats:
     """Admissible values just at or below, up to rounding (candidates are verified exactly)."""
     if domain.step is None:
-        return values
+        below = (domain.floor(float(value)) for value in values)
+        return np.array([float(value) for value in below if value is not None])
     return _on_grid(domain, np.floor(values / float(domain.step)))
 
 
 def _grid_above(domain: Domain, values: Floats) -> Floats:
     if domain.step is None:
-        return np.nextafter(values, np.inf)
+        above = (domain.ceil(float(np.nextafter(value, np.inf))) for value in values)
+        return np.array([float(value) for value in above if value is not None])
     return _on_grid(domain, np.floor(values / float(domain.step)) + 1)
 
 

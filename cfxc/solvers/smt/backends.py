@@ -8,19 +8,23 @@ solver it knows.  Each call uses a fresh context: queries never share solver sta
 from __future__ import annotations
 
 import io
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from concurrent.futures import TimeoutError as FutureTimeout
 from dataclasses import dataclass, field
 from fractions import Fraction
+from queue import Empty, Queue
+from threading import Thread
 from typing import Any
 
 from ...compiler.emit.smtlib import Counting, emit
+from ...compiler.pipeline import debug
 from ...compiler.terms import Pool, Term
 from ...errors import InvalidInputError, SolverError
 
 Value = Fraction | bool
+
+EARLY = 0.1  # seconds; z3 never times out so long before its limit
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +49,9 @@ class Backend(ABC):
     def check(self, pool: Pool, assertions: Sequence[Term], seconds: float) -> Answer:
         """Satisfiability of a conjunction, within a time limit."""
         counting: Counting = "pb" if self.counts else "arithmetic"
-        return self.check_text(emit(pool, assertions, counting=counting), seconds)
+        text = emit(pool, assertions, counting=counting)
+        debug(3, lambda: text)
+        return self.check_text(text, seconds)
 
 
 class Z3(Backend):
@@ -64,13 +70,18 @@ class Z3(Backend):
         solver.set("timeout", _milliseconds(seconds))
         try:
             solver.from_string(text)
+            started = time.monotonic()
             outcome = solver.check()
+            spent = time.monotonic() - started
         except z3.Z3Exception as error:
             raise SolverError(f"z3 rejected the formula: {error}") from error
         if outcome == z3.unsat:
             return Answer("unsat")
         if outcome == z3.unknown:
-            return Answer("unknown", reason=solver.reason_unknown())
+            reason = solver.reason_unknown()
+            if reason == "canceled" and spent < seconds - EARLY:
+                raise KeyboardInterrupt  # z3 takes Ctrl-C itself, and reports it like a timeout
+            return Answer("unknown", reason=reason)
         model = solver.model()
         values = ((str(d.name()), _z3_value(model[d])) for d in model.decls())
         return Answer("sat", {name: value for name, value in values if value is not None})
@@ -137,13 +148,22 @@ class PySmt(Backend):
         self.name = f"pysmt:{solver}"
 
     def check_text(self, text: str, seconds: float) -> Answer:
-        worker = ThreadPoolExecutor(max_workers=1)
+        answers: Queue[Answer | BaseException] = Queue()
+
+        def run() -> None:
+            try:
+                answers.put(self._check(text))
+            except BaseException as error:
+                answers.put(error)
+
+        Thread(target=run, daemon=True).start()
         try:
-            return worker.submit(self._check, text).result(timeout=seconds)
-        except FutureTimeout:
+            answer = answers.get(timeout=seconds)
+        except Empty:
             return Answer("unknown", reason="timeout")
-        finally:
-            worker.shutdown(wait=False)
+        if isinstance(answer, BaseException):
+            raise answer
+        return answer
 
     def _check(self, text: str) -> Answer:
         from pysmt.environment import Environment

@@ -180,7 +180,7 @@ def _cells(
         cut_of[atom] = _last_at_most(domain, atom)
     values = {cut for cut in cut_of.values() if cut is not None and low <= cut < high}
     cuts = tuple(sorted(values))
-    order = tuple(pool.var(f"{domain.name}<={float(cut)!r}", "bool") for cut in cuts)
+    order = tuple(pool.unique(f"{domain.name}<={float(cut)!r}", "bool") for cut in cuts)
     literal = dict(zip(cuts, order, strict=True))
     for atom, cut in cut_of.items():
         if cut is None or cut < low:

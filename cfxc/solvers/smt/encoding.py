@@ -11,18 +11,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
 from math import ceil, floor
 from typing import Any
 
 import numpy as np
 
 from ...compiler.functional import Symbolic, functional
-from ...compiler.passes import Ball, fold_into_trees, narrow_argmax, prune_trees
-from ...compiler.splits import RawSplits
+from ...compiler.passes import Ball, prune_trees
+from ...compiler.pipeline import simplified
 from ...compiler.terms import Pool, Term, evaluate_term, free_variables
 from ...frontends.query import Domain, Query
-from ...ir import LabelTuple, Program
+from ...ir import LabelTuple
 from ...ir.interval import ceil_float, floor_float
 from .cells import CellVariables
 
@@ -88,15 +87,6 @@ def _snapped(domain: Domain, value: Fraction) -> Fraction:
     return min(options, key=lambda option: abs(option - value))
 
 
-@lru_cache(maxsize=32)
-def _simplified(target: Program) -> tuple[Program, dict[str, RawSplits | None]]:
-    """The target program made small, and its ensembles' raw splits (filled on use).
-
-    Cached by content: everybody refused by one model shares it.
-    """
-    return fold_into_trees(narrow_argmax(target)), {}
-
-
 class Encoder:
     """Encodes one query at any radius; what does not depend on the radius is done once."""
 
@@ -108,18 +98,19 @@ class Encoder:
         """The formula for "in the target, admissible, at distance at most ``radius``"."""
         query, pool = self.query, Pool()
         windows = self._windows(radius)
-        program, splits = _simplified(query.target_with_margin(margin))
+        program, splits = simplified(query.target_with_margin(margin))
         norms = query.distance.norms
         if norms is not None:
-            ball = make_ball(query, norms, radius)
-            program = prune_trees(program, ball, splits)
+            program = prune_trees(program, make_ball(query, norms, radius), splits)
         inputs: dict[str, Any] = {}
         facts: list[Term] = []
         for domain, window in zip(query.domains, windows, strict=True):
             inputs[domain.name] = _declare(pool, domain, window, facts)
-        facts.append(functional(program, inputs, pool)["in_target"])
-        facts += self._constraints(pool, inputs)
         domains = {domain.name: domain for domain in query.domains}
+        facts += self._constraints(pool, inputs)
+        if any(fact.is_false for fact in facts):
+            return Encoding(pool, facts, inputs, domains)
+        facts.append(functional(program, inputs, pool)["in_target"])
         if norms is not None and self.use_cells:
             cells = CellVariables.of(pool, facts, inputs, query.domains, windows)
             if cells is not None:
@@ -149,7 +140,11 @@ class Encoder:
         ]
 
     def _grids(self, pool: Pool, inputs: Mapping[str, Any], windows: list[Window]) -> list[Term]:
-        """Real features with a resolution lie on their grid, or keep the factual's value."""
+        """Real features with a resolution lie on their grid, or keep the factual's value.
+
+        A cell holds the float nearest to a multiple of the step, so x may differ from the multiple
+        by half an ulp: without that allowance an admissible point could be missed.
+        """
         facts = []
         for domain, window in zip(self.query.domains, windows, strict=True):
             x = inputs[domain.name]
@@ -158,8 +153,9 @@ class Encoder:
             if x.kind != "var" or x.sort == "int":
                 continue
             first, last = floor(window[0] / domain.step), ceil(window[1] / domain.step)
-            multiple = pool.var(f"{domain.name}/step", "int", first, last)
-            on_grid = pool.eq(x, pool.scale(domain.step, multiple))
+            multiple = pool.unique(f"{domain.name}/step", "int", first, last)
+            off = pool.sub(x, pool.scale(domain.step, multiple))
+            on_grid = pool.at_most(pool.abs(off), domain.rounding)
             kept = pool.eq(x, pool.const(Fraction(domain.factual)))
             facts.append(pool.or_(on_grid, kept))
         return facts
@@ -215,10 +211,10 @@ def _declare(pool: Pool, domain: Domain, window: Window, facts: list[Term]) -> A
         first, last = ceil(low), floor(high)
         if first >= last:
             return pool.const(first)
-        return pool.var(domain.name, "int", first, last)
+        return pool.unique(domain.name, "int", first, last)
     if low >= high:
         return pool.const(low)
-    return pool.var(domain.name, "real", low, high)
+    return pool.unique(domain.name, "real", low, high)
 
 
 def _symbolic(
@@ -229,11 +225,11 @@ def _symbolic(
     if len(positions) == 1:
         guards[positions[0]] = pool.true
     elif len(positions) == 2:
-        switch = pool.var(f"{domain.name}={positions[0]}", "bool")
+        switch = pool.unique(f"{domain.name}={positions[0]}", "bool")
         guards[positions[0]], guards[positions[1]] = switch, pool.not_(switch)
     else:
         for position in positions:
-            guards[position] = pool.var(f"{domain.name}={position}", "bool")
+            guards[position] = pool.unique(f"{domain.name}={position}", "bool")
         facts.append(pool.or_(*(guards[p] for p in positions)))
         facts += [
             pool.or_(pool.not_(guards[p]), pool.not_(guards[q]))

@@ -19,6 +19,7 @@ from fractions import Fraction
 
 import numpy as np
 
+from ...compiler.pipeline import debug
 from ...errors import SolverError
 from ...frontends.query import Query
 from ..baselines import LocalSearch
@@ -195,12 +196,21 @@ class _Search:
         return self._ask_with_margin(delta, point)
 
     def _ask_with_margin(self, delta: Fraction, point: Point) -> str:
-        """The exact program accepts a point that no admissible double or the model does not."""
+        """The formula admits a point that is no counterfactual: ask for a clearer one.
+
+        Rounding, enclosures and razor-thin decisions let such points through.  The margin starts
+        beyond what the point falls short by; a refutation with a margin proves nothing.
+        """
+        shortfall = -float(self.local.scores(self.local.row(point)[None])[0])
         for margin in MARGINS:
+            if margin < shortfall:
+                continue
             status, encoding, found = self._call(delta, margin)
+            if status == "unknown":
+                return status
             if status == "unsat":
                 break
-            if status == "sat" and self._use(found, encoding, delta):
+            if self._use(found, encoding, delta):
                 return "sat"
         # nothing usable at this radius: the deployed model has no such point, the exact program may
         self.ideal = delta if self.ideal is None else min(delta, self.ideal)
@@ -221,7 +231,7 @@ class _Search:
     def _around(self, point: Point) -> list[Point]:
         """The point, points slightly farther along its direction, and what shrinking makes."""
         search, found = self.local, [point]
-        row = search._row(point)
+        row = search.row(point)
         for power in (1e-12, 1e-9, 1e-7, 1e-5):
             moved = row.copy()
             for j, domain in enumerate(self.query.domains):
@@ -232,9 +242,9 @@ class _Search:
                     )
                     moved[j] = row[j] if landed is None else float(landed)
             found.append(search.point(moved))
-        hits = search.hits(np.array([search._row(p) for p in found]))
+        hits = search.hits(np.array([search.row(p) for p in found]))
         if hits.any():
-            base = search._row(found[int(hits.argmax())])
+            base = search.row(found[int(hits.argmax())])
             found.insert(0, search.point(search.shrink(base)))
         return found
 
@@ -260,6 +270,7 @@ class _Search:
                 raise SolverError(f"{self.solver.name} answered '{status}'")
         seconds = time.monotonic() - started
         self.outcome.calls.append(Call(float(delta), status, seconds, by))
+        debug(2, lambda: f"δ = {float(delta):.6g}: {status} by {by} in {seconds:.3f} s")
         return status, encoding, point
 
 

@@ -157,14 +157,23 @@ NUMBERS = st.integers(-6, 6).map(lambda v: _constant(Fraction(v, 2)))
 START = {"x": _constant(0), "y": _name("r"), "b": ast.Boolean(True), "c": _name("s")}
 
 
+def _called_with(function: str, *arguments: ast.Expr) -> ast.Call:
+    return ast.Call(function, arguments)
+
+
 def _chosen(guards: Any, values: Any) -> Any:
-    return st.builds(lambda *a: ast.Call("ite", a), guards, values, values)
+    return st.builds(_called_with, st.just("ite"), guards, values, values)
 
 
 def _divided(left: ast.Expr, right: ast.Expr) -> ast.Expr:
     """``left / right``, 0 where that is undefined."""
     return ast.Call(
-        "ite", (ast.binary("==", right, _constant(0)), _constant(0), _safe_quotient(left, right))
+        "ite",
+        (
+            ast.binary("==", _as_number(right), _constant(0)),
+            _constant(0),
+            _safe_quotient(left, right),
+        ),
     )
 
 

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from onnx import TensorProto
 
-from cfxc.frontends.onnx import OnnxPredictor
+from cfxc.errors import UnsupportedError
+from cfxc.frontends.onnx import OnnxPredictor, lower
 from cfxc.frontends.onnx.rules import RULES
 from cfxc.frontends.space import FeatureSpace
 
@@ -362,3 +363,33 @@ def test_encoded_groups_are_read_as_bits() -> None:
     model = graph([node("Neg", "X", "Y")], inputs, {"Y": TensorProto.FLOAT})
     predictor = agree(model, space, frame, task="regressor")
     assert isinstance(predictor, OnnxPredictor)
+
+
+def two_trees(**more: Any) -> Any:
+    """A stump on x0 and one on x3, both with two targets at their leaves."""
+    return node(
+        "ml.TreeEnsembleRegressor", "X", "Y", n_targets=2,
+        nodes_treeids=[0, 0, 0, 1, 1, 1], nodes_nodeids=[2, 1, 0, 0, 1, 2],
+        nodes_featureids=[0, 0, 0, 3, 0, 0], nodes_values=[0.01, 0.0, 0.0, -5.0, 0.0, 0.0],
+        nodes_modes=["BRANCH_LEQ", "LEAF", "LEAF", "BRANCH_GT", "LEAF", "LEAF"],
+        nodes_truenodeids=[0, 0, 0, 2, 0, 0], nodes_falsenodeids=[1, 0, 0, 1, 0, 0],
+        target_treeids=[1, 0, 0, 1, 1, 1], target_nodeids=[1, 0, 1, 2, 1, 2],
+        target_ids=[0, 0, 1, 0, 1, 1], target_weights=[1.0, 2.0, 4.0, 8.0, -16.0, 32.0],
+        **more,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("base", [{}, {"base_values": [0.5, -0.25]}], ids=["plain", "base"])
+@pytest.mark.parametrize("aggregate", ["SUM", "AVERAGE"])
+def test_sums_and_means_of_trees(aggregate: str, base: Any) -> None:
+    """Nodes and weights in any order; the root of a tree is its first node."""
+    model = build([two_trees(aggregate_function=aggregate, **base)], {})
+    predictor = agree(model, SPACE, FRAME, task="regressor")
+    assert len({tuple(row) for row in predictor.predict(FRAME).tolist()}) == 4
+
+
+@pytest.mark.parametrize("aggregate", ["MIN", "MAX"])
+def test_other_aggregates_are_refused(aggregate: str) -> None:
+    model = build([two_trees(aggregate_function=aggregate)], {})
+    with pytest.raises(UnsupportedError, match=f"'aggregate_function' = '{aggregate}'"):
+        lower(model, SPACE)
