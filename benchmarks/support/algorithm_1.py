@@ -15,20 +15,29 @@ from cfxc.compiler.expand import expand
 from cfxc.compiler.passes import keep_outputs
 from cfxc.compiler.rounding import AbsorbingPool
 from cfxc.compiler.terms import Pool, Term
-from cfxc.compiler.transform import compact_formula
+from cfxc.compiler.transform import Characteristic, compact_formula
 from cfxc.frontends.query import Query
 from cfxc.ir import Builder, Program
 
-DISTANCE = "distance"  # name of the output that holds d(x, x̂)
+
+@dataclass(frozen=True)
+class ModelFormula:
+    """φ_f of one model, over the pool that the distances of its people are built in."""
+
+    core: Program
+    pool: Pool
+    characteristic: Characteristic
+
+    @classmethod
+    def of(cls, program: Program) -> ModelFormula:
+        """The compact characteristic formula of the whole expanded model, its label as result."""
+        core, pool = expand(keep_outputs(program, ["label"])), AbsorbingPool()
+        return cls(core, pool, compact_formula(core, pool))
 
 
 @dataclass(frozen=True)
 class Bracket:
-    """The optimum is in (lower, upper].
-
-    ``seconds`` are those of the solver calls, reading the formula included; building it is not
-    counted.
-    """
+    """The optimum is in (lower, upper], after so many calls and seconds."""
 
     lower: Fraction
     upper: Fraction
@@ -37,26 +46,29 @@ class Bracket:
     finished: bool
 
 
-def algorithm_1(query: Query, epsilon: Fraction, limit: float) -> Bracket:
+def algorithm_1(model: ModelFormula, query: Query, epsilon: Fraction, limit: float) -> Bracket:
     """Bisect δ in [0, 1] with one satisfiability question, to a fresh solver, per step.
 
-    The formula is the compact characteristic formula of the whole expanded program, with the
-    distance's program and the features' types and ranges as formulae beside it; it differs from
-    step to step in δ alone, and is built once.  z3 decides it in its default configuration.
+    ``φ_CF(x) ∧ φ_d(x, δ) ∧ φ_g(x)``: the compact characteristic formula of the whole expanded
+    model and the wanted label; that of the distance's program; the features' types and ranges.
+    Nothing is pruned, bounded or guessed.  z3 decides it in its default configuration.
 
     Args:
-        query: Target and factual; its constraints must be empty.
+        model: Of ``query.program``.
+        query: Factual, target and distance; constraints are not supported.
         epsilon: Accuracy, > 0.
         limit: Seconds for all calls together; what is running then is stopped.
+
+    Returns:
+        The bracket; its seconds are those of reading and deciding the formulae, not of building.
     """
-    text, distance = characteristic_text(query)
+    text, distance = formula_text(model, query)
     lower, upper = Fraction(0), Fraction(1)
     calls, started = 0, time.perf_counter()
     while upper - lower > epsilon:
         delta = (lower + upper) / 2
-        left = limit - (time.perf_counter() - started)
-        question = f"{text}(assert (<= {distance} {number(delta, 'real')}))\n"
-        answer = satisfiable(question, left) if left > 0 else z3.unknown
+        within = f"(assert (<= {distance} {number(delta, 'real')}))\n"
+        answer = satisfiable(text + within, limit - (time.perf_counter() - started))
         if answer == z3.unknown:
             return Bracket(lower, upper, calls, time.perf_counter() - started, False)
         calls += 1
@@ -68,11 +80,12 @@ def algorithm_1(query: Query, epsilon: Fraction, limit: float) -> Bracket:
 
 
 def satisfiable(text: str, seconds: float) -> z3.CheckSatResult:
-    """The answer of a fresh z3 to an SMT-LIB script; ``z3.unknown`` if the time does not do."""
+    """The answer of a fresh z3 to an SMT-LIB script; ``z3.unknown`` if it takes too long."""
     context = z3.Context()
     started = time.perf_counter()
     solver = z3.Solver(ctx=context)
-    solver.from_string(text)
+    if seconds > 0:
+        solver.from_string(text)
     left = seconds - (time.perf_counter() - started)
     if left <= 0:
         return z3.unknown
@@ -80,31 +93,30 @@ def satisfiable(text: str, seconds: float) -> z3.CheckSatResult:
     return solver.check()
 
 
-def characteristic_text(query: Query) -> tuple[str, str]:
-    """φ_CF ∧ φ_d ∧ φ_g as SMT-LIB, and the symbol of d in it."""
-    pool = AbsorbingPool()
-    found = compact_formula(question(query), pool)
-    (wanted,) = (
-        guard
-        for guard, label in zip(found.outputs["label"].guards, found.outputs["label"].labels)
-        if query.target.holds(label)
-    )
-    text = emit(pool, [found.formula, wanted, *plausible(query, pool, found.inputs)])
-    return text, f"|y.{DISTANCE}|"
+def formula_text(model: ModelFormula, query: Query) -> tuple[str, str]:
+    """All of the formula but δ as SMT-LIB, and the symbol of the distance in it."""
+    assert not query.constraints
+    pool, found = model.pool, model.characteristic
+    label = found.outputs["label"]
+    pairs = zip(label.guards, label.labels, strict=True)
+    wanted = [guard for guard, value in pairs if query.target.holds(value)]
+    distance = compact_formula(_distance(model.core, query), pool)
+    facts = [*wanted, distance.formula, *_plausible(query, pool, found.inputs)]
+    return emit(pool, [found.formula, *facts]), "|y.distance|"
 
 
-def question(query: Query) -> Program:
-    """The core-level program from the features to the model's label and the distance."""
-    builder = Builder("question")
-    inputs = {name: builder.input(name, sort) for name, sort in query.program.inputs}
-    model = expand(keep_outputs(query.program, ["label"]))
-    label = builder.inline(model, inputs)["label"]
+def _distance(core: Program, query: Query) -> Program:
+    """The program from the features to d(x, x̂); its variables are not those of ``core``."""
+    builder = Builder("distance")
+    builder.reserve(core.sorts)
+    inputs = {name: builder.input(name, sort) for name, sort in core.inputs}
     deltas = builder.inline(expand(query.delta), inputs)
-    distance = builder.inline(expand(query.distance.program), deltas)["result"]
-    return builder.build_with({"label": label, DISTANCE: distance})
+    return builder.build(
+        distance=builder.inline(expand(query.distance.program), deltas)["result"]
+    )
 
 
-def plausible(query: Query, pool: Pool, inputs: Mapping[str, Any]) -> list[Term]:
+def _plausible(query: Query, pool: Pool, inputs: Mapping[str, Any]) -> list[Term]:
     """Numbers lie in their range, and on their grid where the feature has a resolution.
 
     That a category has exactly one label is part of the characteristic formula.
@@ -116,6 +128,6 @@ def plausible(query: Query, pool: Pool, inputs: Mapping[str, Any]) -> list[Term]
         x = inputs[domain.name]
         facts += [pool.ge(x, pool.const(domain.lower)), pool.le(x, pool.const(domain.upper))]
         if domain.sort.kind == "real" and domain.step is not None:
-            multiple = pool.var(f"{domain.name}/{domain.step}", "int")
+            multiple = pool.var(f"{domain.name}/step", "int")
             facts.append(pool.eq(x, pool.scale(domain.step, multiple)))
     return facts

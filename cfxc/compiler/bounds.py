@@ -22,7 +22,7 @@ def variable_ranges(program: Program, inputs: Ranges) -> Ranges:
     ranges: dict[str, tuple[Number | None, Number | None]] = {}
     for name, bounds in enclose(program, box).items():
         sort = program.sorts[name]
-        if isinstance(bounds, Interval) and sort.is_numeric:
+        if isinstance(bounds, Interval) and sort.is_numeric and not sort.shape:
             low, high = float(bounds.lower), float(bounds.upper)
             exact = Fraction if sort.kind == "real" else None
             ranges[name] = (

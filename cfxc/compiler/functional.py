@@ -204,7 +204,7 @@ def functional(program: Program, inputs: Mapping[str, Scalar], pool: Pool) -> di
 class Interpreter:
     """Runs a program in an algebra whose ``choose`` can merge values after an ``if``."""
 
-    def __init__(self, program: Program, algebra: TermAlgebra) -> None:
+    def __init__(self, program: Program, algebra: Any) -> None:
         self.program, self.algebra = program, algebra
 
     def run(self, inputs: Mapping[str, Any]) -> dict[str, Any]:

@@ -11,7 +11,7 @@ comparison has one term and its negation is ``not``.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import floor
@@ -69,6 +69,7 @@ class Pool:
     def __init__(self) -> None:
         self._terms: dict[tuple[Any, ...], Term] = {}
         self.variables: dict[str, Term] = {}
+        self._declared: dict[Hashable, Term] = {}
         self._fresh = 0
         self._groups: dict[Term, tuple[Term, ...]] = {}
         self.true = self._make("const", "bool", (), True)
@@ -109,15 +110,27 @@ class Pool:
         return self.true if value else self.false
 
     def var(
-        self, name: str, sort: Sort, lower: Number | None = None, upper: Number | None = None
+        self,
+        name: str,
+        sort: Sort,
+        lower: Number | None = None,
+        upper: Number | None = None,
+        key: Hashable = None,
     ) -> Term:
-        """A variable; declared twice it must have the same sort and range."""
+        """A variable; declared twice it must have the same sort and range.
+
+        ``key`` is what it is recognised by (default: its name): variables of different keys differ,
+        and of two with one name the second is primed.
+        """
         low = None if lower is None else Fraction(lower)
         high = None if upper is None else Fraction(upper)
-        known = self.variables.get(name)
+        key = name if key is None else key
+        known = self._declared.get(key)
         if known is None:
+            while name in self.variables:
+                name += "'"
             known = self._make("var", sort, (), name, (low, high))
-            self.variables[name] = known
+            self.variables[name] = self._declared[key] = known
         if (known.sort, known.lower, known.upper) != (sort, low, high):
             raise ValueError(f"variable {name} is declared twice, differently")
         return known
@@ -133,11 +146,8 @@ class Pool:
     def unique(
         self, name: str, sort: Sort, lower: Number | None = None, upper: Number | None = None
     ) -> Term:
-        """A new variable called ``name``, primed if that is taken; no SMT-LIB quotes in it."""
-        name = name.replace("|", "∣").replace("\\", "∖")
-        while name in self.variables:
-            name += "'"
-        return self.var(name, sort, lower, upper)
+        """A new variable called ``name``, primed if that is taken."""
+        return self.var(name, sort, lower, upper, key=object())
 
     def group(self, guards: Sequence[Term]) -> None:
         """Declare that exactly one of these Boolean variables holds; tightens bounds of sums."""

@@ -12,6 +12,7 @@ one ``y.<output>`` per output.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -44,12 +45,23 @@ def declare(
     name: str,
     sort: Sort,
     bounds: tuple[Number | None, Number | None] = (None, None),
+    role: str = "value",
 ) -> Any:
-    """A free variable of the given scalar sort; a category is one Boolean per label."""
+    """A free variable of the given scalar sort; a category is one Boolean per label.
+
+    Names of different roles (``value``, ``result``) are different variables.
+    """
     if sort.kind == "category":
-        guards = [pool.var(f"{name}={i}", "bool") for i in range(len(sort.labels))]
+        guards = [
+            pool.var(f"{name}={i}", "bool", key=(role, name, i)) for i in range(len(sort.labels))
+        ]
         return Symbolic(sort.labels, tuple(guards))
-    return pool.var(name, sort.kind, *bounds)
+    return pool.var(name, sort.kind, *bounds, key=(role, name))
+
+
+def declare_result(pool: Pool, name: str, sort: Sort) -> Any:
+    """The variable ``y.<output>``."""
+    return declare(pool, f"y.{name}", sort, role="result")
 
 
 def declare_inputs(pool: Pool, program: Program, ranges: Ranges) -> dict[str, Any]:
@@ -142,7 +154,7 @@ def compact_formula(program: Program, pool: Pool, ranges: Ranges = NO_RANGES) ->
 def _characteristic(program: Program, pool: Pool, formula: Term, ranges: Ranges) -> Characteristic:
     inputs = declare_inputs(pool, program, ranges)
     outputs = {
-        name: declare(pool, f"y.{name}", sort) for name, sort in program.output_sorts.items()
+        name: declare_result(pool, name, sort) for name, sort in program.output_sorts.items()
     }
     values = [*inputs.values(), *outputs.values()]
     sane = [well_sorted(pool, value) for value in values]
@@ -150,9 +162,10 @@ def _characteristic(program: Program, pool: Pool, formula: Term, ranges: Ranges)
 
 
 class _Reader:
-    """Reads statements as equations; temporaries are substituted as expressions."""
+    """Reads statements as equations; temporaries assigned once are substituted as expressions."""
 
     def __init__(self, program: Program, pool: Pool, ranges: Ranges) -> None:
+        self.assigned = Counter(statement.name for statement in program.lets())
         self.program, self.pool, self.ranges = program, pool, ranges
         self.algebra = TermAlgebra(pool)
         self.values: dict[str, Any] = declare_inputs(pool, program, ranges)
@@ -162,7 +175,7 @@ class _Reader:
         operands = list(op.operands())
         kinds = [self.program.sort_of(operand).kind for operand in operands]
         value = decompose(self.algebra, op, kinds, [self.read(operand) for operand in operands])
-        if name.startswith("%"):
+        if name.startswith("%") and self.assigned[name] == 1:
             self.values[name] = value
             return self.pool.true
         bounds = self.ranges.get(name, (None, None))
@@ -178,12 +191,12 @@ class _Reader:
     def results(self) -> list[Term]:
         found = []
         for name, operand in self.program.outputs:
-            output = declare(self.pool, f"y.{name}", self.program.output_sorts[name])
+            output = declare_result(self.pool, name, self.program.output_sorts[name])
             found.append(equation(self.pool, output, self.read(operand)))
         return found
 
 
 __all__ = [
-    "Characteristic", "compact_formula", "declare", "equation", "path_formula",
-    "path_formulae", "well_sorted",
+    "Characteristic", "compact_formula", "declare", "declare_result", "equation",
+    "path_formula", "path_formulae", "well_sorted",
 ]  # fmt: skip

@@ -117,16 +117,16 @@ class Domain:
     @property
     def rounding(self) -> Fraction:
         """How far a cell's float may lie from the multiple of the step that it stands for."""
-        if self.step is None or self.step.denominator == 1:
+        if self.step is None:
             return Fraction(0)
-        digits = 24 if self._is_single else 53
-        largest = max(abs(self.lower), abs(self.upper))
-        return largest * Fraction(1, 2**digits) + Fraction(1, 2**150)
-
-    @property
-    def _is_single(self) -> bool:
+        size = max(abs(self.lower), abs(self.upper))
+        double = np.finfo(np.float64)
         storage = self.feature.storage
-        return storage.kind == "f" and storage.itemsize < 8
+        floats = np.finfo(storage) if storage.kind == "f" else double
+        if self.step.denominator == 1 and size < 2**floats.nmant:
+            return Fraction(0)  # whole numbers below the first gap
+        half_ulps = {Fraction(float(each.eps)) / 2 for each in (floats, double)}  # rounded twice
+        return size * sum(half_ulps) + Fraction(float(floats.smallest_subnormal))
 
     def delta(self, value: Any) -> Fraction:
         """The per-feature distance δ_j in [0, 1] of an admissible value from the factual."""

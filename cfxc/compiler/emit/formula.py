@@ -178,15 +178,15 @@ class _Writer:
         if term.sort == "bool":
             for one, other, negated in ((x, y, False), (y, x, True)):
                 if other.kind == "not" and other.args[0] is one:
-                    left = self._opposite(condition) if negated else self.nodes[condition]
-                    return self._iff(left, self.nodes[one])
-        parts = [Child(self.nodes[t], _OR) for t in (condition, x, y)]
+                    right = self._opposite(one) if negated else self.nodes[one]
+                    return self._iff(self.nodes[condition], right)
+        parts = [Child(self.nodes[t], _ATOM) for t in (condition, x, y)]
         return self._make(
             _IFF, Text("if "), parts[0], Break("then "), parts[1], Break("else "), parts[2]
         )
 
     def _iff(self, x: Node, y: Node) -> Node:
-        return self._make(_IFF, Child(x, _OR), Break("↔ "), Child(y, _OR))
+        return self._make(_IFF, Child(x, _TIGHT), Break("↔ "), Child(y, _TIGHT))
 
     def _negation(self, term: Term) -> Node:
         return self._opposite(term.args[0])
@@ -262,7 +262,7 @@ class _Writer:
         atom = part.args[0] if part.kind == "not" else part
         if atom in self.scope.guards:
             return part is not atom or atom in self.scope.given
-        return atom.kind in ("le", "lt") or (part.kind == "not" and atom.kind == "and")
+        return atom.kind in ("le", "lt", "var") or (part.kind == "not" and atom.kind == "and")
 
     def _siblings(self, part: Term) -> Iterator[Term]:
         """The other guards of the category whose label ``part`` states."""

@@ -9,6 +9,7 @@ of finite choices become pseudo-Boolean constraints (an extension of z3; see ``p
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from typing import Literal
@@ -45,9 +46,32 @@ def emit(
     return "\n".join([*header, *writer.lines, *footer]) + "\n"
 
 
+# Symbols with a meaning in some solver (those made of punctuation aside), and what is defined here.
+_RESERVED = re.compile(
+    r"_|as|par|let|true|false|not|and|or|xor|ite|distinct|forall|exists|abs|div|mod|div_total"
+    r"|mod_total|to_real|to_int|is_int|int\.log2|int\.pow2|piand|t\d+|[@.].*|[^\w ]*"
+)
+
+
 def symbol(name: str) -> str:
-    """A name as an SMT-LIB symbol."""
-    return "|" + name.replace("\\", "∖").replace("|", "∣") + "|"
+    """A name as an SMT-LIB symbol; :func:`name_of` reads it back.
+
+    What symbols cannot hold is written as its code between ``∖`` and ``;``, and a final ``∖`` tells
+    a name from a reserved word.
+    """
+    body = "".join(
+        character
+        if character.isprintable() and character not in "\\|∖"
+        else f"∖{ord(character):x};"
+        for character in name
+    )
+    return f"|{body}{'∖' * bool(_RESERVED.fullmatch(body))}|"
+
+
+def name_of(quoted: str) -> str:
+    """The name that a symbol (with or without its bars) stands for."""
+    body = quoted.removeprefix("|").removesuffix("|").removesuffix("∖")
+    return re.sub("∖([0-9a-f]+);", lambda match: chr(int(match[1], 16)), body)
 
 
 def _one_sided(formula: Term) -> set[Term]:

@@ -39,6 +39,7 @@ from .ast import (
 )
 from .diagnostics import Fault
 from .labels import (
+    has_label,
     new_label,
     number_table,
     position,
@@ -180,9 +181,9 @@ class Emitter:
         """Return the sort of a choice between two values."""
         if isinstance(node, Binary):
             return BOOL
-        for one in (x, y):
+        for one, other in ((x, y), (y, x)):
             if is_category(one):
-                return one.sort
+                return self._joined_number(one, other) or one.sort
         if isinstance(x, Typed) and isinstance(y, Typed):
             if x.sort.is_numeric and y.sort.is_numeric:
                 return wider(x, y)
@@ -190,6 +191,17 @@ class Emitter:
                 return x.sort
             raise Fault(node, f"ite chooses between {self._what(x)} and {self._what(y)}")
         return self._category(x, y)
+
+    def _joined_number(self, one: Typed, other: Value) -> Sort | None:
+        """Return the sort of a choice between a category of numbers and a number that is no label."""
+        numbers = number_table(one.sort.labels)
+        if numbers is None or not isinstance(other, Typed) or not other.sort.is_numeric:
+            return None
+        constant = known_constant(other)
+        if not isinstance(constant, NoConstant) and has_label(constant, one.sort.labels):
+            return None
+        whole = other.sort == INT and all(isinstance(number, int) for number in numbers)
+        return INT if whole else REAL
 
     # -- ops ---------------------------------------------------------------------------------------
 
@@ -335,16 +347,13 @@ class Emitter:
         if isinstance(x, Typed) and isinstance(y, Typed) and x.operand == y.operand:
             return x
         for one, other in ((x, y), (y, x)):
-            if isinstance(one, Typed) and one.sort.kind == "category":
-                arms = (self._coerce(x, one.sort), self._coerce(y, one.sort))
-                return self._typed(ops.Select(chosen, *arms), one.sort, node)
             if not isinstance(one, Typed) and (
                 not isinstance(other, Typed) or isinstance(other.operand, Literal)
             ):
                 return LooseChoice(chosen, x, y, node)
-        first, second = self._known(x), self._known(y)
-        sort = self._joined(node, first, second)
-        return self._typed(ops.Select(chosen, first.operand, second.operand), sort, node)
+        sort = self._joined(node, x, y)
+        arms = self._coerce(x, sort), self._coerce(y, sort)
+        return self._typed(ops.Select(chosen, *arms), sort, node)
 
     # -- comparisons -------------------------------------------------------------------------------
 
@@ -494,8 +503,12 @@ class Emitter:
         if sort.kind == "category" and not isinstance(constant, NoConstant):
             index = position(constant, sort, value.node)
             return self._let(ops.Category(Literal(index), sort.labels), value.node)
-        if isinstance(value, Typed) and sort == REAL and value.sort == INT:
-            return self._real_operand(value)
+        if isinstance(value, Typed) and sort.is_numeric:
+            number = self._number(value, sort_name(sort)) if is_category(value) else value
+            if number.sort == sort:
+                return number.operand
+            if sort == REAL and number.sort == INT:
+                return self._real_operand(number)
         raise Fault(value.node, f"{self._what(value)} stands where {sort_name(sort)} is needed")
 
     def _real_operand(self, value: Typed) -> Operand:

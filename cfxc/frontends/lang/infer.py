@@ -14,7 +14,7 @@ from typing import TypeAlias
 
 from ...ir import BOOL, INT, REAL, LabelTuple, Sort
 from .ast import RELATIONS, Assign, Binary, Call, Command, Expr, If, Literals, Member, Name, Unary
-from .labels import Constant, constant_of, new_label
+from .labels import Constant, constant_of, has_label, new_label, number_table
 from .walk import fold, subcommands
 
 
@@ -151,6 +151,8 @@ class _Inference:
             return self._unite(first, second)
         for group, other in ((first, second), (second, first)):
             if isinstance(group, Group):
+                if _is_number(_settled(group), other):
+                    return _number((group, other))
                 return self._add(group, other) if isinstance(other, Loose) else group
         one, another = _settled(first), _settled(second)
         return REAL if {one, another} == {INT, REAL} else one
@@ -182,6 +184,15 @@ class _Inference:
                 self.changed = True
                 sources += held.sources
         return root
+
+
+def _is_number(sort: Sort, other: Guess) -> bool:
+    """Whether a category and ``other`` have in common that they are numbers, and no more."""
+    if number_table(sort.labels) is None:
+        return False
+    if isinstance(other, Loose):
+        return not other.is_symbolic and not all(has_label(c, sort.labels) for c in other.constants)
+    return isinstance(other, Sort) and other.is_numeric
 
 
 def _number(operands: tuple[Guess, ...]) -> Sort:

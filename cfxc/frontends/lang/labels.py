@@ -55,6 +55,11 @@ def find_label(constant: Constant, labels: LabelTuple) -> LabelValue:
     raise KeyError(constant)
 
 
+def has_label(constant: Constant, labels: LabelTuple) -> bool:
+    """Return whether ``constant`` denotes one of the labels."""
+    return any(_denotes(constant, label) for label in labels)
+
+
 def _denotes(constant: Constant, label: LabelValue) -> bool:
     if isinstance(constant, bool) or isinstance(label, bool):
         return constant is label

@@ -102,7 +102,9 @@ def _sizes(item: GraphInput) -> str:
 def _by_name(
     inputs: Sequence[GraphInput], shapes: Sequence[_Shape], columns: Sequence[str]
 ) -> list[str] | None:
-    if any(shape.width not in (1, None) for shape in shapes):
+    # one input of unknown width takes the whole table
+    widths = (1,) if len(inputs) == 1 else (1, None)
+    if any(shape.width not in widths for shape in shapes):
         return None
     for spelled in (str, _sanitised):
         known: dict[str, list[str]] = {}

@@ -250,7 +250,8 @@ def _score_evaluator(query: Query) -> Any:
     def lead(columns: Any) -> Floats:
         result = evaluator(columns)
         if not name:
-            return (result["label"] == position).astype(np.float64)
+            hits: Floats = (result["label"] == position).astype(np.float64)
+            return hits
         scores = np.asarray(result[name], dtype=np.float64)
         if scores.ndim == 1:
             signed: Floats = scores if position else -scores

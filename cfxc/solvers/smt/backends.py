@@ -11,13 +11,13 @@ import io
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from queue import Empty, Queue
-from threading import Thread
+from threading import Lock, Thread
 from typing import Any
 
-from ...compiler.emit.smtlib import Counting, emit
+from ...compiler.emit.smtlib import Counting, emit, name_of
 from ...compiler.pipeline import debug
 from ...compiler.terms import Pool, Term
 from ...errors import InvalidInputError, SolverError
@@ -44,14 +44,15 @@ class Backend(ABC):
 
     @abstractmethod
     def check_text(self, text: str, seconds: float) -> Answer:
-        """Satisfiability of an SMT-LIB script without ``check-sat``."""
+        """Satisfiability of an SMT-LIB script without ``check-sat``; models by symbol."""
 
     def check(self, pool: Pool, assertions: Sequence[Term], seconds: float) -> Answer:
         """Satisfiability of a conjunction, within a time limit."""
         counting: Counting = "pb" if self.counts else "arithmetic"
         text = emit(pool, assertions, counting=counting)
         debug(3, lambda: text)
-        return self.check_text(text, seconds)
+        answer = self.check_text(text, seconds)
+        return replace(answer, model={name_of(name): v for name, v in answer.model.items()})
 
 
 class Z3(Backend):
@@ -125,23 +126,27 @@ class Cvc5(Backend):
             if not outcome.isSat():
                 return Answer("unknown", reason=str(outcome.getUnknownExplanation()))
             declared = symbols.getDeclaredTerms()
-            model = {term.getSymbol(): _cvc5_value(solver.getValue(term)) for term in declared}
-            return Answer("sat", model)
+            values = ((term.getSymbol(), _cvc5_value(solver.getValue(term))) for term in declared)
+            return Answer("sat", {name: value for name, value in values if value is not None})
         except RuntimeError as error:
             raise SolverError(f"cvc5 failed: {error}") from error
 
 
-def _cvc5_value(value: Any) -> Value:
+def _cvc5_value(value: Any) -> Value | None:
     if value.isBooleanValue():
         return bool(value.getBooleanValue())
-    return Fraction(value.toPythonObj())
+    rational = value.isIntegerValue() or value.isRealValue()
+    return Fraction(value.toPythonObj()) if rational else None
 
 
 class PySmt(Backend):
     """Any solver that pySMT knows and has installed: ``pysmt:msat``, ``pysmt:z3``, …
 
-    pySMT has no time limits: a call that overruns is abandoned, and counts as unknown.
+    pySMT has no time limits: a call that overruns is abandoned, and counts as unknown.  Solvers
+    behind it may share state, so the next call first waits for it to end.
     """
+
+    _busy = Lock()
 
     def __init__(self, solver: str) -> None:
         self.solver = solver
@@ -151,10 +156,14 @@ class PySmt(Backend):
         answers: Queue[Answer | BaseException] = Queue()
 
         def run() -> None:
+            if not self._busy.acquire(timeout=seconds):
+                return
             try:
                 answers.put(self._check(text))
             except BaseException as error:
                 answers.put(error)
+            finally:
+                self._busy.release()
 
         Thread(target=run, daemon=True).start()
         try:

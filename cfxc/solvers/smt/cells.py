@@ -190,6 +190,37 @@ def _cells(
     return Cells(domain, cuts, order, _nearest_points(domain, cuts, low, high))
 
 
+def between_values(
+    pool: Pool, facts: Sequence[Term], inputs: Mapping[str, Any], domains: Sequence[Domain]
+) -> list[Term]:
+    """The facts with ``x <= c`` asked half-way between two admissible values of x.
+
+    The same for admissible values of a feature with a step; and also right for anything closer to
+    one of them than to its neighbours, so that it may be encoded with some slack.
+    """
+    stepped = {
+        x: domain
+        for domain in domains
+        if domain.step is not None
+        and isinstance(x := inputs[domain.name], Term)
+        and x.sort == "real"
+    }
+    mapping: dict[Term, Term] = {}
+    for atom in postorder(facts):
+        domain = stepped.get(atom.args[0]) if atom.kind in ("le", "lt") else None
+        if domain is None:
+            continue
+        last = _last_at_most(domain, atom)
+        following = None if last is None else _following(domain, last)
+        if last is None:
+            mapping[atom] = pool.false
+        elif following is None:
+            mapping[atom] = pool.true
+        else:
+            mapping[atom] = pool.at_most(atom.args[0], (last + following) / 2)
+    return substitute(pool, facts, mapping)
+
+
 def _last_at_most(domain: Domain, atom: Term) -> Fraction | None:
     """The largest admissible value for which the atom ``x <= c`` or ``x < c`` holds."""
     bound: Fraction = atom.data
@@ -223,7 +254,12 @@ def _nearest_points(
 
 
 def _after(domain: Domain, value: Fraction) -> Fraction:
-    """The admissible value after an admissible value (all are doubles)."""
-    found = domain.ceil(float(np.nextafter(float(value), np.inf)))
+    """The admissible value after an admissible value that is not the last one."""
+    found = _following(domain, value)
     assert found is not None
     return found
+
+
+def _following(domain: Domain, value: Fraction) -> Fraction | None:
+    """The admissible value after an admissible value (all are doubles), or ``None``."""
+    return domain.ceil(float(np.nextafter(float(value), np.inf)))

@@ -16,14 +16,15 @@ from typing import Any
 
 import numpy as np
 
+from ...compiler.coarse import NotCoarse, coarse_truth
 from ...compiler.functional import Symbolic, functional
 from ...compiler.passes import Ball, prune_trees
-from ...compiler.pipeline import simplified
+from ...compiler.pipeline import debug, simplified
 from ...compiler.terms import Pool, Term, evaluate_term, free_variables
 from ...frontends.query import Domain, Query
-from ...ir import LabelTuple
+from ...ir import LabelTuple, Program, ops
 from ...ir.interval import ceil_float, floor_float
-from .cells import CellVariables
+from .cells import CellVariables, between_values
 
 Norms = tuple[Fraction, Fraction, Fraction]
 
@@ -40,6 +41,7 @@ class Encoding:
     inputs: Mapping[str, Any]
     domains: Mapping[str, Domain]
     cells: CellVariables | None = None
+    coarse: bool = False  # whether the target was weakened to short coefficients
 
     @property
     def is_refuted(self) -> bool:
@@ -94,8 +96,14 @@ class Encoder:
         self.query = query
         self.use_cells = use_cells
 
-    def encode(self, radius: Fraction, margin: Fraction = Fraction(0)) -> Encoding:
-        """The formula for "in the target, admissible, at distance at most ``radius``"."""
+    def encode(
+        self, radius: Fraction, margin: Fraction = Fraction(0), bits: int | None = None
+    ) -> Encoding:
+        """The formula for "in the target, admissible, at distance at most ``radius``".
+
+        ``bits`` allows a weaker formula with coefficients of about so many bits, where the model
+        adds and multiplies (see ``compiler.coarse``).
+        """
         query, pool = self.query, Pool()
         windows = self._windows(radius)
         program, splits = simplified(query.target_with_margin(margin))
@@ -110,16 +118,18 @@ class Encoder:
         facts += self._constraints(pool, inputs)
         if any(fact.is_false for fact in facts):
             return Encoding(pool, facts, inputs, domains)
-        facts.append(functional(program, inputs, pool)["in_target"])
+        target, coarse = _target(program, inputs, pool, bits)
+        facts.append(target)
         if norms is not None and self.use_cells:
             cells = CellVariables.of(pool, facts, inputs, query.domains, windows)
             if cells is not None:
                 facts = cells.rewrite(facts)
                 facts += cells.within(norms, query, inputs, radius)
-                return Encoding(pool, facts, inputs, domains, cells)
-        facts += self._grids(pool, inputs, windows)
+                return Encoding(pool, facts, inputs, domains, cells, coarse)
         facts.append(pool.at_most(self.distance(pool, inputs), radius))
-        return Encoding(pool, facts, inputs, domains)
+        facts = between_values(pool, facts, inputs, query.domains)
+        facts += self._grids(pool, inputs, windows)
+        return Encoding(pool, facts, inputs, domains, coarse=coarse)
 
     def distance(self, pool: Pool, inputs: Mapping[str, Any]) -> Term:
         """The distance as a term, through the distance's own program."""
@@ -173,6 +183,19 @@ class Encoder:
                 high = min(high, Fraction(domain.factual) + reach)
             windows.append((low, high, limit))
         return windows
+
+
+def _target(
+    program: Program, inputs: Mapping[str, Any], pool: Pool, bits: int | None
+) -> tuple[Term, bool]:
+    """The target as a term, and whether it is a weakened one."""
+    affine = any(isinstance(statement.op, ops.Affine) for statement in program.lets())
+    if bits is not None and affine:
+        try:
+            return coarse_truth(program, "in_target", inputs, pool, bits), True
+        except NotCoarse:
+            debug(1, lambda: "the target cannot be weakened: exact coefficients")
+    return functional(program, inputs, pool)["in_target"], False
 
 
 def _weights(query: Query) -> list[Fraction]:

@@ -28,6 +28,7 @@ from .backends import Backend
 from .encoding import Encoder, Encoding
 
 CLOSE = Fraction(9, 10)  # share of ε below δ_max at which optimality is asked for
+BITS = 16  # of coefficients in the first, weakened formula
 MARGINS = tuple(Fraction(1, 10**k) for k in (12, 9, 7, 5, 4, 3, 2, 1))  # on the deciding score
 
 
@@ -188,11 +189,17 @@ class _Search:
 
     def _ask(self, delta: Fraction) -> str:
         """Ask at one radius: a refutation, a verified point, or neither in time."""
-        status, encoding, point = self._call(delta, Fraction(0))
+        status, encoding, point = self._call(delta, Fraction(0), bits=BITS)
         if status != "sat":
             return status
         if self._use(point, encoding, delta):
             return "sat"
+        if encoding.coarse:  # the shortened coefficients may have let the point through
+            status, encoding, point = self._call(delta, Fraction(0))
+            if status != "sat":
+                return status
+            if self._use(point, encoding, delta):
+                return "sat"
         return self._ask_with_margin(delta, point)
 
     def _ask_with_margin(self, delta: Fraction, point: Point) -> str:
@@ -248,9 +255,11 @@ class _Search:
             found.insert(0, search.point(search.shrink(base)))
         return found
 
-    def _call(self, delta: Fraction, margin: Fraction) -> tuple[str, Encoding, Point]:
+    def _call(
+        self, delta: Fraction, margin: Fraction, bits: int | None = None
+    ) -> tuple[str, Encoding, Point]:
         started = time.monotonic()
-        encoding = self.encoder.encode(delta, margin)
+        encoding = self.encoder.encode(delta, margin, bits)
         remaining = self.deadline - time.monotonic()
         by, point = "bounds", {}
         if encoding.is_refuted:

@@ -153,6 +153,13 @@ def test_only_what_the_outputs_need_is_kept() -> None:
         ('return ite(n > 1, "x", ite(n > 2, "y", "x"))', category("x", "y")),
         ('x := 1; y := x; if n > 1 then y := "b"; return y', category("b", 1)),
         ("if n > 1 then return k else return 2", category(1, 2, 0.5)),
+        ("if n > 1 then return k else return 0", REAL),
+        ("if n > 1 then return g else return n", INT),
+        ("return ite(n > 1, 2, k)", category(1, 2, 0.5)),
+        ("return ite(n > 1, 0, g)", category(0, 1)),
+        ("return ite(n > 1, 0.5, g)", REAL),
+        ("return ite(n > 1, ite(n > 2, 3, 1), k)", REAL),
+        ("x := 1; if n > 1 then x := k; return x", category(1, 2, 0.5)),
         ("return m", category(True, False, None)),
         ('c := "u"; if c == s then c := s; return c', category("u", "v", "w")),
     ],
@@ -399,7 +406,5 @@ def test_deep_programs() -> None:
 def test_divisions_stand_behind_their_guards() -> None:
     program = compile_constraint("loan != 0 && income / loan > 1 && age > 2", FEATURES)
     (division,) = (let for let in program.lets() if let.op.name == "div")
-    assert all(
-        division is not statement for statement in program.body if isinstance(statement, Let)
-    )
+    assert not any(each is division for each in program.body)
     assert any(division in each.then for each in program.body if isinstance(each, If))

@@ -355,3 +355,9 @@ def test_the_table_may_hold_numbers_in_other_types() -> None:
     assert predictor.predict(FRAME.astype("Float64")).tolist() == expected
     assert predictor.predict(FRAME.astype(object)).tolist() == expected
     assert predictor.predict(pd.DataFrame(FRAME.to_dict("list"))).tolist() == expected
+
+
+def test_one_input_of_unknown_width_takes_the_whole_table() -> None:
+    """Even where it happens to be called as a column is."""
+    model = graph([node("Relu", "x0", "Y")], {"x0": (FLOAT, [None, None])}, {"Y": FLOAT})
+    assert lower(model, SPACE).output_sorts["value"].shape == (4,)

@@ -1,0 +1,103 @@
+"""What an answer must be, checked on the answer itself and on the original model."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from cfxc import Result
+from cfxc.errors import CfxcError
+from cfxc.frontends.query import Query, make_query
+from cfxc.solvers.baselines import minimum_observable
+
+from .cases import EPSILON, Case
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One person's answer, its exact distance, that of the minimum observable, and what is wrong.
+
+    Both distances are ``None`` where there is no answer, or no training row that qualifies.
+    """
+
+    answer: Result
+    distance: Fraction | None
+    observable: Fraction | None
+    faults: tuple[str, ...]
+    seconds: float
+
+    @property
+    def improvement(self) -> float | None:
+        """1 - δ / δ_MO, as in the paper's Table 3."""
+        if self.distance is None or not self.observable:
+            return None
+        return float(1 - self.distance / self.observable)
+
+
+def favourable_rows(case: Case) -> npt.NDArray[np.bool_]:
+    """Which training rows the original model finds favourable."""
+    return np.asarray(case.pipeline.predict(case.train) == case.data.favourable)
+
+
+def examine(
+    case: Case,
+    person: pd.DataFrame,
+    distance: str,
+    favourable: npt.NDArray[np.bool_],
+    *,
+    solver: str = "z3",
+    limit: float = 60.0,
+) -> Finding:
+    """Explain one person, and check the answer against the original model and the data."""
+    target = case.data.favourable
+    started = time.perf_counter()
+    answer = case.compiled.explain(
+        person, target=target, distance=distance, epsilon=EPSILON, solver=solver, time_limit=limit
+    )
+    seconds = time.perf_counter() - started
+    space = case.data.space
+    query = make_query(
+        case.compiled.program, space, space.encode_row(person), target=target, distance=distance
+    )
+    nearest = minimum_observable(query, case.train, case.deployed(person), favourable)
+    observable = None if nearest is None else nearest.distance
+    row = answer.counterfactual
+    if row is None:
+        return Finding(answer, None, observable, (f"no answer: {answer.summary()}",), seconds)
+    faults = [] if case.flips(row) else ["the original model does not flip"]
+    try:
+        reached = query.distance_to(space.encode_row(row))
+    except CfxcError as error:
+        faults.append(f"implausible: {error}")
+        return Finding(answer, None, observable, tuple(faults), seconds)
+    faults += _row_faults(query, person, row)
+    faults += _distance_faults(answer, reached, observable)
+    return Finding(answer, reached, observable, tuple(faults), seconds)
+
+
+def _row_faults(query: Query, person: pd.DataFrame, row: pd.DataFrame) -> list[str]:
+    """Other columns, other dtypes, or values that the person cannot take."""
+    faults = []
+    if list(row.columns) != list(person.columns) or row.shape != person.shape:
+        faults.append("the answer has other columns than the person")
+    elif list(row.dtypes) != list(person.dtypes):
+        faults.append("the answer has other dtypes than the person")
+    inadmissible = query.violated(query.space.encode_row(row))
+    return [*faults, *(f"implausible: {what}" for what in inadmissible)]
+
+
+def _distance_faults(answer: Result, reached: Fraction, observable: Fraction | None) -> list[str]:
+    assert answer.distance is not None
+    faults = []
+    if not 0 <= Fraction(answer.distance) - reached <= Fraction(1, 10**12):  # rounded up
+        faults.append(f"says distance {answer.distance}, and it is {float(reached)}")
+    if answer.lower_bound > reached:
+        faults.append(f"lower bound {answer.lower_bound} above the distance {float(reached)}")
+    if observable is not None and reached > observable:
+        faults.append(f"{float(reached)} is farther than a training row: {float(observable)}")
+    return faults
