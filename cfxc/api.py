@@ -46,7 +46,7 @@ class CompiledModel:
         epsilon: float = 1e-3,
         constraints: Sequence[str] = (),
         method: str = "auto",
-        solver: str = "z3",
+        solver: str = "auto",
         time_limit: float = 60.0,
         count: int = 1,
         seeds: pd.DataFrame | None = None,
@@ -64,7 +64,7 @@ class CompiledModel:
             epsilon: Accuracy on the distance, > 0.
             constraints: Core-language conditions over ``x`` and ``factual``.
             method: ``auto`` or ``smt``.
-            solver: ``z3``, ``cvc5`` or ``pysmt:<name>``.
+            solver: ``auto`` (z3 and cvc5 in turn), ``z3``, ``cvc5`` or ``pysmt:<name>``.
             time_limit: Seconds for each counterfactual, > 0.
             count: How many counterfactuals, each different from all before (§4.2).
             seeds: Rows to start from; whatever verifies bounds the distance from above.

@@ -111,9 +111,7 @@ def _distance(core: Program, query: Query) -> Program:
     builder.reserve(core.sorts)
     inputs = {name: builder.input(name, sort) for name, sort in core.inputs}
     deltas = builder.inline(expand(query.delta), inputs)
-    return builder.build(
-        distance=builder.inline(expand(query.distance.program), deltas)["result"]
-    )
+    return builder.build(distance=builder.inline(expand(query.distance.program), deltas)["result"])
 
 
 def _plausible(query: Query, pool: Pool, inputs: Mapping[str, Any]) -> list[Term]:

@@ -12,7 +12,7 @@ import pandas as pd
 
 from cfxc import Result
 from cfxc.errors import CfxcError
-from cfxc.frontends.query import Query, make_query
+from cfxc.frontends.query import make_query
 from cfxc.solvers.baselines import minimum_observable
 
 from .cases import EPSILON, Case
@@ -53,42 +53,53 @@ def examine(
     solver: str = "z3",
     limit: float = 60.0,
 ) -> Finding:
-    """Explain one person, and check the answer against the original model and the data."""
-    target = case.data.favourable
+    """Explain one person, and check the answer.
+
+    Args:
+        favourable: Which training rows the original model finds favourable.
+        limit: Seconds for the search.
+    """
     started = time.perf_counter()
     answer = case.compiled.explain(
-        person, target=target, distance=distance, epsilon=EPSILON, solver=solver, time_limit=limit
-    )
-    seconds = time.perf_counter() - started
-    space = case.data.space
+        person, target=case.data.favourable, distance=distance, epsilon=EPSILON,
+        solver=solver, time_limit=limit,
+    )  # fmt: skip
+    return check(case, answer, distance, favourable, time.perf_counter() - started)
+
+
+def check(
+    case: Case,
+    answer: Result,
+    distance: str,
+    favourable: npt.NDArray[np.bool_],
+    seconds: float = 0.0,
+) -> Finding:
+    """Check an answer against the original model, the feature space and the training rows."""
+    space, person, row = case.data.space, answer.factual, answer.counterfactual
     query = make_query(
-        case.compiled.program, space, space.encode_row(person), target=target, distance=distance
-    )
+        case.compiled.program, space, space.encode_row(person),
+        target=case.data.favourable, distance=distance,
+    )  # fmt: skip
     nearest = minimum_observable(query, case.train, case.deployed(person), favourable)
     observable = None if nearest is None else nearest.distance
-    row = answer.counterfactual
     if row is None:
         return Finding(answer, None, observable, (f"no answer: {answer.summary()}",), seconds)
-    faults = [] if case.flips(row) else ["the original model does not flip"]
     try:
-        reached = query.distance_to(space.encode_row(row))
+        values = space.encode_row(row)
     except CfxcError as error:
-        faults.append(f"implausible: {error}")
-        return Finding(answer, None, observable, tuple(faults), seconds)
-    faults += _row_faults(query, person, row)
-    faults += _distance_faults(answer, reached, observable)
+        return Finding(answer, None, observable, (f"implausible: {error}",), seconds)
+    reached = query.distance_to(values)
+    faults = [] if case.flips(row) else ["the original model does not flip"]
+    faults += [f"implausible: {what}" for what in query.violated(values)]
+    faults += _table_faults(person, row) + _distance_faults(answer, reached, observable)
     return Finding(answer, reached, observable, tuple(faults), seconds)
 
 
-def _row_faults(query: Query, person: pd.DataFrame, row: pd.DataFrame) -> list[str]:
-    """Other columns, other dtypes, or values that the person cannot take."""
-    faults = []
-    if list(row.columns) != list(person.columns) or row.shape != person.shape:
-        faults.append("the answer has other columns than the person")
-    elif list(row.dtypes) != list(person.dtypes):
-        faults.append("the answer has other dtypes than the person")
-    inadmissible = query.violated(query.space.encode_row(row))
-    return [*faults, *(f"implausible: {what}" for what in inadmissible)]
+def _table_faults(person: pd.DataFrame, row: pd.DataFrame) -> list[str]:
+    if list(row.columns) != list(person.columns) or len(row) != 1:
+        return ["implausible: not one row with the person's columns"]
+    changed = [name for name in row.columns if row[name].dtype != person[name].dtype]
+    return [f"implausible: {name} has another dtype" for name in changed]
 
 
 def _distance_faults(answer: Result, reached: Fraction, observable: Fraction | None) -> list[str]:

@@ -116,7 +116,9 @@ def explain(
     ] = "l1",
     epsilon: Annotated[float, typer.Option(help="Accuracy on the distance.")] = 1e-3,
     method: Annotated[str, typer.Option(help="auto or smt.")] = "auto",
-    solver: Annotated[str, typer.Option(help="z3, cvc5 or pysmt:NAME.")] = "z3",
+    solver: Annotated[
+        str, typer.Option(help="auto (z3 and cvc5 in turn), z3, cvc5 or pysmt:NAME.")
+    ] = "auto",
     count: Annotated[int, typer.Option(help="How many counterfactuals.")] = 1,
     constraint: Annotated[
         list[str] | None, typer.Option(help="Condition: 'age >= factual.age'; may be repeated.")

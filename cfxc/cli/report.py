@@ -11,10 +11,10 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from ..solvers.shown import shown
+
 if TYPE_CHECKING:
     from ..solvers.result import Result
-
-_SIGNIFICANT = 6
 
 
 @contextmanager
@@ -59,15 +59,15 @@ def _changes(result: Result, console: Console) -> None:
 def _facts(result: Result) -> Iterator[tuple[str, str]]:
     proved = result.lower_bound_proof != "none"
     if result.status == "infeasible":
-        yield "status", f"infeasible: no counterfactual exists, proved by {result.solver}"
+        yield "status", f"infeasible: no counterfactual exists, proved by {result.proved_by}"
     elif result.distance is None:
         yield "status", f"unknown: {result.reason}"
         if proved:
-            yield "lower bound", f"{_number(result.lower_bound)}, proved by {result.solver}"
+            yield "lower bound", f"{shown(result.lower_bound, -1)}, proved by {result.proved_by}"
     else:
-        yield "distance", f"{_number(result.distance)} ({result.distance_name})"
-        by = f"proved by {result.solver}" if proved else "distances are not negative"
-        yield "lower bound", f"{_number(result.lower_bound)}: nothing is nearer, {by}"
+        yield "distance", f"{shown(result.distance, 1)} ({result.distance_name})"
+        by = f"proved by {result.proved_by}" if proved else "distances are not negative"
+        yield "lower bound", f"{shown(result.lower_bound, -1)}: nothing is nearer, {by}"
         within = f"optimal to within {result.epsilon:g}"
         reached = f"feasible: a nearer one may exist ({result.reason or 'not closed'})"
         yield "status", within if result.status == "optimal" else reached
@@ -84,7 +84,3 @@ def cell(value: Any) -> str:
     if isinstance(plain, float) and plain.is_integer() and abs(plain) < 1e15:
         return str(int(plain))
     return str(plain)
-
-
-def _number(value: float) -> str:
-    return f"{value:.{_SIGNIFICANT}g}"

@@ -28,7 +28,7 @@ def read_csv(path: Path) -> pd.DataFrame:
     import pandas as pd
 
     try:
-        return pd.read_csv(path, float_precision="round_trip")
+        return pd.read_csv(path, **_exact_floats(pd.__version__))
     except OSError as error:
         raise InvalidInputError(f"{path}: cannot read the table: {error.strerror}") from error
     except pd.errors.EmptyDataError as error:
@@ -36,6 +36,12 @@ def read_csv(path: Path) -> pd.DataFrame:
     except (pd.errors.ParserError, UnicodeDecodeError) as error:
         reason = str(error).splitlines()[0]
         raise InvalidInputError(f"{path}: not a table in CSV: {reason}") from error
+
+
+def _exact_floats(version: str) -> dict[str, Any]:
+    """The option for correctly rounded decimals: pandas before 3.1 has it, later ones do so."""
+    major, minor = (int(part) for part in version.split(".")[:2])
+    return {"float_precision": "round_trip"} if (major, minor) < (3, 1) else {}
 
 
 def read_factual(text: str, space: FeatureSpace) -> Mapping[str, Any]:

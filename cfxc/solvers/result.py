@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 import pandas as pd
 
+from .shown import shown
 from .smt.oracle import Call
 
 Status = Literal["optimal", "feasible", "infeasible", "unknown"]
@@ -53,6 +54,11 @@ class Result:
         return float("inf") if self.distance is None else self.distance - self.lower_bound
 
     @property
+    def proved_by(self) -> str:
+        """Who refuted anything nearer: solvers, and ``bounds`` (exact arithmetic alone)."""
+        return ", ".join(sorted({call.by for call in self.calls if call.status == "unsat"}))
+
+    @property
     def changes(self) -> dict[str, tuple[Any, Any]]:
         """Changed columns: name → (before, after)."""
         if self.counterfactual is None:
@@ -90,6 +96,7 @@ class Result:
             "epsilon": self.epsilon,
             "lower_bound_proof": self.lower_bound_proof,
             "solver": self.solver,
+            "proved_by": self.proved_by,
             "semantics": self.semantics,
             "seconds": self.seconds,
             "reason": self.reason,
@@ -107,13 +114,13 @@ class Result:
     def summary(self) -> str:
         """One line: what was found and what was proved."""
         if self.status == "infeasible":
-            return f"no counterfactual exists ({self.solver}, exact program over the reals)"
+            return f"no counterfactual exists (proved by {self.proved_by}, exact program)"
         if self.distance is None:
             return f"unknown: {self.reason}"
-        proof = f"proved by {self.solver}" if self.lower_bound_proof == "solver" else "trivial"
+        proof = f"proved by {self.proved_by}" if self.proved_by else "distances are not negative"
         return (
-            f"{self.status}: {self.distance_name} distance {self.distance:.6g}, "
-            f"nothing nearer than {self.lower_bound:.6g} ({proof})"
+            f"{self.status}: {self.distance_name} distance {shown(self.distance, 1)}, "
+            f"nothing nearer than {shown(self.lower_bound, -1)} ({proof})"
         )
 
 

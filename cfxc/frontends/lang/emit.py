@@ -193,14 +193,17 @@ class Emitter:
         return self._category(x, y)
 
     def _joined_number(self, one: Typed, other: Value) -> Sort | None:
-        """Return the sort of a choice between a category of numbers and a number that is no label."""
+        """Return the sort of a choice between a category of numbers and a number not among them."""
         numbers = number_table(one.sort.labels)
-        if numbers is None or not isinstance(other, Typed) or not other.sort.is_numeric:
+        if numbers is None or not isinstance(other, Typed) or one.sort == other.sort:
             return None
+        more = number_table(other.sort.labels) if other.sort.labels else None
         constant = known_constant(other)
+        if more is None and not other.sort.is_numeric:
+            return None
         if not isinstance(constant, NoConstant) and has_label(constant, one.sort.labels):
             return None
-        whole = other.sort == INT and all(isinstance(number, int) for number in numbers)
+        whole = other.sort != REAL and all(isinstance(each, int) for each in numbers + (more or []))
         return INT if whole else REAL
 
     # -- ops ---------------------------------------------------------------------------------------

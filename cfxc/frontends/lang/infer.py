@@ -10,12 +10,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from ...ir import BOOL, INT, REAL, LabelTuple, Sort
 from .ast import RELATIONS, Assign, Binary, Call, Command, Expr, If, Literals, Member, Name, Unary
 from .labels import Constant, constant_of, has_label, new_label, number_table
 from .walk import fold, subcommands
+
+
+#: Rounds over the program; each makes sorts grow (Int to Real, groups merge), two are usual.  Too
+#: few cannot do harm: what is lowered is checked against the sorts found here.
+MAX_ROUNDS: Final = 100
 
 
 @dataclass(slots=True, eq=False)
@@ -67,21 +72,27 @@ class Loose:
 Guess: TypeAlias = Sort | Group | Loose
 
 
-def infer_sorts(body: Command, inputs: Mapping[str, Sort]) -> dict[str, Sort]:
+def infer_sorts(
+    body: Command, inputs: Mapping[str, Sort], spelling: Mapping[str, tuple[str, ...]]
+) -> dict[str, Sort]:
     """Return the sort of every variable of a ``body`` in single assignment, and of the inputs.
+
+    Names of one ``spelling`` are values of one variable of the program: if they are categories,
+    they are of one category.
 
     Nothing is refused here: where uses contradict each other the sort is that of one of them.
     """
-    inference = _Inference(inputs)
+    inference = _Inference(inputs, spelling)
     commands = list(subcommands(body))
-    inference.changed = True
-    while inference.changed:  # sorts only grow: Int to Real, and groups merge
+    for _ in range(MAX_ROUNDS):
         inference.changed = False
         for command in commands:
             if isinstance(command, Assign):
                 inference.assign(command.target, inference.guess(command.value))
             elif isinstance(command, If):
                 inference.guess(command.guard)
+        if not inference.changed:
+            break
     return {name: _settled(guess) for name, guess in inference.guesses.items()}
 
 
@@ -99,8 +110,10 @@ def _settled(guess: Guess) -> Sort:
 class _Inference:
     """``guesses`` are the sorts so far; ``changed`` whether this round learnt anything."""
 
-    def __init__(self, inputs: Mapping[str, Sort]) -> None:
+    def __init__(self, inputs: Mapping[str, Sort], spelling: Mapping[str, tuple[str, ...]]) -> None:
         self.changed = False
+        self.spelling = spelling
+        self.variables: dict[tuple[str, ...], Group] = {}
         self.guesses: dict[str, Guess] = {
             name: Group(sort) if sort.kind == "category" else sort for name, sort in inputs.items()
         }
@@ -110,6 +123,8 @@ class _Inference:
         new = guess if old is None else self._join(old, guess)
         if isinstance(new, Loose) and new.is_symbolic:
             new = self._add(Group(), new)
+        if isinstance(new, Group) and name in self.spelling:
+            new = self._unite(new, self.variables.setdefault(self.spelling[name], new))
         if old != new:
             self.changed = True
             self.guesses[name] = new
@@ -148,6 +163,9 @@ class _Inference:
         if isinstance(first, Loose) and isinstance(second, Loose):
             return first.with_more(second)
         if isinstance(first, Group) and isinstance(second, Group):
+            sorts = [group.root().sort for group in (first, second)]
+            if sorts[0] != sorts[1] and all(sort and number_table(sort.labels) for sort in sorts):
+                return _number((first, second))
             return self._unite(first, second)
         for group, other in ((first, second), (second, first)):
             if isinstance(group, Group):

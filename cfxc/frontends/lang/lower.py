@@ -289,7 +289,7 @@ class _Lowering:
     def __init__(self, single: SingleAssignment, scope: Scope) -> None:
         self.single, self.source = single, scope.source
         self.emitter = Emitter(
-            infer_sorts(single.body, scope.sorts),
+            infer_sorts(single.body, scope.sorts, single.spelling),
             scope.source,
             ordered=scope.ordered,
             spelling={**single.spelling, **scope.spelling},

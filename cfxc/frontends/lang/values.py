@@ -12,7 +12,7 @@ import numpy as np
 from ...ir import BOOL, INT, REAL, LabelTuple, Literal, Operand, Sort, Tensor, ops
 from ...ir.tensor import fractions
 from .ast import Expr
-from .labels import Constant, constant_of
+from .labels import Constant, constant_of, write_label
 
 #: Widest sort that a message names.
 _SORT_WIDTH: Final = 80
@@ -98,5 +98,5 @@ def lookup(operand: Operand, labels: LabelTuple, values: Sequence[Fraction | int
 
 def sort_name(sort: Sort) -> str:
     """Return the sort as messages write it, not too long."""
-    text = str(sort)
+    text = f"Category{{{', '.join(map(write_label, sort.labels))}}}" if sort.labels else str(sort)
     return text if len(text) <= _SORT_WIDTH else f"{text[:_SORT_WIDTH]}…"

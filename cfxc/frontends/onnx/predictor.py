@@ -21,7 +21,9 @@ class OnnxPredictor:
     """Runs an ONNX model in onnxruntime, on tables with the columns of ``space``.
 
     One thread, so that sums of votes are taken in the order of the trees and every call gives the
-    same numbers. Where the graph has no labels but numbers only, the label is what ``lower``
+    same numbers: where the votes of a forest are tied but for rounding (5 of 10 trees, of weight
+    float32(1/10) each), their order decides, and other numbers of threads may decide otherwise.
+    Where the graph has no labels but numbers only, the label is what ``lower``
     states: the position of the largest (the first of equals), or 1 iff p > 1/2 or z > 0.
 
     Attributes:

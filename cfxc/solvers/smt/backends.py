@@ -11,7 +11,7 @@ import io
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, replace, replace
 from fractions import Fraction
 from queue import Empty, Queue
 from threading import Lock, Thread
@@ -29,11 +29,15 @@ EARLY = 0.1  # seconds; z3 never times out so long before its limit
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """``sat`` with values by variable name, ``unsat``, or ``unknown`` with the solver's reason."""
+    """``sat`` with values by variable name, ``unsat``, or ``unknown`` with the solver's reason.
+
+    ``by`` names the solver that answered, where a back end has several.
+    """
 
     status: str
     model: Mapping[str, Value] = field(default_factory=dict)
     reason: str = ""
+    by: str = ""
 
 
 class Backend(ABC):
@@ -204,19 +208,50 @@ def _pysmt_value(value: Any) -> Value:
     return constant if isinstance(constant, bool) else Fraction(str(constant))
 
 
+class Portfolio(Backend):
+    """Several solvers in turn, each with twice the time of the round before, until one answers.
+
+    Their running times on one formula are unrelated and heavy-tailed: what one cannot settle in
+    minutes another often settles in a second.
+    """
+
+    def __init__(self, members: Sequence[Backend], first: float = 1.0) -> None:
+        self.members, self.first = tuple(members), first
+        self.name = "+".join(member.name for member in members)
+
+    def check(self, pool: Pool, assertions: Sequence[Term], seconds: float) -> Answer:
+        """The first definite answer of any member."""
+        deadline, share = time.monotonic() + seconds, self.first
+        while True:
+            for member in self.members:
+                left = deadline - time.monotonic()
+                answer = member.check(pool, assertions, max(min(share, left), 0.01))
+                if answer.status != "unknown":
+                    return replace(answer, by=member.name)
+                if time.monotonic() >= deadline:
+                    return answer
+            share *= 2
+
+    def check_text(self, text: str, seconds: float) -> Answer:
+        """The answer of the last member, which reads plain SMT-LIB."""
+        return self.members[-1].check_text(text, seconds)
+
+
 def _milliseconds(seconds: float) -> int:
     return max(1, int(min(seconds, 2_000_000.0) * 1000))
 
 
 def backend(name: str) -> Backend:
-    """The back end called ``z3``, ``cvc5`` or ``pysmt:<solver>``."""
+    """The back end called ``z3``, ``cvc5``, ``pysmt:<solver>``, or ``auto``: z3 and cvc5 in turn."""
+    if name == "auto":
+        return Portfolio((Z3(), Cvc5()))
     if name == "z3":
         return Z3()
     if name == "cvc5":
         return Cvc5()
     if name.startswith("pysmt:") and len(name) > 6:
         return PySmt(name[6:])
-    raise InvalidInputError(f"unknown solver '{name}': z3, cvc5, or pysmt:<solver>")
+    raise InvalidInputError(f"unknown solver '{name}': auto, z3, cvc5, or pysmt:<solver>")
 
 
-__all__ = ["Z3", "Answer", "Backend", "Cvc5", "PySmt", "backend"]
+__all__ = ["Z3", "Answer", "Backend", "Cvc5", "Portfolio", "PySmt", "backend"]

@@ -270,7 +270,7 @@ class _Search:
             by = self.solver.name
             share = remaining if self.outcome.best is None else max(remaining / 4, 1.0)
             answer = self.solver.check(encoding.pool, encoding.assertions, min(share, remaining))
-            status = answer.status
+            status, by = answer.status, answer.by or by
             if status == "sat":
                 point = encoding.lift(answer.model)
             elif status == "unknown":

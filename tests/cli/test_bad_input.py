@@ -1,0 +1,286 @@
+"""Every bad input ends in a short message, exit code 2, no traceback, and nothing written."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import joblib
+import onnx
+import pytest
+import skops.io
+from onnx import TensorProto, helper
+from sklearn.gaussian_process import GaussianProcessClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import PolynomialFeatures
+
+from .conftest import PERSON, Shell, people
+
+EXPLAIN = ("explain", "tree.skops", "--space", "space.toml", "--factual", "person.json")
+COMPILE = ("compile", "tree.skops", "--space", "space.toml", "-o", "out.txt")
+
+
+def with_model(arguments: tuple[str, ...], model: str) -> tuple[str, ...]:
+    return (arguments[0], model, *arguments[2:])
+
+
+def person(shell: Shell, **changes: Any) -> tuple[str, ...]:
+    """The question about another person, whose values are PERSON's with changes (None: without)."""
+    row = {**PERSON, **{name.replace("_", " "): value for name, value in changes.items()}}
+    (shell.folder / "person.json").write_text(
+        json.dumps({name: value for name, value in row.items() if value != "absent"})
+    )
+    return EXPLAIN
+
+
+# -- models --------------------------------------------------------------------------------------
+
+
+def test_unknown_estimators_are_all_listed(shell: Shell) -> None:
+    table = people()[["age", "pay gap"]]
+    model = make_pipeline(PolynomialFeatures(), GaussianProcessClassifier())
+    joblib.dump(model.fit(table[:20], table["age"][:20] > 40), shell.folder / "odd.joblib")
+    for command in (COMPILE, EXPLAIN):
+        message = shell.refuses(*with_model(command, "odd.joblib"), "--trust-pickle")
+        assert "PolynomialFeatures" in message
+        assert "GaussianProcessClassifier" in message
+
+
+def test_unknown_onnx_ops_are_all_listed_with_their_nodes(shell: Shell) -> None:
+    nodes = [
+        helper.make_node("Erf", ["X"], ["e"], name="Erf_1"),
+        helper.make_node("Det", ["e"], ["d"], name="Det_2"),
+        helper.make_node("Relu", ["d"], ["Y"], name="Relu_3"),
+    ]
+    graph = helper.make_graph(
+        nodes,
+        "odd",
+        [helper.make_tensor_value_info("X", TensorProto.FLOAT, [None, 2])],
+        [helper.make_tensor_value_info("Y", TensorProto.FLOAT, None)],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=9)
+    onnx.save(model, shell.folder / "odd.onnx")
+    shell("space", "infer", "data.csv", "--target", "outcome", "-o", "two.toml")
+    text = (shell.folder / "two.toml").read_text().split("[[feature]]")
+    (shell.folder / "two.toml").write_text("[[feature]]".join(text[:3]))
+    message = shell.refuses("compile", "odd.onnx", "--space", "two.toml", "-o", "out.txt")
+    assert "Erf_1" in message
+    assert "Det_2" in message
+
+
+def test_pickles_need_trust(shell: Shell) -> None:
+    marker = shell.folder / "ran"
+
+    class Mischief:
+        def __reduce__(self) -> tuple[Any, ...]:
+            return Path.touch, (marker,)
+
+    joblib.dump(Mischief(), shell.folder / "evil.pkl")
+    for name in ("mlp.joblib", "evil.pkl"):
+        message = shell.refuses(*with_model(EXPLAIN, name))
+        assert "runs the code in it" in message
+        assert "--trust-pickle" in message
+    assert not marker.exists()
+    assert shell(*with_model(COMPILE, "mlp.joblib"), "--trust-pickle").code == 0
+
+
+@pytest.mark.parametrize("name", ["tree.onnx", "tree.skops", "mlp.joblib"])
+@pytest.mark.parametrize("kept", [0.0, 0.3, 0.7, 0.99])
+def test_truncated_models(shell: Shell, name: str, kept: float) -> None:
+    path = shell.folder / name
+    content = path.read_bytes()
+    path.write_bytes(content[: int(len(content) * kept)])
+    message = shell.refuses(*with_model(COMPILE, name), "--trust-pickle")
+    assert name in message
+
+
+@pytest.mark.parametrize(
+    ("name", "part"),
+    [
+        ("nothing.onnx", "No such file"),
+        (".", "directory"),
+        ("data.csv", "'.csv'"),
+        ("booster.json", "not supported yet"),
+        ("booster.ubj", "not supported yet"),
+        ("booster.txt", "not supported yet"),
+        ("plain", "without a suffix"),
+    ],
+)
+def test_what_is_no_model_file(shell: Shell, name: str, part: str) -> None:
+    if name.startswith(("booster", "plain")):
+        (shell.folder / name).write_text("{}")
+    message = shell.refuses(*with_model(COMPILE, name))
+    assert part in message
+    assert name in message
+
+
+def test_skops_files_with_other_types(shell: Shell) -> None:
+    skops.io.dump(Path("x"), shell.folder / "odd.skops")
+    message = shell.refuses(*with_model(COMPILE, "odd.skops"))
+    assert "not trusted" in message
+    assert "Path" in message
+
+
+# -- tables, rows and spaces ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("changes", "parts"),
+    [
+        ({"age": "absent"}, ["missing column", "'age'"]),
+        ({"agee": 3}, ["unknown column", "'agee'", "'age'"]),
+        ({"age": "thirty"}, ["age", "'thirty'", "text"]),
+        ({"age": 30.5}, ["age", "30.5", "whole number"]),
+        ({"age": [1]}, ["age", "list"]),
+        ({"sector": "farming"}, ["sector", "'farming'", "category"]),
+        ({"pay_gap": None}, ["pay gap", "missing value"]),
+        ({"pay_gap": float("nan")}, ["pay gap", "missing value"]),
+        ({"age": 300}, ["age", "300", "range 18 to 79"]),
+        ({"pay_gap": float("inf")}, ["pay gap", "inf"]),
+    ],
+)
+def test_bad_rows(shell: Shell, changes: dict[str, Any], parts: list[str]) -> None:
+    message = shell.refuses(*person(shell, **changes))
+    assert all(part in message for part in parts), message
+
+
+@pytest.mark.parametrize("content", ["", '{"age": 30, "pay', "[1, 2]", "17", "\xff\xfe", "nul"])
+def test_rows_that_are_no_json_object(shell: Shell, content: str) -> None:
+    (shell.folder / "person.json").write_bytes(content.encode("latin-1"))
+    assert "person.json" in shell.refuses(*EXPLAIN)
+
+
+@pytest.mark.parametrize(
+    ("row", "part"),
+    [
+        ("nobody.json", "No such file"),
+        ("nobody.csv:1", "No such file"),
+        ("data.csv", "expected one row, found 200"),
+        ("data.csv:0", "rows count from 1 to 200"),
+        ("data.csv:201", "no row 201"),
+    ],
+)
+def test_rows_that_are_not_there(shell: Shell, row: str, part: str) -> None:
+    assert part in shell.refuses(*EXPLAIN[:-1], row)
+
+
+@pytest.mark.parametrize("kept", [0.0, 0.4, 0.99])
+def test_truncated_spaces(shell: Shell, kept: float) -> None:
+    path = shell.folder / "space.toml"
+    text = path.read_text()
+    path.write_text(text[: int(len(text) * kept)].rstrip().rstrip('"'))
+    shell.refuses(*COMPILE)
+
+
+def test_a_space_for_another_model(shell: Shell) -> None:
+    text = (shell.folder / "space.toml").read_text()
+    (shell.folder / "space.toml").write_text(text.replace('"age"', '"years"'))
+    message = shell.refuses(*COMPILE)
+    assert "'age'" in message
+    assert "No such file" in shell.refuses("compile", "tree.skops", "--space", "no.toml")
+
+
+@pytest.mark.parametrize(
+    ("content", "part"),
+    [("", "empty"), ("a,b\n1,2,3\n1,2,3,4\n", "CSV"), ("a,outcome\n", "data.csv"), (None, "No such")],
+)
+def test_tables_that_give_no_space(shell: Shell, content: str | None, part: str) -> None:
+    path = shell.folder / "data.csv"
+    path.unlink() if content is None else path.write_text(content)
+    message = shell.refuses("space", "infer", "data.csv", "--target", "outcome", "-o", "new.toml")
+    assert part in message or part == "data.csv"
+
+
+def test_unknown_columns_of_a_table(shell: Shell) -> None:
+    infer = ("space", "infer", "data.csv", "-o", "new.toml")
+    assert "'outcome'" in shell.refuses(*infer, "--target", "outcom")
+    assert "'age'" in shell.refuses(*infer, "--target", "outcome", "--fixed", "sector,agee")
+
+
+# -- questions -----------------------------------------------------------------------------------
+
+
+def test_the_factual_is_in_the_target_already(shell: Shell) -> None:
+    assert "already in the target" in shell.refuses(*EXPLAIN, "--target", "no")
+
+
+def test_contradictory_constraints_are_proved_infeasible(shell: Shell) -> None:
+    constraints = ("--constraint", "age >= 40", "--constraint", "age <= 39")
+    ended = shell(*EXPLAIN, *constraints)
+    assert ended.code == 3
+    assert "no counterfactual exists, proved by z3" in ended.out
+    ended = shell(*EXPLAIN, *constraints, "--json")
+    assert ended.code == 3
+    assert json.loads(ended.out)["status"] == "infeasible"
+
+
+@pytest.mark.parametrize(
+    ("options", "parts"),
+    [
+        (("--target", "maybe"), ["'maybe'", '"no"', '"yes"']),
+        (("--range", "1:2"), ["--target"]),
+        (("--range", "1:2", "--target", "yes"), ["not both"]),
+        (("--distance", "l7"), ["'l7'", "'l1'"]),
+        (("--distance", "l0=0.5,l1=0.7"), ["sum to exactly 1"]),
+        (("--distance", "l0=a,l1=b"), ["'a'"]),
+        (("--distance", "missing.cfl"), ["missing.cfl"]),
+        (("--epsilon", "0"), ["epsilon"]),
+        (("--epsilon", "nan"), ["epsilon"]),
+        (("--method", "magic"), ["'magic'", "smt"]),
+        (("--solver", "oracle"), ["'oracle'", "z3"]),
+        (("--count", "0"), ["count"]),
+        (("--time-limit", "-1"), ["time_limit"]),
+        (("--constraint", "age >="), ["constraint"]),
+        (("--constraint", "agee >= 3"), ["agee"]),
+        (("--constraint", "age"), ["constraint"]),
+    ],
+)
+def test_bad_questions(shell: Shell, options: tuple[str, ...], parts: list[str]) -> None:
+    message = shell.refuses(*EXPLAIN, *options)
+    assert all(part in message for part in parts), message
+
+
+@pytest.mark.parametrize("text", ["", "5", "1:2:3", "a:b", "3:1", ":", "nan:", "inf:"])
+def test_bad_ranges(shell: Shell, text: str) -> None:
+    shell.refuses(*with_model(EXPLAIN, "regression.skops"), "--range", text)
+
+
+def test_regression_needs_a_range(shell: Shell) -> None:
+    regression = with_model(EXPLAIN, "regression.skops")
+    assert "--range" in shell.refuses(*regression)
+    assert "--range" in shell.refuses(*regression, "--target", "3")
+
+
+# -- output --------------------------------------------------------------------------------------
+
+
+def test_outputs_that_cannot_be_written(shell: Shell) -> None:
+    command = COMPILE[:-1]
+    assert "no folder" in shell.refuses(*command, "nowhere/out.txt")
+    (shell.folder.parent / "folder").mkdir()
+    assert "it is a folder" in shell.refuses(*command, "../folder")
+
+
+def test_emissions_that_do_not_fit(shell: Shell) -> None:
+    assert "'labl'" in shell.refuses(*COMPILE, "--output", "labl")
+    assert "--formula" in shell.refuses(*COMPILE, "--emit", "ir", "--formula", "path")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("nonsense",),
+        ("explain",),
+        ("compile", "tree.skops"),
+        ("compile", "tree.skops", "--space", "space.toml", "--emit", "mip"),
+        ("explain", "tree.skops", "--space", "space.toml", "--factual", "p", "--count", "many"),
+    ],
+)
+def test_usage_errors(shell: Shell, arguments: tuple[str, ...]) -> None:
+    before = shell.files()
+    ended = shell(*arguments)
+    assert ended.code == 2
+    assert ended.out == ""
+    assert "Traceback" not in ended.err
+    assert shell.files() == before

@@ -1,0 +1,332 @@
+"""What the commands print and write when all is well."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import cvc5
+import pytest
+import z3
+
+import cfxc
+from cfxc.cli import commands, guard, main
+from cfxc.cli.tables import _exact_floats, _reads, read_csv
+from cfxc.frontends.lang import parse_program as parse_core
+from cfxc.ir import parse_program
+
+from .conftest import PERSON, Shell
+
+EXPLAIN = ("explain", "tree.skops", "--space", "space.toml", "--factual", "person.json")
+MODELS = ["tree.skops", "lr.skops", "mlp.skops", "tree.onnx", "lr.onnx", "regression.skops"]
+
+
+def compiled(shell: Shell, model: str, *options: str) -> str:
+    ended = shell("compile", model, "--space", "space.toml", *options)
+    assert ended.code == 0, ended.err
+    assert ended.err == ""
+    return ended.out
+
+
+# -- space infer ---------------------------------------------------------------------------------
+
+
+def test_infer_a_space(shell: Shell) -> None:
+    actions = ("--fixed", "sector", "--increase", "age", "--decrease", "pay gap")
+    arguments = ("space", "infer", "data.csv", "--target", "outcome", *actions)
+    shown = shell(*arguments)
+    written = shell(*arguments, "-o", "new.toml")
+    assert (shown.code, written.code, written.out) == (0, 0, "")
+    assert (shell.folder / "new.toml").read_text() == shown.out
+    space = cfxc.FeatureSpace.from_toml(shell.folder / "new.toml")
+    assert space.names == ("age", "pay gap", "sector")
+    assert [feature.action for feature in space] == ["increase", "decrease", "fixed"]
+
+
+def test_names_between_commas_and_names_with_commas(shell: Shell) -> None:
+    (shell.folder / "odd.csv").write_text('"a,b",c,d\n1,2,3\n2,3,4\n4,5,6\n')
+    ended = shell("space", "infer", "odd.csv", "--fixed", "a,b", "--fixed", "c, d")
+    space = cfxc.FeatureSpace.from_toml(ended.out)
+    assert [feature.action for feature in space] == ["fixed"] * 3
+
+
+# -- compile -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_ir_parses_and_holds_the_decision_only(shell: Shell, model: str) -> None:
+    program = parse_program(compiled(shell, model))
+    (name,) = dict(program.outputs)
+    assert name == ("value" if model.startswith("regression") else "label")
+
+
+def test_outputs_asked_for(shell: Shell) -> None:
+    everything = parse_program(compiled(shell, "lr.skops", "--output", "all"))
+    assert list(dict(everything.outputs)) == ["label", "score", "probability"]
+    two = compiled(shell, "lr.skops", "--output", "label", "--output", "score")
+    assert set(dict(parse_program(two).outputs)) == {"label", "score"}
+
+
+def test_program_reads_as_the_language(shell: Shell) -> None:
+    tree = compiled(shell, "tree.skops", "--emit", "program")
+    assert tree.count("if") >= 4
+    network = compiled(shell, "mlp.skops", "--emit", "program")
+    assert network.count(":=") > 6
+    for text in (tree, network):
+        assert parse_core(text, "out") is not None
+
+
+@pytest.mark.parametrize("transformer", ["path", "compact"])
+def test_formula(shell: Shell, transformer: str) -> None:
+    options = ("--emit", "formula", "--formula", transformer)
+    text = compiled(shell, "tree.skops", *options)
+    assert transformer in text.splitlines()[0]
+    assert '∧ y.label ∈ {"no", "yes"}' in text
+    assert "age ≤ " in text
+    compiled(shell, "tree.skops", *options, "-o", "out.txt")
+    assert (shell.folder / "out.txt").read_text(encoding="utf-8") == text
+
+
+def z3_status(text: str, *extra: str) -> str:
+    solver = z3.Solver()
+    solver.from_string("\n".join([text, *(f"(assert {fact})" for fact in extra)]))
+    return str(solver.check())
+
+
+def cvc5_status(text: str, *extra: str) -> str:
+    manager = cvc5.TermManager()
+    solver = cvc5.Solver(manager)
+    symbols = cvc5.SymbolManager(manager)
+    parser = cvc5.InputParser(solver, symbols)
+    whole = "\n".join([text, *(f"(assert {fact})" for fact in extra)])
+    parser.setStringInput(cvc5.InputLanguage.SMT_LIB_2_6, whole, "out")
+    while not (command := parser.nextCommand()).isNull():
+        assert "error" not in command.invoke(solver, symbols)
+    return str(solver.checkSat())
+
+
+def facts(row: dict[str, Any]) -> list[str]:
+    """The person of a row, in the symbols of the script."""
+    sectors = ["art", "it", "law"]
+    pay = float(row["pay gap"]).as_integer_ratio()
+    return [
+        f"(= |age| {row['age']})",
+        f"(= |pay gap| (/ {pay[0]}.0 {pay[1]}.0))",
+        f"|sector={sectors.index(row['sector'])}|",
+    ]
+
+
+@pytest.mark.parametrize("status", [z3_status, cvc5_status], ids=["z3", "cvc5"])
+@pytest.mark.parametrize("model", ["tree.skops", "lr.skops", "tree.onnx"])
+def test_smt2_says_what_the_model_says(shell: Shell, model: str, status: Any) -> None:
+    space = cfxc.FeatureSpace.from_toml("space.toml")
+    deployed = cfxc.compile(model, space)
+    rows = [PERSON, {**PERSON, "age": 70}, {**PERSON, "pay gap": 45.1, "sector": "it"}]
+    transformers = ["compact", "path"] if model.startswith("tree") else ["compact"]
+    for transformer in transformers:
+        text = compiled(shell, model, "--emit", "smt2", "--formula", transformer)
+        for row in rows:
+            outcome = deployed.predict(space.decode(space.encode_row(row)))[0]
+            here, there = (0, 1) if outcome == "no" else (1, 0)
+            assert status(text, *facts(row), f"|y.label={here}|") == "sat"
+            assert status(text, *facts(row), f"|y.label={there}|") == "unsat"
+
+
+@pytest.mark.parametrize("status", [z3_status, cvc5_status], ids=["z3", "cvc5"])
+@pytest.mark.parametrize("model", ["mlp.skops", "lr.onnx"])
+def test_smt2_encloses_what_has_no_linear_formula(shell: Shell, model: str, status: Any) -> None:
+    text = compiled(shell, model, "--emit", "smt2")
+    assert "enclosures" in text
+    space = cfxc.FeatureSpace.from_toml("space.toml")
+    row = space.decode(space.encode_row(PERSON))
+    here = ["no", "yes"].index(cfxc.compile(model, space).predict(row)[0])
+    assert status(text, *facts(PERSON), f"|y.label={here}|") == "sat"
+    assert status(text, *facts(PERSON), f"|y.label={1 - here}|") == "unsat"
+    assert status(text, *facts({**PERSON, "age": 100})) == "unsat"  # the ranges are assumed
+
+
+def test_smt2_declares_every_input_and_explains_its_symbols(shell: Shell) -> None:
+    text = compiled(shell, "tree.skops", "--emit", "smt2")
+    assert '|sector=0| is "art"' in text
+    assert '|y.label=1| is "yes"' in text
+    for name in ("|age|", "|pay gap|", "|sector=2|"):
+        assert f"(declare-const {name} " in text
+    assert "(check-sat)" not in [line for line in text.splitlines() if not line.startswith(";")]
+
+
+def test_files_are_replaced_whole_and_keep_their_permissions(shell: Shell) -> None:
+    out = shell.folder / "out.txt"
+    out.write_text("before")
+    out.chmod(0o640)
+    compiled(shell, "tree.skops", "-o", "out.txt")
+    assert out.read_text().startswith("program ")
+    assert out.stat().st_mode & 0o777 == 0o640
+
+
+def test_a_failed_write_leaves_the_old_file(
+    shell: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (shell.folder / "out.txt").write_text("before")
+
+    def full(*arguments: Any) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(guard.os, "replace", full)
+    message = shell.refuses("compile", "tree.skops", "--space", "space.toml", "-o", "out.txt")
+    assert "No space left" in message
+
+
+# -- explain -------------------------------------------------------------------------------------
+
+
+def test_explain_in_plain_lines(shell: Shell) -> None:
+    ended = shell(*EXPLAIN)
+    assert ended.code == 0
+    lines = dict(line.split(maxsplit=1) for line in ended.out.splitlines())
+    assert lines["age"].startswith("30 → ")
+    assert lines["outcome"] == "no → yes"
+    assert lines["distance"].endswith("(l1)")
+    assert "proved by z3" in lines["lower"]
+    assert "sector" not in lines  # only what changes
+    assert lines["status"] == "optimal to within 0.001"
+
+
+def test_explain_as_json_prints_one_object(shell: Shell) -> None:
+    ended = shell(*EXPLAIN, "--json", "--target", "yes", "--solver", "cvc5")
+    assert ended.code == 0
+    found = json.loads(ended.out)
+    assert ended.out.count("\n") == 1
+    assert found["status"] == "optimal"
+    assert found["solver"] == "cvc5"
+    assert found["factual"] == PERSON
+    assert found["outcome_after"] == "yes"
+    assert 0 <= found["distance"] - found["lower_bound"] <= found["epsilon"]
+
+
+def test_constraints_hold_and_distances_mix(shell: Shell) -> None:
+    (shell.folder / "mine.cfl").write_text(
+        "program mine(delta: Real[J]) { s := 0; for i = 1..J do s := s + delta[i]; return s / J }"
+    )
+    plain = json.loads(shell(*EXPLAIN, "--json").out)
+    own = json.loads(shell(*EXPLAIN, "--json", "--distance", "mine.cfl").out)
+    assert own["distance"] == pytest.approx(plain["distance"], abs=2e-3)
+    mixed = shell(*EXPLAIN, "--json", "--distance", "l0=0.5, linf=1/2")
+    assert mixed.code == 0
+    limited = ("--constraint", "age <= factual.age + 40", "--constraint", "sector == factual.sector")
+    found = json.loads(shell(*EXPLAIN, "--json", *limited).out)
+    assert found["counterfactual"]["age"] <= 70
+    assert found["counterfactual"]["sector"] == "art"
+
+
+def test_several_counterfactuals_differ(shell: Shell) -> None:
+    ended = shell(*EXPLAIN, "--count", "2", "--json")
+    first = json.loads(ended.out)
+    (second,) = first["alternatives"]
+    assert first["counterfactual"] != second["counterfactual"]
+    assert "2 of 2 found, 2 asked for" in shell(*EXPLAIN, "--count", "2").out
+
+
+def test_decimals_are_read_exactly(tmp_path: Path) -> None:
+    texts = [repr(k / 977.0) for k in range(1, 3000)]
+    (tmp_path / "table.csv").write_text("\n".join(["x", *texts]) + "\n")
+    assert read_csv(tmp_path / "table.csv")["x"].tolist() == [float(text) for text in texts]
+    assert _exact_floats("2.2.3") == {"float_precision": "round_trip"}
+    assert _exact_floats("3.1.0rc0") == {}
+
+
+def test_rows_of_a_table(shell: Shell) -> None:
+    (shell.folder / "one.csv").write_text("sector,age,pay gap,outcome\nart,30,20.5,no\n")
+    answers = [
+        json.loads(shell(*EXPLAIN[:-1], row, "--json").out)["factual"]
+        for row in ("person.json", "one.csv", "one.csv:1")
+    ]
+    assert answers == [PERSON] * 3
+
+
+def test_ranges_for_numbers(shell: Shell) -> None:
+    regression = ("explain", "regression.skops", *EXPLAIN[2:])
+    found = json.loads(shell(*regression, "--range", "60:62.5", "--json").out)
+    assert 60 <= found["outcome_after"] <= 62.5
+    assert shell(*regression, "--range", ":45").code == 0
+    assert shell(*regression, "--range", "1000:").code == 3
+
+
+def test_labels_that_are_no_text() -> None:
+    assert _reads("1", 1)
+    assert _reads("1.0", 1)
+    assert _reads("true", True)
+    assert not _reads("1", True)
+    assert not _reads("one", 1)
+
+
+def test_a_limit_prints_the_best_answer(shell: Shell) -> None:
+    ended = shell(*EXPLAIN, "--time-limit", "0.000001")
+    assert ended.code == 4
+    assert "unknown" in ended.out or "feasible" in ended.out
+    assert "Traceback" not in ended.err
+
+
+# -- the whole -----------------------------------------------------------------------------------
+
+
+def test_version_and_help(shell: Shell) -> None:
+    assert shell("--version").out == f"cfxc {cfxc.__version__}\n"
+    assert {"demo", "explain", "compile", "space"} <= set(shell("--help").out.split())
+
+
+def test_our_faults_are_ours(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*arguments: Any) -> None:
+        raise AssertionError("a bug")
+
+    monkeypatch.setattr(commands, "load", broken)
+    message = shell.refuses(*EXPLAIN, code=1)
+    assert "AssertionError: a bug" in message
+    assert "CFXC_DEBUG" in message
+
+
+def test_ctrl_c_ends_quietly(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    def stopped(*arguments: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(commands, "load", stopped)
+    assert shell.refuses(*EXPLAIN, code=130) == "cfxc: stopped"
+
+
+@pytest.mark.parametrize("interrupted", [False, True])
+def test_as_a_process(templates: Path, interrupted: bool) -> None:
+    root = str(Path(cfxc.__file__).parents[1])
+    arguments = ["compile", "tree.skops", "--space", "space.toml", "--emit", "formula"]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "cfxc", *arguments],
+        cwd=templates,
+        env={**os.environ, "PYTHONPATH": root, "PYTHONIOENCODING": "ascii"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    if interrupted:
+        assert process.stdout is not None
+        process.stdout.close()  # a reader that has seen enough, such as head
+        process.wait(60)
+        assert process.stderr is not None
+        assert process.stderr.read() == ""
+        return
+    out, err = process.communicate(timeout=60)
+    assert (process.returncode, err) == (0, "")
+    assert "\\u2227 y.label" in out  # a terminal without the signs
+
+
+def test_demo(capsys: pytest.CaptureFixture[str]) -> None:
+    started = time.monotonic()
+    assert main(["demo"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    changed = [line.split()[0] for line in lines if " → " in line]
+    assert "outcome" in changed
+    assert not {"age", "sex"} & set(changed)
+    assert any("proved by z3" in line for line in lines)
+    assert time.monotonic() - started < 60
