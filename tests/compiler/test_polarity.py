@@ -49,6 +49,8 @@ def test_which_maxima_are_two_sided() -> None:
     assert top in two_sided(pool.at_most(pool.mul(pool.add(top, x), y), 1))
     choice = pool.ite(pool.at_most(total, 1), x, y)
     assert top in two_sided(pool.at_most(pool.add(choice, x), 1))
-    assert top not in two_sided(pool.at_most(pool.add(pool.ite(pool.var("p", "bool"), top, y), x), 1))
+    assert top not in two_sided(
+        pool.at_most(pool.add(pool.ite(pool.var("p", "bool"), top, y), x), 1)
+    )
     iff = pool.eq(pool.at_most(total, 1), pool.var("p", "bool"))
     assert top in two_sided(iff)

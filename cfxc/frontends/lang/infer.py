@@ -17,7 +17,6 @@ from .ast import RELATIONS, Assign, Binary, Call, Command, Expr, If, Literals, M
 from .labels import Constant, constant_of, has_label, new_label, number_table
 from .walk import fold, subcommands
 
-
 #: Rounds over the program; each makes sorts grow (Int to Real, groups merge), two are usual.  Too
 #: few cannot do harm: what is lowered is checked against the sorts found here.
 MAX_ROUNDS: Final = 100

@@ -11,7 +11,7 @@ import io
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from queue import Empty, Queue
 from threading import Lock, Thread
@@ -242,7 +242,7 @@ def _milliseconds(seconds: float) -> int:
 
 
 def backend(name: str) -> Backend:
-    """The back end called ``z3``, ``cvc5``, ``pysmt:<solver>``, or ``auto``: z3 and cvc5 in turn."""
+    """The back end ``z3``, ``cvc5``, ``pysmt:<solver>``, or ``auto`` (z3 and cvc5 in turn)."""
     if name == "auto":
         return Portfolio((Z3(), Cvc5()))
     if name == "z3":
