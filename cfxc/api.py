@@ -13,7 +13,7 @@ import pandas as pd
 
 from .errors import InvalidInputError
 from .frontends.files import load_model
-from .frontends.predictor import Predictor
+from .frontends.predictor import Predictor, Task
 from .frontends.query import Query, make_query
 from .frontends.space import FeatureSpace
 from .ir import Program
@@ -150,8 +150,16 @@ class CompiledModel:
         )
 
 
-def compile(model: Any, space: FeatureSpace, *, trust_pickle: bool = False) -> CompiledModel:
+def compile(
+    model: Any, space: FeatureSpace, *, trust_pickle: bool = False, task: Task | None = None
+) -> CompiledModel:
     """Compile a fitted estimator, or a model file, over a feature space.
+
+    Args:
+        model: A fitted scikit-learn model, an ONNX model, or the path of a model file.
+        space: The features behind the model's columns.
+        trust_pickle: Open pickles, which runs the code in them.
+        task: ``classifier`` or ``regressor``, for ONNX graphs that leave it open.
 
     Raises:
         UnsupportedError: listing everything in the model that is not supported.
@@ -161,7 +169,7 @@ def compile(model: Any, space: FeatureSpace, *, trust_pickle: bool = False) -> C
         raise InvalidInputError(
             "compile(model, space) needs a FeatureSpace: cfxc.FeatureSpace.infer(X)"
         )
-    program, predictor = load_model(model, space, trust_pickle=trust_pickle)
+    program, predictor = load_model(model, space, trust_pickle=trust_pickle, task=task)
     return CompiledModel(program, space, predictor)
 
 

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from cfxc import Result
+from cfxc import FeatureSpace, Result
 from cfxc.errors import CfxcError
 from cfxc.frontends.query import make_query
 from cfxc.solvers.baselines import minimum_observable
@@ -88,11 +90,36 @@ def check(
         values = space.encode_row(row)
     except CfxcError as error:
         return Finding(answer, None, observable, (f"implausible: {error}",), seconds)
-    reached = query.distance_to(values)
+    reached = norm(distance, deltas(space, space.encode_row(person), values))
     faults = [] if case.flips(row) else ["the original model does not flip"]
     faults += [f"implausible: {what}" for what in query.violated(values)]
     faults += _table_faults(person, row) + _distance_faults(answer, reached, observable)
     return Finding(answer, reached, observable, tuple(faults), seconds)
+
+
+def deltas(
+    space: FeatureSpace, factual: Mapping[str, Any], values: Mapping[str, Any]
+) -> list[Fraction]:
+    """δ_1 … δ_J of two people, exactly, straight from the definition in section 4.2."""
+    found = []
+    for feature in space:
+        here, there = factual[feature.name], values[feature.name]
+        if feature.kind == "ordinal" and feature.labels:
+            here, there = feature.labels.index(here), feature.labels.index(there)
+            found.append(Fraction(abs(here - there), len(feature.labels) - 1))
+        elif feature.is_symbolic:
+            found.append(Fraction(here != there))
+        else:
+            found.append(abs(Fraction(here) - Fraction(there)) / (feature.upper - feature.lower))
+    return found
+
+
+def norm(name: str, changes: Sequence[Fraction]) -> Fraction:
+    """The l0 or l1 norm of δ, averaged over the J features, or its largest entry (linf)."""
+    if name == "linf":
+        return max(changes)
+    parts = changes if name == "l1" else [Fraction(change > 0) for change in changes]
+    return sum(parts, Fraction(0)) / len(changes)
 
 
 def _table_faults(person: pd.DataFrame, row: pd.DataFrame) -> list[str]:

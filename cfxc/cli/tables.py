@@ -79,12 +79,12 @@ def _json_row(path: Path) -> Mapping[str, Any]:
         row = json.loads(path.read_bytes().decode("utf-8"))
     except OSError as error:
         raise InvalidInputError(f"{path}: cannot read the row: {error.strerror}") from error
-    except UnicodeDecodeError as error:
-        raise InvalidInputError(f"{path}: not JSON: not a text in UTF-8") from error
     except json.JSONDecodeError as error:
         raise InvalidInputError(
             f"{path}:{error.lineno}:{error.colno}: not JSON, or truncated: {error.msg}"
         ) from error
+    except (ValueError, RecursionError) as error:  # not UTF-8, endless digits, nested too deeply
+        raise InvalidInputError(f"{path}: not JSON that can be read: {error}") from error
     if not isinstance(row, dict):
         raise InvalidInputError(
             f"{path}: expected one JSON object, column → value, not a {type(row).__name__}"

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from fractions import Fraction
+from math import prod
 from typing import Any
 
+from ..errors import UnsupportedError
 from ..ir import (
     REAL,
     Builder,
@@ -26,6 +28,7 @@ from ..ir import (
     evaluate,
     ops,
 )
+from ..ir.sorts import format_name
 from .scalarise import Algebra, Number, decompose, vector
 
 _RELATIONS: dict[str, Callable[[Operand, Operand], Op]] = {
@@ -42,34 +45,44 @@ _FUNCTIONS: dict[str, Callable[[Operand], Op]] = {
 def expand(program: Program) -> Program:
     """The core-level program equal to a tensor-level one.
 
-    Outputs of vector sort are split: output ``p`` of ``Real[2]`` becomes ``p.0`` and ``p.1``.
+    Vector inputs and outputs are split: ``p`` of ``Real[2]`` becomes ``p.0`` and ``p.1`` (primed
+    where these names are taken).  A core-level program stays as it is.
+
+    Raises ``UnsupportedError`` for programs with both vectors and ``if``.
     """
     builder = Builder(program.name)
     algebra = CoreAlgebra(builder, {})
     values: dict[str, Any] = {}
+    taken = set(program.sorts)
     for name, sort in program.inputs:
         if sort.shape:
-            flat = [builder.input(f"{name}.{i}", sort.with_shape(())) for i in range(_size(sort))]
+            flat = [
+                builder.input(_element(name, i, taken), sort.with_shape(()))
+                for i in range(prod(sort.shape))
+            ]
             values[name] = vector(flat).reshape(sort.shape)
         else:
             values[name] = builder.input(name, sort)
     algebra._sorts.update(builder.inputs)
     _expand_body(program, algebra, values)
     outputs: dict[str, Operand] = {}
+    taken = {name for name, _ in program.outputs}
     for name, operand in program.outputs:
         value = _read(operand, values)
         if program.output_sorts[name].shape:
-            outputs |= {f"{name}.{i}": item for i, item in enumerate(value.ravel())}
+            items = enumerate(value.ravel())
+            outputs |= {_element(name, i, taken): item for i, item in items}
         else:
             outputs[name] = value
     return builder.build_with(outputs)
 
 
-def _size(sort: Any) -> int:
-    size = 1
-    for length in sort.shape:
-        size *= length
-    return size
+def _element(name: str, index: int, taken: set[str]) -> str:
+    element = f"{name}.{index}"
+    while element in taken:
+        element += "'"
+    taken.add(element)
+    return element
 
 
 def _read(operand: Operand, values: dict[str, Any]) -> Any:
@@ -79,6 +92,13 @@ def _read(operand: Operand, values: dict[str, Any]) -> Any:
 def _expand_body(program: Program, algebra: CoreAlgebra, values: dict[str, Any]) -> None:
     if any(isinstance(statement, If) for statement in program.body):
         # already core level: only scalars, so that statements carry over one by one
+        vectors = [format_name(name) for name, sort in program.sorts.items() if sort.shape]
+        if vectors:
+            raise UnsupportedError(
+                "a program with 'if' works on scalars; these are vectors",
+                vectors,
+                "take their elements apart, or use select instead of 'if'",
+            )
         algebra.builder.extend(program.body)
         algebra._sorts.update(program.sorts)
         values.update({name: name for name in program.sorts})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -62,7 +62,7 @@ def templates(tmp_path_factory: pytest.TempPathFactory) -> Path:
     models = {
         "tree": DecisionTreeClassifier(max_depth=2, random_state=0),
         "lr": LogisticRegression(),
-        "mlp": MLPClassifier((3,), activation="tanh", random_state=0, max_iter=1000),
+        "mlp": MLPClassifier((3,), activation="tanh", solver="lbfgs", random_state=0),
     }
     for name, model in models.items():
         encode = (OneHotEncoder(), ["sector"])
@@ -125,7 +125,7 @@ def shell(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
-) -> Iterator[Shell]:
+) -> Shell:
     folder = tmp_path / "work"
     shutil.copytree(templates, folder)
     monkeypatch.chdir(folder)
@@ -137,4 +137,4 @@ def shell(
         text = capsys.readouterr()
         return Ended(code, text.out, text.err)
 
-    yield Shell(folder, run)
+    return Shell(folder, run)

@@ -145,7 +145,19 @@ def test_bad_rows(shell: Shell, changes: dict[str, Any], parts: list[str]) -> No
     assert all(part in message for part in parts), message
 
 
-@pytest.mark.parametrize("content", ["", '{"age": 30, "pay', "[1, 2]", "17", "\xff\xfe", "nul"])
+BROKEN = {
+    "empty": "",
+    "truncated": '{"age": 30, "pay',
+    "list": "[1, 2]",
+    "number": "17",
+    "bytes": "\xff\xfe",
+    "word": "nul",
+    "digits": "9" * 9999,
+    "deep": "[" * 99999,
+}
+
+
+@pytest.mark.parametrize("content", BROKEN.values(), ids=BROKEN)
 def test_rows_that_are_no_json_object(shell: Shell, content: str) -> None:
     (shell.folder / "person.json").write_bytes(content.encode("latin-1"))
     assert "person.json" in shell.refuses(*EXPLAIN)
@@ -183,7 +195,12 @@ def test_a_space_for_another_model(shell: Shell) -> None:
 
 @pytest.mark.parametrize(
     ("content", "part"),
-    [("", "empty"), ("a,b\n1,2,3\n1,2,3,4\n", "CSV"), ("a,outcome\n", "data.csv"), (None, "No such")],
+    [
+        ("", "empty"),
+        ("a,b\n1,2,3\n1,2,3,4\n", "CSV"),
+        ("a,outcome\n", "data.csv"),
+        (None, "No such"),
+    ],
 )
 def test_tables_that_give_no_space(shell: Shell, content: str | None, part: str) -> None:
     path = shell.folder / "data.csv"
@@ -209,7 +226,7 @@ def test_contradictory_constraints_are_proved_infeasible(shell: Shell) -> None:
     constraints = ("--constraint", "age >= 40", "--constraint", "age <= 39")
     ended = shell(*EXPLAIN, *constraints)
     assert ended.code == 3
-    assert "no counterfactual exists, proved by z3" in ended.out
+    assert "no counterfactual exists, proved by " in ended.out
     ended = shell(*EXPLAIN, *constraints, "--json")
     assert ended.code == 3
     assert json.loads(ended.out)["status"] == "infeasible"

@@ -13,7 +13,9 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from cfxc.compiler.terms import Pool, Term
+from cfxc.compiler.terms import Pool, Term, _evaluate, postorder
+from cfxc.ir.float32 import round_to_float32
+from cfxc.ir.ops.smooth import exp, sigmoid, tanh
 
 Tree = tuple[Any, ...]
 F = Fraction
@@ -157,3 +159,21 @@ def direct(tree: Tree, values: Mapping[str, Any]) -> Any:
         "implies": lambda a, b: b or not a,
     }  # fmt: skip
     return meanings[kind](*found)
+
+
+FUNCTIONS = {"exp": exp, "sigmoid": sigmoid, "tanh": tanh, "round_float32": round_to_float32}
+
+
+def value_of(root: Term, values: Mapping[str, Any]) -> Any:
+    """The value of a term, functions included; every number on the way lies in its bounds."""
+    found: dict[Term, Any] = {}
+    for term in postorder([root]):
+        args = [found[arg] for arg in term.args]
+        if term.kind == "apply":
+            found[term] = FUNCTIONS[term.data](args[0])
+        else:
+            found[term] = _evaluate(term, args, dict(values))
+        if term.sort != "bool":
+            assert term.lower is None or term.lower <= found[term]
+            assert term.upper is None or found[term] <= term.upper
+    return found[root]

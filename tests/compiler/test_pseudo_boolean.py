@@ -25,7 +25,7 @@ BITS = [f"b{i}" for i in range(5)]
 weights = st.one_of(
     st.sampled_from([F(0), F(1), F(-1), F(1, 2), F(1, 3), F(-3, 4)]),
     st.floats(-1, 1).map(F),  # 53 bits, that do not scale to machine integers
-    st.floats(-1e-9, 1e9).map(F),
+    st.floats(-1e9, 1e9).map(F),
 )
 
 

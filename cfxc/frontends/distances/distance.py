@@ -161,7 +161,7 @@ def _from_text(text: str, source: str, space: FeatureSpace) -> Distance:
         if value < 0:
             where = ", ".join(f"{name} = {point[name]}" for name in list(point)[:4])
             raise InvalidInputError(
-                f"{source}: a distance is at least 0, and this one is {value} at {where}"
+                f"{source}: a distance is at least 0, and this one is {float(value):.6g} at {where}"
             )
     return Distance(program.name, program, None, text, float(enclosure.upper))
 

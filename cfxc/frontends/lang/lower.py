@@ -144,33 +144,25 @@ def compile_constraint(
         InvalidInputError: two features whose names cannot be told apart.
     """
     expression = unroll_expression(parse_expression(text, source), source=source)
-    scope = feature_scope(sorts, source, ordered)
+    scope = _feature_scope(sorts, source, ordered)
     return _lower_value(expression, scope, HOLDS)
 
 
-def feature_scope(
-    sorts: Mapping[str, Sort],
-    source: str,
-    ordered: Collection[str] = (),
-    *,
-    bare: bool = True,
-    others: Mapping[str, Sort] | None = None,
-) -> Scope:
-    """Return the names ``age`` (if ``bare``), ``x.age`` and ``factual.age`` for every feature."""
-    alone = {name: name for name in sorts} if bare else {}
-    changed = {f"x.{name}": name if bare else f"x.{name}" for name in sorts}
-    old = {f"factual.{name}": f"factual.{name}" for name in sorts}
-    if clash := sorted(old.keys() & alone.keys()):
+def _feature_scope(sorts: Mapping[str, Sort], source: str, ordered: Collection[str]) -> Scope:
+    """Return the names ``age``, ``x.age`` and ``factual.age`` for every feature."""
+    old = {name: f"factual.{name}" for name in sorts}
+    if clash := sorted(sorts.keys() & set(old.values())):
         raise InvalidInputError(
             f"a feature called '{clash[0]}' cannot be told from the factual value of another one; "
             "rename it"
         )
-    of_inputs = {old[f"factual.{name}"]: sort for name, sort in sorts.items()}
-    of_inputs = {changed[f"x.{name}"]: sort for name, sort in sorts.items()} | of_inputs
-    rising = {each for name in ordered for each in (changed[f"x.{name}"], f"factual.{name}")}
-    others = dict(others or {})
-    aliases = {**changed, **old, **alone, **{name: name for name in others}}
-    return Scope({**others, **of_inputs}, source, aliases=aliases, ordered=rising)
+    # A later spelling takes precedence: a feature `x.age` is itself, not the feature `age`.
+    aliases = {f"x.{name}": name for name in sorts}
+    aliases |= {each: each for each in old.values()}
+    aliases |= {name: name for name in sorts}
+    inputs = {**sorts, **{old[name]: sort for name, sort in sorts.items()}}
+    rising = {each for name in ordered for each in (name, f"factual.{name}")}
+    return Scope(inputs, source, aliases=aliases, ordered=rising)
 
 
 class Scope:
@@ -352,7 +344,6 @@ __all__ = [
     "Scope",
     "compile_constraint",
     "compile_program",
-    "feature_scope",
     "lower_expression",
     "lower_program",
 ]

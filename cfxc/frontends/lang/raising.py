@@ -59,6 +59,7 @@ def _check(program: Program) -> None:
     for let in program.lets():
         if type(let.op) not in RULES or not program.sorts[let.name].is_scalar:
             offences.append(f"{let.op.name}" + (f" ({let.origin})" if let.origin else ""))
+    remedy = "vectors and tree ensembles are first expanded to core level" if offences else ""
     for name, sort in program.sorts.items():
         if len(set(map(write_label, sort.labels))) < len(sort.labels):
             offences.append(f"'{name}': 1 and 1.0 are different labels, and written alike")
@@ -68,7 +69,7 @@ def _check(program: Program) -> None:
         raise UnsupportedError(
             f"program {program.name} cannot be written in the core language:",
             list(dict.fromkeys(offences)),
-            "vectors and tree ensembles are first expanded to core level",
+            remedy,
         )
 
 

@@ -28,6 +28,7 @@ from cfxc.ir import (
     Builder,
     If,
     LabelTuple,
+    Let,
     Literal,
     Program,
     Tensor,
@@ -82,7 +83,7 @@ def there_and_back(program: Program) -> Program:
 # -- round trips -----------------------------------------------------------------------------------
 
 
-@settings(max_examples=100)
+@settings(max_examples=60)
 @given(core_programs(), st.lists(VALUES, min_size=1, max_size=3))
 def test_programs_come_back(program: ast.Program, rows: list[dict[str, Any]]) -> None:
     lowered = lower_program(program, inputs=INPUTS, constants={"J": J})
@@ -97,7 +98,7 @@ def test_any_core_level_program_comes_back(data: st.DataObject) -> None:
     program = data.draw(programs(core=data.draw(st.booleans())))
     assume(all(s.is_scalar for s in program.sorts.values()) or not has_if(program))
     core = expand(program)
-    assume(len({name for name, _ in core.outputs}) == len(core.outputs))
+    assume(core.outputs and len({name for name, _ in core.outputs}) == len(core.outputs))
     try:
         raised = there_and_back(core)
     except UnsupportedError as error:
@@ -114,11 +115,11 @@ def has_if(program: Program) -> bool:
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: example.name)
 def test_examples_come_back(example: Any) -> None:
     program = parse_ir(example.text)
-    if any(sort.shape for _, sort in program.inputs):
-        with pytest.raises(UnsupportedError):
-            to_text(program)
-        return
     core = expand(program)
+    if example.name == "categories":
+        with pytest.raises(UnsupportedError, match=r"'job': 1 and 1\.0"):
+            to_text(core)
+        return
     raised = there_and_back(core)
     for row, _ in example.cases:
         agree(core, raised, row)
@@ -127,7 +128,8 @@ def test_examples_come_back(example: Any) -> None:
 def forest(op: ops.TreeEnsemble) -> Program:
     """The class with the largest sum of leaves, and all sums."""
     builder = Builder("forest")
-    names = [builder.input(name, sort) for name, sort in (("age", INT), ("a b", REAL), ("if", REAL))]
+    sorts = {"age": INT, "a b": REAL, "if": REAL}
+    names = [builder.input(name, sort) for name, sort in sorts.items()]
     rows = builder.let(op.map_operands(lambda _: builder.let(ops.Concat(tuple(names)))))
     best = builder.let(ops.Argmax(rows))
     labels = category("no", "yes").labels if op.base.shape == (2,) else category(0).labels
@@ -200,16 +202,13 @@ def test_a_network_is_assignments() -> None:
     core = expand(network(weights, [np.array([0.0, 1]), np.array([-1.0])]))
     assert to_text(core) == (
         "program network(x1: Real, x2: Real) {\n"
-        "  z_5 := x1 - 2 * x2;\n"
-        "  z_6 := 0.5 * x1 + 1;\n"
-        "  if z_5 >= 0 then h_8 := z_5 else h_8 := 0;\n"
-        "  if z_6 >= 0 then h_10 := z_6 else h_10 := 0;\n"
-        "  return score = h_8 + h_10 - 1\n"
+        "  z_4 := x1 - 2 * x2;\n"
+        "  z_5 := 0.5 * x1 + 1;\n"
+        "  if z_4 >= 0 then h_7 := z_4 else h_7 := 0;\n"
+        "  if z_5 >= 0 then h_9 := z_5 else h_9 := 0;\n"
+        "  return score = h_7 + h_9 - 1\n"
         "}\n"
     )
-
-
-LABELS = LabelTuple(["a", 1, True, None])
 
 
 @pytest.mark.parametrize(
@@ -217,8 +216,8 @@ LABELS = LabelTuple(["a", 1, True, None])
     [
         ("a: Real = add(r, -2)\nreturn result = a", "return r - 2"),
         ("a: Real = sub(r, -2)\nreturn result = a", "return r + 2"),
-        ("a: Real = neg(r)\nb: Real = mul(a, a)\nreturn result = b", "a := -r;\nreturn a * a"),
-        ("%0: Real = neg(r)\nb: Real = mul(%0, %0)\nreturn result = b", "return -r * -r"),
+        ("a: Real = neg(r)\nc: Real = mul(a, a)\nreturn result = c", "a := -r;\nreturn a * a"),
+        ("%0: Real = neg(r)\nc: Real = mul(%0, %0)\nreturn result = c", "return -r * -r"),
         ("return result = 1.", "return 1"),
         ("return result = false", "return false"),
         ("return y = r, z = n", "return y = r, z = n"),
@@ -289,7 +288,7 @@ LABELS = LabelTuple(["a", 1, True, None])
         (
             'c: Category{"p", "q"} = category(0, labels={"p", "q"})\n'
             '%1: Bool = is_label(c, label="q")\nreturn result = %1',
-            "return false",
+            'c := "p";\nreturn false',
         ),
     ],
 )  # fmt: skip
@@ -311,9 +310,9 @@ def test_the_header_keeps_names_and_labels() -> None:
     builder.input("delta.1", BOOL)
     builder.input("s", category("a", None, -3, 0.1, True))
     text = to_text(builder.build(y="s"))
-    assert text.startswith(
+    assert " ".join(text.split()) == (
         "program `my tree`(`capital-gain`: Int, `delta.1`: Bool, "
-        's: Category{"a", none, -3, 0.1, true}) {'
+        's: Category{"a", none, -3, 0.1, true}) { return y = s }'
     )
     assert compile_program(text).inputs == tuple(builder.inputs)
 
@@ -384,6 +383,4 @@ def builder_let(name: str, operand: Literal) -> Any:
 
 
 def builder_statement(name: str, op: Any) -> Any:
-    from cfxc.ir import Let
-
     return Let(name, op)

@@ -49,8 +49,11 @@ def regress(people: pd.DataFrame, *steps: Any) -> Pipeline:
         make_column_selector(dtype_include="float"),
         lambda frame: ["rate", "age"],
     ],
-    ids=str,
-)
+    ids=[
+        "names", "positions", "from the end", "slice", "slice of names", "list mask", "array mask",
+        "index", "selector", "callable",
+    ],
+)  # fmt: skip
 @pytest.mark.parametrize("remainder", ["drop", "passthrough"])
 def test_columns_are_chosen_as_in_training(
     chosen: Any, remainder: str, agree: Agree, people: pd.DataFrame, space: FeatureSpace
