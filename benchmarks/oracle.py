@@ -113,8 +113,9 @@ class Cell:
         reference = MACE.get((self.case.data.name, self.case.model))
         if reference is None:
             return first, "–"
-        low, high = (None if end is None else end / self.median for end in reference)
-        return first, f"> {_times(low)}" if high is None else f"{_times(low)}–{_times(high)}"
+        quickest, slowest = reference[0] / self.median, (reference[1] or 0) / self.median
+        span = f"{_times(quickest)}–{_times(slowest)}" if slowest else f"> {_times(quickest)}"
+        return first, span
 
     def yardstick(self) -> str:
         """Median seconds of Algorithm 1 and how many people it had."""
@@ -263,12 +264,12 @@ def main() -> None:
 def _settings(options: Namespace) -> list[str]:
     """The options that were not left alone, as typed."""
     found = []
-    for flag, standard in (("models", list(MODELS)), ("distances", list(DISTANCES))):
-        if getattr(options, flag) != standard:
-            found.append(f"--{flag} " + " ".join(f'"{v}"' for v in getattr(options, flag)))
+    for name, every in (("models", list(MODELS)), ("distances", list(DISTANCES))):
+        if getattr(options, name) != every:
+            found.append(f"--{name} " + " ".join(f'"{v}"' for v in getattr(options, name)))
     numbers = {"people": 10, "seconds": 60, "reference_people": 3, "reference_seconds": 60}
-    for name, standard in numbers.items():
-        if getattr(options, name) != standard:
+    for name, usual in numbers.items():
+        if getattr(options, name) != usual:
             found.append(f"--{name.replace('_', '-')} {getattr(options, name):g}")
     return found
 

@@ -30,7 +30,7 @@ def case(data: str, model: str) -> Case:
 def test_every_answer_is_right(data: str, model: str, distance: str) -> None:
     chosen = case(data, model)
     favourable = favourable_rows(chosen)
-    assert favourable.any()
+    assert any(favourable)
     for i in range(PEOPLE):
         finding = examine(chosen, chosen.people.iloc[[i]], distance, favourable)
         assert not finding.faults

@@ -8,8 +8,6 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from cfxc import FeatureSpace, Result
@@ -41,16 +39,17 @@ class Finding:
         return float(1 - self.distance / self.observable)
 
 
-def favourable_rows(case: Case) -> npt.NDArray[np.bool_]:
+def favourable_rows(case: Case) -> list[bool]:
     """Which training rows the original model finds favourable."""
-    return np.asarray(case.pipeline.predict(case.train) == case.data.favourable)
+    found: list[bool] = (case.pipeline.predict(case.train) == case.data.favourable).tolist()
+    return found
 
 
 def examine(
     case: Case,
     person: pd.DataFrame,
     distance: str,
-    favourable: npt.NDArray[np.bool_],
+    favourable: Sequence[bool],
     *,
     solver: str = "z3",
     limit: float = 60.0,
@@ -73,7 +72,7 @@ def check(
     case: Case,
     answer: Result,
     distance: str,
-    favourable: npt.NDArray[np.bool_],
+    favourable: Sequence[bool],
     seconds: float = 0.0,
 ) -> Finding:
     """Check an answer against the original model, the feature space and the training rows."""
@@ -110,7 +109,8 @@ def deltas(
         elif feature.is_symbolic:
             found.append(Fraction(here != there))
         else:
-            found.append(abs(Fraction(here) - Fraction(there)) / (feature.upper - feature.lower))
+            low, high = feature.bounds
+            found.append(abs(Fraction(here) - Fraction(there)) / ((high - low) or 1))
     return found
 
 

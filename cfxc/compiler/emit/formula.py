@@ -43,6 +43,9 @@ def emit_formula(
     return "\n".join(lines) + "\n"
 
 
+Guards = Mapping[Term, tuple[str, str, Symbolic]]
+
+
 @dataclass(frozen=True)
 class _Scope:
     """What the pool's variables are called, and what is known of categories by notation.
@@ -54,33 +57,58 @@ class _Scope:
         declarations: ``age ∈ ℤ``, ``sector ∈ {…}``, … for inputs and outputs.
     """
 
-    guards: Mapping[Term, tuple[str, str, Symbolic]]
+    guards: Guards
     given: frozenset[Term]
     known: frozenset[Term]
     declarations: tuple[str, ...]
 
     @classmethod
     def of(cls, program: Program, characteristic: Characteristic, pool: Pool) -> _Scope:
-        values: dict[str, Any] = {**characteristic.inputs}
-        for name, sort in program.sorts.items():
-            if sort.kind == "category" and not name.startswith("%") and name not in values:
-                values[name] = declare(pool, name, sort)
+        inputs = characteristic.inputs
         results = {f"y.{name}": value for name, value in characteristic.outputs.items()}
-        guards: dict[Term, tuple[str, str, Symbolic]] = {}
-        known: set[Term] = set()
-        for name, value in {**values, **results}.items():
-            if isinstance(value, Symbolic):
-                for guard, label in zip(value.guards, value.labels, strict=True):
-                    guards[guard] = (format_name(name), label_text(label), value)
-        for value in [*characteristic.inputs.values(), *characteristic.outputs.values()]:
-            fact = well_sorted(pool, value)
-            known.update(fact.args if fact.kind == "and" else (fact,))
-        sorts = {**dict(program.inputs)}
-        sorts |= {f"y.{name}": sort for name, sort in program.output_sorts.items()}
-        declared = tuple(f"{format_name(name)} ∈ {_set(sort)}" for name, sort in sorts.items())
-        symbols = [v for v in characteristic.inputs.values() if isinstance(v, Symbolic)]
-        given = frozenset(guard for value in symbols for guard in value.guards)
-        return cls(guards, given, frozenset(known), declared)
+        guards = _guards([*inputs.items(), *_categories(program, pool), *results.items()], pool)
+        free = [*inputs.values(), *results.values()]
+        sorts = [*dict(program.inputs).values(), *program.output_sorts.values()]
+        facts = [well_sorted(pool, value) for value in free]
+        parts = (fact.args if fact.kind == "and" else (fact,) for fact in facts)
+        symbols = [value for value in inputs.values() if isinstance(value, Symbolic)]
+        return cls(
+            guards,
+            given=frozenset(guard for value in symbols for guard in value.guards),
+            known=frozenset(part for several in parts for part in several),
+            declarations=tuple(
+                f"{_called(value, guards)} ∈ {_set(sort)}"
+                for value, sort in zip(free, sorts, strict=True)
+            ),
+        )
+
+
+def _guards(variables: Sequence[tuple[str, Any]], pool: Pool) -> Guards:
+    """What the guards of the categories among the variables say; names stay unique, as in pools."""
+    guards: dict[Term, tuple[str, str, Symbolic]] = {}
+    taken = set(pool.variables)
+    for name, value in variables:
+        if isinstance(value, Symbolic):
+            while name in taken:
+                name += "'"
+            taken.add(name)
+            for guard, label in zip(value.guards, value.labels, strict=True):
+                guards[guard] = (format_name(name), label_text(label), value)
+    return guards
+
+
+def _called(value: Any, guards: Guards) -> str:
+    """What a declared variable is called in the text."""
+    return guards[value.guards[0]][0] if isinstance(value, Symbolic) else format_name(value.data)
+
+
+def _categories(program: Program, pool: Pool) -> list[tuple[str, Any]]:
+    """The variables of category sort that the program assigns."""
+    return [
+        (name, declare(pool, name, sort))
+        for name, sort in program.sorts.items()
+        if sort.kind == "category" and name not in dict(program.inputs)
+    ]
 
 
 def _set(sort: Sort) -> str:
@@ -270,17 +298,18 @@ class _Writer:
             yield from (g for g in self.scope.guards[part][2].guards if g is not part)
 
     def _equal_categories(self, parts: Sequence[Term]) -> Iterator[tuple[list[Term], str, str]]:
-        """Conjuncts ``p_i ↔ q_i`` for all labels i of two categories: the categories are equal."""
+        """Conjuncts ``p_i ↔ q_i`` for all labels i: two categories are equal, the newer first."""
         found: dict[tuple[str, str, LabelTuple], list[Term]] = {}
         for part in parts:
             if part.kind != "ite" or part.args[2].kind != "not":
                 continue
-            p, q, negated = part.args
-            if negated.args[0] is not q or not {p, q} <= self.scope.guards.keys():
+            q, p, negated = part.args
+            if negated.args[0] is not p or not {p, q} <= self.scope.guards.keys():
                 continue
+            p, q = sorted((p, q), key=lambda guard: guard.id, reverse=True)
             (x, first, one), (y, second, other) = self.scope.guards[p], self.scope.guards[q]
             if first == second and one.labels == other.labels:
-                found.setdefault((max(x, y), min(x, y), one.labels), []).append(part)
+                found.setdefault((x, y, one.labels), []).append(part)
         for (x, y, labels), group in found.items():
             if len(group) == len(labels):
                 yield group, x, y

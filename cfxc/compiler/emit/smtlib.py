@@ -49,21 +49,21 @@ def emit(
 # Symbols with a meaning in some solver (those made of punctuation aside), and what is defined here.
 _RESERVED = re.compile(
     r"_|as|par|let|true|false|not|and|or|xor|ite|distinct|forall|exists|abs|div|mod|div_total"
-    r"|mod_total|to_real|to_int|is_int|int\.log2|int\.pow2|piand|t\d+|[@.].*|[^\w ]*"
+    r"|mod_total|to_real|to_int|is_int|int\.log2|int\.pow2|piand|t\d+|[^\w ]*"
 )
 
 
 def symbol(name: str) -> str:
     """A name as an SMT-LIB symbol; :func:`name_of` reads it back.
 
-    What symbols cannot hold is written as its code between ``∖`` and ``;``, and a final ``∖`` tells
-    a name from a reserved word.
+    What symbols cannot hold, and the ``@`` or ``.`` they cannot start with, is written as its code
+    between ``∖`` and ``;``, and a final ``∖`` tells a name from a reserved word.
     """
     body = "".join(
         character
-        if character.isprintable() and character not in "\\|∖"
+        if character.isprintable() and character not in ("@.\\|∖" if i == 0 else "\\|∖")
         else f"∖{ord(character):x};"
-        for character in name
+        for i, character in enumerate(name)
     )
     return f"|{body}{'∖' * bool(_RESERVED.fullmatch(body))}|"
 

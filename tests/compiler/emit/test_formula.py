@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 
 from cfxc.compiler.emit.formula import emit_formula, number_text
 from cfxc.compiler.expand import expand
-from cfxc.compiler.functional import Symbolic
 from cfxc.compiler.terms import Pool, evaluate_term
 from cfxc.compiler.transform import Characteristic, compact_formula, path_formula
 from cfxc.errors import UnsupportedError
@@ -237,8 +236,9 @@ def test_any_program(data: st.DataObject) -> None:
     program = data.draw(programs(exact=True, max_statements=4))
     assume(not (any(isinstance(s, If) for s in program.body) and has_vectors(program)))
     program = expand(program)
-    names = [name for name, _ in program.inputs]
-    assume(not any(name.startswith(("y.", "φ")) or "=" in name for name in names))
+    results = {f"y.{name}" for name, _ in program.outputs}
+    assume(not any(name in results or "=" in name for name in program.sorts))  # would be primed
+    assume(not any(name.startswith("φ") for name, _ in program.inputs))
     inputs = data.draw(inputs_of(program))
     make = data.draw(st.sampled_from(TRANSFORMERS))
     try:
@@ -314,7 +314,19 @@ def test_numbers_are_exact(value: Fraction, text: str) -> None:
     assert Fraction(text) == value or Fraction(float(text)) == value
 
 
-def test_categories_are_symbols() -> None:
-    pool = Pool()
-    found = compact_formula(parse_program(TREE), pool)
-    assert isinstance(found.inputs["sector"], Symbolic)
+def test_names_that_clash_are_primed() -> None:
+    program, pool = (
+        parse_program(
+            """program clash(y.a: Real, y.b: Category{"u", "v"}) {
+                 w: Category{"u", "v"} = identity(y.b)
+                 s: Real = add(y.a, 1)
+                 return a = s, b = w
+               }"""
+        ),
+        Pool(),
+    )
+    lines = emit_formula(program, compact_formula(program, pool), pool).splitlines()
+    assert [line[2:].split(" ∈ ")[0] for line in lines[:4]] == ["y.a", "y.b", "`y.a'`", "`y.b'`"]
+    assert "∧ s = y.a + 1" in lines
+    assert "∧ `y.a'` = s" in lines
+    assert {"∧ w = y.b", "∧ `y.b'` = w"} <= set(lines)
