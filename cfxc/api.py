@@ -20,7 +20,7 @@ from .ir import Program
 from .ir.interval import ceil_float, floor_float
 from .solvers.candidates import Point
 from .solvers.result import Result, Status
-from .solvers.smt import Outcome, backend, search
+from .solvers.smt import Outcome, backend, refuse_contradiction, search
 
 METHODS = ("auto", "smt")
 
@@ -44,7 +44,7 @@ class CompiledModel:
         target: Any = None,
         distance: Any = "l1",
         epsilon: float = 1e-3,
-        constraints: Sequence[str] = (),
+        constraints: str | Sequence[str] = (),
         method: str = "auto",
         solver: str = "auto",
         time_limit: float = 60.0,
@@ -62,7 +62,7 @@ class CompiledModel:
             target: Wanted label (default: the other one of two), or ``(low, high)``.
             distance: ``l0``, ``l1``, ``linf``, a mapping of weights, a ``.cfl`` file or its text.
             epsilon: Accuracy on the distance, > 0.
-            constraints: Core-language conditions over ``x`` and ``factual``.
+            constraints: Core-language conditions over ``x`` and ``factual``; all must hold.
             method: ``auto`` or ``smt``.
             solver: ``auto`` (z3 and cvc5 in turn), ``z3``, ``cvc5`` or ``pysmt:<name>``.
             time_limit: Seconds for each counterfactual, > 0.
@@ -71,9 +71,11 @@ class CompiledModel:
             random_state: Seed of the local search.
 
         Raises:
-            CfxcError: bad input, before any search.
+            CfxcError: bad input, before any search; constraints that no row of the space can meet,
+                after one that found nothing.
         """
         _check_options(epsilon, method, time_limit, count)
+        constraints = (constraints,) if isinstance(constraints, str) else tuple(constraints)
         solving = backend(solver)
         frame = _one_row(self.space, row)
         factual = self.space.encode_row(frame)
@@ -96,6 +98,8 @@ class CompiledModel:
                 epsilon=Fraction(epsilon), seconds=time_limit, seeds=starts,
                 rng=np.random.default_rng(random_state + number),
             )  # fmt: skip
+            if outcome.infeasible and not found:
+                refuse_contradiction(query, constraints, solving, time_limit)
             seconds = time.monotonic() - started
             found.append(self._result(query, frame, outcome, epsilon, solving.name, seconds))
             if outcome.best is None:

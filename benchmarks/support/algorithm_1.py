@@ -100,16 +100,16 @@ def formula_text(model: ModelFormula, query: Query) -> tuple[str, str]:
     label = found.outputs["label"]
     pairs = zip(label.guards, label.labels, strict=True)
     wanted = [guard for guard, value in pairs if query.target.holds(value)]
-    distance = compact_formula(_distance(model.core, query), pool)
+    distance = compact_formula(_distance(model, query), pool)
     facts = [*wanted, distance.formula, *_plausible(query, pool, found.inputs)]
     return emit(pool, [found.formula, *facts]), "|y.distance|"
 
 
-def _distance(core: Program, query: Query) -> Program:
-    """The program from the features to d(x, x̂); its variables are not those of ``core``."""
+def _distance(model: ModelFormula, query: Query) -> Program:
+    """The program from the features to d(x, x̂); its variables are new to the model's pool."""
     builder = Builder("distance")
-    builder.reserve(core.sorts)
-    inputs = {name: builder.input(name, sort) for name, sort in core.inputs}
+    builder.reserve(model.pool.variables)
+    inputs = {name: builder.input(name, sort) for name, sort in model.core.inputs}
     deltas = builder.inline(expand(query.delta), inputs)
     return builder.build(distance=builder.inline(expand(query.distance.program), deltas)["result"])
 

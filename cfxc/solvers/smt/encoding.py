@@ -110,12 +110,8 @@ class Encoder:
         norms = query.distance.norms
         if norms is not None:
             program = prune_trees(program, make_ball(query, norms, radius), splits)
-        inputs: dict[str, Any] = {}
-        facts: list[Term] = []
-        for domain, window in zip(query.domains, windows, strict=True):
-            inputs[domain.name] = _declare(pool, domain, window, facts)
+        inputs, facts = self._admissible(pool, windows)
         domains = {domain.name: domain for domain in query.domains}
-        facts += self._constraints(pool, inputs)
         if any(fact.is_false for fact in facts):
             return Encoding(pool, facts, inputs, domains)
         target, coarse = _target(program, inputs, pool, bits)
@@ -130,6 +126,24 @@ class Encoder:
         facts = between_values(pool, facts, inputs, query.domains)
         facts += self._grids(pool, inputs, windows)
         return Encoding(pool, facts, inputs, domains, coarse=coarse)
+
+    def admissible(self) -> Encoding:
+        """The formula for "admissible" alone: types, ranges and constraints, whatever the model."""
+        pool, query = Pool(), self.query
+        windows: list[Window] = [(domain.lower, domain.upper, None) for domain in query.domains]
+        inputs, facts = self._admissible(pool, windows)
+        facts = between_values(pool, facts, inputs, query.domains)
+        facts += self._grids(pool, inputs, windows)
+        return Encoding(pool, facts, inputs, {domain.name: domain for domain in query.domains})
+
+    def _admissible(self, pool: Pool, windows: list[Window]) -> tuple[dict[str, Any], list[Term]]:
+        """The features as terms within their windows, and what must hold of them."""
+        facts: list[Term] = []
+        inputs = {
+            domain.name: _declare(pool, domain, window, facts)
+            for domain, window in zip(self.query.domains, windows, strict=True)
+        }
+        return inputs, facts + self._constraints(pool, inputs)
 
     def distance(self, pool: Pool, inputs: Mapping[str, Any]) -> Term:
         """The distance as a term, through the distance's own program."""
