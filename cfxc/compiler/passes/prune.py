@@ -78,11 +78,12 @@ def _shares_nodes(op: ops.TreeEnsemble) -> bool:
 def prune_ensemble(op: ops.TreeEnsemble, splits: RawSplits, ball: Ball) -> ops.TreeEnsemble:
     """The ensemble without the nodes that ``ball`` cannot reach."""
     norm = np.array([ball.l0, ball.l1, ball.linf, ball.radius * (1 + SLACK) + SLACK])
-    source, left, right, roots = _prune(
-        op.roots.array, op.left.array, op.right.array, splits.input, splits.cut, splits.below,
-        splits.mask, ball.center, ball.lower, ball.upper, ball.scale, ball.weight, ball.peak,
-        ball.step, norm,
+    links = op.roots.array, op.left.array, op.right.array, splits.input
+    image = _prune(
+        *links, splits.cut, splits.below, splits.mask, ball.center, ball.lower, ball.upper,
+        ball.scale, ball.weight, ball.peak, ball.step, norm,
     )  # fmt: skip
+    source, left, right, roots = _renumber(*links, image)
     return ops.TreeEnsemble(
         op.x,
         Tensor(roots),
@@ -113,9 +114,10 @@ def _prune(
     center: Any, lower: Any, upper: Any, scale: Any, weight: Any, peak: Any, step: Any,
     norm: Any,
 ) -> Any:  # fmt: skip
-    """Depth-first walk that carries each node's box; returns kept nodes, children first to last.
+    """What takes the place of each node: itself, its only child that is left, or nothing (-1).
 
-    The box is undone on the way up: ``trail`` holds what each open split overwrote.
+    Depth-first walk that carries each node's box; the box is undone on the way up, from what each
+    open split overwrote.
     """
     features, labels = center.size, step.shape[1]
     low, high = lower.copy(), upper.copy()
@@ -123,21 +125,16 @@ def _prune(
     delta = np.zeros(features)
     for j in range(features):
         delta[j] = _delta(j, low, high, allowed, center, scale, step)
-    kept_source = np.empty(left.size, dtype=np.int64)
-    kept_left = np.zeros(left.size, dtype=np.int64)
-    kept_right = np.zeros(left.size, dtype=np.int64)
-    image = np.full(left.size, -1, dtype=np.int64)  # node -> its replacement (a node), -1 if gone
-    new_roots = np.empty(roots.size, dtype=np.int64)
+    image = np.full(left.size, -1, dtype=np.int64)
     depth_limit = left.size + 1
     node_stack = np.empty(depth_limit, dtype=np.int64)
     phase = np.empty(depth_limit, dtype=np.int64)
     old_low, old_high = np.empty(depth_limit), np.empty(depth_limit)
     old_delta = np.empty(depth_limit)
     old_allowed = np.empty((64, labels), dtype=np.bool_)
-    total = 0
-    for r in range(roots.size):
+    for root in roots:
         top = 0
-        node_stack[0], phase[0] = roots[r], 0
+        node_stack[0], phase[0] = root, 0
         while top >= 0:
             node = node_stack[top]
             if feature[node] < 0:
@@ -152,7 +149,7 @@ def _prune(
                     old_allowed = grown
                 old_low[top], old_high[top], old_delta[top] = low[j], high[j], delta[j]
                 old_allowed[top] = allowed[j]
-            if phase[top] > 0:  # undo the branch just finished
+            else:  # undo the branch just finished
                 low[j], high[j], delta[j] = old_low[top], old_high[top], old_delta[top]
                 allowed[j] = old_allowed[top]
             if phase[top] == 2:
@@ -163,54 +160,68 @@ def _prune(
             goes_left = phase[top] == 0
             phase[top] += 1
             child = left[node] if goes_left else right[node]
-            if np.isnan(cut[node]):
-                nonempty = False
-                for code in range(labels):
-                    bit = (mask[node, code // 64] >> np.uint64(code % 64)) & np.uint64(1)
-                    allowed[j, code] = allowed[j, code] and ((bit == 1) == goes_left)
-                    nonempty = nonempty or allowed[j, code]
-            else:
-                if goes_left == below[node]:
-                    high[j] = min(high[j], cut[node])
-                else:
-                    low[j] = max(low[j], np.nextafter(cut[node], np.inf))
-                nonempty = low[j] <= high[j]
             image[child] = -1
-            if nonempty:
+            if _enter(node, j, goes_left, cut, below, mask, low, high, allowed):
                 delta[j] = _delta(j, low, high, allowed, center, scale, step)
                 if _distance(norm, weight, peak, delta) <= norm[3]:
                     top += 1
                     node_stack[top], phase[top] = child, 0
-        new_roots[r] = image[roots[r]]
-    # renumber: parents before children, tree by tree
+    return image
+
+
+@numba.njit(cache=True)
+def _enter(
+    node: int, j: int, goes_left: bool, cut: Any, below: Any, mask: Any, low: Any, high: Any,
+    allowed: Any,
+) -> bool:  # fmt: skip
+    """Narrow feature j to one side of a node's split; whether anything is left of it."""
+    if not np.isnan(cut[node]):
+        if goes_left == below[node]:
+            high[j] = min(high[j], cut[node])
+        else:
+            low[j] = max(low[j], np.nextafter(cut[node], np.inf))
+        return bool(low[j] <= high[j])
+    nonempty = False
+    for code in range(allowed.shape[1]):
+        bit = (mask[node, code // 64] >> np.uint64(code % 64)) & np.uint64(1)
+        allowed[j, code] = allowed[j, code] and ((bit == 1) == goes_left)
+        nonempty = nonempty or allowed[j, code]
+    return nonempty
+
+
+@numba.njit(cache=True)
+def _renumber(roots: Any, left: Any, right: Any, feature: Any, image: Any) -> Any:
+    """The kept nodes, parents before children and tree by tree, and their links."""
     position = np.full(left.size, -1, dtype=np.int64)
-    out_roots = np.empty(roots.size, dtype=np.int64)
+    source = np.empty(left.size, dtype=np.int64)
+    stack = np.empty(left.size + 1, dtype=np.int64)
+    new_roots = np.empty(roots.size, dtype=np.int64)
+    total = 0
     for r in range(roots.size):
-        if new_roots[r] < 0:  # the ball is empty: keep one arbitrary leaf
-            leaf = roots[r]
-            while feature[leaf] >= 0:
-                leaf = left[leaf]
-            new_roots[r] = leaf
+        root = roots[r]
+        if image[root] < 0:  # the ball is empty: keep one arbitrary leaf
+            while feature[root] >= 0:
+                root = left[root]
+            image[root] = root
         top = 0
-        node_stack[0] = new_roots[r]
-        out_roots[r] = total
+        stack[0] = image[root]
+        new_roots[r] = total
         while top >= 0:
-            node = node_stack[top]
+            node = stack[top]
             top -= 1
             position[node] = total
-            kept_source[total] = node
+            source[total] = node
             total += 1
             if feature[node] >= 0:
-                top += 1
-                node_stack[top] = image[right[node]]
-                top += 1
-                node_stack[top] = image[left[node]]
+                stack[top + 1], stack[top + 2] = image[right[node]], image[left[node]]
+                top += 2
+    source = source[:total]
+    new_left, new_right = np.zeros(total, dtype=np.int64), np.zeros(total, dtype=np.int64)
     for i in range(total):
-        node = kept_source[i]
-        if feature[node] >= 0:
-            kept_left[i] = position[image[left[node]]]
-            kept_right[i] = position[image[right[node]]]
-    return kept_source[:total], kept_left[:total], kept_right[:total], out_roots
+        if feature[source[i]] >= 0:
+            new_left[i] = position[image[left[source[i]]]]
+            new_right[i] = position[image[right[source[i]]]]
+    return source, new_left, new_right, new_roots
 
 
 @numba.njit(cache=True)

@@ -1,0 +1,63 @@
+"""What README and docs show is true: programs compile, the example runs and prints that answer."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from cfxc import FeatureSpace
+from cfxc.frontends.distances import resolve_distance
+from cfxc.frontends.lang import compile_constraint, compile_program
+from cfxc.ir import INT, REAL, category
+
+ROOT = Path(__file__).parents[1]
+README = ROOT / "README.md"
+LANGUAGE = ROOT / "docs" / "language.md"
+
+
+def blocks(path: Path, language: str) -> list[str]:
+    """The fenced blocks of a page in one language."""
+    text = path.read_text(encoding="utf-8")
+    fenced = re.findall(r"^```(\w*)\n(.*?)^```$", text, flags=re.MULTILINE | re.DOTALL)
+    return [body for kind, body in fenced if kind == language]
+
+
+def test_the_example_prints_what_it_says(capsys: pytest.CaptureFixture[str]) -> None:
+    (example,) = blocks(README, "python")
+    said = README.read_text(encoding="utf-8").split(example)[1].split("```")[2].strip()
+    scope: dict[str, object] = {}
+    exec(compile(example, str(README), "exec"), scope)
+    printed = capsys.readouterr().out.strip()
+    first, second = (text.split(" (proved")[0] for text in (said, printed))
+    number = r"0\.\d+"
+    assert re.sub(number, "", first) == re.sub(number, "", second)
+    for shown, here in zip(re.findall(number, first), re.findall(number, second), strict=True):
+        # which point within epsilon is found depends on the libraries' versions
+        assert abs(float(shown) - float(here)) <= 1e-3
+
+
+def test_programs_of_the_language() -> None:
+    tree, gentle = blocks(LANGUAGE, "cfl")
+    assert [name for name, _ in compile_program(tree).inputs] == ["x1", "x2", "x3"]
+    space = FeatureSpace.infer(pd.DataFrame({"a": [0, 1, 2], "b": [0.5, 1.5, 2.5]}))
+    assert resolve_distance(gentle, space).name == "gentle"
+
+
+def test_constraints_of_the_language() -> None:
+    sorts = {
+        "age": INT, "loan": REAL, "income": REAL, "pay gap": REAL,
+        "degree": category("none", "phd"), "sector": category("it", "law", "art"),
+    }  # fmt: skip
+    shown = blocks(LANGUAGE, "")[0].splitlines()
+    assert len(shown) == 4
+    for text in shown:
+        assert compile_constraint(text, sorts).outputs
+
+
+def test_links_lead_somewhere() -> None:
+    for page in [README, *ROOT.glob("docs/**/*.md"), ROOT / "benchmarks" / "README.md"]:
+        for target in re.findall(r"\]\(([^)#:]+)\)", page.read_text(encoding="utf-8")):
+            assert (page.parent / target).exists(), f"{page.name}: {target}"
