@@ -123,8 +123,10 @@ class Domain:
         double = np.finfo(np.float64)
         storage = self.feature.storage
         floats = np.finfo(storage) if storage.kind == "f" else double
-        if self.step.denominator == 1 and size < 2**floats.nmant:
-            return Fraction(0)  # whole numbers below the first gap
+        units = self.step.denominator
+        dyadic = not units & (units - 1) and units * Fraction(float(floats.smallest_subnormal)) <= 1
+        if dyadic and size * units < 2**floats.nmant:
+            return Fraction(0)  # every multiple is a float: below the first gap of this unit
         half_ulps = {Fraction(float(each.eps)) / 2 for each in (floats, double)}  # rounded twice
         return size * sum(half_ulps) + Fraction(float(floats.smallest_subnormal))
 
@@ -173,6 +175,15 @@ class Target:
     lower: Fraction | None = None
     upper: Fraction | None = None
     is_range: bool = False
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Target) and self._key() == other._key()
+
+    def __hash__(self) -> int:
+        return hash(self._key())
+
+    def _key(self) -> tuple[Any, ...]:
+        return label_key(self.label), self.lower, self.upper, self.is_range
 
     def __str__(self) -> str:
         if not self.is_range:

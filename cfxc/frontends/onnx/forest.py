@@ -179,15 +179,25 @@ def _read_nodes(attributes: Mapping[str, Any]) -> tuple[_Nodes, Ints]:
 
 def _positions(keys: Ints, trees: Ints, numbers: Ints) -> Ints:
     """Where the nodes (tree, number) are listed; ``Refusal`` if one is not, or is twice."""
-    index = {(tree, number): at for at, (tree, number) in enumerate(keys.tolist())}
-    if len(index) < len(keys):
+    known_trees, tree_rank = np.unique(keys[:, 0], return_inverse=True)
+    known_numbers, number_rank = np.unique(keys[:, 1], return_inverse=True)
+    listed = tree_rank * known_numbers.size + number_rank
+    order = np.argsort(listed)
+    if bool((np.diff(listed[order]) == 0).any()):
         raise Refusal("lists a node twice")
-    wanted = zip(trees.tolist(), numbers.tolist(), strict=True)
-    try:
-        return np.array([index[key] for key in wanted], dtype=np.int64)
-    except KeyError as error:
-        tree, number = error.args[0]
-        raise Refusal(f"tree {tree} has no node {number}") from error
+    tree_at, tree_found = _ranks(known_trees, trees)
+    number_at, number_found = _ranks(known_numbers, numbers)
+    at, found = _ranks(listed[order], tree_at * known_numbers.size + number_at)
+    missing = np.flatnonzero(~(tree_found & number_found & found))
+    if missing.size:
+        raise Refusal(f"tree {trees[missing[0]]} has no node {numbers[missing[0]]}")
+    return order[at]
+
+
+def _ranks(known: Ints, wanted: Ints) -> tuple[Ints, Flags]:
+    """Where values stand in a sorted array without repetitions, and whether they do at all."""
+    at = np.minimum(np.searchsorted(known, wanted), known.size - 1)
+    return at, known[at] == wanted
 
 
 def _forest(
@@ -208,7 +218,7 @@ def _forest(
     place[order] = np.arange(order.size)
     value = np.zeros((order.size, count))
     named = np.zeros((order.size, count), dtype=np.bool_)
-    if len(set(zip(leaves.tolist(), ids.tolist(), strict=True))) < ids.size:
+    if np.unique(leaves * count + ids).size < ids.size:
         raise Refusal("a leaf names a class or target twice")
     value[place[leaves], ids] = weights
     named[place[leaves], ids] = True

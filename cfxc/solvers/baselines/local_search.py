@@ -36,18 +36,20 @@ class Move:
 
 
 class LocalSearch:
-    """Greedy search for points in the target of one query."""
+    """Greedy search for points in the target of one query, won by more than a margin."""
 
-    def __init__(self, query: Query, program: Program, rng: np.random.Generator) -> None:
+    def __init__(
+        self, query: Query, rng: np.random.Generator, margin: Fraction = Fraction(0)
+    ) -> None:
         self.query, self.rng = query, rng
         self.domains = query.domains
-        self.target = BatchEvaluator(query.target_program)
+        self.target = BatchEvaluator(query.target_with_margin(margin))
         self.score = _score_evaluator(query)
         self.constraints = [
             (BatchEvaluator(constraint), [name for name, _ in constraint.inputs])
             for _, constraint in query.constraints
         ]
-        cuts = model_cuts(program)
+        cuts = model_cuts(query.program)
         self.cuts = [_landing(domain, cuts[domain.name]) for domain in query.domains]
         self.start = np.array([_code(d, d.factual) for d in self.domains])
         self.delta = BatchEvaluator(query.delta)

@@ -23,7 +23,7 @@ def minimum_observable(
     space = query.space
     columns = space.encode_frame(rows, check_range=False)
     table = np.column_stack([columns[feature.name] for feature in space]).astype(np.float64)
-    search = LocalSearch(query, query.program, np.random.default_rng(0))
+    search = LocalSearch(query, np.random.default_rng(0))
     mask = np.asarray(hits, dtype=bool) if hits is not None else search.hits(table)
     table = table[mask]
     if not len(table):

@@ -85,7 +85,7 @@ class _Search:
         self.query, self.solver, self.deployed = query, solver, deployed
         self.epsilon, self.deadline = epsilon, deadline
         self.encoder = Encoder(query)
-        self.local = LocalSearch(query, query.program, rng)
+        self.rng, self.local = rng, LocalSearch(query, rng)
         self.outcome = Outcome()
         self.ideal: Fraction | None = None  # distance of a point only the exact program accepts
 
@@ -99,8 +99,16 @@ class _Search:
     # -- upper bounds -----------------------------------------------------------------------------
 
     def _seed(self, seeds: Sequence[Point]) -> None:
-        for point in self.local.candidates(seeds):
-            if self._accept(point):
+        """The nearest verified point of a local search; of clearer wins if no other verifies."""
+        plain = self.query.target_program
+        for margin in (Fraction(0), *MARGINS):
+            if margin and self.query.target_with_margin(margin) == plain:
+                return  # no score is known to decide
+            local = LocalSearch(self.query, self.rng, margin) if margin else self.local
+            points = local.candidates(seeds)
+            if any(self._accept(point) for point in points):
+                return
+            if not points or time.monotonic() >= self.deadline:
                 return
 
     def _accept(self, point: Point) -> bool:

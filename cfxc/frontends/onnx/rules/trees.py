@@ -140,7 +140,7 @@ def _tree_ensemble_classifier(ctx: Context, node: Node, inputs: Inputs) -> tuple
     dtype: DType = "string" if isinstance(labels[0], str) else "int"
     if len(labels) > 2:
         return _many_classes(ctx, node, rows, forest, labels, dtype)
-    if len(set(forest.ids.tolist())) == 1:
+    if len(np.unique(forest.ids)) == 1:
         return _one_score(ctx, node, rows, forest, labels, dtype)
     return _two_scores(ctx, node, rows, forest, labels, dtype)
 
@@ -174,7 +174,7 @@ def _one_score(
     is negative, s > 0.  ``post_transform`` changes the scores, never the label.
     """
     post = option(node, "post_transform", "NONE")
-    (own,) = set(forest.ids.tolist())
+    (own,) = np.unique(forest.ids).tolist()
     base = _base(node, (1,) if own == 0 else ())
     column = Forest.only(forest, own)
     total = _as_float(grow(ctx, rows, column, base if base.size else np.zeros(1)))
