@@ -56,6 +56,13 @@ def _image(name: str, end: Fraction, side: int) -> Fraction | None:
     return value + side * error
 
 
+def _is_float32(x: Term) -> bool:
+    """Whether all values are whole numbers up to 2**24, which float32 holds."""
+    if x.sort != "int" or x.lower is None or x.upper is None:
+        return False
+    return max(-x.lower, x.upper) <= 2**24
+
+
 class TermAlgebra(Algebra[Any]):
     """Scalars are terms (or guards of a category)."""
 
@@ -132,6 +139,8 @@ class TermAlgebra(Algebra[Any]):
         """Smooth functions and rounding stay opaque, with their range; both are increasing."""
         if x.value is not None and name == "round_float32":
             return self.pool.const(round_to_float32(x.value))
+        if name == "round_float32" and _is_float32(x):
+            return x
         lower = None if x.lower is None else _image(name, x.lower, -1)
         upper = None if x.upper is None else _image(name, x.upper, 1)
         least, greatest = _RANGES[name]

@@ -8,7 +8,7 @@ dependence; ``raw_splits`` pulls every threshold back through it, so that a node
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -166,27 +166,30 @@ def raw_splits(program: Program, op: ops.TreeEnsemble) -> RawSplits | None:
             result.cut[nodes] = _floor_floats(threshold[nodes])
             continue
         values, inverse = np.unique(threshold[nodes], return_inverse=True)
-        for index, value in enumerate(values.tolist()):
-            _pull_back(source, Fraction(value), nodes[inverse == index], result)
+        bounds = [Fraction(value) for value in values.tolist()]
+        if source.table is not None:
+            result.mask[nodes] = np.array([_mask(source.table, t, words) for t in bounds])[inverse]
+        else:
+            result.cut[nodes] = np.array([_cut(source, bound) for bound in bounds])[inverse]
+            result.below[nodes] = source.factor >= 0
     return result
 
 
-def _pull_back(
-    source: Unary, threshold: Fraction, nodes: npt.NDArray[np.int64], result: RawSplits
-) -> None:
-    if source.table is not None:
-        for code, value in enumerate(source.table):
-            if value <= threshold:
-                bit = np.uint64(1) << np.uint64(code % 64)
-                result.mask[nodes, code // 64] |= bit
-        return
+def _mask(table: Sequence[Fraction], threshold: Fraction, words: int) -> npt.NDArray[np.uint64]:
+    """The labels whose value is at most the threshold, as bits."""
+    mask = np.zeros(words, dtype=np.uint64)
+    for code, value in enumerate(table):
+        if value <= threshold:
+            mask[code // 64] |= np.uint64(1) << np.uint64(code % 64)
+    return mask
+
+
+def _cut(source: Unary, threshold: Fraction) -> float:
+    """Where ``factor * g(x) + shift <= threshold`` changes."""
     if source.factor == 0:
-        always = source.shift <= threshold
-        result.cut[nodes] = np.inf if always else -np.inf
-        return
+        return float(np.inf if source.shift <= threshold else -np.inf)
     bound = (threshold - source.shift) / source.factor
-    result.cut[nodes] = last_double(bound, source.rounded, strict=source.factor < 0)
-    result.below[nodes] = source.factor > 0
+    return last_double(bound, source.rounded, strict=source.factor < 0)
 
 
 def last_double(bound: Fraction, rounded: bool, strict: bool) -> float:

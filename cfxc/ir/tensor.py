@@ -63,6 +63,13 @@ class Tensor:
             self._exact.flags.writeable = False
         return self._exact
 
+    def exact_row(self, index: int) -> npt.NDArray[Any]:
+        """``exact()[index]`` without converting the other rows."""
+        if self._exact is not None:
+            row: npt.NDArray[Any] = self._exact[index]
+            return row
+        return Tensor(self.array[index], self.dtype).exact()
+
     def floats(self) -> npt.NDArray[np.float64]:
         """The values rounded to doubles (identical for all but ``rat``)."""
         if self.dtype == "rat":

@@ -10,10 +10,13 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from ...ir import Builder, Let, Literal, Op, Program, Tensor, ops
 from ...ir.patterns import Definitions, before_scaling, constant_values, vector_width
 from .unused import keep_outputs
+
+Ints = npt.NDArray[np.int64]
 
 
 def _rebuild(program: Program, rule: Callable[[Op, Definitions, Builder], Op]) -> Program:
@@ -89,15 +92,29 @@ def _mapped(ensemble: ops.TreeEnsemble, weight: Any, bias: Any) -> ops.TreeEnsem
         inverse = np.array([index[key] for key in keys])
         distinct: list[Any] = list(index)
     else:
-        unique, inverse = np.unique(rows, axis=0, return_inverse=True)
-        distinct = [[Fraction(v) for v in row] for row in unique.tolist()]
+        first, inverse = _distinct_rows(rows)
+        distinct = [[Fraction(v) for v in row] for row in rows[first].tolist()]
     images = np.array([weight.dot(np.array(row, dtype=object)) for row in distinct], dtype=object)
-    value = _tensor(images)[inverse.ravel()]
+    value = _tensor(images)[inverse]
     base = weight.dot(ensemble.base.exact()) + bias
     return ops.TreeEnsemble(
         ensemble.x, ensemble.roots, ensemble.feature, ensemble.threshold, ensemble.left,
         ensemble.right, Tensor(value), Tensor(_tensor(base)),
     )  # fmt: skip
+
+
+def _distinct_rows(rows: npt.NDArray[Any]) -> tuple[Ints, Ints]:
+    """Where each distinct row of (N, k) stands first, and which of these every row equals.
+
+    Column by column: sorting plain numbers is many times faster than sorting rows.
+    """
+    first, codes = np.zeros(1, dtype=np.int64), np.zeros(rows.shape[0], dtype=np.int64)
+    for column in rows.T:
+        values, inverse = np.unique(column, return_inverse=True)
+        _, first, codes = np.unique(
+            codes * values.size + inverse, return_index=True, return_inverse=True
+        )
+    return first, codes
 
 
 def _tensor(exact: Any) -> Any:

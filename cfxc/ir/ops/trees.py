@@ -65,14 +65,14 @@ class TreeEnsemble(Op):
         return REAL.with_shape(self.base.shape)
 
     def evaluate(self, *values: Value) -> Value:
-        total, rows = self.base.exact(), self.value.exact()
+        total = self.base.exact()
         feature, left, right = self.feature.array, self.left.array, self.right.array
         threshold = self.threshold.array
         for node in self.roots.array.tolist():
             while (column := feature[node]) >= 0:
                 below = values[0][column] <= _scalar(threshold[node])
                 node = left[node] if below else right[node]
-            total = total + rows[node]
+            total = total + self.value.exact_row(node)
         return total
 
     def interval(self, *bounds: Bounds) -> Bounds:
