@@ -6,12 +6,12 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
 
-from .errors import InvalidInputError
+from .errors import DataTypeError, InvalidInputError
 from .frontends.files import load_model
 from .frontends.predictor import Predictor, Task
 from .frontends.query import Query, make_query
@@ -19,10 +19,9 @@ from .frontends.space import FeatureSpace
 from .ir import Program
 from .ir.interval import ceil_float, floor_float
 from .solvers.candidates import Point
+from .solvers.options import check_options
 from .solvers.result import Result, Status
-from .solvers.smt import Outcome, backend, refuse_contradiction, search
-
-METHODS = ("auto", "smt")
+from .solvers.smt import Outcome, backend, refuse_contradiction, refuse_negative_distance, search
 
 
 @dataclass(frozen=True)
@@ -34,7 +33,15 @@ class CompiledModel:
     predictor: Predictor
 
     def predict(self, rows: pd.DataFrame) -> np.ndarray[Any, Any]:
-        """Outcomes of the *original* model on rows, shape (n,)."""
+        """Outcomes of the *original* model on rows, shape (n,).
+
+        Raises:
+            DataTypeError, InvalidInputError: no table, no rows, or columns the model cannot read.
+        """
+        if not isinstance(rows, pd.DataFrame):
+            raise DataTypeError(f"predict takes a DataFrame of rows, not {type(rows).__name__}")
+        if rows.empty:
+            raise InvalidInputError("predict: the table has no rows")
         return self.predictor.predict(rows)
 
     def explain(
@@ -74,39 +81,37 @@ class CompiledModel:
             CfxcError: bad input, before any search; constraints that no row of the space can meet,
                 after one that found nothing.
         """
-        _check_options(epsilon, method, time_limit, count)
-        constraints = (constraints,) if isinstance(constraints, str) else tuple(constraints)
+        options = check_options(epsilon, method, time_limit, count, constraints, random_state)
         solving = backend(solver)
         frame = _one_row(self.space, row)
-        factual = self.space.encode_row(frame)
         query = make_query(
-            self.program, self.space, factual,
-            target=target, distance=distance, constraints=constraints,
+            self.program, self.space, self.space.encode_row(frame),
+            target=target, distance=distance, constraints=options.constraints,
         )  # fmt: skip
-        starts = (
-            []
-            if seeds is None
-            else [
-                self.space.encode_row(seeds.iloc[[i]], check_range=False) for i in range(len(seeds))
-            ]
-        )
+        refuse_negative_distance(query, solving, options.time_limit)
+        starts = _starts(self.space, seeds)
         found: list[Result] = []
-        for number in range(count):
+        rest: Literal["", "infeasible", "unknown"] = ""
+        for number in range(options.count):
             started = time.monotonic()
             outcome = search(
                 query, solving, self._deployed(query, frame),
-                epsilon=Fraction(epsilon), seconds=time_limit, seeds=starts,
-                rng=np.random.default_rng(random_state + number),
+                epsilon=Fraction(options.epsilon), seconds=options.time_limit, seeds=starts,
+                rng=np.random.default_rng(options.random_state + number),
             )  # fmt: skip
             if outcome.infeasible and not found:
-                refuse_contradiction(query, constraints, solving, time_limit)
+                refuse_contradiction(query, options.constraints, solving, options.time_limit)
+            if outcome.best is None and found:
+                rest = "infeasible" if outcome.infeasible else "unknown"
+                break
             seconds = time.monotonic() - started
-            found.append(self._result(query, frame, outcome, epsilon, solving.name, seconds))
+            found.append(
+                self._result(query, frame, outcome, options.epsilon, solving.name, seconds)
+            )
             if outcome.best is None:
                 break
             query = query.without(outcome.best.point)
-        kept = [r for r in found if r.counterfactual is not None] or found[:1]
-        return replace(kept[0], alternatives=tuple(kept[1:]))
+        return replace(found[0], alternatives=tuple(found[1:]), rest=rest)
 
     def _deployed(self, query: Query, frame: pd.DataFrame) -> Any:
         def flips(point: Point) -> bool:
@@ -141,6 +146,8 @@ class CompiledModel:
             counterfactual=row,
             distance=None if best is None else ceil_float(best.distance),
             lower_bound=floor_float(outcome.lower),
+            exact_distance=None if best is None else best.distance,
+            exact_lower_bound=outcome.lower,
             epsilon=epsilon,
             lower_bound_proof="solver" if outcome.refuted else "none",
             solver=solver,
@@ -177,17 +184,6 @@ def compile(
     return CompiledModel(program, space, predictor)
 
 
-def _check_options(epsilon: float, method: str, time_limit: float, count: int) -> None:
-    if method not in METHODS:
-        raise InvalidInputError(f"unknown method '{method}': {', '.join(METHODS)}")
-    if not (0 < epsilon < float("inf")):
-        raise InvalidInputError(f"epsilon must be a positive number, not {epsilon}")
-    if not time_limit > 0:
-        raise InvalidInputError(f"time_limit must be positive, not {time_limit}")
-    if not (isinstance(count, int) and count >= 1):
-        raise InvalidInputError(f"count must be a whole number from 1, not {count}")
-
-
 def _one_row(space: FeatureSpace, row: Any) -> pd.DataFrame:
     if isinstance(row, pd.DataFrame):
         return row
@@ -198,8 +194,16 @@ def _one_row(space: FeatureSpace, row: Any) -> pd.DataFrame:
     return space.decode(space.encode_row(row))
 
 
+def _starts(space: FeatureSpace, seeds: pd.DataFrame | None) -> list[Point]:
+    if seeds is None:
+        return []
+    if not isinstance(seeds, pd.DataFrame):
+        raise DataTypeError(f"seeds is a DataFrame of rows, not {type(seeds).__name__}")
+    return [space.encode_row(seeds.iloc[[i]], check_range=False) for i in range(len(seeds))]
+
+
 def _item(value: Any) -> Any:
     return value.item() if hasattr(value, "item") else value
 
 
-__all__ = ["METHODS", "CompiledModel", "compile"]
+__all__ = ["CompiledModel", "compile"]

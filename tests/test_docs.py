@@ -8,6 +8,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+import cfxc
 from cfxc import FeatureSpace
 from cfxc.frontends.distances import resolve_distance
 from cfxc.frontends.lang import compile_constraint, compile_program
@@ -15,6 +16,7 @@ from cfxc.ir import INT, REAL, category
 
 ROOT = Path(__file__).parents[1]
 README = ROOT / "README.md"
+SPACES = ROOT / "docs" / "feature-space.md"
 LANGUAGE = ROOT / "docs" / "language.md"
 
 
@@ -55,6 +57,24 @@ def test_constraints_of_the_language() -> None:
     assert len(shown) == 4
     for text in shown:
         assert compile_constraint(text, sorts).outputs
+
+
+def test_feature_space_of_the_page(tmp_path: Path) -> None:
+    (text,) = blocks(SPACES, "toml")
+    (tmp_path / "space.toml").write_text(text, encoding="utf-8")
+    space = FeatureSpace.from_toml(tmp_path / "space.toml")
+    table = pd.DataFrame(
+        {
+            "age": [20, 30, 40], "pay gap": [1.25, 2.5, 3], "degree": ["none", "phd", "msc"],
+            "member": [True, False, True],
+        }
+    )  # fmt: skip
+    scope = {"cfxc": cfxc, "X": table}
+    (code,) = blocks(SPACES, "python")
+    exec(code.replace('"space.toml"', repr(str(tmp_path / "made.toml"))), scope)
+    assert scope["space"] == space
+    made = (tmp_path / "made.toml").read_text(encoding="utf-8")
+    assert made.partition("[[feature]]")[2] == text.partition("[[feature]]")[2]
 
 
 def test_links_lead_somewhere() -> None:

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import InvalidInputError
+from ..errors import DataTypeError, InvalidInputError
 from ..ir import (
     Builder,
     Label,
@@ -257,6 +257,7 @@ class Query:
     def without(self, point: Mapping[str, Any]) -> Query:
         """The same question, excluding one point: some feature must differ from it (§4.2)."""
         builder = Builder("different")
+        builder.reserve(domain.name for domain in self.domains)
         tests: list[Operand] = []
         for domain in self.domains:
             if domain.is_fixed:
@@ -300,6 +301,10 @@ def make_query(
     ``target``: a label, or ``(low, high)`` with ``None`` for an open end; by default the other
     label of a binary classifier.
     """
+    if "value" in dict(program.outputs) and program.output_sorts["value"].shape:
+        raise InvalidInputError("the model predicts several values; targets need exactly one")
+    if isinstance(target, np.ndarray) or hasattr(target, "iloc"):
+        raise DataTypeError("target is a label, or a range (low, high), not a table or an array")
     outcome = evaluate(program, dict(factual))
     resolved = resolve_target(program, target, outcome)
     if resolved.holds(outcome.get("label", outcome.get("value"))):
@@ -386,8 +391,6 @@ def target_program(program: Program, target: Target, margin: Fraction) -> Progra
 
 def _in_range(builder: Builder, program: Program, target: Target, margin: Fraction) -> Operand:
     value = program.output("value")
-    if program.output_sorts["value"].shape:
-        raise InvalidInputError("the model predicts several values; targets need exactly one")
     tests: list[Operand] = []
     if target.lower is not None:
         tests.append(builder.let(ops.Ge(value, Literal(target.lower + margin))))

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from ..errors import InvalidInputError
 from . import ops
-from .interval import Interval
+from .interval import Interval, nearest_float
 from .op import Literal, Op, Operand
 from .ops import arithmetic, logic
 from .program import Let, Program, walk
@@ -87,7 +87,7 @@ class BatchEvaluator:
     def _read(self, values: Mapping[str, Array], operand: Operand) -> Array:
         if isinstance(operand, Literal):
             value = operand.value  # one row, like every constant: it broadcasts
-            return np.array([value if isinstance(value, bool) else float(value)])
+            return np.array([value if isinstance(value, bool) else nearest_float(value)])
         return values[operand]
 
 

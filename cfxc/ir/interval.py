@@ -44,6 +44,14 @@ def floor_float(value: Fraction | int) -> float:
     return nearest if Fraction(nearest) <= value else float(down(nearest))
 
 
+def nearest_float(value: Fraction | int) -> float:
+    """The double nearest to ``value``; an infinity beyond the largest one."""
+    try:
+        return float(value)
+    except OverflowError:
+        return -_INF if value < 0 else _INF
+
+
 def ceil_float(value: Fraction | int) -> float:
     """The smallest double that is at least ``value``."""
     return -floor_float(-value)
@@ -93,7 +101,11 @@ class Interval:
 
     def __add__(self, other: Interval) -> Interval:
         with np.errstate(over="ignore"):
-            return Interval(down(self.lower + other.lower), up(self.upper + other.upper))
+            lower, upper = self.lower + other.lower, self.upper + other.upper
+        exact = _either_zero(self.lower, other.lower), _either_zero(self.upper, other.upper)
+        return Interval(
+            np.where(exact[0], lower, down(lower)), np.where(exact[1], upper, up(upper))
+        )
 
     def __neg__(self) -> Interval:
         return Interval(-self.upper, -self.lower)
@@ -179,11 +191,18 @@ def truth(certain: Any, possible: Any) -> Interval:
 
 
 def _extremes(operation: Callable[[Floats, Floats], Floats], a: Interval, b: Interval) -> Interval:
-    with np.errstate(invalid="ignore", over="ignore"):
-        corners = [
-            np.asarray(operation(x, y)) for x in (a.lower, a.upper) for y in (b.lower, b.upper)
-        ]
-    # 0 * inf is 0 for an enclosure of finite values
-    corners = [np.where(np.isnan(corner), 0.0, corner) for corner in corners]
-    stacked = np.stack(np.broadcast_arrays(*corners))
-    return Interval(down(stacked.min(axis=0)), up(stacked.max(axis=0)))
+    lows, highs = [], []
+    for x in (a.lower, a.upper):
+        for y in (b.lower, b.upper):
+            with np.errstate(invalid="ignore", over="ignore"):
+                corner = np.asarray(operation(x, y))
+            zero = _either_zero(x, y)  # exactly 0; 0 * inf too, for an enclosure of finite values
+            lows.append(np.where(zero, 0.0, down(corner)))
+            highs.append(np.where(zero, 0.0, up(corner)))
+    low, high = (np.stack(np.broadcast_arrays(*corners)) for corners in (lows, highs))
+    return Interval(low.min(axis=0), high.max(axis=0))
+
+
+def _either_zero(x: Floats, y: Floats) -> npt.NDArray[np.bool_]:
+    found: npt.NDArray[np.bool_] = (x == 0) | (y == 0)
+    return found

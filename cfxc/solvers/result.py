@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from fractions import Fraction
+from math import isfinite
 from typing import Any, Literal
 
+import numpy as np
 import pandas as pd
 
 from .shown import shown
@@ -28,6 +31,10 @@ class Result:
             bound is only that distances are not negative.
         semantics: ``real``: the bound speaks of the exact program over the reals.
         calls: Every satisfiability query, with radius, answer and seconds.
+        exact_distance, exact_lower_bound: The same two as exact numbers.
+        alternatives: The next nearest, each different from all before (``count=``).
+        rest: Why there are fewer than asked for: no other one exists (``infeasible``, proved), or
+            none was found in time (``unknown``).
     """
 
     status: Status
@@ -46,7 +53,10 @@ class Result:
     calls: tuple[Call, ...] = ()
     reason: str = ""
     semantics: str = "real"
+    exact_distance: Fraction | None = None
+    exact_lower_bound: Fraction = Fraction(0)
     alternatives: tuple[Result, ...] = field(default=(), repr=False)
+    rest: Literal["", "infeasible", "unknown"] = ""
 
     @property
     def gap(self) -> float:
@@ -56,18 +66,21 @@ class Result:
     @property
     def proved_by(self) -> str:
         """Who refuted anything nearer: solvers, and ``bounds`` (exact arithmetic alone)."""
-        return ", ".join(sorted({call.by for call in self.calls if call.status == "unsat"}))
+        return ", ".join(sorted({call.by for call in self.calls if call.refutes}))
 
     @property
     def changes(self) -> dict[str, tuple[Any, Any]]:
         """Changed columns: name → (before, after)."""
         if self.counterfactual is None:
             return {}
-        before, after = self.factual.iloc[0], self.counterfactual.iloc[0]
-        return {
-            str(column): (_cell(before[column]), _cell(after[column]))
+        pairs = {  # cell by cell: a row as a whole would turn its integers into floats
+            str(column): (self.factual[column].iloc[0], self.counterfactual[column].iloc[0])
             for column in self.factual.columns
-            if not _same(before[column], after[column])
+        }
+        return {
+            column: (_cell(before), _cell(after))
+            for column, (before, after) in pairs.items()
+            if not _same(before, after)
         }
 
     def all(self) -> tuple[Result, ...]:
@@ -101,10 +114,17 @@ class Result:
             "seconds": self.seconds,
             "reason": self.reason,
             "calls": [
-                {"delta": c.delta, "status": c.status, "seconds": c.seconds, "by": c.by}
+                {
+                    "delta": c.delta if isfinite(c.delta) else None,
+                    "status": c.status,
+                    "seconds": c.seconds,
+                    "by": c.by,
+                    "margin": c.margin,
+                }
                 for c in self.calls
             ],
             "alternatives": [other.to_dict() for other in self.alternatives],
+            "rest": self.rest,
         }
 
     def _repr_html_(self) -> str:
@@ -115,12 +135,12 @@ class Result:
         """One line: what was found and what was proved."""
         if self.status == "infeasible":
             return f"no counterfactual exists (proved by {self.proved_by}, exact program)"
-        if self.distance is None:
+        if self.exact_distance is None:
             return f"unknown: {self.reason}"
         proof = f"proved by {self.proved_by}" if self.proved_by else "distances are not negative"
         return (
-            f"{self.status}: {self.distance_name} distance {shown(self.distance, 1)}, "
-            f"nothing nearer than {shown(self.lower_bound, -1)} ({proof})"
+            f"{self.status}: {self.distance_name} distance {shown(self.exact_distance, 1)}, "
+            f"nothing nearer than {shown(self.exact_lower_bound, -1)} ({proof})"
         )
 
 
@@ -129,7 +149,9 @@ def _same(before: Any, after: Any) -> bool:
 
 
 def _cell(value: Any) -> Any:
-    """A cell as a plain Python value."""
+    """A cell as a plain Python value; a float32 as the shortest decimal that it holds."""
+    if isinstance(value, np.float32):
+        value = float(str(value))
     plain = value.item() if hasattr(value, "item") else value
     return None if plain is not None and plain != plain else plain
 

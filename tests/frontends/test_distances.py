@@ -162,7 +162,7 @@ def test_weighted_combinations(
     linf = max(w * d for w, d in zip(weight, delta, strict=True)) / max(weight)
     assert at(distance, *delta) == norms[0] * l0 + norms[1] * l1 + norms[2] * linf
     assert distance.norms == tuple(norms)
-    assert distance.upper == 1
+    assert distance.lower == 0
     assert 0 <= at(distance, *delta) <= 1
 
 
@@ -211,7 +211,7 @@ program half(delta: Real[J], weight: Real[J]) {
         distance = resolve_distance(spec, space)
         assert (distance.name, distance.norms, distance.text) == ("half", None, text)
         assert at(distance, 1, 1) == F(5, 16)
-        assert F(11, 16) <= distance.upper <= F(11, 16) + F(1, 10**9)
+        assert -F(1, 10**9) <= distance.lower <= 0
 
 
 def test_features_and_factual_values() -> None:
@@ -236,12 +236,13 @@ def test_whole_results_are_real() -> None:
     assert resolve_distance("return 1", SPACE).program.output_sorts == {RESULT: REAL}
 
 
-def test_upper_bound_is_sound() -> None:
-    text = "s := 0; for i = 1..J do s := s + delta[i] * delta[i]; return s"
-    distance = resolve_distance(text, SPACE)
-    assert J <= distance.upper < J + 0.001
+def test_lower_bound_is_sound() -> None:
+    text = "s := 1; for i = 1..J do s := s - delta[i]; return s"
+    assert 0.999 < resolve_distance(f"{text} + {J}", SPACE).lower <= 1
     branches = resolve_distance("if delta[1] > 0.5 then return 3 else return 0.5", SPACE)
-    assert 3 <= branches.upper < 3.001
+    assert 0.499 < branches.lower <= 0.5
+    assert resolve_distance("return abs(x.income - 1)", SPACE).lower == 0
+    assert resolve_distance("return abs(delta[1] - 0.3) - 0.1", SPACE).lower < 0
 
 
 @pytest.mark.parametrize(

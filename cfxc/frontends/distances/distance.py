@@ -42,14 +42,14 @@ class Distance:
             ``x.<feature>`` and ``factual.<feature>`` where it reads them, to ``result: Real``.
         norms: (alpha, beta, gamma) if d = alpha l0 + beta l1 + gamma linf, else None.
         text: The program's text.
-        upper: d is never larger; 1 for combinations of the norms, infinite if nothing is known.
+        lower: d is never smaller; 0 for combinations of the norms, -infinity if nothing is known.
     """
 
     name: str
     program: Program
     norms: Norms | None
     text: str
-    upper: float = 1.0
+    lower: float = 0.0
 
 
 DistanceLike: TypeAlias = str | Path | Mapping[str, object] | Distance
@@ -163,7 +163,7 @@ def _from_text(text: str, source: str, space: FeatureSpace) -> Distance:
             raise InvalidInputError(
                 f"{source}: a distance is at least 0, and this one is {float(value):.6g} at {where}"
             )
-    return Distance(program.name, program, None, text, float(enclosure.upper))
+    return Distance(program.name, program, None, text, float(enclosure.lower))
 
 
 def _lower(

@@ -161,6 +161,33 @@ class LocalSearch:
             best, here = rows[pick], distances[pick]
         return best
 
+    def undone(self, point: Point) -> list[Point]:
+        """The point without the changes that it can do without, and no farther for it.
+
+        First with what is left moved back as far as it goes too, then with whole changes undone.
+        """
+        row = self.row(point)
+        limit = self.distances(row[None])[0]
+        rounds: list[Point] = []
+        for wholly in (True, False):
+            for j in np.flatnonzero(row != self.start).tolist():
+                rows = _applied(row, self._back(j, row, wholly))
+                good = self.hits(rows) & (self.distances(rows) <= limit)
+                if good.any():
+                    row = rows[int(good.argmax())]
+            rounds.insert(0, self.point(row))
+        return rounds
+
+    def _back(self, j: int, row: Floats, wholly: bool) -> list[Move]:
+        """Moves of one changed feature towards the factual, the farthest first."""
+        home = Move(j, self.start[j], 0.0)
+        if wholly or self.domains[j].is_symbolic:
+            return [home]
+        found = self.moves(j, row) + [move for move in self._halfway(row) if move.feature == j]
+        away = {move: abs(move.value - home.value) for move in found}
+        nearer = [move for move in found if away[move] < abs(row[j] - home.value)]
+        return [home, *sorted(nearer, key=lambda move: away[move])]
+
     def _halfway(self, row: Floats) -> list[Move]:
         """Steps of 1/2, 1/4, … of the way back, for numeric features."""
         moves = []

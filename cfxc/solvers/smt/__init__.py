@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from .backends import Answer, Backend, backend
-from .contradiction import refuse_contradiction
 from .encoding import Encoder, Encoding
 from .oracle import Call, Outcome, search
+from .refusals import refuse_contradiction, refuse_negative_distance
 
 __all__ = [
     "Answer", "Backend", "Call", "Encoder", "Encoding", "Outcome", "backend",
-    "refuse_contradiction", "search",
+    "refuse_contradiction", "refuse_negative_distance", "search",
 ]  # fmt: skip

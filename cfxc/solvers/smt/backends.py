@@ -20,10 +20,11 @@ from typing import Any
 from ...compiler.emit.smtlib import Counting, emit, name_of
 from ...compiler.pipeline import debug
 from ...compiler.terms import Pool, Term
-from ...errors import InvalidInputError, SolverError
+from ...errors import DataTypeError, InvalidInputError, SolverError
 
 Value = Fraction | bool
 
+CHOICES = "auto, z3, cvc5, or pysmt:<solver>"
 EARLY = 0.1  # seconds; z3 never times out so long before its limit
 
 
@@ -153,6 +154,13 @@ class PySmt(Backend):
     _busy = Lock()
 
     def __init__(self, solver: str) -> None:
+        from pysmt.environment import Environment
+
+        installed = Environment().factory.all_solvers()
+        if solver not in installed:
+            raise InvalidInputError(
+                f"pySMT has no solver '{solver}' here; installed: {', '.join(installed) or 'none'}"
+            )
         self.solver = solver
         self.name = f"pysmt:{solver}"
 
@@ -180,21 +188,13 @@ class PySmt(Backend):
 
     def _check(self, text: str) -> Answer:
         from pysmt.environment import Environment
-        from pysmt.exceptions import NoSolverAvailableError
         from pysmt.smtlib.parser import SmtLibParser
 
         environment = Environment()
         body = "\n".join(line for line in text.splitlines() if not line.startswith("(set-logic"))
         script = SmtLibParser(environment).get_script(io.StringIO(body))
         formula = script.get_last_formula(environment.formula_manager)
-        try:
-            solver = environment.factory.Solver(name=self.solver)
-        except NoSolverAvailableError as error:
-            known = ", ".join(environment.factory.all_solvers()) or "none"
-            raise InvalidInputError(
-                f"pySMT has no solver '{self.solver}' here; installed: {known}"
-            ) from error
-        with solver:
+        with environment.factory.Solver(name=self.solver) as solver:
             solver.add_assertion(formula)
             if not solver.solve():
                 return Answer("unsat")
@@ -243,6 +243,8 @@ def _milliseconds(seconds: float) -> int:
 
 def backend(name: str) -> Backend:
     """The back end ``z3``, ``cvc5``, ``pysmt:<solver>``, or ``auto`` (z3 and cvc5 in turn)."""
+    if not isinstance(name, str):
+        raise DataTypeError(f"solver is a name, not {name!r}: {CHOICES}")
     if name == "auto":
         return Portfolio((Z3(), Cvc5()))
     if name == "z3":
@@ -251,7 +253,7 @@ def backend(name: str) -> Backend:
         return Cvc5()
     if name.startswith("pysmt:") and len(name) > 6:
         return PySmt(name[6:])
-    raise InvalidInputError(f"unknown solver '{name}': auto, z3, cvc5, or pysmt:<solver>")
+    raise InvalidInputError(f"unknown solver '{name}': {CHOICES}")
 
 
 __all__ = ["Z3", "Answer", "Backend", "Cvc5", "Portfolio", "PySmt", "backend"]

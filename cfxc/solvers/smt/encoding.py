@@ -97,10 +97,11 @@ class Encoder:
         self.use_cells = use_cells
 
     def encode(
-        self, radius: Fraction, margin: Fraction = Fraction(0), bits: int | None = None
+        self, radius: Fraction | None, margin: Fraction = Fraction(0), bits: int | None = None
     ) -> Encoding:
         """The formula for "in the target, admissible, at distance at most ``radius``".
 
+        ``radius`` may be ``None``, for no limit, under distances that are not made of norms.
         ``bits`` allows a weaker formula with coefficients of about so many bits, where the model
         adds and multiplies (see ``compiler.coarse``).
         """
@@ -108,7 +109,7 @@ class Encoder:
         windows = self._windows(radius)
         program, splits = simplified(query.target_with_margin(margin))
         norms = query.distance.norms
-        if norms is not None:
+        if norms is not None and radius is not None:
             program = prune_trees(program, make_ball(query, norms, radius), splits)
         inputs, facts = self._admissible(pool, windows)
         domains = {domain.name: domain for domain in query.domains}
@@ -116,22 +117,28 @@ class Encoder:
             return Encoding(pool, facts, inputs, domains)
         target, coarse = _target(program, inputs, pool, bits)
         facts.append(target)
-        if norms is not None and self.use_cells:
+        if norms is not None and radius is not None and self.use_cells:
             cells = CellVariables.of(pool, facts, inputs, query.domains, windows)
             if cells is not None:
                 facts = cells.rewrite(facts)
                 facts += cells.within(norms, query, inputs, radius)
                 return Encoding(pool, facts, inputs, domains, cells, coarse)
-        facts.append(pool.at_most(self.distance(pool, inputs), radius))
+        if radius is not None:
+            facts.append(pool.at_most(self.distance(pool, inputs), radius))
         facts = between_values(pool, facts, inputs, query.domains)
         facts += self._grids(pool, inputs, windows)
         return Encoding(pool, facts, inputs, domains, coarse=coarse)
 
-    def admissible(self) -> Encoding:
-        """The formula for "admissible" alone: types, ranges and constraints, whatever the model."""
+    def admissible(self, below: Fraction | None = None) -> Encoding:
+        """The formula for "admissible" alone: types, ranges and constraints, whatever the model.
+
+        With ``below``, also at a distance less than that.
+        """
         pool, query = Pool(), self.query
         windows: list[Window] = [(domain.lower, domain.upper, None) for domain in query.domains]
         inputs, facts = self._admissible(pool, windows)
+        if below is not None:
+            facts.append(pool.at_most(self.distance(pool, inputs), below, strict=True))
         facts = between_values(pool, facts, inputs, query.domains)
         facts += self._grids(pool, inputs, windows)
         return Encoding(pool, facts, inputs, {domain.name: domain for domain in query.domains})
@@ -184,7 +191,7 @@ class Encoder:
             facts.append(pool.or_(on_grid, kept))
         return facts
 
-    def _windows(self, radius: Fraction) -> list[Window]:
+    def _windows(self, radius: Fraction | None) -> list[Window]:
         """Per feature the range that the distance leaves."""
         query = self.query
         limits = _delta_limits(query, radius)
@@ -216,12 +223,12 @@ def _weights(query: Query) -> list[Fraction]:
     return [domain.feature.weight for domain in query.domains]
 
 
-def _delta_limits(query: Query, radius: Fraction) -> list[Fraction | None]:
+def _delta_limits(query: Query, radius: Fraction | None) -> list[Fraction | None]:
     """The largest δ_j that one feature may have at this distance, from the norms alone."""
     norms = query.distance.norms
     weights = _weights(query)
     total, largest = sum(weights, Fraction(0)), max(weights)
-    if norms is None or not largest:
+    if norms is None or radius is None or not largest:
         return [None] * len(weights)
     alpha, beta, gamma = norms
     limits: list[Fraction | None] = []

@@ -35,12 +35,21 @@ MARGINS = tuple(Fraction(1, 10**k) for k in (12, 9, 7, 5, 4, 3, 2, 1))  # on the
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One satisfiability query: its radius, answer and time; ``by`` is ``bounds`` or a solver."""
+    """One satisfiability query: its radius, answer and time; ``by`` is ``bounds`` or a solver.
+
+    With a ``margin``, points had to win by more than that: a refutation then proves nothing.
+    """
 
     delta: float
     status: str
     seconds: float
     by: str
+    margin: float = 0.0
+
+    @property
+    def refutes(self) -> bool:
+        """Whether it proves that nothing in the target lies within ``delta``."""
+        return self.status == "unsat" and not self.margin
 
 
 @dataclass
@@ -56,7 +65,7 @@ class Outcome:
     @property
     def refuted(self) -> bool:
         """Whether some refutation backs the lower bound."""
-        return any(call.status == "unsat" for call in self.calls)
+        return any(call.refutes for call in self.calls)
 
 
 def search(
@@ -95,7 +104,20 @@ class _Search:
         if self.outcome.best is None and not self._first_point():
             return self.outcome
         self._close()
+        self._tidy()
         return self.outcome
+
+    def _tidy(self) -> None:
+        """Undo what the best point changes without need: under linf much of it costs nothing."""
+        best, norms = self.outcome.best, self.query.distance.norms
+        paid = norms is not None and (norms[0] or norms[1])
+        if best is None or (paid and all(d.feature.weight for d in self.query.domains)):
+            return
+        for point in self.local.undone(best.point):
+            candidate = verify(self.query, point, self.deployed)
+            if candidate is not None and candidate.distance <= best.distance:
+                self.outcome.best = candidate
+                return
 
     # -- upper bounds -----------------------------------------------------------------------------
 
@@ -123,7 +145,7 @@ class _Search:
         return True
 
     def _first_point(self) -> bool:
-        """Any counterfactual at all: δ = 1, or no limit if the distance can exceed 1.
+        """Any counterfactual at all: δ = 1, or no limit if the distance may exceed 1.
 
         Returns whether there is one; a refutation makes the outcome infeasible.
         """
@@ -134,8 +156,8 @@ class _Search:
             self.outcome.reason = self.outcome.reason or "no counterfactual found in time"
         return self.outcome.best is not None
 
-    def _widest(self) -> Fraction:
-        return Fraction(1) if self.query.distance.norms is not None else Fraction(10**9)
+    def _widest(self) -> Fraction | None:
+        return Fraction(1) if self.query.distance.norms is not None else None
 
     # -- closing the gap --------------------------------------------------------------------------
 
@@ -196,18 +218,18 @@ class _Search:
 
     # -- one query --------------------------------------------------------------------------------
 
-    def _ask(self, delta: Fraction) -> str:
+    def _ask(self, delta: Fraction | None) -> str:
         """Ask at one radius: a refutation, a verified point, or neither in time."""
         status, encoding, point = self._call(delta, Fraction(0), bits=BITS)
         if status != "sat":
             return status
-        if self._use(point, encoding, delta):
+        if self._use(point):
             return "sat"
         if encoding.coarse:  # the shortened coefficients may have let the point through
             status, encoding, point = self._call(delta, Fraction(0))
             if status != "sat":
                 return status
-            if self._use(point, encoding, delta):
+            if self._use(point):
                 return "sat"
         for _ in range(EXCLUSIONS):
             if not self._is_spurious(point):
@@ -216,7 +238,7 @@ class _Search:
             status, encoding, point = self._call(delta, Fraction(0))
             if status != "sat":
                 return status
-            if self._use(point, encoding, delta):
+            if self._use(point):
                 return "sat"
         return self._ask_with_margin(delta, point)
 
@@ -229,7 +251,7 @@ class _Search:
         finite = all(domain.is_symbolic or domain.step for domain in self.query.domains)
         return finite and verify(self.query, point, lambda _: True) is None
 
-    def _ask_with_margin(self, delta: Fraction, point: Point) -> str:
+    def _ask_with_margin(self, delta: Fraction | None, point: Point) -> str:
         """The formula admits a point that is no counterfactual: ask for a clearer one.
 
         Rounding, enclosures and razor-thin decisions let such points through.  The margin starts
@@ -239,21 +261,23 @@ class _Search:
         for margin in MARGINS:
             if margin < shortfall:
                 continue
-            status, encoding, found = self._call(delta, margin)
+            status, _, found = self._call(delta, margin)
             if status == "unknown":
                 return status
             if status == "unsat":
                 break
-            if self._use(found, encoding, delta):
+            if self._use(found):
                 return "sat"
         # nothing usable at this radius: the deployed model has no such point, the exact program may
-        self.ideal = delta if self.ideal is None else min(delta, self.ideal)
+        if delta is not None:
+            self.ideal = delta if self.ideal is None else min(delta, self.ideal)
+        within = "" if delta is None else f" within {float(delta):.6g}"
         self.outcome.reason = (
-            f"the formula admits a point within {float(delta):.6g} that the deployed model does not"
+            f"the exact program has a counterfactual{within}, the deployed model has none there"
         )
         return "sat"
 
-    def _use(self, point: Point, encoding: Encoding, delta: Fraction) -> bool:
+    def _use(self, point: Point) -> bool:
         """Whether a model's point, or one found around it, is a verified improvement."""
         before = self.outcome.best.distance if self.outcome.best else None
         for candidate in self._around(point):
@@ -283,7 +307,7 @@ class _Search:
         return found
 
     def _call(
-        self, delta: Fraction, margin: Fraction, bits: int | None = None
+        self, delta: Fraction | None, margin: Fraction, bits: int | None = None
     ) -> tuple[str, Encoding, Point]:
         started = time.monotonic()
         encoding = self.encoder.encode(delta, margin, bits)
@@ -301,13 +325,21 @@ class _Search:
             if status == "sat":
                 point = encoding.lift(answer.model)
             elif status == "unknown":
-                self.outcome.reason = answer.reason or "unknown"
+                self.outcome.reason = _plain(answer.reason, by)
             elif status != "unsat":
                 raise SolverError(f"{self.solver.name} answered '{status}'")
         seconds = time.monotonic() - started
-        self.outcome.calls.append(Call(float(delta), status, seconds, by))
-        debug(2, lambda: f"δ = {float(delta):.6g}: {status} by {by} in {seconds:.3f} s")
+        radius = float("inf") if delta is None else float(delta)
+        self.outcome.calls.append(Call(radius, status, seconds, by, float(margin)))
+        debug(2, lambda: f"δ = {radius:.6g}: {status} by {by} in {seconds:.3f} s")
         return status, encoding, point
+
+
+def _plain(reason: str, by: str) -> str:
+    """Why a solver does not know, without its own words for running out of time."""
+    if any(word in reason.lower() for word in ("cancel", "time", "interrupt")):
+        return "time limit"
+    return f"{by} gave up: {reason or 'no reason given'}"
 
 
 __all__ = ["Call", "Outcome", "search"]

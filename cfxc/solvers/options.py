@@ -1,0 +1,72 @@
+"""The options of a question, checked before any work."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from math import isfinite
+from numbers import Integral, Real
+from typing import Any
+
+from ..errors import DataTypeError, InvalidInputError
+
+METHODS = ("auto", "smt")
+
+
+@dataclass(frozen=True)
+class Options:
+    """Checked values of ``explain``'s options, as plain Python numbers and texts."""
+
+    epsilon: float
+    time_limit: float
+    count: int
+    constraints: tuple[str, ...]
+    random_state: int
+
+
+def check_options(
+    epsilon: Any, method: Any, time_limit: Any, count: Any, constraints: Any, random_state: Any
+) -> Options:
+    """Check what does not depend on the model.
+
+    Raises:
+        DataTypeError, InvalidInputError: naming the option and what it may be.
+    """
+    if method not in METHODS:
+        raise InvalidInputError(f"unknown method '{method}': {', '.join(METHODS)}")
+    accuracy = _number(epsilon, "epsilon")
+    if not isfinite(accuracy):
+        raise InvalidInputError(f"epsilon must be a positive number, not {epsilon}")
+    seed = _whole(random_state, "random_state", 0)
+    limit = _number(time_limit, "time_limit")
+    return Options(accuracy, limit, _whole(count, "count", 1), _texts(constraints), seed)
+
+
+def _number(value: Any, name: str) -> float:
+    if isinstance(value, bool) or not isinstance(value, Real):
+        raise DataTypeError(f"{name} must be a positive number, not {value!r}")
+    if not float(value) > 0:
+        raise InvalidInputError(f"{name} must be a positive number, not {value}")
+    return float(value)
+
+
+def _whole(value: Any, name: str, least: int) -> int:
+    if isinstance(value, bool) or not isinstance(value, Integral):
+        raise DataTypeError(f"{name} must be a whole number from {least}, not {value!r}")
+    if int(value) < least:
+        raise InvalidInputError(f"{name} must be a whole number from {least}, not {value}")
+    return int(value)
+
+
+def _texts(constraints: Any) -> tuple[str, ...]:
+    """One condition, or several."""
+    if isinstance(constraints, str):
+        return (constraints,)
+    listed = tuple(constraints) if isinstance(constraints, Iterable) else (constraints,)
+    for each in listed:
+        if not isinstance(each, str):
+            raise DataTypeError(f"constraints is a text or a list of texts; {each!r} is none")
+    return listed
+
+
+__all__ = ["METHODS", "Options", "check_options"]

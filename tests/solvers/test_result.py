@@ -1,0 +1,112 @@
+"""What answers look like: exact numbers, plain values, JSON."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.tree import DecisionTreeClassifier
+
+import cfxc
+from cfxc.errors import DataTypeError, InvalidInputError
+from cfxc.solvers.shown import shown
+
+F = Fraction
+TABLE = pd.DataFrame({"a": [1, 42, 20, 7], "b": np.float32([0.1, 0.2, 0.3, 0.7])})
+
+
+def model() -> cfxc.CompiledModel:
+    tree = DecisionTreeClassifier(random_state=0).fit(TABLE, [0, 0, 1, 1])
+    return cfxc.compile(tree, cfxc.FeatureSpace.infer(TABLE, resolution={"b": 0.1}))
+
+
+@given(st.fractions(min_value=0, max_denominator=10**9), st.sampled_from([-1, 1]))
+def test_shown_numbers_err_on_the_safe_side(value: Fraction, side: int) -> None:
+    text = Fraction(shown(value, side))
+    assert (text - value) * side >= 0
+    assert abs(text - value) <= value / 10**5
+
+
+@pytest.mark.parametrize(
+    ("value", "side", "text"),
+    [
+        (F(1, 20), 1, "0.05"), (F(1, 20), -1, "0.05"), (F(1, 40), 1, "0.025"),
+        (F(1, 3), 1, "0.333334"), (F(1, 3), -1, "0.333333"), (F(0), 1, "0"), (F(0), -1, "0"),
+        (F(10) ** 300, 1, "1E+300"), (F(1, 10**9), -1, "1E-9"), (F(123456789), 1, "123457000"),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_shown(value: Fraction, side: int, text: str) -> None:
+    assert shown(value, side) == text
+
+
+def test_changes_keep_their_types_and_floats_their_width() -> None:
+    answer = model().explain(TABLE.iloc[[1]], epsilon=1e-6)
+    ((name, (before, after)),) = answer.changes.items()
+    found = {"a": int, "b": float}[name]
+    assert type(before) is found
+    assert type(after) is found
+    moved = replace(answer, counterfactual=TABLE.iloc[[3]])
+    assert moved.changes["a"] == (42, 7)
+    assert repr(moved.changes["b"]) == "(0.2, 0.7)"
+
+
+def test_json_round_trip() -> None:
+    answer = model().explain(TABLE.iloc[[1]], count=2)
+    shown_as = json.loads(json.dumps(answer.to_dict(), allow_nan=False))
+    assert shown_as["factual"] == {"a": 42, "b": 0.2}
+    assert len(shown_as["alternatives"]) == 1
+    again = model().explain(shown_as["factual"])
+    assert again.exact_distance == answer.exact_distance
+
+
+def test_exact_numbers_enclose_the_rounded_ones() -> None:
+    answer = model().explain(TABLE.iloc[[1]])
+    assert answer.exact_distance is not None
+    assert answer.distance is not None
+    assert F(answer.lower_bound) <= answer.exact_lower_bound <= answer.exact_distance
+    assert answer.exact_distance <= F(answer.distance)
+
+
+def test_fewer_alternatives_than_asked_for() -> None:
+    tree = DecisionTreeClassifier().fit(TABLE[["a"]], [0, 0, 1, 1])
+    narrow = cfxc.FeatureSpace.infer(TABLE[["a"]]).replace("a", lower=40, upper=42)
+    narrow_model = cfxc.compile(tree, narrow)
+    assert narrow_model.explain(pd.DataFrame({"a": [42]}), target=1).rest == ""
+    tree = DecisionTreeClassifier().fit([[0], [1], [2]], [0, 1, 1])
+    three = cfxc.compile(tree, cfxc.FeatureSpace.infer(pd.DataFrame({"a": [0, 1, 2]})))
+    answer = three.explain(pd.DataFrame({"a": [0]}), count=5)
+    assert [one.changes["a"][1] for one in answer.all()] == [1, 2]
+    assert answer.rest == "infeasible"
+    assert three.explain(pd.DataFrame({"a": [0]}), count=2).rest == ""
+
+
+def test_margins_prove_nothing() -> None:
+    answer = model().explain(TABLE.iloc[[1]])
+    call = replace(answer.calls[0], status="unsat", margin=0.5) if answer.calls else None
+    if call is not None:
+        assert not call.refutes
+        assert replace(answer, calls=(call,)).proved_by == ""
+
+
+@pytest.mark.parametrize("rows", [[1, 2], None, TABLE["a"]], ids=["list", "none", "series"])
+def test_predict_takes_tables(rows: object) -> None:
+    with pytest.raises(DataTypeError, match="DataFrame"):
+        model().predict(rows)
+
+
+def test_predict_takes_rows() -> None:
+    with pytest.raises(InvalidInputError, match="no rows"):
+        model().predict(TABLE.iloc[:0])
+
+
+@pytest.mark.parametrize("seeds", [[1, 2], "a"], ids=["list", "text"])
+def test_seeds_are_a_table(seeds: object) -> None:
+    with pytest.raises(DataTypeError, match="seeds"):
+        model().explain(TABLE.iloc[[1]], seeds=seeds)
