@@ -14,7 +14,7 @@ import pandas as pd
 from .errors import DataTypeError, InvalidInputError
 from .frontends.files import load_model
 from .frontends.predictor import Predictor, Task
-from .frontends.query import Query, make_query
+from .frontends.query import Query, Target, make_query
 from .frontends.space import FeatureSpace
 from .ir import Program
 from .ir.interval import ceil_float, floor_float
@@ -73,7 +73,8 @@ class CompiledModel:
             method: ``auto`` or ``smt``.
             solver: ``auto`` (z3 and cvc5 in turn), ``z3``, ``cvc5`` or ``pysmt:<name>``.
             time_limit: Seconds for each counterfactual, > 0.
-            count: How many counterfactuals, each different from all before (§4.2).
+            count: How many counterfactuals, each different from all before (§4.2); each nearest
+                to within epsilon, so two of them may be out of order by as much.
             seeds: Rows to start from; whatever verifies bounds the distance from above.
             random_state: Seed of the local search.
 
@@ -90,12 +91,13 @@ class CompiledModel:
         )  # fmt: skip
         refuse_negative_distance(query, solving, options.time_limit)
         starts = _starts(self.space, seeds)
+        original = _Original(self, query.target, frame)
         found: list[Result] = []
         rest: Literal["", "infeasible", "unknown"] = ""
         for number in range(options.count):
             started = time.monotonic()
             outcome = search(
-                query, solving, self._deployed(query, frame),
+                query, solving, original.flips,
                 epsilon=Fraction(options.epsilon), seconds=options.time_limit, seeds=starts,
                 rng=np.random.default_rng(options.random_state + number),
             )  # fmt: skip
@@ -105,60 +107,72 @@ class CompiledModel:
                 rest = "infeasible" if outcome.infeasible else "unknown"
                 break
             seconds = time.monotonic() - started
-            found.append(
-                self._result(query, frame, outcome, options.epsilon, solving.name, seconds)
-            )
+            found.append(_result(query, original, outcome, options.epsilon, solving.name, seconds))
             if outcome.best is None:
                 break
             query = query.without(outcome.best.point)
         return replace(found[0], alternatives=tuple(found[1:]), rest=rest)
 
-    def _deployed(self, query: Query, frame: pd.DataFrame) -> Any:
-        def flips(point: Point) -> bool:
-            row = self.space.decode(point, like=frame)
-            if self.space.encode_row(row, extra="ignore") != dict(point):
-                return False
-            outcome = self.predictor.predict(row)[0]
-            return query.target.holds(outcome.item() if hasattr(outcome, "item") else outcome)
 
-        return flips
+class _Original:
+    """The original model on one person's row and on points that stand for rows like it."""
 
-    def _result(
-        self,
-        query: Query,
-        frame: pd.DataFrame,
-        outcome: Outcome,
-        epsilon: float,
-        solver: str,
-        seconds: float,
-    ) -> Result:
-        best = outcome.best
-        row = None if best is None else self.space.decode(best.point, like=frame)
-        status: Status
-        if best is None:
-            status = "infeasible" if outcome.infeasible else "unknown"
-        else:
-            closed = best.distance - outcome.lower <= Fraction(epsilon)
-            status = "optimal" if closed else "feasible"
-        return Result(
-            status=status,
-            factual=frame,
-            counterfactual=row,
-            distance=None if best is None else ceil_float(best.distance),
-            lower_bound=floor_float(outcome.lower),
-            exact_distance=None if best is None else best.distance,
-            exact_lower_bound=outcome.lower,
-            epsilon=epsilon,
-            lower_bound_proof="solver" if outcome.refuted else "none",
-            solver=solver,
-            distance_name=query.distance.name,
-            target=str(query.target),
-            outcome_before=_item(self.predictor.predict(frame)[0]),
-            outcome_after=None if row is None else _item(self.predictor.predict(row)[0]),
-            seconds=seconds,
-            calls=tuple(outcome.calls),
-            reason="" if status in ("optimal", "infeasible") else outcome.reason,
-        )
+    def __init__(self, model: CompiledModel, target: Target, frame: pd.DataFrame) -> None:
+        self.model, self.target, self.frame = model, target, frame
+        self.before = _item(model.predict(frame)[0])
+        self._outcomes: dict[tuple[Any, ...], Any] = {}
+
+    def row(self, point: Point) -> pd.DataFrame:
+        """The point as a row with the factual's columns and dtypes."""
+        return self.model.space.decode(point, like=self.frame)
+
+    def outcome(self, point: Point) -> Any:
+        """What the original model says, asked once per point."""
+        key = tuple(point.items())
+        if key not in self._outcomes:
+            self._outcomes[key] = _item(self.model.predict(self.row(point))[0])
+        return self._outcomes[key]
+
+    def flips(self, point: Point) -> bool:
+        """Whether the point's row is in the target, and reads back as the point."""
+        same = self.model.space.encode_row(self.row(point), extra="ignore") == dict(point)
+        return same and self.target.holds(self.outcome(point))
+
+
+def _result(
+    query: Query,
+    original: _Original,
+    outcome: Outcome,
+    epsilon: float,
+    solver: str,
+    seconds: float,
+) -> Result:
+    best = outcome.best
+    status: Status
+    if best is None:
+        status = "infeasible" if outcome.infeasible else "unknown"
+    else:
+        closed = best.distance - outcome.lower <= Fraction(epsilon)
+        status = "optimal" if closed else "feasible"
+    return Result(
+        status=status,
+        factual=original.frame,
+        counterfactual=None if best is None else original.row(best.point),
+        distance=None if best is None else ceil_float(best.distance),
+        lower_bound=floor_float(outcome.lower),
+        exact_distance=None if best is None else best.distance,
+        exact_lower_bound=outcome.lower,
+        epsilon=epsilon,
+        lower_bound_proof="solver" if outcome.refuted else "none",
+        solver=solver,
+        distance_name=query.distance.name,
+        target=str(query.target),
+        outcome_before=original.before,
+        outcome_after=None if best is None else original.outcome(best.point),
+        seconds=seconds,
+        calls=tuple(outcome.calls),
+        reason="" if status in ("optimal", "infeasible") else outcome.reason,
+    )
 
 
 def compile(

@@ -35,6 +35,8 @@ class Result:
         alternatives: The next nearest, each different from all before (``count=``).
         rest: Why there are fewer than asked for: no other one exists (``infeasible``, proved), or
             none was found in time (``unknown``).
+        target: What was wanted, as text.
+        wanted: The same as values: ``(label,)``, or ``(low, high)`` with ``None`` for an open end.
     """
 
     status: Status
@@ -57,6 +59,7 @@ class Result:
     exact_lower_bound: Fraction = Fraction(0)
     alternatives: tuple[Result, ...] = field(default=(), repr=False)
     rest: Literal["", "infeasible", "unknown"] = ""
+    wanted: tuple[Any, ...] | None = None
 
     @property
     def gap(self) -> float:
@@ -97,7 +100,7 @@ class Result:
         """Plain values for JSON; rows as column → value."""
         return {
             "status": self.status,
-            "target": self.target,
+            "target": self._plain_target(),
             "factual": _plain(self.factual),
             "counterfactual": None if self.counterfactual is None else _plain(self.counterfactual),
             "changes": {column: list(pair) for column, pair in self.changes.items()},
@@ -127,6 +130,11 @@ class Result:
             "rest": self.rest,
         }
 
+    def _plain_target(self) -> Any:
+        if self.wanted is None:
+            return self.target
+        return self.wanted[0] if len(self.wanted) == 1 else list(self.wanted)
+
     def _repr_html_(self) -> str:
         table: str = self.to_frame().T.to_html()
         return table + f"<p>{self.summary()}</p>"
@@ -137,11 +145,11 @@ class Result:
             return f"no counterfactual exists (proved by {self.proved_by}, exact program)"
         if self.exact_distance is None:
             return f"unknown: {self.reason}"
-        proof = f"proved by {self.proved_by}" if self.proved_by else "distances are not negative"
-        return (
-            f"{self.status}: {self.distance_name} distance {shown(self.exact_distance, 1)}, "
-            f"nothing nearer than {shown(self.exact_lower_bound, -1)} ({proof})"
-        )
+        found = f"{self.status}: {self.distance_name} distance {shown(self.exact_distance, 1)}"
+        if not self.proved_by:
+            return f"{found}, no lower bound above 0 proved"
+        lower = shown(self.exact_lower_bound, -1)
+        return f"{found}, nothing nearer than {lower} (proved by {self.proved_by})"
 
 
 def _same(before: Any, after: Any) -> bool:

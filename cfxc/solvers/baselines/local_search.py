@@ -23,6 +23,7 @@ from ..candidates import Point
 
 Floats = npt.NDArray[np.float64]
 MAX_MOVES = 64  # per numeric feature and round
+RESOLUTION = 1e-4  # of the radius that all features need to move at once
 GRID = 17  # values tried in a range that has no cuts
 
 
@@ -105,32 +106,47 @@ class LocalSearch:
         return None
 
     def _inflate(self) -> list[Floats]:
-        """For linf: all features move at once; bisect the radius that the best corner needs."""
-        low, high, best = 0.0, 1.0, list[Floats]()
-        for _ in range(14):
-            middle = (low + high) / 2 if best else high
-            row = self._best_within(middle)
-            if row is None:
-                if not best:
-                    return []
-                low = middle
-            else:
-                best, high = [row], min(middle, float(self.distances(row[None])[0]))
-        return best
+        """For linf: all features move at once; find the radius that the best corner needs.
 
-    def _best_within(self, radius: float) -> Floats | None:
+        Regula falsi on the score (Illinois), as it is nearly linear in the radius.
+        """
+        row, above = self._best_within(1.0)
+        if row is None:
+            return []
+        best, low, high = row, 0.0, float(self.distances(row[None])[0])
+        below, last = float(self.scores(self.start[None])[0]), 0
+        for _ in range(14):
+            if high - low < RESOLUTION:
+                break
+            share = below / (below - above) if below < 0 < above else 0.5
+            middle = low + (high - low) * min(max(share, 0.05), 0.95)
+            row, score = self._best_within(middle)
+            side = -1 if row is None else 1
+            if row is None:
+                low, below = middle, score
+                above = above / 2 if side == last else above
+            else:
+                best, above = row, score
+                high = min(middle, float(self.distances(row[None])[0]))
+                below = below / 2 if side == last else below
+            last = side
+        return [best]
+
+    def _best_within(self, radius: float) -> tuple[Floats | None, float]:
         """Coordinate ascent of the score with every δ_j at most ``radius``; ``None``: no hit."""
-        row = self.start.copy()
+        row, score = self.start.copy(), -np.inf
         for _ in range(2):
             for j, domain in enumerate(self.domains):
                 moves = [move for move in self.moves(j, row) if move.delta <= radius]
                 moves += self._ends(j, domain, radius)
                 if moves:
                     rows = np.vstack([row[None], _applied(row, moves)])
-                    row = rows[int(self.scores(rows).argmax())]
+                    scores = self.scores(rows)
+                    best = int(scores.argmax())
+                    row, score = rows[best], float(scores[best])
             if self.hits(row[None])[0]:
-                return row
-        return None
+                return row, score
+        return None, score
 
     def _ends(self, j: int, domain: Domain, radius: float) -> list[Move]:
         """The farthest admissible values of a numeric feature within the radius."""
@@ -147,7 +163,7 @@ class LocalSearch:
         for _ in range(50):
             moves = [m for j in range(len(self.domains)) for m in self.moves(j, best)]
             moves += [Move(j, self.start[j], 0.0) for j in range(len(self.domains))]
-            moves += self._halfway(best)
+            moves += [m for j in range(len(self.domains)) for m in self._halfway(j, best)]
             rows = _applied(best, moves)
             distances = self.distances(rows)
             nearer = distances < here - 1e-12
@@ -183,22 +199,26 @@ class LocalSearch:
         home = Move(j, self.start[j], 0.0)
         if wholly or self.domains[j].is_symbolic:
             return [home]
-        found = self.moves(j, row) + [move for move in self._halfway(row) if move.feature == j]
+        found = self.moves(j, row) + self._halfway(j, row)
         away = {move: abs(move.value - home.value) for move in found}
         nearer = [move for move in found if away[move] < abs(row[j] - home.value)]
         return [home, *sorted(nearer, key=lambda move: away[move])]
 
-    def _halfway(self, row: Floats) -> list[Move]:
-        """Steps of 1/2, 1/4, … of the way back, for numeric features."""
-        moves = []
-        for j, domain in enumerate(self.domains):
-            if domain.is_symbolic or row[j] == self.start[j]:
-                continue
-            for power in range(1, 21):
-                raw = row[j] + (self.start[j] - row[j]) / 2**power
-                side = domain.floor(raw) if self.start[j] < row[j] else domain.ceil(raw)
-                if side is not None and float(side) != row[j]:
-                    moves.append(Move(j, float(side), 0.0))
+    def _halfway(self, j: int, row: Floats) -> list[Move]:
+        """Steps of 1/2, 1/4, … of the way back, for a number."""
+        domain, moves = self.domains[j], list[Move]()
+        here, start = row[j], self.start[j]
+        if domain.is_symbolic or here == start:
+            return moves
+        before = here
+        for power in range(1, 21):
+            raw = here + (start - here) / 2**power
+            side = domain.floor(raw) if start < here else domain.ceil(raw)
+            value = here if side is None else float(side)
+            if value in (here, before):
+                break  # on a grid: shorter steps end there too
+            moves.append(Move(j, value, 0.0))
+            before = value
         return moves
 
     def moves(self, j: int, row: Floats) -> list[Move]:
