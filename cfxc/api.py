@@ -167,6 +167,7 @@ def _result(
         solver=solver,
         distance_name=query.distance.name,
         target=str(query.target),
+        wanted=query.target.wanted,
         outcome_before=original.before,
         outcome_after=None if best is None else original.outcome(best.point),
         seconds=seconds,

@@ -17,7 +17,7 @@ from .guard import guarded
 
 app = typer.Typer(
     name="cfxc",
-    help="From a trained model to logic to the nearest counterfactual, proved.",
+    context_settings={"help_option_names": ["-h", "--help"]},
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -27,8 +27,9 @@ space_app = typer.Typer(help="Feature spaces.", no_args_is_help=True, rich_marku
 app.add_typer(space_app, name="space")
 
 Columns = list[str] | None
+NAMES = "NAMES"
 ModelFile = Annotated[
-    Path, typer.Argument(metavar="MODEL", help=".onnx, .skops; with --trust-pickle .pkl, .joblib")
+    str, typer.Argument(metavar="MODEL", help=".onnx, .skops; with --trust-pickle .pkl, .joblib")
 ]
 SpaceFile = Annotated[Path, typer.Option("--space", help="Feature space (TOML).")]
 Trust = Annotated[
@@ -53,8 +54,8 @@ def root(
 ) -> None:
     """From a trained model to logic to the nearest counterfactual, proved.
 
-    Exit codes: 0 done, 2 bad input, 3 no counterfactual exists (proved), 4 a limit was reached
-    (the best answer is printed), 1 a fault of cfxc.
+    Exit codes: 0 done, 1 a fault of cfxc, 2 bad input, 3 no counterfactual exists (proved), 4 a
+    limit was reached (the best answer is printed).
     """
 
 
@@ -71,15 +72,34 @@ def demo() -> int:
 @guarded
 def space_infer(
     table: Annotated[Path, typer.Argument(metavar="DATA.CSV", help="One row per person.")],
-    target: Annotated[str | None, typer.Option(help="The outcome's column, left out.")] = None,
+    target: Annotated[
+        str | None, typer.Option(metavar="NAME", help="The outcome's column, left out.")
+    ] = None,
+    drop: Annotated[
+        Columns, typer.Option(metavar=NAMES, help="Other columns to leave out: a,b.")
+    ] = None,
     out: Output = None,
-    fixed: Annotated[Columns, typer.Option(help="Columns that may not change: a,b.")] = None,
-    increase: Annotated[Columns, typer.Option(help="Columns that may only rise.")] = None,
-    decrease: Annotated[Columns, typer.Option(help="Columns that may only fall.")] = None,
-    one_hot: Annotated[Columns, typer.Option(help="Prefixes of one-hot groups: sector_.")] = None,
+    fixed: Annotated[
+        Columns, typer.Option(metavar=NAMES, help="Columns that may not change: a,b.")
+    ] = None,
+    increase: Annotated[
+        Columns, typer.Option(metavar=NAMES, help="Columns that may only rise.")
+    ] = None,
+    decrease: Annotated[
+        Columns, typer.Option(metavar=NAMES, help="Columns that may only fall.")
+    ] = None,
+    one_hot: Annotated[
+        Columns, typer.Option(metavar="PREFIXES", help="Prefixes of one-hot groups: sector_.")
+    ] = None,
 ) -> int:
-    """Infer the feature space of a table: kinds, ranges, resolutions."""
-    return commands.infer_space(table, target, out, fixed, increase, decrease, one_hot)
+    """Infer the feature space of a table: kinds, ranges, resolutions.
+
+    The table is CSV: commas, a header, UTF-8. An empty cell is a missing value; so are NA, NaN,
+    null and None in a column of numbers, while in a column of text they are texts. Codes with
+    leading zeros (007) are text.
+    """
+    said = commands.Statement(target, drop, fixed, increase, decrease, one_hot)
+    return commands.infer_space(table, said, out)
 
 
 @app.command("compile")
@@ -94,7 +114,9 @@ def compile_(
     ] = None,
     output: Annotated[
         list[str] | None,
-        typer.Option(help="Output of the model, or all.  [default: label or value]"),
+        typer.Option(
+            metavar="NAME", help="Output of the model, or all.  [default: label or value]"
+        ),
     ] = None,
     trust_pickle: Trust = False,
     out: Output = None,
@@ -108,9 +130,13 @@ def compile_(
 def explain(
     model: ModelFile,
     space: SpaceFile,
-    factual: Annotated[str, typer.Option(help="row.json, row.csv, or data.csv:17 (from 1).")],
-    target: Annotated[str | None, typer.Option(help="Wanted label.")] = None,
-    range_: Annotated[str | None, typer.Option("--range", help="Wanted range: LO:HI.")] = None,
+    factual: Annotated[
+        str, typer.Option(metavar="ROW", help="row.json, row.csv, or data.csv:17 (from 1).")
+    ],
+    target: Annotated[str | None, typer.Option(metavar="LABEL", help="Wanted label.")] = None,
+    range_: Annotated[
+        str | None, typer.Option("--range", metavar="LO:HI", help="Wanted range.")
+    ] = None,
     distance: Annotated[
         str, typer.Option(help="l0, l1, linf, l0=0.3,l1=0.7, or a file.cfl.")
     ] = "l1",
@@ -121,13 +147,14 @@ def explain(
     ] = "auto",
     count: Annotated[int, typer.Option(help="How many counterfactuals.")] = 1,
     constraint: Annotated[
-        list[str] | None, typer.Option(help="Condition: 'age >= factual.age'; may be repeated.")
+        list[str] | None,
+        typer.Option(metavar="CONDITION", help="Such as 'age >= factual.age'; may be repeated."),
     ] = None,
     time_limit: Annotated[float, typer.Option(help="Seconds per counterfactual.")] = 60.0,
     trust_pickle: Trust = False,
     json: Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")] = False,
 ) -> int:
-    """The nearest counterfactual of one person, with a proved lower bound."""
+    """The nearest counterfactual of one person, and its proof."""
     question = commands.Question(
         factual, target, range_, distance, epsilon, method, solver, count, constraint or [],
         time_limit,

@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ..errors import DataTypeError, InvalidInputError, MissingColumnError
+from .advice import advice
+from .csv_files import read_csv
 from .emission import Emit, Transformer, emission
 from .guard import INFEASIBLE, LIMIT, check_writable, deliver
 from .report import progress, show
-from .tables import (
-    column_names,
-    read_csv,
-    read_distance,
-    read_factual,
-    read_target,
-    without_target,
-)
+from .tables import column_names, read_distance, read_factual, read_target, without
 
 if TYPE_CHECKING:
     from ..api import CompiledModel
@@ -41,34 +39,52 @@ class Question:
     time_limit: float
 
 
-def infer_space(
-    table: Path,
-    target: str | None,
-    output: Path | None,
-    fixed: list[str] | None,
-    increase: list[str] | None,
-    decrease: list[str] | None,
-    one_hot: list[str] | None,
-) -> int:
-    """Write the feature space of a table as TOML."""
+@dataclass(frozen=True)
+class Statement:
+    """The options of ``cfxc space infer``: what is said about columns."""
+
+    target: str | None
+    drop: list[str] | None
+    fixed: list[str] | None
+    increase: list[str] | None
+    decrease: list[str] | None
+    one_hot: list[str] | None
+
+
+def infer_space(table: Path, said: Statement, output: Path | None) -> int:
+    """Write the feature space of a table as TOML, with warnings about odd columns on stderr."""
     from ..frontends.space import FeatureSpace
 
     check_writable(output)
-    frame = without_target(read_csv(table), target, table)
-    columns = list(map(str, frame.columns))
-    space = FeatureSpace.infer(
-        frame,
-        fixed=column_names(fixed, columns),
-        increase=column_names(increase, columns),
-        decrease=column_names(decrease, columns),
-        one_hot=column_names(one_hot, columns),
-    )
+    frame = read_csv(table).frame()
+    with _told_of(table):
+        dropped = column_names(said.drop, list(frame.columns))
+        frame = without(frame, [*dropped, *([said.target] if said.target is not None else [])])
+        columns = list(frame.columns)
+        space = FeatureSpace.infer(
+            frame,
+            fixed=column_names(said.fixed, columns),
+            increase=column_names(said.increase, columns),
+            decrease=column_names(said.decrease, columns),
+            one_hot=column_names(said.one_hot, columns),
+        )
+    for line in advice(frame, space):
+        print(f"cfxc: warning: {line}", file=sys.stderr)
     deliver(space.to_toml(), output)
     return 0
 
 
+@contextmanager
+def _told_of(path: Path) -> Iterator[None]:
+    """Messages about a table start with its file."""
+    try:
+        yield
+    except (InvalidInputError, DataTypeError, MissingColumnError) as error:
+        raise type(error)(f"{path}: {error}") from error
+
+
 def compile_model(
-    source: Path,
+    source: str,
     space: Path,
     kind: Emit,
     transformer: Transformer | None,
@@ -79,22 +95,21 @@ def compile_model(
     """Print a model as IR, core-language program, formula or SMT-LIB."""
     check_writable(output)
     model = load(source, space, trust_pickle)
-    deliver(emission(model, source.name, kind, transformer, outputs), output)
+    deliver(emission(model, Path(source).name, kind, transformer, outputs), output)
     return 0
 
 
-def explain(
-    source: Path, space: Path, question: Question, trust_pickle: bool, as_json: bool
-) -> int:
+def explain(source: str, space: Path, question: Question, trust_pickle: bool, as_json: bool) -> int:
     """Print the nearest counterfactual of one person, and what is proved about it."""
     model = load(source, space, trust_pickle)
     row = read_factual(question.factual, model.space)
     target = read_target(model, question.target, question.range)
+    distance = read_distance(question.distance)
     with progress(f"searching, for at most {question.time_limit:g} s …"):
         result = model.explain(
             row,
             target=target,
-            distance=read_distance(question.distance),
+            distance=distance,
             epsilon=question.epsilon,
             constraints=question.constraints,
             method=question.method,
@@ -109,15 +124,20 @@ def explain(
     return exit_code(result)
 
 
+REST = {"infeasible": "no other one exists, proved", "unknown": "no other one was found in time"}
+
+
 def _show_all(result: Result, count: int) -> None:
     found = result.all()
     for number, one in enumerate(found, start=1):
         if count > 1:
             print(f"{chr(10) * (number > 1)}{number} of {len(found)} found, {count} asked for")
         show(one)
+    if result.rest:
+        print("\n" + REST[result.rest])
 
 
-def load(source: Path, space: Path, trust_pickle: bool) -> CompiledModel:
+def load(source: str, space: Path, trust_pickle: bool) -> CompiledModel:
     """The model in a file, compiled over the feature space in another."""
     from ..api import compile
     from ..frontends.space import FeatureSpace
@@ -129,4 +149,5 @@ def exit_code(result: Result) -> int:
     """0 proved nearest, 3 proved that there is none, 4 a limit was reached before either."""
     if result.status == "infeasible":
         return INFEASIBLE
-    return 0 if all(one.status == "optimal" for one in result.all()) else LIMIT
+    closed = all(one.status == "optimal" for one in result.all())
+    return 0 if closed and result.rest != "unknown" else LIMIT

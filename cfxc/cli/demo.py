@@ -40,6 +40,6 @@ def demo() -> int:
     sys.stdout.flush()
     with progress("searching …"):
         result = model.explain(row, target="below", distance="l1", epsilon=1e-3)
-    show(result)
-    print(f"{'in total':<12}{time.monotonic() - started:.1f} s with training and compiling")
+    total = f"{time.monotonic() - started:.1f} s with training and compiling"
+    show(result, [("in total", total)])
     return exit_code(result)

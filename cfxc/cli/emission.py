@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ..errors import InvalidInputError
 
@@ -59,15 +59,17 @@ def emission(
 def _chosen(program: Program, outputs: Sequence[str]) -> Program:
     """The program with only the outputs asked for; by default the decision."""
     from ..compiler.passes import keep_outputs
-    from ..frontends.space.names import shown, suggestion
+    from ..frontends.space.names import nearest, shown
 
     known = [name for name, _ in program.outputs]
     if ALL in outputs and ALL not in known:
         return program
     for name in outputs:
         if name not in known:
+            close = shown(nearest(name, known))
+            hint = f" (nearest: {close})" if close else ""
             raise InvalidInputError(
-                f"the model has no output {name!r}{suggestion(name, known)}; it has {shown(known)}"
+                f"the model has no output {name!r}{hint}; it has {shown(known)}"
             )
     return keep_outputs(program, outputs or [name for name in known if name in DECISIONS])
 
@@ -109,7 +111,7 @@ def _formula(
         pool = AbsorbingPool()
         ranges = {one.name: one.bounds for one in space if not one.is_symbolic}
         found = make(core, pool, variable_ranges(core, ranges))
-    comments = [*title, *_legend(core), *_notes(core, relaxed)]
+    comments = [*title, *_legend(core, found), *_notes(found, relaxed)]
     comments = [line.replace("\n", " ") for line in comments]
     return emit(pool, [found.formula], comments=comments, footer=_unused(core, found))
 
@@ -119,43 +121,52 @@ def _unused(core: Program, found: Characteristic) -> list[str]:
     from ..compiler.emit.smtlib import symbol
     from ..compiler.terms import free_variables
 
-    used = {variable.data for variable in free_variables([found.formula])}
+    used = set(free_variables([found.formula]))
+    variables = ((found.inputs[name], sort) for name, sort in core.inputs)
     return [
-        f"(declare-const {symbol(name)} {sort.kind.capitalize()})"
-        for name, sort in core.inputs
-        if sort.kind != "category" and name not in used
+        f"(declare-const {symbol(one.data)} {sort.kind.capitalize()})"
+        for one, sort in variables
+        if sort.kind != "category" and one not in used
     ]
 
 
-def _legend(core: Program) -> list[str]:
-    """What the symbols of the script stand for."""
-    from ..compiler.emit.smtlib import symbol
+def _legend(core: Program, found: Characteristic) -> list[str]:
+    """What the symbols of the script stand for, by the names that the variables have in it."""
     from ..ir.sorts import format_label, format_name
 
     lines = []
-    values = [("input", name, name, sort) for name, sort in core.inputs]
-    values += [("output", name, f"y.{name}", sort) for name, sort in core.output_sorts.items()]
-    for role, name, variable, sort in values:
+    values = [("input", name, found.inputs[name], sort) for name, sort in core.inputs]
+    outputs = core.output_sorts.items()
+    values += [("output", name, found.outputs[name], sort) for name, sort in outputs]
+    for role, name, value, sort in values:
         what = f"{role} {format_name(name)}"
         if sort.kind != "category":
-            lines.append(f"{what}: {symbol(variable)}, {sort.kind.capitalize()}")
+            lines.append(f"{what}: {_symbols(value)[0]}, {sort.kind.capitalize()}")
             continue
         lines.append(f"{what}: exactly one of")
-        labels = enumerate(sort.labels)
-        lines += [f"  {symbol(f'{variable}={i}')} is {format_label(one)}" for i, one in labels]
+        pairs = zip(_symbols(value), sort.labels, strict=True)
+        lines += [f"  {each} is {format_label(label)}" for each, label in pairs]
     return lines
 
 
-def _notes(core: Program, relaxed: bool) -> list[str]:
+def _symbols(value: Any) -> list[str]:
+    """The symbol of a number or truth value; of a category one symbol per label."""
     from ..compiler.emit.smtlib import symbol
+    from ..compiler.terms import Term
 
-    name, sort = next(iter(core.output_sorts.items()))
-    is_label = sort.kind == "category"
-    wanted = symbol(f"y.{name}=0") if is_label else f"(>= {symbol(f'y.{name}')} 0.0)"
+    variables = [value] if isinstance(value, Term) else value.guards
+    return [symbol(one.data) for one in variables]
+
+
+def _notes(found: Characteristic, relaxed: bool) -> list[str]:
+    value = next(iter(found.outputs.values()))
+    first = _symbols(value)[0]
+    is_number = getattr(value, "sort", "bool") != "bool"
     notes = ["holds iff the outputs are what the model returns on the inputs, over the reals"]
     if relaxed:
         notes = [
             "holds if the outputs are what the model returns on the inputs, within their ranges;",
             "roundings to float32 and smooth functions being anything within their enclosures",
         ]
+    wanted = f"(>= {first} 0.0)" if is_number else first
     return [*notes, f"to use it, add what you ask and (check-sat), e.g. (assert {wanted})"]

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from threading import Timer
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
@@ -16,35 +17,54 @@ from ..solvers.shown import shown
 if TYPE_CHECKING:
     from ..solvers.result import Result
 
+Pair = tuple[str, str]
+BOUNDS = "bounds"
+"""What exact arithmetic on the ranges is called where solvers have their names."""
+PATIENCE = 1.0
+"""Seconds of silence before a plain line says what goes on."""
+
 
 @contextmanager
 def progress(text: str) -> Iterator[None]:
-    """A spinner on stderr while something runs; one plain line if that is no terminal."""
+    """A spinner on stderr while something runs; if that is no terminal, a line if it takes long."""
     console = Console(stderr=True)
     if console.is_terminal:
         with console.status(escape(text)):
             yield
-    else:
-        print(text, file=sys.stderr)
+        return
+    told = Timer(PATIENCE, print, [text], {"file": sys.stderr})
+    told.daemon = True
+    told.start()
+    try:
         yield
+    finally:
+        told.cancel()
 
 
-def show(result: Result) -> None:
-    """Print one answer: what changes, how far that is, and what is proved about it."""
+def show(result: Result, more: Sequence[Pair] = ()) -> None:
+    """Print one answer: what changes; and below, how far that is and what is proved about it."""
     console = Console(highlight=False)
-    if result.counterfactual is not None:
-        _changes(result, console)
-    for name, value in _facts(result):
-        console.print(f"{name:<12}{escape(value)}", soft_wrap=True)
+    facts = [*_facts(result), *more]
+    found = result.counterfactual is not None
+    rows = _rows(result) if found else []
+    names = [name for name, *_ in [*facts, *([] if console.is_terminal else rows)]]
+    width = max(map(len, names)) + 2
+    if found:
+        _changes(rows, console, width)
+        console.print()
+    for name, value in facts:
+        console.print(f"{name:<{width}}{escape(value)}", soft_wrap=True)
 
 
-def _changes(result: Result, console: Console) -> None:
+def _rows(result: Result) -> list[tuple[str, str, str]]:
     rows = [(name, cell(a), cell(b)) for name, (a, b) in result.changes.items()]
-    rows.append(("outcome", cell(result.outcome_before), cell(result.outcome_after)))
+    return [*rows, ("outcome", cell(result.outcome_before), cell(result.outcome_after))]
+
+
+def _changes(rows: Sequence[tuple[str, str, str]], console: Console, width: int) -> None:
     if not console.is_terminal:
-        width = max(len(name) for name, _, _ in rows) + 2
         for name, before, after in rows:
-            console.print(f"{escape(name):<{width}}{escape(f'{before} → {after}')}", soft_wrap=True)
+            console.print(escape(f"{name:<{width}}{before} → {after}"), soft_wrap=True)
         return
     table = Table(box=None, pad_edge=False, header_style="bold")
     for title, justify in (("changed", "left"), ("before", "right"), ("after", "right")):
@@ -56,24 +76,32 @@ def _changes(result: Result, console: Console) -> None:
     console.print(table)
 
 
-def _facts(result: Result) -> Iterator[tuple[str, str]]:
+def _facts(result: Result) -> Iterator[Pair]:
     proved = result.lower_bound_proof != "none"
     if result.status == "infeasible":
         yield "status", f"infeasible: no counterfactual exists, proved by {result.proved_by}"
-    elif result.distance is None:
+    elif result.exact_distance is None:
         yield "status", f"unknown: {result.reason}"
         if proved:
-            yield "lower bound", f"{shown(result.lower_bound, -1)}, proved by {result.proved_by}"
+            yield (
+                "lower bound",
+                f"{shown(result.exact_lower_bound, -1)}, proved by {result.proved_by}",
+            )
     else:
-        yield "distance", f"{shown(result.distance, 1)} ({result.distance_name})"
-        by = f"proved by {result.proved_by}" if proved else "distances are not negative"
-        yield "lower bound", f"{shown(result.lower_bound, -1)}: nothing is nearer, {by}"
+        yield "distance", f"{shown(result.exact_distance, 1)} ({result.distance_name})"
+        bound = f"{shown(result.exact_lower_bound, -1)}: "
+        by = f"nothing is nearer, proved by {result.proved_by}"
+        yield "lower bound", bound + (by if proved else "none above was proved")
         within = f"optimal to within {result.epsilon:g}"
         reached = f"feasible: a nearer one may exist ({result.reason or 'not closed'})"
         yield "status", within if result.status == "optimal" else reached
-    calls = len(result.calls)
-    plural = "" if calls == 1 else "s"
-    yield "effort", f"{calls} solver call{plural}, {result.seconds:.1f} s"
+    yield "effort", f"{_effort(result)}, {result.seconds:.1f} s"
+
+
+def _effort(result: Result) -> str:
+    """How often a solver was called; what the bounds alone refute needs none."""
+    calls = sum(call.by != BOUNDS for call in result.calls)
+    return f"{calls or 'no'} solver call{'s' * (calls > 1)}"
 
 
 def cell(value: Any) -> str:

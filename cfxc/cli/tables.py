@@ -4,92 +4,118 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import InvalidInputError, MissingColumnError
+from .csv_files import is_missing, number, read_csv, truth
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from ..api import CompiledModel
-    from ..frontends.space import FeatureSpace
+    from ..frontends.space import FeatureSpace, Label
 
 _NUMBERED = re.compile(r"(?P<path>.+\.csv):(?P<row>\d+)", re.IGNORECASE)
-
-
-def read_csv(path: Path) -> pd.DataFrame:
-    """A table from a CSV file with a header; numbers are the doubles nearest to what is written.
-
-    Raises:
-        InvalidInputError: the file is missing, empty or not CSV.
-    """
-    import pandas as pd
-
-    try:
-        return pd.read_csv(path, **_exact_floats(pd.__version__))
-    except OSError as error:
-        raise InvalidInputError(f"{path}: cannot read the table: {error.strerror}") from error
-    except pd.errors.EmptyDataError as error:
-        raise InvalidInputError(f"{path}: the table is empty") from error
-    except (pd.errors.ParserError, UnicodeDecodeError) as error:
-        reason = str(error).splitlines()[0]
-        raise InvalidInputError(f"{path}: not a table in CSV: {reason}") from error
-
-
-def _exact_floats(version: str) -> dict[str, Any]:
-    """The option for correctly rounded decimals: pandas before 3.1 has it, later ones do so."""
-    major, minor = (int(part) for part in version.split(".")[:2])
-    return {"float_precision": "round_trip"} if (major, minor) < (3, 1) else {}
 
 
 def read_factual(text: str, space: FeatureSpace) -> Mapping[str, Any]:
     """The row of one person: ``row.json``, ``row.csv`` with one row, or ``table.csv:17``.
 
     JSON is one object, column → value (``null`` is a missing value).  Rows of a CSV count from 1,
-    the header aside; its columns that the space does not know are passed over.
+    the header aside; the space says which of its cells are numbers.  Columns that the space does
+    not know (the outcome, say) are passed over if none that it needs is missing.
 
     Raises:
         InvalidInputError, MissingColumnError: no such file or row, or not one row.
     """
-    numbered = _NUMBERED.fullmatch(text)
-    if numbered and not Path(text).exists():
-        return _csv_row(Path(numbered["path"]), int(numbered["row"]), space)
-    path = Path(text)
-    if path.suffix.lower() == ".csv":
-        return _csv_row(path, None, space)
-    return _json_row(path)
+    path, numbered = Path(text), _NUMBERED.fullmatch(text)
+    if numbered and not path.exists():
+        row = _csv_row(Path(numbered["path"]), int(numbered["row"]), space)
+    elif path.suffix.lower() == ".csv":
+        row = _csv_row(path, None, space)
+    else:
+        row = _json_row(path)
+    if any(column not in row for column in space.columns):
+        return row  # refused by name, next to the names that are not known
+    return {column: row[column] for column in space.columns}
 
 
 def _csv_row(path: Path, number: int | None, space: FeatureSpace) -> Mapping[str, Any]:
     table = read_csv(path)
-    if number is None and len(table) != 1:
+    if number is None and len(table.rows) != 1:
         raise InvalidInputError(
-            f"{path}: expected one row, found {len(table)}; name one, counted from 1: {path}:1"
+            f"{path}: expected one row, found {len(table.rows)}; name one, counted from 1: {path}:1"
         )
-    if number is not None and not 1 <= number <= len(table):
-        raise InvalidInputError(f"{path}: no row {number}; rows count from 1 to {len(table)}")
-    row = table.iloc[(number or 1) - 1]
-    return {str(column): row[column] for column in table.columns if column in space.columns}
+    if number is not None and not 1 <= number <= len(table.rows):
+        raise InvalidInputError(f"{path}: no row {number}; rows count from 1 to {len(table.rows)}")
+    row = dict(zip(table.header, table.rows[(number or 1) - 1], strict=True))
+    return {name: _cell(text, name, space) for name, text in row.items()}
+
+
+def _cell(text: str, column: str, space: FeatureSpace) -> Any:
+    """What a cell's text means in its column: the space says which are numbers, and which labels.
+
+    A text that means nothing there stays a text, to be refused by name.
+    """
+    if column not in space.columns:
+        return text
+    feature, bits = space.column_source(column)
+    if bits is None and feature.is_symbolic:
+        return _label(text, feature.labels)
+    if is_missing(text):
+        return None
+    value = number(text)
+    if value is None and bits is not None:
+        value = truth(text)
+    return text if value is None else value
+
+
+def _label(text: str, labels: Sequence[Label]) -> Label:
+    texts = [label for label in labels if isinstance(label, str)]
+    if not text or (is_missing(text) and not texts):
+        return None
+    found = [] if text in texts else [label for label in labels if _reads(text, label)]
+    return found[0] if len(found) == 1 else text
 
 
 def _json_row(path: Path) -> Mapping[str, Any]:
     try:
-        row = json.loads(path.read_bytes().decode("utf-8"))
+        row = json.loads(path.read_bytes().decode("utf-8-sig"), object_pairs_hook=_once)
     except OSError as error:
         raise InvalidInputError(f"{path}: cannot read the row: {error.strerror}") from error
     except json.JSONDecodeError as error:
         raise InvalidInputError(
             f"{path}:{error.lineno}:{error.colno}: not JSON, or truncated: {error.msg}"
         ) from error
-    except (ValueError, RecursionError) as error:  # not UTF-8, endless digits, nested too deeply
-        raise InvalidInputError(f"{path}: not JSON that can be read: {error}") from error
+    except UnicodeDecodeError as error:
+        raise InvalidInputError(f"{path}: not JSON that can be read: not text in UTF-8") from error
+    except InvalidInputError as error:
+        raise InvalidInputError(f"{path}: {error}") from error
+    except RecursionError as error:
+        raise InvalidInputError(f"{path}: not JSON that can be read: nested too deeply") from error
+    except ValueError as error:
+        raise InvalidInputError(
+            f"{path}: not JSON that can be read: a number of thousands of digits"
+        ) from error
     if not isinstance(row, dict):
         raise InvalidInputError(
             f"{path}: expected one JSON object, column → value, not a {type(row).__name__}"
         )
     return row
+
+
+def _once(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
+    """The pairs of a JSON object, or of an option, as a mapping.
+
+    Raises:
+        InvalidInputError: a name occurs twice.
+    """
+    names = [name for name, _ in pairs]
+    if twice := sorted({name for name in names if names.count(name) > 1}):
+        raise InvalidInputError(f"given twice: {', '.join(map(repr, twice[:8]))}")
+    return dict(pairs)
 
 
 def read_target(model: CompiledModel, label: str | None, range_: str | None) -> Any:
@@ -109,18 +135,15 @@ def read_target(model: CompiledModel, label: str | None, range_: str | None) -> 
         return _range(range_)
     if label is None or classes is None or label in classes:
         return label
-    found = [one for one in classes if not isinstance(one, str) and _reads(label, one)]
-    return found[0] if found else label
+    found = [one for one in classes if _reads(label, one)]
+    return found[0] if len(found) == 1 else label
 
 
-def _reads(text: str, label: Any) -> bool:
-    """Whether ``text`` is how someone writes a label that is a number, a boolean or missing."""
-    if isinstance(label, int | float) and not isinstance(label, bool):
-        try:
-            return float(text) == label
-        except ValueError:
-            return False
-    return text.casefold() == str(label).casefold()
+def _reads(text: str, label: Label) -> bool:
+    """Whether ``text`` is how someone writes a label that is no text; ``1`` is also true."""
+    if isinstance(label, int | float) and (value := number(text)) is not None:
+        return value == label
+    return not isinstance(label, str) and text.strip().casefold() == str(label).casefold()
 
 
 def _range(text: str) -> tuple[str | None, str | None]:
@@ -132,11 +155,15 @@ def _range(text: str) -> tuple[str | None, str | None]:
 
 
 def read_distance(text: str) -> str | dict[str, str]:
-    """A distance's name or file as it is; ``l0=0.3,l1=0.7`` as a mapping of coefficients."""
+    """A distance's name or file as it is; ``l0=0.3,l1=0.7`` as a mapping of coefficients.
+
+    Raises:
+        InvalidInputError: a coefficient is given twice.
+    """
     if "=" not in text or text.endswith(".cfl"):
         return text
     parts = [part.partition("=") for part in text.split(",")]
-    return {name.strip(): factor.strip() for name, _, factor in parts}
+    return _once([(name.strip(), factor.strip()) for name, _, factor in parts])
 
 
 def column_names(options: list[str] | None, known: list[str]) -> list[str]:
@@ -147,17 +174,15 @@ def column_names(options: list[str] | None, known: list[str]) -> list[str]:
     return names
 
 
-def without_target(table: pd.DataFrame, target: str | None, path: Path) -> pd.DataFrame:
-    """The table without its target column.
+def without(table: pd.DataFrame, names: Sequence[str]) -> pd.DataFrame:
+    """The table without the columns ``names``.
 
     Raises:
         MissingColumnError: there is no such column.
     """
     from ..frontends.space.names import suggestion
 
-    if target is None:
-        return table
-    if target not in table.columns:
-        columns = map(str, table.columns)
-        raise MissingColumnError(f"{path}: no column {target!r}{suggestion(target, columns)}")
-    return table.drop(columns=[target])
+    for name in names:
+        if name not in table.columns:
+            raise MissingColumnError(f"no column {name!r}{suggestion(name, table.columns)}")
+    return table.drop(columns=list(names))

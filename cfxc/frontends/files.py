@@ -40,6 +40,8 @@ def load_model(
         UnsupportedError: listing everything in the model that cannot be lowered.
         MissingColumnError, InvalidInputError: model and feature space do not fit.
     """
+    if isinstance(model, str) and not model.strip():
+        raise ModelFileError(f"the path of a model file is empty; a model file is {KINDS}")
     if isinstance(model, str | Path):
         return _from_file(Path(model), space, trust_pickle, task)
     if _is_onnx(model):
@@ -69,6 +71,8 @@ def _check_readable(path: Path) -> None:
     try:
         with path.open("rb") as file:
             start = file.read(1)
+    except IsADirectoryError as error:
+        raise ModelFileError(f"{path}: a directory is no model file, which is {KINDS}") from error
     except OSError as error:
         raise ModelFileError(f"{path}: cannot read the model: {error.strerror}") from error
     if not start:

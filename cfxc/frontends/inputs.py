@@ -14,21 +14,15 @@ from itertools import groupby
 import numpy as np
 
 from ..errors import UnsupportedError
-from ..ir import INT, REAL, Builder, LabelTuple, Literal, Operand, Sort, Tensor, ops
+from ..ir import Builder, LabelTuple, Literal, Operand, Tensor, ops
 from .space import Feature, FeatureSpace, Label
+from .space.conditions import sort_of
 
 Number = int | float
 
 
-def input_sort(feature: Feature) -> Sort:
-    """Sort of the program input of ``feature``.
-
-    Real for ``real``; Int for ``integer`` and ordinals without labels; else the Category of the
-    feature's labels, in their order.
-    """
-    if feature.is_symbolic:
-        return Sort("category", (), LabelTuple(feature.labels))
-    return REAL if feature.kind == "real" else INT
+input_sort = sort_of
+"""Sort of the program input of a feature."""
 
 
 def declare_inputs(builder: Builder, space: FeatureSpace) -> None:
@@ -59,7 +53,10 @@ class Column:
         """Why the column cannot be used as a number; empty if it can."""
         where = f"column {self.name!r}"
         if self.feature.missing:
-            return f"{where} may be missing, and the model computes with it"
+            return (
+                f"{where} may be missing, and the model computes with it: missing = false in the "
+                "feature space answers for the people who have the value"
+            )
         cells = self.cells or ()
         if texts := [cell for cell in cells if isinstance(cell, str)]:
             return f"{where} holds text such as {texts[0]!r}, and the model computes with it"
@@ -157,7 +154,7 @@ def column_category(builder: Builder, space: FeatureSpace, name: str) -> Operand
         raise UnsupportedError(
             "the model takes a column of numbers for categories",
             [f"column {name!r} (feature {found.feature.name!r}, {found.feature.kind})"],
-            f"declare it categorical: kinds={{{name!r}: 'categorical'}}",
+            "declare it categorical in the feature space (kind = categorical, and its labels)",
         )
     return found.feature.name
 
@@ -172,8 +169,8 @@ def _usable(space: FeatureSpace, names: Sequence[str]) -> list[Column]:
 
 
 NOT_A_NUMBER = (
-    "encode text inside the model's pipeline (OneHotEncoder, OrdinalEncoder), and fill missing "
-    "values before training; then infer the space again"
+    "encode text inside the model's pipeline (OneHotEncoder, OrdinalEncoder); missing numbers are "
+    "not supported yet: fill them in before training, and infer the space again"
 )
 """What to do about a column whose ``flaw`` is not empty."""
 

@@ -30,7 +30,7 @@ from ..ir import (
     ops,
 )
 from ..ir.patterns import before_scaling
-from ..ir.sorts import format_labels, label_key
+from ..ir.sorts import label_key, preview
 from .distances import Distance, delta_program, resolve_distance
 from .inputs import input_sort
 from .lang import compile_constraint
@@ -158,7 +158,10 @@ def domain_of(feature: Feature, factual: Any) -> Domain:
         allowed = tuple(labels[i] for i in spans.get(action, range(len(labels))))
         return Domain(feature, factual, Fraction(0), Fraction(0), None, allowed)
     if factual is None:
-        raise InvalidInputError(f"{feature.name}: the value is missing; engines need a number")
+        raise InvalidInputError(
+            f"{feature.name}: the value is missing, and missing numbers are not supported yet; "
+            "with missing = false in the space, people who have the value can be explained"
+        )
     value = Fraction(factual)
     lower, upper = feature.bounds
     lower = value if action in ("fixed", "increase") else lower
@@ -192,6 +195,13 @@ class Target:
         high = "∞" if self.upper is None else float(self.upper)
         return f"[{low}, {high}]"
 
+    @property
+    def wanted(self) -> tuple[Any, ...]:
+        """The label alone, or both ends of the range (``None``: open)."""
+        if not self.is_range:
+            return (self.label,)
+        return tuple(None if end is None else float(end) for end in (self.lower, self.upper))
+
     def holds(self, outcome: Any) -> bool:
         """Whether an outcome (label or number) is in the target."""
         if not self.is_range:
@@ -205,8 +215,9 @@ class Target:
 class Query:
     """Everything an engine needs, in exact values and IR programs over the features.
 
-    ``target_program``: features → ``in_target``; ``constraints``: (text, features → ``holds``);
-    ``delta``: features → ``delta.1 …``; ``distance``: see :class:`Distance`.
+    ``target_program``: features → ``in_target``; ``constraints``: (text, features and ``factual.…``
+    → ``holds``); ``excluded``: features → ``holds``, false at one point each; ``delta``: features →
+    ``delta.1 …``; ``distance``: see :class:`Distance`.
     """
 
     space: FeatureSpace
@@ -216,6 +227,7 @@ class Query:
     distance: Distance
     domains: tuple[Domain, ...]
     constraints: tuple[tuple[str, Program], ...]
+    excluded: tuple[Program, ...] = ()
 
     @cached_property
     def delta(self) -> Program:
@@ -243,6 +255,9 @@ class Query:
             arguments = {name: scope[name] for name, _ in program.inputs}
             if not evaluate(program, arguments)["holds"]:
                 found.append(text)
+        for program in self.excluded:
+            if not evaluate(program, {name: values[name] for name, _ in program.inputs})["holds"]:
+                found.append("differs from all that are excluded")
         return found
 
     def distance_to(self, values: Mapping[str, Any]) -> Fraction:
@@ -270,9 +285,7 @@ class Query:
                 exact = int(value) if domain.sort.kind == "int" else Fraction(value)
                 tests.append(builder.let(ops.Ne(x, Literal(exact))))
         differs = builder.let(ops.Or(tuple(tests))) if tests else Literal(False)
-        number = sum(text.startswith("differs from") for text, _ in self.constraints) + 1
-        added = (f"differs from counterfactual {number}", builder.build(holds=differs))
-        return replace(self, constraints=(*self.constraints, added))
+        return replace(self, excluded=(*self.excluded, builder.build(holds=differs)))
 
     def _scope(self, values: Mapping[str, Any]) -> dict[str, Any]:
         return {**values, **{f"factual.{name}": value for name, value in self.factual.items()}}
@@ -313,9 +326,10 @@ def make_query(
         )
     sorts = {feature.name: input_sort(feature) for feature in space}
     texts = [*constraints, *(_conditional(f) for f in space if f.action == "conditional")]
+    cells = {feature.name: feature.held for feature in space if feature.kind == "real"}
     rising = [feature.name for feature in space if feature.kind == "ordinal" and feature.labels]
     compiled = tuple(
-        (text, compile_constraint(text, sorts, source=f"constraint {i}", ordered=rising))
+        (text, compile_constraint(text, sorts, f"constraint {i}", ordered=rising, cells=cells))
         for i, text in enumerate(texts, start=1)
     )
     domains = tuple(domain_of(feature, factual[feature.name]) for feature in space)
@@ -325,7 +339,11 @@ def make_query(
 
 def _conditional(feature: Feature) -> str:
     quoted = "`" + feature.name.replace("\\", "\\\\").replace("`", "\\`") + "`"
-    return f"({feature.condition}) || x.{quoted} == factual.{quoted}"
+    return f"({feature.condition}\n) || x.{quoted} == factual.{quoted}"  # it may end in a comment
+
+
+OUTCOMES = 20
+"""Labels that a message lists."""
 
 
 def resolve_target(program: Program, target: Any, outcome: Mapping[str, Any]) -> Target:
@@ -335,9 +353,14 @@ def resolve_target(program: Program, target: Any, outcome: Mapping[str, Any]) ->
     labels = program.output_sorts["label"].labels
     if target is None:
         others = [label for label in labels if label_key(label) != label_key(outcome["label"])]
-        if len(others) != 1:
+        if not others:
             raise InvalidInputError(
-                f"the model has {len(labels)} outcomes; name one as target: {format_labels(labels)}"
+                f"the model has only one outcome, {preview(labels)[1:-1]}: nothing can change it"
+            )
+        if len(others) > 1:
+            raise InvalidInputError(
+                f"the model has {len(labels)} outcomes; name one as target: "
+                f"{preview(labels, OUTCOMES)}"
             )
         return Target(others[0])
     if isinstance(target, np.generic):
@@ -348,7 +371,7 @@ def resolve_target(program: Program, target: Any, outcome: Mapping[str, Any]) ->
     if len(same) == 1 and not isinstance(target, tuple | list):
         return Target(same[0])
     raise InvalidInputError(
-        f"target {target!r} is no outcome of the model: {format_labels(labels)}"
+        f"target {target!r} is no outcome of the model: {preview(labels, OUTCOMES)}"
     )
 
 
@@ -421,11 +444,11 @@ def _decisions(
     if isinstance(decision, ops.Select) and isinstance(decision.condition, str):
         chosen = [Literal(0), Literal(1)]
         test = definitions.get(decision.condition)
-        if isinstance(test, ops.Gt) and [decision.y, decision.x] == chosen:
+        if isinstance(test, ops.Gt | ops.Ge) and [decision.y, decision.x] == chosen:
+            opposite = ops.Le if isinstance(test, ops.Gt) else ops.Lt
             if position == 0:
-                shifted = _plus(builder, test.y, -margin)
-                return builder.let(ops.Le(test.x, shifted))
-            return builder.let(ops.Gt(test.x, _plus(builder, test.y, margin)))
+                return builder.let(opposite(test.x, _plus(builder, test.y, -margin)))
+            return builder.let(type(test)(test.x, _plus(builder, test.y, margin)))
     return builder.let(plain)
 
 

@@ -196,7 +196,8 @@ def _extremes(operation: Callable[[Floats, Floats], Floats], a: Interval, b: Int
         for y in (b.lower, b.upper):
             with np.errstate(invalid="ignore", over="ignore"):
                 corner = np.asarray(operation(x, y))
-            zero = _either_zero(x, y)  # exactly 0; 0 * inf too, for an enclosure of finite values
+            # exactly 0; also 0 * inf, as values are finite, and inf / inf: other corners are wider
+            zero = _either_zero(x, y) | np.isnan(corner)
             lows.append(np.where(zero, 0.0, down(corner)))
             highs.append(np.where(zero, 0.0, up(corner)))
     low, high = (np.stack(np.broadcast_arrays(*corners)) for corners in (lows, highs))

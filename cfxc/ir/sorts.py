@@ -156,10 +156,10 @@ def format_labels(labels: Sequence[Label]) -> str:
     return "{" + ", ".join(map(format_label, labels)) + "}"
 
 
-def preview(labels: Sequence[Label]) -> str:
-    """The first few labels, for a message."""
-    shown = [format_label(label) for label in labels[:5]]
-    return "{" + ", ".join([*shown, "…"] if len(labels) > 5 else shown) + "}"
+def preview(labels: Sequence[Label], limit: int = 5) -> str:
+    """The first few labels, for a message: floats as decimals."""
+    shown = [repr(one) if isinstance(one, float) else format_label(one) for one in labels[:limit]]
+    return "{" + ", ".join([*shown, "…"] if len(labels) > limit else shown) + "}"
 
 
 def format_name(name: str) -> str:

@@ -14,6 +14,7 @@ from onnx import TensorProto, helper
 from sklearn.gaussian_process import GaussianProcessClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import PolynomialFeatures
+from sklearn.tree import DecisionTreeClassifier
 
 from .conftest import PERSON, Shell, people
 
@@ -100,6 +101,7 @@ def test_truncated_models(shell: Shell, name: str, kept: float) -> None:
     [
         ("nothing.onnx", "No such file"),
         (".", "directory"),
+        ("", "the path of a model file is empty"),
         ("data.csv", "'.csv'"),
         ("booster.json", "not supported yet"),
         ("booster.ubj", "not supported yet"),
@@ -129,7 +131,7 @@ def test_skops_files_with_other_types(shell: Shell) -> None:
     ("changes", "parts"),
     [
         ({"age": "absent"}, ["missing column", "'age'"]),
-        ({"agee": 3}, ["unknown column", "'agee'", "'age'"]),
+        ({"age": "absent", "agee": 3}, ["missing column", "'agee'", "'age'"]),
         ({"age": "thirty"}, ["age", "'thirty'", "text"]),
         ({"age": 30.5}, ["age", "30.5", "whole number"]),
         ({"age": [1]}, ["age", "list"]),
@@ -197,7 +199,16 @@ def test_a_space_for_another_model(shell: Shell) -> None:
     ("content", "part"),
     [
         ("", "empty"),
-        ("a,b\n1,2,3\n1,2,3,4\n", "CSV"),
+        ("a,b\n1,2,3\n1,2,3,4\n", "data.csv:2: the row has 3 cells, and the header 2"),
+        (
+            "a,b\n1,2\n\n3,4,\n",
+            "data.csv:4: the row has 3 cells, and the header 2; remove",
+        ),
+        ("a,b\n1,2\n3\n", "data.csv:3: the row has 1 cell, and the header 2"),
+        ('a,b\n1,"2\n3,4\n', "not a table in CSV"),
+        ("a,b,a,c,b\n1,2,3,4,5\n", "data.csv: several columns are called 'a', 'b'"),
+        ("a;b;c\n1,5;2;3\n", "separated by ';'"),
+        ("a\tb\n1\t2\n", "separated by a tab"),
         ("a,outcome\n", "data.csv"),
         (None, "No such"),
     ],
@@ -207,6 +218,53 @@ def test_tables_that_give_no_space(shell: Shell, content: str | None, part: str)
     path.unlink() if content is None else path.write_text(content)
     message = shell.refuses("space", "infer", "data.csv", "--target", "outcome", "-o", "new.toml")
     assert part in message or part == "data.csv"
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "parts"),
+    [
+        ("version = 1\n", "", ["space.toml", "no version"]),
+        ('name = "pay gap"', 'name = "age"', ["space.toml", "feature 'age' occurs twice"]),
+        ("lower = 18", "lower = 180", ["space.toml: feature 1 ('age'): lower 180 is above"]),
+        ('dtype = "int64"', 'dtype = "category"', ["feature 1 ('age')", "category", "numbers"]),
+        ('dtype = "int64"', 'dtype = "datetime64[ns]"', ["feature 1 ('age')", "int64"]),
+        ('dtype = "float64"', 'dtype = "str"', ["feature 2 ('pay gap')", "dtype str"]),
+        (
+            'action = "free"',
+            'action = "conditional"\ncondition = ")("',
+            ["space.toml: feature 1 ('age'): condition:1:1", "\n  )("],
+        ),
+        (
+            'action = "free"',
+            'action = "conditional"\ncondition = "sektor == \'x\'"',
+            ["space.toml", "'age'", "condition:1:1"],
+        ),
+        (
+            'action = "free"',
+            'action = "conditional"\ncondition = \'sektor == "law"\'',
+            ["space.toml: feature 'age': condition:1:1: 'sektor' is unknown", "sector?"],
+        ),
+    ],
+)
+def test_spaces_that_are_refused(shell: Shell, before: str, after: str, parts: list[str]) -> None:
+    path = shell.folder / "space.toml"
+    text = path.read_text()
+    assert before in text
+    path.write_text(text.replace(before, after, 1))
+    message = shell.refuses(*COMPILE)
+    assert all(part in message for part in parts), message
+    assert message.count("'age'") + message.count("'pay gap'") <= 2
+
+
+def test_a_space_without_features(shell: Shell) -> None:
+    (shell.folder / "space.toml").write_text("version = 1\n")
+    assert "space.toml: a feature space has at least one feature" in shell.refuses(*COMPILE)
+
+
+def test_a_table_without_rows(shell: Shell) -> None:
+    (shell.folder / "data.csv").write_text("a,b\n")
+    infer = ("space", "infer", "data.csv", "-o", "new.toml")
+    assert shell.refuses(*infer).startswith("cfxc: data.csv: the table is empty (0 rows")
 
 
 def test_unknown_columns_of_a_table(shell: Shell) -> None:
@@ -262,6 +320,7 @@ def test_what_actions_rule_out_is_infeasible(shell: Shell) -> None:
         (("--distance", "l7"), ["'l7'", "'l1'"]),
         (("--distance", "l0=0.5,l1=0.7"), ["sum to exactly 1"]),
         (("--distance", "l0=a,l1=b"), ["'a'"]),
+        (("--distance", "l0=1,l0=0"), ["given twice: 'l0'"]),
         (("--distance", "missing.cfl"), ["missing.cfl"]),
         (("--epsilon", "0"), ["epsilon"]),
         (("--epsilon", "nan"), ["epsilon"]),
@@ -277,6 +336,23 @@ def test_what_actions_rule_out_is_infeasible(shell: Shell) -> None:
 def test_bad_questions(shell: Shell, options: tuple[str, ...], parts: list[str]) -> None:
     message = shell.refuses(*EXPLAIN, *options)
     assert all(part in message for part in parts), message
+
+
+def test_outcomes_are_shown_as_people_write_them(shell: Shell) -> None:
+    table = people()[["age", "pay gap"]]
+    shell("space", "infer", "data.csv", "--target", "outcome", "--drop", "sector", "-o", "two.toml")
+    (shell.folder / "person.json").write_text('{"age": 30, "pay gap": 20.5}')
+    options = ("--space", "two.toml", "--factual", "person.json", "--trust-pickle")
+    for name, outcome, wanted, words in (
+        ("floats", (table["age"] > 40) * 1.0, "2", "'2' is no outcome of the model: {0.0, 1.0}"),
+        ("one", table["age"] * 0, None, "only one outcome, 0: nothing can change it"),
+        ("four", table["age"] // 20 * 1.0, None, "4 outcomes; name one as target: {0.0, 1.0, 2.0"),
+    ):
+        tree = DecisionTreeClassifier(max_depth=3).fit(table, outcome)
+        joblib.dump(tree, shell.folder / f"{name}.joblib")
+        target = () if wanted is None else ("--target", wanted)
+        message = shell.refuses("explain", f"{name}.joblib", *options, *target)
+        assert words in message, message
 
 
 @pytest.mark.parametrize("text", ["", "5", "1:2:3", "a:b", "3:1", ":", "nan:", "inf:"])
@@ -301,7 +377,9 @@ def test_outputs_that_cannot_be_written(shell: Shell) -> None:
 
 
 def test_emissions_that_do_not_fit(shell: Shell) -> None:
-    assert "'labl'" in shell.refuses(*COMPILE, "--output", "labl")
+    message = shell.refuses(*COMPILE, "--output", "labl")
+    assert "'labl' (nearest: 'label'); it has 'label'" in message
+    assert "known" not in shell.refuses(*COMPILE, "--output", "zzz")
     assert "--formula" in shell.refuses(*COMPILE, "--emit", "ir", "--formula", "path")
 
 

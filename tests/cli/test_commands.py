@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 import time
@@ -11,12 +12,20 @@ from pathlib import Path
 from typing import Any
 
 import cvc5
+import joblib
+import pandas as pd
 import pytest
 import z3
+from sklearn.compose import make_column_transformer
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder
+from sklearn.tree import DecisionTreeClassifier
 
 import cfxc
 from cfxc.cli import commands, guard, main
-from cfxc.cli.tables import _exact_floats, _reads, read_csv
+from cfxc.cli.csv_files import read_csv
+from cfxc.cli.tables import _reads
 from cfxc.frontends.lang import parse_program as parse_core
 from cfxc.ir import parse_program
 
@@ -53,6 +62,36 @@ def test_names_between_commas_and_names_with_commas(shell: Shell) -> None:
     ended = shell("space", "infer", "odd.csv", "--fixed", "a,b", "--fixed", "c, d")
     space = cfxc.FeatureSpace.from_toml(ended.out)
     assert [feature.action for feature in space] == ["fixed"] * 3
+
+
+def test_columns_can_be_dropped(shell: Shell) -> None:
+    ended = shell("space", "infer", "data.csv", "--target", "outcome", "--drop", "age, sector")
+    assert cfxc.FeatureSpace.from_toml(ended.out).names == ("pay gap",)
+    assert "'agee'" in shell.refuses("space", "infer", "data.csv", "--drop", "agee", "-o", "new")
+
+
+def test_odd_columns_are_warned_of(shell: Shell) -> None:
+    rows = [f"{i},p{i},2020-01-{i % 28 + 1:02d},{i % 7}" for i in range(60)]
+    (shell.folder / "odd.csv").write_text("\n".join([",who,when,age", *rows]) + "\n")
+    ended = shell("space", "infer", "odd.csv")
+    assert ended.code == 0
+    assert "warning" not in ended.out
+    warnings = ended.err.splitlines()
+    assert [line.split("'")[1] for line in warnings] == ["Unnamed: 0", "who", "when"]
+    assert all(line.startswith("cfxc: warning: column ") for line in warnings)
+    dropped = shell("space", "infer", "odd.csv", "--drop", "Unnamed: 0", "--drop", "who,when")
+    assert dropped.err == ""
+    assert cfxc.FeatureSpace.from_toml(dropped.out).names == ("age",)
+
+
+def test_codes_and_texts_of_a_table_stay_what_they_are(shell: Shell) -> None:
+    rows = ["007,NA,1.5,1", "012,None,NA,2", "100,,2.5,x", "100,NA,3,1"]
+    (shell.folder / "odd.csv").write_text("\n".join(["zip,grade,gap,y=2", *rows]) + "\n")
+    space = cfxc.FeatureSpace.from_toml(shell("space", "infer", "odd.csv").out)
+    assert space["zip"].labels == ("007", "012", "100")
+    assert space["grade"].labels == ("NA", "None", None)
+    assert (space["gap"].kind, space["gap"].missing) == ("real", True)
+    assert space["y=2"].labels == ("1", "2", "x")
 
 
 # -- compile -------------------------------------------------------------------------------------
@@ -159,6 +198,62 @@ def test_smt2_declares_every_input_and_explains_its_symbols(shell: Shell) -> Non
     assert "(check-sat)" not in [line for line in text.splitlines() if not line.startswith(";")]
 
 
+def tangled() -> tuple[pd.DataFrame, Any]:
+    """Columns whose symbols would be the same, and a model that looks at all of them."""
+    table = pd.DataFrame(
+        [(y, two, label) for y in "pqr" for two in range(4) for label in range(3)],
+        columns=["y", "y=2", "y.label=0"],
+    )
+    outcome = 3 * table["y=2"] + 2 * table["y.label=0"] + 4 * (table["y"] == "r") > 8
+    encoder = make_column_transformer((OneHotEncoder(), ["y"]), remainder="passthrough")
+    return table, make_pipeline(encoder, LogisticRegression()).fit(table, outcome)
+
+
+def legend(text: str) -> dict[str, Any]:
+    """What the comments of a script say: symbol by input or output, and by label of it."""
+    found: dict[str, Any] = {}
+    for line in text.splitlines():
+        if match := re.fullmatch(r"; (input|output) (\S+): (\|.*\|), \w+", line):
+            found[match[2].strip("`")] = match[3]
+        elif match := re.fullmatch(r"; (input|output) (\S+): exactly one of", line):
+            labels = found[match[2].strip("`")] = {}
+        elif match := re.fullmatch(r";   (\|.*\|) is (.*)", line):
+            labels[match[2].strip('"')] = match[1]
+    return found
+
+
+@pytest.mark.parametrize("status", [z3_status, cvc5_status], ids=["z3", "cvc5"])
+def test_the_legend_names_the_symbols_of_the_script(shell: Shell, status: Any) -> None:
+    table, model = tangled()
+    joblib.dump(model, shell.folder / "tangled.joblib")
+    cfxc.FeatureSpace.infer(table).to_toml("tangled.toml")
+    options = ("--space", "tangled.toml", "--trust-pickle", "--emit", "smt2")
+    text = shell("compile", "tangled.joblib", *options).out
+    names = legend(text)
+    symbols = [names["y=2"], names["y.label=0"], *names["y"].values(), *names["label"].values()]
+    assert len(set(symbols)) == 7
+    rows = table.iloc[::5]
+    for (_, row), outcome in zip(rows.iterrows(), model.predict(rows), strict=True):
+        given = [f"(= {names[name]} {row[name]})" for name in ("y=2", "y.label=0")]
+        given.append(names["y"][row["y"]])
+        assert status(text, *given, names["label"][str(outcome).lower()]) == "sat"
+        assert status(text, *given, names["label"][str(not outcome).lower()]) == "unsat"
+
+
+def test_unused_inputs_are_declared_by_the_names_of_the_legend(shell: Shell) -> None:
+    table, _ = tangled()
+    chosen = make_column_transformer(("passthrough", ["y=2"]))
+    model = make_pipeline(chosen, DecisionTreeClassifier(max_depth=1))
+    joblib.dump(model.fit(table, table["y=2"] > 1), shell.folder / "one.joblib")
+    cfxc.FeatureSpace.infer(table).to_toml("tangled.toml")
+    options = ("--space", "tangled.toml", "--trust-pickle", "--emit", "smt2")
+    text = shell("compile", "one.joblib", *options).out
+    names = legend(text)
+    for symbol in (names["y=2"], names["y.label=0"]):
+        assert text.count(f"(declare-const {symbol} Int)") == 1
+    assert z3_status(text, f"(= {names['y.label=0']} 2)", f"(= {names['y=2']} 3)") == "sat"
+
+
 def test_files_are_replaced_whole_and_keep_their_permissions(shell: Shell) -> None:
     out = shell.folder / "out.txt"
     out.write_text("before")
@@ -186,11 +281,14 @@ def test_explain_in_plain_lines(shell: Shell) -> None:
     found = json.loads(shell(*EXPLAIN, "--json").out)
     ended = shell(*EXPLAIN)
     assert ended.code == 0
-    *changes, outcome, distance, lower, status, effort = ended.out.splitlines()
+    *changes, outcome, between, distance, lower, status, effort = ended.out.splitlines()
     ((name, (before, after)),) = found["changes"].items()  # only what changes
     (line,) = changes
     assert line.split(maxsplit=name.count(" ") + 1)[-1] == f"{before} → {after}"
     assert line.startswith(name)
+    assert between == ""
+    assert line.index(before if isinstance(before, str) else str(before)) == 13
+    assert distance.index(distance.split()[1]) == 13
     assert outcome.split(maxsplit=1) == ["outcome", "no → yes"]
     what, number, metric = distance.split()
     assert (what, metric) == ("distance", "(l1)")
@@ -253,12 +351,27 @@ def test_several_counterfactuals_differ(shell: Shell) -> None:
     assert "2 of 2 found, 2 asked for" in shell(*EXPLAIN, "--count", "2").out
 
 
+def test_when_there_are_fewer_than_asked_for(shell: Shell) -> None:
+    """Others than the nearest one are ruled out; that is proved, and a full answer."""
+    nearest = json.loads(shell(*EXPLAIN, "--json").out)["counterfactual"]
+    only = " && ".join(f"`{name}` == {json.dumps(value)}" for name, value in nearest.items())
+    ended = shell(*EXPLAIN, "--count", "3", "--constraint", only)
+    assert ended.code == 0
+    assert "1 of 1 found, 3 asked for" in ended.out
+    assert ended.out.endswith("\nno other one exists, proved\n")
+
+
+def test_json_names_the_target(shell: Shell) -> None:
+    assert json.loads(shell(*EXPLAIN, "--json").out)["target"] == "yes"
+    regression = ("explain", "regression.skops", *EXPLAIN[2:], "--range", ":45", "--json")
+    assert json.loads(shell(*regression).out)["target"] == [None, 45.0]
+
+
 def test_decimals_are_read_exactly(tmp_path: Path) -> None:
     texts = [repr(k / 977.0) for k in range(1, 3000)]
     (tmp_path / "table.csv").write_text("\n".join(["x", *texts]) + "\n")
-    assert read_csv(tmp_path / "table.csv")["x"].tolist() == [float(text) for text in texts]
-    assert _exact_floats("2.2.3") == {"float_precision": "round_trip"}
-    assert _exact_floats("3.1.0rc0") == {}
+    column = read_csv(tmp_path / "table.csv").frame()["x"]
+    assert column.tolist() == [float(text) for text in texts]
 
 
 def test_rows_of_a_table(shell: Shell) -> None:
@@ -278,11 +391,35 @@ def test_ranges_for_numbers(shell: Shell) -> None:
     assert shell(*regression, "--range", "1000:").code == 3
 
 
+def test_a_column_of_names_like_temporaries(shell: Shell) -> None:
+    table = pd.DataFrame({"%0": range(9), "%1": [3, 1, 4, 1, 5, 9, 2, 6, 5]})
+    model = DecisionTreeClassifier(random_state=0).fit(table, table["%0"] > 4)
+    joblib.dump(model, shell.folder / "odd.joblib")
+    cfxc.FeatureSpace.infer(table).to_toml("odd.toml")
+    (shell.folder / "person.json").write_text('{"%0": 1, "%1": 3}')
+    options = ("--space", "odd.toml", "--factual", "person.json", "--trust-pickle", "--json")
+    text = "`%0` * 2 >= `%1` + 7 && `%1` >= 2 || `%0` == 8"
+    ended = shell("explain", "odd.joblib", *options, "--constraint", text, "--target", "1")
+    found = json.loads(ended.out)["counterfactual"]
+    assert found == {"%0": 5, "%1": 3}
+
+
+def test_questions_are_refused_before_anything_is_said(shell: Shell) -> None:
+    for options in (("--time-limit", "nan"), ("--epsilon", "-1"), ("--solver", "oracle")):
+        ended = shell(*EXPLAIN, *options)
+        assert ended.code == 2
+        assert ended.err.startswith("cfxc: ")
+
+
 def test_labels_that_are_no_text() -> None:
     assert _reads("1", 1)
     assert _reads("1.0", 1)
     assert _reads("true", True)
-    assert not _reads("1", True)
+    assert _reads("1", True)
+    assert _reads("0", False)
+    assert _reads("none", None)
+    assert not _reads("yes", True)
+    assert not _reads("1", "1.0")
     assert not _reads("one", 1)
 
 
@@ -298,7 +435,17 @@ def test_a_limit_prints_the_best_answer(shell: Shell) -> None:
 
 def test_version_and_help(shell: Shell) -> None:
     assert shell("--version").out == f"cfxc {cfxc.__version__}\n"
-    assert {"demo", "explain", "compile", "space"} <= set(shell("--help").out.split())
+    text = shell("--help").out
+    assert {"demo", "explain", "compile", "space"} <= set(text.split())
+    assert "Exit codes: 0 done, 1 a fault of cfxc, 2 bad input, 3 no counterfactual" in text
+    assert "..." not in text.partition("Commands:")[2]  # nothing is cut
+    assert shell("-h").out == text
+    for command in (("explain",), ("compile",), ("space", "infer"), ("demo",)):
+        ended = shell(*command, "-h")
+        assert ended.code == 0
+        assert ended.out == shell(*command, "--help").out
+        assert "list[" not in ended.out
+    assert "missing value; so are NA" in " ".join(shell("space", "infer", "-h").out.split())
 
 
 def test_our_faults_are_ours(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:

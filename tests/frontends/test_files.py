@@ -245,3 +245,9 @@ def test_public_names() -> None:
     assert issubclass(cfxc.ModelFileError, cfxc.CfxcError)
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
         cfxc.nothing  # noqa: B018  # the access is the test
+
+
+@pytest.mark.parametrize("path", ["", "  "])
+def test_an_empty_path_is_no_folder(space: FeatureSpace, path: str) -> None:
+    with pytest.raises(ModelFileError, match=r"path of a model file is empty; .*\.onnx"):
+        load_model(path, space)

@@ -128,10 +128,11 @@ def test_text_and_missing_values_are_no_numbers() -> None:
         column_vector(Builder("columns"), space, ["age", "sector", "dose", "code"])
     assert caught.value.offences == (
         "column 'sector' holds text such as 'a', and the model computes with it",
-        "column 'dose' may be missing, and the model computes with it",
+        "column 'dose' may be missing, and the model computes with it: missing = false in the "
+        "feature space answers for the people who have the value",
         "column 'code' has the category 'missing', and the model computes with it",
     )
-    assert "fill missing values" in str(caught.value)
+    assert "fill them in before training" in str(caught.value)
     with pytest.raises(UnsupportedError, match="'sector' holds text"):
         column_value(Builder("columns"), space, "sector")
     with pytest.raises(MissingColumnError, match="no column 'ages'"):

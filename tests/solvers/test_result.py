@@ -110,3 +110,25 @@ def test_predict_takes_rows() -> None:
 def test_seeds_are_a_table(seeds: object) -> None:
     with pytest.raises(DataTypeError, match="seeds"):
         model().explain(TABLE.iloc[[1]], seeds=seeds)
+
+
+def test_features_that_are_called_like_factual_values() -> None:
+    """What is excluded speaks of the features, whatever they are called."""
+    table = pd.DataFrame({"y": [0, 1, 2, 3], "factual.y": [3, 2, 1, 0], "%0": [0, 1, 0, 1]})
+    tree = DecisionTreeClassifier(random_state=0).fit(table, [0, 0, 1, 1])
+    compiled = cfxc.compile(tree, cfxc.FeatureSpace.infer(table))
+    found = compiled.explain(table.iloc[[0]], target=1, count=5).all()
+    rows = {tuple(one.counterfactual.iloc[0]) for one in found if one.counterfactual is not None}
+    assert len(rows) == len(found) == 5
+
+
+def test_a_condition_may_end_in_a_comment() -> None:
+    space = cfxc.FeatureSpace.infer(TABLE, resolution={"b": 0.1}).replace(
+        "a", action="conditional", condition="b > factual.b  # never alone"
+    )
+    tree = DecisionTreeClassifier(random_state=0).fit(
+        TABLE[["a"]].assign(b=TABLE["b"]), [0, 0, 1, 1]
+    )
+    answer = cfxc.compile(tree, space).explain(TABLE.iloc[[1]])
+    assert answer.status == "optimal"
+    assert "a" not in answer.changes or "b" in answer.changes

@@ -217,7 +217,8 @@ class Emitter:
             except VerificationError as error:
                 raise Fault(node, error.message) from None
             return Literal(value)
-        name = f"%{self._count}"
+        while (name := f"%{self._count}") in self.sorts:  # what an input may be called
+            self._count += 1
         self._count += 1
         self.block.append(Let(name, op, self._origin(node)))
         return name

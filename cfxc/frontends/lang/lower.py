@@ -19,6 +19,7 @@ from ...ir import (
     category,
 )
 from . import ast
+from .cells import Cells, as_cells
 from .diagnostics import Fault, Violation, refuse
 from .emit import Emitter
 from .infer import infer_sorts
@@ -122,6 +123,7 @@ def compile_constraint(
     source: str = "constraint",
     *,
     ordered: Collection[str] = (),
+    cells: Cells | None = None,
 ) -> Program:
     """Return the IR of a constraint over a counterfactual x and the factual x̂.
 
@@ -134,6 +136,7 @@ def compile_constraint(
         source: What messages call the text.
         ordered: Features whose labels are in rising order, so that ``<``, ``<=``, ``>``, ``>=``
             compare their positions.
+        cells: What a cell holds for a number, for columns of floats (see :func:`as_cells`).
 
     Returns:
         A program with the output ``holds: Bool``; its inputs are the features that the constraint
@@ -141,9 +144,11 @@ def compile_constraint(
 
     Raises:
         LanguageError: with line and column: no syntax, an unknown name, a wrong sort.
-        InvalidInputError: two features whose names cannot be told apart.
+        InvalidInputError: it uses a name that two features lay claim to, such as ``factual.y``
+            next to a feature ``y``.
     """
     expression = unroll_expression(parse_expression(text, source), source=source)
+    expression = as_cells(expression, cells or {})
     scope = _feature_scope(sorts, source, ordered)
     return _lower_value(expression, scope, HOLDS)
 
@@ -151,18 +156,14 @@ def compile_constraint(
 def _feature_scope(sorts: Mapping[str, Sort], source: str, ordered: Collection[str]) -> Scope:
     """Return the names ``age``, ``x.age`` and ``factual.age`` for every feature."""
     old = {name: f"factual.{name}" for name in sorts}
-    if clash := sorted(sorts.keys() & set(old.values())):
-        raise InvalidInputError(
-            f"a feature called '{clash[0]}' cannot be told from the factual value of another one; "
-            "rename it"
-        )
     # A later spelling takes precedence: a feature `x.age` is itself, not the feature `age`.
     aliases = {f"x.{name}": name for name in sorts}
     aliases |= {each: each for each in old.values()}
     aliases |= {name: name for name in sorts}
+    clashes = sorts.keys() & set(old.values())
     inputs = {**sorts, **{old[name]: sort for name, sort in sorts.items()}}
     rising = {each for name in ordered for each in (name, f"factual.{name}")}
-    return Scope(inputs, source, aliases=aliases, ordered=rising)
+    return Scope(inputs, source, aliases=aliases, ordered=rising, clashes=clashes)
 
 
 class Scope:
@@ -182,7 +183,9 @@ class Scope:
         aliases: Mapping[str, str] | None = None,
         ordered: Collection[str] = (),
         fixed: Mapping[str, Fraction] | None = None,
+        clashes: Collection[str] = (),
     ) -> None:
+        self.clashes = clashes
         self.fixed = dict(fixed or {})
         self.sorts, self.source, self.ordered = dict(sorts), source, ordered
         self.aliases = dict(aliases) if aliases is not None else {name: name for name in sorts}
@@ -209,6 +212,11 @@ class Scope:
             message = self._unknown(written, shown, isinstance(node, ast.Index))
             self.violations.append(Violation(node.line, node.column, message))
             return ast.Number(Fraction(0), **place)
+        if name in self.clashes:
+            raise InvalidInputError(
+                f"{self.source}: '{written}' is the feature '{name}' as well as the factual value "
+                "of another feature; rename one of them"
+            )
         self.used.add(name)
         if isinstance(node, ast.Name):
             self.spelling.setdefault(name, node.parts)

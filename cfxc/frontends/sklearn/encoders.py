@@ -193,13 +193,13 @@ def _refuse_unknown(lowering: Lowering, source: Column, strangers: Sequence[Labe
     )
     text = f"column {source.name!r} can hold {shown(strangers)}, which the encoder does not know"
     if len(kept) <= SHORT:
-        text += f"; space.replace({feature.name!r}, labels={kept!r}) drops it"
+        text += f"; labels {list(kept)!r} of feature {feature.name!r} in the space drop it"
     lowering.problem(text, DROP_UNKNOWN)
 
 
 SHORT = 6  # labels that a message can list in full
 DROP_UNKNOWN = (
-    "Drop from the space what an encoder does not know (space.replace: labels, lower, upper), or "
+    "Drop from the space what an encoder does not know (labels, lower, upper), or "
     "train the encoder with handle_unknown='ignore'."
 )
 
@@ -217,7 +217,8 @@ def _encode_number(
         _check_domain(lowering, numbers, domain, what)
     spare = np.zeros(book.rows.shape[1]) if book.unknown is None else book.unknown
     rows = np.array(list(numbers.values())).reshape(-1, book.rows.shape[1])
-    if domain is not None and len(domain) <= len(numbers) and all(n in numbers for n in domain):
+    few = domain is not None and domain.stop - domain.start <= len(numbers)  # len() may overflow
+    if domain is not None and few and all(n in numbers for n in domain):
         spare = np.zeros(book.rows.shape[1])  # nothing is unknown
     if not (np.isfinite(spare).all() and np.isfinite(rows).all()):
         lowering.problem(f"turns unknown values of {what} into a missing value", NOT_A_NUMBER)

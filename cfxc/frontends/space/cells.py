@@ -170,15 +170,15 @@ def _refuse(
 
 def _no_missing(feature: Feature, row: str) -> str:
     return (
-        f"{feature.name}: missing value{row}, and none is allowed here; fill it in, or allow it "
-        f"with space.replace({feature.name!r}, missing=True)"
+        f"{feature.name}: missing value{row}, and none is allowed here: missing numbers are not "
+        "supported yet; give the number that stands in for it"
     )
 
 
 def _not_whole(feature: Feature, value: str, row: str) -> str:
     return (
         f"{feature.name}: {value} is no whole number{row}, and the feature is {feature.kind}; "
-        f"correct it, or use space.replace({feature.name!r}, kind='real')"
+        "correct it, or make the feature real in the feature space (kind and dtype)"
     )
 
 
@@ -187,6 +187,5 @@ def _outside(feature: Feature, value: Fraction, row: str) -> str:
     text, change = number_text(value), "lower" if value < lower else "upper"
     return (
         f"{feature.name}: {text} is outside of the range {number_text(lower)} to "
-        f"{number_text(upper)}{row}; correct it, or widen the range with "
-        f"space.replace({feature.name!r}, {change}={text}) or in the TOML file"
+        f"{number_text(upper)}{row}; correct it, or set {change} to {text} in the feature space"
     )

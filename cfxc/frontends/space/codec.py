@@ -39,7 +39,7 @@ def check_columns(columns: Sequence[str], given: Sequence[object], extra: Extra)
     if unknown and extra != "ignore":
         raise InvalidInputError(
             f"unknown column{'s' * (len(unknown) > 1)}: {shown(unknown)}"
-            f"{suggestion(unknown[0], columns)}; drop them, or pass extra='ignore'"
+            f"{suggestion(unknown[0], columns)}; leave {'them' if len(unknown) > 1 else 'it'} out"
         )
     if len(set(given)) < len(given):
         twice = [column for column in columns if list(given).count(column) > 1]
@@ -199,8 +199,8 @@ def _series(feature: Feature, cell: Label, dtypes: Sequence[Any]) -> pd.Series[A
     """
     for dtype in dtypes:
         if str(dtype) == "category" and not isinstance(dtype, pd.CategoricalDtype):
-            known = [label for label in feature.labels if label is not None]
-            dtype = pd.CategoricalDtype(known or None, ordered=feature.kind == "ordinal")
+            known = [label for label in feature.levels if label is not None]
+            dtype = pd.CategoricalDtype(known, ordered=feature.kind == "ordinal")
         if isinstance(dtype, pd.CategoricalDtype) and cell not in (None, *dtype.categories):
             continue
         try:

@@ -12,9 +12,10 @@ from typing import Any, Literal, get_args
 import numpy as np
 import pandas as pd
 
-from ...errors import InvalidInputError
+from ...errors import DataTypeError, InvalidInputError, LanguageError
+from ..lang.parser import parse_expression
 from .labels import Key, Label, canonical, check_labels, key
-from .names import nearest, one_of, shown
+from .names import listed, names_in, nearest, one_of, shown
 from .numbers import as_written, exact, number_text
 
 Kind = Literal["real", "integer", "ordinal", "categorical", "binary"]
@@ -78,6 +79,7 @@ class Feature:
         one_of(self.kind, KINDS, f"{where}: kind")
         one_of(self.action, ACTIONS, f"{where}: action")
         one_of(self.encoding, ENCODINGS, f"{where}: encoding")
+        self._check_types(where)
         self._set("labels", tuple(canonical(label) for label in self.labels))
         for bound in ("lower", "upper"):
             if getattr(self, bound) is not None:
@@ -96,6 +98,18 @@ class Feature:
 
     def _set(self, field: str, value: object) -> None:
         object.__setattr__(self, field, value)
+
+    def _check_types(self, where: str) -> None:
+        """What Python lets pass: fields of another type than they are declared with."""
+        if not isinstance(self.missing, bool):
+            raise DataTypeError(f"{where}: missing is True or False, not {self.missing!r}")
+        if not isinstance(self.condition, str):
+            raise DataTypeError(
+                f"{where}: condition is a text such as 'age >= 25', not {self.condition!r}"
+            )
+        self._set("labels", listed(self.labels, f"{where}: labels", "'no', 'yes'"))
+        for field, example in (("columns", "'age'"), ("dtypes", "'int64'")):
+            self._set(field, names_in(getattr(self, field), f"{where}: {field}", example))
 
     def _default_dtypes(self) -> tuple[str, ...]:
         if self.encoding != "plain":
@@ -153,6 +167,11 @@ class Feature:
             raise InvalidInputError(
                 f"{where}: action 'conditional' and a condition (such as 'age >= 25') go together"
             )
+        if self.condition.strip():
+            try:
+                parse_expression(self.condition, "condition")
+            except LanguageError as error:
+                raise InvalidInputError(f"{where}: {error}") from error
         if self.action in DIRECTED and self.kind in ("categorical", "binary"):
             raise InvalidInputError(
                 f"{where}: the categories {shown(self.labels)} have no order to {self.action} in; "
@@ -189,8 +208,14 @@ class Feature:
     def _check_dtype(self, name: str, where: str) -> None:
         try:
             dtype = pd.api.types.pandas_dtype(name)
-        except TypeError as error:
+        except (TypeError, ValueError, ImportError) as error:
             raise InvalidInputError(f"{where}: pandas knows no dtype {name!r}") from error
+        if not self._fits(dtype):
+            held = shown(self.labels) if self.is_symbolic else "numbers"
+            raise InvalidInputError(
+                f"{where}: a column of dtype {name} cannot hold {held}; correct dtype, which is "
+                f"{self._default_dtypes()[0]} if nothing is said"
+            )
         plain = getattr(dtype, "numpy_dtype", dtype)
         if self.encoding != "plain" or not isinstance(plain, np.dtype):
             return
@@ -207,6 +232,22 @@ class Feature:
                     f"{where}: a column of dtype {name} holds whole numbers only; give a whole "
                     "resolution (1), or convert the column to float64"
                 )
+
+    def _fits(self, dtype: Any) -> bool:
+        """Whether columns of ``dtype`` hold values of this kind: numbers, labels, or 0 and 1."""
+        types = pd.api.types
+        labels = self.labels if self.encoding == "plain" else (0, 1)
+        held = {key(label)[0] for label in labels if label is not None}
+        symbolic = self.is_symbolic and self.encoding == "plain"
+        if isinstance(dtype, pd.CategoricalDtype):
+            return symbolic or self.kind == "ordinal" or self.encoding != "plain"
+        if types.is_bool_dtype(dtype):
+            return self.encoding != "plain" or (symbolic and held <= {"boolean"})
+        if types.is_numeric_dtype(dtype):
+            return not types.is_complex_dtype(dtype) and (not symbolic or held <= {"number"})
+        if isinstance(dtype, pd.StringDtype):
+            return symbolic and held <= {"text"}
+        return bool(types.is_object_dtype(dtype))
 
     @property
     def dtype(self) -> str:

@@ -17,7 +17,7 @@ from .cells import Floats, float_column
 from .feature import DIRECTED, KINDS, Action, Feature, Kind
 from .groups import assign_groups, infer_one_hot, infer_thermometer
 from .labels import Key, Label, canonical, distinct, in_order, key, scalar
-from .names import one_of, shown, suggestion
+from .names import listed, names_in, one_of, shown, suggestion
 from .numbers import as_written, exact, is_whole
 
 Resolution = Literal["auto"] | Mapping[str, object]
@@ -37,16 +37,15 @@ class Options:
     ordinal: Mapping[str, Sequence[Label]] = field(default_factory=dict)
 
 
-def names_in(value: str | Iterable[str]) -> tuple[str, ...]:
-    """A list of names; a single text is one name, not its letters."""
-    return (value,) if isinstance(value, str) else tuple(value)
-
-
 def actions_from(**names: str | Iterable[str]) -> dict[str, Action]:
-    """Action of each name, refusing a name with two of them."""
+    """Action of each name, refusing a name with two of them.
+
+    Raises:
+        DataTypeError, InvalidInputError: what is no list of names; a name with two actions.
+    """
     actions: dict[str, Action] = {}
     for action in ("fixed", "increase", "decrease"):
-        for name in names_in(names.get(action, ())):
+        for name in names_in(names.get(action, ()), action, "'age', 'sex'"):
             if actions.get(name, action) != action:
                 raise InvalidInputError(f"{name!r} is both {actions[name]} and {action}")
             actions[name] = action
@@ -156,7 +155,8 @@ def _infer_column(series: pd.Series[Any], name: str, options: Options) -> Featur
     directed = options.actions.get(name) in DIRECTED
     step = None if isinstance(options.resolution, str) else options.resolution.get(name)
     if name in options.ordinal:
-        feature = _ordinal(series, name, tuple(options.ordinal[name]))
+        levels = listed(options.ordinal[name], f"ordinal[{name!r}]", "'low', 'high'")
+        feature = _ordinal(series, name, levels)
     elif kind == "ordinal" or (kind is None and _is_ordered(dtype)):
         feature = _ordinal(series, name, None)
     elif kind is None:
@@ -168,7 +168,7 @@ def _infer_column(series: pd.Series[Any], name: str, options: Options) -> Featur
     if step is not None and feature.kind != "real":
         raise InvalidInputError(
             f"resolution: column {name!r} is {feature.kind}, and only real features have one; "
-            f"add kinds={{{name!r}: 'real'}} if it is meant"
+            f"declare it real (kinds={{{name!r}: 'real'}}) if it is meant"
         )
     return feature
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import Any
 
-from ...errors import InvalidInputError
+from ...errors import DataTypeError, InvalidInputError
 
 _SHOWN = 8
 _CUTOFF = (
@@ -47,3 +48,44 @@ def one_of(value: str, allowed: Iterable[str], what: str) -> None:
             f"{what} {value!r} is unknown{suggestion(value, allowed)}; "
             f"choose one of {shown(allowed)}"
         )
+
+
+def listed(values: object, what: str, example: str) -> tuple[Any, ...]:
+    """The members of a list.
+
+    Raises:
+        DataTypeError: ``values`` is no list; ``what`` it is and an ``example`` of members say so.
+    """
+    if isinstance(values, str | bytes | Mapping) or not isinstance(values, Iterable):
+        raise DataTypeError(f"{what}: expected a list such as [{example}], not {values!r}")
+    return tuple(values)
+
+
+def names_in(values: object, what: str, example: str) -> tuple[str, ...]:
+    """The names of a list; a single text is one name, not its letters.
+
+    Raises:
+        DataTypeError: neither a text nor a list of texts.
+    """
+    if isinstance(values, str):
+        return (values,)
+    names = listed(values, what, example)
+    for name in names:
+        if not isinstance(name, str):
+            raise DataTypeError(f"{what}: expected texts such as [{example}], not {name!r}")
+    return names
+
+
+def by_name(values: object, what: str, example: str) -> dict[str, Any]:
+    """A mapping by column; nothing if there is none.
+
+    Raises:
+        DataTypeError: no mapping.
+    """
+    if values is None:
+        return {}
+    if not isinstance(values, Mapping):
+        raise DataTypeError(
+            f"{what}: expected a mapping by column such as {{{example}}}, not {values!r}"
+        )
+    return dict(values)

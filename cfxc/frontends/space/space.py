@@ -9,13 +9,14 @@ from typing import Any
 
 import pandas as pd
 
-from ...errors import InvalidInputError, MissingColumnError
+from ...errors import DataTypeError, InvalidInputError, MissingColumnError
 from . import codec, toml
 from .cells import Codes, Floats, Value
+from .conditions import check_conditions
 from .feature import Feature, Kind
-from .infer import Options, Resolution, actions_from, check_frame, infer_features, names_in
+from .infer import Options, Resolution, actions_from, check_frame, infer_features
 from .labels import Label
-from .names import shown, suggestion
+from .names import by_name, listed, names_in, shown, suggestion
 
 
 @dataclasses.dataclass(frozen=True, repr=False)
@@ -27,8 +28,9 @@ class FeatureSpace:
         columns: The table's columns, in its order; by default those of the features in turn.
 
     Raises:
-        InvalidInputError: no feature, two of one name, a column in two features, or ``columns``
-            that are not exactly those of the features.
+        InvalidInputError: no feature, two of one name, a column in two features, ``columns``
+            that are not exactly those of the features, or a condition over something else.
+        DataTypeError: features that are no :class:`Feature`.
     """
 
     features: tuple[Feature, ...]
@@ -37,9 +39,9 @@ class FeatureSpace:
     _by_column: dict[str, Feature] = dataclasses.field(init=False, compare=False)
 
     def __post_init__(self) -> None:
-        features = tuple(self.features)
+        features = _features(self.features)
         covered = [column for feature in features for column in feature.columns]
-        columns = tuple(self.columns) or tuple(covered)
+        columns = names_in(self.columns, "columns", "'age', 'sex'") or tuple(covered)
         if not features:
             raise InvalidInputError("a feature space has at least one feature")
         for what, names in (("feature", [f.name for f in features]), ("column", covered)):
@@ -54,6 +56,7 @@ class FeatureSpace:
         object.__setattr__(self, "_by_name", {feature.name: feature for feature in features})
         by_column = {column: feature for feature in features for column in feature.columns}
         object.__setattr__(self, "_by_column", by_column)
+        check_conditions(features)
 
     @classmethod
     def infer(
@@ -94,11 +97,13 @@ class FeatureSpace:
         """
         options = Options(
             actions=actions_from(fixed=fixed, increase=increase, decrease=decrease),
-            one_hot=names_in(one_hot),
-            thermometer=names_in(thermometer),
-            kinds=kinds or {},
-            resolution=resolution,
-            ordinal=ordinal or {},
+            one_hot=names_in(one_hot, "one_hot", "'sector_'"),
+            thermometer=names_in(thermometer, "thermometer", "'edu_'"),
+            kinds=by_name(kinds, "kinds", "'age': 'integer'"),
+            resolution=resolution
+            if isinstance(resolution, str)
+            else by_name(resolution, "resolution", "'income': 0.01"),
+            ordinal=by_name(ordinal, "ordinal", "'size': ['small', 'large']"),
         )
         features = infer_features(X, options)
         return cls(features, tuple(X.columns))
@@ -156,7 +161,7 @@ class FeatureSpace:
             MissingColumnError: a name that is no feature.
             InvalidInputError: no name at all.
         """
-        chosen = {self[name].name for name in names_in(names)}
+        chosen = {self[name].name for name in names_in(names, "names", "'age', 'sex'")}
         features = tuple(feature for feature in self.features if feature.name in chosen)
         columns = tuple(c for c in self.columns if self._by_column[c].name in chosen)
         return FeatureSpace(features, columns)
@@ -238,9 +243,11 @@ class FeatureSpace:
         """The space as TOML text, also written to ``path`` if given.
 
         Raises:
-            InvalidInputError: the file cannot be written.
+            InvalidInputError, DataTypeError: the file cannot be written; it is no path.
         """
         text = toml.dumps(self.features, self.columns)
+        if path is not None and not isinstance(path, str | Path):
+            raise DataTypeError(f"to_toml: expected the path of a file, not {path!r}")
         if path is not None:
             try:
                 Path(path).write_text(text, encoding="utf-8", newline="\n")
@@ -260,4 +267,16 @@ class FeatureSpace:
         """
         text, name = toml.read(source)
         features, columns = toml.loads(text, name)
-        return cls(features, columns or ())
+        try:
+            return cls(features, columns or ())
+        except InvalidInputError as error:
+            raise InvalidInputError(f"{name}: {error}") from error
+
+
+def _features(features: Iterable[Feature]) -> tuple[Feature, ...]:
+    """The features of a list, and nothing else."""
+    found = listed(features, "features", "Feature('age', …)")
+    for feature in found:
+        if not isinstance(feature, Feature):
+            raise DataTypeError(f"features: expected a Feature, not {feature!r}")
+    return found

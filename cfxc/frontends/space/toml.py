@@ -51,9 +51,14 @@ def loads(text: str, source: str) -> tuple[tuple[Feature, ...], tuple[str, ...] 
     except tomllib.TOMLDecodeError as error:
         raise InvalidInputError(f"{source}: not valid TOML: {error}") from error
     _refuse_unknown(document, ("version", "columns", "feature"), source)
-    if document.get("version") != VERSION:
+    if "version" not in document:
         raise InvalidInputError(
-            f"{source}: version {document.get('version')!r} is not known; this cfxc reads "
+            f"{source}: no version, so this is no feature space; infer one, or write version = "
+            f"{VERSION} at its top"
+        )
+    if document["version"] != VERSION:
+        raise InvalidInputError(
+            f"{source}: version {document['version']!r} is not known; this cfxc reads "
             f"version = {VERSION}"
         )
     tables = document.get("feature", [])
@@ -68,13 +73,17 @@ def read(source: str | Path) -> tuple[str, str]:
     """Text and name of a TOML source: a path, or the text itself if it has several lines.
 
     Raises:
-        InvalidInputError: no such file, or not UTF-8.
+        DataTypeError, InvalidInputError: no path and no text; no such file, or not UTF-8.
     """
     if isinstance(source, str) and "\n" in source:
         return source, "feature space"
+    if not isinstance(source, str | Path):
+        raise DataTypeError(
+            f"from_toml: expected the path of a TOML file or its text, not {source!r}"
+        )
     path = Path(source)
     try:
-        return path.read_bytes().decode("utf-8").replace("\r\n", "\n"), str(path)
+        return path.read_bytes().decode("utf-8-sig").replace("\r\n", "\n"), str(path)
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "not UTF-8 text"
         raise InvalidInputError(f"{path}: cannot read the feature space: {reason}") from error
@@ -179,7 +188,8 @@ def _feature(table: Mapping[str, Any], where: str) -> Feature:
     try:
         return Feature(**given, dtypes=dtypes)
     except (InvalidInputError, DataTypeError) as error:
-        raise type(error)(f"{where}: {error}") from error
+        said = str(error).removeprefix(f"feature {given['name']!r}: ")
+        raise type(error)(f"{where}: {said}") from error
 
 
 def _refuse_unknown(table: Mapping[str, object], known: Sequence[str], where: str) -> None:

@@ -46,10 +46,8 @@ class LocalSearch:
         self.domains = query.domains
         self.target = BatchEvaluator(query.target_with_margin(margin))
         self.score = _score_evaluator(query)
-        self.constraints = [
-            (BatchEvaluator(constraint), [name for name, _ in constraint.inputs])
-            for _, constraint in query.constraints
-        ]
+        self.constraints = [BatchEvaluator(constraint) for _, constraint in query.constraints]
+        self.excluded = [BatchEvaluator(program) for program in query.excluded]
         cuts = model_cuts(query.program)
         self.cuts = [_landing(domain, cuts[domain.name]) for domain in query.domains]
         self.start = np.array([_code(d, d.factual) for d in self.domains])
@@ -254,8 +252,10 @@ class LocalSearch:
         columns = self.columns(rows)
         good: npt.NDArray[np.bool_] = self.target(columns)["in_target"].astype(bool)
         scope = {**columns, **self._factual(rows.shape[0])}
-        for evaluator, names in self.constraints:
-            held = evaluator({name: scope[name] for name in names} if names else {})
+        asked = [(evaluator, scope) for evaluator in self.constraints]
+        asked += [(evaluator, columns) for evaluator in self.excluded]
+        for evaluator, values in asked:
+            held = evaluator({name: values[name] for name, _ in evaluator.program.inputs})
             good = good & np.broadcast_to(held["holds"], good.shape).astype(bool)
         return good
 

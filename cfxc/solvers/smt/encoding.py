@@ -165,9 +165,12 @@ class Encoder:
 
     def _constraints(self, pool: Pool, inputs: Mapping[str, Any]) -> list[Term]:
         scope = {**inputs, **_factual(pool, self.query)}
+        asked: list[tuple[Program, Mapping[str, Any]]]
+        asked = [(program, scope) for _, program in self.query.constraints]
+        asked += [(program, inputs) for program in self.query.excluded]
         return [
-            functional(program, {name: scope[name] for name, _ in program.inputs}, pool)["holds"]
-            for _, program in self.query.constraints
+            functional(program, {name: values[name] for name, _ in program.inputs}, pool)["holds"]
+            for program, values in asked
         ]
 
     def _grids(self, pool: Pool, inputs: Mapping[str, Any], windows: list[Window]) -> list[Term]:

@@ -185,7 +185,10 @@ def _safe_quotient(left: ast.Expr, right: ast.Expr) -> ast.Expr:
 
 def _as_number(expr: ast.Expr) -> ast.Expr:
     """A category by itself would be compared label by label, and 3 is no label of g."""
-    return ast.binary("+", expr, _constant(0)) if isinstance(expr, ast.Name) else expr
+    may_be_label = isinstance(expr, ast.Name) or (
+        isinstance(expr, ast.Call) and expr.function == "ite"
+    )
+    return ast.binary("+", expr, _constant(0)) if may_be_label else expr
 
 
 def expressions(loop: bool) -> tuple[Any, Any, Any]:

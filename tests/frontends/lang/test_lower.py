@@ -374,9 +374,41 @@ def test_all_unknown_names_are_listed() -> None:
     assert "constraint:1:12: 'laon' is unknown; did you mean loan?" in caught.value.message
 
 
-def test_a_feature_may_not_look_like_a_factual_value() -> None:
-    with pytest.raises(InvalidInputError, match=r"factual\.age"):
-        compile_constraint("age > 1", {"age": INT, "factual.age": INT})
+@pytest.mark.parametrize("written", ["factual.age", "`factual.age`", "x.factual.age"])
+def test_a_feature_that_looks_like_a_factual_value_cannot_be_named(written: str) -> None:
+    features = {"age": INT, "factual.age": INT, "x.age": INT}
+    with pytest.raises(InvalidInputError, match=r"'factual\.age' as well as the factual value"):
+        compile_constraint(f"age > 1 && {written} > 2", features)
+
+
+def test_features_with_dots_in_their_names_do_no_harm() -> None:
+    features = {"age": INT, "factual.age": INT, "x.age": INT, "factual.n": INT}
+    program = compile_constraint("age > 1", features)
+    assert program.inputs == (("age", INT),)
+    program = compile_constraint("x.age > factual.factual.n", features)
+    assert dict(program.inputs) == {"x.age": INT, "factual.factual.n": INT}
+    assert evaluate(program, {"x.age": 3, "factual.factual.n": 2}) == {"holds": True}
+    assert compile_constraint("factual.n > 1", features).inputs == (("factual.n", INT),)
+
+
+@pytest.mark.parametrize("names", [("%0", "%1"), ("%1", "%3"), ("%0", "factual.%0")])
+def test_temporaries_keep_off_the_names_of_features(names: tuple[str, str]) -> None:
+    a, b = names
+    text = f"(`{a}` * 2 >= `{b}` - 1 || `{a}` == 7) && ite(`{a}` > 3, `{b}`, 5) / (`{b}` + 1) > 0"
+    program = compile_constraint(text, {a: INT, "other": INT} | ({b: INT} if "." not in b else {}))
+    verify(program)
+    for x, y in ((1, 2), (1, 5), (7, 20), (4, -3)):
+        wanted = (x * 2 >= y - 1 or x == 7) and Fraction(y if x > 3 else 5, y + 1) > 0
+        assert evaluate(program, {a: x, b: y}) == {"holds": wanted}
+
+
+def test_temporaries_of_programs_keep_off_the_names_of_inputs() -> None:
+    text = "if `%0` * `%1` > 3 then y := `%0` + `%1` * 2 else y := `%1` - 4; return y * `%0`"
+    program = compile_program(text, inputs={"%0": INT, "%1": INT})
+    verify(program)
+    for x, y in ((2, 3), (1, 1)):
+        wanted = (x + 2 * y if x * y > 3 else y - 4) * x
+        assert evaluate(program, {"%0": x, "%1": y}) == {"result": wanted}
 
 
 def test_expressions_have_one_result_of_their_own_sort() -> None:

@@ -194,7 +194,7 @@ def test_category_unknown_to_the_encoder_is_refused_with_the_remedy() -> None:
     text = str(caught.value)
     assert "'onehotencoder' (OneHotEncoder): column 'sector' can hold 'c'" in text
     assert "column 'other' can hold 'r'" in text
-    assert "space.replace('sector', labels=('a', 'b'))" in text
+    assert "labels ['a', 'b'] of feature 'sector' in the space drop it" in text
     assert len(text.splitlines()) <= 10
     space = FeatureSpace.infer(frame).replace("sector", labels=("a", "b"))
     lower(model, space.replace("other", labels=("p", "q")))
@@ -253,3 +253,23 @@ def test_thermometer_columns_can_be_encoded_again() -> None:
     space = FeatureSpace.infer(frame, thermometer=["edu_"])
     assert_same(OneHotEncoder().fit(frame), space, frame)
     assert_same(StandardScaler().fit(frame), space, frame)
+
+
+@pytest.mark.parametrize("size", [10**18, 10**19, 10**300])
+def test_integers_of_any_size(size: int) -> None:
+    """Ranges of more than 2**63 numbers have no length in Python."""
+    frame = pd.DataFrame({"x": [0, 1, 2, 3]})
+    space = FeatureSpace.infer(frame).replace("x", lower=-size, upper=size, dtypes=("float64",))
+    outcome = [0.0, 5.0, 7.0, 2.0]
+    for encoder in (
+        OneHotEncoder(handle_unknown="ignore"),
+        OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=-1),
+    ):
+        model = make_pipeline(encoder, LinearRegression()).fit(frame, outcome)
+        program = lower(model, space)
+        for x in (2, 7, size):
+            wanted = model.predict(pd.DataFrame({"x": [float(x)]}))[0]
+            assert float(evaluate(program, {"x": x})["value"]) == pytest.approx(wanted)
+    model = make_pipeline(OneHotEncoder(), LinearRegression()).fit(frame, outcome)
+    with pytest.raises(UnsupportedError, match="which the encoder does not know"):
+        lower(model, space)

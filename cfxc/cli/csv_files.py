@@ -1,0 +1,183 @@
+"""Tables in CSV as they are written: texts first, numbers only where a whole column holds them.
+
+Rules, the same for every command: cells are separated by commas, the first row is the header, every
+row has as many cells as the header, blank lines are passed over.  An empty cell is a missing value.
+A column is of numbers if each of its cells is one; then ``NA``, ``NaN``, ``null`` and ``None`` are
+missing values too, which in a column of text are texts.  Codes with leading zeros (``007``) and
+whole numbers beyond 64 bits are text.
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..errors import InvalidInputError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+NO_NUMBER = frozenset({"na", "n/a", "#n/a", "<na>", "nan", "-nan", "null", "none"})
+"""What stands for a missing value in a column of numbers or booleans, in small letters."""
+
+_WHOLE = re.compile(r"[+-]?\d+", re.ASCII)
+_DECIMAL = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?", re.ASCII | re.IGNORECASE)
+_INFINITE = re.compile(r"[+-]?inf(inity)?", re.IGNORECASE)
+_CODE = re.compile(r"[+-]?0\d+", re.ASCII)
+_BOOLEANS = {
+    "true": True,
+    "True": True,
+    "TRUE": True,
+    "false": False,
+    "False": False,
+    "FALSE": False,
+}
+_OTHER_SEPARATORS = {";": "';'", "\t": "a tab", "|": "'|'"}
+_INT64 = range(-(2**63), 2**63)
+
+
+@dataclass(frozen=True)
+class Table:
+    """The cells of a CSV file as texts.
+
+    Attributes:
+        path: The file, for messages.
+        header: Names of the columns, all different; an empty one is ``Unnamed: <place from 0>``.
+        rows: As many texts as ``header`` each.
+    """
+
+    path: Path
+    header: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+
+    def frame(self) -> pd.DataFrame:
+        """The table with each column in the type that all of its cells have."""
+        import pandas as pd
+
+        columns = zip(*self.rows, strict=True) if self.rows else ((),) * len(self.header)
+        return pd.DataFrame(dict(zip(self.header, map(_typed, columns), strict=True)))
+
+
+def read_csv(path: Path) -> Table:
+    """The table in a CSV file, in UTF-8.
+
+    Raises:
+        InvalidInputError: the file is missing, empty or no CSV; a row is longer or shorter than the
+            header; two columns have one name; the cells are separated by something else.
+    """
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            return _read(path, file)
+    except OSError as error:
+        raise InvalidInputError(f"{path}: cannot read the table: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise InvalidInputError(f"{path}: not a table in CSV: not text in UTF-8") from error
+
+
+def _read(path: Path, lines: Iterator[str]) -> Table:
+    reader = csv.reader(lines, strict=True)
+    try:
+        header = next((row for row in reader if row), None)
+        if header is None:
+            raise InvalidInputError(f"{path}: the table is empty")
+        names = _header(path, header)
+        rows = []
+        for row in reader:
+            if len(row) == len(names):
+                rows.append(tuple(row))
+            elif row:
+                _refuse_row(path, reader.line_num, row, names)
+    except csv.Error as error:
+        raise InvalidInputError(f"{path}:{reader.line_num}: not a table in CSV: {error}") from error
+    return Table(path, names, tuple(rows))
+
+
+def _header(path: Path, header: Sequence[str]) -> tuple[str, ...]:
+    for separator, what in _OTHER_SEPARATORS.items():
+        if len(header) == 1 and separator in header[0]:
+            raise InvalidInputError(
+                f"{path}: one column, called {header[0]!r}: its cells seem to be separated by "
+                f"{what}; save the table with commas"
+            )
+    names = tuple(name or f"Unnamed: {place}" for place, name in enumerate(header))
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        listed = ", ".join(map(repr, twice[:8]))
+        raise InvalidInputError(f"{path}: several columns are called {listed}; rename or drop them")
+    return names
+
+
+def _refuse_row(path: Path, line: int, row: Sequence[str], names: Sequence[str]) -> None:
+    cells, columns = len(row), len(names)
+    hint = "a value is missing, or a comma"
+    if cells > columns:
+        hint = "remove what is too much, or put a text that holds a comma in double quotes"
+        if row[-1] == "":
+            hint = "remove the comma at its end"
+    raise InvalidInputError(
+        f"{path}:{line}: the row has {cells} cell{'s' * (cells != 1)}, and the header {columns}; "
+        f"{hint}"
+    )
+
+
+def number(text: str) -> int | float | None:
+    """The number that a cell is, rounded to a double unless it is whole; ``None`` for a text."""
+    text = text.strip()
+    if _WHOLE.fullmatch(text) and len(text) < _LONGEST:
+        return int(text)
+    if _DECIMAL.fullmatch(text) or _INFINITE.fullmatch(text):
+        return float(text)
+    return None
+
+
+_LONGEST = 400
+"""Digits from which on a number is beyond the largest double, and read as such."""
+
+
+def truth(text: str) -> bool | None:
+    """The boolean that a cell is, or ``None``."""
+    return _BOOLEANS.get(text.strip())
+
+
+def is_missing(text: str) -> bool:
+    """Whether a cell of a column of numbers or booleans holds none."""
+    return not text or text.strip().casefold() in NO_NUMBER
+
+
+def _typed(cells: Sequence[str]) -> pd.Series[Any]:
+    """A column in the dtype that a table of its values has: bool, int64, float64, or of texts."""
+    import numpy as np
+    import pandas as pd
+
+    different = set(cells)
+    known = {cell for cell in different if not is_missing(cell)}
+    gaps = different - known
+    if known and all(truth(cell) is not None for cell in known):
+        truths = {cell: truth(cell) for cell in known} | dict.fromkeys(gaps)
+        return pd.Series([truths[cell] for cell in cells], dtype=object if gaps else bool)
+    if not any(different):
+        return pd.Series([np.nan] * len(cells), dtype=np.float64)
+    numbers = _numbers(known)
+    if numbers is None:
+        return pd.Series([cell or None for cell in cells])
+    whole = not gaps and all(isinstance(value, int) for value in numbers.values())
+    numbers |= dict.fromkeys(gaps, np.nan)
+    return pd.Series([numbers[cell] for cell in cells], dtype=np.int64 if whole else np.float64)
+
+
+def _numbers(known: Iterable[str]) -> dict[str, float] | None:
+    """The numbers that the different cells of a column are; ``None`` if it is a column of texts."""
+    found: dict[str, float] = {}
+    for cell in known:
+        value = number(cell)
+        if value is None or _CODE.fullmatch(cell.strip()):
+            return None
+        found[cell] = value
+    whole = all(isinstance(value, int) for value in found.values())
+    if whole and any(value not in _INT64 for value in found.values()):
+        return None
+    return found if any(map(_DECIMAL.fullmatch, map(str.strip, found))) else None

@@ -1,0 +1,62 @@
+"""Columns that are hardly features, and names that constraints cannot tell apart."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from cfxc.cli.advice import advice
+from cfxc.frontends.space import FeatureSpace
+
+ODD: list[tuple[str, list[Any], str]] = [
+    ("Unnamed: 0", [5, 3, 9], "has no name"),
+    ("n", list(range(10)), "counts the rows"),
+    ("n", list(range(100, 140)), "counts the rows"),
+    ("when", ["2020-01-31", "2021-2-3", None], "holds dates"),
+    ("when", ["31.01.2020", "3.2.21"], "holds dates"),
+    ("when", ["2020-01-31T10:00:00Z", "2020-01-31 11:00"], "holds dates"),
+    ("who", [f"u{i}" for i in range(51)], "51 different texts in 51 rows"),
+    ("who", [f"u{i}" for i in range(90)] + ["u0"] * 10, "90 different texts in 100 rows"),
+]
+FINE: list[list[Any]] = [
+    list(range(9)),
+    list(range(9, -1, -1)),
+    [0.5 + i for i in range(20)],
+    [f"u{i}" for i in range(50)],
+    [f"u{i}" for i in range(89)] + ["u0"] * 11,
+    ["2020-01-31", "soon"],
+    ["1.5 kg", "2-3"],
+    [True, False] * 9,
+]
+
+
+@pytest.mark.parametrize(("name", "cells", "words"), ODD)
+def test_odd_columns(name: str, cells: list[Any], words: str) -> None:
+    frame = pd.DataFrame({name: cells})
+    (line,) = advice(frame, FeatureSpace.infer(frame))
+    assert line.startswith(f"column {name!r} ")
+    assert words in line
+    quoted = f"'{name}'" if " " in name else name
+    assert f"--drop {quoted} leaves" in line
+
+
+@pytest.mark.parametrize("cells", FINE)
+def test_ordinary_columns(cells: list[Any]) -> None:
+    frame = pd.DataFrame({"x": cells})
+    assert list(advice(frame, FeatureSpace.infer(frame))) == []
+
+
+@pytest.mark.parametrize(
+    ("names", "odd"),
+    [
+        (["y", "factual.y"], ["factual.y"]),
+        (["y", "x.y", "factual.y"], ["x.y", "factual.y"]),
+        (["x.y", "factual.y", "x", "factual"], []),
+    ],
+)
+def test_names_that_clash(names: list[str], odd: list[str]) -> None:
+    frame = pd.DataFrame({name: [1.5, 2.5, 9] for name in names})
+    lines = list(advice(frame, FeatureSpace.infer(frame)))
+    assert [line.split("'")[1] for line in lines] == odd

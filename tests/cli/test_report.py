@@ -1,0 +1,125 @@
+"""How answers are worded, for people and for programs."""
+
+from __future__ import annotations
+
+import io
+import json
+import sys
+import time
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from cfxc.cli import report
+from cfxc.solvers.result import Result
+from cfxc.solvers.smt.oracle import Call
+
+ROW = pd.DataFrame({"age": [30], "a long name of a column": ["b"]})
+FOUND = Result(
+    status="optimal",
+    factual=ROW,
+    counterfactual=ROW.assign(age=40),
+    distance=0.25,
+    lower_bound=0.2495,
+    exact_distance=Fraction(1, 4),
+    exact_lower_bound=Fraction(499, 2000),
+    epsilon=1e-3,
+    lower_bound_proof="solver",
+    solver="z3",
+    distance_name="l1",
+    target="'yes'",
+    outcome_before="no",
+    outcome_after="yes",
+    seconds=0.25,
+    calls=(Call(0.2495, "unsat", 0.1, "z3"), Call(0.1, "unsat", 0.1, "bounds")),
+)
+UNPROVED = replace(
+    FOUND, status="feasible", lower_bound=0.0, exact_lower_bound=Fraction(0),
+    lower_bound_proof="none", calls=(), reason="out of time",
+)  # fmt: skip
+
+
+def lines(result: Result, capsys: pytest.CaptureFixture[str], *more: tuple[str, str]) -> list[str]:
+    report.show(result, more)
+    return capsys.readouterr().out.splitlines()
+
+
+def test_the_answer_above_the_proof_in_one_column(capsys: pytest.CaptureFixture[str]) -> None:
+    far = replace(FOUND, counterfactual=ROW.assign(**{"a long name of a column": "[c]"}))
+    assert lines(far, capsys, ("in total", "3 s")) == [
+        "a long name of a column  b → [c]",
+        "outcome                  no → yes",
+        "",
+        "distance                 0.25 (l1)",
+        "lower bound              0.2495: nothing is nearer, proved by bounds, z3",
+        "status                   optimal to within 0.001",
+        "effort                   1 solver call, 0.2 s",
+        "in total                 3 s",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("by", "text"),
+    [
+        ((), "no solver call"),
+        (("bounds", "bounds"), "no solver call"),
+        (("z3",), "1 solver call"),
+        (("z3", "bounds", "cvc5"), "2 solver calls"),
+    ],
+)
+def test_only_solvers_are_counted(
+    by: tuple[str, ...], text: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    made = replace(FOUND, calls=tuple(Call(0.1, "unsat", 0.1, one) for one in by))
+    assert lines(made, capsys)[-1] == f"effort       {text}, 0.2 s"
+
+
+def test_no_bound_is_not_called_proved(capsys: pytest.CaptureFixture[str]) -> None:
+    text = "\n".join(lines(UNPROVED, capsys))
+    assert "lower bound  0: none above was proved" in text
+    assert "nearer one may exist" in text
+    assert "nothing" not in text
+    assert UNPROVED.summary() == "feasible: l1 distance 0.25, no lower bound above 0 proved"
+    assert FOUND.summary() == (
+        "optimal: l1 distance 0.25, nothing nearer than 0.2495 (proved by bounds, z3)"
+    )
+
+
+def test_what_was_not_found_has_no_blank_line(capsys: pytest.CaptureFixture[str]) -> None:
+    none = replace(
+        UNPROVED, status="unknown", counterfactual=None, distance=None, exact_distance=None
+    )
+    assert lines(none, capsys)[0] == "status  unknown: out of time"
+
+
+@pytest.mark.parametrize(
+    ("wanted", "target"),
+    [
+        (("yes",), "yes"),
+        ((True,), True),
+        ((None,), None),
+        ((1.5, None), [1.5, None]),
+        ((None, 2.0), [None, 2.0]),
+        (None, "'yes'"),
+    ],
+)
+def test_the_target_as_a_value(wanted: tuple[Any, ...] | None, target: Any) -> None:
+    found = json.loads(json.dumps(replace(FOUND, wanted=wanted).to_dict(), allow_nan=False))
+    assert found["target"] == target
+
+
+def test_progress_is_told_only_if_it_takes_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(report, "PATIENCE", 0.05)
+    for seconds, told in ((0.0, ""), (0.5, "searching …\n")):
+        monkeypatch.setattr(sys, "stderr", io.StringIO())
+        with report.progress("searching …"):
+            time.sleep(seconds)
+        assert sys.stderr.getvalue() == told  # type: ignore[attr-defined]  # a StringIO
+    monkeypatch.setattr(sys, "stderr", io.StringIO())
+    with pytest.raises(ValueError, match="wrong"), report.progress("searching …"):
+        raise ValueError("wrong")
+    time.sleep(0.1)
+    assert sys.stderr.getvalue() == ""  # type: ignore[attr-defined]  # a StringIO

@@ -1,0 +1,162 @@
+"""The person, the target and the distance that options name."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from cfxc.cli.tables import read_distance, read_factual, read_target
+from cfxc.errors import CfxcError, InvalidInputError
+from cfxc.frontends.space import Feature, FeatureSpace
+
+SPACE = FeatureSpace.infer(
+    pd.DataFrame(
+        {
+            "age": [30, 40, 57],
+            "code": ["1", "2", "007"],
+            "grade": ["A", "NA", "null"],
+            "level": [1.5, 2.5, 1.5],
+            "member": [True, False, None],
+            "gap": [1.5, 2.0, 5.5],
+            "sector_a": [1, 0, 1],
+            "sector_b": [0, 1, 0],
+        }
+    ),
+    one_hot="sector_",
+).replace("gap", missing=True)
+HEADER = "age,code,grade,level,member,gap,sector_a,sector_b"
+ROW = {
+    "age": 40, "code": "2", "grade": "NA", "level": 2.5, "member": True, "gap": 2,
+    "sector_a": 1, "sector_b": 0,
+}  # fmt: skip
+
+
+def row_of(tmp_path: Path, name: str, content: str) -> Any:
+    (tmp_path / name).write_text(content, encoding="utf-8")
+    return read_factual(str(tmp_path / name), SPACE)
+
+
+CELLS: list[tuple[str, str, Any]] = [
+    ("age", "40", 40),
+    ("age", " 40.0 ", 40.0),
+    ("age", "040", 40),
+    ("age", "forty", "forty"),
+    ("age", "", None),
+    ("age", "NA", None),
+    ("age", "True", "True"),
+    ("code", "2", "2"),
+    ("code", "007", "007"),
+    ("code", "7", "7"),
+    ("grade", "NA", "NA"),
+    ("grade", "null", "null"),
+    ("grade", "", None),
+    ("level", "2.50", 2.5),
+    ("level", "NA", None),
+    ("level", "x", "x"),
+    ("member", "true", True),
+    ("member", "FALSE", False),
+    ("member", "0", False),
+    ("member", "None", None),
+    ("member", "yes", "yes"),
+    ("gap", "nan", None),
+    ("gap", "1e0", 1.0),
+    ("sector_a", "0", 0),
+    ("sector_a", "True", True),
+]
+
+
+@pytest.mark.parametrize(("column", "text", "cell"), CELLS)
+def test_the_space_says_what_a_cell_is(
+    tmp_path: Path, column: str, text: str, cell: object
+) -> None:
+    cells = {name: str(value) for name, value in ROW.items()} | {column: text}
+    row = row_of(tmp_path, "row.csv", f"{HEADER}\n{','.join(cells.values())}\n")
+    assert row == ROW | {column: cell}
+    assert type(row[column]) is type(cell)
+
+
+def test_csv_and_json_mean_the_same(tmp_path: Path) -> None:
+    more = ROW | {"outcome": "no", "": 3}
+    header, cells = f"{HEADER},outcome,", ",".join(map(str, more.values()))
+    rows = [
+        row_of(tmp_path, "row.json", json.dumps(more)),
+        row_of(tmp_path, "row.csv", f"{header}\n{cells}\n"),
+        row_of(tmp_path, "bom.json", "\ufeff" + json.dumps(ROW)),
+    ]
+    (tmp_path / "data.csv").write_text(f"{header}\n{cells.replace('40', '57')}\n\n{cells}\n")
+    rows.append(read_factual(f"{tmp_path / 'data.csv'}:2", SPACE))
+    for row in rows:
+        assert row == ROW
+        assert SPACE.encode_row(row)["sector"] == "a"
+
+
+@pytest.mark.parametrize("name", ["row.json", "row.csv"])
+def test_names_that_are_missing_are_shown_next_to_unknown_ones(tmp_path: Path, name: str) -> None:
+    row = {("agee" if column == "age" else column): cell for column, cell in ROW.items()}
+    csv = f"{','.join(row)}\n{','.join(map(str, row.values()))}\n"
+    read = row_of(tmp_path, name, json.dumps(row) if name.endswith("json") else csv)
+    with pytest.raises(CfxcError, match=r"missing column: 'age'; .* unknown ones: 'agee'"):
+        SPACE.encode_row(read)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "words"),
+    [
+        ("row.csv", f"{HEADER}\n40,2,NA,2.5,True,2,1,0,5\n", "row.csv:2: the row has 9 cells"),
+        ("row.csv", f"{HEADER}\n40,2,NA\n", "row.csv:2: the row has 3 cells"),
+        ("row.csv", f"{HEADER},age\n40,2,NA,2.5,True,2,1,0,5\n", "columns are called 'age'"),
+        ("row.json", '{"age": 1, "age": 2, "code": 3, "code": 3}', "twice: 'age', 'code'"),
+        ("row.json", '{"age": {"a": 1, "a": 1}}', "row.json: given twice: 'a'"),
+        ("row.json", '{"age": ' + "9" * 9999 + "}", "row.json: .*thousands of digits"),
+        ("row.json", "[" * 99999, "row.json: .*nested too deeply"),
+    ],
+)
+def test_rows_that_nobody_can_mean(tmp_path: Path, name: str, content: str, words: str) -> None:
+    with pytest.raises(InvalidInputError, match=words):
+        row_of(tmp_path, name, content)
+
+
+# classes, --target, label (or the text itself: refused later)
+TARGETS: list[tuple[tuple[Any, ...], str, Any]] = [
+    ((False, True), "1", True),
+    ((False, True), "0", False),
+    ((False, True), "true", True),
+    ((False, True), "TRUE", True),
+    ((False, True), "yes", "yes"),
+    ((0, 1), "1", 1),
+    ((0, 1), "1.0", 1),
+    ((0, 1), "true", "true"),
+    ((0.0, 1.0), "1", 1.0),
+    ((0.5, 1.5), "0.50", 0.5),
+    (("0", "1"), "1", "1"),
+    (("0", "1"), "1.0", "1.0"),
+    (("no", "yes"), "YES", "YES"),
+    ((1, "1"), "1", "1"),
+    ((None, "a"), "none", None),
+]
+
+
+@pytest.mark.parametrize(("classes", "text", "label"), TARGETS)
+def test_labels_as_people_write_them(classes: tuple[Any, ...], text: str, label: Any) -> None:
+    model: Any = SimpleNamespace(predictor=SimpleNamespace(classes=classes))
+    found = read_target(model, text, None)
+    assert (type(found), found) == (type(label), label)
+
+
+def test_coefficients_are_given_once() -> None:
+    assert read_distance("l0=0.3, l1 = 0.7") == {"l0": "0.3", "l1": "0.7"}
+    assert read_distance("a=b.cfl") == "a=b.cfl"
+    with pytest.raises(InvalidInputError, match="given twice: 'l0'"):
+        read_distance("l0=1,l0=0")
+
+
+def test_a_missing_label_is_an_empty_cell(tmp_path: Path) -> None:
+    space = FeatureSpace((Feature("x", "categorical", labels=("NA", "a", None)),))
+    for text, cell in (("NA", "NA"), ("", None), ("a", "a")):
+        (tmp_path / "row.csv").write_text(f"x,n\n{text},1\n")
+        assert read_factual(str(tmp_path / "row.csv"), space) == {"x": cell}
