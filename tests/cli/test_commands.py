@@ -7,7 +7,6 @@ import os
 import re
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -491,11 +490,9 @@ def test_as_a_process(templates: Path, interrupted: bool) -> None:
 
 
 def test_demo(capsys: pytest.CaptureFixture[str]) -> None:
-    started = time.monotonic()
     assert main(["demo"]) == 0
     lines = capsys.readouterr().out.splitlines()
     changed = [line.split()[0] for line in lines if " → " in line]
     assert "outcome" in changed
     assert not {"age", "sex"} & set(changed)
     assert any("proved by" in line for line in lines)
-    assert time.monotonic() - started < 60

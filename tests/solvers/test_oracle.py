@@ -218,7 +218,7 @@ def test_a_deployed_model_that_refuses_the_optimum() -> None:
     def deployed(point: Point) -> bool:
         return asked.distance_to(point) > nearest + F(1, 50)
 
-    outcome = run(asked, deployed=deployed, epsilon=F(1, 1000), seconds=5)
+    outcome = run(asked, deployed=deployed, epsilon=F(1, 1000), seconds=60)
     assert outcome.best is not None
     assert deployed(outcome.best.point)
     assert verify(asked, outcome.best.point, deployed) == outcome.best
@@ -229,7 +229,7 @@ def test_a_deployed_model_that_refuses_the_optimum() -> None:
 
 
 def test_a_deployed_model_that_refuses_everything() -> None:
-    outcome = run(query(), deployed=lambda point: False, seconds=5)
+    outcome = run(query(), deployed=lambda point: False, seconds=60)
     assert outcome.best is None
     assert not outcome.infeasible, "the exact program has counterfactuals"
     assert outcome.lower <= distances(query())[0]
