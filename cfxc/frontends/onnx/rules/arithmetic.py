@@ -281,7 +281,8 @@ def at_half(value: Value, other: Value) -> bool:
 def _before(value: Value) -> Value:
     if isinstance(value, Rows) and isinstance(value.note, Monotone):
         return value.note.of
-    return np.zeros(dims_of(value))  # type: ignore[arg-type]  # a constant has no batch axis
+    sizes = [size for size in dims_of(value) if size is not None]  # a constant has no batch axis
+    return np.zeros(sizes)
 
 
 def _equal_text(ctx: Context, inputs: Inputs) -> Rows | None:
