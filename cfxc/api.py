@@ -20,8 +20,9 @@ from .ir import Program
 from .ir.interval import ceil_float, floor_float
 from .solvers.candidates import Point
 from .solvers.options import check_options
+from .solvers.outcome import Outcome
 from .solvers.result import Result, Status
-from .solvers.smt import Outcome, backend, refuse_contradiction, refuse_negative_distance, search
+from .solvers.smt import backend, refuse_contradiction, refuse_negative_distance, search
 
 
 @dataclass(frozen=True)
@@ -163,7 +164,7 @@ def _result(
         exact_distance=None if best is None else best.distance,
         exact_lower_bound=outcome.lower,
         epsilon=epsilon,
-        lower_bound_proof="solver" if outcome.refuted else "none",
+        lower_bound_proof="solver" if outcome.proved_by else "none",
         solver=solver,
         distance_name=query.distance.name,
         target=str(query.target),
@@ -172,6 +173,8 @@ def _result(
         outcome_after=None if best is None else original.outcome(best.point),
         seconds=seconds,
         calls=tuple(outcome.calls),
+        provers=outcome.proved_by,
+        nodes=outcome.nodes,
         reason="" if status in ("optimal", "infeasible") else outcome.reason,
     )
 

@@ -11,8 +11,8 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
+from .outcome import Call
 from .shown import shown
-from .smt.oracle import Call
 
 Status = Literal["optimal", "feasible", "infeasible", "unknown"]
 
@@ -31,6 +31,8 @@ class Result:
             bound is only that distances are not negative.
         semantics: ``real``: the bound speaks of the exact program over the reals.
         calls: Every satisfiability query, with radius, answer and seconds.
+        provers: Everyone whose refutations back the bound.
+        nodes: Boxes or branch-and-bound nodes that the engine looked at.
         exact_distance, exact_lower_bound: The same two as exact numbers.
         alternatives: The next nearest, each different from all before (``count=``).
         rest: Why there are fewer than asked for: no other one exists (``infeasible``, proved), or
@@ -53,6 +55,8 @@ class Result:
     outcome_after: Any
     seconds: float
     calls: tuple[Call, ...] = ()
+    provers: tuple[str, ...] = ()
+    nodes: int = 0
     reason: str = ""
     semantics: str = "real"
     exact_distance: Fraction | None = None
@@ -68,8 +72,8 @@ class Result:
 
     @property
     def proved_by(self) -> str:
-        """Who refuted anything nearer: solvers, and ``bounds`` (exact arithmetic alone)."""
-        return ", ".join(sorted({call.by for call in self.calls if call.refutes}))
+        """Who showed that nothing is nearer: engines, solvers, ``bounds`` (exact arithmetic)."""
+        return ", ".join(self.provers)
 
     @property
     def changes(self) -> dict[str, tuple[Any, Any]]:
@@ -113,6 +117,7 @@ class Result:
             "lower_bound_proof": self.lower_bound_proof,
             "solver": self.solver,
             "proved_by": self.proved_by,
+            "nodes": self.nodes,
             "semantics": self.semantics,
             "seconds": self.seconds,
             "reason": self.reason,

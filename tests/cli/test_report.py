@@ -14,8 +14,8 @@ import pandas as pd
 import pytest
 
 from cfxc.cli import report
+from cfxc.solvers.outcome import Call
 from cfxc.solvers.result import Result
-from cfxc.solvers.smt.oracle import Call
 
 ROW = pd.DataFrame({"age": [30], "a long name of a column": ["b"]})
 FOUND = Result(
@@ -35,10 +35,11 @@ FOUND = Result(
     outcome_after="yes",
     seconds=0.25,
     calls=(Call(0.2495, "unsat", 0.1, "z3"), Call(0.1, "unsat", 0.1, "bounds")),
+    provers=("bounds", "z3"),
 )
 UNPROVED = replace(
     FOUND, status="feasible", lower_bound=0.0, exact_lower_bound=Fraction(0),
-    lower_bound_proof="none", calls=(), reason="out of time",
+    lower_bound_proof="none", calls=(), provers=(), reason="out of time",
 )  # fmt: skip
 
 

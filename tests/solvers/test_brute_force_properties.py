@@ -29,7 +29,8 @@ from cfxc.ir import (
     ops,
     verify,
 )
-from cfxc.solvers.smt import Outcome, backend, search
+from cfxc.solvers.outcome import Outcome
+from cfxc.solvers.smt import backend, search
 from tests.solvers.grids import (
     NORMS,
     Metric,

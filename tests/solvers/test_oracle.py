@@ -19,7 +19,8 @@ from cfxc.frontends.lang import compile_program
 from cfxc.frontends.query import Query, make_query
 from cfxc.frontends.space import Feature
 from cfxc.solvers.candidates import Deployed, Point, verify
-from cfxc.solvers.smt import Answer, Backend, Outcome, backend, search
+from cfxc.solvers.outcome import Outcome
+from cfxc.solvers.smt import Answer, Backend, backend, search
 from tests.solvers.grids import NORMS, brute_force, distance_of, norm
 from tests.solvers.kinds import EPSILON, KINDS, outcome_of, task, trained
 
@@ -116,7 +117,7 @@ def test_the_gap_is_at_most_epsilon(epsilon: Fraction) -> None:
 
 def test_a_wide_epsilon_needs_no_refutation() -> None:
     outcome = run(query(), Scripted("sat"), epsilon=F(1))
-    assert (outcome.calls, outcome.lower, outcome.refuted) == ([], 0, False)
+    assert (outcome.calls, outcome.lower, outcome.proved_by) == ([], 0, ())
 
 
 def test_only_refutations_raise_the_lower_bound() -> None:
@@ -176,7 +177,7 @@ def test_contradictory_constraints(solver: str) -> None:
     assert not distances(asked)
     outcome = run(asked, backend(solver))
     assert outcome.infeasible
-    assert outcome.refuted
+    assert outcome.proved_by
 
 
 def test_no_time_and_no_answer() -> None:

@@ -15,6 +15,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 import cfxc
 from cfxc.errors import DataTypeError, InvalidInputError
+from cfxc.solvers.outcome import Call, Outcome
 from cfxc.solvers.shown import shown
 
 F = Fraction
@@ -88,11 +89,10 @@ def test_fewer_alternatives_than_asked_for() -> None:
 
 
 def test_margins_prove_nothing() -> None:
-    answer = model().explain(TABLE.iloc[[1]])
-    call = replace(answer.calls[0], status="unsat", margin=0.5) if answer.calls else None
-    if call is not None:
-        assert not call.refutes
-        assert replace(answer, calls=(call,)).proved_by == ""
+    calls = [Call(0.2, "unsat", 0.1, "z3", margin=0.5), Call(0.1, "unsat", 0.1, "bounds")]
+    assert Outcome(calls=calls[:1]).proved_by == ()
+    assert Outcome(calls=calls).proved_by == ("bounds",)
+    assert Outcome(calls=calls, provers=("box search",)).proved_by == ("bounds", "box search")
 
 
 @pytest.mark.parametrize("rows", [[1, 2], None, TABLE["a"]], ids=["list", "none", "series"])

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from .backends import Answer, Backend, backend
 from .encoding import Encoder, Encoding
-from .oracle import Call, Outcome, search
+from .oracle import search
 from .refusals import refuse_contradiction, refuse_negative_distance
 
 __all__ = [
-    "Answer", "Backend", "Call", "Encoder", "Encoding", "Outcome", "backend",
+    "Answer", "Backend", "Encoder", "Encoding", "backend",
     "refuse_contradiction", "refuse_negative_distance", "search",
 ]  # fmt: skip

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from fractions import Fraction
 
 import numpy as np
@@ -23,7 +22,8 @@ from ...compiler.pipeline import debug
 from ...errors import SolverError
 from ...frontends.query import Query
 from ..baselines import LocalSearch
-from ..candidates import Candidate, Deployed, Point, verify
+from ..candidates import Deployed, Point, verify
+from ..outcome import Call, Outcome
 from .backends import Backend
 from .encoding import Encoder, Encoding
 
@@ -31,41 +31,6 @@ CLOSE = Fraction(9, 10)  # share of ε below δ_max at which optimality is asked
 EXCLUSIONS = 16  # points that only the formula admits, excluded one by one in a query
 BITS = 16  # of coefficients in the first, weakened formula
 MARGINS = tuple(Fraction(1, 10**k) for k in (12, 9, 7, 5, 4, 3, 2, 1))  # on the deciding score
-
-
-@dataclass(frozen=True, slots=True)
-class Call:
-    """One satisfiability query: its radius, answer and time; ``by`` is ``bounds`` or a solver.
-
-    With a ``margin``, points had to win by more than that: a refutation then proves nothing.
-    """
-
-    delta: float
-    status: str
-    seconds: float
-    by: str
-    margin: float = 0.0
-
-    @property
-    def refutes(self) -> bool:
-        """Whether it proves that nothing in the target lies within ``delta``."""
-        return self.status == "unsat" and not self.margin
-
-
-@dataclass
-class Outcome:
-    """What the search knows at its end; the optimum lies in [lower, upper]."""
-
-    best: Candidate | None = None
-    lower: Fraction = Fraction(0)
-    infeasible: bool = False
-    calls: list[Call] = field(default_factory=list)
-    reason: str = ""
-
-    @property
-    def refuted(self) -> bool:
-        """Whether some refutation backs the lower bound."""
-        return any(call.refutes for call in self.calls)
 
 
 def search(
@@ -342,4 +307,4 @@ def _plain(reason: str, by: str) -> str:
     return f"{by} gave up: {reason or 'no reason given'}"
 
 
-__all__ = ["Call", "Outcome", "search"]
+__all__ = ["search"]

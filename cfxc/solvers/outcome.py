@@ -1,0 +1,55 @@
+"""What an engine knows at the end of its search, whichever engine it is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+from .candidates import Candidate
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One satisfiability query: its radius, answer and time; ``by`` is ``bounds`` or a solver.
+
+    With a ``margin``, points had to win by more than that: a refutation then proves nothing.
+    """
+
+    delta: float
+    status: str
+    seconds: float
+    by: str
+    margin: float = 0.0
+
+    @property
+    def refutes(self) -> bool:
+        """Whether it proves that nothing in the target lies within ``delta``."""
+        return self.status == "unsat" and not self.margin
+
+
+@dataclass
+class Outcome:
+    """What the search knows at its end; the optimum lies in [``lower``, distance of ``best``].
+
+    Attributes:
+        best: The nearest verified point, or ``None``.
+        lower: Nothing in the target lies nearer than this; exact.
+        infeasible: Whether no point qualifies at all, proved.
+        provers: Who showed the lower bound, or that no point qualifies.
+        calls: Satisfiability queries, for engines that ask some.
+        nodes: Boxes or branch-and-bound nodes looked at, for engines that branch.
+        reason: Why the search ended early.
+    """
+
+    best: Candidate | None = None
+    lower: Fraction = Fraction(0)
+    infeasible: bool = False
+    provers: tuple[str, ...] = ()
+    calls: list[Call] = field(default_factory=list)
+    nodes: int = 0
+    reason: str = ""
+
+    @property
+    def proved_by(self) -> tuple[str, ...]:
+        """Everyone behind the lower bound: engines, solvers, ``bounds`` (exact arithmetic)."""
+        return tuple(sorted({*self.provers, *(call.by for call in self.calls if call.refutes)}))
