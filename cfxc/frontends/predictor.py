@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Literal, Protocol, runtime_checkable
 
 import numpy as np
@@ -36,7 +37,7 @@ class Predictor(Protocol):
         """
 
 
-def class_labels(classes: npt.NDArray[Any]) -> LabelTuple:
+def class_labels(classes: Sequence[Any] | npt.NDArray[Any]) -> LabelTuple:
     """A model's classes as the labels of its program: plain Python values, in the model's order.
 
     Raises:

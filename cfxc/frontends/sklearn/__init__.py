@@ -2,7 +2,20 @@
 
 from __future__ import annotations
 
-from . import encoders, linear, neural, scalers, trees  # registers what they lower
+from . import (  # registers what they lower
+    ada_boost,
+    bagging,
+    boosting,
+    encoders,
+    hist_boosting,
+    isolation,
+    linear,
+    neural,
+    scalers,
+    svm,
+    trees,
+    voting,
+)
 from .predictor import SklearnPredictor
 from .program import lower
 from .registry import MODELS, TRANSFORMERS
@@ -11,10 +24,17 @@ __all__ = [
     "MODELS",
     "TRANSFORMERS",
     "SklearnPredictor",
+    "ada_boost",
+    "bagging",
+    "boosting",
     "encoders",
+    "hist_boosting",
+    "isolation",
     "linear",
     "lower",
     "neural",
     "scalers",
+    "svm",
     "trees",
+    "voting",
 ]

@@ -32,7 +32,7 @@ def check_supported(estimator: Estimator) -> None:
         UnsupportedError: steps of unknown classes or with unsupported options, all of them.
         InvalidInputError: not fitted, all such steps.
     """
-    offences = list(_in_predictor(estimator, ""))
+    offences = list(dict.fromkeys(_in_predictor(estimator, "")))
     if unsupported := [offence.text for offence in offences if not offence.unfitted]:
         raise UnsupportedError("this model cannot be lowered", unsupported, _remedy())
     if unfitted := [offence.text for offence in offences]:
@@ -65,6 +65,7 @@ def _in_predictor(estimator: Estimator, step: str) -> Iterator[Offence]:
         yield from _in_predictor(last[1], _below(step, f"pipeline step {last[0]!r}"))
     else:
         yield from _in_leaf(estimator, step, MODELS, "predictor")
+        yield from _in_parts(estimator, step)
 
 
 def _in_transformer(estimator: Estimator, step: str) -> Iterator[Offence]:
@@ -98,13 +99,26 @@ def _in_leaf(
     if entry is None:
         yield Offence(f"{where}: {_stranger(estimator, table, role)}")
         return
-    try:
-        check_is_fitted(estimator)
-    except NotFittedError:
+    if not _is_fitted(estimator):
         yield Offence(where, unfitted=True)
         return
     for flaw in entry.flaws(estimator):
         yield Offence(f"{where}: {flaw}")
+
+
+def _in_parts(estimator: Estimator, step: str) -> Iterator[Offence]:
+    entry = MODELS.get(type(estimator))
+    if entry is not None and _is_fitted(estimator):
+        for name, part in entry.parts(estimator):
+            yield from _in_predictor(part, _below(titled(step, estimator), name))
+
+
+def _is_fitted(estimator: Estimator) -> bool:
+    try:
+        check_is_fitted(estimator)
+    except NotFittedError:
+        return False
+    return True
 
 
 def _stranger(estimator: Estimator, table: Mapping[type, Any], role: str) -> str:

@@ -27,6 +27,7 @@ class Lowering:
         self.space = space
         self.builder = Builder(name)
         self.problems: dict[str, str] = {}
+        self.definitions: dict[str, Op] = {}
         self._path: list[str] = []
         self._vectors: dict[tuple[Ref, ...], str] = {}
         declare_inputs(self.builder, space)
@@ -60,7 +61,9 @@ class Lowering:
 
     def let(self, op: Op) -> str:
         """Append an assignment and return its name."""
-        return self.builder.let(op)
+        name = self.builder.let(op)
+        self.definitions[name] = op
+        return name
 
     def constant(self, values: npt.ArrayLike) -> str:
         """A constant array; floats are upcast to doubles exactly."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -11,17 +12,25 @@ from ...ir import Literal, Operand, ops
 from ..predictor import class_labels
 from .lowering import Lowering
 
+Classes = Sequence[Any] | npt.NDArray[Any]
 ZERO, ONE = Literal(Fraction(0)), Literal(Fraction(1))
 
 
-def binary_label(lowering: Lowering, classes: npt.NDArray[Any], score: Operand) -> Operand:
+def binary_label(lowering: Lowering, classes: Classes, score: Operand) -> Operand:
     """The second class iff ``score > 0``: a tie is the first class, as deployed."""
     second = lowering.let(ops.Gt(score, ZERO))
     index = lowering.let(ops.Select(second, Literal(1), Literal(0)))
     return lowering.let(ops.Category(index, class_labels(classes)))
 
 
-def top_label(lowering: Lowering, classes: npt.NDArray[Any], scores: Operand) -> Operand:
+def binary_label_from(lowering: Lowering, classes: Classes, score: Operand, least: Operand) -> str:
+    """The second class iff ``score >= least``: a tie is the second class, where deployed so."""
+    second = lowering.let(ops.Ge(score, least))
+    index = lowering.let(ops.Select(second, Literal(1), Literal(0)))
+    return lowering.let(ops.Category(index, class_labels(classes)))
+
+
+def top_label(lowering: Lowering, classes: Classes, scores: Operand) -> Operand:
     """The class of the highest score; ties go to the first one."""
     index = lowering.let(ops.Argmax(scores))
     return lowering.let(ops.Category(index, class_labels(classes)))

@@ -43,7 +43,8 @@ class SklearnPredictor:
         """The labels in the order of the program's ``label``; ``None`` for a regressor."""
         if self.task == "regressor":
             return None
-        return tuple(class_labels(last_step(self.estimator).classes_))
+        last = last_step(self.estimator)
+        return tuple(class_labels(MODELS[type(last)].classes(last)))
 
     def predict(self, frame: pd.DataFrame) -> npt.NDArray[Any]:
         """``estimator.predict`` on n rows: labels or numbers (n,), or (n, k) for k > 1 targets.

@@ -5,7 +5,7 @@ Classes are matched exactly: a subclass may override any method, so it is refuse
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -19,11 +19,24 @@ Outputs = dict[str, Operand]
 Transform = Callable[[Lowering, Estimator, tuple[Ref, ...]], tuple[Ref, ...]]
 Predict = Callable[[Lowering, Estimator, tuple[Ref, ...]], Outputs]
 Flaws = Callable[[Estimator], Iterable[str]]
+Parts = Callable[[Estimator], Iterable[tuple[str, Estimator]]]
+Classes = Callable[[Estimator], Sequence[Any]]
 
 
 def no_flaws(estimator: Estimator) -> Iterable[str]:
     """Every fitted estimator of the class is supported."""
     return ()
+
+
+def no_parts(estimator: Estimator) -> Iterable[tuple[str, Estimator]]:
+    """The estimator holds no other ones."""
+    return ()
+
+
+def own_classes(estimator: Estimator) -> Sequence[Any]:
+    """The labels of a fitted classifier, in the order of its scores."""
+    classes: Sequence[Any] = estimator.classes_
+    return classes
 
 
 @dataclass(frozen=True)
@@ -39,11 +52,17 @@ class Transformer:
 
 @dataclass(frozen=True)
 class Model:
-    """How a predictor is lowered: ``lower`` takes its columns and gives its outputs."""
+    """How a predictor is lowered: ``lower`` takes its columns and gives its outputs.
+
+    ``parts`` are the fitted predictors inside, which must be supported too, with their names;
+    ``classes`` the labels of a classifier.
+    """
 
     task: Task
     lower: Predict
     flaws: Flaws = no_flaws
+    parts: Parts = no_parts
+    classes: Classes = own_classes
 
 
 TRANSFORMERS: dict[type, Transformer] = {}
@@ -63,11 +82,17 @@ def transformer(*classes: type, flaws: Flaws = no_flaws) -> Callable[[TransformT
     return enter
 
 
-def model(task: Task, *classes: type, flaws: Flaws = no_flaws) -> Callable[[PredictT], PredictT]:
+def model(
+    task: Task,
+    *classes: type,
+    flaws: Flaws = no_flaws,
+    parts: Parts = no_parts,
+    labels: Classes = own_classes,
+) -> Callable[[PredictT], PredictT]:
     """Decorator: the function lowers predictors of exactly these ``classes``."""
 
     def enter(lower: PredictT) -> PredictT:
-        MODELS.update(dict.fromkeys(classes, Model(task, lower, flaws)))
+        MODELS.update(dict.fromkeys(classes, Model(task, lower, flaws, parts, labels)))
         return lower
 
     return enter

@@ -5,12 +5,15 @@ from __future__ import annotations
 from fractions import Fraction
 
 import numpy as np
+import numpy.typing as npt
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
 from ...ir import ops
 from .lowering import Lowering
 from .registry import Estimator, transformer
-from .table import Ref, cells
+from .table import Function, Ref, scaled_cells
+
+Floats = npt.NDArray[np.float64]
 
 
 @transformer(StandardScaler)
@@ -22,7 +25,18 @@ def lower_standard(lowering: Lowering, scaler: Estimator, refs: tuple[Ref, ...])
         x = lowering.let(ops.Sub(x, lowering.constant(scaler.mean_)))
     if scaler.with_std:
         x = lowering.let(ops.Div(x, lowering.constant(scaler.scale_)))
-    return cells(x, len(refs))
+    means = scaler.mean_ if scaler.with_mean else [None] * len(refs)
+    scales = scaler.scale_ if scaler.with_std else [None] * len(refs)
+    functions = [_standard(*both) for both in zip(means, scales, strict=True)]
+    return scaled_cells(x, refs, functions)
+
+
+def _standard(mean: float | None, scale: float | None) -> Function:
+    def function(values: Floats) -> Floats:
+        centred = values if mean is None else values - mean
+        return centred if scale is None else centred / scale
+
+    return function
 
 
 @transformer(MinMaxScaler)
@@ -34,4 +48,10 @@ def lower_min_max(lowering: Lowering, scaler: Estimator, refs: tuple[Ref, ...]) 
     if scaler.clip:
         lower, upper = (Fraction(float(end)) for end in np.asarray(scaler.feature_range))
         x = lowering.let(ops.Clip(x, lower, upper))
-    return cells(x, len(refs))
+    ends = scaler.feature_range if scaler.clip else (-np.inf, np.inf)
+    functions = [_range(*both, ends) for both in zip(scaler.scale_, scaler.min_, strict=True)]
+    return scaled_cells(x, refs, functions)
+
+
+def _range(factor: float, shift: float, ends: tuple[float, float]) -> Function:
+    return lambda values: np.clip(values * factor + shift, *ends)

@@ -9,10 +9,11 @@ import pandas as pd
 import pytest
 from sklearn.compose import ColumnTransformer
 from sklearn.decomposition import PCA
-from sklearn.ensemble import GradientBoostingClassifier, RandomForestClassifier
+from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression, Ridge, RidgeClassifier
 from sklearn.model_selection import GridSearchCV
 from sklearn.naive_bayes import GaussianNB
+from sklearn.neighbors import KNeighborsClassifier
 from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import (
@@ -92,10 +93,10 @@ def test_unfitted_pipelines_list_unknown_steps_too(space: FeatureSpace) -> None:
     ("make", "words"),
     [
         (lambda: ShyForest(2), "is a subclass of RandomForestClassifier"),
-        (lambda: GradientBoostingClassifier(n_estimators=2), "no predictor that can be lowered"),
+        (lambda: KNeighborsClassifier(n_neighbors=2), "no predictor that can be lowered"),
         (lambda: GridSearchCV(Ridge(), {"alpha": [1, 2]}, cv=2), "give its best_estimator_"),
     ],
-    ids=["subclass", "booster", "search"],
+    ids=["subclass", "neighbours", "search"],
 )
 def test_unknown_models(make: Any, words: str, people: pd.DataFrame, space: FeatureSpace) -> None:
     model = make().fit(people[NUMBERS], people["member"].astype(int))

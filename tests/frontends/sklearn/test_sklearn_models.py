@@ -31,6 +31,7 @@ from sklearn.tree import (
 from cfxc.frontends.sklearn import MODELS, lower
 from cfxc.frontends.space import FeatureSpace
 from cfxc.ir import Program, evaluate, ops
+from tests.frontends.sklearn import ensembles
 
 Agree = Callable[..., Program]
 NUMBERS = ["age", "income", "rate"]
@@ -180,7 +181,8 @@ def test_regressors(
 
 
 def test_every_registered_model_is_tested() -> None:
-    tested = {type(model) for model in (*CLASSIFIERS.values(), *REGRESSORS.values())}
+    tables = (CLASSIFIERS, REGRESSORS, ensembles.CLASSIFIERS, ensembles.REGRESSORS)
+    tested = {type(model) for table in (*tables, ensembles.OTHERS) for model in table.values()}
     assert tested == set(MODELS)
 
 

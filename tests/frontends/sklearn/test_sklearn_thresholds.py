@@ -17,8 +17,14 @@ import pandas as pd
 import pytest
 from sklearn.compose import ColumnTransformer
 from sklearn.ensemble import (
+    AdaBoostRegressor,
+    BaggingClassifier,
+    BaggingRegressor,
     ExtraTreesClassifier,
     ExtraTreesRegressor,
+    GradientBoostingClassifier,
+    GradientBoostingRegressor,
+    IsolationForest,
     RandomForestClassifier,
     RandomForestRegressor,
 )
@@ -27,9 +33,10 @@ from sklearn.preprocessing import OneHotEncoder
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from cfxc.frontends.sklearn import lower
-from cfxc.frontends.sklearn.trees import thresholds_on_doubles
+from cfxc.frontends.sklearn.comparisons import thresholds_on_doubles
 from cfxc.frontends.space import FeatureSpace
 from cfxc.ir import BatchEvaluator, Program, evaluate, ops
+from tests.frontends.sklearn.ensembles import ada_boost
 
 Table = pd.DataFrame
 UNIT = Fraction(1, 2**53)
@@ -86,21 +93,23 @@ def around(threshold: float) -> tuple[list[float], list[float]]:
 
 
 def walk(
-    trees: Sequence[Any], table: Table, single: bool
+    trees: Sequence[Any], table: Table, single: bool, columns: Any = None
 ) -> tuple[Table, list[tuple[int, int, int]]]:
     """Rows that reach each inner node with values around its threshold; (tree, node, count) each.
 
-    A row is a training row that passes the node, with the node's column replaced.
+    A row is a training row that passes the node, with the node's column replaced.  ``columns[t]``
+    are those that tree t knows, if it does not know all.
     """
     rows, groups = [], []
     values = table.to_numpy(dtype=np.float64)
     for which, tree in enumerate(trees):
-        passes = tree.decision_path(values.astype(np.float32)).tocsc()
+        places = np.arange(values.shape[1]) if columns is None else np.asarray(columns[which])
+        passes = tree.decision_path(values[:, places].astype(np.float32)).tocsc()
         for node in np.flatnonzero(tree.feature >= 0):
             row = values[passes.indices[passes.indptr[node]]]
             moved = around(float(tree.threshold[node]))[0 if single else 1]
             block = np.tile(row, (len(moved), 1))
-            block[:, tree.feature[node]] = moved
+            block[:, places[tree.feature[node]]] = moved
             rows.append(block)
             groups.append((which, int(node), len(moved)))
     walked = pd.DataFrame(np.concatenate(rows), columns=table.columns)
@@ -318,3 +327,72 @@ def test_nodes_that_separated_missing_values_pass_all_numbers() -> None:
     table = pd.DataFrame({"x": [-1e30, 1.0, 1e30]})
     space = reals(table)
     compare(model, lower(model, space), space, table, 1)
+
+
+FIXED: dict[str, Any] = {"random_state": 0}
+ENSEMBLES: dict[str, Callable[[], Any]] = {
+    "boosting": lambda: GradientBoostingClassifier(n_estimators=6, learning_rate=0.3, **FIXED),
+    "stumps": lambda: ada_boost(n_estimators=30, **FIXED),
+    "boosted trees": lambda: ada_boost(
+        DecisionTreeClassifier(max_depth=3), n_estimators=8, **FIXED
+    ),
+    "bagging": lambda: BaggingClassifier(
+        DecisionTreeClassifier(max_depth=4), n_estimators=8, max_features=3, **FIXED
+    ),
+    "isolation": lambda: IsolationForest(
+        n_estimators=8, max_samples=60, contamination=0.2, **FIXED
+    ),
+    "boosting for numbers": lambda: GradientBoostingRegressor(n_estimators=12, **FIXED),
+    "median": lambda: AdaBoostRegressor(n_estimators=6, **FIXED),
+    "bagging for numbers": lambda: BaggingRegressor(
+        DecisionTreeRegressor(max_depth=4), n_estimators=6, max_features=3, **FIXED
+    ),
+}
+#: |score| or lead in exact arithmetic within which the rounding of sums may decide: these sum at
+#: most 31 terms of at most 8, so the error is below 31 * 31 * 8 units.
+MAY_ROUND = 31 * 31 * 8 * UNIT
+
+
+def parts(model: Any) -> tuple[list[Any], Any]:
+    """The trees of an ensemble, and the columns of each; none given if it knows all."""
+    trees = [one.tree_ for one in np.ravel(model.estimators_)]
+    some = getattr(model, "max_features", None) == 3
+    return trees, model.estimators_features_ if some else None
+
+
+def lead(exact: dict[str, Any]) -> Fraction:
+    """By how much the label was decided."""
+    scores = np.ravel(exact.get("score", exact.get("probability"))).tolist()
+    if len(scores) == 1:
+        return abs(scores[0])
+    first, second = sorted(scores)[:-3:-1]
+    return Fraction(first - second)
+
+
+@pytest.mark.parametrize("single", [True, False], ids=["float32", "float64"])
+@pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.parametrize("name", ENSEMBLES)
+def test_every_threshold_of_ensembles(
+    name: str, classes: int, single: bool, table: Table, target: np.ndarray[Any, Any]
+) -> None:
+    model = ENSEMBLES[name]().fit(table, np.minimum(target, classes - 1))
+    space = reals(table)
+    trees, columns = parts(model)
+    walked, groups = walk(trees, table, single, columns)
+    if columns is None:
+        assert_reaches_both_sides(trees, walked, groups)
+    program, answers = lower(model, space), model.predict(walked)
+    made = BatchEvaluator(program)(space.encode_frame(walked, check_range=False))
+    if "value" in made:
+        assert np.array_equal(made["value"], answers)  # the same doubles, bit for bit
+    else:
+        labels = program.output_sorts["label"].labels
+        assert [labels[code] for code in made["label"]] == answers.tolist()
+    if "score" in made:
+        assert np.array_equal(made["score"], model.decision_function(walked))
+    for place in range(0, len(walked), 1 + len(walked) // 150):
+        exact = evaluate(program, space.encode_row(walked.iloc[[place]], check_range=False))
+        if "value" in exact:
+            assert abs(exact["value"] - Fraction(float(answers[place]))) <= MAY_ROUND
+        elif set(exact) == {"label"} or lead(exact) > MAY_ROUND:
+            assert exact["label"] == answers[place]
