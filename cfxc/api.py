@@ -19,10 +19,11 @@ from .frontends.space import FeatureSpace
 from .ir import Program
 from .ir.interval import ceil_float, floor_float
 from .solvers.candidates import Point
+from .solvers.engines import Limits, engine_for
 from .solvers.options import check_options
 from .solvers.outcome import Outcome
 from .solvers.result import Result, Status
-from .solvers.smt import backend, refuse_contradiction, refuse_negative_distance, search
+from .solvers.smt import backend, refuse_contradiction, refuse_negative_distance
 
 
 @dataclass(frozen=True)
@@ -71,8 +72,9 @@ class CompiledModel:
             distance: ``l0``, ``l1``, ``linf``, a mapping of weights, a ``.cfl`` file or its text.
             epsilon: Accuracy on the distance, > 0.
             constraints: Core-language conditions over ``x`` and ``factual``; all must hold.
-            method: ``auto`` or ``smt``.
-            solver: ``auto`` (z3 and cvc5 in turn), ``z3``, ``cvc5`` or ``pysmt:<name>``.
+            method: ``box`` (box search, for tree ensembles), ``smt`` (for everything), or ``auto``:
+                the fastest one that takes the question.
+            solver: For ``smt``: ``auto`` (z3 and cvc5 in turn), ``z3``, ``cvc5``, ``pysmt:<name>``.
             time_limit: Seconds for each counterfactual, > 0.
             count: How many counterfactuals, each different from all before (§4.2); each nearest
                 to within epsilon, so two of them may be out of order by as much.
@@ -84,31 +86,32 @@ class CompiledModel:
                 after one that found nothing.
         """
         options = check_options(epsilon, method, time_limit, count, constraints, random_state)
-        solving = backend(solver)
+        asking = backend(solver)
         frame = _one_row(self.space, row)
         query = make_query(
             self.program, self.space, self.space.encode_row(frame),
             target=target, distance=distance, constraints=options.constraints,
         )  # fmt: skip
-        refuse_negative_distance(query, solving, options.time_limit)
+        refuse_negative_distance(query, asking, options.time_limit)
+        engine = engine_for(query, method, solver)
         starts = _starts(self.space, seeds)
         original = _Original(self, query.target, frame)
         found: list[Result] = []
         rest: Literal["", "infeasible", "unknown"] = ""
         for number in range(options.count):
             started = time.monotonic()
-            outcome = search(
-                query, solving, original.flips,
-                epsilon=Fraction(options.epsilon), seconds=options.time_limit, seeds=starts,
-                rng=np.random.default_rng(options.random_state + number),
+            limits = Limits(
+                Fraction(options.epsilon), options.time_limit, starts,
+                np.random.default_rng(options.random_state + number),
             )  # fmt: skip
+            outcome = engine.search(query, original.flips, limits)
             if outcome.infeasible and not found:
-                refuse_contradiction(query, options.constraints, solving, options.time_limit)
+                refuse_contradiction(query, options.constraints, asking, options.time_limit)
             if outcome.best is None and found:
                 rest = "infeasible" if outcome.infeasible else "unknown"
                 break
             seconds = time.monotonic() - started
-            found.append(_result(query, original, outcome, options.epsilon, solving.name, seconds))
+            found.append(_result(query, original, outcome, options.epsilon, engine.solver, seconds))
             if outcome.best is None:
                 break
             query = query.without(outcome.best.point)

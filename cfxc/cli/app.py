@@ -29,7 +29,11 @@ app.add_typer(space_app, name="space")
 Columns = list[str] | None
 NAMES = "NAMES"
 ModelFile = Annotated[
-    str, typer.Argument(metavar="MODEL", help=".onnx, .skops; with --trust-pickle .pkl, .joblib")
+    str,
+    typer.Argument(
+        metavar="MODEL",
+        help=".onnx, .skops; XGBoost .json, .ubj; LightGBM .txt; with --trust-pickle .pkl, .joblib",
+    ),
 ]
 SpaceFile = Annotated[Path, typer.Option("--space", help="Feature space (TOML).")]
 Trust = Annotated[
@@ -141,7 +145,7 @@ def explain(
         str, typer.Option(help="l0, l1, linf, l0=0.3,l1=0.7, or a file.cfl.")
     ] = "l1",
     epsilon: Annotated[float, typer.Option(help="Accuracy on the distance.")] = 1e-3,
-    method: Annotated[str, typer.Option(help="auto or smt.")] = "auto",
+    method: Annotated[str, typer.Option(help="auto, box (tree ensembles) or smt.")] = "auto",
     solver: Annotated[
         str, typer.Option(help="auto (z3 and cvc5 in turn), z3, cvc5 or pysmt:NAME.")
     ] = "auto",

@@ -9,7 +9,7 @@ dependence; ``raw_splits`` pulls every threshold back through it, so that a node
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
@@ -26,10 +26,11 @@ Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Unary:
-    """A scalar that depends on one input: ``factor * g(x) + shift`` or a table over labels.
+    """A scalar that depends on one input: ``factor * g(x) + shift`` or a table of values.
 
-    ``rounded`` says that g rounds to float32 (else g is the identity).  For a category, ``table``
-    holds the value per label and the other fields are unused.
+    ``rounded`` says that g rounds to float32 (else g is the identity).  ``table`` holds the value
+    per label of a category, or, of a number with a ``step``, the values for ``x <= step`` and
+    ``x > step``; then the other fields are unused.
     """
 
     input: str
@@ -37,11 +38,11 @@ class Unary:
     shift: Fraction = Fraction(0)
     rounded: bool = False
     table: tuple[Fraction, ...] | None = None
+    step: float | None = None
 
     def affine(self, factor: Fraction, shift: Fraction) -> Unary:
         if self.table is not None:
-            table = tuple(factor * value + shift for value in self.table)
-            return Unary(self.input, table=table)
+            return replace(self, table=tuple(factor * value + shift for value in self.table))
         return Unary(self.input, factor * self.factor, factor * self.shift + shift, self.rounded)
 
 
@@ -71,8 +72,10 @@ def _resolve(
     if isinstance(op, ops.Identity | ops.Reshape):
         return parts[0]
     if isinstance(op, ops.ToReal):
-        boolean = program.sort_of(op.x).kind == "bool"
-        return [None] * size if boolean else parts[0]
+        return parts[0]
+    if isinstance(op, ops.Le | ops.Lt | ops.Ge | ops.Gt):
+        x, y = (_spread(part, size) for part in parts)
+        return [_compared(op, p, q) for p, q in zip(x, y, strict=True)]
     if isinstance(op, ops.Concat):
         return [column for part in parts for column in part]
     if isinstance(op, ops.Take):
@@ -106,7 +109,7 @@ def _rounded(column: Column) -> Column:
             return Unary(column.input, rounded=True)
         if column.table is not None:
             try:
-                return Unary(column.input, table=tuple(map(round_to_float32, column.table)))
+                return replace(column, table=tuple(map(round_to_float32, column.table)))
             except VerificationError:  # it overflows float32
                 return None
     return None
@@ -126,6 +129,26 @@ def _combine(op: Op, x: Column, y: Column) -> Column:
         if isinstance(op, ops.Add | ops.Sub):
             return y.affine(Fraction(1 if isinstance(op, ops.Add) else -1), x)
     return None
+
+
+def _compared(op: Op, x: Column, y: Column) -> Column:
+    """One dependent entry beside a constant: 1 where the comparison holds, else 0."""
+    less, strict = isinstance(op, ops.Le | ops.Lt), isinstance(op, ops.Lt | ops.Gt)
+    if isinstance(x, Fraction):
+        x, y, less = y, x, not less
+    if not isinstance(x, Unary) or not isinstance(y, Fraction):
+        return None
+    if x.table is not None:
+        holds = [(v < y or (v == y and not strict)) if less else (v > y or (v == y and not strict))
+                 for v in x.table]  # fmt: skip
+        return replace(x, table=tuple(map(Fraction, holds)))
+    if not x.factor:
+        return None
+    up = x.factor > 0
+    strictly = strict if less == up else not strict  # whether the cut itself lies above
+    step = last_double((y - x.shift) / x.factor, x.rounded, strictly)
+    low = Fraction(int(less == up))
+    return Unary(x.input, table=(low, 1 - low), step=step)
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,12 +190,26 @@ def raw_splits(program: Program, op: ops.TreeEnsemble) -> RawSplits | None:
             continue
         values, inverse = np.unique(threshold[nodes], return_inverse=True)
         bounds = [Fraction(value) for value in values.tolist()]
-        if source.table is not None:
+        if source.step is not None:
+            cuts = [_step_cut(source, bound) for bound in bounds]
+            result.cut[nodes] = np.array([cut for cut, _ in cuts])[inverse]
+            result.below[nodes] = np.array([below for _, below in cuts])[inverse]
+        elif source.table is not None:
             result.mask[nodes] = np.array([_mask(source.table, t, words) for t in bounds])[inverse]
         else:
             result.cut[nodes] = np.array([_cut(source, bound) for bound in bounds])[inverse]
             result.below[nodes] = source.factor >= 0
     return result
+
+
+def _step_cut(source: Unary, threshold: Fraction) -> tuple[float, bool]:
+    """Where a step is at most the threshold: up to the cut (true), or above it."""
+    assert source.step is not None
+    assert source.table is not None
+    low, high = (value <= threshold for value in source.table)
+    if low == high:
+        return (np.inf if low else -np.inf), True
+    return source.step, low
 
 
 def _mask(table: Sequence[Fraction], threshold: Fraction, words: int) -> npt.NDArray[np.uint64]:

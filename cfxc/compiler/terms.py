@@ -17,6 +17,8 @@ from fractions import Fraction
 from math import floor
 from typing import Any, Literal
 
+from ..ir.float32 import round_to_float32
+
 Sort = Literal["bool", "int", "real"]
 Kind = Literal[
     "const", "var", "linear", "max", "mul", "apply", "ite", "le", "lt", "not", "and", "or"
@@ -152,6 +154,11 @@ class Pool:
     def group(self, guards: Sequence[Term]) -> None:
         """Declare that exactly one of these Boolean variables holds; tightens bounds of sums."""
         self._groups.update(dict.fromkeys(guards, tuple(guards)))
+
+    @property
+    def groups(self) -> tuple[tuple[Term, ...], ...]:
+        """The groups of Boolean variables of which exactly one holds, in order of declaration."""
+        return tuple(dict.fromkeys(self._groups.values()))
 
     # -- arithmetic -------------------------------------------------------------------------------
 
@@ -490,6 +497,8 @@ def _evaluate(term: Term, args: list[Any], assignment: dict[str, Any]) -> Any:
         "and": lambda: all(args),
         "or": lambda: any(args),
     }
+    if kind == "apply" and term.data == "round_float32":
+        return round_to_float32(args[0])
     if kind not in table:
         raise ValueError(f"'{term.data}' has no exact value")
     return table[kind]()

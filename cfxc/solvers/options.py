@@ -10,7 +10,7 @@ from typing import Any
 
 from ..errors import DataTypeError, InvalidInputError
 
-METHODS = ("auto", "smt")
+METHODS = ("auto", "box", "smt")
 
 
 @dataclass(frozen=True)

@@ -14,20 +14,15 @@ from fractions import Fraction
 from math import ceil, floor
 from typing import Any
 
-import numpy as np
-
 from ...compiler.coarse import NotCoarse, coarse_truth
 from ...compiler.functional import Symbolic, functional
-from ...compiler.passes import Ball, prune_trees
+from ...compiler.passes import prune_trees
 from ...compiler.pipeline import debug, simplified
 from ...compiler.terms import Pool, Term, evaluate_term, free_variables
 from ...frontends.query import Domain, Query
 from ...ir import LabelTuple, Program, ops
-from ...ir.interval import ceil_float, floor_float
+from ..ball import make_ball, weights_of
 from .cells import CellVariables, between_values
-
-Norms = tuple[Fraction, Fraction, Fraction]
-
 
 Window = tuple[Fraction, Fraction, Fraction | None]  # lower, upper, largest δ_j (None: any)
 
@@ -222,14 +217,10 @@ def _target(
     return functional(program, inputs, pool)["in_target"], False
 
 
-def _weights(query: Query) -> list[Fraction]:
-    return [domain.feature.weight for domain in query.domains]
-
-
 def _delta_limits(query: Query, radius: Fraction | None) -> list[Fraction | None]:
     """The largest δ_j that one feature may have at this distance, from the norms alone."""
     norms = query.distance.norms
-    weights = _weights(query)
+    weights = weights_of(query)
     total, largest = sum(weights, Fraction(0)), max(weights)
     if norms is None or radius is None or not largest:
         return [None] * len(weights)
@@ -300,31 +291,3 @@ def _factual(pool: Pool, query: Query) -> dict[str, Any]:
         else:
             scope[name] = pool.const(Fraction(value))
     return scope
-
-
-def make_ball(query: Query, norms: Norms, radius: Fraction) -> Ball:
-    """The query's ball for pruning: doubles rounded so that the ball only grows."""
-    domains, weights = query.domains, _weights(query)
-    width = max([1, *(len(domain.feature.labels) for domain in domains if domain.is_symbolic)])
-    total = sum(weights, Fraction(0)) or Fraction(1)
-    largest = max(weights) or Fraction(1)
-    step = np.full((len(domains), width), np.inf)
-    center, lower, upper = (np.zeros(len(domains)) for _ in range(3))
-    scale = np.zeros(len(domains))
-    for j, domain in enumerate(domains):
-        if domain.is_symbolic:
-            for label in domain.allowed:
-                code = LabelTuple(domain.feature.labels).position(label)
-                step[j, code] = floor_float(domain.delta(label))
-            continue
-        center[j] = float(domain.factual)
-        lower[j], upper[j] = floor_float(domain.lower), ceil_float(domain.upper)
-        size = domain.feature.range
-        scale[j] = floor_float(1 / size) if size else 0.0
-    return Ball(
-        center, lower, upper, scale,
-        np.array([floor_float(w / total) for w in weights]),
-        np.array([floor_float(w / largest) for w in weights]),
-        step, floor_float(norms[0]), floor_float(norms[1]), floor_float(norms[2]),
-        ceil_float(radius),
-    )  # fmt: skip

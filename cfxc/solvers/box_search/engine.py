@@ -1,0 +1,312 @@
+"""Box search: the nearest counterfactual of tree ensembles, by branch and bound over boxes.
+
+The radius grows until it holds a point: a radius that is refuted is a proved lower bound, and
+small radii are refuted fast.  Every point found shrinks the radius to just below its distance, so
+the last refutation closes the gap.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from fractions import Fraction
+from math import floor
+
+import numpy as np
+import numpy.typing as npt
+
+from ...compiler.pipeline import debug
+from ...errors import UnsupportedError
+from ...frontends.query import Domain, Query
+from ...ir import LabelTuple
+from ..ball import make_ball
+from ..baselines import LocalSearch
+from ..candidates import Deployed, Point, verify
+from ..outcome import Outcome
+from ..smt import backend
+from ..smt import search as ask_solver
+from .cells import UNIT, Cells, make_cells
+from .climb import climb, make_forest
+from .decision import Decision, decision_of
+from .kernel import run
+from .leaves import Leaves, reachable_leaves
+from .logic import make_constraints
+from .state import (
+    ALONE,
+    CLOSED,
+    DEPTH,
+    DONE,
+    FULL,
+    LIMIT,
+    LOOKS,
+    PAUSE,
+    POINT,
+    RADIUS,
+    State,
+    make_log,
+    make_state,
+    roomier,
+)  # fmt: skip
+from .tables import Tables, make_tables
+
+NAME = "box search"
+CLOSE = Fraction(9, 10)  # share of ε below the best distance at which optimality is asked for
+FIRST = Fraction(1, 4)  # of the best distance: the first radius; of the largest, without one
+GROWTH = Fraction(3, 2)
+SLICE = 0.05  # seconds between looks at the clock
+MARGINS = tuple(Fraction(1, 10**k) for k in (12, 9, 7, 5, 4, 3, 2, 1))  # on the deciding score
+
+
+def refuses(query: Query) -> str:
+    """Why box search cannot take a query; empty if it can."""
+    if query.distance.norms is None:
+        return f"the distance '{query.distance.name}' is not made of the norms l0, l1 and linf"
+    try:
+        decision_of(query.target_program)
+    except UnsupportedError as error:
+        return str(error)
+    return ""
+
+
+def search(
+    query: Query,
+    deployed: Deployed,
+    *,
+    epsilon: Fraction,
+    seconds: float,
+    seeds: Sequence[Point] = (),
+    rng: np.random.Generator,
+) -> Outcome:
+    """Find the nearest counterfactual to within ``epsilon``, or as far as the time goes.
+
+    Raises:
+        UnsupportedError: box search ``refuses`` the query.
+    """
+    reason = refuses(query)
+    if reason:
+        raise UnsupportedError(f"box search does not take this question: {reason}")
+    deadline = time.monotonic() + seconds
+    found = BoxSearch(query, deployed, epsilon, deadline, rng)
+    try:
+        found.run(seeds)
+    except KeyboardInterrupt:
+        found.outcome.reason = "interrupted"
+    return found.outcome
+
+
+class BoxSearch:
+    """One question; ``run`` answers it, ``outcome`` holds what is known at any time."""
+
+    def __init__(
+        self,
+        query: Query,
+        deployed: Deployed,
+        epsilon: Fraction,
+        deadline: float,
+        rng: np.random.Generator,
+    ) -> None:
+        assert query.distance.norms is not None
+        self.query, self.deployed, self.norms = query, deployed, query.distance.norms
+        self.epsilon, self.deadline, self.rng = epsilon, deadline, rng
+        self.decision = decision_of(query.target_program)
+        self.constraints = make_constraints(query)
+        self.outcome = Outcome()
+        self.ideal: Fraction | None = None  # distance of a point only the exact program accepts
+
+    def run(self, seeds: Sequence[Point]) -> None:
+        """Points to start from, then refutations of growing radii until they meet the best."""
+        self._start(seeds)
+        self._close()
+        best = self.outcome.best
+        if self.ideal is not None and (best is None or best.distance > self.ideal + self.epsilon):
+            self._settle()
+
+    # -- upper bounds -----------------------------------------------------------------------------
+
+    def _start(self, seeds: Sequence[Point]) -> None:
+        self._use(seeds)
+        if not self._climb(self.decision) and (self.query.constraints or self.query.excluded):
+            self._use(LocalSearch(self.query, self.rng).candidates(seeds))
+
+    def _climb(self, decision: Decision) -> bool:
+        """Greedy moves over all cells; whether a verified point came of it."""
+        cells = make_cells(self.query, self.norms, list(decision.cuts))
+        found = climb(make_forest(decision, cells), bool(self.norms[2]))
+        return self._use(cells.values(self.query, point) for point in found)
+
+    def _use(self, points: Iterable[Point]) -> bool:
+        """Keep the first that is verified, of points in order of distance."""
+        return any(self._accept(point) for point in points)
+
+    def _accept(self, point: Point) -> bool:
+        """Verify a point and keep it if it is the nearest; notes what only the model refuses."""
+        candidate = verify(self.query, point, lambda _: True)
+        if candidate is None:
+            return False
+        best = self.outcome.best
+        if best is not None and candidate.distance >= best.distance:
+            return True
+        if self.deployed(point):
+            self.outcome.best = candidate
+        elif self.ideal is None or candidate.distance < self.ideal:
+            self.ideal = candidate.distance
+        return self.outcome.best is candidate
+
+    def _settle(self) -> None:
+        """A usable point where the exact program has one that the deployed model refuses."""
+        self.outcome.reason = (
+            "the exact program has a counterfactual at "
+            f"{float(self.ideal or 0):.6g} that the deployed model refuses"
+        )
+        known = self.outcome.lower, self.outcome.provers, self.ideal, self.decision
+        for margin in MARGINS:
+            program = self.query.target_with_margin(margin)
+            if program == self.query.target_program or time.monotonic() > self.deadline:
+                break
+            self.decision, self.ideal = decision_of(program), None
+            if not self._climb(self.decision) and self.outcome.best is None:
+                self._close()  # proves nothing of the question itself
+            if self.outcome.best is not None:
+                break
+        self.outcome.lower, self.outcome.provers, self.ideal, self.decision = known
+        self.outcome.infeasible = False
+
+    # -- lower bounds -----------------------------------------------------------------------------
+
+    def _goal(self) -> Fraction:
+        """The radius whose refutation ends the search; 1 covers everything."""
+        known = [] if self.outcome.best is None else [self.outcome.best.distance]
+        known += [] if self.ideal is None else [self.ideal]
+        return min(known) - CLOSE * self.epsilon if known else Fraction(1)
+
+    def _close(self) -> None:
+        goal = self._goal()
+        radius, reach = FIRST * goal, Fraction(-1)
+        while goal >= 0:
+            radius = min(radius, goal)
+            if radius > reach:
+                known = self.outcome.best is not None or self.ideal is not None
+                reach = goal if known else radius
+                tables, cells = self._tables(reach)
+            if not self._refute(tables, cells, radius):
+                return
+            goal = self._goal()
+            if self.outcome.lower >= goal - UNIT:
+                break
+            radius *= GROWTH
+        self.outcome.infeasible = self.outcome.best is None and self.ideal is None
+
+    def _tables(self, radius: Fraction) -> tuple[Tables, Cells]:
+        leaves = reachable_leaves(self.decision, make_ball(self.query, self.norms, radius))
+        cuts = _cuts(leaves, len(self.query.domains))
+        cuts = [np.concatenate(both) for both in zip(cuts, self.constraints.cuts, strict=True)]
+        cells = make_cells(self.query, self.norms, cuts)
+        return make_tables(self.decision, leaves, cells), cells
+
+    def _refute(self, tables: Tables, cells: Cells, radius: Fraction) -> bool:
+        """Search the ball, which shrinks with every point found; whether all of it is closed."""
+        started, logic = time.monotonic(), self.constraints.logic
+        state, log = make_state(tables, logic, _all_labels(tables)), make_log()
+        control, step = state.control, 200
+        control[RADIUS] = floor(radius / UNIT)
+        provers, code = {NAME}, PAUSE
+        while code != DONE:
+            before = time.monotonic()
+            if before > self.deadline:
+                self.outcome.reason = "time limit"
+                break
+            control[LIMIT] = control[LOOKS] + step
+            code = run(tables, logic, state, log)
+            d = control[DEPTH]
+            if code == POINT:
+                state.forced[d] = not self._take(cells, state)
+            elif code == ALONE:
+                if not self._ask(cells, state, provers):
+                    break
+                state.phase[d] = CLOSED
+            elif code == FULL:
+                state, log = roomier(state, log)
+            elif code == PAUSE:
+                step = max(50, int(step * SLICE / max(time.monotonic() - before, 1e-4)))
+        self.outcome.nodes += int(control[LOOKS])
+        proved = int(control[RADIUS]) * UNIT
+        spent, how = time.monotonic() - started, "refuted" if code == DONE else "open"
+        debug(
+            2, lambda: f"radius {float(proved):.6g}: {how}, {control[LOOKS]} boxes, {spent:.3f} s"
+        )
+        if code == DONE:
+            self.outcome.lower = max(self.outcome.lower, proved)
+            self.outcome.provers = tuple(sorted({*self.outcome.provers, *provers}))
+        return code == DONE
+
+    def _take(self, cells: Cells, state: State) -> bool:
+        """Verify the point found; if the exact program accepts it, shrink the radius."""
+        before = self._goal()
+        self._accept(cells.values(self.query, state.point))
+        goal = self._goal()
+        if goal >= before:
+            return False
+        state.control[RADIUS] = min(int(state.control[RADIUS]), max(floor(goal / UNIT), -1))
+        return True
+
+    def _ask(self, cells: Cells, state: State, provers: set[str]) -> bool:
+        """Settle a box whose trees are decided, but not its constraints, by an SMT solver."""
+        radius = int(state.control[RADIUS]) * UNIT
+        boxed = replace(self.query, domains=_within(self.query, cells, state))
+        left = max(self.deadline - time.monotonic(), 0.01)
+        answer = ask_solver(
+            boxed, backend("auto"), self.deployed, epsilon=self.epsilon / 2, seconds=left,
+            rng=self.rng,
+        )  # fmt: skip
+        provers.update(answer.proved_by)
+        if answer.best is not None:
+            self._accept(answer.best.point)
+            goal = max(floor(self._goal() / UNIT), -1)
+            state.control[RADIUS] = min(int(state.control[RADIUS]), goal)
+            radius = int(state.control[RADIUS]) * UNIT
+        if answer.infeasible or answer.lower >= radius:
+            return True
+        self.outcome.reason = answer.reason or "a constraint was not settled"
+        return False
+
+
+def _all_labels(tables: Tables) -> npt.NDArray[np.uint64]:
+    """Every label of every category (J, L); what is not admissible costs more than any radius."""
+    labels = np.zeros((tables.home.size, tables.labels.shape[1]), np.uint64)
+    for j in np.flatnonzero(tables.symbolic).tolist():
+        for code in range(int(tables.start[j + 1] - tables.start[j])):
+            labels[j, code // 64] |= np.uint64(1) << np.uint64(code % 64)
+    return labels
+
+
+def _within(query: Query, cells: Cells, state: State) -> tuple[Domain, ...]:
+    """The domains narrowed to the open box."""
+    d = state.control[DEPTH]
+    narrowed = []
+    for j, domain in enumerate(query.domains):
+        if domain.is_symbolic:
+            names = LabelTuple(domain.feature.labels)
+            words = state.labels[d, j]
+            codes = (names.position(label) for label in domain.allowed)
+            kept = [c for c in codes if int(words[c // 64]) >> (c % 64) & 1]
+            narrowed.append(replace(domain, allowed=tuple(names[c] for c in kept)))
+        else:
+            begin = cells.start[j]
+            low = Fraction(float(cells.least[begin + state.first[d, j]]))
+            high = Fraction(float(cells.largest[begin + state.last[d, j]]))
+            narrowed.append(replace(domain, lower=low, upper=high))
+    return tuple(narrowed)
+
+
+def _cuts(leaves: Leaves, features: int) -> list[npt.NDArray[np.float64]]:
+    """Per feature the values between which its conditions tell."""
+    found = []
+    for j in range(features):
+        own = leaves.feature == j
+        bounds = np.concatenate([leaves.above[own], leaves.upto[own]])
+        found.append(bounds[np.isfinite(bounds)])
+    return found
+
+
+__all__ = ["BoxSearch", "refuses", "search"]

@@ -1,0 +1,171 @@
+"""The search itself: depth-first over boxes of cells, compiled, resumable.
+
+A box is closed once its nearest point lies beyond the radius, the constraints fail all over it, or
+the largest sums that its leaves allow miss what some requirement needs.  What is left is split on
+the cut that strong branching likes best, nearer half first.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numba
+import numpy as np
+
+from .bounds import drop_far_leaves, holds_at_point, misses, misses_when_sharing
+from .boxes import halve, meet_labels, narrow, nearest
+from .branching import forget, strongest, weigh
+from .logic import truth
+from .state import (
+    ALONE,
+    BOXES,
+    BY_CONSTRAINT,
+    BY_DISTANCE,
+    BY_SHARING,
+    BY_SUM,
+    CLOSED,
+    CLOSED_BY,
+    DECIDING,
+    DEPTH,
+    DONE,
+    FULL,
+    LIMIT,
+    LOOKS,
+    NEARER,
+    OPEN,
+    PAUSE,
+    POINT,
+    RADIUS,
+    SPLIT,
+)  # fmt: skip
+
+
+@numba.njit(cache=True, nogil=True)
+def run(tables: Any, logic: Any, state: Any, log: Any) -> Any:
+    """Go on until nothing is open, a point holds, or the limit of boxes is reached."""
+    control, phase = state.control, state.phase
+    while control[DEPTH] >= 0:
+        d = control[DEPTH]
+        if phase[d] == CLOSED:
+            control[DEPTH] -= 1
+        elif phase[d] == OPEN:
+            if control[LOOKS] >= control[LIMIT]:
+                return PAUSE
+            if d + 2 >= phase.size or control[BOXES] + 2 >= log.parent.size:
+                return FULL
+            control[LOOKS] += 1
+            verdict = _look(tables, logic, state, d)
+            if verdict in (POINT, ALONE):
+                return verdict
+            phase[d] = CLOSED if control[CLOSED_BY] else NEARER
+            _write(state, log, d)
+        else:
+            _descend(tables, state, log, d)
+    return DONE
+
+
+@numba.njit(cache=True, nogil=True)
+def _write(state: Any, log: Any, d: Any) -> None:
+    """Log what became of the box at level d."""
+    box, control = state.box[d], state.control
+    log.fate[box], log.radius[box] = control[CLOSED_BY], control[RADIUS]
+    if control[CLOSED_BY] == SPLIT:
+        log.what[box], log.where[box] = state.cut[d, 0], state.cut[d, 1]
+    else:
+        log.what[box], log.where[box] = control[DECIDING], 0
+
+
+@numba.njit(cache=True, nogil=True)
+def _look(tables: Any, logic: Any, state: Any, d: Any) -> Any:
+    """Close the box at level d, find that its nearest point holds, or choose how to split it."""
+    control = state.control
+    control[CLOSED_BY] = SPLIT
+    radius = control[RADIUS]
+    spent, top, second, which = nearest(tables, state, d)
+    if spent + top > radius:
+        control[CLOSED_BY] = BY_DISTANCE
+        return DONE
+    narrow(tables, state, d, radius, spent, top, second, which)
+    admitted = _admitted(tables, logic, state, d)
+    if admitted == 0:
+        control[CLOSED_BY] = BY_CONSTRAINT
+        return DONE
+    if misses(tables, state, state.reach[d]):
+        control[CLOSED_BY] = BY_SUM
+        return DONE
+    drop_far_leaves(tables, state, d, radius, spent, top)
+    if misses(tables, state, state.reach[d]):
+        control[CLOSED_BY] = BY_SUM
+        return DONE
+    if holds_at_point(tables, state, d):
+        if not state.forced[d] and (admitted == 2 or _admitted_point(tables, logic, state) > 0):
+            return POINT
+        return DONE if halve(tables, logic, state, d, admitted) else ALONE
+    count = weigh(tables, state, d)
+    if misses_when_sharing(tables, state, d, radius - spent - top):
+        forget(state, count)
+        control[CLOSED_BY] = BY_SHARING
+        return DONE
+    chosen = strongest(tables, state, d, count, radius - spent - top)
+    forget(state, count)
+    return DONE if chosen or halve(tables, logic, state, d, 2) else ALONE
+
+
+@numba.njit(cache=True, nogil=True)
+def _admitted(tables: Any, logic: Any, state: Any, d: Any) -> Any:
+    """What the constraints say of the box: 0 no point, 2 every point, 1 some perhaps."""
+    if logic.kind.size == 1:
+        return int(2 * logic.low[0])
+    return truth(
+        logic, tables.start, tables.least, tables.largest, state.first[d], state.last[d],
+        state.labels[d], state.lower, state.upper,
+    )  # fmt: skip
+
+
+@numba.njit(cache=True, nogil=True)
+def _admitted_point(tables: Any, logic: Any, state: Any) -> Any:
+    """What they say of its nearest point."""
+    state.single[:] = np.uint64(0)
+    for j in range(tables.home.size):
+        if tables.symbolic[j]:
+            code = state.point[j]
+            state.single[j, code // 64] = np.uint64(1) << np.uint64(code % 64)
+    return truth(
+        logic, tables.start, tables.point, tables.point, state.point, state.point, state.single,
+        state.lower, state.upper,
+    )  # fmt: skip
+
+
+@numba.njit(cache=True, nogil=True)
+def _descend(tables: Any, state: Any, log: Any, d: Any) -> None:
+    """Open the side of the split at level d whose turn it is."""
+    j, cell = state.cut[d, 0], state.cut[d, 1]
+    nearer, e = state.phase[d] == NEARER, d + 1
+    state.first[e], state.last[e] = state.first[d], state.last[d]
+    state.labels[e] = state.labels[d]
+    state.reach[e] = state.reach[d]
+    begin, reach = tables.start[j], state.reach[e]
+    if tables.symbolic[j]:
+        bit = np.uint64(1) << np.uint64(cell % 64)
+        if nearer:
+            state.labels[e, j, :] = np.uint64(0)
+            state.labels[e, j, cell // 64] = bit
+        else:
+            state.labels[e, j, cell // 64] &= ~bit
+        meet_labels(tables, state, e, j)
+    else:
+        point = min(max(tables.home[j], state.first[d, j]), state.last[d, j])
+        if (point <= cell) == nearer:
+            state.last[e, j] = cell
+            row = tables.upto[begin + cell]
+        else:
+            state.first[e, j] = cell + 1
+            row = tables.since[begin + cell + 1]
+        for w in range(reach.size):
+            reach[w] &= row[w]
+    state.phase[d] += 1
+    state.phase[e], state.forced[e] = OPEN, nearer and state.forced[d]
+    box = state.control[BOXES]
+    state.box[e], log.parent[box], log.side[box] = box, state.box[d], not nearer
+    state.control[BOXES] += 1
+    state.control[DEPTH] = e

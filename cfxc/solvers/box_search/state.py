@@ -1,0 +1,120 @@
+"""What the search keeps: the stack of open boxes, scratch space, and a log of all boxes."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from .logic import Logic
+from .tables import Tables
+
+DONE, POINT, PAUSE, FULL, ALONE = range(5)  # why the kernel returns
+OPEN, NEARER, FARTHER, CLOSED = range(4)  # what to do next at a level
+SPLIT, BY_DISTANCE, BY_SUM, BY_SHARING, BY_CONSTRAINT, BY_POINT = range(6)  # what became of a box
+
+DEPTH, LOOKS, RADIUS, LIMIT, BOXES, DECIDING, CLOSED_BY = range(7)
+
+
+class State(NamedTuple):
+    """The stack of open boxes, level by level, and scratch space.
+
+    Of the box at level d: ``first``, ``last`` (D, J), cells of numbers; ``labels`` (D, J, L) of
+    categories; ``reach`` (D, W), leaves; ``phase`` (D,), what is next; ``forced`` (D,), whether its
+    nearest point holds but does not count; ``box`` (D,), its number in the log; ``cut`` (D, 2), the
+    split's feature and the last cell of its lower side, or its label.
+
+    Of the box looked at: ``point`` (J,), its nearest cells; ``current`` (V,), the leaves there;
+    ``most``, ``now`` (K,), the sums of the largest leaves and at the point; ``more`` (M,), what a
+    condition costs beyond the point; ``between`` (M,), the cut between it and the point, or -1;
+    ``weight`` of cuts, ``touched`` those that have one; ``share`` (V, J) of costs, ``shared`` their
+    sums, ``chosen`` (V,) leaves; ``single`` (J, L), the point's labels; ``lower``, ``upper``, the
+    terms of the constraints.  ``control``: see the names above.
+    """
+
+    control: npt.NDArray[np.int64]
+    first: npt.NDArray[np.int64]
+    last: npt.NDArray[np.int64]
+    labels: npt.NDArray[np.uint64]
+    reach: npt.NDArray[np.uint64]
+    phase: npt.NDArray[np.int64]
+    forced: npt.NDArray[np.bool_]
+    box: npt.NDArray[np.int64]
+    cut: npt.NDArray[np.int64]
+    point: npt.NDArray[np.int64]
+    holding: npt.NDArray[np.uint64]
+    current: npt.NDArray[np.int64]
+    most: npt.NDArray[np.float64]
+    now: npt.NDArray[np.float64]
+    weight: npt.NDArray[np.float64]
+    touched: npt.NDArray[np.int64]
+    share: npt.NDArray[np.float64]
+    shared: npt.NDArray[np.float64]
+    chosen: npt.NDArray[np.int64]
+    single: npt.NDArray[np.uint64]
+    lower: npt.NDArray[np.float64]
+    upper: npt.NDArray[np.float64]
+    more: npt.NDArray[np.int64]
+    between: npt.NDArray[np.int64]
+
+
+def make_state(
+    tables: Tables, logic: Logic, labels: npt.NDArray[np.uint64], depth: int = 256
+) -> State:
+    """A stack with one open box: all cells, and of categories the given labels (J, L)."""
+    features, words = tables.home.size, tables.full.size
+    trees, cells = tables.first_word.size - 1, int(tables.start[-1])
+    needs = tables.need.size
+    state = State(
+        np.zeros(8, np.int64),
+        np.zeros((depth, features), np.int64), np.zeros((depth, features), np.int64),
+        np.zeros((depth, *labels.shape), np.uint64), np.zeros((depth, words), np.uint64),
+        np.zeros(depth, np.int64), np.zeros(depth, np.bool_), np.zeros(depth, np.int64),
+        np.zeros((depth, 2), np.int64), np.zeros(features, np.int64), np.zeros(words, np.uint64),
+        np.zeros(trees, np.int64),
+        np.zeros(needs), np.zeros(needs), np.zeros(2 * cells), np.zeros(2 * cells, np.int64),
+        np.zeros((trees, features)), np.zeros(features), np.zeros(trees, np.int64),
+        np.zeros(labels.shape, np.uint64), np.zeros(logic.kind.size), np.zeros(logic.kind.size),
+        np.zeros(tables.feature.size, np.int64), np.zeros(tables.feature.size, np.int64),
+    )  # fmt: skip
+    state.last[0] = tables.start[1:] - tables.start[:-1] - 1
+    state.labels[0] = labels
+    state.reach[0] = tables.full
+    state.control[BOXES] = 1
+    return state
+
+
+class Log(NamedTuple):
+    """What became of every box, by number (N,): its parent, and on which side of its split.
+
+    ``fate``: ``SPLIT`` or what closed it; ``what``, ``where`` (N,): the feature and cell of the
+    split, or the requirement that fails; ``radius``: the one in force.
+    """
+
+    parent: npt.NDArray[np.int32]
+    side: npt.NDArray[np.int8]
+    fate: npt.NDArray[np.int8]
+    what: npt.NDArray[np.int32]
+    where: npt.NDArray[np.int32]
+    radius: npt.NDArray[np.int64]
+
+
+def make_log(size: int = 4096) -> Log:
+    """Room for ``size`` boxes; the first is the root."""
+    small, tiny = np.zeros(size, np.int32), np.zeros(size, np.int8)
+    return Log(small - 1, tiny, tiny.copy(), small.copy(), small.copy(), np.zeros(size, np.int64))
+
+
+def roomier(state: State, log: Log) -> tuple[State, Log]:
+    """The same stack and log with room for twice as much, where they are nearly full."""
+    if state.control[DEPTH] + 2 >= state.phase.size:
+        names = ("first", "last", "labels", "reach", "phase", "forced", "box", "cut")
+        state = state._replace(**{name: _doubled(getattr(state, name)) for name in names})
+    if state.control[BOXES] + 2 >= log.parent.size:
+        log = Log(*(_doubled(array) for array in log))
+    return state, log
+
+
+def _doubled(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    return np.concatenate([array, np.zeros_like(array)])

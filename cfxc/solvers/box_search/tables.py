@@ -1,0 +1,222 @@
+"""Leaves as bits: for every cell, which leaves of which trees a box that ends there still meets.
+
+Each requirement has its own copy of the trees that matter to it, its leaves in descending order of
+value, so that the largest value still reachable in a tree is its lowest bit that is set.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numba
+import numpy as np
+import numpy.typing as npt
+
+from .cells import Cells
+from .decision import Decision
+from .leaves import Leaves
+
+Ints = npt.NDArray[np.int64]
+Words = npt.NDArray[np.uint64]
+
+
+class Tables(NamedTuple):
+    """Everything the search kernel reads; a slot is a leaf's bit, 64 to a word.
+
+    Attributes:
+        start, symbolic, home, added, peak, point, least, largest: The cells.
+        first_word: (V + 1,), the words of tree v of all requirements' trees together.
+        first_tree: (K + 1,), the trees of each requirement.
+        high, low, value: (S,), the leaves' values as limbs and doubles.
+        need_high, need_low, need: (K,), what the sums must reach; ``slack`` (K,) bounds the
+            rounding of sums of doubles.
+        shift: Bits of the lower limb.
+        condition: (S + 1,), the conditions of each leaf: ``feature``, ``first`` and ``last`` cell;
+            ``labels`` (M, L) and the cell of the cheapest of them, ``cheapest``.
+        upto: (C, W), leaves met by a box whose last cell is c, or, of labels, that has label c.
+        since: (C, W), leaves met by a box whose first cell is c.
+        full: (W,), all leaves.
+    """
+
+    start: Ints
+    symbolic: npt.NDArray[np.bool_]
+    home: Ints
+    added: Ints
+    peak: Ints
+    point: npt.NDArray[np.float64]
+    least: npt.NDArray[np.float64]
+    largest: npt.NDArray[np.float64]
+    first_word: Ints
+    first_tree: Ints
+    high: Ints
+    low: Ints
+    value: npt.NDArray[np.float64]
+    need_high: Ints
+    need_low: Ints
+    need: npt.NDArray[np.float64]
+    slack: npt.NDArray[np.float64]
+    shift: int
+    condition: Ints
+    feature: Ints
+    first: Ints
+    last: Ints
+    labels: Words
+    cheapest: Ints
+    upto: Words
+    since: Words
+    full: Words
+
+
+def make_tables(decision: Decision, leaves: Leaves, cells: Cells) -> Tables:
+    """The tables of a decision restricted to ``leaves``, over ``cells``."""
+    first, last, possible = _in_cells(leaves, cells)
+    parts = [_ordered(decision, leaves, possible, k) for k in range(decision.need.size)]
+    order = np.concatenate([np.empty(0, np.int64), *(part.leaf for part in parts)])
+    of_part = np.repeat(np.arange(len(parts)), [part.leaf.size for part in parts])
+    sizes = np.concatenate([np.empty(0, np.int64), *(part.sizes for part in parts)])
+    words = -(-sizes // 64)
+    first_word = np.concatenate([[0], np.cumsum(words)]).astype(np.int64)
+    within = np.arange(order.size) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    slot = np.repeat(64 * first_word[:-1], sizes) + within
+    slots = 64 * int(first_word[-1])
+    node = leaves.node[order]
+    high, low, value = np.zeros(slots, np.int64), np.zeros(slots, np.int64), np.zeros(slots)
+    high[slot], low[slot] = decision.high[of_part, node], decision.low[of_part, node]
+    value[slot] = decision.value[of_part, node]
+    counts = np.zeros(slots + 1, np.int64)
+    counts[slot + 1] = (leaves.start[1:] - leaves.start[:-1])[order]
+    condition = np.cumsum(counts)
+    taken = _taken(leaves.start, order)
+    feature, labels = leaves.feature[taken], leaves.labels[taken]
+    full = np.zeros(int(first_word[-1]), np.uint64)
+    np.bitwise_or.at(full, slot // 64, np.uint64(1) << (slot % 64).astype(np.uint64))
+    upto, since = _rows(
+        cells.start, cells.symbolic, slot, condition, feature, first[taken], last[taken], labels,
+        full,
+    )  # fmt: skip
+    totals = np.array([part.magnitude for part in parts])
+    return Tables(
+        cells.start, cells.symbolic, cells.home, cells.added, cells.peak, cells.point,
+        cells.least, cells.largest,
+        first_word,
+        np.concatenate([[0], np.cumsum([part.sizes.size for part in parts])]).astype(np.int64),
+        high, low, value,
+        np.array([part.need[0] for part in parts], dtype=np.int64),
+        np.array([part.need[1] for part in parts], dtype=np.int64),
+        np.array([part.need[2] for part in parts]),
+        1e-9 * (totals + np.abs(decision.need)),
+        decision.shift, condition, feature, first[taken], last[taken], labels,
+        _cheapest(cells, feature, labels), upto, since, full,
+    )  # fmt: skip
+
+
+class _Part(NamedTuple):
+    """The trees of one requirement: leaves in order, leaves per tree, and what they must reach."""
+
+    leaf: Ints
+    sizes: Ints
+    need: tuple[int, int, float]
+    magnitude: float
+
+
+def _ordered(decision: Decision, leaves: Leaves, possible: npt.NDArray[np.bool_], k: int) -> _Part:
+    """Trees with more than one value, leaves in descending order; the rest becomes a constant."""
+    high, low = decision.high[k, leaves.node], decision.low[k, leaves.node]
+    order = np.lexsort((-low, -high, leaves.tree))
+    order = order[possible[order]]
+    tree = leaves.tree[order]
+    starts = np.flatnonzero(np.diff(tree, prepend=-1))
+    ends = np.append(starts[1:], order.size)
+    largest, least = order[starts], order[ends - 1]
+    constant = (high[largest] == high[least]) & (low[largest] == low[least])
+    fixed = largest[constant]
+    value = decision.value[k, leaves.node]
+    need_low = int(decision.need_low[k]) - int(low[fixed].sum())
+    need_high = int(decision.need_high[k]) - int(high[fixed].sum()) + (need_low >> decision.shift)
+    need_low &= (1 << decision.shift) - 1
+    need = float(decision.need[k]) - float(value[fixed].sum())
+    kept = np.repeat(~constant, ends - starts)
+    magnitude = float(np.abs(value[order]).max(initial=0.0)) * starts.size
+    return _Part(order[kept], (ends - starts)[~constant], (need_high, need_low, need), magnitude)
+
+
+def _in_cells(leaves: Leaves, cells: Cells) -> tuple[Ints, Ints, npt.NDArray[np.bool_]]:
+    """First and last cell of every condition, and which leaves hold an admissible value."""
+    first, last = np.zeros(leaves.feature.size, np.int64), np.zeros(leaves.feature.size, np.int64)
+    for j, cuts in enumerate(cells.cuts):
+        own = np.flatnonzero(leaves.feature == j)
+        if own.size and not cells.symbolic[j]:
+            # a cell ends at the largest admissible value that is at most some cut
+            above, upto = leaves.above[own], leaves.upto[own]
+            first[own] = np.searchsorted(cuts, above, side="right")
+            last[own] = np.where(
+                upto >= cells.highest[j],
+                cuts.size,
+                np.searchsorted(cuts, upto, side="right") - 1,
+            )
+            none = (above >= cells.highest[j]) | (upto < cells.lowest[j])
+            last[own[none]] = -1
+    empty = first > last
+    possible = np.ones(leaves.node.size, dtype=np.bool_)
+    possible[np.searchsorted(leaves.start, np.flatnonzero(empty), side="right") - 1] = False
+    return first, last, possible
+
+
+def _taken(start: Ints, order: Ints) -> Ints:
+    """The conditions of the leaves in ``order``, one leaf after the other."""
+    counts = start[order + 1] - start[order]
+    offsets: Ints = np.repeat(start[order] - (np.cumsum(counts) - counts), counts)
+    return np.arange(counts.sum(), dtype=np.int64) + offsets
+
+
+def _cheapest(cells: Cells, feature: Ints, labels: Words) -> Ints:
+    """The cell of the cheapest label of each condition on a category; 0 for numbers."""
+    cheapest = np.zeros(feature.size, np.int64)
+    for j in np.flatnonzero(cells.symbolic).tolist():
+        own = np.flatnonzero(feature == j)
+        if own.size:
+            codes = np.arange(cells.size(j))
+            shifts = (codes % 64).astype(np.uint64)
+            bits = labels[own][:, codes // 64] >> shifts & np.uint64(1)
+            here = slice(cells.start[j], cells.start[j + 1])
+            costs = cells.added[here].astype(np.float64) + cells.peak[here]
+            costs = np.where(bits == 1, costs, np.inf)
+            cheapest[own] = cells.start[j] + costs.argmin(axis=1)
+    return cheapest
+
+
+@numba.njit(cache=True, nogil=True)
+def _rows(
+    start: Any, symbolic: Any, slot: Any, condition: Any, feature: Any, first: Any, last: Any,
+    labels: Any, full: Any,
+) -> Any:  # fmt: skip
+    """The rows ``upto`` and ``since``: all leaves, without those that end before or start after."""
+    upto = np.empty((start[-1], full.size), np.uint64)
+    since = np.empty((start[-1], full.size), np.uint64)
+    for c in range(start[-1]):
+        upto[c] = full
+        since[c] = full
+    for s in slot:
+        word, bit = s // 64, np.uint64(1) << np.uint64(s % 64)
+        for i in range(condition[s], condition[s + 1]):
+            j = feature[i]
+            begin, end = start[j], start[j + 1]
+            if symbolic[j]:
+                for code in range(end - begin):
+                    if not (labels[i, code // 64] >> np.uint64(code % 64)) & np.uint64(1):
+                        upto[begin + code, word] &= ~bit
+            else:
+                if first[i] > 0:
+                    upto[begin + first[i] - 1, word] &= ~bit
+                if last[i] + 1 < end - begin:
+                    since[begin + last[i] + 1, word] &= ~bit
+    for j in range(symbolic.size):
+        if not symbolic[j]:
+            for c in range(start[j + 1] - 2, start[j] - 1, -1):
+                upto[c] &= upto[c + 1]
+            for c in range(start[j] + 1, start[j + 1]):
+                since[c] &= since[c - 1]
+    return upto, since
+
+
+__all__ = ["Tables", "make_tables"]
