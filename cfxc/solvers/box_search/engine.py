@@ -11,6 +11,7 @@ import time
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from fractions import Fraction
+from functools import lru_cache
 from math import floor
 
 import numpy as np
@@ -32,6 +33,7 @@ from .decision import Decision, decision_of
 from .kernel import run
 from .leaves import Leaves, reachable_leaves
 from .logic import make_constraints
+from .ready import smallest_query
 from .state import (
     ALONE,
     CLOSED,
@@ -86,6 +88,7 @@ def search(
     reason = refuses(query)
     if reason:
         raise UnsupportedError(f"box search does not take this question: {reason}")
+    _warm_up()
     deadline = time.monotonic() + seconds
     found = BoxSearch(query, deployed, epsilon, deadline, rng)
     try:
@@ -93,6 +96,13 @@ def search(
     except KeyboardInterrupt:
         found.outcome.reason = "interrupted"
     return found.outcome
+
+
+@lru_cache(maxsize=1)
+def _warm_up() -> None:
+    """Load the kernels, so that no time limit pays for compiling them."""
+    rng, never = np.random.default_rng(0), float("inf")
+    BoxSearch(smallest_query(), lambda _: True, Fraction(1, 100), never, rng).run(())
 
 
 class BoxSearch:
