@@ -178,6 +178,7 @@ def _result(
         calls=tuple(outcome.calls),
         provers=outcome.proved_by,
         nodes=outcome.nodes,
+        proof=outcome.proof,
         reason="" if status in ("optimal", "infeasible") else outcome.reason,
     )
 
@@ -188,7 +189,8 @@ def compile(
     """Compile a fitted estimator, or a model file, over a feature space.
 
     Args:
-        model: A fitted scikit-learn model, an ONNX model, or the path of a model file.
+        model: A fitted model of scikit-learn, XGBoost or LightGBM, an ONNX model, or the path of a
+            model file.
         space: The features behind the model's columns.
         trust_pickle: Open pickles, which runs the code in them.
         task: ``classifier`` or ``regressor``, for ONNX graphs that leave it open.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from fractions import Fraction
+from typing import Any
 
 from .candidates import Candidate
 
@@ -38,6 +39,7 @@ class Outcome:
         provers: Who showed the lower bound, or that no point qualifies.
         calls: Satisfiability queries, for engines that ask some.
         nodes: Boxes or branch-and-bound nodes looked at, for engines that branch.
+        proof: What shows the lower bound, of engines that keep a record.
         reason: Why the search ended early.
     """
 
@@ -47,6 +49,7 @@ class Outcome:
     provers: tuple[str, ...] = ()
     calls: list[Call] = field(default_factory=list)
     nodes: int = 0
+    proof: Any = None
     reason: str = ""
 
     @property

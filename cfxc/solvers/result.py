@@ -32,6 +32,7 @@ class Result:
         semantics: ``real``: the bound speaks of the exact program over the reals.
         calls: Every satisfiability query, with radius, answer and seconds.
         provers: Everyone whose refutations back the bound.
+        proof: What shows the bound, box by box, of engines that keep a record; else ``None``.
         nodes: Boxes or branch-and-bound nodes that the engine looked at.
         exact_distance, exact_lower_bound: The same two as exact numbers.
         alternatives: The next nearest, each different from all before (``count=``).
@@ -57,6 +58,7 @@ class Result:
     calls: tuple[Call, ...] = ()
     provers: tuple[str, ...] = ()
     nodes: int = 0
+    proof: Any = field(default=None, repr=False)
     reason: str = ""
     semantics: str = "real"
     exact_distance: Fraction | None = None

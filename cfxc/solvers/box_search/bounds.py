@@ -17,7 +17,7 @@ from typing import Any
 import numba
 import numpy as np
 
-from .state import DECIDING
+from .state import DECIDING, KEEP
 
 ROUNDS = 6  # of subgradient steps
 _MAGIC = np.uint64(0x03F79D71B4CB0A89)  # a de Bruijn sequence: every window of 6 bits differs
@@ -153,12 +153,13 @@ def misses_when_sharing(tables: Any, state: Any, d: Any, rest: Any) -> Any:
         bound, cost = _share(tables, state, d, first, last, price)
         if bound + price * rest < goal:
             closed = True
-            state.control[DECIDING] = k
+            state.control[DECIDING], state.price[0] = k, price
             break
         price *= 1.3 if cost > rest else 0.8
         _reshare(tables, state, first, last, 0.5)
-    state.share[first:last, :] = 0.0
-    state.shared[:] = 0.0
+    if not state.control[KEEP]:
+        state.share[first:last, :] = 0.0
+        state.shared[:] = 0.0
     return closed
 
 

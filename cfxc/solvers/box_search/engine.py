@@ -11,7 +11,7 @@ import time
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from fractions import Fraction
-from functools import lru_cache
+from functools import lru_cache, partial
 from math import floor
 
 import numpy as np
@@ -33,9 +33,12 @@ from .decision import Decision, decision_of
 from .kernel import run
 from .leaves import Leaves, reachable_leaves
 from .logic import make_constraints
+from .proof import SplitTree
 from .ready import smallest_query
 from .state import (
     ALONE,
+    BOXES,
+    BY_SOLVER,
     CLOSED,
     DEPTH,
     DONE,
@@ -46,6 +49,7 @@ from .state import (
     POINT,
     RADIUS,
     State,
+    all_labels,
     make_log,
     make_state,
     roomier,
@@ -169,7 +173,8 @@ class BoxSearch:
             "the exact program has a counterfactual at "
             f"{float(self.ideal or 0):.6g} that the deployed model refuses"
         )
-        known = self.outcome.lower, self.outcome.provers, self.ideal, self.decision
+        known, proof = (self.outcome.lower, self.outcome.provers), self.outcome.proof
+        ideal, decision = self.ideal, self.decision
         for margin in MARGINS:
             program = self.query.target_with_margin(margin)
             if program == self.query.target_program or time.monotonic() > self.deadline:
@@ -179,7 +184,8 @@ class BoxSearch:
                 self._close()  # proves nothing of the question itself
             if self.outcome.best is not None:
                 break
-        self.outcome.lower, self.outcome.provers, self.ideal, self.decision = known
+        (self.outcome.lower, self.outcome.provers), self.outcome.proof = known, proof
+        self.ideal, self.decision = ideal, decision
         self.outcome.infeasible = False
 
     # -- lower bounds -----------------------------------------------------------------------------
@@ -199,7 +205,7 @@ class BoxSearch:
                 known = self.outcome.best is not None or self.ideal is not None
                 reach = goal if known else radius
                 tables, cells = self._tables(reach)
-            if not self._refute(tables, cells, radius):
+            if not self._refute(tables, cells, radius, reach):
                 return
             goal = self._goal()
             if self.outcome.lower >= goal - UNIT:
@@ -214,10 +220,10 @@ class BoxSearch:
         cells = make_cells(self.query, self.norms, cuts)
         return make_tables(self.decision, leaves, cells), cells
 
-    def _refute(self, tables: Tables, cells: Cells, radius: Fraction) -> bool:
+    def _refute(self, tables: Tables, cells: Cells, radius: Fraction, reach: Fraction) -> bool:
         """Search the ball, which shrinks with every point found; whether all of it is closed."""
         started, logic = time.monotonic(), self.constraints.logic
-        state, log = make_state(tables, logic, _all_labels(tables)), make_log()
+        state, log = make_state(tables, logic, all_labels(tables)), make_log()
         control, step = state.control, 200
         control[RADIUS] = floor(radius / UNIT)
         provers, code = {NAME}, PAUSE
@@ -234,7 +240,7 @@ class BoxSearch:
             elif code == ALONE:
                 if not self._ask(cells, state, provers):
                     break
-                state.phase[d] = CLOSED
+                log.fate[state.box[d]], state.phase[d] = BY_SOLVER, CLOSED
             elif code == FULL:
                 state, log = roomier(state, log)
             elif code == PAUSE:
@@ -247,6 +253,10 @@ class BoxSearch:
         )
         if code == DONE:
             self.outcome.lower = max(self.outcome.lower, proved)
+            build = partial(self._tables, reach)
+            self.outcome.proof = SplitTree(
+                self.query, proved, log, int(control[BOXES]), logic, build
+            )
             self.outcome.provers = tuple(sorted({*self.outcome.provers, *provers}))
         return code == DONE
 
@@ -279,15 +289,6 @@ class BoxSearch:
             return True
         self.outcome.reason = answer.reason or "a constraint was not settled"
         return False
-
-
-def _all_labels(tables: Tables) -> npt.NDArray[np.uint64]:
-    """Every label of every category (J, L); what is not admissible costs more than any radius."""
-    labels = np.zeros((tables.home.size, tables.labels.shape[1]), np.uint64)
-    for j in np.flatnonzero(tables.symbolic).tolist():
-        for code in range(int(tables.start[j + 1] - tables.start[j])):
-            labels[j, code // 64] |= np.uint64(1) << np.uint64(code % 64)
-    return labels
 
 
 def _within(query: Query, cells: Cells, state: State) -> tuple[Domain, ...]:

@@ -29,6 +29,7 @@ from .state import (
     DEPTH,
     DONE,
     FULL,
+    KEEP,
     LIMIT,
     LOOKS,
     NEARER,
@@ -141,31 +142,54 @@ def _descend(tables: Any, state: Any, log: Any, d: Any) -> None:
     """Open the side of the split at level d whose turn it is."""
     j, cell = state.cut[d, 0], state.cut[d, 1]
     nearer, e = state.phase[d] == NEARER, d + 1
+    point = min(max(tables.home[j], state.first[d, j]), state.last[d, j])
+    lower = nearer if tables.symbolic[j] else (point <= cell) == nearer
+    _enter(tables, state, d, lower)
+    state.phase[d] += 1
+    state.phase[e], state.forced[e] = OPEN, nearer and state.forced[d]
+    box = state.control[BOXES]
+    state.box[e], log.parent[box], log.side[box] = box, state.box[d], not lower
+    state.control[BOXES] += 1
+    state.control[DEPTH] = e
+
+
+@numba.njit(cache=True, nogil=True)
+def _enter(tables: Any, state: Any, d: Any, lower: Any) -> None:
+    """Put one side of the split at level d on the level below: lower cells or the label, or not."""
+    e, j, cell = d + 1, state.cut[d, 0], state.cut[d, 1]
     state.first[e], state.last[e] = state.first[d], state.last[d]
     state.labels[e] = state.labels[d]
     state.reach[e] = state.reach[d]
     begin, reach = tables.start[j], state.reach[e]
     if tables.symbolic[j]:
         bit = np.uint64(1) << np.uint64(cell % 64)
-        if nearer:
+        if lower:
             state.labels[e, j, :] = np.uint64(0)
             state.labels[e, j, cell // 64] = bit
         else:
             state.labels[e, j, cell // 64] &= ~bit
         meet_labels(tables, state, e, j)
+        return
+    if lower:
+        state.last[e, j] = cell
+        row = tables.upto[begin + cell]
     else:
-        point = min(max(tables.home[j], state.first[d, j]), state.last[d, j])
-        if (point <= cell) == nearer:
-            state.last[e, j] = cell
-            row = tables.upto[begin + cell]
-        else:
-            state.first[e, j] = cell + 1
-            row = tables.since[begin + cell + 1]
-        for w in range(reach.size):
-            reach[w] &= row[w]
-    state.phase[d] += 1
-    state.phase[e], state.forced[e] = OPEN, nearer and state.forced[d]
-    box = state.control[BOXES]
-    state.box[e], log.parent[box], log.side[box] = box, state.box[d], not nearer
-    state.control[BOXES] += 1
-    state.control[DEPTH] = e
+        state.first[e, j] = cell + 1
+        row = tables.since[begin + cell + 1]
+    for w in range(reach.size):
+        reach[w] &= row[w]
+
+
+@numba.njit(cache=True, nogil=True)
+def retrace(tables: Any, logic: Any, state: Any, cuts: Any, sides: Any, radii: Any) -> None:
+    """Look again at the boxes of a path (n,) from the root, to see how its last was closed."""
+    for d in range(radii.size):
+        state.control[RADIUS] = radii[d]
+        state.control[KEEP] = d == radii.size - 1
+        _look(tables, logic, state, d)
+        if d < cuts.shape[0]:
+            state.cut[d] = cuts[d]
+            _enter(tables, state, d, sides[d] == 0)
+
+
+__all__ = ["retrace", "run"]

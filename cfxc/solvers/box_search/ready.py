@@ -27,7 +27,7 @@ def smallest_query() -> Query:
     )  # fmt: skip
     total = builder.let(tree)
     program = builder.build(value=builder.let(ops.Item(total, 0)))
-    space = FeatureSpace((Feature("x", "real", lower=0, upper=1),))
+    space = FeatureSpace((Feature("x", "real", lower=Fraction(0), upper=Fraction(1)),))
     return make_query(program, space, {"x": Fraction(0)}, target=(1, None))
 
 

@@ -12,9 +12,9 @@ from .tables import Tables
 
 DONE, POINT, PAUSE, FULL, ALONE = range(5)  # why the kernel returns
 OPEN, NEARER, FARTHER, CLOSED = range(4)  # what to do next at a level
-SPLIT, BY_DISTANCE, BY_SUM, BY_SHARING, BY_CONSTRAINT, BY_POINT = range(6)  # what became of a box
+SPLIT, BY_DISTANCE, BY_SUM, BY_SHARING, BY_CONSTRAINT, BY_SOLVER = range(6)  # what became of a box
 
-DEPTH, LOOKS, RADIUS, LIMIT, BOXES, DECIDING, CLOSED_BY = range(7)
+DEPTH, LOOKS, RADIUS, LIMIT, BOXES, DECIDING, CLOSED_BY, KEEP = range(8)
 
 
 class State(NamedTuple):
@@ -29,8 +29,8 @@ class State(NamedTuple):
     ``most``, ``now`` (K,), the sums of the largest leaves and at the point; ``more`` (M,), what a
     condition costs beyond the point; ``between`` (M,), the cut between it and the point, or -1;
     ``weight`` of cuts, ``touched`` those that have one; ``share`` (V, J) of costs, ``shared`` their
-    sums, ``chosen`` (V,) leaves; ``single`` (J, L), the point's labels; ``lower``, ``upper``, the
-    terms of the constraints.  ``control``: see the names above.
+    sums, ``chosen`` (V,) leaves, ``price`` (1,); ``single`` (J, L), the point's labels; ``lower``,
+    ``upper``, the terms of the constraints.  ``control``: see the names above.
     """
 
     control: npt.NDArray[np.int64]
@@ -52,6 +52,7 @@ class State(NamedTuple):
     share: npt.NDArray[np.float64]
     shared: npt.NDArray[np.float64]
     chosen: npt.NDArray[np.int64]
+    price: npt.NDArray[np.float64]
     single: npt.NDArray[np.uint64]
     lower: npt.NDArray[np.float64]
     upper: npt.NDArray[np.float64]
@@ -75,7 +76,8 @@ def make_state(
         np.zeros(trees, np.int64),
         np.zeros(needs), np.zeros(needs), np.zeros(2 * cells), np.zeros(2 * cells, np.int64),
         np.zeros((trees, features)), np.zeros(features), np.zeros(trees, np.int64),
-        np.zeros(labels.shape, np.uint64), np.zeros(logic.kind.size), np.zeros(logic.kind.size),
+        np.zeros(1), np.zeros(labels.shape, np.uint64), np.zeros(logic.kind.size),
+        np.zeros(logic.kind.size),
         np.zeros(tables.feature.size, np.int64), np.zeros(tables.feature.size, np.int64),
     )  # fmt: skip
     state.last[0] = tables.start[1:] - tables.start[:-1] - 1
@@ -85,9 +87,19 @@ def make_state(
     return state
 
 
-class Log(NamedTuple):
-    """What became of every box, by number (N,): its parent, and on which side of its split.
+def all_labels(tables: Tables) -> npt.NDArray[np.uint64]:
+    """Every label of every category (J, L); what is not admissible costs more than any radius."""
+    labels = np.zeros((tables.home.size, tables.labels.shape[1]), np.uint64)
+    for j in np.flatnonzero(tables.symbolic).tolist():
+        for code in range(int(tables.start[j + 1] - tables.start[j])):
+            labels[j, code // 64] |= np.uint64(1) << np.uint64(code % 64)
+    return labels
 
+
+class Log(NamedTuple):
+    """What became of every box, by number (N,): its parent, and which side of its split it is.
+
+    ``side``: 0 for the lower cells, or the label; 1 for the upper cells, or the other labels.
     ``fate``: ``SPLIT`` or what closed it; ``what``, ``where`` (N,): the feature and cell of the
     split, or the requirement that fails; ``radius``: the one in force.
     """
@@ -98,6 +110,13 @@ class Log(NamedTuple):
     what: npt.NDArray[np.int32]
     where: npt.NDArray[np.int32]
     radius: npt.NDArray[np.int64]
+
+    def first(self, size: int) -> Log:
+        """A copy of the first boxes."""
+        return Log(
+            self.parent[:size].copy(), self.side[:size].copy(), self.fate[:size].copy(),
+            self.what[:size].copy(), self.where[:size].copy(), self.radius[:size].copy(),
+        )  # fmt: skip
 
 
 def make_log(size: int = 4096) -> Log:

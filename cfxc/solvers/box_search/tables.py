@@ -26,7 +26,7 @@ class Tables(NamedTuple):
     Attributes:
         start, symbolic, home, added, peak, point, least, largest: The cells.
         first_word: (V + 1,), the words of tree v of all requirements' trees together.
-        first_tree: (K + 1,), the trees of each requirement.
+        first_tree: (K + 1,), the trees of each requirement; ``tree`` (V,), which of the decision's.
         high, low, value: (S,), the leaves' values as limbs and doubles.
         need_high, need_low, need: (K,), what the sums must reach; ``slack`` (K,) bounds the
             rounding of sums of doubles.
@@ -48,6 +48,7 @@ class Tables(NamedTuple):
     largest: npt.NDArray[np.float64]
     first_word: Ints
     first_tree: Ints
+    tree: Ints
     high: Ints
     low: Ints
     value: npt.NDArray[np.float64]
@@ -100,6 +101,7 @@ def make_tables(decision: Decision, leaves: Leaves, cells: Cells) -> Tables:
         cells.least, cells.largest,
         first_word,
         np.concatenate([[0], np.cumsum([part.sizes.size for part in parts])]).astype(np.int64),
+        np.concatenate([np.empty(0, np.int64), *(part.tree for part in parts)]),
         high, low, value,
         np.array([part.need[0] for part in parts], dtype=np.int64),
         np.array([part.need[1] for part in parts], dtype=np.int64),
@@ -115,6 +117,7 @@ class _Part(NamedTuple):
 
     leaf: Ints
     sizes: Ints
+    tree: Ints
     need: tuple[int, int, float]
     magnitude: float
 
@@ -137,7 +140,13 @@ def _ordered(decision: Decision, leaves: Leaves, possible: npt.NDArray[np.bool_]
     need = float(decision.need[k]) - float(value[fixed].sum())
     kept = np.repeat(~constant, ends - starts)
     magnitude = float(np.abs(value[order]).max(initial=0.0)) * starts.size
-    return _Part(order[kept], (ends - starts)[~constant], (need_high, need_low, need), magnitude)
+    return _Part(
+        order[kept],
+        (ends - starts)[~constant],
+        tree[starts][~constant],
+        (need_high, need_low, need),
+        magnitude,
+    )
 
 
 def _in_cells(leaves: Leaves, cells: Cells) -> tuple[Ints, Ints, npt.NDArray[np.bool_]]:

@@ -16,8 +16,10 @@ from tests.solvers.kinds import EPSILON, check, task
 from tests.solvers.test_brute_force import MIX, RULES, restricted
 
 TREES = [kind for kind in kinds.KINDS if "tree" in kind or "forest" in kind]
-REFUSED = {"raw histogram of 3", "bagging of votes", "votes", "weighted votes", "median", "mean of numbers", "svc",
-           "svc of 3", "svr"}  # fmt: skip
+REFUSED = {
+    "raw histogram of 3", "bagging of votes", "votes", "weighted votes", "median",
+    "mean of numbers", "svc", "svc of 3", "svr",
+}  # fmt: skip
 BOOSTED = [kind for kind in ensembles.KINDS if kind not in REFUSED]
 
 

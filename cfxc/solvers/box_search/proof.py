@@ -1,0 +1,152 @@
+"""Why nothing lies within a radius: the boxes that cover the ball, and what closed each of them.
+
+The log of a search is a tree of splits.  How a box was closed follows from its path: multipliers of
+Lagrangian bounds are made again on demand, as the search made them, and are plain numbers that
+anybody can check in exact arithmetic.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+
+import numpy as np
+
+from ...frontends.query import Query
+from ...ir import Label
+from .cells import Cells
+from .kernel import retrace
+from .logic import Logic
+from .state import (
+    BY_CONSTRAINT,
+    BY_DISTANCE,
+    BY_SHARING,
+    BY_SOLVER,
+    BY_SUM,
+    SPLIT,
+    Log,
+    all_labels,
+    make_state,
+)  # fmt: skip
+from .tables import Tables
+
+REASONS = {
+    BY_DISTANCE: "distance", BY_SUM: "sum", BY_SHARING: "sharing", BY_CONSTRAINT: "constraint",
+    BY_SOLVER: "solver",
+}  # fmt: skip
+
+Build = Callable[[], tuple[Tables, Cells]]
+
+
+@dataclass(frozen=True)
+class Split:
+    """A box in two: ``feature <= cut`` and ``> cut``, or ``feature == label`` and ``!= label``."""
+
+    feature: str
+    cut: Fraction | None
+    label: Label
+    children: tuple[int, int]
+
+
+@dataclass(frozen=True)
+class Sharing:
+    """Multipliers of a Lagrangian bound.
+
+    ``price``: λ, per ``UNIT`` of distance; ``shares``: of each feature's cost that each tree pays,
+    by (tree, feature); those of a feature sum to 1.
+    """
+
+    price: Fraction
+    shares: Mapping[tuple[int, str], Fraction]
+
+
+@dataclass(frozen=True)
+class Closing:
+    """Why a box holds no counterfactual within the radius.
+
+    ``reason``: ``distance`` (its nearest point lies beyond), ``sum`` (the requirement is out of
+    reach of the largest leaves), ``sharing`` (of the Lagrangian bound with these multipliers),
+    ``constraint`` (no admissible point), ``solver`` (an SMT solver said so).
+    """
+
+    reason: str
+    requirement: int | None = None
+    sharing: Sharing | None = None
+
+
+class SplitTree:
+    """A proof that no counterfactual lies within ``radius``: box 0 is all admissible points."""
+
+    def __init__(
+        self, query: Query, radius: Fraction, log: Log, size: int, logic: Logic, build: Build
+    ) -> None:
+        self.query, self.radius = query, radius
+        self._log = log.first(size)
+        self._logic, self._build = logic, build
+
+    def __len__(self) -> int:
+        return int(self._log.parent.size)
+
+    def __getitem__(self, box: int) -> Split | Closing:
+        """How a box is split, or why it is closed."""
+        log = self._log
+        fate, what = int(log.fate[box]), int(log.what[box])
+        if fate != SPLIT:
+            decided = what if fate in (BY_SUM, BY_SHARING) else None
+            sharing = self._sharing(box) if fate == BY_SHARING else None
+            return Closing(REASONS[fate], decided, sharing)
+        _, cells = self._parts
+        domain, cell = self.query.domains[what], int(log.where[box])
+        pair = (int(self._children[box, 0]), int(self._children[box, 1]))
+        if domain.is_symbolic:
+            return Split(domain.name, None, domain.feature.labels[cell], pair)
+        cut = Fraction(float(cells.largest[cells.start[what] + cell]))
+        return Split(domain.name, cut, None, pair)
+
+    def __iter__(self) -> Iterator[Split | Closing]:
+        return (self[box] for box in range(len(self)))
+
+    @property
+    def reasons(self) -> dict[str, int]:
+        """How many boxes were closed for which reason."""
+        fates = self._log.fate.tolist()
+        return {name: fates.count(fate) for fate, name in REASONS.items() if fate in fates}
+
+    @cached_property
+    def _parts(self) -> tuple[Tables, Cells]:
+        return self._build()
+
+    @cached_property
+    def _children(self) -> np.ndarray[tuple[int, int], np.dtype[np.int64]]:
+        children = np.full((len(self), 2), -1, dtype=np.int64)
+        own = np.arange(1, len(self))
+        children[self._log.parent[1:], self._log.side[1:]] = own
+        return children
+
+    def _sharing(self, box: int) -> Sharing:
+        """The multipliers that closed a box, by looking at its path again."""
+        tables, _ = self._parts
+        log, path = self._log, [box]
+        while path[-1]:
+            path.append(int(log.parent[path[-1]]))
+        path.reverse()
+        state = make_state(tables, self._logic, all_labels(tables), len(path) + 2)
+        above = np.array(path[:-1], dtype=np.int64)
+        cuts = np.stack([log.what[above], log.where[above]], axis=1).astype(np.int64)
+        sides = log.side[np.array(path[1:], dtype=np.int64)]
+        retrace(tables, self._logic, state, cuts, sides, log.radius[np.array(path)])
+        k = int(log.what[box])
+        trees = range(int(tables.first_tree[k]), int(tables.first_tree[k + 1]))
+        names = [domain.name for domain in self.query.domains]
+        shares = {
+            (int(tables.tree[tree]), names[j]): Fraction(float(state.share[tree, j]))
+            / Fraction(float(state.shared[j]))
+            for tree in trees
+            for j in np.flatnonzero(state.share[tree]).tolist()
+        }
+        return Sharing(Fraction(float(state.price[0])), shares)
+
+
+__all__ = ["Closing", "Sharing", "Split", "SplitTree"]

@@ -1,0 +1,329 @@
+"""Every refutation of box search is checked box by box, in exact arithmetic and from scratch."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from sklearn.datasets import make_classification
+from sklearn.ensemble import GradientBoostingClassifier, RandomForestClassifier
+
+import cfxc
+from cfxc.compiler.additive import requirements
+from cfxc.compiler.pipeline import simplified
+from cfxc.compiler.splits import raw_splits
+from cfxc.frontends.query import Query, make_query
+from cfxc.ir import LabelTuple, evaluate, ops
+from cfxc.solvers import box_search
+from cfxc.solvers.box_search.proof import Closing, Split, SplitTree
+from tests.solvers import kinds
+from tests.solvers import test_brute_force_ensembles as ensembles
+from tests.solvers.grids import NORMS
+from tests.solvers.kinds import task
+from tests.solvers.test_brute_force import RULES, restricted
+
+F = Fraction
+UNIT, SMALL = F(1, 2**50), F(1, 10**6)
+
+
+@dataclass(frozen=True)
+class Box:
+    """Per feature ``(above, upto]`` (``None``: open), or the labels left."""
+
+    parts: tuple[Any, ...]
+
+    def lower(self, j: int, split: Split) -> Box:
+        part = self.parts[j]
+        if split.cut is None:
+            return self.with_part(j, part & {split.label})
+        return self.with_part(j, (part[0], _least(part[1], split.cut)))
+
+    def upper(self, j: int, split: Split) -> Box:
+        part = self.parts[j]
+        if split.cut is None:
+            return self.with_part(j, part - {split.label})
+        return self.with_part(j, (_largest(part[0], split.cut), part[1]))
+
+    def with_part(self, j: int, part: Any) -> Box:
+        return Box((*self.parts[:j], part, *self.parts[j + 1 :]))
+
+
+def _least(a: F | None, b: F) -> F:
+    return b if a is None else min(a, b)
+
+
+def _largest(a: F | None, b: F) -> F:
+    return b if a is None else max(a, b)
+
+
+class Checker:
+    """What a proof must show, from the query alone; nothing here knows cells or bits."""
+
+    def __init__(self, query: Query, radius: F) -> None:
+        self.query, self.radius = query, radius
+        norms = query.distance.norms
+        assert norms is not None
+        self.norms = norms
+        weights = [d.feature.weight for d in query.domains]
+        self.weights, self.total, self.top = weights, sum(weights, F(0)), max(weights)
+        program, _ = simplified(query.target_program)
+        self.required = requirements(program, "in_target")
+        self.order = [name for name, _ in program.inputs]
+        self.trees: list[tuple[str, int, Any, Any]] = []
+        for statement in program.lets():
+            op = statement.op
+            if isinstance(op, ops.TreeEnsemble):
+                splits = raw_splits(program, op)
+                self.trees += [
+                    (statement.name, root, op, splits) for root in op.roots.array.tolist()
+                ]
+
+    def root(self) -> Box:
+        return Box(
+            tuple(
+                frozenset(d.allowed) if d.is_symbolic else (None, None) for d in self.query.domains
+            )
+        )
+
+    def nearest(self, j: int, part: Any) -> F | None:
+        """The least δ_j of an admissible value in a part; ``None`` if it has none."""
+        domain = self.query.domains[j]
+        if domain.is_symbolic:
+            return min((domain.delta(label) for label in part), default=None)
+        above, upto = part
+        own = F(domain.factual)
+        if (above is None or own > above) and (upto is None or own <= upto):
+            return F(0)
+        if above is not None and own <= above:
+            value = domain.ceil(float(np.nextafter(float(above), np.inf)))
+            inside = value is not None and (upto is None or value <= upto)
+        else:
+            assert upto is not None
+            value = domain.floor(upto)
+            inside = value is not None and (above is None or value > above)
+        return domain.delta(value) if inside and value is not None else None
+
+    def distance(self, deltas: list[F]) -> F:
+        alpha, beta, gamma = self.norms
+        changed = sum((w for w, d in zip(self.weights, deltas, strict=True) if d), F(0))
+        summed = sum((w * d for w, d in zip(self.weights, deltas, strict=True)), F(0))
+        peak = max(w * d for w, d in zip(self.weights, deltas, strict=True))
+        return (alpha * changed + beta * summed) / self.total + gamma * peak / self.top
+
+    def deltas(self, box: Box) -> list[F] | None:
+        found = [self.nearest(j, part) for j, part in enumerate(box.parts)]
+        return None if None in found else found  # type: ignore[return-value]
+
+    def beyond(self, box: Box) -> bool:
+        deltas = self.deltas(box)
+        return deltas is None or self.distance(deltas) > self.radius
+
+    def leaves(self, tree: int, box: Box) -> list[tuple[Any, Box]]:
+        """The leaves of one tree that the box meets within the radius, with the common part."""
+        _, root, op, splits = self.trees[tree]
+        found, stack = [], [(root, box)]
+        while stack:
+            node, here = stack.pop()
+            if self.beyond(here):
+                continue
+            j = int(splits.input[node])
+            if j < 0:
+                found.append((op.value.exact_row(node), here))
+                continue
+            j = [d.name for d in self.query.domains].index(self.order[j])
+            left, right = self.sides(j, node, splits, here)
+            stack += [(int(op.left.array[node]), left), (int(op.right.array[node]), right)]
+        return found
+
+    def sides(self, j: int, node: int, splits: Any, box: Box) -> tuple[Box, Box]:
+        domain = self.query.domains[j]
+        if domain.is_symbolic:
+            names = LabelTuple(domain.feature.labels)
+            words = splits.mask[node]
+            chosen = frozenset(
+                label for i, label in enumerate(names) if int(words[i // 64]) >> (i % 64) & 1
+            )
+            part = box.parts[j]
+            return box.with_part(j, part & chosen), box.with_part(j, part - chosen)
+        cut = float(splits.cut[node])
+        if np.isinf(cut):
+            nothing = box.with_part(j, (F(1), F(0)))
+            return (box, nothing) if (cut > 0) == bool(splits.below[node]) else (nothing, box)
+        split = Split("", F(cut), None, (0, 0))
+        pair = box.lower(j, split), box.upper(j, split)
+        return pair if splits.below[node] else (pair[1], pair[0])
+
+    def check(self, proof: SplitTree) -> dict[str, int]:
+        seen: dict[str, int] = {}
+        stack, visited = [(0, self.root())], 0
+        names = [d.name for d in self.query.domains]
+        while stack:
+            number, box = stack.pop()
+            visited += 1
+            node = proof[number]
+            if isinstance(node, Split):
+                j = names.index(node.feature)
+                stack += [
+                    (node.children[0], box.lower(j, node)),
+                    (node.children[1], box.upper(j, node)),
+                ]
+                continue
+            seen[node.reason] = seen.get(node.reason, 0) + 1
+            assert self.closes(node, box), (number, node)
+        assert visited == len(proof)
+        return seen
+
+    def closes(self, node: Closing, box: Box) -> bool:
+        if self.beyond(box):
+            return True
+        if node.reason == "sum":
+            return self.sum_misses(node.requirement, box, F(0), {})
+        if node.reason == "sharing":
+            assert node.sharing is not None
+            shares = node.sharing.shares
+            for name in {feature for _, feature in shares}:
+                total = sum(share for (_, feature), share in shares.items() if feature == name)
+                assert total <= 1 + F(1, 10**9)
+            scale = 1 + F(1, 10**9)
+            shares = {key: share / scale for key, share in shares.items()}
+            return self.sum_misses(node.requirement, box, node.sharing.price / UNIT, shares)
+        return node.reason in ("constraint", "solver")  # seen by enumeration elsewhere
+
+    def sum_misses(self, k: int | None, box: Box, price: F, shares: Any) -> bool:
+        assert k is not None
+        required = self.required[k]
+        near = self.deltas(box)
+        assert near is not None
+        gamma = self.norms[2]
+        spent = [self.added(j, d) for j, d in enumerate(near)]
+        peak = gamma * max(w * d for w, d in zip(self.weights, near, strict=True)) / self.top
+        total = required.form.constant + price * (self.radius - sum(spent) - peak)
+        names = [d.name for d in self.query.domains]
+        for tree, (source, _, _, _) in enumerate(self.trees):
+            factors = {c: f for (name, c), f in required.form.terms.items() if name == source}
+            values = []
+            for row, here in self.leaves(tree, box):
+                value = sum((f * F(row[c]) for c, f in factors.items()), F(0))
+                deltas = self.deltas(here)
+                assert deltas is not None
+                for (own, feature), share in shares.items():
+                    if own == tree:
+                        j = names.index(feature)
+                        value -= price * share * (self.added(j, deltas[j]) - spent[j])
+                values.append(value)
+            if not values:
+                return True
+            total += max(values)
+        return total <= 0 if required.strict else total < 0
+
+    def added(self, j: int, delta: F) -> F:
+        alpha, beta, _ = self.norms
+        return (alpha * (delta > 0) + beta * delta) * self.weights[j] / self.total
+
+
+def proved(query: Query, epsilon: F = SMALL) -> tuple[Any, dict[str, int]]:
+    outcome = box_search.search(
+        query, lambda _: True, epsilon=epsilon, seconds=60, rng=np.random.default_rng(0)
+    )
+    if outcome.proof is None:
+        assert outcome.best is not None
+        assert outcome.best.distance <= epsilon
+        return outcome, {}
+    assert outcome.proof.radius <= outcome.lower
+    return outcome, Checker(query, outcome.proof.radius).check(outcome.proof)
+
+
+@pytest.mark.parametrize("distance", [*NORMS, "mix"])
+@pytest.mark.parametrize("kind", ["forest", "forest of 3", "extra trees for numbers", "boosting",
+                                  "raw histogram", "isolation"])  # fmt: skip
+def test_every_box_is_closed(kind: str, distance: str) -> None:
+    source: Any = kinds if kind in kinds.KINDS else ensembles
+    model, space, compiled = source.trained(kind)
+    spec = {"l0": 0.25, "l1": 0.5, "linf": 0.25} if distance == "mix" else distance
+    for seed in (3, 4):
+        asked = task(model, space, source.KINDS[kind][1], seed)
+        query = make_query(
+            compiled.program, space, space.encode_row(asked.row), target=asked.target, distance=spec
+        )
+        proved(query)
+
+
+@pytest.mark.parametrize("kind", ["forest", "tree of 3", "extra trees"])
+def test_under_constraints(kind: str) -> None:
+    model, space, _ = kinds.trained(kind)
+    rules = RULES[kinds.KINDS[kind][2]]
+    space = restricted(space, rules)
+    program = cfxc.compile(model, space).program
+    asked = task(model, space, kinds.KINDS[kind][1], 11)
+    query = make_query(
+        program, space, space.encode_row(asked.row), target=asked.target,
+        constraints=rules.constraints,
+    )  # fmt: skip
+    outcome, _ = proved(query)
+    if outcome.best is None:
+        assert outcome.infeasible
+
+
+def continuous(model: Any, features: int, seed: int) -> tuple[Query, Any]:
+    data, target = make_classification(
+        300, features, n_informative=features - 2, n_redundant=1, random_state=seed
+    )
+    table = pd.DataFrame(data, columns=[f"x{i}" for i in range(features)])
+    model.fit(table, target)
+    space = cfxc.FeatureSpace.infer(table)
+    row = table[model.predict(table) == 0].iloc[[seed]]
+    program = cfxc.compile(model, space).program
+    return make_query(program, space, space.encode_row(row), target=1), model
+
+
+@pytest.mark.parametrize(
+    "model",
+    [RandomForestClassifier(25, max_depth=5, random_state=0),
+     GradientBoostingClassifier(n_estimators=40, max_depth=3, learning_rate=0.5, random_state=0)],
+    ids=["forest", "boosting"],
+)  # fmt: skip
+def test_sharing_closes_boxes_of_continuous_features(model: Any) -> None:
+    """Bounds in which the trees share costs are exact inequalities too, and are needed."""
+    reasons: dict[str, int] = {}
+    for seed in range(2):
+        _, seen = proved(continuous(model, 10, seed)[0])
+        reasons = {name: reasons.get(name, 0) + seen.get(name, 0) for name in {*reasons, *seen}}
+    assert reasons.get("sharing", 0) > 10, reasons
+    assert reasons.get("sum", 0) > 10, reasons
+
+
+def test_a_proof_does_not_show_more_than_it_says() -> None:
+    """The same boxes do not refute a radius that holds a counterfactual."""
+    query, _ = continuous(RandomForestClassifier(15, max_depth=4, random_state=0), 6, 1)
+    outcome, _ = proved(query)
+    assert evaluate(query.target_program, outcome.best.point)["in_target"]
+    wider = Checker(query, outcome.best.distance)
+    with pytest.raises(AssertionError):
+        wider.check(outcome.proof)
+
+
+@settings(max_examples=25, suppress_health_check=[HealthCheck.too_slow])
+@given(st.data())
+def test_any_small_forest(data: st.DataObject) -> None:
+    """Few values, many ties: sums that just reach what is needed, and just miss it."""
+    rng = np.random.default_rng(data.draw(st.integers(0, 10**6)))
+    table = pd.DataFrame(rng.integers(0, 5, (60, 4)), columns=list("abcd"))
+    target = (table.sum(axis=1) + rng.integers(0, 4, 60) > 9).astype(int)
+    trees = data.draw(st.integers(1, 6))
+    model = RandomForestClassifier(trees, max_depth=4, random_state=0).fit(table, target)
+    rows = table[model.predict(table) == 0]
+    if not len(rows) or not target.any():
+        return
+    space = cfxc.FeatureSpace.infer(table)
+    distance = data.draw(st.sampled_from(["l0", "l1", "linf"]))
+    query = make_query(
+        cfxc.compile(model, space).program, space, space.encode_row(rows.iloc[[0]]), target=1,
+        distance=distance,
+    )  # fmt: skip
+    proved(query, F(1, 10**9))
