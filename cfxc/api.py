@@ -18,7 +18,8 @@ from .frontends.query import Query, Target, make_query
 from .frontends.space import FeatureSpace
 from .ir import Program
 from .ir.interval import ceil_float, floor_float
-from .solvers.candidates import Point
+from .solvers.candidates import Deployed, Point
+from .solvers.conflicts import Ask, Conflict, conflict_of
 from .solvers.engines import Limits, engine_for
 from .solvers.options import check_options
 from .solvers.outcome import Outcome
@@ -112,6 +113,10 @@ class CompiledModel:
                 break
             seconds = time.monotonic() - started
             found.append(_result(query, original, outcome, options.epsilon, engine.solver, seconds))
+            if outcome.infeasible:
+                ask = _asker(original.flips, limits, method, solver)
+                conflict = conflict_of(query, ask, options.time_limit)
+                found[0] = _with_conflict(query, original, found[0], conflict)
             if outcome.best is None:
                 break
             query = query.without(outcome.best.point)
@@ -141,6 +146,25 @@ class _Original:
         """Whether the point's row is in the target, and reads back as the point."""
         same = self.model.space.encode_row(self.row(point), extra="ignore") == dict(point)
         return same and self.target.holds(self.outcome(point))
+
+
+def _asker(deployed: Deployed, limits: Limits, method: str, solver: str) -> Ask:
+    """Searches of questions like the one asked, by the engine that suits each."""
+
+    def ask(query: Query, seconds: float) -> Outcome:
+        engine = engine_for(query, method, solver)
+        return engine.search(query, deployed, replace(limits, seconds=seconds))
+
+    return ask
+
+
+def _with_conflict(query: Query, original: _Original, result: Result, conflict: Conflict) -> Result:
+    """An infeasible answer with what rules everything out, and what giving some of it up costs."""
+    if conflict.relaxed is None:
+        return replace(result, conflict=conflict.rules)
+    given_up, outcome = conflict.relaxed
+    relaxed = _result(query, original, outcome, result.epsilon, result.solver, 0.0)
+    return replace(result, conflict=conflict.rules, given_up=given_up, relaxed=relaxed)
 
 
 def _result(

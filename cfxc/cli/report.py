@@ -80,6 +80,13 @@ def _facts(result: Result) -> Iterator[Pair]:
     proved = result.lower_bound_proof != "none"
     if result.status == "infeasible":
         yield "status", f"infeasible: no counterfactual exists, proved by {result.proved_by}"
+        for rule in result.conflict:
+            yield "because", rule
+        if result.relaxed is not None and result.relaxed.exact_distance is not None:
+            away = shown(result.relaxed.exact_distance, 1)
+            yield "possible", f"at distance {away}, without: {'; '.join(result.given_up)}"
+            for name, (before, after) in result.relaxed.changes.items():
+                yield "", f"{name}  {cell(before)} → {cell(after)}"
     elif result.exact_distance is None:
         yield "status", f"unknown: {result.reason}"
         if proved:
@@ -100,6 +107,8 @@ def _facts(result: Result) -> Iterator[Pair]:
 
 def _effort(result: Result) -> str:
     """How often a solver was called; what the bounds alone refute needs none."""
+    if result.nodes:
+        return f"{result.nodes} box{'es' * (result.nodes > 1)}"
     calls = sum(call.by != BOUNDS for call in result.calls)
     return f"{calls or 'no'} solver call{'s' * (calls > 1)}"
 

@@ -325,7 +325,7 @@ def make_query(
             f"the factual is already in the target {resolved}: its outcome needs no change"
         )
     sorts = {feature.name: input_sort(feature) for feature in space}
-    texts = [*constraints, *(_conditional(f) for f in space if f.action == "conditional")]
+    texts = [*constraints, *(conditional_constraint(f) for f in space if f.action == "conditional")]
     cells = {feature.name: feature.held for feature in space if feature.kind == "real"}
     rising = [feature.name for feature in space if feature.kind == "ordinal" and feature.labels]
     compiled = tuple(
@@ -337,7 +337,8 @@ def make_query(
     return Query(space, program, dict(factual), resolved, metric, domains, compiled)
 
 
-def _conditional(feature: Feature) -> str:
+def conditional_constraint(feature: Feature) -> str:
+    """The constraint that a conditional action stands for."""
     quoted = "`" + feature.name.replace("\\", "\\\\").replace("`", "\\`") + "`"
     return f"({feature.condition}\n) || x.{quoted} == factual.{quoted}"  # it may end in a comment
 

@@ -38,6 +38,9 @@ class Result:
         alternatives: The next nearest, each different from all before (``count=``).
         rest: Why there are fewer than asked for: no other one exists (``infeasible``, proved), or
             none was found in time (``unknown``).
+        conflict: If none exists: constraints and actions that together leave none, each of them
+            needed; empty if there is none even without any.
+        given_up, relaxed: Of these, the cheapest to give up, and the answer then.
         target: What was wanted, as text.
         wanted: The same as values: ``(label,)``, or ``(low, high)`` with ``None`` for an open end.
     """
@@ -65,6 +68,9 @@ class Result:
     exact_lower_bound: Fraction = Fraction(0)
     alternatives: tuple[Result, ...] = field(default=(), repr=False)
     rest: Literal["", "infeasible", "unknown"] = ""
+    conflict: tuple[str, ...] = ()
+    given_up: tuple[str, ...] = ()
+    relaxed: Result | None = field(default=None, repr=False)
     wanted: tuple[Any, ...] | None = None
 
     @property
@@ -135,12 +141,26 @@ class Result:
             ],
             "alternatives": [other.to_dict() for other in self.alternatives],
             "rest": self.rest,
+            "conflict": list(self.conflict),
+            "given_up": list(self.given_up),
+            "relaxed": None if self.relaxed is None else self.relaxed.to_dict(),
         }
 
     def _plain_target(self) -> Any:
         if self.wanted is None:
             return self.target
         return self.wanted[0] if len(self.wanted) == 1 else list(self.wanted)
+
+    @property
+    def why(self) -> str:
+        """Which rules leave no counterfactual, and which to give up; empty if some exists."""
+        if not self.conflict:
+            return ""
+        text = f", because {'; '.join(self.conflict)}"
+        if self.relaxed is None or self.relaxed.exact_distance is None:
+            return text
+        away = shown(self.relaxed.exact_distance, 1)
+        return f"{text}. Without '{'; '.join(self.given_up)}' there is one at {away}"
 
     def _repr_html_(self) -> str:
         table: str = self.to_frame().T.to_html()
@@ -149,7 +169,7 @@ class Result:
     def summary(self) -> str:
         """One line: what was found and what was proved."""
         if self.status == "infeasible":
-            return f"no counterfactual exists (proved by {self.proved_by}, exact program)"
+            return f"no counterfactual exists (proved by {self.proved_by}, exact program){self.why}"
         if self.exact_distance is None:
             return f"unknown: {self.reason}"
         found = f"{self.status}: {self.distance_name} distance {shown(self.exact_distance, 1)}"

@@ -297,7 +297,7 @@ def test_explain_in_plain_lines(shell: Shell) -> None:
     number = lower.split()[2].rstrip(":")
     assert found["lower_bound"] * (1 - 1e-4) <= float(number) <= found["lower_bound"]
     assert status.split(maxsplit=1) == ["status", "optimal to within 0.001"]
-    assert "solver call" in effort
+    assert "box" in effort
 
 
 def test_a_terminal_gets_a_table(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,139 @@
+"""Why no counterfactual exists: a smallest set of rules that leave none, and what giving up costs.
+
+Rules are the user's constraints and the features' actions.  A set of rules that rule everything out
+is shrunk by leaving one out after the other: what stays infeasible without a rule does without it.
+In the end every rule matters, which a search without it has shown.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from ..frontends.query import Domain, Query, conditional_constraint, domain_of
+from .outcome import Outcome
+
+Ask = Callable[[Query, float], Outcome]
+"""A search of a query within some seconds."""
+
+
+@dataclass(frozen=True)
+class Rule:
+    """One thing a user asked for: a constraint of the query, or the action of a feature."""
+
+    text: str
+    constraint: str | None = None
+    feature: str | None = None
+
+    def lifted(self, query: Query) -> Query:
+        """The same question without this rule."""
+        if self.constraint is not None:
+            kept = tuple(pair for pair in query.constraints if pair[0] != self.constraint)
+            return replace(query, constraints=kept)
+        domains = tuple(_free(d) if d.name == self.feature else d for d in query.domains)
+        return replace(query, domains=domains)
+
+
+def _free(domain: Domain) -> Domain:
+    """The same feature, free to change within its range."""
+    return domain_of(replace(domain.feature, action="free"), domain.factual)
+
+
+@dataclass(frozen=True)
+class Conflict:
+    """Rules that together leave no counterfactual.
+
+    Attributes:
+        rules: As texts; empty if there is none even without any rule.
+        shrunk: Whether each of them is needed: without it, a counterfactual was found.
+        relaxed: The cheapest to give up: rules whose absence leaves a counterfactual, and the
+            nearest one then; ``None`` if none was found in time.
+    """
+
+    rules: tuple[str, ...]
+    shrunk: bool
+    relaxed: tuple[tuple[str, ...], Outcome] | None = None
+
+
+ACTIONS = {
+    "fixed": "{} may not change",
+    "increase": "{} may only increase",
+    "decrease": "{} may only decrease",
+}
+
+
+def rules_of(query: Query) -> list[Rule]:
+    """Constraints, conditional actions among them, and actions that bind."""
+    conditional = {
+        conditional_constraint(d.feature): f"{d.name} may change only if {d.feature.condition}"
+        for d in query.domains
+        if d.feature.action == "conditional"
+    }
+    found = [Rule(conditional.get(text, text), text) for text, _ in query.constraints]
+    for domain in query.domains:
+        text = ACTIONS.get(domain.feature.action)
+        if text and _free(domain) != domain:
+            found.append(Rule(text.format(domain.name), feature=domain.name))
+    return found
+
+
+def conflict_of(query: Query, ask: Ask, seconds: float) -> Conflict:
+    """Shrink what rules out every counterfactual of an infeasible query, and relax it cheaply.
+
+    ``ask`` searches one query; all searches together take about ``seconds``.
+    """
+    deadline = time.monotonic() + seconds
+    needed: list[tuple[Rule, Outcome]] = []
+    candidates, known = rules_of(query), query
+    shrunk = True
+    for rule in candidates:
+        left = deadline - time.monotonic()
+        without = rule.lifted(known)
+        outcome = ask(without, left) if left > 0 else Outcome()
+        if outcome.infeasible:
+            known = without
+        else:
+            needed.append((rule, outcome))
+            shrunk = shrunk and outcome.best is not None
+    texts = tuple(rule.text for rule, _ in needed)
+    return Conflict(texts, shrunk, _cheapest(query, [rule for rule, _ in needed], ask, deadline))
+
+
+def _cheapest(
+    query: Query, needed: Sequence[Rule], ask: Ask, deadline: float
+) -> tuple[tuple[str, ...], Outcome] | None:
+    """One rule to give up, the one that leaves the nearest counterfactual; else more of them.
+
+    A rule that alone opens the way is part of every conflict, so of this one.  Where none does,
+    other rules forbid the same thing, and are given up one after the other.
+    """
+    found: list[tuple[tuple[str, ...], Outcome]] = []
+    for rule in needed:
+        left = deadline - time.monotonic()
+        outcome = ask(rule.lifted(query), left) if left > 0 else Outcome()
+        if outcome.best is not None:
+            found.append(((rule.text,), outcome))
+    if found:
+        return min(found, key=lambda pair: pair[1].best.distance if pair[1].best else 0)
+    return _fewest(query, rules_of(query), ask, deadline)
+
+
+def _fewest(
+    query: Query, rules: Sequence[Rule], ask: Ask, deadline: float
+) -> tuple[tuple[str, ...], Outcome] | None:
+    """Rules to give up: all, less those that may be kept after all, one after the other."""
+    dropped, best = list(rules), None
+    for kept in [None, *rules]:
+        trial = [rule for rule in dropped if rule is not kept]
+        relaxed = query
+        for rule in trial:
+            relaxed = rule.lifted(relaxed)
+        left = deadline - time.monotonic()
+        outcome = ask(relaxed, left) if left > 0 else Outcome()
+        if outcome.best is not None:
+            dropped, best = trial, outcome
+    return None if best is None else (tuple(rule.text for rule in dropped), best)
+
+
+__all__ = ["Conflict", "Rule", "conflict_of", "rules_of"]

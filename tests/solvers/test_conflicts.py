@@ -1,0 +1,97 @@
+"""Questions without an answer: the rules that leave none, and what giving one up costs."""
+
+from __future__ import annotations
+
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.linear_model import LogisticRegression
+from sklearn.tree import DecisionTreeClassifier
+
+import cfxc
+
+TABLE = pd.DataFrame(
+    {
+        "age": [20, 25, 30, 35, 40, 45, 50, 55],
+        "pay": [1, 2, 3, 4, 5, 6, 7, 8],
+        "city": ["a", "b", "a", "b", "a", "b", "a", "b"],
+    }
+)
+RICH = (TABLE.pay >= 5).astype(int)
+
+
+@pytest.mark.parametrize("method", ["box", "smt"])
+def test_one_rule_is_the_reason(method: str) -> None:
+    tree = DecisionTreeClassifier().fit(TABLE[["pay"]], RICH)
+    narrow = cfxc.compile(tree, cfxc.FeatureSpace.infer(TABLE[["pay"]], fixed=["pay"]))
+    answer = narrow.explain(TABLE[["pay"]].iloc[[0]], method=method)
+    assert (answer.status, answer.conflict) == ("infeasible", ("pay may not change",))
+    assert answer.given_up == ("pay may not change",)
+    assert answer.relaxed is not None
+    assert answer.relaxed.changes == {"pay": (1, 5)}
+    assert answer.relaxed.status == "optimal"
+    assert answer.summary().endswith("Without 'pay may not change' there is one at 0.571429")
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_every_rule_of_a_conflict_is_needed(seed: int) -> None:
+    """Against enumeration over all subsets of the rules."""
+    rng = np.random.default_rng(seed)
+    table = pd.DataFrame(rng.integers(0, 5, (80, 3)), columns=list("abc"))
+    target = (table.a + table.b * table.c > 6 + rng.normal(0, 1, 80)).astype(int)
+    tree = DecisionTreeClassifier(max_depth=5, random_state=0).fit(table, target)
+    rules = ["a <= 2", "b <= factual.b", "c <= 2", "a + b + c <= 6"]
+    space = cfxc.FeatureSpace.infer(table, decrease=["c"])
+    row = table[tree.predict(table) == 0].iloc[[seed]]
+    answer = cfxc.compile(tree, space).explain(row, constraints=rules)
+    grid = np.array(np.meshgrid(*[np.arange(5)] * 3)).reshape(3, -1).T
+    good = grid[tree.predict(pd.DataFrame(grid, columns=list("abc"))) == 1]
+    own = row.iloc[0]
+    tests: dict[str, Any] = {
+        "a <= 2": good[:, 0] <= 2,
+        "b <= factual.b": good[:, 1] <= own.b,
+        "c <= 2": good[:, 2] <= 2,
+        "a + b + c <= 6": good.sum(axis=1) <= 6,
+        "c may only decrease": good[:, 2] <= own.c,
+    }
+
+    def possible(names: Any) -> bool:
+        return bool(np.logical_and.reduce([tests[name] for name in names], initial=True).any())
+
+    assert (answer.status == "infeasible") == (not possible(tests))
+    if answer.status != "infeasible":
+        assert answer.conflict == ()
+        return
+    assert not possible(answer.conflict)
+    for fewer in combinations(answer.conflict, len(answer.conflict) - 1):
+        assert possible(fewer)
+    assert answer.relaxed is not None
+    assert possible(set(tests) - set(answer.given_up))
+    single = [name for name in tests if possible(set(tests) - {name})]
+    assert len(answer.given_up) == 1 or not single
+
+
+def test_there_may_be_none_at_all() -> None:
+    """Nobody gets the label within the ranges, whatever may change: no rule is to blame."""
+    table = pd.DataFrame({"x": [0.0, 1.0, 2.0, 3.0]})
+    tree = DecisionTreeClassifier().fit(table, [0, 0, 0, 1])
+    space = cfxc.FeatureSpace.infer(table.iloc[:3], fixed=[])
+    answer = cfxc.compile(tree, space).explain(table.iloc[[0]])
+    assert (answer.status, answer.conflict, answer.relaxed) == ("infeasible", (), None)
+
+
+def test_conditions_are_told_as_written() -> None:
+    table = TABLE[["age", "pay"]].assign(age=[20, 40] * 4)
+    line = LogisticRegression().fit(table, RICH)
+    space = cfxc.FeatureSpace.infer(table, fixed=["age"]).replace(
+        "pay", action="conditional", condition="x.age >= 30"
+    )
+    answer = cfxc.compile(line, space).explain(table.iloc[[0]])
+    assert answer.status == "infeasible"
+    condition = "pay may change only if x.age >= 30"
+    assert answer.conflict == (condition, "age may not change")  # either one opens the way
+    assert answer.given_up == (condition,)
+    assert answer.to_dict()["conflict"] == list(answer.conflict)
