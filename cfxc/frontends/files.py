@@ -8,13 +8,18 @@ from typing import Any
 
 from ..errors import InvalidInputError, ModelFileError
 from ..ir import Program
+from .boosters import library_of, native_predictor
+from .boosters.files import SUFFIXES as BOOSTERS
+from .boosters.files import open_booster
 from .predictor import Predictor, Task
 from .skops_file import damaged, load_skops
 from .space import FeatureSpace
 
 PICKLES = (".pkl", ".pickle", ".joblib")
-BOOSTERS = (".json", ".ubj", ".txt")
-KINDS = ".onnx, .skops, and with trust_pickle (--trust-pickle) .pkl, .pickle, .joblib"
+KINDS = (
+    ".onnx, .skops, XGBoost's .json and .ubj, LightGBM's .txt, and with trust_pickle "
+    "(--trust-pickle) .pkl, .pickle, .joblib"
+)
 
 Loaded = tuple[Program, Predictor]
 
@@ -25,9 +30,10 @@ def load_model(
     """The program of a model over a feature space, and the model as deployed.
 
     Args:
-        model: A fitted scikit-learn estimator, an ONNX model (``ModelProto`` or its bytes), or
-            the path of a file, whose kind its suffix tells: ``.onnx``; ``.skops``; ``.pkl``,
-            ``.pickle`` or ``.joblib``.
+        model: A fitted estimator of scikit-learn, XGBoost or LightGBM, a native booster of these,
+            an ONNX model (``ModelProto`` or its bytes), or the path of a file, whose kind its
+            suffix tells: ``.onnx``; ``.skops``; XGBoost's ``.json`` or ``.ubj``; LightGBM's
+            ``.txt``; ``.pkl``, ``.pickle`` or ``.joblib``.
         space: The features behind the model's columns.
         trust_pickle: Open pickles.  Opening one runs whatever code is in it.
         task: What the model is: ``classifier`` or ``regressor``.  Only an ONNX graph with a
@@ -36,7 +42,7 @@ def load_model(
     Raises:
         ModelFileError: the file is missing, empty, truncated or of an unknown kind; a pickle that
             is not trusted; a ``.skops`` file with types that are not trusted.
-        MissingExtraError: a ``.skops`` file without the package skops.
+        MissingExtraError: a file whose package (skops, xgboost, lightgbm) is not installed.
         UnsupportedError: listing everything in the model that cannot be lowered.
         MissingColumnError, InvalidInputError: model and feature space do not fit.
     """
@@ -46,7 +52,7 @@ def load_model(
         return _from_file(Path(model), space, trust_pickle, task)
     if _is_onnx(model):
         return _from_onnx(model, space, task)
-    return _from_estimator(model, space, task)
+    return _from_object(model, space, task)
 
 
 def _from_file(path: Path, space: FeatureSpace, trust_pickle: bool, task: Task | None) -> Loaded:
@@ -57,12 +63,9 @@ def _from_file(path: Path, space: FeatureSpace, trust_pickle: bool, task: Task |
     if suffix == ".skops":
         return _from_estimator(load_skops(path), space, task)
     if suffix in PICKLES:
-        return _from_estimator(_load_pickle(path, trust_pickle), space, task)
+        return _from_object(_load_pickle(path, trust_pickle), space, task)
     if suffix in BOOSTERS:
-        raise ModelFileError(
-            f"{path}: boosters (XGBoost .json and .ubj, LightGBM .txt) are not supported yet; "
-            f"a model file is {KINDS}"
-        )
+        return _from_object(open_booster(path), space, task)
     kind = f"files of kind '{suffix}' are" if suffix else "a file without a suffix is"
     raise ModelFileError(f"{path}: {kind} not known; a model file is {KINDS}")
 
@@ -93,13 +96,25 @@ def _from_onnx(model: Any, space: FeatureSpace, task: Task | None) -> Loaded:
     return predictor.program, predictor
 
 
+def _from_object(model: Any, space: FeatureSpace, task: Task | None) -> Loaded:
+    if not library_of(model):
+        return _from_estimator(model, space, task)
+    predictor = native_predictor(model, space)
+    _check_task(predictor, task)
+    return predictor.program, predictor
+
+
 def _from_estimator(estimator: Any, space: FeatureSpace, task: Task | None) -> Loaded:
     from .sklearn import SklearnPredictor, lower
 
     predictor = SklearnPredictor(estimator, space)
+    _check_task(predictor, task)
+    return lower(estimator, space), predictor
+
+
+def _check_task(predictor: Predictor, task: Task | None) -> None:
     if task is not None and task != predictor.task:
         raise InvalidInputError(f"the model is a {predictor.task}, not a {task}")
-    return lower(estimator, space), predictor
 
 
 def _load_pickle(path: Path, trusted: bool) -> Any:

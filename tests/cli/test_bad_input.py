@@ -103,9 +103,9 @@ def test_truncated_models(shell: Shell, name: str, kept: float) -> None:
         (".", "directory"),
         ("", "the path of a model file is empty"),
         ("data.csv", "'.csv'"),
-        ("booster.json", "not supported yet"),
-        ("booster.ubj", "not supported yet"),
-        ("booster.txt", "not supported yet"),
+        ("booster.json", "it is no XGBoost model"),
+        ("booster.ubj", "cannot be opened"),
+        ("booster.txt", "it is no LightGBM model"),
         ("plain", "without a suffix"),
     ],
 )
@@ -389,7 +389,7 @@ def test_emissions_that_do_not_fit(shell: Shell) -> None:
         ("nonsense",),
         ("explain",),
         ("compile", "tree.skops"),
-        ("compile", "tree.skops", "--space", "space.toml", "--emit", "mip"),
+        ("compile", "tree.skops", "--space", "space.toml", "--emit", "dot"),
         ("explain", "tree.skops", "--space", "space.toml", "--factual", "p", "--count", "many"),
     ],
 )

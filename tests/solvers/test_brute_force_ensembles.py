@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
@@ -24,6 +25,10 @@ FIXED: dict[str, Any] = {"random_state": 0}
 Boosting = ensemble.GradientBoostingClassifier
 Histogram = ensemble.HistGradientBoostingClassifier
 SMALL: dict[str, Any] = {"max_depth": 2, "random_state": 0}
+LEAVES: dict[str, Any] = {
+    "num_leaves": 6, "min_child_samples": 5, "cat_smooth": 1, "min_data_per_group": 3,
+    "verbosity": -1, "random_state": 0, "n_jobs": 1,
+}  # fmt: skip
 
 
 def histogram(cls: Any = Histogram, **options: Any) -> Any:
@@ -92,9 +97,46 @@ KINDS: dict[str, tuple[Any, str, str]] = {
 }  # fmt: skip
 
 
+#: kind → (its library, what makes the estimator, outcome, space); "raw" skips preprocessing
+BOOSTERS: dict[str, tuple[str, Callable[[Any], Any], str, str]] = {
+    "xgboost": (
+        "xgboost", lambda xgb: xgb.XGBClassifier(n_estimators=5, max_depth=3), "two", "mixed",
+    ),
+    "raw xgboost": (
+        "xgboost",
+        lambda xgb: xgb.XGBClassifier(
+            n_estimators=5, max_depth=3, booster="dart", rate_drop=0.5, one_drop=True
+        ),
+        "two", "numbers",
+    ),
+    "xgboost for numbers": (
+        "xgboost", lambda xgb: xgb.XGBRegressor(n_estimators=4, max_depth=3), "value", "groups",
+    ),
+    "lightgbm": (
+        "lightgbm", lambda lgb: lgb.LGBMClassifier(n_estimators=5, **LEAVES), "two", "mixed",
+    ),
+    "raw lightgbm of 3": (
+        "lightgbm",
+        lambda lgb: lgb.LGBMClassifier(n_estimators=3, categorical_feature=[0, 4], **LEAVES),
+        "three", "numbers",
+    ),
+    "lightgbm for numbers": (
+        "lightgbm",
+        lambda lgb: lgb.LGBMRegressor(
+            n_estimators=5, boosting_type="rf", bagging_freq=1, bagging_fraction=0.7, **LEAVES
+        ),
+        "value", "groups",
+    ),
+}  # fmt: skip
+
+
 @lru_cache
 def trained(kind: str) -> tuple[Any, FeatureSpace, cfxc.CompiledModel]:
-    estimator, outcome, name = KINDS[kind]
+    if kind in BOOSTERS:
+        library, make, outcome, name = BOOSTERS[kind]
+        estimator = make(pytest.importorskip(library))
+    else:
+        estimator, outcome, name = KINDS[kind]
     space = SPACES[name]
     points, table = sampled(space, 160, seed=5)
     worths = np.array([worth(point) for point in points])
@@ -114,6 +156,21 @@ def trained(kind: str) -> tuple[Any, FeatureSpace, cfxc.CompiledModel]:
 def test_every_ensemble(kind: str, distance: str) -> None:
     model, space, compiled = trained(kind)
     asked = task(model, space, KINDS[kind][1], len(distance) + len(kind))
+    metric = norm(space, *NORMS[distance])
+    best = brute_force(space, asked.own, model.predict, asked.wanted, metric)
+    assert best
+    answer = compiled.explain(
+        asked.row, target=asked.target, distance=distance, epsilon=EPSILON, solver="z3"
+    )
+    check(answer, model, space, asked, best, metric)
+
+
+@pytest.mark.filterwarnings("ignore:categorical_feature keyword")  # it is used all the same
+@pytest.mark.parametrize("distance", ["l0", "l1"])
+@pytest.mark.parametrize("kind", BOOSTERS)
+def test_every_booster(kind: str, distance: str) -> None:
+    model, space, compiled = trained(kind)
+    asked = task(model, space, BOOSTERS[kind][2], len(distance) + len(kind))
     metric = norm(space, *NORMS[distance])
     best = brute_force(space, asked.own, model.predict, asked.wanted, metric)
     assert best

@@ -8,8 +8,7 @@ compares with one half.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -17,14 +16,15 @@ import numpy.typing as npt
 from sklearn._loss.link import IdentityLink, LogLink
 from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 
-from ...ir import LabelTuple, Operand, ops
+from ...ir import Operand, ops
 from ..space import Label
 from .comparisons import Compared, compared, cuts
 from .encoders import Codebook, ordinal_codebooks
 from .lowering import Lowering, tensor
 from .outputs import binary_label, pair, top_label
 from .registry import Estimator, Outputs, model
-from .table import Function, Raw, Ref
+from .symbols import has_gap, symbol
+from .table import Function, Ref
 from .trees import Nodes, joined
 
 Floats = npt.NDArray[np.float64]
@@ -45,29 +45,6 @@ def _ambiguous_missing(estimator: Estimator) -> Iterator[str]:
             yield f"tells None from NaN in its categorical column {place}, and tables do not"
 
 
-@dataclass(frozen=True)
-class _Symbol:
-    """A column that is a function of one category: what it holds at each of the labels."""
-
-    category: Operand
-    labels: LabelTuple
-    cells: tuple[Label, ...]
-
-
-def _symbol(lowering: Lowering, ref: Ref) -> _Symbol | None:
-    """The column as a table over a category; ``None`` if it is a number of another kind."""
-    if isinstance(ref, Raw):
-        source = lowering.source(ref)
-        if source.cells is None:
-            return None
-        return _Symbol(source.feature.name, LabelTuple(source.feature.labels), source.cells)
-    op = lowering.definitions.get(ref.vector)
-    if not isinstance(op, ops.Lookup) or op.table.dtype != "f64":
-        return None
-    held = op.table.array.reshape(len(op.labels), -1)[:, ref.index]
-    return _Symbol(op.x, op.labels, tuple(held.tolist()))
-
-
 class _Columns:
     """The columns that the trees compare: numbers as they are, and one indicator per split.
 
@@ -81,7 +58,7 @@ class _Columns:
         self.refs = refs if categorical is None else _categorical_first(refs, categorical)
         self.known: npt.NDArray[np.uint32]
         self.known, self.place = estimator._bin_mapper.make_known_categories_bitsets()
-        self.symbols = [_symbol(lowering, ref) for ref in self.refs]
+        self.symbols = [symbol(lowering, ref) for ref in self.refs]
         self.values = [self._values(feature) for feature in range(len(self.refs))]
         self.splits: list[dict[Split, int]] = [{} for _ in self.refs]
 
@@ -91,14 +68,14 @@ class _Columns:
         Labels in turn; or of a column of numbers the known categories, then all other numbers.
         ``None`` if the column is compared with thresholds.
         """
-        symbol = self.symbols[feature]
+        held = self.symbols[feature]
         if feature >= len(self.books):
-            gap = symbol is not None and _has_gap(symbol.cells)
-            return np.array([_number(cell) for cell in symbol.cells]) if symbol and gap else None
+            gap = held is not None and has_gap(held.cells)
+            return np.array([_number(cell) for cell in held.cells]) if held and gap else None
         book = self.books[feature]
         codes = dict(zip(book.known, book.rows[:, 0].tolist(), strict=True))
-        if symbol is not None:
-            return np.array([codes.get(cell, np.nan) for cell in symbol.cells])
+        if held is not None:
+            return np.array([codes.get(cell, np.nan) for cell in held.cells])
         return np.array([codes[known] for known in _numbers(book)] + [np.nan])
 
     def node(self, node: Any, left_sets: npt.NDArray[np.uint32]) -> tuple[int, int]:
@@ -135,9 +112,9 @@ class _Columns:
 
     def _indicators(self, feature: int, splits: list[Split]) -> Operand:
         table = np.array(splits, dtype=np.float64).T
-        symbol = self.symbols[feature]
-        if symbol is not None:
-            return self.lowering.let(ops.Lookup(symbol.category, symbol.labels, tensor(table)))
+        held = self.symbols[feature]
+        if held is not None:
+            return self.lowering.let(ops.Lookup(held.category, held.labels, tensor(table)))
         other, rows = table[-1], table[:-1]
         if not len(rows):
             return self.lowering.constant(other)
@@ -145,11 +122,6 @@ class _Columns:
         equal = self.lowering.let(ops.Eq(self.lowering.vector([self.refs[feature]]), known))
         hits = self.lowering.let(ops.ToReal(equal))
         return self.lowering.let(ops.Affine(hits, tensor((rows - other).T), tensor(other)))
-
-
-def _has_gap(cells: Sequence[Label]) -> bool:
-    """Whether numbers may be missing; text is no gap, but a problem of its own."""
-    return None in cells and not any(isinstance(cell, str) for cell in cells)
 
 
 def _categorical_first(

@@ -13,6 +13,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from ...errors import InvalidInputError, UnsupportedError
+from ..boosters import register_loaded
 from .registry import MODELS, TRANSFORMERS, Estimator
 from .structure import branches, steps, titled
 
@@ -32,6 +33,7 @@ def check_supported(estimator: Estimator) -> None:
         UnsupportedError: steps of unknown classes or with unsupported options, all of them.
         InvalidInputError: not fitted, all such steps.
     """
+    register_loaded()
     offences = list(dict.fromkeys(_in_predictor(estimator, "")))
     if unsupported := [offence.text for offence in offences if not offence.unfitted]:
         raise UnsupportedError("this model cannot be lowered", unsupported, _remedy())

@@ -31,7 +31,9 @@ class SklearnPredictor:
         check_supported(estimator)
         self.estimator = estimator
         self._columns = [c for c in model_columns(estimator, space) if c in space.columns]
-        self._as_array = fitted_names(estimator) is None
+        self._as_array = fitted_names(estimator, space) is None
+        entry = MODELS.get(type(estimator))  # none for a pipeline
+        self._tables = entry.tables(estimator, space) if entry and not self._as_array else None
 
     @property
     def task(self) -> Task:
@@ -60,4 +62,6 @@ class SklearnPredictor:
         if missing := [column for column in self._columns if column not in frame.columns]:
             raise MissingColumnError(f"the table lacks columns of the model: {shown(missing)}")
         chosen = frame[self._columns]
-        return chosen.to_numpy() if self._as_array else chosen
+        if self._as_array:
+            return chosen.to_numpy()
+        return self._tables(chosen) if self._tables else chosen

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 
 from sklearn.compose import ColumnTransformer
 from sklearn.pipeline import Pipeline
@@ -13,7 +13,7 @@ from ..space import FeatureSpace
 from ..space.names import shown, suggestion
 from .inspect import check_supported
 from .lowering import Lowering
-from .registry import Estimator
+from .registry import MODELS, Estimator, own_names
 from .structure import branches, predict, steps
 from .table import Raw, column_dtype, common_dtype
 
@@ -62,9 +62,11 @@ def first_step(estimator: Estimator) -> Estimator:
     return estimator
 
 
-def fitted_names(estimator: Estimator) -> tuple[str, ...] | None:
+def fitted_names(estimator: Estimator, space: FeatureSpace) -> tuple[str, ...] | None:
     """Columns of the DataFrame it was trained on; ``None`` if it was trained on an array."""
-    names = getattr(first_step(estimator), "feature_names_in_", None)
+    first = first_step(estimator)
+    entry = MODELS.get(type(first))
+    names = (entry.names if entry else own_names)(first, space)
     return None if names is None else tuple(map(str, names))
 
 
@@ -74,17 +76,36 @@ def model_columns(estimator: Estimator, space: FeatureSpace) -> tuple[str, ...]:
     Raises:
         MissingColumnError, InvalidInputError: the space lacks some, or has others.
     """
-    names = fitted_names(estimator)
+    names, first = fitted_names(estimator, space), first_step(estimator)
+    count = getattr(first, "n_features_in_", len(space.columns))
+    return columns_of(space, names, count, _dropped(first, names or ()))
+
+
+def columns_of(
+    space: FeatureSpace,
+    names: tuple[str, ...] | None,
+    count: int,
+    unneeded: Container[str] = (),
+) -> tuple[str, ...]:
+    """The columns of a model, by their names if it knows them, else all of the space in order.
+
+    Args:
+        space: The features behind them.
+        names: Of the model's columns.
+        count: Number of the model's columns, if it does not know their names.
+        unneeded: Columns that the table need not have.
+
+    Raises:
+        MissingColumnError, InvalidInputError: the space lacks some, or has others.
+    """
     if names is None:
-        fitted = getattr(first_step(estimator), "n_features_in_", len(space.columns))
-        if fitted != len(space.columns):
+        if count != len(space.columns):
             raise InvalidInputError(
-                f"the model was trained on an array of {fitted} columns, and the feature space has "
+                f"the model was trained on an array of {count} columns, and the feature space has "
                 f"{len(space.columns)}: {shown(space.columns)}; use space.subset, or train on a "
                 "DataFrame"
             )
         return space.columns
-    unneeded = _dropped(first_step(estimator), names)
     missing = [name for name in names if name not in space.columns and name not in unneeded]
     extra = [column for column in space.columns if column not in names]
     if missing:
@@ -109,13 +130,19 @@ def _dropped(first: Estimator, names: Sequence[str]) -> set[str]:
 
 
 def _inputs(estimator: Estimator, space: FeatureSpace) -> list[Raw]:
-    columns = model_columns(estimator, space)
+    return raw_columns(
+        space, model_columns(estimator, space), fitted_names(estimator, space) is None
+    )
+
+
+def raw_columns(space: FeatureSpace, columns: Sequence[str], as_array: bool) -> list[Raw]:
+    """The columns as references; those of an array have one dtype."""
     dtypes = {
         column: column_dtype(dtype)
         for feature in space
         for column, dtype in zip(feature.columns, feature.dtypes, strict=True)
     }
     own = [dtypes.get(column, column_dtype("object")) for column in columns]
-    if fitted_names(estimator) is None:  # one array of one dtype
+    if as_array:
         own = [common_dtype(own)] * len(own)
     return [Raw(column, dtype) for column, dtype in zip(columns, own, strict=True)]

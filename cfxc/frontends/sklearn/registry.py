@@ -9,8 +9,11 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+import pandas as pd
+
 from ...ir import Operand
 from ..predictor import Task
+from ..space import FeatureSpace
 from .lowering import Lowering
 from .table import Ref
 
@@ -21,6 +24,8 @@ Predict = Callable[[Lowering, Estimator, tuple[Ref, ...]], Outputs]
 Flaws = Callable[[Estimator], Iterable[str]]
 Parts = Callable[[Estimator], Iterable[tuple[str, Estimator]]]
 Classes = Callable[[Estimator], Sequence[Any]]
+Names = Callable[[Estimator, FeatureSpace], Sequence[Any] | None]
+Tables = Callable[[Estimator, FeatureSpace], Callable[[pd.DataFrame], pd.DataFrame]]
 
 
 def no_flaws(estimator: Estimator) -> Iterable[str]:
@@ -39,6 +44,17 @@ def own_classes(estimator: Estimator) -> Sequence[Any]:
     return classes
 
 
+def own_names(estimator: Estimator, space: FeatureSpace) -> Sequence[Any] | None:
+    """Columns of the DataFrame that it was trained on; ``None`` if it was an array."""
+    names: Sequence[Any] | None = getattr(estimator, "feature_names_in_", None)
+    return names
+
+
+def own_tables(estimator: Estimator, space: FeatureSpace) -> Callable[[pd.DataFrame], pd.DataFrame]:
+    """It takes tables of any dtype."""
+    return lambda table: table
+
+
 @dataclass(frozen=True)
 class Transformer:
     """How a transformer is lowered: ``lower`` gives its output columns, as references.
@@ -55,7 +71,8 @@ class Model:
     """How a predictor is lowered: ``lower`` takes its columns and gives its outputs.
 
     ``parts`` are the fitted predictors inside, which must be supported too, with their names;
-    ``classes`` the labels of a classifier.
+    ``classes`` the labels of a classifier; ``names`` the columns of the space that it was trained
+    on, if it knows; ``tables`` what turns tables into those that its library takes.
     """
 
     task: Task
@@ -63,6 +80,8 @@ class Model:
     flaws: Flaws = no_flaws
     parts: Parts = no_parts
     classes: Classes = own_classes
+    names: Names = own_names
+    tables: Tables = own_tables
 
 
 TRANSFORMERS: dict[type, Transformer] = {}
@@ -88,11 +107,14 @@ def model(
     flaws: Flaws = no_flaws,
     parts: Parts = no_parts,
     labels: Classes = own_classes,
+    names: Names = own_names,
+    tables: Tables = own_tables,
 ) -> Callable[[PredictT], PredictT]:
     """Decorator: the function lowers predictors of exactly these ``classes``."""
 
     def enter(lower: PredictT) -> PredictT:
-        MODELS.update(dict.fromkeys(classes, Model(task, lower, flaws, parts, labels)))
+        entry = Model(task, lower, flaws, parts, labels, names, tables)
+        MODELS.update(dict.fromkeys(classes, entry))
         return lower
 
     return enter

@@ -1,0 +1,74 @@
+"""Booster files: checked here, before the library opens them.
+
+The libraries take the indices in a file as they are, so a file that contradicts itself could make
+them read anywhere.  They are given what was checked, written anew.  None of the formats holds code.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from ...errors import MissingExtraError, ModelFileError, UnsupportedError
+from ..skops_file import damaged
+from .forest import DamagedModelError
+from .lightgbm.rewriting import rewritten_text
+from .lightgbm.text import LgbModel, read_text
+from .xgboost.document import Document, XgbModel, parse_document, read_model
+from .xgboost.rewriting import rewritten
+
+SUFFIXES = (".json", ".ubj", ".txt")
+KINDS = {"": "Booster", "classifier": "XGBClassifier", "regressor": "XGBRegressor"}
+
+
+def open_booster(path: Path) -> Any:
+    """The model in an XGBoost ``.json`` or ``.ubj`` file or a LightGBM ``.txt`` file.
+
+    What an XGBoost estimator saved opens as such an estimator, and predicts as it did; everything
+    else opens as a native booster.
+
+    Raises:
+        ModelFileError: the file is of another kind, truncated or inconsistent.
+        UnsupportedError: an XGBoost estimator of another kind saved it.
+        MissingExtraError: the library is not installed.
+    """
+    content = path.read_bytes()
+    try:
+        if path.suffix.lower() == ".txt":
+            return _open_lightgbm(path, content, read_text(content))
+        document = parse_document(content, binary=path.suffix.lower() == ".ubj")
+        return _open_xgboost(path, document, read_model(document))
+    except DamagedModelError as error:
+        raise ModelFileError(f"{path}: cannot be opened: {error}") from error
+
+
+def _open_xgboost(path: Path, document: Document, model: XgbModel) -> Any:
+    try:
+        import xgboost
+    except ImportError as error:
+        raise MissingExtraError("boosters", "xgboost", f"{path.name}: reading it") from error
+    if model.saved_by not in KINDS:
+        raise UnsupportedError(f"{path}: an XGBoost {model.saved_by} cannot be lowered")
+    if model.flaws:
+        raise UnsupportedError(f"{path}: this XGBoost model cannot be lowered", model.flaws)
+    content = rewritten(document, model)
+    made = getattr(xgboost, KINDS[model.saved_by])()
+    try:
+        made.load_model(bytearray(content))
+    except Exception as error:  # the library's own errors share no base but this one
+        raise damaged(path, error) from error
+    return made
+
+
+def _open_lightgbm(path: Path, content: bytes, model: LgbModel) -> Any:
+    try:
+        import lightgbm
+    except ImportError as error:
+        raise MissingExtraError("boosters", "lightgbm", f"{path.name}: reading it") from error
+    if model.flaws:
+        raise UnsupportedError(f"{path}: this LightGBM model cannot be lowered", model.flaws)
+    text = rewritten_text(content, model)
+    try:
+        return lightgbm.Booster(model_str=text)
+    except Exception as error:  # the library's own errors share no base but this one
+        raise damaged(path, error) from error

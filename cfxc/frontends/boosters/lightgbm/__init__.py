@@ -1,0 +1,1 @@
+"""LightGBM: the text of models, estimators and native boosters."""

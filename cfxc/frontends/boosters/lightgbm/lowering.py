@@ -1,0 +1,155 @@
+"""A LightGBM model to a program: sums of doubles, on doubles as they are."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+
+import numpy as np
+
+from ....ir import Literal, Operand, ops
+from ...sklearn.lowering import Lowering
+from ...sklearn.outputs import Classes
+from ...sklearn.registry import Outputs
+from ...sklearn.table import Raw, Ref
+from ...space import FeatureSpace
+from ..columns import Coding, summed
+from ..forest import Forest
+from ..outputs import binary_outputs, class_outputs, value_outputs
+from .text import LgbModel
+
+DEFAULT_NAME = re.compile(r"Column_\d+")
+FARTHEST = 709.0  # exp of more overflows
+
+
+def regressor_flaws(model: LgbModel) -> tuple[str, ...]:
+    """What is not supported in a model that predicts numbers."""
+    if not model.flaws and model.outputs > 1:
+        return (f"its objective {model.objective!r} predicts classes, not numbers",)
+    return model.flaws
+
+
+def classifier_flaws(model: LgbModel, classes: int) -> tuple[str, ...]:
+    """What is not supported in a model that predicts one of some classes."""
+    if classes < 2:
+        return (*model.flaws, "was trained on one class only")
+    if not model.flaws and model.outputs != (1 if classes == 2 and model.outputs == 1 else classes):
+        return (f"predicts {model.outputs} numbers at once, not one of {classes} classes",)
+    return model.flaws
+
+
+def space_names(names: Sequence[str], space: FeatureSpace) -> tuple[str, ...] | None:
+    """The model's columns by the names that the space has; ``None`` if it was given no names.
+
+    The library replaces spaces in names by underscores.
+    """
+    written = {column.replace(" ", "_"): column for column in space.columns}
+    found = [name if name in space.columns else written.get(name, name) for name in names]
+    default = all(map(DEFAULT_NAME.fullmatch, names))
+    return None if default and not set(found) <= set(space.columns) else tuple(found)
+
+
+def category_columns(
+    model: LgbModel, columns: Sequence[str | None], space: FeatureSpace
+) -> list[int] | None:
+    """Which of the columns were pandas categories in training; ``None`` if that is unclear.
+
+    The model lists their categories, but does not say whose they are.  They are the columns of
+    that dtype, or else those that training took for categories.
+    """
+    dtypes = {name: t for one in space for name, t in zip(one.columns, one.dtypes, strict=True)}
+    by_dtype = [i for i, name in enumerate(columns) if name and dtypes.get(name) == "category"]
+    by_training = [i for i, number in enumerate(model.numbered) if number is False]
+    for found in (by_dtype, by_training):
+        if len(found) == len(model.categories):
+            return found
+    return None
+
+
+def lower_regressor(
+    lowering: Lowering, refs: tuple[Ref, ...], model: LgbModel, *, as_array: bool
+) -> Outputs:
+    """``value``: the sum, or what the objective makes of it.
+
+    With ``as_array`` the library is given an array, and else a DataFrame.
+    """
+    sums = _sums(lowering, refs, model, as_array)
+    return value_outputs(lowering, sums, 1, model.link, model.sigmoid)
+
+
+def lower_classifier(
+    lowering: Lowering,
+    refs: tuple[Ref, ...],
+    model: LgbModel,
+    classes: Classes,
+    *,
+    as_array: bool,
+) -> Outputs:
+    """``label``, ``score`` and, where the objective has some, ``probability``."""
+    sums = _sums(lowering, refs, model, as_array)
+    if model.outputs > 1:
+        return class_outputs(lowering, classes, sums, model.link, model.sigmoid)
+    return binary_outputs(lowering, classes, sums, label_cut(model), model.link, model.sigmoid)
+
+
+def _sums(lowering: Lowering, refs: tuple[Ref, ...], model: LgbModel, as_array: bool) -> Operand:
+    # tables keep their numbers; the library turns arrays of whole numbers into float32
+    single = as_array and lowering.dtype(refs).kind in "biu"
+    forest = Forest(model.trees, np.zeros(model.outputs), model.columns, single)
+    sums = summed(lowering, refs, forest, _codings(lowering, refs, model))
+    if model.averaged is None:
+        return sums
+    return lowering.let(ops.Div(sums, Literal(Fraction(model.averaged))))
+
+
+def _codings(lowering: Lowering, refs: tuple[Ref, ...], model: LgbModel) -> dict[int, Coding]:
+    names = [ref.column if isinstance(ref, Raw) else None for ref in refs]
+    found = category_columns(model, names, lowering.space)
+    if found is None:
+        count = len(model.categories)
+        lowering.problem(
+            f"{count} of its columns were pandas categories in training, and it is unclear which",
+            "infer the space from the table that the model was trained on, with its dtypes",
+        )
+        return {}
+    return {
+        place: Coding({label: float(code) for code, label in enumerate(known)}, strict=False)
+        for place, known in zip(found, model.categories, strict=True)
+    }
+
+
+def label_cut(model: LgbModel) -> float:
+    """The smallest double whose prediction p exceeds the rounded 1 - p: the second class."""
+    link = _link(model)
+
+    def second(raw: float) -> bool:
+        share = link(raw)
+        return share > 1.0 - share
+
+    low, high = (_order(sign * np.finfo(np.float64).max) for sign in (-1, 1))
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if second(_double(middle)) else (middle, high)
+    return _double(high)
+
+
+def _link(model: LgbModel) -> Callable[[float], float]:
+    if model.link == "sigmoid":
+        return lambda raw: 1.0 / (1.0 + math.exp(min(-model.sigmoid * raw, FARTHEST)))
+    if model.link == "exp":
+        return lambda raw: math.exp(min(raw, FARTHEST))
+    if model.link == "square":
+        return lambda raw: math.copysign(raw * raw, raw)
+    return lambda raw: raw
+
+
+def _order(value: float) -> int:
+    """The place of a double among all of them, 0 for zero."""
+    bits = int(np.float64(abs(value)).view(np.int64))
+    return -bits if value < 0 else bits
+
+
+def _double(order: int) -> float:
+    return math.copysign(float(np.int64(abs(order)).view(np.float64)), order)

@@ -1,0 +1,102 @@
+"""Native boosters as deployed, behind the protocol of all predictors.
+
+A native booster predicts numbers.  Where its objective is a classification, the label is what the
+library's own scikit-learn estimator would say: the second class iff the prediction exceeds one
+half, or the class of the highest one; classes are called 0, 1, ….
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from ...errors import MissingColumnError, UnsupportedError
+from ...ir import Label, Program
+from ..predictor import Task
+from ..sklearn.lowering import Lowering
+from ..sklearn.program import raw_columns
+from ..sklearn.registry import Outputs
+from ..sklearn.table import Ref
+from ..space import FeatureSpace
+from ..space.names import shown
+
+HALF = 0.5
+
+
+@dataclass(frozen=True)
+class Native:
+    """What a library's part knows of one native booster.
+
+    Attributes:
+        library: Its name.
+        columns: Of the table, in the model's order.
+        classes: How many; none for a regressor.
+        flaws: What is not supported.
+        lower: Its outputs on these columns.
+        run: Its predictions for n rows: numbers (n,) or (n, k), or with ``gives_labels`` classes.
+    """
+
+    library: str
+    columns: tuple[str, ...]
+    classes: int | None
+    flaws: Iterable[str]
+    lower: Callable[[Lowering, tuple[Ref, ...]], Outputs]
+    run: Callable[[pd.DataFrame], npt.NDArray[Any]]
+    gives_labels: bool = False
+
+
+class NativePredictor:
+    """Runs a native booster on tables with the columns of a space; a ``Predictor``.
+
+    Attributes:
+        program: The lowered program.
+
+    Raises:
+        UnsupportedError: what cannot be lowered, all of it.
+    """
+
+    def __init__(self, native: Native, space: FeatureSpace, name: str) -> None:
+        if flaws := list(native.flaws):
+            raise UnsupportedError(f"this {native.library} model cannot be lowered", flaws)
+        self._native = native
+        lowering = Lowering(name, space)
+        with lowering.at(name):
+            refs = tuple(raw_columns(space, native.columns, as_array=False))
+            outputs = native.lower(lowering, refs)
+        lowering.finish()
+        self.program: Program = lowering.builder.build_with(outputs)
+
+    @property
+    def task(self) -> Task:
+        """``classifier`` or ``regressor``."""
+        return "regressor" if self._native.classes is None else "classifier"
+
+    @property
+    def classes(self) -> tuple[Label, ...] | None:
+        """0, 1, …; ``None`` for a regressor."""
+        return None if self._native.classes is None else tuple(range(self._native.classes))
+
+    def predict(self, frame: pd.DataFrame) -> npt.NDArray[Any]:
+        """Labels (n,), or numbers of shape (n,) for one target and (n, k) for k.
+
+        Raises:
+            MissingColumnError: ``frame`` lacks columns of the model.
+        """
+        columns = list(self._native.columns)
+        if missing := [column for column in columns if column not in frame.columns]:
+            raise MissingColumnError(f"the table lacks columns of the model: {shown(missing)}")
+        numbers = np.asarray(self._native.run(frame[columns]))
+        if self._native.classes is None:
+            return numbers
+        if self._native.gives_labels:
+            return numbers.astype(np.int64)
+        if numbers.ndim == 1:
+            second: npt.NDArray[Any] = (numbers > HALF).astype(np.int64)
+            return second
+        largest: npt.NDArray[Any] = numbers.argmax(axis=1)
+        return largest

@@ -1,0 +1,1 @@
+"""XGBoost: documents (JSON, UBJSON), estimators and native boosters."""
