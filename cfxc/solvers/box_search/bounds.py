@@ -64,40 +64,47 @@ def misses(tables: Any, state: Any, reach: Any) -> Any:
 
 
 @numba.njit(cache=True, nogil=True)
-def drop_far_leaves(tables: Any, state: Any, d: Any, radius: Any, spent: Any, top: Any) -> None:
-    """Price every condition; drop leaves that cost more than the rest of the radius."""
+def drop_leaves(tables: Any, state: Any, d: Any, radius: Any, spent: Any, top: Any) -> None:
+    """Price conditions; drop leaves with which a requirement fails, or that lie too far."""
     reach, point, more, between = state.reach[d], state.point, state.more, state.between
     feature, first, last, labels = tables.feature, tables.first, tables.last, tables.labels
     start, added, peak, condition = tables.start, tables.added, tables.peak, tables.condition
     symbolic, cheapest = tables.symbolic, tables.cheapest
-    for w in range(reach.size):
-        bits = reach[w]
-        while bits:
-            bit = bits & (~bits + np.uint64(1))
-            slot = 64 * w + lowest(bits)
-            bits ^= bit
-            total, high = spent, top
-            for i in range(condition[slot], condition[slot + 1]):
-                j = feature[i]
-                begin, here = start[j], point[j]
-                if symbolic[j]:
-                    if (labels[i, here // 64] >> np.uint64(here % 64)) & np.uint64(1):
-                        more[i], between[i] = 0, -1
-                        continue
-                    there, cut = cheapest[i], 2 * begin
-                elif here < first[i]:
-                    there, cut = begin + first[i], 2 * (begin + first[i] - 1)
-                elif here > last[i]:
-                    there, cut = begin + last[i], 2 * (begin + last[i]) + 1
-                else:
-                    more[i], between[i] = 0, -1
-                    continue
-                more[i] = max(added[there] - added[begin + here], 0)
-                between[i] = cut
-                total += more[i]
-                high = max(high, peak[there])
-            if total + high > radius:
-                reach[w] ^= bit
+    for k in range(tables.need.size):
+        goal = tables.need[k] - tables.slack[k] - state.most[k]
+        for tree in range(tables.first_tree[k], tables.first_tree[k + 1]):
+            floor = goal + tables.value[best(tables.first_word, reach, tree)]
+            for w in range(tables.first_word[tree], tables.first_word[tree + 1]):
+                bits = reach[w]
+                while bits:
+                    bit = bits & (~bits + np.uint64(1))
+                    slot = 64 * w + lowest(bits)
+                    if tables.value[slot] < floor:
+                        reach[w] &= ~bits
+                        break
+                    bits ^= bit
+                    total, high = spent, top
+                    for i in range(condition[slot], condition[slot + 1]):
+                        j = feature[i]
+                        begin, here = start[j], point[j]
+                        if symbolic[j]:
+                            if (labels[i, here // 64] >> np.uint64(here % 64)) & np.uint64(1):
+                                more[i], between[i] = 0, -1
+                                continue
+                            there, cut = cheapest[i], 2 * begin
+                        elif here < first[i]:
+                            there, cut = begin + first[i], 2 * (begin + first[i] - 1)
+                        elif here > last[i]:
+                            there, cut = begin + last[i], 2 * (begin + last[i]) + 1
+                        else:
+                            more[i], between[i] = 0, -1
+                            continue
+                        more[i] = max(added[there] - added[begin + here], 0)
+                        between[i] = cut
+                        total += more[i]
+                        high = max(high, peak[there])
+                    if total + high > radius:
+                        reach[w] ^= bit
 
 
 @numba.njit(cache=True, nogil=True)
@@ -122,6 +129,10 @@ def holds_at_point(tables: Any, state: Any, d: Any) -> Any:
         for tree in range(tables.first_tree[k], tables.first_tree[k + 1]):
             slot = best(first_word, holding, tree)
             state.current[tree] = slot
+            if slot < 0:  # dropped: with this leaf, the requirement fails
+                all_hold = False
+                now += tables.value[best(first_word, reach, tree)] - state.most[k] + tables.need[k]
+                continue
             high += tables.high[slot]
             low += tables.low[slot]
             now += tables.value[slot]

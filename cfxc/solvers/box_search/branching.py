@@ -26,7 +26,10 @@ def weigh(tables: Any, state: Any, d: Any) -> Any:
             continue
         for tree in range(tables.first_tree[k], tables.first_tree[k + 1]):
             slot = best(first_word, reach, tree)
-            gain = value[slot] - value[state.current[tree]]
+            # where the leaf at the point was dropped, the tree gains at least this
+            gain = max(state.most[k] - tables.need[k], tables.slack[k])
+            if state.current[tree] >= 0:
+                gain = value[slot] - value[state.current[tree]]
             if gain <= 0.0:
                 continue
             crossed = 0

@@ -198,14 +198,10 @@ class BoxSearch:
 
     def _close(self) -> None:
         goal = self._goal()
-        radius, reach = FIRST * goal, Fraction(-1)
+        radius = FIRST * goal
         while goal >= 0:
             radius = min(radius, goal)
-            if radius > reach:
-                known = self.outcome.best is not None or self.ideal is not None
-                reach = goal if known else radius
-                tables, cells = self._tables(reach)
-            if not self._refute(tables, cells, radius, reach):
+            if not self._refute(radius):
                 return
             goal = self._goal()
             if self.outcome.lower >= goal - UNIT:
@@ -213,16 +209,25 @@ class BoxSearch:
             radius *= GROWTH
         self.outcome.infeasible = self.outcome.best is None and self.ideal is None
 
-    def _tables(self, radius: Fraction) -> tuple[Tables, Cells]:
-        leaves = reachable_leaves(self.decision, make_ball(self.query, self.norms, radius))
+    def _tables(self, radius: Fraction) -> tuple[Tables, Cells] | int:
+        """What the kernel needs to search a ball; or the requirement that fails all over it."""
+        ball = make_ball(self.query, self.norms, radius)
+        leaves, missed = reachable_leaves(self.decision, ball)
+        if leaves is None:
+            return missed
         cuts = _cuts(leaves, len(self.query.domains))
         cuts = [np.concatenate(both) for both in zip(cuts, self.constraints.cuts, strict=True)]
         cells = make_cells(self.query, self.norms, cuts)
         return make_tables(self.decision, leaves, cells), cells
 
-    def _refute(self, tables: Tables, cells: Cells, radius: Fraction, reach: Fraction) -> bool:
+    def _refute(self, radius: Fraction) -> bool:
         """Search the ball, which shrinks with every point found; whether all of it is closed."""
         started, logic = time.monotonic(), self.constraints.logic
+        built = self._tables(radius)
+        if isinstance(built, int):
+            self._note(radius, {NAME}, SplitTree.of_one(self.query, radius, built))
+            return True
+        tables, cells = built
         state, log = make_state(tables, logic, all_labels(tables)), make_log()
         control, step = state.control, 200
         control[RADIUS] = floor(radius / UNIT)
@@ -248,17 +253,25 @@ class BoxSearch:
         self.outcome.nodes += int(control[LOOKS])
         proved = int(control[RADIUS]) * UNIT
         spent, how = time.monotonic() - started, "refuted" if code == DONE else "open"
-        debug(
-            2, lambda: f"radius {float(proved):.6g}: {how}, {control[LOOKS]} boxes, {spent:.3f} s"
-        )
+        size = f"{control[LOOKS]} boxes in {spent:.3f} s"
+        debug(2, lambda: f"radius {float(proved):.6g}: {how}, {size}")
         if code == DONE:
-            self.outcome.lower = max(self.outcome.lower, proved)
-            build = partial(self._tables, reach)
-            self.outcome.proof = SplitTree(
-                self.query, proved, log, int(control[BOXES]), logic, build
-            )
-            self.outcome.provers = tuple(sorted({*self.outcome.provers, *provers}))
+            boxes = int(control[BOXES])
+            build = partial(self._built, radius)
+            self._note(proved, provers, SplitTree(self.query, proved, log, boxes, logic, build))
         return code == DONE
+
+    def _built(self, radius: Fraction) -> tuple[Tables, Cells]:
+        built = self._tables(radius)
+        assert not isinstance(built, int)  # the search has seen them
+        return built
+
+    def _note(self, proved: Fraction, provers: set[str], proof: SplitTree) -> None:
+        """Keep what a refutation shows."""
+        self.outcome.nodes += proof.is_single
+        self.outcome.lower = max(self.outcome.lower, proved)
+        self.outcome.provers = tuple(sorted({*self.outcome.provers, *provers}))
+        self.outcome.proof = proof
 
     def _take(self, cells: Cells, state: State) -> bool:
         """Verify the point found; if the exact program accepts it, shrink the radius."""

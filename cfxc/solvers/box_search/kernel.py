@@ -12,7 +12,7 @@ from typing import Any
 import numba
 import numpy as np
 
-from .bounds import drop_far_leaves, holds_at_point, misses, misses_when_sharing
+from .bounds import drop_leaves, holds_at_point, misses, misses_when_sharing
 from .boxes import halve, meet_labels, narrow, nearest
 from .branching import forget, strongest, weigh
 from .logic import truth
@@ -94,7 +94,7 @@ def _look(tables: Any, logic: Any, state: Any, d: Any) -> Any:
     if misses(tables, state, state.reach[d]):
         control[CLOSED_BY] = BY_SUM
         return DONE
-    drop_far_leaves(tables, state, d, radius, spent, top)
+    drop_leaves(tables, state, d, radius, spent, top)
     if misses(tables, state, state.reach[d]):
         control[CLOSED_BY] = BY_SUM
         return DONE

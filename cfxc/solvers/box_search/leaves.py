@@ -15,6 +15,8 @@ from .decision import Decision
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
+ROUNDING = 1e-9  # relative: far above what sums of doubles lose
+
 
 @dataclass(frozen=True)
 class Leaves:
@@ -22,6 +24,7 @@ class Leaves:
 
     ``node``, ``tree`` (n,); leaf i has the conditions ``start[i]`` to ``start[i + 1]``: feature
     ``feature[c]`` lies in ``(above[c], upto[c]]``, or its label is among the bits ``labels[c]``.
+    ``whole`` (T,): whether these are all leaves of a tree that the ball meets.
     """
 
     node: Ints
@@ -31,34 +34,60 @@ class Leaves:
     above: Floats
     upto: Floats
     labels: npt.NDArray[np.uint64]
+    whole: npt.NDArray[np.bool_]
 
 
-def reachable_leaves(decision: Decision, ball: Ball) -> Leaves:
-    """All leaves whose box meets the ball; a few beyond it may be among them."""
+def reachable_leaves(decision: Decision, ball: Ball) -> tuple[Leaves | None, int]:
+    """The leaves whose box meets the ball and that matter; a few beyond it may be among them.
+
+    A leaf matters to a requirement if that can hold with it and the largest leaves elsewhere.
+    Where one cannot hold even with the largest leaves everywhere, there is nothing to look at:
+    ``None``, and which requirement it is.
+    """
+    largest = np.full((decision.need.size, decision.roots.size), -np.inf)
+    floors = np.full_like(largest, np.inf)
+    reached = np.zeros(decision.roots.size, np.int64)
+    _walk(decision, ball, floors, largest, reached)
+    most = largest.sum(axis=1)
+    slack = ROUNDING * (np.abs(largest).sum(axis=1) + np.abs(decision.need))
+    missed = np.flatnonzero(most < decision.need - slack)
+    if missed.size:
+        return None, int(missed[0])
+    floors = (decision.need - slack - most)[:, None] + largest
+    found = _walk(decision, ball, floors, largest, np.zeros(0, np.int64))
+    kept = np.bincount(found[1], minlength=decision.roots.size)
+    return Leaves(*found, kept == reached), -1
+
+
+def _walk(decision: Decision, ball: Ball, floors: Floats, largest: Floats, reached: Ints) -> Any:
     splits = decision.splits
     norm = np.array([ball.l0, ball.l1, ball.linf, ball.radius * (1 + SLACK) + SLACK])
-    words = splits.mask.shape[1]
-    admissible = np.zeros((ball.center.size, words), dtype=np.uint64)
+    admissible = np.zeros((ball.center.size, splits.mask.shape[1]), dtype=np.uint64)
     for j, code in zip(*np.nonzero(np.isfinite(ball.step)), strict=True):
         admissible[j, code // 64] |= np.uint64(1) << np.uint64(code % 64)
-    found = _collect(
+    return _collect(
         decision.roots, decision.left, decision.right, splits.input, splits.cut, splits.below,
-        splits.mask, ball.center, ball.lower, ball.upper, ball.scale, ball.weight, ball.peak,
-        ball.step, np.isfinite(ball.step).any(axis=1), admissible, norm,
+        splits.mask, decision.value, floors, largest, reached, ball.center, ball.lower, ball.upper,
+        ball.scale, ball.weight, ball.peak, ball.step, np.isfinite(ball.step).any(axis=1),
+        admissible, norm,
     )  # fmt: skip
-    return Leaves(*found)
 
 
 @numba.njit(cache=True, nogil=True)
 def _collect(
-    roots: Any, left: Any, right: Any, feature: Any, cut: Any, below: Any, mask: Any,
-    center: Any, lower: Any, upper: Any, scale: Any, weight: Any, peak: Any, step: Any,
-    symbolic: Any, admissible: Any, norm: Any,
+    roots: Any, left: Any, right: Any, feature: Any, cut: Any, below: Any, mask: Any, value: Any,
+    floors: Any, largest: Any, reached: Any, center: Any, lower: Any, upper: Any, scale: Any,
+    weight: Any, peak: Any, step: Any, symbolic: Any, admissible: Any, norm: Any,
 ) -> Any:  # fmt: skip
-    """Depth-first walk of every tree with the box of the path; leaves within the ball are kept."""
+    """Depth-first walk of every tree with the box of the path, as far as it meets the ball.
+
+    Fills ``largest``, and counts the leaves ``reached`` (T,); or, given no place for these,
+    collects the leaves of at least their floor.
+    """
     features, words = center.size, mask.shape[1]
     low, high, allowed = lower.copy(), upper.copy(), admissible.copy()
     above, upto = np.full(features, -np.inf), np.full(features, np.inf)
+    narrowed, order, count = np.zeros(features, np.int64), np.zeros(features, np.int64), 0
     delta = np.zeros(features)
     for j in range(features):
         delta[j] = _delta(j, low, high, allowed, center, scale, step, symbolic)
@@ -69,9 +98,9 @@ def _collect(
     highs, sets = np.empty(conditions), np.empty((conditions, words), np.uint64)
     depth = 64
     path, phase = np.empty(depth, np.int64), np.empty(depth, np.int64)
-    old = np.empty((depth, 5))
-    old_allowed = np.empty((depth, words), np.uint64)
+    old, old_allowed = np.empty((depth, 6)), np.empty((depth, words), np.uint64)
     n, m = 0, 0
+    total, _, _ = _distance(norm, weight, peak, delta)
     for t in range(roots.size):
         top = 0
         path[0], phase[0] = roots[t], 0
@@ -79,45 +108,78 @@ def _collect(
             here = path[top]
             j = feature[here]
             if j < 0:
+                top -= 1
+                matters = _matters(value, floors, largest, here, t)
+                if reached.size:
+                    reached[t] += 1
+                if reached.size or not matters:
+                    continue
                 if n == size:
                     size *= 2
                     node, tree = _grown(node, size), _grown(tree, size)
                     start = _grown(start, size + 1)
-                if m + top >= conditions:
-                    conditions = 2 * conditions + top
+                if m + count >= conditions:
+                    conditions = 2 * conditions + count
                     which, lows = _grown(which, conditions), _grown(lows, conditions)
                     highs, sets = _grown(highs, conditions), _grown(sets, conditions)
-                m = _conditions(
-                    path[:top], feature, cut, above, upto, allowed, admissible, m, which, lows,
-                    highs, sets,
-                )  # fmt: skip
+                for i in range(count):
+                    f = order[i]
+                    which[m + i], lows[m + i], highs[m + i] = f, above[f], upto[f]
+                    sets[m + i] = allowed[f]
+                m += count
                 node[n], tree[n], start[n + 1] = here, t, m
                 n += 1
-                top -= 1
                 continue
             if phase[top] == 0:
                 old[top, 0], old[top, 1], old[top, 2] = low[j], high[j], delta[j]
-                old[top, 3], old[top, 4] = above[j], upto[j]
+                old[top, 3], old[top, 4], old[top, 5] = above[j], upto[j], total
                 old_allowed[top] = allowed[j]
             else:  # undo the branch just finished
                 low[j], high[j], delta[j] = old[top, 0], old[top, 1], old[top, 2]
-                above[j], upto[j] = old[top, 3], old[top, 4]
+                above[j], upto[j], total = old[top, 3], old[top, 4], old[top, 5]
                 allowed[j] = old_allowed[top]
+                if narrowed[j] == top + 1:
+                    narrowed[j] = 0
+                    count -= 1
             if phase[top] == 2:
                 top -= 1
                 continue
             goes_left = phase[top] == 0
             phase[top] += 1
-            if _enter(here, j, goes_left, cut, below, mask, low, high, allowed, above, upto):
-                delta[j] = _delta(j, low, high, allowed, center, scale, step, symbolic)
-                if _distance(norm, weight, peak, delta) <= norm[3]:
-                    top += 1
-                    if top == depth:
-                        depth *= 2
-                        path, phase = _grown(path, depth), _grown(phase, depth)
-                        old, old_allowed = _grown(old, depth), _grown(old_allowed, depth)
-                    path[top], phase[top] = left[here] if goes_left else right[here], 0
+            inside = _enter(here, j, goes_left, cut, below, mask, low, high, allowed, above, upto)
+            if inside == 0:
+                continue
+            if inside == 2 and narrowed[j] == 0:
+                narrowed[j] = top + 1
+                order[count] = j
+                count += 1
+            before = delta[j]
+            delta[j] = _delta(j, low, high, allowed, center, scale, step, symbolic)
+            if delta[j] > before:
+                total += norm[1] * weight[j] * (delta[j] - before)
+                total += norm[0] * weight[j] if before == 0.0 else 0.0
+            distance = total
+            if norm[2] > 0.0:
+                _, _, highest = _distance(norm, weight, peak, delta)
+                distance += norm[2] * highest
+            if distance <= norm[3]:
+                top += 1
+                if top == depth:
+                    depth *= 2
+                    path, phase = _grown(path, depth), _grown(phase, depth)
+                    old, old_allowed = _grown(old, depth), _grown(old_allowed, depth)
+                path[top], phase[top] = left[here] if goes_left else right[here], 0
     return node[:n], tree[:n], start[: n + 1], which[:m], lows[:m], highs[:m], sets[:m]
+
+
+@numba.njit(cache=True, nogil=True)
+def _matters(value: Any, floors: Any, largest: Any, node: Any, tree: Any) -> Any:
+    """Note a leaf's values; whether some requirement can hold with it."""
+    matters = False
+    for k in range(value.shape[0]):
+        largest[k, tree] = max(largest[k, tree], value[k, node])
+        matters = matters or value[k, node] >= floors[k, tree]
+    return matters
 
 
 @numba.njit(cache=True, nogil=True)
@@ -133,55 +195,28 @@ def _enter(
     node: Any, j: Any, goes_left: Any, cut: Any, below: Any, mask: Any, low: Any, high: Any,
     allowed: Any, above: Any, upto: Any,
 ) -> Any:  # fmt: skip
-    """Narrow feature j to one side of a node's split; whether anything is left of it."""
+    """Narrow feature j to one side of a split: 0 nothing is left of it, 1 all of it, 2 a part."""
     if not np.isnan(cut[node]):
+        told = False
         if goes_left == below[node]:
             if cut[node] < high[j]:
-                high[j] = cut[node]
-                upto[j] = cut[node]
+                high[j], upto[j], told = cut[node], cut[node], True
         elif cut[node] >= low[j]:
-            low[j] = np.nextafter(cut[node], np.inf)
-            above[j] = cut[node]
-        return bool(low[j] <= high[j])
-    nonempty = False
+            low[j], above[j], told = np.nextafter(cut[node], np.inf), cut[node], True
+        return 0 if low[j] > high[j] else 2 if told else 1
+    nonempty, told = False, False
     for word in range(allowed.shape[1]):
-        allowed[j, word] &= mask[node, word] if goes_left else ~mask[node, word]
-        nonempty = nonempty or allowed[j, word] != 0
-    return nonempty
-
-
-@numba.njit(cache=True, nogil=True)
-def _conditions(
-    path: Any, feature: Any, cut: Any, above: Any, upto: Any, allowed: Any, admissible: Any,
-    m: Any, which: Any, lows: Any, highs: Any, sets: Any,
-) -> Any:  # fmt: skip
-    """Write down what the path asks of each feature, once per feature."""
-    first = m
-    for i in range(path.size):
-        j = feature[path[i]]
-        seen = False
-        for k in range(first, m):
-            seen = seen or which[k] == j
-        if seen:
-            continue
-        if np.isnan(cut[path[i]]):
-            narrowed = False
-            for word in range(allowed.shape[1]):
-                narrowed = narrowed or allowed[j, word] != admissible[j, word]
-        else:
-            narrowed = above[j] > -np.inf or upto[j] < np.inf
-        if narrowed:
-            which[m], lows[m], highs[m] = j, above[j], upto[j]
-            sets[m] = allowed[j]
-            m += 1
-    return m
+        kept = allowed[j, word] & (mask[node, word] if goes_left else ~mask[node, word])
+        told = told or kept != allowed[j, word]
+        allowed[j, word] = kept
+        nonempty = nonempty or kept != 0
+    return 0 if not nonempty else 2 if told else 1
 
 
 @numba.njit(cache=True, nogil=True)
 def _delta(
-    j: Any, low: Any, high: Any, allowed: Any, center: Any, scale: Any, step: Any,
-    symbolic: Any,
-) -> Any:  # fmt: skip
+    j: Any, low: Any, high: Any, allowed: Any, center: Any, scale: Any, step: Any, symbolic: Any
+) -> Any:
     """Lower bound of δ_j over the box: 0 inside, else the distance to its near end."""
     if symbolic[j]:
         best = np.inf
@@ -189,18 +224,19 @@ def _delta(
             if (allowed[j, code // 64] >> np.uint64(code % 64)) & np.uint64(1):
                 best = min(best, step[j, code])
         return best
-    return float(max(0.0, max(low[j] - center[j], center[j] - high[j])) * scale[j])
+    return max(0.0, max(low[j] - center[j], center[j] - high[j])) * scale[j]
 
 
 @numba.njit(cache=True, nogil=True)
-def _distance(norm: Any, weight: Any, peak: Any, delta: Any) -> float:
-    total, count, largest = 0.0, 0.0, 0.0
+def _distance(norm: Any, weight: Any, peak: Any, delta: Any) -> Any:
+    """The parts of the distance in sum, the weight of what changed, and the largest δ_j."""
+    total, count, highest = 0.0, 0.0, 0.0
     for j in range(delta.size):
         if delta[j] > 0:
             total += weight[j] * delta[j]
             count += weight[j]
-            largest = max(largest, peak[j] * delta[j])
-    return float(norm[0] * count + norm[1] * total + norm[2] * largest)
+            highest = max(highest, peak[j] * delta[j])
+    return norm[0] * count + norm[1] * total, count, highest
 
 
-__all__ = ["Leaves", "reachable_leaves"]
+__all__ = ["ROUNDING", "Leaves", "reachable_leaves"]

@@ -2,7 +2,8 @@
 
 The log of a search is a tree of splits.  How a box was closed follows from its path: multipliers of
 Lagrangian bounds are made again on demand, as the search made them, and are plain numbers that
-anybody can check in exact arithmetic.
+anybody can check in exact arithmetic.  In a box, a leaf counts only if the requirement can hold
+with it and the largest leaves of the other trees.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from .state import (
     SPLIT,
     Log,
     all_labels,
+    make_log,
     make_state,
 )  # fmt: skip
 from .tables import Tables
@@ -80,11 +82,29 @@ class SplitTree:
     """A proof that no counterfactual lies within ``radius``: box 0 is all admissible points."""
 
     def __init__(
-        self, query: Query, radius: Fraction, log: Log, size: int, logic: Logic, build: Build
+        self,
+        query: Query,
+        radius: Fraction,
+        log: Log,
+        size: int,
+        logic: Logic | None,
+        build: Build | None,
     ) -> None:
         self.query, self.radius = query, radius
         self._log = log.first(size)
         self._logic, self._build = logic, build
+
+    @classmethod
+    def of_one(cls, query: Query, radius: Fraction, requirement: int) -> SplitTree:
+        """All admissible points within the radius miss one requirement, by its largest leaves."""
+        log = make_log(1)
+        log.fate[0], log.what[0] = BY_SUM, requirement
+        return cls(query, radius, log, 1, None, None)
+
+    @property
+    def is_single(self) -> bool:
+        """Whether nothing had to be split, nor any table to be built."""
+        return self._build is None
 
     def __len__(self) -> int:
         return int(self._log.parent.size)
@@ -116,6 +136,7 @@ class SplitTree:
 
     @cached_property
     def _parts(self) -> tuple[Tables, Cells]:
+        assert self._build is not None  # a proof by splits
         return self._build()
 
     @cached_property
@@ -128,6 +149,7 @@ class SplitTree:
     def _sharing(self, box: int) -> Sharing:
         """The multipliers that closed a box, by looking at its path again."""
         tables, _ = self._parts
+        assert self._logic is not None
         log, path = self._log, [box]
         while path[-1]:
             path.append(int(log.parent[path[-1]]))

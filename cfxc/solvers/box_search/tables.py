@@ -132,6 +132,7 @@ def _ordered(decision: Decision, leaves: Leaves, possible: npt.NDArray[np.bool_]
     ends = np.append(starts[1:], order.size)
     largest, least = order[starts], order[ends - 1]
     constant = (high[largest] == high[least]) & (low[largest] == low[least])
+    constant &= leaves.whole[tree[starts]]  # else a leaf that was left out may be where a point is
     fixed = largest[constant]
     value = decision.value[k, leaves.node]
     need_low = int(decision.need_low[k]) - int(low[fixed].sum())

@@ -203,24 +203,41 @@ class Checker:
         gamma = self.norms[2]
         spent = [self.added(j, d) for j, d in enumerate(near)]
         peak = gamma * max(w * d for w, d in zip(self.weights, near, strict=True)) / self.top
-        total = required.form.constant + price * (self.radius - sum(spent) - peak)
-        names = [d.name for d in self.query.domains]
+        constant = required.form.constant
+        trees = []
         for tree, (source, _, _, _) in enumerate(self.trees):
             factors = {c: f for (name, c), f in required.form.terms.items() if name == source}
-            values = []
-            for row, here in self.leaves(tree, box):
-                value = sum((f * F(row[c]) for c, f in factors.items()), F(0))
-                deltas = self.deltas(here)
-                assert deltas is not None
-                for (own, feature), share in shares.items():
-                    if own == tree:
-                        j = names.index(feature)
-                        value -= price * share * (self.added(j, deltas[j]) - spent[j])
-                values.append(value)
-            if not values:
+            found = [
+                (sum((f * F(row[c]) for c, f in factors.items()), F(0)), here)
+                for row, here in self.leaves(tree, box)
+            ]
+            if not found:
                 return True
-            total += max(values)
+            trees.append(found)
+        most = [max(value for value, _ in found) for found in trees]
+        total = constant + price * (self.radius - sum(spent) - peak)
+        for tree, found in enumerate(trees):
+            others = constant + sum(most) - most[tree]
+            paying = [
+                value - price * self.paid(tree, here, spent, shares)
+                for value, here in found
+                if not self.fails(required, others + value)  # else no point of the leaf will do
+            ]
+            if not paying:
+                return True
+            total += max(paying)
+        return self.fails(required, total)
+
+    def fails(self, required: Any, total: F) -> bool:
         return total <= 0 if required.strict else total < 0
+
+    def paid(self, tree: int, here: Box, spent: list[F], shares: Any) -> F:
+        """The tree's share of what moving into a leaf costs beyond the box's nearest point."""
+        names = [d.name for d in self.query.domains]
+        deltas = self.deltas(here)
+        assert deltas is not None
+        own = ((names.index(name), part) for (each, name), part in shares.items() if each == tree)
+        return sum((part * (self.added(j, deltas[j]) - spent[j]) for j, part in own), F(0))
 
     def added(self, j: int, delta: F) -> F:
         alpha, beta, _ = self.norms
