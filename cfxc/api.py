@@ -20,11 +20,11 @@ from .ir import Program
 from .ir.interval import ceil_float, floor_float
 from .solvers.candidates import Deployed, Point
 from .solvers.conflicts import Ask, Conflict, conflict_of
-from .solvers.engines import Limits, engine_for
+from .solvers.engines import Limits, engine_for, smt_backend
 from .solvers.options import check_options
 from .solvers.outcome import Outcome
 from .solvers.result import Result, Status
-from .solvers.smt import backend, refuse_contradiction, refuse_negative_distance
+from .solvers.smt import refuse_contradiction, refuse_negative_distance
 
 
 @dataclass(frozen=True)
@@ -73,9 +73,10 @@ class CompiledModel:
             distance: ``l0``, ``l1``, ``linf``, a mapping of weights, a ``.cfl`` file or its text.
             epsilon: Accuracy on the distance, > 0.
             constraints: Core-language conditions over ``x`` and ``factual``; all must hold.
-            method: ``box`` (box search, for tree ensembles), ``smt`` (for everything), or ``auto``:
-                the fastest one that takes the question.
-            solver: For ``smt``: ``auto`` (z3 and cvc5 in turn), ``z3``, ``cvc5``, ``pysmt:<name>``.
+            method: ``box`` (box search, for tree ensembles), ``mio`` (mixed-integer search, for all
+                that is piecewise linear), ``smt`` (for everything), or ``auto``: the fastest.
+            solver: ``auto``; of ``smt`` ``z3``, ``cvc5`` (by default both in turn) and
+                ``pysmt:<name>``; of ``mio`` ``highs`` (its default), ``scip`` and ``gurobi``.
             time_limit: Seconds for each counterfactual, > 0.
             count: How many counterfactuals, each different from all before (§4.2); each nearest
                 to within epsilon, so two of them may be out of order by as much.
@@ -87,7 +88,7 @@ class CompiledModel:
                 after one that found nothing.
         """
         options = check_options(epsilon, method, time_limit, count, constraints, random_state)
-        asking = backend(solver)
+        asking = smt_backend(solver)
         frame = _one_row(self.space, row)
         query = make_query(
             self.program, self.space, self.space.encode_row(frame),

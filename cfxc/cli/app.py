@@ -145,7 +145,7 @@ def explain(
         str, typer.Option(help="l0, l1, linf, l0=0.3,l1=0.7, or a file.cfl.")
     ] = "l1",
     epsilon: Annotated[float, typer.Option(help="Accuracy on the distance.")] = 1e-3,
-    method: Annotated[str, typer.Option(help="auto, box (tree ensembles) or smt.")] = "auto",
+    method: Annotated[str, typer.Option(help="auto, box (tree ensembles), mio or smt.")] = "auto",
     solver: Annotated[
         str, typer.Option(help="auto (z3 and cvc5 in turn), z3, cvc5 or pysmt:NAME.")
     ] = "auto",

@@ -1,4 +1,4 @@
-"""``cfxc compile``: a model as IR, core-language program, formula or SMT-LIB."""
+"""``cfxc compile``: a model as IR, core-language program, formula, SMT-LIB or linear program."""
 
 from __future__ import annotations
 
@@ -26,6 +26,7 @@ class Emit(StrEnum):
     program = "program"
     formula = "formula"
     smt2 = "smt2"
+    mip = "mip"
 
 
 class Transformer(StrEnum):
@@ -51,6 +52,8 @@ def emission(
     program = _chosen(model.program, outputs)
     if kind in (Emit.formula, Emit.smt2):
         return _formula(program, model.space, source, kind, transformer or Transformer.compact)
+    if kind is Emit.mip and transformer is None:
+        return _mixed_integer(program, model.space, source)
     if transformer is not None:
         raise InvalidInputError(f"--formula belongs to --emit formula or smt2, not to {kind.value}")
     return str(program) if kind is Emit.ir else _core_text(program)
@@ -114,6 +117,23 @@ def _formula(
     comments = [*title, *_legend(core, found), *_notes(found, relaxed)]
     comments = [line.replace("\n", " ") for line in comments]
     return emit(pool, [found.formula], comments=comments, footer=_unused(core, found))
+
+
+def _mixed_integer(program: Program, space: FeatureSpace, source: str) -> str:
+    """The relation between features and outputs as a mixed-integer program, without a goal."""
+    from ..compiler.emit.mip_program import emit_program
+    from ..compiler.emit.mip_text import mip_text
+    from ..compiler.passes import narrow_argmax
+
+    ranges = {one.name: one.bounds for one in space if not one.is_symbolic}
+    comments = [
+        f"{source}: its mixed-integer program, in the LP format",
+        "feasible if the outputs are what the model returns on the inputs, over the reals;",
+        "on the border between two outcomes either is feasible, and must be checked",
+        "numbers are exact: rows are multiplied by their common denominator",
+    ]
+    emission = emit_program(narrow_argmax(program), ranges)
+    return mip_text(emission.model, [line.replace("\n", " ") for line in comments])
 
 
 def _unused(core: Program, found: Characteristic) -> list[str]:

@@ -1,4 +1,8 @@
-"""Ranges of a program's variables, from the ranges of its inputs."""
+"""Ranges of a program's variables, from the ranges of its inputs.
+
+:func:`variable_ranges` is interval arithmetic; :func:`linear_bounds` relates values linearly, and
+is tighter where they share inputs (see ``relaxation``, and ``tightening`` for linear programs).
+"""
 
 from __future__ import annotations
 
@@ -8,6 +12,7 @@ from math import ceil, floor, isfinite
 from ..ir import Program, Sort
 from ..ir.enclosing import enclose
 from ..ir.interval import Bounds, Choice, Interval, ceil_float, floor_float
+from .linear_bounds import Box, LinearBounds, linear_bounds
 from .transform import Ranges
 
 Number = Fraction | int
@@ -40,3 +45,6 @@ def _box(sort: Sort, lower: Number | None, upper: Number | None) -> Bounds:
     low = -float("inf") if lower is None else floor_float(lower)
     high = float("inf") if upper is None else ceil_float(upper)
     return Interval.of(low, high)
+
+
+__all__ = ["Box", "LinearBounds", "linear_bounds", "variable_ranges"]

@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
 
+from ..compiler.pipeline import simplified
 from ..errors import InvalidInputError, UnsupportedError
 from ..frontends.query import Query
-from . import box_search, smt
+from ..ir import ops
+from . import box_search, mio, smt
 from .candidates import Deployed, Point
 from .outcome import Outcome
 
@@ -38,43 +41,71 @@ class Engine:
 
 
 def engine_for(query: Query, method: str, solver: str) -> Engine:
-    """The engine that a user named, or the fastest one that takes the question.
+    """The engine that a user named, or the one that is fastest for the question.
 
-    A named ``solver`` other than ``auto`` settles the method too: it is an SMT solver.
+    Sums over trees go to box search, networks to mixed-integer search, all else to SMT.  A named
+    ``solver`` other than ``auto`` settles the method too.
 
     Raises:
         InvalidInputError: the solver does not go with the method, or is unknown.
         UnsupportedError: the method named does not take this question.
     """
-    if method == "smt" or solver != "auto":
-        if method == "box":
-            raise InvalidInputError(f"method 'box' needs no solver, and takes no {solver!r}")
-        return _smt(solver)
-    reason = box_search.refuses(query)
-    if not reason:
-        return Engine("box", "box search", _box)
-    if method == "box":
-        raise UnsupportedError(f"method 'box' does not take this question: {reason}")
-    return _smt(solver)
+    chosen = _method_of(solver) if method == "auto" and solver != "auto" else method
+    if chosen == "auto":
+        if not box_search.refuses(query):
+            chosen = "box"
+        elif _is_network(query) and not mio.refuses(query):
+            chosen = "mio"
+        else:
+            chosen = "smt"
+    elif chosen != "smt":
+        reason = (box_search if chosen == "box" else mio).refuses(query)
+        if reason:
+            raise UnsupportedError(f"method '{chosen}' does not take this question: {reason}")
+    return _ENGINES[chosen](solver)
 
 
-def _box(query: Query, deployed: Deployed, limits: Limits) -> Outcome:
-    return box_search.search(
-        query, deployed, epsilon=limits.epsilon, seconds=limits.seconds, seeds=limits.seeds,
-        rng=limits.rng,
-    )  # fmt: skip
+def smt_backend(solver: str) -> smt.Backend:
+    """The SMT solver for what surrounds a search: the one named, unless it is none."""
+    return smt.backend("auto" if _method_of(solver) == "mio" else solver)
+
+
+def _method_of(solver: str) -> str:
+    return "mio" if isinstance(solver, str) and solver in mio.BACKENDS else "smt"
+
+
+def _is_network(query: Query) -> bool:
+    """Whether units with a kink lie between features and outcome."""
+    kinked = ops.Relu | ops.LeakyRelu | ops.Clip
+    return any(isinstance(let.op, kinked) for let in simplified(query.target_program)[0].lets())
+
+
+def _box(solver: str) -> Engine:
+    if solver != "auto":
+        raise InvalidInputError(f"method 'box' runs on no solver, and takes no {solver!r}")
+    return Engine("box", "box search", partial(_run, box_search.search))
+
+
+def _mio(solver: str) -> Engine:
+    name = "highs" if solver == "auto" else solver
+    chosen = mio.backend(name)
+    return Engine("mio", chosen.name, partial(_run, partial(mio.search, solver=name)))
 
 
 def _smt(solver: str) -> Engine:
     chosen = smt.backend(solver)
-
-    def search(query: Query, deployed: Deployed, limits: Limits) -> Outcome:
-        return smt.search(
-            query, chosen, deployed, epsilon=limits.epsilon, seconds=limits.seconds,
-            seeds=limits.seeds, rng=limits.rng,
-        )  # fmt: skip
-
-    return Engine("smt", chosen.name, search)
+    return Engine("smt", chosen.name, partial(_run, partial(smt.search, solver=chosen)))
 
 
-__all__ = ["Engine", "Limits", "engine_for"]
+def _run(
+    search: Callable[..., Outcome], query: Query, deployed: Deployed, limits: Limits
+) -> Outcome:
+    return search(
+        query, deployed=deployed, epsilon=limits.epsilon, seconds=limits.seconds,
+        seeds=limits.seeds, rng=limits.rng,
+    )  # fmt: skip
+
+
+_ENGINES: dict[str, Callable[[str], Engine]] = {"box": _box, "mio": _mio, "smt": _smt}
+
+__all__ = ["Engine", "Limits", "engine_for", "smt_backend"]

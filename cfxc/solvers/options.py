@@ -10,7 +10,7 @@ from typing import Any
 
 from ..errors import DataTypeError, InvalidInputError
 
-METHODS = ("auto", "box", "smt")
+METHODS = ("auto", "box", "mio", "smt")
 
 
 @dataclass(frozen=True)

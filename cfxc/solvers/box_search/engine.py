@@ -223,6 +223,9 @@ class BoxSearch:
     def _refute(self, radius: Fraction) -> bool:
         """Search the ball, which shrinks with every point found; whether all of it is closed."""
         started, logic = time.monotonic(), self.constraints.logic
+        if started > self.deadline:
+            self.outcome.reason = "time limit"
+            return False
         built = self._tables(radius)
         if isinstance(built, int):
             self._note(radius, {NAME}, SplitTree.of_one(self.query, radius, built))

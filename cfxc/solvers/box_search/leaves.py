@@ -54,9 +54,11 @@ def reachable_leaves(decision: Decision, ball: Ball) -> tuple[Leaves | None, int
     if missed.size:
         return None, int(missed[0])
     floors = (decision.need - slack - most)[:, None] + largest
-    found = _walk(decision, ball, floors, largest, np.zeros(0, np.int64))
-    kept = np.bincount(found[1], minlength=decision.roots.size)
-    return Leaves(*found, kept == reached), -1
+    node, tree, start, feature, above, upto, labels = _walk(
+        decision, ball, floors, largest, np.zeros(0, np.int64)
+    )
+    whole = np.bincount(tree, minlength=decision.roots.size) == reached
+    return Leaves(node, tree, start, feature, above, upto, labels, whole), -1
 
 
 def _walk(decision: Decision, ball: Ball, floors: Floats, largest: Floats, reached: Ints) -> Any:

@@ -24,7 +24,7 @@ from ...errors import DataTypeError, InvalidInputError, SolverError
 
 Value = Fraction | bool
 
-CHOICES = "auto, z3, cvc5, or pysmt:<solver>"
+CHOICES = "auto, z3, cvc5, pysmt:<solver>; for mixed-integer search highs, scip, gurobi"
 EARLY = 0.1  # seconds; z3 never times out so long before its limit
 
 

@@ -1,0 +1,557 @@
+"""Formulae as mixed-integer linear programs, without indicator constraints.
+
+Every assignment that satisfies the assertions extends to a solution of the program, and every
+solution satisfies their closure (``<`` has no row: it becomes ``<=``).  So optima bound from below,
+and points read off a solution must be checked.
+
+* ``max(x, y)`` is ``y + h`` with ``h = max(x - y, 0)``: dropped where the sign of x - y is known,
+  without a binary where only its being small helps (``polarity``), else with one, and its rows
+  with the tightest bounds at hand (``relaxation``).
+* Nests of ``ite`` with constant leaves (trees) are unit flows from the root to one leaf; what goes
+  left below all tests of one condition is at most its binary (Parmentier and Vidal, 2021).
+* Exactly one guard of a category is 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any
+
+from ...errors import UnsupportedError
+from ...ir import Op, Program, ops
+from ..mixed_integer import ZERO, Affine, Model, Number
+from ..polarity import two_sided
+from ..relaxation import Relaxation
+from ..terms import Kind, Pool, Term, postorder
+
+ONE = Fraction(1)
+Ends = tuple[Fraction, Fraction]
+#: Why rows are there that the relaxation knows of by itself.
+MAX, LABEL = "max", "one label"
+_SMOOTH = "is smooth, and has no exact piecewise-linear form"
+#: Ops that no mixed-integer program of ours takes, and why; all others have scalar rules.
+REFUSALS: Mapping[type[Op], str] = {
+    ops.Exp: _SMOOTH,
+    ops.Sigmoid: _SMOOTH,
+    ops.Tanh: _SMOOTH,
+    ops.Softmax: _SMOOTH,
+}
+#: Terms that have no encoding, and why.
+_PRODUCT = "a product of two numbers that both vary is not linear"
+
+
+def refused(program: Program) -> list[str]:
+    """The ops of a program that have no encoding, each with where it is from and why."""
+    return [
+        f"{let.origin or let.name}: '{let.op.name}' {REFUSALS[type(let.op)]}"
+        for let in program.lets()
+        if type(let.op) in REFUSALS
+    ]
+
+
+@dataclass
+class Emission:
+    """A program in the making, what is known of its columns, and what variables stand for.
+
+    ``variables`` may be given forms of columns before anything is written; the others get a
+    column of their own on first use.  ``gaps`` holds, for every maximum of two whose larger side
+    is open, their difference and its bounds; ``phases`` are the binaries that choose such a side.
+    """
+
+    model: Model = field(default_factory=Model)
+    variables: dict[Term, Affine] = field(default_factory=dict)
+    gaps: dict[Term, tuple[Affine, Ends]] = field(default_factory=dict)
+    phases: set[int] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        self.relaxation = Relaxation(self.model)
+
+    def read(self, values: Sequence[Fraction]) -> dict[str, Fraction | bool]:
+        """The pool's variables at a point of the program, by name; Booleans rounded."""
+        found: dict[str, Fraction | bool] = {}
+        for variable, form in self.variables.items():
+            value = form.at(values)
+            found[variable.data] = 2 * value > 1 if variable.sort == "bool" else value
+        return found
+
+
+class Emitter:
+    """Writes the terms of a pool into an emission.
+
+    ``numbers`` is its table of rules, kind of term → form of columns.
+    ``known`` are bounds of :attr:`Emission.gaps`, by maximum, that hold wherever the assertions do.
+    """
+
+    numbers: Mapping[Kind, Callable[[Any, Term], Affine]]
+
+    def __init__(
+        self, pool: Pool, emission: Emission, known: Mapping[Term, Ends] | None = None
+    ) -> None:
+        self.pool, self.emission, self.known = pool, emission, known or {}
+        self.model, self.relaxation = emission.model, emission.relaxation
+        self._both: set[Term] = set()
+        self._grouped: dict[Term, tuple[Term, ...]] = {}
+        self._numbers: dict[Term, Affine] = {}
+        self._exact: dict[Term, Affine] = {}
+        self._implying: dict[Term, Affine] = {}
+        self._declare_groups()
+
+    def _declare_groups(self) -> None:
+        for group in self.pool.groups:
+            self._grouped.update(dict.fromkeys(group, group))
+            forms = [self.variable(guard) for guard in group]
+            self.relaxation.group(j for form in forms for j in form.terms)
+            self.model.constrain(Affine.sum((1, form) for form in forms), 1, 1, LABEL)
+
+    # -- entry points -----------------------------------------------------------------------------
+
+    def orient(self, formulas: Iterable[Term]) -> None:
+        """Learn which maxima have to be exact, from all that will be required or minimised.
+
+        Where only its being small helps to satisfy the formulas, a maximum gets no upper rows.
+        """
+        for formula in formulas:
+            self._both |= two_sided(formula)
+
+    def prepare(self, facts: Sequence[Term]) -> None:
+        """Encode the numbers of some facts, layer by layer, so that bounds come in batches."""
+        depth: dict[Term, int] = {}
+        layers: dict[int, list[Term]] = {}
+        for term in postorder(facts):
+            below = max((depth[arg] for arg in term.args), default=0)
+            depth[term] = below + (term.kind == "max")
+            if term.kind == "max":
+                layers.setdefault(depth[term], []).append(term)
+        for level in sorted(layers):
+            self._layer(layers[level])
+
+    def require(self, fact: Term, why: str = "") -> None:
+        """Rows for a Boolean term that must hold."""
+        stack = [fact]
+        while stack:
+            term = stack.pop()
+            body = term.args[0] if term.kind == "not" else term
+            positive = body is term
+            if body.kind == ("and" if positive else "or"):
+                stack += body.args if positive else map(self.pool.not_, body.args)
+            elif term.is_false:
+                self.model.refuted = True
+            elif body.kind in ("le", "lt"):
+                self._atom(body, positive, why)
+            elif body.kind == "ite":
+                self._require_choice(body, positive, why)
+            elif body.kind in ("or", "and"):
+                parts = body.args if positive else tuple(map(self.pool.not_, body.args))
+                self._clause(parts, why)
+            elif not term.is_true:
+                self.model.constrain(self.implying(term), 1, None, why)
+
+    # -- numbers ----------------------------------------------------------------------------------
+
+    def number(self, term: Term) -> Affine:
+        """A numeric term as an affine form of columns."""
+        for part in self._pending(term):
+            self._numbers[part] = self.numbers[part.kind](self, part)
+        return self._numbers[term]
+
+    def _pending(self, root: Term) -> list[Term]:
+        """Numeric terms below the root without a form, arguments first; nests of ite are one."""
+        order: list[Term] = []
+        stack, seen = [(root, False)], set[Term]()
+        while stack:
+            term, expanded = stack.pop()
+            if expanded:
+                order.append(term)
+            elif term not in self._numbers and term not in seen:
+                seen.add(term)
+                stack.append((term, True))
+                parts = () if term.finite else term.args[1:] if term.kind == "ite" else term.args
+                stack += [(part, False) for part in parts]
+        return order
+
+    def variable(self, term: Term) -> Affine:
+        """The form of a variable; its own column unless it was given another."""
+        found = self.emission.variables.get(term)
+        if found is None:
+            if term.sort == "bool":
+                found = self.model.binary(term.data)
+            else:
+                low, high = _range(term)
+                found = self.model.column(term.data, low, high, term.sort == "int")
+            self.emission.variables[term] = found
+        return found
+
+    def _constant(self, term: Term) -> Affine:
+        return Affine.of(term.data)
+
+    def _linear(self, term: Term) -> Affine:
+        pairs = zip(term.data.coefficients, term.args, strict=True)
+        return Affine.sum(((c, self._numbers[arg]) for c, arg in pairs), term.data.constant)
+
+    def _layer(self, terms: Sequence[Term]) -> None:
+        """Encode maxima of two that do not depend on each other, with bounds found together."""
+        pairs = [term for term in terms if len(term.args) == 2 and term not in self._numbers]
+        sides = [[self.number(arg) for arg in _ordered(term)] for term in pairs]
+        gaps = [x.plus(y, -1) for x, y in sides]
+        ranges = self.ranges(gaps)
+        for term, (_, y), gap, (low, high) in zip(pairs, sides, gaps, ranges, strict=True):
+            if term in self.known:
+                low, high = max(low, self.known[term][0]), min(high, self.known[term][1])
+            if low < 0 < high:
+                self.emission.gaps[term] = gap, (low, high)
+            positive = self._positive_part(gap, low, high, term in self._both)
+            self._numbers[term] = y.plus(positive)
+
+    def _max(self, term: Term) -> Affine:
+        first, *others = (self._numbers[arg] for arg in _ordered(term))
+        for other in others:
+            gap = other.plus(first, -1)
+            ((low, high),) = self.ranges([gap])
+            first = first.plus(self._positive_part(gap, low, high, term in self._both))
+        return first
+
+    def _positive_part(self, z: Affine, low: Fraction, high: Fraction, exact: bool) -> Affine:
+        """``max(z, 0)`` for z in [low, high]; from above only if ``exact``."""
+        if low >= 0:
+            return z
+        if high <= 0:
+            return Affine.of(0)
+        model = self.model
+        h = model.column(f"h{len(model.columns)}", 0, high)
+        (column,) = h.terms
+        model.constrain(h.plus(z, -1), 0, None, MAX)
+        self.relaxation.define(column, z, low, high)
+        if exact:
+            phase = model.binary(f"phase{column}")
+            self.emission.phases.update(phase.terms)
+            model.constrain(h.plus(phase, -high), None, 0, MAX)
+            model.constrain(h.plus(z, -1).plus(phase, -low), None, -low, MAX)
+        return h
+
+    def _choice(self, term: Term) -> Affine:
+        condition, x, y = term.args
+        if term.finite:
+            return self._flow(term)
+        first, second = self._numbers[x], self._numbers[y]
+        switch, gap = self.exact(condition), first.plus(second, -1)
+        if not gap.terms:
+            return second.plus(switch, gap.constant)
+        ((low, high),) = self.ranges([gap])
+        model = self.model
+        part = model.column(f"choice{len(model.columns)}", min(low, ZERO), max(high, ZERO))
+        model.constrain(part.plus(switch, -high), None, 0, "choice")
+        model.constrain(part.plus(switch, -low), 0, None, "choice")
+        rest = part.plus(gap, -1)
+        model.constrain(rest.plus(switch, -low), None, -low, "choice")
+        model.constrain(rest.plus(switch, -high), -high, None, "choice")
+        return second.plus(part)
+
+    def _flow(self, root: Term) -> Affine:
+        """A nest of choices with constant leaves, as a unit flow to one of them."""
+        if root.kind == "const":
+            return Affine.of(root.data)
+        if (found := self._by_label(root)) is not None:
+            return found
+        flow: dict[Term, Affine] = {root: Affine.of(1)}
+        above: dict[Term, frozenset[Term]] = {root: frozenset()}
+        sides: dict[Term, tuple[list[Affine], list[Affine]]] = {}
+        leaves: list[tuple[Fraction, Affine]] = []
+        for node in _topological(root):
+            if node.kind == "const":
+                leaves.append((node.data, flow[node]))
+                continue
+            condition, x, y = node.args
+            left, right = self._fork(flow[node], condition if node is root else None)
+            path = above[node] | {condition}
+            for child, part in ((x, left), (y, right)):
+                flow[child] = flow[child].plus(part) if child in flow else part
+                above[child] = above.get(child, path) | path
+            if condition in above[node]:  # counted on this path already: a row of its own
+                self._directed(condition, [left], [right])
+            else:
+                lefts, rights = sides.setdefault(condition, ([], []))
+                lefts.append(left)
+                rights.append(right)
+        for condition, (lefts, rights) in sides.items():
+            self._directed(condition, lefts, rights)
+        return Affine.sum(leaves)
+
+    def _by_label(self, root: Term) -> Affine | None:
+        """A nest that only asks for labels of one category: a value per label."""
+        tests = {node.args[0] for node in _topological(root) if node.kind == "ite"}
+        guards = [guard for test in tests for guard in (test.args or (test,))]
+        group = self._grouped.get(guards[0], ())
+        if not set(guards) <= set(group) or any(test.kind not in ("var", "or") for test in tests):
+            return None
+        parts = []
+        for guard in group:
+            node = root
+            while node.kind == "ite":
+                test, x, y = node.args
+                node = x if guard is test or guard in test.args else y
+            parts.append((node.data, self.variable(guard)))
+        return Affine.sum(parts)
+
+    def _fork(self, flow: Affine, condition: Term | None) -> tuple[Affine, Affine]:
+        """What goes left and right; at the root all of it, by the condition."""
+        if condition is not None:
+            left = self.exact(condition)
+        else:
+            left = self.model.column(f"flow{len(self.model.columns)}", 0, 1)
+        right = flow.plus(left, -1)
+        self.model.constrain(right, 0, None, "flow")
+        return left, right
+
+    def _directed(self, condition: Term, lefts: Sequence[Affine], rights: Sequence[Affine]) -> None:
+        """Flows of which one path passes at most one go where the condition sends them."""
+        switch = self.exact(condition)
+        self._at_most(Affine.sum((1, part) for part in lefts), switch, "tree")
+        complement = Affine.of(1).plus(switch, -1)
+        self._at_most(Affine.sum((1, part) for part in rights), complement, "tree")
+
+    def _at_most(self, x: Affine, y: Affine, why: str) -> None:
+        self.model.constrain(x.plus(y, -1), None, 0, why)
+
+    def _applied(self, term: Term) -> Affine:
+        """A rounding: its argument, but for half an ulp."""
+        (x,) = term.args
+        if term.data != "round_float32":
+            raise UnsupportedError(f"'{term.data}' {_SMOOTH}")
+        low, high = _range(x)
+        half_ulp = max(max(abs(low), abs(high)) / 2**24, Fraction(1, 2**150))
+        error = self.model.column(f"rounding{len(self.model.columns)}", -half_ulp, half_ulp)
+        return self._numbers[x].plus(error)
+
+    def _product(self, term: Term) -> Affine:
+        raise UnsupportedError(_PRODUCT)
+
+    # -- bounds -----------------------------------------------------------------------------------
+
+    def ranges(self, forms: Sequence[Affine]) -> list[Ends]:
+        """The tightest bounds known for some forms."""
+        if not self.relaxation.units and self.relaxation.budget is None:
+            return [(-self.relaxation.most(f.times(-1)), self.relaxation.most(f)) for f in forms]
+        return [(found.lower, found.upper) for found in self.relaxation.bounds(forms)]
+
+    # -- truth values -----------------------------------------------------------------------------
+
+    def exact(self, term: Term) -> Affine:
+        """A form that is 1 where a Boolean term holds, else 0 (on the common border: either)."""
+        if term not in self._exact:
+            self._exact[term] = self._truth(term, exact=True)
+        return self._exact[term]
+
+    def implying(self, term: Term) -> Affine:
+        """A form with values 0 and 1, such that 1 makes the Boolean term hold."""
+        if term in self._exact:
+            return self._exact[term]
+        if term not in self._implying:
+            self._implying[term] = self._truth(term, exact=False)
+        return self._implying[term]
+
+    def _truth(self, term: Term, exact: bool) -> Affine:
+        if term.kind == "const":
+            return Affine.of(int(term.data))
+        if term.kind == "var":
+            return self.variable(term)
+        if term.kind == "not" and (exact or term.args[0].kind == "var"):
+            return Affine.of(1).plus(self.exact(term.args[0]), -1)
+        of = self.exact if exact else self.implying
+        parts, kind = term.args, _kind(term)
+        if kind == "not":  # towards the leaves, so that one direction stays enough
+            inner = parts[0]
+            if inner.kind in ("le", "lt"):
+                return self._switch(inner, positive=False, exact=False)
+            kind = _DUAL[inner.kind]
+            parts = tuple(
+                part if inner.kind == "ite" and i == 0 else self.pool.not_(part)
+                for i, part in enumerate(inner.args)
+            )
+        if kind in ("le", "lt"):
+            return self._switch(term, positive=True, exact=exact)
+        if kind == "ite":
+            return self._chosen(parts, of, exact)
+        return self._joined(kind, [of(part) for part in parts], exact)
+
+    def _joined(self, kind: str, parts: Sequence[Affine], exact: bool) -> Affine:
+        """A conjunction or disjunction of truth values."""
+        total = Affine.sum((1, part) for part in parts)
+        if kind == "or" and self._excludes(parts):
+            return total
+        joined = self.model.column(f"{kind}{len(self.model.columns)}", 0, 1, whole=True)
+        if kind == "and":
+            for part in parts:
+                self._at_most(joined, part, "and")
+            if exact:
+                self._at_most(total.plus(1 - len(parts)), joined, "and")
+        else:
+            self._at_most(joined, total, "or")
+            if exact:
+                for part in parts:
+                    self._at_most(part, joined, "or")
+        return joined
+
+    def _excludes(self, parts: Sequence[Affine]) -> bool:
+        """Whether the parts are different labels of one category."""
+        columns = [j for part in parts for j in part.terms]
+        plain = all(list(part.terms.values()) == [ONE] and not part.constant for part in parts)
+        if not plain or len(set(columns)) != len(columns):
+            return False
+        return any(set(columns) <= set(group) for group in self.relaxation.groups)
+
+    def _chosen(self, parts: Sequence[Term], of: Callable[[Term], Affine], exact: bool) -> Affine:
+        """The truth value of ``ite(c, x, y)`` of Booleans."""
+        switch, x, y = self.exact(parts[0]), of(parts[1]), of(parts[2])
+        chosen = self.model.column(f"ite{len(self.model.columns)}", 0, 1, whole=True)
+        self.model.constrain(chosen.plus(switch).plus(x, -1), None, 1, "ite")
+        self.model.constrain(chosen.plus(switch, -1).plus(y, -1), None, 0, "ite")
+        if exact:
+            self.model.constrain(x.plus(switch).plus(chosen, -1), None, 1, "ite")
+            self.model.constrain(y.plus(switch, -1).plus(chosen, -1), None, 0, "ite")
+        return chosen
+
+    def _switch(self, atom: Term, positive: bool, exact: bool) -> Affine:
+        """A binary that makes an atom hold (fail, unless ``positive``), and 0 its opposite."""
+        body = self.number(atom.args[0])
+        ((low, high),) = self.ranges([body])
+        bound, beyond = _ends(atom)
+        switch = self.model.binary(f"atom{len(self.model.columns)}")
+        if positive or exact:  # body <= high - (high - bound) * switch
+            holds = switch if positive else Affine.of(1).plus(switch, -1)
+            self._implies_most(holds, body, bound, high)
+        if not positive or exact:
+            fails = Affine.of(1).plus(switch, -1) if positive else switch
+            self._implies_most(fails, body.times(-1), -beyond, -low)
+        return switch
+
+    def _implies_most(self, switch: Affine, body: Affine, bound: Fraction, most: Fraction) -> None:
+        """``switch = 1`` makes ``body <= bound``, of a body that is at most ``most``."""
+        if most > bound:
+            self.model.constrain(body.plus(switch, most - bound), None, most, "atom")
+
+    # -- facts ------------------------------------------------------------------------------------
+
+    def _atom(self, atom: Term, positive: bool, why: str) -> None:
+        body = self.number(atom.args[0])
+        bound, beyond = _ends(atom)
+        ((low, high),) = self.ranges([body])
+        if (low > bound) if positive else (high < beyond):
+            self.model.refuted = True
+        if positive:
+            self.model.constrain(body, None, bound, why)
+        else:
+            self.model.constrain(body, beyond, None, why)
+
+    def _clause(self, parts: Sequence[Term], why: str) -> None:
+        if not self._is_known(parts):
+            forms = [self.implying(part) for part in parts]
+            self.model.constrain(Affine.sum((1, form) for form in forms), 1, None, why)
+
+    def _is_known(self, parts: Sequence[Term]) -> bool:
+        """Whether a clause says of a category that one label holds, or not two."""
+        guards = [part.args[0] if part.kind == "not" else part for part in parts]
+        group = self._grouped.get(guards[0], ())
+        if not set(guards) <= set(group):
+            return False
+        negative = [part for part in parts if part.kind == "not"]
+        return len(negative) > 1 or (not negative and len(guards) == len(group))
+
+    def _require_choice(self, choice: Term, positive: bool, why: str) -> None:
+        condition, x, y = choice.args
+        if not positive:
+            x, y = self.pool.not_(x), self.pool.not_(y)
+        switch = self.exact(condition)
+        self._at_most(switch, self.implying(x), why)
+        self._at_most(Affine.of(1).plus(switch, -1), self.implying(y), why)
+
+
+NUMBERS: Mapping[Kind, Callable[[Any, Term], Affine]] = {
+    "const": Emitter._constant,
+    "var": Emitter.variable,
+    "linear": Emitter._linear,
+    "max": Emitter._max,
+    "ite": Emitter._choice,
+    "apply": Emitter._applied,
+    "mul": Emitter._product,
+}
+Emitter.numbers = NUMBERS
+
+
+_DUAL: Mapping[Kind, Kind] = {"and": "or", "or": "and", "ite": "ite"}
+
+
+def _kind(term: Term) -> Kind:
+    return term.kind
+
+
+def _ordered(term: Term) -> tuple[Term, ...]:
+    """The arguments of a maximum of two with a constant last."""
+    x, y, *rest = term.args
+    return (y, x, *rest) if x.kind == "const" and not rest else term.args
+
+
+def _ends(atom: Term) -> Ends:
+    """``body <= first`` if the atom holds, ``body >= second`` if not; strictness is lost."""
+    bound: Fraction = atom.data
+    return bound, bound + 1 if atom.args[0].sort == "int" else bound
+
+
+def _range(term: Term) -> Ends:
+    if term.lower is None or term.upper is None:
+        raise UnsupportedError("a number without bounds", remedy="give every feature a range")
+    return term.lower, term.upper
+
+
+def _topological(root: Term) -> list[Term]:
+    """The nodes of a nest of choices, each after all that lead to it."""
+    order: list[Term] = []
+    seen: set[Term] = set()
+    stack = [(root, False)]
+    while stack:
+        node, expanded = stack.pop()
+        if expanded:
+            order.append(node)
+        elif node not in seen:
+            seen.add(node)
+            stack.append((node, True))
+            if node.kind == "ite":
+                stack += [(branch, False) for branch in node.args[1:]]
+    return order[::-1]
+
+
+def emit(pool: Pool, assertions: Sequence[Term], objective: Term | None = None) -> Emission:
+    """The assertions as a program, minimising a numeric term if there is one.
+
+    Raises:
+        UnsupportedError: a smooth function, a product, or a number without bounds.
+    """
+    emitter = Emitter(pool, Emission())
+    goal = [] if objective is None else [least(pool, objective)]
+    emitter.orient([*assertions, *goal])
+    emitter.prepare([*assertions, *goal])
+    if objective is not None:
+        emitter.model.objective = emitter.number(objective)
+    for fact in assertions:
+        emitter.require(fact)
+    return emitter.emission
+
+
+def least(pool: Pool, objective: Term) -> Term:
+    """A formula that asks a number to be small, for :meth:`Emitter.orient`."""
+    return pool.le(objective, pool.fresh("objective", "real"))
+
+
+__all__ = [
+    "LABEL",
+    "MAX",
+    "NUMBERS",
+    "REFUSALS",
+    "Emission",
+    "Emitter",
+    "Number",
+    "emit",
+    "least",
+    "refused",
+]

@@ -1,0 +1,138 @@
+"""Bounds by linear programs that hold whatever the solver's tolerances.
+
+For a program in doubles (:class:`~cfxc.compiler.mixed_integer.Rounded`) and *any* multipliers y,
+
+    c·x >= sum_i y_i (b_i if y_i > 0 else B_i) + sum_j min over [l_j, u_j] of (c - y A)_j x_j.
+
+A linear-programming solver only supplies y; the right side is computed with a bound on its own
+rounding (Neumaier and Shcherbina, 2004), and :func:`replay` computes it in exact rationals.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import highspy
+import numpy as np
+import numpy.typing as npt
+
+from ..ir.interval import down
+from .mixed_integer import FEASIBILITY, Affine, Rounded
+
+Floats = npt.NDArray[np.float64]
+_EPS = 2.0**-50
+_TINY = 2.0**-1000
+
+
+@dataclass(frozen=True)
+class LowerBound:
+    """``form >= bound`` on all points of a program, by these multipliers of its rows."""
+
+    bound: float
+    multipliers: Floats
+
+
+class Relaxed:
+    """The linear relaxation of a program, asked again and again for bounds of forms."""
+
+    def __init__(self, program: Rounded) -> None:
+        self.program = program
+        self._solver: Any = _highs()
+        for option, value in _OPTIONS.items():
+            self._solver.setOptionValue(option, value)
+        count, zero = program.lower.size, np.zeros(program.lower.size)
+        self._columns = np.arange(count, dtype=np.int32)
+        self._solver.passModel(
+            count, program.row_lower.size, program.value.size,
+            int(highspy.MatrixFormat.kRowwise), int(highspy.ObjSense.kMinimize), 0.0, zero,
+            program.lower, program.upper, program.row_lower, program.row_upper,
+            program.start[:-1], program.index, program.value, zero.astype(np.int32),
+        )  # fmt: skip
+        self._rows = np.repeat(np.arange(program.row_lower.size), np.diff(program.start))
+        self._size = np.maximum(np.abs(program.lower), np.abs(program.upper))
+
+    def least(self, form: Affine) -> LowerBound:
+        """A lower bound of a form; about the best that the relaxation has."""
+        cost = np.zeros(self._columns.size)
+        for j, factor in form.terms.items():
+            cost[j] = float(factor)
+        solver = self._solver
+        solver.changeColsCost(cost.size, self._columns, cost)
+        solver.run()
+        multipliers = np.zeros(self.program.row_lower.size)
+        if solver.getModelStatus() == highspy.HighsModelStatus.kOptimal:
+            multipliers = np.array(solver.getSolution().row_dual, dtype=np.float64)
+        return LowerBound(self.evaluate(cost, float(form.constant), multipliers), multipliers)
+
+    def evaluate(self, cost: Floats, constant: float, multipliers: Floats) -> float:
+        """What the multipliers prove of ``cost·x + constant``, rounded downward.
+
+        ``cost`` and ``constant`` may be off by their own rounding.
+        """
+        program = self.program
+        y = _usable(program, multipliers)
+        ends = np.where(y > 0, program.row_lower, program.row_upper)
+        products = np.where(y != 0, y * np.where(y != 0, ends, 0.0), 0.0)
+        shares = y[self._rows] * program.value
+        rest, weight = cost.copy(), np.abs(cost)
+        np.subtract.at(rest, program.index, shares)
+        np.add.at(weight, program.index, np.abs(shares))
+        corners = np.where(rest > 0, program.lower, program.upper) * rest
+        total = constant + float(products.sum()) + float(corners.sum())
+        scale = abs(constant) + float(np.abs(products).sum()) + float((weight * self._size).sum())
+        operations = program.row_lower.size + program.lower.size + 16
+        return float(down(total - operations * _EPS * scale - _TINY))
+
+
+def _highs() -> Any:
+    make: Any = highspy.Highs
+    return make()
+
+
+_OPTIONS = {
+    "output_flag": False,
+    "threads": 1,
+    "parallel": "off",
+    "primal_feasibility_tolerance": FEASIBILITY,
+    "dual_feasibility_tolerance": FEASIBILITY,
+    "small_matrix_value": 1e-12,
+    "time_limit": 10.0,
+}
+
+
+def _usable(program: Rounded, multipliers: Floats) -> Floats:
+    """The multipliers without those that lean on a side that a row does not have."""
+    missing = np.where(multipliers > 0, program.row_lower, program.row_upper)
+    return np.where(np.isfinite(missing), multipliers, 0.0)
+
+
+def replay(program: Rounded, form: Affine, multipliers: Floats) -> Fraction:
+    """The lower bound that multipliers prove of a form, in exact rationals."""
+    rest = dict(form.terms)
+    total = form.constant
+    y = _usable(program, multipliers).tolist()
+    for i, (entries, low, high) in enumerate(rows(program)):
+        if not y[i]:
+            continue
+        factor = Fraction(y[i])
+        total += factor * Fraction(low if factor > 0 else high)
+        for j, value in entries:
+            rest[j] = rest.get(j, Fraction(0)) - factor * Fraction(value)
+    for j, factor in rest.items():
+        total += factor * Fraction(float((program.lower if factor > 0 else program.upper)[j]))
+    return total
+
+
+def rows(program: Rounded) -> Iterator[tuple[Sequence[tuple[int, float]], float, float]]:
+    """Every row: its entries and its two ends."""
+    starts = program.start.tolist()
+    entries = list(zip(program.index.tolist(), program.value.tolist(), strict=True))
+    ends = zip(program.row_lower.tolist(), program.row_upper.tolist(), strict=True)
+    for i, (low, high) in enumerate(ends):
+        yield entries[starts[i] : starts[i + 1]], low, high
+
+
+__all__ = ["LowerBound", "Relaxed", "replay", "rows"]

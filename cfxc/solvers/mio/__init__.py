@@ -1,0 +1,19 @@
+"""Mixed-integer optimisation: piecewise-linear models and norms, exactly, by MIP solvers."""
+
+from __future__ import annotations
+
+from .backends import BACKENDS, Answer, Backend, backend
+from .formulation import Formulation, Formulator
+from .refusals import refuses
+from .search import search
+
+__all__ = [
+    "BACKENDS",
+    "Answer",
+    "Backend",
+    "Formulation",
+    "Formulator",
+    "backend",
+    "refuses",
+    "search",
+]

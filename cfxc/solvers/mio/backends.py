@@ -1,0 +1,275 @@
+"""Mixed-integer solvers: HiGHS, and SCIP or Gurobi where they are installed.
+
+Each gets a program in doubles (a relaxation of the exact one), tolerances of
+:data:`~cfxc.compiler.mixed_integer.FEASIBILITY`, an absolute gap and a time limit, and answers with
+its dual bound and its best point.  One thread: people are what is solved in parallel.
+"""
+
+from __future__ import annotations
+
+import time
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, replace
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from ...compiler.mixed_integer import FEASIBILITY, Rounded
+from ...compiler.tightening import rows
+from ...errors import DataTypeError, InvalidInputError, MissingExtraError, SolverError
+
+Floats = npt.NDArray[np.float64]
+Status = Literal["optimal", "infeasible", "limit", "interrupted"]
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a solver knows: ``bound`` is its dual bound, ``values`` its best point, if any.
+
+    ``bound`` is on the objective's own scale, minus infinity if it has none.
+    """
+
+    status: Status
+    bound: float = -np.inf
+    values: Floats | None = None
+    nodes: int = 0
+
+
+class Backend(ABC):
+    """A mixed-integer solver; ``quadratic`` says that it takes convex quadratic objectives."""
+
+    name: ClassVar[str]
+    module: ClassVar[str]
+    extra: ClassVar[str]
+    quadratic: ClassVar[bool] = False
+
+    @abstractmethod
+    def solve(self, program: Rounded, *, seconds: float, gap: float) -> Answer:
+        """Minimise to within an absolute ``gap`` of the objective, as far as the time goes."""
+
+    @classmethod
+    def load(cls) -> Any:
+        """The solver's Python module; ``MissingExtraError`` names what to install."""
+        if find_spec(cls.module) is None:
+            raise MissingExtraError(cls.extra, cls.module, f"the solver {cls.name}")
+        return import_module(cls.module)
+
+
+QUICK = 0.2  # seconds
+_PLAIN = {
+    "presolve": "off",
+    "mip_feasibility_tolerance": 1e-6,
+    "primal_feasibility_tolerance": 1e-7,
+    "dual_feasibility_tolerance": 1e-7,
+}
+
+
+class Highs(Backend):
+    """HiGHS (``highspy``)."""
+
+    name, module, extra = "HiGHS", "highspy", "highs"
+
+    def solve(self, program: Rounded, *, seconds: float, gap: float) -> Answer:
+        """See :meth:`Backend.solve`.
+
+        Infeasibility that was found quickly is asked again without presolve and with the usual
+        tolerances: reductions of a presolver err where slow branching does not.
+        """
+        started = time.monotonic()
+        options = _highs_options(program, seconds, gap)
+        answer = self._solve(program, options)
+        spent = time.monotonic() - started
+        if answer.status == "infeasible" and spent < QUICK:
+            again = self._solve(program, options | _PLAIN | {"time_limit": 10 * QUICK})
+            if again.status == "optimal":
+                return replace(again, bound=-np.inf)  # its tolerances are not those allowed for
+        return answer
+
+    def _solve(self, program: Rounded, options: dict[str, Any]) -> Answer:
+        module = self.load()
+        highs = module.Highs()
+        for option, value in options.items():
+            highs.setOptionValue(option, value)
+        count = program.lower.size
+        highs.passModel(
+            count, program.row_lower.size, program.value.size, int(module.MatrixFormat.kRowwise),
+            int(module.ObjSense.kMinimize), program.offset, program.cost, program.lower,
+            program.upper, program.row_lower, program.row_upper, program.start[:-1],
+            program.index, program.value, program.whole.astype(np.int32),
+        )  # fmt: skip
+        interrupted = _run(highs)
+        status = highs.getModelStatus()
+        info = highs.getInfo()
+        kinds = module.HighsModelStatus
+        nodes = max(int(info.mip_node_count), 0)
+        if status == kinds.kInfeasible:
+            return Answer("infeasible", nodes=nodes)
+        known = {kinds.kOptimal: "optimal", kinds.kTimeLimit: "limit", kinds.kInterrupt: "limit"}
+        if status not in known and not interrupted:
+            raise SolverError(f"HiGHS ended with '{highs.modelStatusToString(status)}'")
+        found = int(info.primal_solution_status) == 2
+        values = np.array(highs.getSolution().col_value) if found else None
+        whole = bool(program.whole.any())
+        bound = float(info.mip_dual_bound if whole else info.objective_function_value)
+        outcome: Any = "interrupted" if interrupted else known[status]
+        if outcome != "optimal" and not whole:
+            bound = -np.inf
+        return Answer(outcome, _finite(bound / program.scale), values, nodes)
+
+
+def _highs_options(program: Rounded, seconds: float, gap: float) -> dict[str, Any]:
+    return {
+        "output_flag": False,
+        "threads": 1,
+        "parallel": "off",
+        "time_limit": max(seconds, 0.01),
+        "mip_rel_gap": 0.0,
+        "mip_abs_gap": gap * program.scale,
+        "mip_feasibility_tolerance": FEASIBILITY,
+        "primal_feasibility_tolerance": FEASIBILITY,
+        "dual_feasibility_tolerance": FEASIBILITY,
+        "small_matrix_value": 1e-12,
+    }
+
+
+def _run(highs: Any) -> bool:
+    """Solve in a thread, so that Ctrl-C is heard; whether it was pressed."""
+    interrupted = False
+    highs.HandleUserInterrupt = True
+    highs.startSolve()
+    done = False
+    while not done:
+        try:
+            done, _ = highs.wait(0.1)
+        except KeyboardInterrupt:
+            interrupted = True
+            highs.cancelSolve()
+    return interrupted
+
+
+class Scip(Backend):
+    """SCIP (``pyscipopt``)."""
+
+    name, module, extra, quadratic = "SCIP", "pyscipopt", "scip", True
+
+    def solve(self, program: Rounded, *, seconds: float, gap: float) -> Answer:
+        module = self.load()
+        scip = module.Model()
+        scip.hideOutput()
+        scip.setParams(
+            {
+                "limits/time": max(seconds, 0.01),
+                "limits/absgap": gap * program.scale,
+                "numerics/feastol": FEASIBILITY,
+                "numerics/dualfeastol": FEASIBILITY,
+                "parallel/maxnthreads": 1,
+            }
+        )
+        columns = [
+            scip.addVar(vtype="I" if whole else "C", lb=low, ub=high, obj=cost)
+            for whole, low, high, cost in zip(
+                program.whole.tolist(), program.lower.tolist(), program.upper.tolist(),
+                program.cost.tolist(), strict=True,
+            )
+        ]  # fmt: skip
+        scip.addObjoffset(program.offset)
+        for terms, low, high in rows(program):
+            body = module.quicksum(factor * columns[j] for j, factor in terms)
+            if np.isfinite(high):
+                scip.addCons(body <= high)
+            if np.isfinite(low):
+                scip.addCons(body >= low)
+        scip.optimize()
+        status = scip.getStatus()
+        nodes = int(scip.getNTotalNodes())
+        if status == "infeasible":
+            return Answer("infeasible", nodes=nodes)
+        kinds: dict[str, Status] = {
+            "optimal": "optimal", "gaplimit": "optimal", "timelimit": "limit",
+            "userinterrupt": "interrupted",
+        }  # fmt: skip
+        if status not in kinds:
+            raise SolverError(f"SCIP ended with '{status}'")
+        values = None
+        if scip.getNSols():
+            best = scip.getBestSol()
+            values = np.array([scip.getSolVal(best, column) for column in columns])
+        return Answer(kinds[status], _finite(scip.getDualbound() / program.scale), values, nodes)
+
+
+class Gurobi(Backend):
+    """Gurobi (``gurobipy``, with a licence of your own)."""
+
+    name, module, extra, quadratic = "Gurobi", "gurobipy", "gurobi", True
+
+    def solve(self, program: Rounded, *, seconds: float, gap: float) -> Answer:
+        module = self.load()
+        with module.Env(params={"OutputFlag": 0}) as environment:
+            model = module.Model(env=environment)
+            tolerance = max(FEASIBILITY, 1e-9)
+            options = {
+                "TimeLimit": max(seconds, 0.01), "Threads": 1, "MIPGap": 0.0,
+                "MIPGapAbs": gap * program.scale, "FeasibilityTol": tolerance,
+                "OptimalityTol": tolerance, "IntFeasTol": tolerance,
+            }  # fmt: skip
+            for option, value in options.items():
+                model.setParam(option, value)
+            kinds = np.where(program.whole, module.GRB.INTEGER, module.GRB.CONTINUOUS)
+            columns = model.addMVar(
+                program.lower.size, lb=program.lower, ub=program.upper, obj=program.cost,
+                vtype=kinds,
+            )  # fmt: skip
+            model.ObjCon = program.offset
+            for terms, low, high in rows(program):
+                body = module.quicksum(factor * columns[j] for j, factor in terms)
+                if np.isfinite(high):
+                    model.addConstr(body <= high)
+                if np.isfinite(low):
+                    model.addConstr(body >= low)
+            model.optimize()
+            return _gurobi_answer(module.GRB, model, columns, program)
+
+
+def _gurobi_answer(constants: Any, model: Any, columns: Any, program: Rounded) -> Answer:
+    nodes = int(model.NodeCount)
+    if model.Status in (constants.INFEASIBLE, constants.INF_OR_UNBD):
+        return Answer("infeasible", nodes=nodes)  # columns are bounded: so is the objective
+    kinds: dict[int, Status] = {
+        constants.OPTIMAL: "optimal",
+        constants.TIME_LIMIT: "limit",
+        constants.INTERRUPTED: "interrupted",
+    }
+    if model.Status not in kinds:
+        raise SolverError(f"Gurobi ended with status {model.Status}")
+    values = np.array(columns.X) if model.SolCount else None
+    return Answer(kinds[model.Status], _finite(model.ObjBound / program.scale), values, nodes)
+
+
+def _finite(bound: float) -> float:
+    """A bound, or minus infinity for a solver's own infinities."""
+    return bound if abs(bound) < 1e19 else -np.inf
+
+
+BACKENDS: dict[str, type[Backend]] = {"highs": Highs, "scip": Scip, "gurobi": Gurobi}
+
+
+def backend(name: str) -> Backend:
+    """The solver ``highs``, ``scip`` or ``gurobi``.
+
+    Raises:
+        InvalidInputError: an unknown name.
+        MissingExtraError: its package is not installed.
+    """
+    if not isinstance(name, str):
+        raise DataTypeError(f"solver is a name, not {name!r}: {', '.join(BACKENDS)}")
+    if name not in BACKENDS:
+        raise InvalidInputError(f"unknown solver '{name}': {', '.join(BACKENDS)}")
+    chosen = BACKENDS[name]
+    chosen.load()
+    return chosen()
+
+
+__all__ = ["BACKENDS", "Answer", "Backend", "Gurobi", "Highs", "Scip", "backend"]

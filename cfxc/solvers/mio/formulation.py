@@ -1,0 +1,306 @@
+"""A query within a radius as a mixed-integer program: minimise the distance over φ(x).
+
+The formula is the oracle's (trees pruned to the ball, cells where numbers are only compared); what
+differs is how numbers that enter arithmetic are written.  Under a distance made of norms,
+
+    x = x̂ + p - n  with p, n >= 0,    δ_j = (p + n) / R_j,
+
+on the grid of the feature's resolution if it has one; so the distance is linear, and the row
+"distance <= radius" is the budget of every bound that the encoder derives.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from math import floor
+from typing import Any
+
+from ...compiler.emit.mip import Emission, Emitter, least
+from ...compiler.functional import Symbolic, functional
+from ...compiler.mixed_integer import Affine, Floats, Model, Rounded
+from ...compiler.passes import prune_trees
+from ...compiler.pipeline import simplified
+from ...compiler.rounding import AbsorbingPool
+from ...compiler.terms import Pool, Term
+from ...compiler.tightening import Relaxed
+from ...frontends.query import Domain
+from ..ball import make_ball, weights_of
+from ..smt.cells import CellVariables, between_values
+from ..smt.encoding import Encoder, Encoding, Window
+
+ZERO = Fraction(0)
+DISTANCE = "distance"  # why the row for the radius is there
+
+
+@dataclass(frozen=True)
+class Formulation:
+    """A query as a program, and how to read a solution of it as a point."""
+
+    emission: Emission
+    encoding: Encoding
+    writer: _Writer
+
+    @property
+    def model(self) -> Model:
+        return self.emission.model
+
+    @property
+    def is_refuted(self) -> bool:
+        """Whether exact bounds alone show that no point qualifies."""
+        return self.model.refuted
+
+    def tightened(self, program: Rounded, deadline: float) -> Formulation:
+        """The same with the open signs of its maxima bounded by linear programs.
+
+        ``program`` is the model in doubles; every bound takes its target, constraints and distance
+        into account.  Stops at the deadline with what it has.
+        """
+        relaxed, known = Relaxed(program), dict[Term, tuple[Fraction, Fraction]]()
+        for term, (gap, (low, high)) in self.emission.gaps.items():
+            if time.monotonic() >= deadline:
+                break
+            least, most = relaxed.least(gap).bound, -relaxed.least(gap.times(-1)).bound
+            known[term] = max(low, Fraction(least)), min(high, Fraction(most))
+        writer = self.writer.again(known)
+        writer.write()
+        return Formulation(writer.emission, self.encoding, writer)
+
+    def lift(self, values: Floats) -> dict[str, Any]:
+        """The point of a solution: integers rounded, numbers at the nearest admissible value."""
+        columns = self.model.columns
+        exact = [
+            Fraction(round(value)) if column.whole else Fraction(value)
+            for column, value in zip(columns, values.tolist(), strict=True)
+        ]
+        return self.encoding.lift(self.emission.read(exact))
+
+
+class Formulator(Encoder):
+    """Formulates one query at any radius."""
+
+    def formulate(self, radius: Fraction | None, margin: Fraction = ZERO) -> Formulation:
+        """The program for the nearest admissible point in the target within ``radius``.
+
+        ``radius`` may be ``None``, for no limit, under distances that are not made of norms.
+
+        Raises:
+            UnsupportedError: the program has no encoding (see :func:`refuses`).
+        """
+        query, pool = self.query, AbsorbingPool()
+        windows = self._windows(radius)
+        program, splits = simplified(query.target_with_margin(margin))
+        norms = query.distance.norms
+        if norms is not None and radius is not None:
+            program = prune_trees(program, make_ball(query, norms, radius), splits)
+        inputs, facts = self._admissible(pool, windows)
+        facts.append(functional(program, inputs, pool)["in_target"])
+        domains = {domain.name: domain for domain in query.domains}
+        cells = None
+        if norms is not None and radius is not None:
+            cells = CellVariables.of(pool, facts, inputs, query.domains, windows)
+        if cells is not None:
+            facts = cells.rewrite(facts)
+        writer = _Writer(self, pool, inputs, facts, windows, cells, radius)
+        if cells is None:
+            facts = between_values(pool, facts, inputs, query.domains)
+            facts += self._grids(pool, writer.ungridded(), windows)
+            writer.facts = facts
+        writer.write()
+        encoding = Encoding(pool, facts, inputs, domains, cells)
+        return Formulation(writer.emission, encoding, writer)
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """How one feature may change: δ_j, and a form that is 1 where it changed, else 0."""
+
+    delta: Affine
+    changed: Affine
+
+
+class _Writer:
+    """Writes facts and the distance of one query into a program."""
+
+    def __init__(
+        self,
+        formulator: Formulator,
+        pool: Pool,
+        inputs: Mapping[str, Any],
+        facts: list[Term],
+        windows: Sequence[Window],
+        cells: CellVariables | None,
+        radius: Fraction | None,
+        known: Mapping[Term, tuple[Fraction, Fraction]] | None = None,
+    ) -> None:
+        self.formulator, self.query = formulator, formulator.query
+        self.pool, self.inputs, self.facts, self.cells = pool, inputs, facts, cells
+        self.radius, self.all_windows, self.known = radius, windows, known or {}
+        self.emission = Emission()
+        self.model = self.emission.model
+        self.pairs: list[tuple[int, ...]] = []  # columns p and n of one feature
+        self.windows = {d.name: w for d, w in zip(self.query.domains, windows, strict=True)}
+
+    def again(self, known: Mapping[Term, tuple[Fraction, Fraction]]) -> _Writer:
+        """A writer of the same, with better bounds."""
+        return _Writer(
+            self.formulator, self.pool, self.inputs, self.facts, self.all_windows, self.cells,
+            self.radius, known,
+        )  # fmt: skip
+
+    def write(self) -> None:
+        """The facts, and the distance as objective and row."""
+        if any(fact.is_false for fact in self.facts):
+            self.model.refuted = True
+        elif self.query.distance.norms is not None:
+            self._write_norms(*self.query.distance.norms)
+        else:
+            self._write_own(self.formulator.distance(self.pool, self.inputs))
+
+    def _write_norms(self, alpha: Fraction, beta: Fraction, gamma: Fraction) -> None:
+        """The facts, minimising ``alpha l0 + beta l1 + gamma linf``."""
+        numeric = {
+            domain.name: self._split(domain, bool(alpha))
+            for domain in self.query.domains
+            if self._is_arithmetic(domain)
+        }
+        emitter = Emitter(self.pool, self.emission, self.known)
+        moves = [
+            numeric[domain.name] if domain.name in numeric else self._move(emitter, domain)
+            for domain in self.query.domains
+        ]
+        weights = weights_of(self.query)
+        total, largest = sum(weights, ZERO), max(weights)
+        parts = [
+            pair
+            for weight, move in zip(weights, moves, strict=True)
+            for pair in (
+                (alpha * weight / total, move.changed),
+                (beta * weight / total, move.delta),
+            )
+        ]
+        distance = Affine.sum(parts)
+        if gamma:
+            top = self.model.column("linf", 0, 1)
+            for weight, move in zip(weights, moves, strict=True):
+                self.model.constrain(top.plus(move.delta, -weight / largest), 0, None, "linf")
+            distance = distance.plus(top, gamma)
+        self._minimise(distance)
+        emitter.orient(self.facts)
+        self._require(emitter)
+
+    def _write_own(self, distance: Term) -> None:
+        """The facts, minimising a distance of the user's own."""
+        emitter = Emitter(self.pool, self.emission, self.known)
+        emitter.orient([*self.facts, least(self.pool, distance)])
+        self._minimise(emitter.number(distance))
+        self._require(emitter)
+
+    def _minimise(self, distance: Affine) -> None:
+        self.model.objective = distance
+        if self.radius is not None:
+            self.emission.relaxation.budget = (distance, self.radius)
+            self.model.constrain(distance, None, self.radius, DISTANCE)
+
+    def _require(self, emitter: Emitter) -> None:
+        emitter.prepare(self.facts)
+        for fact in self.facts:
+            if not self.model.refuted:
+                emitter.require(fact)
+
+    def ungridded(self) -> dict[str, Any]:
+        """The inputs whose grid is not part of how they are written."""
+        return {
+            domain.name: self.pool.zero
+            if self._is_arithmetic(domain) and self._unit(domain) is not None
+            else self.inputs[domain.name]
+            for domain in self.query.domains
+        }
+
+    # -- features ---------------------------------------------------------------------------------
+
+    def _is_arithmetic(self, domain: Domain) -> bool:
+        """Whether a feature is a number of its own, under a distance made of norms."""
+        x = self.inputs[domain.name]
+        plain = self.cells is None and self.query.distance.norms is not None
+        return plain and isinstance(x, Term) and x.kind == "var" and not domain.is_symbolic
+
+    def _unit(self, domain: Domain) -> Fraction | None:
+        """The step of a grid that holds the factual's own value too, else ``None``."""
+        if domain.step is None:
+            return None
+        off = Fraction(domain.factual) % domain.step
+        on_grid = min(off, domain.step - off) <= domain.rounding
+        return domain.step if on_grid else None
+
+    def _split(self, domain: Domain, counted: bool) -> Move:
+        """``x = x̂ + p - n``; with ``counted``, binaries say which of p and n is not 0."""
+        low, high, _ = self.windows[domain.name]
+        unit, own, error = self._unit(domain), Fraction(domain.factual), ZERO
+        if unit is not None:
+            error = domain.rounding
+            own = round(own / unit) * unit
+            low, high = low - error, high + error
+        steps = unit or Fraction(1)
+        forms = []
+        for side, end in (("up", high - own), ("down", own - low)):
+            reach = max(end / steps, ZERO)
+            whole = unit is not None
+            most = Fraction(floor(reach)) if whole else reach
+            forms.append(self.model.column(f"{domain.name} {side}", 0, most, whole))
+        self.pairs.append(tuple(j for form in forms for j in form.terms))
+        moved = forms[0].plus(forms[1], -1).times(steps).plus(own)
+        moved = self._within(moved, low, high, domain)
+        if error:
+            moved = moved.plus(self.model.column(f"{domain.name} rounding", -error, error))
+        self.emission.variables[self.inputs[domain.name]] = moved
+        size = domain.feature.range
+        if not size:
+            return Move(Affine.of(0), Affine.of(0))
+        # both ends may be off by the rounding of a cell: δ_j is smaller by as much, at most
+        delta = Affine.sum((steps / size, form) for form in forms).plus(-2 * error / size)
+        return Move(delta, self._counted(forms, domain) if counted else Affine.of(0))
+
+    def _within(self, x: Affine, low: Fraction, high: Fraction, domain: Domain) -> Affine:
+        """The range, where the factual itself lies outside of it."""
+        if not low <= x.constant <= high:
+            self.model.constrain(x, low, high, f"range of {domain.name}")
+        return x
+
+    def _counted(self, forms: Sequence[Affine], domain: Domain) -> Affine:
+        """Binaries for going up and down, not both; 1 in all where x differs from x̂."""
+        flags = []
+        for form, side in zip(forms, ("up", "down"), strict=True):
+            most = self.model.range(form)[1]
+            if most > 0:
+                flag = self.model.binary(f"{domain.name} goes {side}")
+                self.model.constrain(form.plus(flag, -most), None, 0, "l0")
+                flags.append(flag)
+        changed = Affine.sum((1, flag) for flag in flags)
+        self.model.constrain(changed, None, 1, "l0")
+        return changed
+
+    def _move(self, emitter: Emitter, domain: Domain) -> Move:
+        """δ_j of a category, of cells, or of a feature with one value left."""
+        value = self.inputs[domain.name]
+        if isinstance(value, Symbolic):
+            pairs = [
+                (domain.delta(label), emitter.exact(guard))
+                for label, guard in zip(value.labels, value.guards, strict=True)
+                if not guard.is_false
+            ]
+            away = Affine.sum((1, form) for delta, form in pairs if delta)
+            return Move(Affine.sum(pairs), away)
+        cells = self.cells.cells.get(domain.name) if self.cells is not None else None
+        if cells is None:
+            moved = Fraction(value.value) != Fraction(domain.factual)
+            delta = domain.delta(value.value)
+            return Move(Affine.of(delta), Affine.of(int(moved and bool(delta))))
+        steps = [(size, emitter.exact(literal)) for literal, size in cells.steps(self.pool)]
+        out = steps[max(cells.home - 1, 0) : cells.home + 1]
+        return Move(Affine.sum(steps), Affine.sum((1, form) for _, form in out))
+
+
+__all__ = ["DISTANCE", "Formulation", "Formulator"]

@@ -1,0 +1,192 @@
+"""Branch and bound over the features themselves: best first by distance, closed by linear bounds.
+
+Few features can move far within a small radius, and splitting *them* makes most phases of a
+network known at once.  A box of columns is closed if the budget or some row refutes it under the
+linear relaxation, rounded outward (``kernel``); a box that is one point is decided by exact
+evaluation, and one that is too narrow to be split, but no point of a grid, stays open.  So the
+bound is proved without any solver's tolerance: the distance of the nearest open box, or the radius
+when none is left.
+"""
+
+from __future__ import annotations
+
+import heapq
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from ...compiler.emit.mip import LABEL, MAX
+from ...compiler.mixed_integer import Affine
+from ...ir.interval import ceil_float, floor_float
+from . import kernel
+from .formulation import DISTANCE, Formulation
+
+Floats = npt.NDArray[np.float64]
+BATCH = 64  # boxes per call of the kernel
+LIMIT = 400_000  # open boxes held in memory
+LARGEST = 400  # base columns
+FINE = 1e-9  # of its range: how narrow a continuous column is split
+ROUNDING = 1e-6  # columns narrower than this only stand for a cell's rounding
+TRIES = 2  # points per batch that are verified
+
+Improve = Callable[[dict[str, Any]], Fraction | None]
+"""Offers a point; the new radius to look within if it is an improvement, else ``None``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """How a search ended: nothing within ``radius`` is left, or nothing nearer than ``lower``."""
+
+    status: Literal["closed", "limit"]
+    lower: Fraction
+    boxes: int
+
+
+def applies(formulation: Formulation) -> bool:
+    """Whether there are units to relax, a budget, and not too many columns to split."""
+    emission, columns = formulation.emission, formulation.model.columns
+    if not emission.relaxation.units or emission.relaxation.budget is None:
+        return False
+    cost = emission.relaxation.budget[0]
+    if any(cost.terms.get(unit.column, 0) < 0 for unit in emission.relaxation.units):
+        return False  # what is left out of a box's cost must not make it cheaper
+    return len(columns) - len(emission.relaxation.units) <= LARGEST
+
+
+class Regions:
+    """The search over one formulation."""
+
+    def __init__(self, formulation: Formulation) -> None:
+        self.formulation = formulation
+        emission = formulation.emission
+        model, relaxation = emission.model, emission.relaxation
+        units = {unit.column for unit in relaxation.units}
+        hidden = units | emission.phases
+        self.base = [j for j in range(len(model.columns)) if j not in hidden]
+        self.count = len(self.base)
+        self.place = {
+            j: i for i, j in enumerate([*self.base, *(u.column for u in relaxation.units)])
+        }
+        held = [model.columns[j] for j in self.base]
+        self.low = np.array([floor_float(c.lower) for c in held], dtype=np.float64)
+        self.high = np.array([ceil_float(c.upper) for c in held], dtype=np.float64)
+        named = {j for form in emission.variables.values() for j in form.terms}
+        self.z, self.z0 = self._dense([unit.z for unit in relaxation.units])
+        self.root = np.array(
+            [
+                [floor_float(unit.lower) for unit in relaxation.units],
+                [ceil_float(unit.upper) for unit in relaxation.units],
+            ]
+        )
+        distance, self.radius = relaxation.budget or (Affine.of(0), Fraction(0))
+        self.partly = not units.isdisjoint(distance.terms)  # the distance has maxima of its own
+        self._place_rows()
+        self._place_groups()
+        self.shift = distance.constant
+        self.cost = self._dense([distance])[0][0, : self.count].copy()
+        self.partner = np.full(self.count, -1, dtype=np.int64)
+        for pair in formulation.writer.pairs:
+            up, down = (self.place[j] for j in pair)
+            self.partner[up], self.partner[down] = down, up
+        self.whole = np.array([c.whole for c in held], dtype=np.bool_)
+        width = self.high - self.low
+        self.named = np.array([j in named for j in self.base], dtype=np.bool_)
+        self.named &= self.whole | (width > ROUNDING)
+        self.fine = np.where(self.whole, 0.0, FINE * width)
+        self.finite = bool(self.whole[self.named].all())
+        self.deep = (self.z[:, self.count :] != 0).any(axis=1)
+        self.reach = np.zeros((len(relaxation.units), self.count))
+        for k in range(len(relaxation.units)):
+            self.reach[k] = np.abs(self.z[k, : self.count])
+            self.reach[k] += np.abs(self.z[k, self.count : self.count + k]) @ self.reach[:k]
+
+    def _dense(self, forms: list[Affine]) -> tuple[Floats, Floats]:
+        matrix = np.zeros((len(forms), len(self.place)))
+        for i, form in enumerate(forms):
+            for j, factor in form.terms.items():
+                matrix[i, self.place[j]] = float(factor)
+        return matrix, np.array([float(form.constant) for form in forms], dtype=np.float64)
+
+    def _place_rows(self) -> None:
+        """Rows that the relaxation does not know of by itself, with units and without."""
+        known = {MAX, LABEL} | (set() if self.partly else {DISTANCE})
+        rows = [row for row in self.formulation.model.rows if row.why not in known]
+        matrix, _ = self._dense([Affine(row.terms) for row in rows])
+        ends = [
+            (
+                -np.inf if row.lower is None else floor_float(row.lower),
+                np.inf if row.upper is None else ceil_float(row.upper),
+            )
+            for row in rows
+        ]
+        bounds = np.array(ends, dtype=np.float64).reshape(-1, 2)
+        deep = (matrix[:, self.count :] != 0).any(axis=1)
+        self.rows, self.row_low, self.row_high = _part(matrix, bounds, deep)
+        plain, self.plain_low, self.plain_high = _part(matrix, bounds, ~deep)
+        self.plain = np.ascontiguousarray(plain[:, : self.count])
+
+    def _place_groups(self) -> None:
+        groups = self.formulation.emission.relaxation.groups
+        width = max(map(len, groups), default=1)
+        self.members = np.full((len(groups), width), -1, dtype=np.int64)
+        self.group = np.full(self.count, -1, dtype=np.int64)
+        for g, columns in enumerate(groups):
+            for i, j in enumerate(columns):
+                self.members[g, i] = self.place[j]
+                self.group[self.place[j]] = g
+
+    def run(self, improve: Improve, deadline: float) -> Ending:
+        """Close every box within the radius, or as many as the time allows."""
+        radius, made, boxes, least = self.radius, 1, 0, np.inf
+        low, high = self.low.copy(), self.high.copy()
+        first = kernel.narrow(
+            low, high, self.whole, self.cost, ceil_float(radius - self.shift), self.group,
+            self.members, self.partner, self.plain, self.plain_low, self.plain_high,
+        )  # fmt: skip
+        queue = [(first, 0, low, high)] if first < np.inf else []
+        while queue:
+            if time.monotonic() >= deadline or len(queue) > LIMIT:
+                lower = Fraction(min(queue[0][0], least)) + self.shift
+                return Ending("limit", min(lower, radius), boxes)
+            batch = [heapq.heappop(queue) for _ in range(min(BATCH, len(queue)))]
+            boxes += len(batch)
+            lows = np.array([box[2] for box in batch])
+            highs = np.array([box[3] for box in batch])
+            child_low, child_high, keys, tries, decided, paid = kernel.step(
+                lows, highs, self.whole, self.named, self.count, self.z, self.z0, self.deep,
+                self.root, self.rows, self.row_low, self.row_high, self.plain, self.plain_low,
+                self.plain_high, self.cost, ceil_float(radius - self.shift), self.group,
+                self.members, self.partner, self.reach, self.fine,
+            )  # fmt: skip
+            for i, key in enumerate(keys.tolist()):
+                heapq.heappush(queue, (key, made, child_low[i], child_high[i]))
+                made += 1
+            if not self.finite:
+                least = min([least, *paid.tolist()])
+            order = np.argsort(tries @ self.cost, kind="stable")[:TRIES]
+            for point in [*(decided if self.finite else decided[:TRIES]), *tries[order]]:
+                found = improve(self._lift(point))
+                radius = radius if found is None else min(radius, found)
+        if least < np.inf and Fraction(least) + self.shift < radius:
+            return Ending("limit", Fraction(least) + self.shift, boxes)
+        return Ending("closed", radius, boxes)
+
+    def _lift(self, point: Floats) -> dict[str, Any]:
+        values = np.zeros(len(self.formulation.model.columns))
+        values[self.base] = point
+        return self.formulation.lift(values)
+
+
+def _part(matrix: Floats, ends: Floats, chosen: Any) -> tuple[Floats, Floats, Floats]:
+    """Some rows of a matrix, and their ends."""
+    parts = (matrix[chosen], ends[chosen, 0], ends[chosen, 1])
+    body, low, high = (np.ascontiguousarray(part) for part in parts)
+    return body, low, high
+
+
+__all__ = ["Ending", "Improve", "Regions", "applies"]

@@ -1,0 +1,348 @@
+"""Nearest counterfactuals by mixed-integer optimisation.
+
+A local search gives the incumbent.  The program asks for all that is nearer by more than 0.9 ε, so
+that its ball is small and most phases are known; one proof that it is empty ends the search.  Where
+features live on grids, a search by regions of the features comes first (``regions``); what it
+leaves open, and continuous features, are the solver's.  What holds of an answer:
+
+* **Upper bound**: points count once exact arithmetic and the original model verified them.  Where
+  strictness or rounding put a solution on the wrong side, points around it are tried; then it is
+  excluded, on a finite grid, or a clearer win is asked for.
+* **Lower bound**, by ``bounds`` and ``regions``: sound under outward rounding.  By a solver: its
+  program in doubles is a relaxation of the exact one, its rows wider than the feasibility tolerance
+  (``ROW_SLACK``); from the dual bound, ``Rounded.allowance`` is taken off for the dual tolerance
+  and the rounding of costs.  Beyond that it is the solver's word.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Sequence
+from fractions import Fraction
+from functools import lru_cache, partial
+
+import numpy as np
+
+from ...compiler.mixed_integer import rounded
+from ...compiler.pipeline import debug
+from ...errors import UnsupportedError
+from ...frontends.query import Query
+from ..baselines import LocalSearch
+from ..candidates import Candidate, Deployed, Point, verify
+from ..outcome import Outcome
+from .backends import Answer, Backend, Floats, backend
+from .formulation import Formulation, Formulator
+from .ready import small_query
+from .refusals import refuses
+from .regions import Ending, Regions, applies
+from .witness import around, first_candidate
+
+CLOSE = Fraction(9, 10)  # share of ε below the incumbent at which nothing may be left
+SHARE = 0.25  # of ε: the absolute gap that the solver may leave
+EXCLUSIONS = 64  # solutions that only tolerances and closed borders admit
+MARGINS = tuple(Fraction(1, 10**k) for k in (12, 9, 7, 5, 4, 3, 2))  # on the deciding score
+FIRST = 0.5  # seconds of the first solve; its bounds are tightened if that is not enough
+PATIENCE = 1.0  # seconds of the first search by regions; half of it where numbers are continuous
+ATTEMPTS = (6, 3)  # searches by regions that may run out of time: on grids, and where not
+GROWTH = 2.0  # of the time for a search or a solve, each time that one runs out of it
+NEAR = Fraction(1, 8)  # of the gap: so near to what was too hard, try that again
+
+
+def search(
+    query: Query,
+    deployed: Deployed,
+    *,
+    epsilon: Fraction,
+    seconds: float,
+    seeds: Sequence[Point] = (),
+    rng: np.random.Generator,
+    solver: str = "highs",
+    regions: bool = True,
+) -> Outcome:
+    """Find the nearest counterfactual to within ``epsilon``, or as far as the time goes.
+
+    ``solver`` is ``highs``, ``scip`` or ``gurobi``; ``regions`` allows the search by regions where
+    it applies.  Ctrl-C ends the search with what it has.
+
+    Raises:
+        UnsupportedError: the query has no mixed-integer program (see :func:`refuses`).
+        MissingExtraError: the solver is not installed.
+    """
+    chosen = backend(solver)
+    reason = refuses(query)
+    if reason:
+        raise UnsupportedError(
+            f"no mixed-integer program: {reason}", remedy="ask with method='smt'"
+        )
+    if regions:
+        _warm_up()
+    found = _Search(query, chosen, deployed, epsilon, time.monotonic() + seconds, rng)
+    found.regions = regions
+    return found.run(seeds)
+
+
+@lru_cache(maxsize=1)
+def _warm_up() -> None:
+    """Load the kernels, so that no time limit pays for compiling them."""
+    rng, never = np.random.default_rng(0), float("inf")
+    _Search(small_query(), backend("highs"), lambda _: True, Fraction(1, 100), never, rng).run(())
+
+
+class _Search:
+    def __init__(
+        self,
+        query: Query,
+        solver: Backend,
+        deployed: Deployed,
+        epsilon: Fraction,
+        deadline: float,
+        rng: np.random.Generator,
+    ) -> None:
+        self.query, self.solver, self.deployed = query, solver, deployed
+        self.epsilon, self.deadline, self.rng = epsilon, deadline, rng
+        self.formulator = Formulator(query)
+        self.local = LocalSearch(query, rng)
+        self.outcome = Outcome()
+        self.share, self.excluded = FIRST, 0
+        self.regions, self.patience, self.failures = True, PATIENCE, 0
+        self.ideal: Fraction | None = None  # distance of a point only the exact program accepts
+        self.ceiling: Fraction | None = None  # a radius that was too hard in the time given
+
+    def run(self, seeds: Sequence[Point]) -> Outcome:
+        """The search, its outcome even if interrupted."""
+        try:
+            self.outcome.best = first_candidate(
+                self.local, self.deployed, seeds, self.rng, self.deadline
+            )
+            while self._is_open() and self._step():
+                pass
+            self._tidy()
+        except KeyboardInterrupt:
+            self.outcome.reason = "interrupted"
+        return self.outcome
+
+    def _is_open(self) -> bool:
+        best = self.outcome.best
+        if self.outcome.infeasible:
+            return False
+        if best is not None and best.distance - self.outcome.lower <= self.epsilon:
+            return False
+        if time.monotonic() >= self.deadline:
+            self.outcome.reason = "time limit"
+            return False
+        return True
+
+    def _step(self) -> bool:
+        """One solve; whether another one makes sense."""
+        radius = self._radius()
+        formulation = self.formulator.formulate(radius)
+        if formulation.is_refuted:
+            self._empty(radius, "bounds")
+            return self.outcome.best is not None
+        if self.regions and applies(formulation) and self._explore(formulation, radius):
+            return self.ideal is None
+        if not self._is_open():
+            return False
+        formulation, answer = self._solve(formulation)
+        if answer.status == "infeasible":
+            self._empty(radius, self.solver.name)
+            return self.outcome.best is not None
+        if math.isfinite(answer.bound):
+            bound = Fraction(answer.bound)
+            self._raise(bound if radius is None else min(radius, bound), self.solver.name)
+        if answer.status == "interrupted":
+            self.outcome.reason = "interrupted"
+            return False
+        used = answer.values is not None and self._use(formulation.lift(answer.values))
+        if answer.status == "limit":
+            self.share *= GROWTH
+            self.ceiling = None if used else radius
+            return True
+        self.ceiling = None
+        return used or answer.values is None or self._separate(radius, formulation, answer.values)
+
+    def _radius(self) -> Fraction | None:
+        """Where to look: nearer than the incumbent by more than 0.9 ε, or by a step of l0.
+
+        Small balls are refuted much faster than large ones: where that was too hard, half as far
+        from the lower bound, and then there again, with more time.
+        """
+        best, norms = self.outcome.best, self.query.distance.norms
+        if best is None:
+            return Fraction(1) if norms is not None else None
+        lower, grid = self.outcome.lower, self._grid()
+        if grid is not None:
+            return best.distance - grid
+        top = best.distance - CLOSE * self.epsilon
+        if self.ceiling is None or self.ceiling - lower <= NEAR * (top - lower):
+            self.ceiling = None
+            return top
+        return (lower + min(self.ceiling, top)) / 2
+
+    def _grid(self) -> Fraction | None:
+        """The spacing of possible distances: 1/J under l0 with equal weights."""
+        weights = {domain.feature.weight for domain in self.query.domains}
+        only = (Fraction(1), Fraction(0), Fraction(0))
+        if self.query.distance.norms == only and len(weights) == 1:
+            return Fraction(1, len(self.query.domains))
+        return None
+
+    # -- lower bounds -----------------------------------------------------------------------------
+
+    def _empty(self, radius: Fraction | None, prover: str) -> None:
+        """Nothing in the target lies within the radius; under l0, nor before the next distance."""
+        if self.outcome.best is None:
+            self.outcome.infeasible = self.ideal is None
+            self._credit(prover)
+        elif radius is not None:
+            self.ceiling, grid = None, self._grid()
+            self._raise(radius if grid is None else (radius // grid + 1) * grid, prover)
+
+    def _raise(self, proved: Fraction, prover: str) -> None:
+        """Nothing in the target is nearer than ``proved``.
+
+        A point that only the exact program accepts keeps the bound at its own distance.
+        """
+        if self.ideal is not None:
+            proved = min(proved, self.ideal)
+        if proved > self.outcome.lower:
+            self.outcome.lower = proved
+            self._credit(prover)
+
+    def _explore(self, formulation: Formulation, radius: Fraction | None) -> bool:
+        """A search by regions; whether it closed the ball or found something nearer."""
+        before, started = self.outcome.best, time.monotonic()
+        on_grids = self._finite()
+        patience = self.patience if on_grids else self.patience / 2
+        end = min(self.deadline, started + patience)
+        ending = Regions(formulation).run(self._offer, end)
+        self.outcome.nodes += ending.boxes
+        debug(2, partial(_explored, radius, ending, time.monotonic() - started))
+        if ending.status == "closed":
+            self._empty(ending.lower, "regions")
+        else:
+            self._raise(ending.lower, "regions")
+        if ending.status == "closed" or self.outcome.best is not before:
+            return True
+        self.patience *= GROWTH
+        self.failures += 1
+        self.regions = self.failures < ATTEMPTS[not on_grids]
+        return False
+
+    def _offer(self, point: Point) -> Fraction | None:
+        """The radius left by a point of a region, if it is an improvement."""
+        candidate = verify(self.query, point, self.deployed)
+        if candidate is None:
+            if verify(self.query, point, lambda _: True) is not None:
+                distance = self.query.distance_to(point)
+                self.ideal = distance if self.ideal is None else min(self.ideal, distance)
+                self._disagree(distance)
+            return None
+        before = self.outcome.best
+        self._accept(candidate)
+        return None if self.outcome.best is before else self._radius()
+
+    def _disagree(self, radius: Fraction | None) -> None:
+        within = "" if radius is None else f" within {float(radius):.6g}"
+        self.outcome.reason = (
+            f"the exact program has a counterfactual{within}, the deployed model has none there"
+        )
+
+    def _solve(self, formulation: Formulation) -> tuple[Formulation, Answer]:
+        """Solve; the answer's bound has its allowance taken off."""
+        started = time.monotonic()
+        program = rounded(formulation.model)
+        if self.share > FIRST and formulation.emission.gaps:
+            formulation = formulation.tightened(program, self.deadline)
+            if formulation.is_refuted:
+                return formulation, Answer("infeasible")
+            program = rounded(formulation.model)
+        encoded = time.monotonic()
+        left = self.deadline - encoded
+        share = min(left, self.share) if self.outcome.best is not None else left
+        gap = SHARE * float(self.epsilon)
+        answer = self.solver.solve(program, seconds=share, gap=gap)
+        self.outcome.nodes += answer.nodes
+        spent = time.monotonic() - encoded
+        size = program.lower.size
+        debug(2, partial(_report, size, answer, encoded - started, spent))
+        bound = answer.bound - program.allowance
+        return formulation, Answer(answer.status, bound, answer.values, answer.nodes)
+
+    def _credit(self, prover: str) -> None:
+        if prover not in self.outcome.provers:
+            self.outcome.provers = (*self.outcome.provers, prover)
+
+    # -- upper bounds -----------------------------------------------------------------------------
+
+    def _use(self, point: Point) -> bool:
+        """Whether a solution's point, or one around it, is a verified improvement."""
+        before = self.outcome.best
+        for candidate in around(self.local, point):
+            self._accept(verify(self.query, candidate, self.deployed))
+            if self.outcome.best is not before:
+                return True
+        return False
+
+    def _accept(self, candidate: Candidate | None) -> None:
+        best = self.outcome.best
+        if candidate is not None and (best is None or candidate.distance < best.distance):
+            self.outcome.best = candidate
+
+    def _separate(self, radius: Fraction | None, formulation: Formulation, values: Floats) -> bool:
+        """A solution that is no counterfactual: exclude it, or ask for a clearer win.
+
+        Points of a finite grid that the exact program rejects can go for good.  A solve with a
+        margin proves nothing, and only looks for points.
+        """
+        point = formulation.lift(values)
+        if self._finite() and verify(self.query, point, lambda _: True) is None:
+            self.excluded += 1
+            if self.excluded <= EXCLUSIONS:
+                self.formulator = Formulator(self.formulator.query.without(point))
+                return True
+        for margin in MARGINS:
+            clearer = self.formulator.formulate(radius, margin)
+            if clearer.is_refuted:
+                break
+            clearer, answer = self._solve(clearer)
+            if answer.values is None:
+                break
+            if self._use(clearer.lift(answer.values)):
+                return True
+        self._disagree(radius)
+        return False
+
+    def _finite(self) -> bool:
+        return all(domain.is_symbolic or domain.step for domain in self.query.domains)
+
+    def _tidy(self) -> None:
+        """Undo what the best point changes without need: under linf much of it costs nothing."""
+        best, norms = self.outcome.best, self.query.distance.norms
+        paid = norms is not None and (norms[0] or norms[1])
+        if best is None or (paid and all(d.feature.weight for d in self.query.domains)):
+            return
+        for point in self.local.undone(best.point):
+            candidate = verify(self.query, point, self.deployed)
+            if candidate is not None and candidate.distance <= best.distance:
+                self.outcome.best = candidate
+                return
+
+
+def _report(size: int, answer: Answer, encoding: float, solving: float) -> str:
+    return (
+        f"{size} columns in {encoding:.3f} s, {answer.status} in {solving:.3f} s, "
+        f"{answer.nodes} nodes"
+    )
+
+
+def _explored(radius: Fraction | None, ending: Ending, seconds: float) -> str:
+    within = "anywhere" if radius is None else f"within {float(radius):.6g}"
+    return (
+        f"{within}: {ending.boxes} boxes, {ending.status} at {float(ending.lower):.6g} "
+        f"in {seconds:.3f} s"
+    )
+
+
+__all__ = ["search"]

@@ -1,0 +1,154 @@
+"""The search by regions closes boxes only if nothing is in them."""
+
+from __future__ import annotations
+
+import time
+from fractions import Fraction
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from cfxc.solvers.mio import kernel
+from cfxc.solvers.mio.formulation import Formulator
+from cfxc.solvers.mio.regions import Regions, applies
+from tests.solvers.mio.test_search import asked
+
+F = Fraction
+
+
+def network(seed: int) -> dict[str, Any]:
+    """Three whole columns and a category of three, two layers of units, one row, one budget."""
+    rng = np.random.default_rng(seed)
+    n, first, units = 6, 3, 5
+    z = np.zeros((units, n + units))
+    z[:first, :n] = rng.normal(size=(first, n)).round(2)
+    z[first:, : n + first] = rng.normal(size=(units - first, n + first)).round(2)
+    rows = np.zeros((1, n + units))
+    rows[0] = rng.normal(size=n + units).round(2)
+    return {
+        "n": n,
+        "z": z,
+        "z0": rng.normal(size=units).round(2),
+        "deep": np.arange(units) >= first,
+        "root": np.array([[-1e3] * units, [1e3] * units]),
+        "rows": rows,
+        "row_low": np.array([round(float(rng.normal(scale=3)), 2)]),
+        "row_high": np.array([np.inf]),
+        "cost": np.array([0.1, 0.2, 0.05, 0.0, 0.3, 0.2]),
+        "group": np.array([-1, -1, -1, 0, 0, 0]),
+        "members": np.array([[3, 4, 5]]),
+        "reach": np.ones((units, n)),
+        "plain": (
+            np.array([[1.0, 1.0, -1.0, 0.5, 0.0, -0.25]]),
+            np.array([round(float(rng.normal(scale=2)), 2)]),
+            np.array([4.0]),
+        ),
+    }
+
+
+def value(net: dict[str, Any], point: tuple[int, ...]) -> Fraction:
+    """The row's body at a point of base columns, exactly."""
+    full = [F(p) for p in point]
+    for k in range(len(net["z0"])):
+        total = F(net["z0"][k]) + sum(F(c) * v for c, v in zip(net["z"][k], full, strict=False))
+        full.append(max(total, F(0)))
+    return sum((F(c) * v for c, v in zip(net["rows"][0], full, strict=True)), F(0))
+
+
+def is_inside(net: dict[str, Any], point: tuple[int, ...], radius: float) -> bool:
+    """Whether a point satisfies both rows and the budget, exactly."""
+    (plain,), (least,), (most,) = net["plain"]
+    body = sum((F(c) * v for c, v in zip(plain, point, strict=True)), F(0))
+    paid = sum((F(c) * v for c, v in zip(net["cost"], point, strict=True)), F(0))
+    within = paid <= F(radius) and F(least) <= body <= F(most)
+    return within and value(net, point) >= F(net["row_low"][0])
+
+
+def points(low: Any, high: Any) -> list[tuple[int, ...]]:
+    ranges = [range(int(a), int(b) + 1) for a, b in zip(low[:3], high[:3], strict=True)]
+    labels = [tuple(int(i == j) for i in range(3)) for j in range(3) if high[3 + j]]
+    return [(*p, *label) for p in product(*ranges) for label in labels]
+
+
+@settings(derandomize=True, max_examples=150)
+@given(st.integers(0, 10**6), st.floats(0.05, 1.5), st.data())
+def test_closed_boxes_are_empty(seed: int, radius: float, data: st.DataObject) -> None:
+    net = network(seed)
+    low = np.zeros(6)
+    low[:3] = [data.draw(st.integers(0, 2)) for _ in range(3)]
+    high = np.ones(6)
+    high[:3] = [a + data.draw(st.integers(0, 2)) for a in low[:3].tolist()]
+    inside = [p for p in points(low, high) if is_inside(net, p, radius)]
+    whole, partner = np.ones(6, dtype=bool), np.full(6, -1)
+    left = kernel.narrow(
+        low, high, whole, net["cost"], radius, net["group"], net["members"], partner,
+        *net["plain"],
+    )  # fmt: skip
+    for p in inside:
+        assert all(a <= v <= b for a, v, b in zip(low, p, high, strict=True))
+        assert F(left) <= sum(F(c) * v for c, v in zip(net["cost"], p, strict=True))
+    if left == np.inf:
+        assert not inside
+        return
+    closed = kernel.bound(
+        low, high, net["n"], net["z"], net["z0"], net["deep"], net["root"], net["rows"],
+        net["row_low"], net["row_high"], net["cost"], radius, net["group"], net["members"],
+        net["reach"], np.zeros(6), np.zeros(6),
+    )  # fmt: skip
+    assert not (closed and inside)
+
+
+def explored(net: dict[str, Any], radius: float) -> tuple[set[Any], set[Any]]:
+    """Points inside, and points that the kernel leaves to exact arithmetic."""
+    low, high = np.zeros((1, 6)), np.array([[2.0, 2.0, 2.0, 1.0, 1.0, 1.0]])
+    inside = {p for p in points(low[0], high[0]) if is_inside(net, p, radius)}
+    boxes, kept = [(low[0], high[0])], set[tuple[int, ...]]()
+    every = np.ones(6, dtype=bool)
+    while boxes:
+        lows, highs = (np.array([box[i] for box in boxes]) for i in (0, 1))
+        lows, highs, _, _, decided, _ = kernel.step(
+            lows, highs, every, every, net["n"], net["z"], net["z0"], net["deep"], net["root"],
+            net["rows"], net["row_low"], net["row_high"], *net["plain"], net["cost"], radius,
+            net["group"], net["members"], np.full(6, -1), net["reach"], np.zeros(6),
+        )  # fmt: skip
+        kept |= {tuple(map(int, point)) for point in decided}
+        boxes = list(zip(lows, highs, strict=True))
+    return inside, kept
+
+
+def test_no_point_is_lost_and_few_are_kept_in_vain() -> None:
+    found = [explored(network(seed), 0.2 + seed / 100) for seed in range(60)]
+    assert all(inside <= kept for inside, kept in found)
+    assert sum(len(inside) for inside, _ in found) > 100
+    vain = sum(len(kept - inside) for inside, kept in found)
+    assert vain < 20
+
+
+def test_up_and_down_exclude_each_other() -> None:
+    low, high = np.array([1.0, 0.0]), np.array([3.0, 3.0])
+    group, members = np.array([-1, -1]), np.full((0, 1), -1)
+    none = np.empty((0, 2)), np.empty(0), np.empty(0)
+    partner = np.array([1, 0])
+    kernel.narrow(low, high, np.ones(2, bool), np.ones(2), 9.0, group, members, partner, *none)
+    assert high.tolist() == [3.0, 0.0]
+
+
+@pytest.mark.parametrize("kind", ["relu", "relu of 3"])
+def test_no_time_leaves_a_bound(kind: str) -> None:
+    query, _, _ = asked(kind, 3, "l1")
+    formulation = Formulator(query).formulate(F(1))
+    assert applies(formulation)
+    ending = Regions(formulation).run(lambda point: None, time.monotonic() - 1)
+    assert ending.status == "limit"
+    assert ending.lower <= 0
+
+
+def test_what_has_no_units_is_left_to_solvers() -> None:
+    for kind in ("forest of 3", "logistic plain"):
+        query, _, _ = asked(kind, 3, "l1")
+        formulation = Formulator(query).formulate(F(1))
+        assert not applies(formulation)

@@ -1,0 +1,289 @@
+"""Mixed-integer search against enumeration of small grids, and against the oracle."""
+
+from __future__ import annotations
+
+import sys
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.neural_network import MLPClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+import cfxc
+from cfxc import FeatureSpace
+from cfxc.errors import InvalidInputError, MissingExtraError, UnsupportedError
+from cfxc.frontends.query import Query, make_query
+from cfxc.frontends.space import Feature
+from cfxc.solvers import mio
+from cfxc.solvers.candidates import Deployed, Point
+from cfxc.solvers.outcome import Outcome
+from cfxc.solvers.smt import backend as smt_backend
+from cfxc.solvers.smt import search as smt_search
+from tests.solvers.grids import NORMS, brute_force, frame_of, norm
+from tests.solvers.kinds import KINDS, SMOOTH, outcome_of, task, trained
+from tests.solvers.test_brute_force import MIX, RULES, WRITTEN, restricted
+
+F = Fraction
+TINY = F(1, 10**6)
+NETWORKS = ["relu", "relu of 3", "relu for numbers"]
+SEARCH = sys.modules["cfxc.solvers.mio.search"]
+
+
+def asked(
+    kind: str, seed: int, distance: Any, constraints: Any = (), rules: Any = None
+) -> tuple[Query, Deployed, Any]:
+    """The query of one person, the original model on points, and the task itself."""
+    model, space, compiled = trained(kind)
+    if rules is not None:
+        space = restricted(space, rules)
+        compiled = cfxc.compile(model, space)
+    one = task(model, space, outcome_of(kind), seed)
+    query = make_query(
+        compiled.program, space, space.encode_row(one.row),
+        target=one.target, distance=distance, constraints=constraints,
+    )  # fmt: skip
+
+    def deployed(point: Point) -> bool:
+        return bool(one.wanted(model.predict(frame_of(space, [dict(point)]))[0]))
+
+    return query, deployed, one
+
+
+def run(query: Query, deployed: Deployed = lambda point: True, **options: Any) -> Outcome:
+    given = {"epsilon": TINY, "seconds": 60.0, "rng": np.random.default_rng(0)} | options
+    return mio.search(query, deployed, **given)
+
+
+def check(outcome: Outcome, query: Query, best: Any) -> None:
+    assert outcome.provers
+    if not best:
+        assert outcome.infeasible
+        assert outcome.best is None
+        return
+    assert outcome.best is not None
+    optimum = best[0].distance
+    assert outcome.lower <= optimum <= outcome.best.distance
+    assert outcome.best.distance - outcome.lower <= TINY
+    assert query.distance_to(outcome.best.point) == outcome.best.distance
+
+
+@pytest.fixture(params=["all", "alone", "solver alone"])
+def engine(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """The whole search; without a local search, which finds most optima; and without regions."""
+    if request.param != "all":
+        monkeypatch.setattr(SEARCH, "first_candidate", lambda *_: None)
+        monkeypatch.setattr(SEARCH, "around", lambda _, point: [point])
+    return {"regions": request.param != "solver alone"}
+
+
+@pytest.mark.parametrize("distance", NORMS)
+@pytest.mark.parametrize("kind", NETWORKS)
+def test_networks(kind: str, distance: str, engine: dict[str, Any]) -> None:
+    model, space, _ = trained(kind)
+    for seed in range(3):
+        query, deployed, one = asked(kind, seed + len(kind), distance)
+        metric = norm(space, *NORMS[distance])
+        best = brute_force(space, one.own, model.predict, one.wanted, metric)
+        check(run(query, deployed, **engine), query, best)
+
+
+@pytest.mark.parametrize("kind", NETWORKS)
+def test_networks_under_constraints_and_a_mix(kind: str, engine: dict[str, Any]) -> None:
+    model, space, _ = trained(kind)
+    rules = RULES[KINDS[kind][2]]
+    space = restricted(space, rules)
+    spec, norms = MIX
+    for seed in (11, 12):
+        query, deployed, one = asked(kind, seed + len(kind), spec, rules.constraints, rules)
+        best = brute_force(
+            space, one.own, model.predict, one.wanted, norm(space, *norms), rules.conditions
+        )
+        check(run(query, deployed, **engine), query, best)
+
+
+@pytest.mark.parametrize("kind", sorted(KINDS.keys() - set(NETWORKS)))
+def test_every_other_kind(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without a local search: all of it is the solver's work; one norm each, and rules."""
+    monkeypatch.setattr(SEARCH, "first_candidate", lambda *_: None)
+    model, space, _ = trained(kind)
+    distance = sorted(NORMS)[len(kind) % 3]
+    metric = norm(space, *NORMS[distance])
+    query, deployed, one = asked(kind, len(kind), distance)
+    best = brute_force(space, one.own, model.predict, one.wanted, metric)
+    check(run(query, deployed), query, best)
+    rules = RULES[KINDS[kind][2]]
+    space = restricted(space, rules)
+    metric = norm(space, *NORMS[distance])
+    query, deployed, one = asked(kind, 11 + len(kind), distance, rules.constraints, rules)
+    best = brute_force(space, one.own, model.predict, one.wanted, metric, rules.conditions)
+    check(run(query, deployed), query, best)
+
+
+@pytest.mark.parametrize("kind", ["relu", "extra trees of 3", "logistic plain"])
+@pytest.mark.parametrize("distance", ["l1", "linf"])
+def test_the_next_ones(kind: str, distance: str, engine: dict[str, Any]) -> None:
+    """Without the points found so far, as for a menu."""
+    model, space, _ = trained(kind)
+    rules = RULES[KINDS[kind][2]]
+    space = restricted(space, rules)
+    metric = norm(space, *NORMS[distance])
+    query, deployed, one = asked(kind, 22 + len(kind), distance, rules.constraints, rules)
+    left = brute_force(space, one.own, model.predict, one.wanted, metric, rules.conditions)
+    for _ in range(3):
+        outcome = run(query, deployed, **engine)
+        check(outcome, query, left)
+        if outcome.best is None:
+            break
+        gone = dict(outcome.best.point)
+        left = [each for each in left if each.point != gone]
+        query = query.without(gone)
+
+
+@pytest.mark.parametrize("kind", ["relu of 3", "relu for numbers", "forest of 3", "svc of 3"])
+def test_a_distance_of_the_users_own(kind: str, engine: dict[str, Any]) -> None:
+    text, metric = WRITTEN[KINDS[kind][2]]
+    model, space, _ = trained(kind)
+    query, deployed, one = asked(kind, 41 + len(kind), text)
+    best = brute_force(space, one.own, model.predict, one.wanted, metric)
+    check(run(query, deployed, **engine), query, best)
+
+
+@pytest.mark.parametrize("kind", ["relu of 3", "forest of 3"])
+@pytest.mark.parametrize("distance", ["l1", "linf"])
+def test_scip_gives_the_same(kind: str, distance: str) -> None:
+    pytest.importorskip("pyscipopt")
+    model, space, _ = trained(kind)
+    query, deployed, one = asked(kind, len(distance), distance)
+    metric = norm(space, *NORMS[distance])
+    best = brute_force(space, one.own, model.predict, one.wanted, metric)
+    outcome = run(query, deployed, solver="scip", regions=False)
+    check(outcome, query, best)
+    assert set(outcome.provers) <= {"SCIP", "bounds"}
+
+
+# -- continuous features ---------------------------------------------------------------------------
+
+REALS = FeatureSpace(
+    (
+        Feature("a", "real", lower=F(0), upper=F(10)),
+        Feature("b", "real", lower=F(-1), upper=F(1)),
+        Feature("c", "categorical", labels=("x", "y", "z")),
+        Feature("n", "integer", lower=F(0), upper=F(9)),
+    )
+)
+
+
+def real_network(seed: int, *layers: int) -> tuple[Any, pd.DataFrame]:
+    """A network on two continuous features, an integer and codes of a category."""
+    rng = np.random.default_rng(seed)
+    table = pd.DataFrame(
+        {
+            "a": rng.uniform(0, 10, 200),
+            "b": rng.uniform(-1, 1, 200),
+            "n": rng.integers(0, 10, 200),
+        }
+    )
+    worth = np.abs(table["a"] - 5) + 3 * table["b"] * (table["n"] > 4) + table["n"] / 3
+    model = make_pipeline(
+        StandardScaler(),
+        MLPClassifier(layers, solver="lbfgs", max_iter=80, random_state=seed, tol=1e-2),
+    )
+    return model.fit(table, (worth > worth.median()).astype(int)), table
+
+
+@pytest.mark.parametrize("distance", ["l1", "linf", {"l0": 0.25, "l1": 0.75}])
+@pytest.mark.parametrize("seed", [0, 1])
+def test_continuous_features_agree_with_the_oracle(seed: int, distance: Any) -> None:
+    model, table = real_network(seed, 5, 4)
+    space = FeatureSpace(tuple(f for f in REALS if f.name != "c"))
+    compiled = cfxc.compile(model, space)
+    refused = table[model.predict(table) == 0].iloc[:3]
+    for i in range(len(refused)):
+        row = refused.iloc[[i]]
+        query = make_query(
+            compiled.program, space, space.encode_row(row), target=1, distance=distance
+        )
+
+        def deployed(point: Point, like: pd.DataFrame = row) -> bool:
+            return bool(model.predict(space.decode(point, like=like))[0] == 1)
+
+        outcome = run(query, deployed, epsilon=F(1, 10**4))
+        oracle = smt_search(
+            query, smt_backend("z3"), deployed,
+            epsilon=F(1, 10**4), seconds=20.0, rng=np.random.default_rng(0),
+        )  # fmt: skip
+        assert outcome.best is not None
+        assert oracle.best is not None
+        assert outcome.best.distance - outcome.lower <= F(1, 10**4)
+        assert outcome.lower <= oracle.best.distance
+        assert oracle.lower <= outcome.best.distance
+
+
+# -- limits and refusals ---------------------------------------------------------------------------
+
+
+def test_smooth_functions_are_refused() -> None:
+    for kind in SMOOTH:
+        query, deployed, _ = asked(kind, 3, "l1")
+        reason = mio.refuses(query)
+        assert "is smooth" in reason
+        with pytest.raises(UnsupportedError, match="no mixed-integer program"):
+            run(query, deployed)
+
+
+def test_products_are_refused() -> None:
+    query, _, _ = asked("logistic", 3, WRITTEN["mixed"][0])
+    assert mio.refuses(query) == "a product of two numbers that both vary is not linear"
+
+
+def test_what_is_linear_after_all_is_not_refused() -> None:
+    query, _, _ = asked("logistic", 3, "l1", ["pay * ite(member, 2, 1) <= 1"])
+    assert mio.refuses(query) == ""
+
+
+def test_solvers_by_name() -> None:
+    query, deployed, _ = asked("relu", 3, "l1")
+    with pytest.raises(InvalidInputError, match="unknown solver 'cplex': highs, scip, gurobi"):
+        run(query, deployed, solver="cplex")
+    for name, cls in mio.BACKENDS.items():
+        try:
+            assert mio.backend(name).name == cls.name
+        except MissingExtraError as error:
+            assert f"cfxc[{cls.extra}]" in str(error)  # noqa: PT017
+
+
+@pytest.mark.parametrize("regions", [True, False])
+def test_no_time_gives_the_best_so_far(regions: bool) -> None:
+    query, deployed, _ = asked("relu", 3, "l1")
+    outcome = run(query, deployed, seconds=0.0, regions=regions)
+    assert outcome.best is not None
+    assert outcome.reason == "time limit"
+    assert outcome.lower <= outcome.best.distance
+
+
+def test_an_interruption_gives_the_best_so_far(monkeypatch: pytest.MonkeyPatch) -> None:
+    def stop(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    query, deployed, _ = asked("relu", 3, "l1")
+    monkeypatch.setattr(SEARCH.Formulator, "formulate", stop)
+    outcome = run(query, deployed)
+    assert outcome.best is not None
+    assert outcome.reason == "interrupted"
+
+
+@pytest.mark.parametrize("regions", [True, False])
+def test_a_model_that_disagrees_with_its_program_is_never_trusted(regions: bool) -> None:
+    """Points that only the program accepts keep the bound at their distance, and give a reason."""
+    query, _, _ = asked("relu", 4, "l1")
+    outcome = run(query, lambda point: False, regions=regions)
+    assert outcome.best is None
+    assert not outcome.infeasible
+    assert "the deployed model has none" in outcome.reason
+    best = run(query).best
+    assert best is not None
+    assert outcome.lower <= best.distance
