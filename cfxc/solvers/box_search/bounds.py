@@ -24,13 +24,13 @@ _MAGIC = np.uint64(0x03F79D71B4CB0A89)  # a de Bruijn sequence: every window of 
 _PLACE = np.array([((int(_MAGIC) << i) & (2**64 - 1)) >> 58 for i in range(64)]).argsort()
 
 
-@numba.njit(cache=True, nogil=True)
+@numba.njit(nogil=True)
 def lowest(bits: Any) -> Any:
     """The place of the lowest bit that is set."""
     return _PLACE[((bits & (~bits + np.uint64(1))) * _MAGIC) >> np.uint64(58)]
 
 
-@numba.njit(cache=True, nogil=True)
+@numba.njit(nogil=True)
 def best(first_word: Any, reach: Any, tree: Any) -> Any:
     """The slot of the largest leaf still reachable in a tree, or -1."""
     for w in range(first_word[tree], first_word[tree + 1]):
@@ -39,7 +39,7 @@ def best(first_word: Any, reach: Any, tree: Any) -> Any:
     return -1
 
 
-@numba.njit(cache=True, nogil=True)
+@numba.njit(nogil=True)
 def misses(tables: Any, state: Any, reach: Any) -> Any:
     """Whether some requirement is out of reach of the sums of the largest leaves; exact."""
     shift, first_word = np.int64(tables.shift), tables.first_word
@@ -63,7 +63,7 @@ def misses(tables: Any, state: Any, reach: Any) -> Any:
     return False
 
 
-@numba.njit(cache=True, nogil=True)
+@numba.njit(nogil=True)
 def drop_leaves(tables: Any, state: Any, d: Any, radius: Any, spent: Any, top: Any) -> None:
     """Price conditions; drop leaves with which a requirement fails, or that lie too far."""
     reach, point, more, between = state.reach[d], state.point, state.more, state.between
@@ -107,7 +107,7 @@ def drop_leaves(tables: Any, state: Any, d: Any, radius: Any, spent: Any, top: A
                         reach[w] ^= bit
 
 
-@numba.njit(cache=True, nogil=True)
+@numba.njit(nogil=True)
 def holds_at_point(tables: Any, state: Any, d: Any) -> Any:
     """Find each tree's leaf at the nearest point, and whether all requirements hold there."""
     holding, reach, first_word = state.holding, state.reach[d], tables.first_word
@@ -144,7 +144,7 @@ def holds_at_point(tables: Any, state: Any, d: Any) -> Any:
     return all_hold
 
 
-@numba.njit(cache=True, nogil=True)
+@numba.njit(nogil=True)
 def misses_when_sharing(tables: Any, state: Any, d: Any, rest: Any) -> Any:
     """Whether the Lagrangian bound closes the box, on the requirement that is nearest to fail."""
     k, tightest = -1, np.inf
@@ -174,7 +174,7 @@ def misses_when_sharing(tables: Any, state: Any, d: Any, rest: Any) -> Any:
     return closed
 
 
-@numba.njit(cache=True, nogil=True)
+@numba.njit(nogil=True)
 def _reshare(tables: Any, state: Any, first: Any, last: Any, step: Any) -> None:
     """Let the trees whose chosen leaf lies beyond the nearest point pay more of what it takes."""
     feature, condition, more = tables.feature, tables.condition, state.more
@@ -187,7 +187,7 @@ def _reshare(tables: Any, state: Any, first: Any, last: Any, step: Any) -> None:
                 shared[feature[i]] += step
 
 
-@numba.njit(cache=True, nogil=True)
+@numba.njit(nogil=True)
 def _share(tables: Any, state: Any, d: Any, first: Any, last: Any, price: Any) -> Any:
     """``Σ_t max_l v_l - λ Σ_j a_tj cost_j(l)`` over the reachable leaves, and the sum they pay."""
     reach, first_word, value = state.reach[d], tables.first_word, tables.value

@@ -8,7 +8,7 @@ import numba
 import numpy as np
 
 
-@numba.njit(cache=True, nogil=True)
+@numba.njit(nogil=True)
 def nearest(tables: Any, state: Any, d: Any) -> Any:
     """The box's nearest point: cost in sum, the two largest in maximum, and whose is the first."""
     spent, top, second, which = 0, 0, 0, -1
@@ -33,7 +33,7 @@ def nearest(tables: Any, state: Any, d: Any) -> Any:
     return spent, top, second, which
 
 
-@numba.njit(cache=True, nogil=True)
+@numba.njit(nogil=True)
 def narrow(
     tables: Any, state: Any, d: Any, radius: Any, spent: Any, top: Any, second: Any, which: Any
 ) -> None:
@@ -63,12 +63,12 @@ def narrow(
                 reach[w] &= row[w]
 
 
-@numba.njit(cache=True, nogil=True)
+@numba.njit(nogil=True)
 def _beyond(tables: Any, cell: Any, rest: Any, others: Any) -> Any:
     return bool(tables.added[cell] + max(tables.peak[cell], others) > rest)
 
 
-@numba.njit(cache=True, nogil=True)
+@numba.njit(nogil=True)
 def _narrow_labels(tables: Any, state: Any, d: Any, j: Any, rest: Any, others: Any) -> None:
     changed = False
     for code in range(tables.start[j + 1] - tables.start[j]):
@@ -82,7 +82,7 @@ def _narrow_labels(tables: Any, state: Any, d: Any, j: Any, rest: Any, others: A
         meet_labels(tables, state, d, j)
 
 
-@numba.njit(cache=True, nogil=True)
+@numba.njit(nogil=True)
 def meet_labels(tables: Any, state: Any, d: Any, j: Any) -> None:
     """Drop the leaves that none of the remaining labels of j reaches."""
     reach = state.reach[d]
@@ -96,7 +96,7 @@ def meet_labels(tables: Any, state: Any, d: Any, j: Any) -> None:
         reach[w] &= state.holding[w]
 
 
-@numba.njit(cache=True, nogil=True)
+@numba.njit(nogil=True)
 def halve(tables: Any, logic: Any, state: Any, d: Any, admitted: Any) -> Any:
     """Halve the feature with the most cells, of those that the constraints read if they matter."""
     most, feature = 1, -1

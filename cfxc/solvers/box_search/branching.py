@@ -12,7 +12,7 @@ from .bounds import best, lowest
 CANDIDATES = 16  # cuts that are compared
 
 
-@numba.njit(cache=True, nogil=True)
+@numba.njit(nogil=True)
 def weigh(tables: Any, state: Any, d: Any) -> Any:
     """Weigh cuts by how much the trees could gain beyond them; returns how many were touched.
 
@@ -45,14 +45,14 @@ def weigh(tables: Any, state: Any, d: Any) -> Any:
     return count
 
 
-@numba.njit(cache=True, nogil=True)
+@numba.njit(nogil=True)
 def forget(state: Any, count: Any) -> None:
     """Clear the weights."""
     for i in range(count):
         state.weight[state.touched[i]] = 0.0
 
 
-@numba.njit(cache=True, nogil=True)
+@numba.njit(nogil=True)
 def strongest(tables: Any, state: Any, d: Any, count: Any, rest: Any) -> Any:
     """Split on the weightiest cut whose two sides lose most; whether there is one.
 
@@ -92,7 +92,7 @@ def strongest(tables: Any, state: Any, d: Any, count: Any, rest: Any) -> Any:
     return found
 
 
-@numba.njit(cache=True, nogil=True)
+@numba.njit(nogil=True)
 def _other_labels(tables: Any, state: Any, d: Any, j: Any) -> Any:
     """The leaves that the other labels of j meet, into ``holding``; the least of their costs."""
     holding, cost = state.holding, np.int64(2**62)
@@ -107,7 +107,7 @@ def _other_labels(tables: Any, state: Any, d: Any, j: Any) -> Any:
     return cost
 
 
-@numba.njit(cache=True, nogil=True)
+@numba.njit(nogil=True)
 def _lost(
     reach: Any, row: Any, first_tree: Any, first_word: Any, value: Any, need: Any, most: Any
 ) -> Any:

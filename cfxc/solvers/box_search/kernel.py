@@ -7,6 +7,8 @@ the cut that strong branching likes best, nearer half first.
 
 from __future__ import annotations
 
+from hashlib import sha256
+from pathlib import Path
 from typing import Any
 
 import numba
@@ -41,8 +43,8 @@ from .state import (
 )  # fmt: skip
 
 
-@numba.njit(cache=True, nogil=True)
-def run(tables: Any, logic: Any, state: Any, log: Any) -> Any:
+@numba.njit(nogil=True)
+def _run(tables: Any, logic: Any, state: Any, log: Any) -> Any:
     """Go on until nothing is open, a point holds, or the limit of boxes is reached."""
     control, phase = state.control, state.phase
     while control[DEPTH] >= 0:
@@ -65,7 +67,7 @@ def run(tables: Any, logic: Any, state: Any, log: Any) -> Any:
     return DONE
 
 
-@numba.njit(cache=True, nogil=True)
+@numba.njit(nogil=True)
 def _write(state: Any, log: Any, d: Any) -> None:
     """Log what became of the box at level d."""
     box, control = state.box[d], state.control
@@ -76,7 +78,7 @@ def _write(state: Any, log: Any, d: Any) -> None:
         log.what[box], log.where[box] = control[DECIDING], 0
 
 
-@numba.njit(cache=True, nogil=True)
+@numba.njit(nogil=True)
 def _look(tables: Any, logic: Any, state: Any, d: Any) -> Any:
     """Close the box at level d, find that its nearest point holds, or choose how to split it."""
     control = state.control
@@ -112,7 +114,7 @@ def _look(tables: Any, logic: Any, state: Any, d: Any) -> Any:
     return DONE if chosen or halve(tables, logic, state, d, 2) else ALONE
 
 
-@numba.njit(cache=True, nogil=True)
+@numba.njit(nogil=True)
 def _admitted(tables: Any, logic: Any, state: Any, d: Any) -> Any:
     """What the constraints say of the box: 0 no point, 2 every point, 1 some perhaps."""
     if logic.kind.size == 1:
@@ -123,7 +125,7 @@ def _admitted(tables: Any, logic: Any, state: Any, d: Any) -> Any:
     )  # fmt: skip
 
 
-@numba.njit(cache=True, nogil=True)
+@numba.njit(nogil=True)
 def _admitted_point(tables: Any, logic: Any, state: Any) -> Any:
     """What they say of its nearest point."""
     state.single[:] = np.uint64(0)
@@ -137,7 +139,7 @@ def _admitted_point(tables: Any, logic: Any, state: Any) -> Any:
     )  # fmt: skip
 
 
-@numba.njit(cache=True, nogil=True)
+@numba.njit(nogil=True)
 def _descend(tables: Any, state: Any, log: Any, d: Any) -> None:
     """Open the side of the split at level d whose turn it is."""
     j, cell = state.cut[d, 0], state.cut[d, 1]
@@ -153,7 +155,7 @@ def _descend(tables: Any, state: Any, log: Any, d: Any) -> None:
     state.control[DEPTH] = e
 
 
-@numba.njit(cache=True, nogil=True)
+@numba.njit(nogil=True)
 def _enter(tables: Any, state: Any, d: Any, lower: Any) -> None:
     """Put one side of the split at level d on the level below: lower cells or the label, or not."""
     e, j, cell = d + 1, state.cut[d, 0], state.cut[d, 1]
@@ -180,8 +182,8 @@ def _enter(tables: Any, state: Any, d: Any, lower: Any) -> None:
         reach[w] &= row[w]
 
 
-@numba.njit(cache=True, nogil=True)
-def retrace(tables: Any, logic: Any, state: Any, cuts: Any, sides: Any, radii: Any) -> None:
+@numba.njit(nogil=True)
+def _retrace(tables: Any, logic: Any, state: Any, cuts: Any, sides: Any, radii: Any) -> None:
     """Look again at the boxes of a path (n,) from the root, to see how its last was closed."""
     for d in range(radii.size):
         state.control[RADIUS] = radii[d]
@@ -192,4 +194,33 @@ def retrace(tables: Any, logic: Any, state: Any, cuts: Any, sides: Any, radii: A
             _enter(tables, state, d, sides[d] == 0)
 
 
-__all__ = ["retrace", "run"]
+def version(folder: Path) -> int:
+    """A number made of the sources that the compiled kernel consists of.
+
+    Numba keeps compiled code for as long as the file of the function itself stays the same, and
+    would go on using old bounds after an update of another file.
+    """
+    texts = (path.read_bytes() for path in sorted(folder.glob("*.py")))
+    return int.from_bytes(sha256(b"".join(texts)).digest()[:6])
+
+
+def _entries(stamp: int) -> tuple[Any, Any]:
+    """The functions to call: compiled code is kept for one ``stamp``, a part of its key."""
+
+    @numba.njit(cache=True, nogil=True)
+    def run(tables: Any, logic: Any, state: Any, log: Any) -> Any:
+        """Go on until nothing is open, a point holds, or the limit of boxes is reached."""
+        return _run(tables, logic, state, log) if stamp else DONE
+
+    @numba.njit(cache=True, nogil=True)
+    def retrace(tables: Any, logic: Any, state: Any, cuts: Any, sides: Any, radii: Any) -> None:
+        """Look again at the boxes of a path (n,) from the root, to see how its last was closed."""
+        if stamp:
+            _retrace(tables, logic, state, cuts, sides, radii)
+
+    return run, retrace
+
+
+run, retrace = _entries(version(Path(__file__).parent))
+
+__all__ = ["retrace", "run", "version"]

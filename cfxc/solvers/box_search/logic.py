@@ -162,7 +162,7 @@ def _row(
     return CONSTANT, low, high, -1, -1  # a function of its argument: known by its range alone
 
 
-@numba.njit(cache=True, nogil=True)
+@numba.njit(nogil=True)
 def truth(
     logic: Any, start: Any, least: Any, largest: Any, first: Any, last: Any, labels: Any,
     low: Any, high: Any,
@@ -227,7 +227,7 @@ def truth(
     return int(low[root] + high[root])
 
 
-@numba.njit(cache=True, nogil=True)
+@numba.njit(nogil=True)
 def _has_only(labels: Any, code: Any) -> Any:
     """Whether a set of labels is that one alone, and whether it has it."""
     others, has = False, False
@@ -238,7 +238,7 @@ def _has_only(labels: Any, code: Any) -> Any:
     return (1.0 if has and not others else 0.0), (1.0 if has else 0.0)
 
 
-@numba.njit(cache=True, nogil=True)
+@numba.njit(nogil=True)
 def _product(logic: Any, begin: Any, end: Any, low: Any, high: Any) -> Any:
     """The interval of a product, rounded outward."""
     bottom, top = 1.0, 1.0
