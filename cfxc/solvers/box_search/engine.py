@@ -23,7 +23,7 @@ from ...frontends.query import Domain, Query
 from ...ir import LabelTuple
 from ..ball import make_ball
 from ..baselines import LocalSearch
-from ..candidates import Deployed, Point, verify
+from ..candidates import Candidate, Deployed, Point, verify
 from ..outcome import Outcome
 from ..smt import backend
 from ..smt import search as ask_solver
@@ -38,6 +38,7 @@ from .ready import smallest_query
 from .state import (
     ALONE,
     BOXES,
+    BY_DISTANCE,
     BY_SOLVER,
     CLOSED,
     DEPTH,
@@ -48,6 +49,7 @@ from .state import (
     PAUSE,
     POINT,
     RADIUS,
+    Log,
     State,
     all_labels,
     make_log,
@@ -61,6 +63,7 @@ CLOSE = Fraction(9, 10)  # share of ε below the best distance at which optimali
 FIRST = Fraction(1, 4)  # of the best distance: the first radius; of the largest, without one
 GROWTH = Fraction(3, 2)
 SLICE = 0.05  # seconds between looks at the clock
+AFTERWARDS = 1000  # boxes to look at for what ε leaves open, beside as many as were needed so far
 MARGINS = tuple(Fraction(1, 10**k) for k in (12, 9, 7, 5, 4, 3, 2, 1))  # on the deciding score
 
 
@@ -123,6 +126,7 @@ class BoxSearch:
         assert query.distance.norms is not None
         self.query, self.deployed, self.norms = query, deployed, query.distance.norms
         self.epsilon, self.deadline, self.rng = epsilon, deadline, rng
+        self.close = CLOSE * epsilon
         self.decision = decision_of(query.target_program)
         self.constraints = make_constraints(query)
         self.outcome = Outcome()
@@ -132,6 +136,7 @@ class BoxSearch:
         """Points to start from, then refutations of growing radii until they meet the best."""
         self._start(seeds)
         self._close()
+        self._tighten()
         best = self.outcome.best
         if self.ideal is not None and (best is None or best.distance > self.ideal + self.epsilon):
             self._settle()
@@ -154,18 +159,22 @@ class BoxSearch:
         return any(self._accept(point) for point in points)
 
     def _accept(self, point: Point) -> bool:
-        """Verify a point and keep it if it is the nearest; notes what only the model refuses."""
+        """Verify a point and keep it if it is the nearest; whether it may be used."""
         candidate = verify(self.query, point, lambda _: True)
         if candidate is None:
             return False
+        self._keep(candidate)
         best = self.outcome.best
-        if best is not None and candidate.distance >= best.distance:
-            return True
-        if self.deployed(point):
-            self.outcome.best = candidate
-        elif self.ideal is None or candidate.distance < self.ideal:
-            self.ideal = candidate.distance
-        return self.outcome.best is candidate
+        return best is not None and best.distance <= candidate.distance
+
+    def _keep(self, candidate: Candidate) -> None:
+        """Keep the nearest point that the model accepts too, and note what it alone refuses."""
+        best = self.outcome.best
+        if best is None or candidate.distance < best.distance:
+            if self.deployed(candidate.point):
+                self.outcome.best = candidate
+            elif self.ideal is None or candidate.distance < self.ideal:
+                self.ideal = candidate.distance
 
     def _settle(self) -> None:
         """A usable point where the exact program has one that the deployed model refuses."""
@@ -194,7 +203,7 @@ class BoxSearch:
         """The radius whose refutation ends the search; 1 covers everything."""
         known = [] if self.outcome.best is None else [self.outcome.best.distance]
         known += [] if self.ideal is None else [self.ideal]
-        return min(known) - CLOSE * self.epsilon if known else Fraction(1)
+        return min(known) - self.close if known else Fraction(1)
 
     def _close(self) -> None:
         goal = self._goal()
@@ -209,6 +218,16 @@ class BoxSearch:
             radius *= GROWTH
         self.outcome.infeasible = self.outcome.best is None and self.ideal is None
 
+    def _tighten(self) -> None:
+        """Within ε there may be a nearer point: look for it as long as that costs little."""
+        best = self.outcome.best
+        if best is not None and self.ideal is None and self.outcome.lower < best.distance - UNIT:
+            reason, boxes = self.outcome.reason, self.outcome.nodes + AFTERWARDS
+            if not reason:
+                self.close = UNIT
+                self._refute(self._goal(), boxes)
+                self.outcome.reason = reason
+
     def _tables(self, radius: Fraction) -> tuple[Tables, Cells] | int:
         """What the kernel needs to search a ball; or the requirement that fails all over it."""
         ball = make_ball(self.query, self.norms, radius)
@@ -220,8 +239,11 @@ class BoxSearch:
         cells = make_cells(self.query, self.norms, cuts)
         return make_tables(self.decision, leaves, cells), cells
 
-    def _refute(self, radius: Fraction) -> bool:
-        """Search the ball, which shrinks with every point found; whether all of it is closed."""
+    def _refute(self, radius: Fraction, boxes: float = float("inf")) -> bool:
+        """Search the ball, which shrinks with every point found; whether all of it is closed.
+
+        It ends early when the time is up, or after looking at so many ``boxes``.
+        """
         started, logic = time.monotonic(), self.constraints.logic
         if started > self.deadline:
             self.outcome.reason = "time limit"
@@ -240,11 +262,13 @@ class BoxSearch:
             if before > self.deadline:
                 self.outcome.reason = "time limit"
                 break
-            control[LIMIT] = control[LOOKS] + step
+            if control[LOOKS] >= boxes:
+                break
+            control[LIMIT] = min(control[LOOKS] + step, boxes)
             code = run(tables, logic, state, log)
             d = control[DEPTH]
             if code == POINT:
-                state.forced[d] = not self._take(cells, state)
+                self._take(cells, state, log)
             elif code == ALONE:
                 if not self._ask(cells, state, provers):
                     break
@@ -259,9 +283,9 @@ class BoxSearch:
         size = f"{control[LOOKS]} boxes in {spent:.3f} s"
         debug(2, lambda: f"radius {float(proved):.6g}: {how}, {size}")
         if code == DONE:
-            boxes = int(control[BOXES])
+            count = int(control[BOXES])
             build = partial(self._built, radius)
-            self._note(proved, provers, SplitTree(self.query, proved, log, boxes, logic, build))
+            self._note(proved, provers, SplitTree(self.query, proved, log, count, logic, build))
         return code == DONE
 
     def _built(self, radius: Fraction) -> tuple[Tables, Cells]:
@@ -276,15 +300,20 @@ class BoxSearch:
         self.outcome.provers = tuple(sorted({*self.outcome.provers, *provers}))
         self.outcome.proof = proof
 
-    def _take(self, cells: Cells, state: State) -> bool:
-        """Verify the point found; if the exact program accepts it, shrink the radius."""
-        before = self._goal()
-        self._accept(cells.values(self.query, state.point))
-        goal = self._goal()
-        if goal >= before:
-            return False
-        state.control[RADIUS] = min(int(state.control[RADIUS]), max(floor(goal / UNIT), -1))
-        return True
+    def _take(self, cells: Cells, state: State, log: Log) -> None:
+        """Verify the point found: it shrinks the radius, or closes its box, or does not count."""
+        d = state.control[DEPTH]
+        candidate = verify(self.query, cells.values(self.query, state.point), lambda _: True)
+        if candidate is None:
+            state.forced[d] = True
+        elif candidate.distance > int(state.control[RADIUS]) * UNIT:
+            # its cost was rounded down; it is the nearest of its box
+            log.fate[state.box[d]], log.radius[state.box[d]] = BY_DISTANCE, state.control[RADIUS]
+            state.phase[d] = CLOSED
+        else:
+            self._keep(candidate)
+            goal = max(floor(self._goal() / UNIT), -1)
+            state.control[RADIUS] = min(int(state.control[RADIUS]), goal)
 
     def _ask(self, cells: Cells, state: State, provers: set[str]) -> bool:
         """Settle a box whose trees are decided, but not its constraints, by an SMT solver."""
