@@ -37,6 +37,9 @@ from .lang import compile_constraint
 from .space import Feature, FeatureSpace
 from .space.feature import first_true
 
+WHOLE = 2**53
+"""Up to here doubles hold every whole number."""
+
 Range = tuple[float | Fraction | int | None, float | Fraction | int | None]
 
 
@@ -167,6 +170,11 @@ def domain_of(feature: Feature, factual: Any) -> Domain:
     lower = value if action in ("fixed", "increase") else lower
     upper = value if action in ("fixed", "decrease") else upper
     step = feature.resolution if feature.kind == "real" else Fraction(1)
+    if step is not None and lower < upper and max(abs(lower), abs(upper)) > WHOLE:
+        raise InvalidInputError(
+            f"{feature.name}: values beyond 2^53 are not told apart by models, which compute with "
+            "doubles; narrow its range, or make it fixed"
+        )
     return Domain(feature, factual, lower, upper, step, ())
 
 
@@ -322,7 +330,8 @@ def make_query(
     resolved = resolve_target(program, target, outcome)
     if resolved.holds(outcome.get("label", outcome.get("value"))):
         raise InvalidInputError(
-            f"the factual is already in the target {resolved}: its outcome needs no change"
+            f"the factual is already in the target {resolved} of the exact program: its outcome "
+            "needs no change"
         )
     sorts = {feature.name: input_sort(feature) for feature in space}
     texts = [*constraints, *(conditional_constraint(f) for f in space if f.action == "conditional")]

@@ -34,7 +34,7 @@ from .kernel import run
 from .leaves import Leaves, reachable_leaves
 from .logic import make_constraints
 from .proof import SplitTree
-from .ready import smallest_query
+from .ready import small_query
 from .state import (
     ALONE,
     BOXES,
@@ -109,7 +109,7 @@ def search(
 def _warm_up() -> None:
     """Load the kernels, so that no time limit pays for compiling them."""
     rng, never = np.random.default_rng(0), float("inf")
-    BoxSearch(smallest_query(), lambda _: True, Fraction(1, 100), never, rng).run(())
+    BoxSearch(small_query(), lambda _: True, Fraction(1, 100), never, rng).run(())
 
 
 class BoxSearch:

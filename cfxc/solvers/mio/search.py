@@ -297,7 +297,9 @@ class _Search:
         margin proves nothing, and only looks for points.
         """
         point = formulation.lift(values)
-        if self._finite() and verify(self.query, point, lambda _: True) is None:
+        found, best = verify(self.query, point, lambda _: True), self.outcome.best
+        known = found is not None and best is not None and found.distance >= best.distance
+        if self._finite() and (found is None or known):
             self.excluded += 1
             if self.excluded <= EXCLUSIONS:
                 self.formulator = Formulator(self.formulator.query.without(point))
@@ -311,7 +313,10 @@ class _Search:
                 break
             if self._use(clearer.lift(answer.values)):
                 return True
-        self._disagree(radius)
+        if found is not None and radius is not None and found.distance > radius:
+            self.outcome.reason = f"epsilon is finer than the tolerance of {self.solver.name}"
+        else:
+            self._disagree(radius)
         return False
 
     def _finite(self) -> bool:
