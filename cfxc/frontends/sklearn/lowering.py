@@ -28,6 +28,7 @@ class Lowering:
         self.builder = Builder(name)
         self.problems: dict[str, str] = {}
         self.definitions: dict[str, Op] = {}
+        self.sparse = False  # whether the step gets a sparse matrix, as fitted
         self._path: list[str] = []
         self._vectors: dict[tuple[Ref, ...], str] = {}
         declare_inputs(self.builder, space)

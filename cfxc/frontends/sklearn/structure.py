@@ -60,7 +60,22 @@ def predict(lowering: Lowering, step: str, estimator: Estimator, refs: tuple[Ref
     *before, (last_name, last) = steps(estimator)
     for name, part in before:
         refs = transform(lowering, _joined(step, name), part, refs)
+        lowering.sparse = gives_sparse(part, lowering.sparse)
     return predict(lowering, _joined(step, last_name), last, refs)
+
+
+def gives_sparse(part: Estimator, sparse: bool) -> bool:
+    """Whether a fitted transformer gives a sparse matrix; ``sparse``: whether it gets one.
+
+    A column transformer decides in ``fit``, by the share of zeros; scalers keep what they get.
+    """
+    if type(part) is Pipeline:
+        for _, step in steps(part):
+            sparse = gives_sparse(step, sparse)
+        return sparse
+    if type(part) is ColumnTransformer:
+        return bool(part.sparse_output_)
+    return bool(getattr(part, "sparse_output", sparse))
 
 
 def _joined(step: str, name: str) -> str:

@@ -77,7 +77,7 @@ def decision_of(target: Program) -> Decision:
             cache[name] = raw_splits(program, op)
         found = cache[name]
         if found is None:
-            raise UnsupportedError("a tree splits on a column that mixes several features")
+            raise UnsupportedError("a tree splits a column that is no cut or choice of one feature")
         splits.append(found)
     features = len(program.inputs)
     return _decision(list(ensembles), list(ensembles.values()), splits, required, features)

@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 from xgboost import XGBClassifier, XGBRegressor, XGBRFClassifier, XGBRFRegressor
 
-from ....errors import ModelFileError
+from ....errors import ModelFileError, UnsupportedError
 from ...sklearn.lowering import Lowering
 from ...sklearn.registry import Estimator, Outputs, model
 from ...sklearn.table import Ref
@@ -34,8 +34,16 @@ def stored(booster: Any, missing: float = float("nan"), *, with_trees: bool = Tr
         raise ModelFileError(f"an XGBoost model that is damaged: {error}") from error
 
 
-def _model(estimator: Estimator, *, with_trees: bool = True) -> XgbModel:
+def _model(estimator: Estimator, *, with_trees: bool = True, sparse: bool = False) -> XgbModel:
+    """The model; of a sparse matrix, the library takes what is not stored, zeros, as missing."""
     missing = float("nan") if estimator.missing is None else float(estimator.missing)
+    if sparse:
+        if missing == missing and missing != 0.0:
+            raise UnsupportedError(
+                f"XGBoost with missing={missing:g} on a sparse matrix, whose zeros are missing too",
+                remedy="use sparse_threshold=0 in the ColumnTransformer, and train again",
+            )
+        missing = 0.0
     return stored(estimator.get_booster(), missing, with_trees=with_trees)
 
 
@@ -66,10 +74,11 @@ def lower_xgb_classifier(
 ) -> Outputs:
     """Label: the second class iff the prediction exceeds one half, or the highest sum."""
     classes = estimator.classes_.tolist()
-    return lower_classifier(lowering, refs, _model(estimator), classes, best=True)
+    found = _model(estimator, sparse=lowering.sparse)
+    return lower_classifier(lowering, refs, found, classes, best=True)
 
 
 @model("regressor", XGBRegressor, XGBRFRegressor, flaws=_regressor_flaws, tables=_tables)
 def lower_xgb_regressor(lowering: Lowering, estimator: Estimator, refs: tuple[Ref, ...]) -> Outputs:
     """``value``: the sum, or what the objective makes of it; one per target."""
-    return lower_regressor(lowering, refs, _model(estimator), best=True)
+    return lower_regressor(lowering, refs, _model(estimator, sparse=lowering.sparse), best=True)
