@@ -63,12 +63,18 @@ class Tensor:
             self._exact.flags.writeable = False
         return self._exact
 
-    def exact_row(self, index: int) -> npt.NDArray[Any]:
-        """``exact()[index]`` without converting the other rows."""
-        if self._exact is not None:
-            row: npt.NDArray[Any] = self._exact[index]
-            return row
-        return Tensor(self.array[index], self.dtype).exact()
+    def exact_sum(self, rows: Sequence[int]) -> npt.NDArray[Any]:
+        """The exact sum of some rows of a matrix, one entry per column."""
+        chosen = self.array[list(rows)]
+        sums = np.empty(chosen.shape[1], dtype=object)
+        for k, column in enumerate(chosen.T.tolist()):
+            if self.dtype != "f64":
+                sums[k] = sum(column, Fraction(0))
+                continue
+            ratios = [value.as_integer_ratio() for value in column]
+            shared = max((below for _, below in ratios), default=1)  # all are powers of 2
+            sums[k] = Fraction(sum(above * (shared // below) for above, below in ratios), shared)
+        return sums
 
     def floats(self) -> npt.NDArray[np.float64]:
         """The values rounded to doubles (identical for all but ``rat``)."""

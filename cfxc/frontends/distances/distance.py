@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from importlib.resources import files
 from pathlib import Path
 from typing import Final, TypeAlias
@@ -114,6 +115,7 @@ def _coefficients(spec: Mapping[str, object]) -> Norms:
     return values["l0"], values["l1"], values["linf"]
 
 
+@lru_cache(maxsize=64)
 def _combination(norms: Norms, space: FeatureSpace) -> Distance:
     if not any(feature.weight for feature in space):
         raise InvalidInputError("every feature has weight 0, so nothing has a distance")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -65,15 +66,16 @@ class TreeEnsemble(Op):
         return REAL.with_shape(self.base.shape)
 
     def evaluate(self, *values: Value) -> Value:
-        total = self.base.exact()
         feature, left, right = self.feature.array, self.left.array, self.right.array
-        threshold = self.threshold.array
+        threshold, seen = self.threshold.array, dict[int, object]()
+        leaves = []
         for node in self.roots.array.tolist():
             while (column := feature[node]) >= 0:
-                below = values[0][column] <= _scalar(threshold[node])
-                node = left[node] if below else right[node]
-            total = total + self.value.exact_row(node)
-        return total
+                if column not in seen:
+                    seen[column] = _plain(values[0][column])
+                node = left[node] if seen[column] <= _scalar(threshold[node]) else right[node]
+            leaves.append(node)
+        return self.base.exact() + self.value.exact_sum(leaves)
 
     def interval(self, *bounds: Bounds) -> Bounds:
         reached = self.reachable(interval_of(bounds[0]))
@@ -116,6 +118,15 @@ class TreeEnsemble(Op):
         return reached
 
 
-def _scalar(value: object) -> object:
+def _scalar(value: Any) -> Any:
     """A threshold as a Python number; comparing Fractions with floats is exact."""
     return value.item() if isinstance(value, np.generic) else value
+
+
+def _plain(value: Any) -> Any:
+    """A number as a float if it is one: two floats compare fast, and exactly too."""
+    try:
+        near = float(value)
+    except OverflowError:
+        return value
+    return near if near == value else value

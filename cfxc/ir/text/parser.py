@@ -169,9 +169,10 @@ class _ToProgram(Transformer[Token, Program]):
     def start(self, items: list[Any]) -> Program:
         name, *inputs, block, outputs = items
         program = Program(name, tuple(inputs), block.statements, outputs)
+        sorts = program.sorts  # whether anything declares one or not: outputs are checked too
         for token, value, sort in block.declared:
-            if program.sorts[value] != sort:
-                raise _Fault(token, f"{value} is {program.sorts[value]}, declared {sort}")
+            if sorts[value] != sort:
+                raise _Fault(token, f"{value} is {sorts[value]}, declared {sort}")
         return program
 
     def input(self, items: list[Any]) -> tuple[str, Sort]:

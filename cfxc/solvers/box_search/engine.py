@@ -21,6 +21,7 @@ from ...compiler.pipeline import debug
 from ...errors import UnsupportedError
 from ...frontends.query import Domain, Query
 from ...ir import LabelTuple
+from ...ir.interval import ceil_float
 from ..ball import make_ball
 from ..baselines import LocalSearch
 from ..candidates import Candidate, Deployed, Point, verify
@@ -60,6 +61,7 @@ from .tables import Tables, make_tables
 
 NAME = "box search"
 CLOSE = Fraction(9, 10)  # share of ε below the best distance at which optimality is asked for
+EASY = 200  # boxes that the optimum itself may take to prove, before anything else is tried
 FIRST = Fraction(1, 4)  # of the best distance: the first radius; of the largest, without one
 GROWTH = Fraction(3, 2)
 SLICE = 0.05  # seconds between looks at the clock
@@ -127,6 +129,7 @@ class BoxSearch:
         self.query, self.deployed, self.norms = query, deployed, query.distance.norms
         self.epsilon, self.deadline, self.rng = epsilon, deadline, rng
         self.close = CLOSE * epsilon
+        self.ball = make_ball(query, self.norms, Fraction(1))
         self.decision = decision_of(query.target_program)
         self.constraints = make_constraints(query)
         self.outcome = Outcome()
@@ -135,8 +138,9 @@ class BoxSearch:
     def run(self, seeds: Sequence[Point]) -> None:
         """Points to start from, then refutations of growing radii until they meet the best."""
         self._start(seeds)
-        self._close()
-        self._tighten()
+        if not self._tighten(EASY):
+            self._close()
+            self._tighten(self.outcome.nodes + AFTERWARDS)
         best = self.outcome.best
         if self.ideal is not None and (best is None or best.distance > self.ideal + self.epsilon):
             self._settle()
@@ -218,19 +222,21 @@ class BoxSearch:
             radius *= GROWTH
         self.outcome.infeasible = self.outcome.best is None and self.ideal is None
 
-    def _tighten(self) -> None:
-        """Within ε there may be a nearer point: look for it as long as that costs little."""
-        best = self.outcome.best
-        if best is not None and self.ideal is None and self.outcome.lower < best.distance - UNIT:
-            reason, boxes = self.outcome.reason, self.outcome.nodes + AFTERWARDS
-            if not reason:
-                self.close = UNIT
-                self._refute(self._goal(), boxes)
-                self.outcome.reason = reason
+    def _tighten(self, boxes: int) -> bool:
+        """Look for what is nearer by less than ε, at so many boxes; whether nothing is left.
+
+        Most questions need few boxes to prove the optimum itself.
+        """
+        if self.outcome.best is None or self.outcome.reason or self.ideal is not None:
+            return False
+        self.close = UNIT
+        closed = self._goal() < 0 or self._refute(self._goal(), boxes)
+        self.close = CLOSE * self.epsilon
+        return closed
 
     def _tables(self, radius: Fraction) -> tuple[Tables, Cells] | int:
         """What the kernel needs to search a ball; or the requirement that fails all over it."""
-        ball = make_ball(self.query, self.norms, radius)
+        ball = replace(self.ball, radius=ceil_float(radius))
         leaves, missed = reachable_leaves(self.decision, ball)
         if leaves is None:
             return missed

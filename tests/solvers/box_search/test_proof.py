@@ -134,7 +134,7 @@ class Checker:
                 continue
             j = int(splits.input[node])
             if j < 0:
-                found.append((op.value.exact_row(node), here))
+                found.append((op.value.exact()[node], here))
                 continue
             j = [d.name for d in self.query.domains].index(self.order[j])
             left, right = self.sides(j, node, splits, here)
