@@ -22,7 +22,7 @@ from .solvers.candidates import Deployed, Point
 from .solvers.conflicts import Ask, Conflict, conflict_of
 from .solvers.engines import Limits, engine_for, smt_backend
 from .solvers.options import check_options
-from .solvers.outcome import Outcome
+from .solvers.outcome import INTERRUPTED, Outcome
 from .solvers.result import Result, Status
 from .solvers.smt import refuse_contradiction, refuse_negative_distance
 
@@ -77,7 +77,8 @@ class CompiledModel:
                 that is piecewise linear), ``smt`` (for everything), or ``auto``: the fastest.
             solver: ``auto``; of ``smt`` ``z3``, ``cvc5`` (by default both in turn) and
                 ``pysmt:<name>``; of ``mio`` ``highs`` (its default), ``scip`` and ``gurobi``.
-            time_limit: Seconds for each counterfactual, > 0.
+            time_limit: Seconds for each counterfactual, > 0.  Ctrl-C ends the search with the best
+                answer so far.
             count: How many counterfactuals, each different from all before (§4.2); each nearest
                 to within epsilon, so two of them may be out of order by as much.
             seeds: Rows to start from; whatever verifies bounds the distance from above.
@@ -118,7 +119,7 @@ class CompiledModel:
                 ask = _asker(original.flips, limits, method, solver)
                 conflict = conflict_of(query, ask, options.time_limit)
                 found[0] = _with_conflict(query, original, found[0], conflict)
-            if outcome.best is None:
+            if outcome.best is None or outcome.reason == INTERRUPTED:
                 break
             query = query.without(outcome.best.point)
         return replace(found[0], alternatives=tuple(found[1:]), rest=rest)

@@ -8,6 +8,9 @@ from typing import Any
 
 from .candidates import Candidate
 
+INTERRUPTED = "interrupted"
+"""Why a search ended that the user broke off."""
+
 
 @dataclass(frozen=True, slots=True)
 class Call:

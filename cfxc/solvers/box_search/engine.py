@@ -25,7 +25,7 @@ from ...ir.interval import ceil_float
 from ..ball import make_ball
 from ..baselines import LocalSearch
 from ..candidates import Candidate, Deployed, Point, verify
-from ..outcome import Outcome
+from ..outcome import INTERRUPTED, Outcome
 from ..smt import backend
 from ..smt import search as ask_solver
 from .cells import UNIT, Cells, make_cells
@@ -91,6 +91,8 @@ def search(
 ) -> Outcome:
     """Find the nearest counterfactual to within ``epsilon``, or as far as the time goes.
 
+    Ctrl-C ends the search with what it has.
+
     Raises:
         UnsupportedError: box search ``refuses`` the query.
     """
@@ -103,7 +105,7 @@ def search(
     try:
         found.run(seeds)
     except KeyboardInterrupt:
-        found.outcome.reason = "interrupted"
+        found.outcome.reason = INTERRUPTED
     return found.outcome
 
 

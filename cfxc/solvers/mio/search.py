@@ -30,7 +30,7 @@ from ...errors import UnsupportedError
 from ...frontends.query import Query
 from ..baselines import LocalSearch
 from ..candidates import Candidate, Deployed, Point, verify
-from ..outcome import Outcome
+from ..outcome import INTERRUPTED, Outcome
 from .backends import Answer, Backend, Floats, backend
 from .formulation import Formulation, Formulator
 from .ready import small_query
@@ -119,7 +119,7 @@ class _Search:
                 pass
             self._tidy()
         except KeyboardInterrupt:
-            self.outcome.reason = "interrupted"
+            self.outcome.reason = INTERRUPTED
         return self.outcome
 
     def _is_open(self) -> bool:
@@ -152,7 +152,7 @@ class _Search:
             bound = Fraction(answer.bound)
             self._raise(bound if radius is None else min(radius, bound), self.solver.name)
         if answer.status == "interrupted":
-            self.outcome.reason = "interrupted"
+            self.outcome.reason = INTERRUPTED
             return False
         used = answer.values is not None and self._use(formulation.lift(answer.values))
         if answer.status == "limit":

@@ -23,7 +23,7 @@ from ...errors import SolverError
 from ...frontends.query import Query
 from ..baselines import LocalSearch
 from ..candidates import Deployed, Point, verify
-from ..outcome import Call, Outcome
+from ..outcome import INTERRUPTED, Call, Outcome
 from .backends import Backend
 from .encoding import Encoder, Encoding
 
@@ -43,8 +43,16 @@ def search(
     seeds: Sequence[Point] = (),
     rng: np.random.Generator,
 ) -> Outcome:
-    """Find the nearest counterfactual to within ``epsilon``, or as far as the time goes."""
-    return _Search(query, solver, deployed, epsilon, time.monotonic() + seconds, rng).run(seeds)
+    """Find the nearest counterfactual to within ``epsilon``, or as far as the time goes.
+
+    Ctrl-C ends the search with what it has.
+    """
+    found = _Search(query, solver, deployed, epsilon, time.monotonic() + seconds, rng)
+    try:
+        return found.run(seeds)
+    except KeyboardInterrupt:
+        found.outcome.reason = INTERRUPTED
+        return found.outcome
 
 
 class _Search:

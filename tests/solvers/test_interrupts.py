@@ -1,0 +1,51 @@
+"""Ctrl-C: the best answer so far, with what is proved about it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.tree import DecisionTreeClassifier
+
+import cfxc
+from cfxc.api import CompiledModel
+
+TABLE = pd.DataFrame({"a": [0, 1, 2, 3, 4, 5], "b": [3, 1, 4, 1, 5, 9]})
+
+
+class Broken:
+    """A model during whose second prediction after the factual's somebody presses Ctrl-C."""
+
+    task = "classifier"
+
+    def __init__(self, tree: DecisionTreeClassifier, after: int) -> None:
+        self.tree, self.left = tree, after
+        self.classes = tuple(tree.classes_.tolist())
+
+    def predict(self, frame: pd.DataFrame) -> Any:
+        if not self.left:
+            raise KeyboardInterrupt
+        self.left -= 1
+        return np.asarray(self.tree.predict(frame))
+
+
+@pytest.mark.parametrize("method", ["box", "smt", "mio"])
+def test_a_search_broken_off_says_so(method: str) -> None:
+    tree = DecisionTreeClassifier().fit(TABLE, [0, 0, 0, 1, 1, 1])
+    model = cfxc.compile(tree, cfxc.FeatureSpace.infer(TABLE))
+    broken = CompiledModel(model.program, model.space, Broken(tree, 1))
+    answer = broken.explain(TABLE.iloc[[0]], method=method)
+    assert (answer.status, answer.reason) == ("unknown", "interrupted")
+    assert answer.lower_bound == 0
+
+
+@pytest.mark.parametrize("method", ["box", "smt", "mio"])
+def test_no_further_answers_are_looked_for(method: str) -> None:
+    tree = DecisionTreeClassifier().fit(TABLE, [0, 0, 0, 1, 1, 1])
+    model = cfxc.compile(tree, cfxc.FeatureSpace.infer(TABLE))
+    broken = CompiledModel(model.program, model.space, Broken(tree, 2))
+    answer = broken.explain(TABLE.iloc[[0]], method=method, count=3)
+    assert answer.status == "optimal"
+    assert len(answer.all()) < 3
