@@ -20,6 +20,7 @@ from ...compiler.terms import Pool, Sort, Term, postorder
 from ...frontends.query import Query
 from ...ir import LabelTuple
 from ...ir.interval import ceil_float, floor_float
+from ..scope import factual_terms
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -89,21 +90,6 @@ def _declared(pool: Pool, reads: dict[Term, tuple[int, int]], query: Query, j: i
         reads[guard] = (j, position)
         guards.append(guard if position in allowed else pool.false)
     return Symbolic(labels, tuple(guards))
-
-
-def factual_terms(pool: Pool, query: Query) -> dict[str, Any]:
-    """The factual's values as constants, under their names in constraints."""
-    scope: dict[str, Any] = {}
-    for domain in query.domains:
-        name, value = f"factual.{domain.name}", domain.factual
-        if domain.is_symbolic:
-            labels = LabelTuple(domain.feature.labels)
-            here = labels.position(value)
-            guards = tuple(pool.truth(i == here) for i in range(len(labels)))
-            scope[name] = Symbolic(labels, guards)
-        else:
-            scope[name] = pool.const(Fraction(value))
-    return scope
 
 
 def _compiled(root: Term, reads: dict[Term, tuple[int, int]], features: int) -> Constraints:

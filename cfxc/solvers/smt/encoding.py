@@ -22,6 +22,7 @@ from ...compiler.terms import Pool, Term, evaluate_term, free_variables
 from ...frontends.query import Domain, Query
 from ...ir import LabelTuple, Program, ops
 from ..ball import make_ball, weights_of
+from ..scope import factual_terms
 from .cells import CellVariables, between_values
 
 Window = tuple[Fraction, Fraction, Fraction | None]  # lower, upper, largest δ_j (None: any)
@@ -152,14 +153,14 @@ class Encoder:
         query = self.query
         scope = functional(query.delta, inputs, pool)
         scope |= {f"x.{name}": value for name, value in inputs.items()}
-        scope |= _factual(pool, query)
+        scope |= factual_terms(pool, query)
         program = query.distance.program
         arguments = {name: scope[name] for name, _ in program.inputs}
         result: Term = functional(program, arguments, pool)["result"]
         return result
 
     def _constraints(self, pool: Pool, inputs: Mapping[str, Any]) -> list[Term]:
-        scope = {**inputs, **_factual(pool, self.query)}
+        scope = {**inputs, **factual_terms(pool, self.query)}
         asked: list[tuple[Program, Mapping[str, Any]]]
         asked = [(program, scope) for _, program in self.query.constraints]
         asked += [(program, inputs) for program in self.query.excluded]
@@ -276,18 +277,3 @@ def _symbolic(
         ]
         pool.group([guards[p] for p in positions])
     return Symbolic(labels, tuple(guards))
-
-
-def _factual(pool: Pool, query: Query) -> dict[str, Any]:
-    """The factual's values as constants, under their names in constraints."""
-    scope: dict[str, Any] = {}
-    for domain in query.domains:
-        name, value = f"factual.{domain.name}", domain.factual
-        if domain.is_symbolic:
-            labels = LabelTuple(domain.feature.labels)
-            here = labels.position(value)
-            guards = tuple(pool.truth(i == here) for i in range(len(labels)))
-            scope[name] = Symbolic(labels, guards)
-        else:
-            scope[name] = pool.const(Fraction(value))
-    return scope
