@@ -74,6 +74,11 @@ class Domain:
     def is_fixed(self) -> bool:
         return len(self.allowed) == 1 if self.is_symbolic else self.lower == self.upper
 
+    @cached_property
+    def labels(self) -> LabelTuple:
+        """The labels of a category or an order, which know their places."""
+        return LabelTuple(self.feature.labels)
+
     def floor(self, value: Fraction | float) -> Fraction | None:
         """The largest admissible value that is at most ``value``, or ``None``."""
         return self._near(Fraction(value), -1)
@@ -140,8 +145,7 @@ class Domain:
             return Fraction(0)
         if not self.is_symbolic:
             return abs(Fraction(value) - Fraction(self.factual)) / size
-        labels = LabelTuple(self.feature.labels)
-        here, there = labels.position(value), labels.position(self.factual)
+        here, there = self.labels.position(value), self.labels.position(self.factual)
         if self.feature.kind == "ordinal":
             return Fraction(abs(here - there)) / size
         return Fraction(int(here != there))

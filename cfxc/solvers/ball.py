@@ -8,7 +8,6 @@ import numpy as np
 
 from ..compiler.passes import Ball
 from ..frontends.query import Query
-from ..ir import LabelTuple
 from ..ir.interval import ceil_float, floor_float
 
 Norms = tuple[Fraction, Fraction, Fraction]
@@ -31,7 +30,7 @@ def make_ball(query: Query, norms: Norms, radius: Fraction) -> Ball:
     for j, domain in enumerate(domains):
         if domain.is_symbolic:
             for label in domain.allowed:
-                code = LabelTuple(domain.feature.labels).position(label)
+                code = domain.labels.position(label)
                 step[j, code] = floor_float(domain.delta(label))
             continue
         center[j] = float(domain.factual)

@@ -16,7 +16,6 @@ import numpy as np
 import numpy.typing as npt
 
 from ...frontends.query import Domain, Query
-from ...ir import LabelTuple
 from ..ball import Norms, weights_of
 
 Ints = npt.NDArray[np.int64]
@@ -80,11 +79,13 @@ def make_cells(query: Query, norms: Norms, cuts: list[Floats]) -> Cells:
     homes, points, bounds, deltas, ends, firsts, lasts = [], [], [], [], [], [], []
     for domain, own in zip(query.domains, cuts, strict=True):
         if domain.is_symbolic:
-            labels = LabelTuple(domain.feature.labels)
-            delta = np.full(len(labels), np.inf)
-            for label in domain.allowed:
-                delta[labels.position(label)] = float(domain.delta(label))
+            labels = domain.labels
             homes.append(labels.position(domain.factual))
+            away = np.abs(np.arange(len(labels)) - homes[-1])
+            away = away if domain.feature.kind == "ordinal" else np.minimum(away, 1)
+            delta = np.full(len(labels), np.inf)
+            allowed = [labels.position(label) for label in domain.allowed]
+            delta[allowed] = away[allowed] / (float(domain.feature.range) or np.inf)
             points.append(np.arange(len(labels), dtype=np.float64))
             bounds.append(np.empty(0))
             ends.append((0.0, 0.0))
