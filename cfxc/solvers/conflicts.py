@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
+from ..errors import InvalidInputError
 from ..frontends.query import Domain, Query, conditional_constraint, domain_of
 from .outcome import Outcome
 
@@ -36,8 +37,11 @@ class Rule:
 
 
 def _free(domain: Domain) -> Domain:
-    """The same feature, free to change within its range."""
-    return domain_of(replace(domain.feature, action="free"), domain.factual)
+    """The same feature, free to change within its range; as it is, if it cannot be."""
+    try:
+        return domain_of(replace(domain.feature, action="free"), domain.factual)
+    except InvalidInputError:  # numbers too large to be told apart: only fixed ones are taken
+        return domain
 
 
 @dataclass(frozen=True)
