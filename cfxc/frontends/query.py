@@ -71,6 +71,13 @@ class Domain:
         return self.feature.is_symbolic
 
     @property
+    def is_too_large(self) -> bool:
+        """Whether it may take whole numbers whose neighbours are no doubles."""
+        if self.is_symbolic or self.step is None or self.is_fixed:
+            return False
+        return max(abs(self.lower), abs(self.upper)) > WHOLE
+
+    @property
     def is_fixed(self) -> bool:
         return len(self.allowed) == 1 if self.is_symbolic else self.lower == self.upper
 
@@ -174,11 +181,6 @@ def domain_of(feature: Feature, factual: Any) -> Domain:
     lower = value if action in ("fixed", "increase") else lower
     upper = value if action in ("fixed", "decrease") else upper
     step = feature.resolution if feature.kind == "real" else Fraction(1)
-    if step is not None and lower < upper and max(abs(lower), abs(upper)) > WHOLE:
-        raise InvalidInputError(
-            f"{feature.name}: values beyond 2^53 are not told apart by models, which compute with "
-            "doubles; narrow its range, or make it fixed"
-        )
     return Domain(feature, factual, lower, upper, step, ())
 
 
@@ -346,6 +348,12 @@ def make_query(
         for i, text in enumerate(texts, start=1)
     )
     domains = tuple(domain_of(feature, factual[feature.name]) for feature in space)
+    for domain in domains:
+        if domain.is_too_large:
+            raise InvalidInputError(
+                f"{domain.name}: values beyond 2^53 are not told apart by models, which compute "
+                "with doubles; narrow its range, or make it fixed"
+            )
     metric = resolve_distance(distance, space)
     return Query(space, program, dict(factual), resolved, metric, domains, compiled)
 

@@ -11,7 +11,6 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from ..errors import InvalidInputError
 from ..frontends.query import Domain, Query, conditional_constraint, domain_of
 from .outcome import Outcome
 
@@ -38,10 +37,8 @@ class Rule:
 
 def _free(domain: Domain) -> Domain:
     """The same feature, free to change within its range; as it is, if it cannot be."""
-    try:
-        return domain_of(replace(domain.feature, action="free"), domain.factual)
-    except InvalidInputError:  # numbers too large to be told apart: only fixed ones are taken
-        return domain
+    free = domain_of(replace(domain.feature, action="free"), domain.factual)
+    return domain if free.is_too_large else free
 
 
 @dataclass(frozen=True)
