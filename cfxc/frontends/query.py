@@ -31,7 +31,7 @@ from ..ir import (
 )
 from ..ir.patterns import before_scaling
 from ..ir.sorts import label_key, preview
-from .distances import Distance, delta_program, resolve_distance
+from .distances import Distance, Norms, delta_program, resolve_distance
 from .inputs import input_sort
 from .lang import compile_constraint
 from .space import Feature, FeatureSpace
@@ -276,6 +276,9 @@ class Query:
 
     def distance_to(self, values: Mapping[str, Any]) -> Fraction:
         """The exact distance of a point from the factual."""
+        norms = self.distance.norms
+        if norms is not None:  # what the program says, faster
+            return mixed(norms, [(d.feature.weight, d.delta(values[d.name])) for d in self.domains])
         deltas = evaluate(self.delta, values)
         scope = self._scope(values) | deltas
         scope |= {f"x.{name}": value for name, value in values.items()}
@@ -303,6 +306,19 @@ class Query:
 
     def _scope(self, values: Mapping[str, Any]) -> dict[str, Any]:
         return {**values, **{f"factual.{name}": value for name, value in self.factual.items()}}
+
+
+def mixed(norms: Norms, changes: Sequence[tuple[Fraction, Fraction]]) -> Fraction:
+    """``alpha l0 + beta l1 + gamma linf`` of weights and changes δ_j, as the programs define it."""
+    heaviest = max(weight for weight, _ in changes)
+    total = sum((weight for weight, _ in changes), Fraction(0))
+    changed, moved, worst = Fraction(0), Fraction(0), Fraction(0)
+    for weight, delta in changes:
+        if delta:
+            changed += weight
+            moved += weight * delta
+            worst = max(worst, weight * delta)
+    return (norms[0] * changed + norms[1] * moved) / total + norms[2] * worst / heaviest
 
 
 def is_admissible(domain: Domain, value: Any) -> bool:

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from functools import lru_cache
 
 import numpy as np
+import numpy.typing as npt
 
 from ..compiler.passes import Ball
-from ..frontends.query import Query
+from ..frontends.distances import Norms
+from ..frontends.query import Domain, Query
 from ..ir.interval import ceil_float, floor_float
 
-Norms = tuple[Fraction, Fraction, Fraction]
+Floats = npt.NDArray[np.float64]
 
 
 def weights_of(query: Query) -> list[Fraction]:
@@ -18,29 +21,51 @@ def weights_of(query: Query) -> list[Fraction]:
     return [domain.feature.weight for domain in query.domains]
 
 
+@lru_cache(maxsize=64)
+def shares_of(weights: tuple[Fraction, ...]) -> tuple[list[Fraction], list[Fraction]]:
+    """The weights over their sum, as l0 and l1 take them, and over the largest, as linf does."""
+    total, largest = sum(weights, Fraction(0)) or Fraction(1), max(weights) or Fraction(1)
+    return [weight / total for weight in weights], [weight / largest for weight in weights]
+
+
+def deltas_of(domain: Domain) -> Floats:
+    """δ of each label of a category or an order, rounded down; infinite if it is not admissible."""
+    labels, size = domain.labels, float(domain.feature.range)
+    away = np.abs(np.arange(len(labels)) - labels.position(domain.factual)).astype(np.float64)
+    if domain.feature.kind != "ordinal":
+        away = np.minimum(away, 1.0)
+    elif size:
+        away = np.where(away == size, 1.0, np.nextafter(away / size, 0.0))
+    delta = np.full(len(labels), np.inf)
+    allowed = [labels.position(label) for label in domain.allowed]
+    delta[allowed] = away[allowed] if size else 0.0
+    return delta
+
+
 def make_ball(query: Query, norms: Norms, radius: Fraction) -> Ball:
     """The query's ball for pruning: doubles rounded so that the ball only grows."""
-    domains, weights = query.domains, weights_of(query)
+    domains = query.domains
     width = max([1, *(len(domain.feature.labels) for domain in domains if domain.is_symbolic)])
-    total = sum(weights, Fraction(0)) or Fraction(1)
-    largest = max(weights) or Fraction(1)
     step = np.full((len(domains), width), np.inf)
     center, lower, upper = (np.zeros(len(domains)) for _ in range(3))
     scale = np.zeros(len(domains))
     for j, domain in enumerate(domains):
         if domain.is_symbolic:
-            for label in domain.allowed:
-                code = domain.labels.position(label)
-                step[j, code] = floor_float(domain.delta(label))
+            step[j, : len(domain.labels)] = deltas_of(domain)
             continue
         center[j] = float(domain.factual)
         lower[j], upper[j] = floor_float(domain.lower), ceil_float(domain.upper)
         size = domain.feature.range
         scale[j] = floor_float(1 / size) if size else 0.0
+    weight, peak = _floors(tuple(weights_of(query)))
     return Ball(
-        center, lower, upper, scale,
-        np.array([floor_float(w / total) for w in weights]),
-        np.array([floor_float(w / largest) for w in weights]),
-        step, floor_float(norms[0]), floor_float(norms[1]), floor_float(norms[2]),
-        ceil_float(radius),
+        center, lower, upper, scale, weight, peak, step,
+        floor_float(norms[0]), floor_float(norms[1]), floor_float(norms[2]), ceil_float(radius),
     )  # fmt: skip
+
+
+@lru_cache(maxsize=64)
+def _floors(weights: tuple[Fraction, ...]) -> tuple[Floats, Floats]:
+    """The shares of the weights as doubles, rounded down."""
+    total, largest = shares_of(weights)
+    return np.array([floor_float(w) for w in total]), np.array([floor_float(w) for w in largest])

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from .delta import delta_name, delta_program
-from .distance import NORMS, RESULT, Distance, DistanceLike, resolve_distance
+from .distance import NORMS, RESULT, Distance, DistanceLike, Norms, resolve_distance
 
 __all__ = [
     "NORMS",
     "RESULT",
     "Distance",
     "DistanceLike",
+    "Norms",
     "delta_name",
     "delta_program",
     "resolve_distance",

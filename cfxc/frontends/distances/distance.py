@@ -279,4 +279,4 @@ def _corners(program: Program) -> Iterator[dict[str, int]]:
         yield point
 
 
-__all__ = ["NORMS", "RESULT", "Distance", "DistanceLike", "resolve_distance"]
+__all__ = ["NORMS", "RESULT", "Distance", "DistanceLike", "Norms", "resolve_distance"]

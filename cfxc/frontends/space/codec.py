@@ -53,7 +53,8 @@ def row_cells(row: object, columns: Sequence[str], extra: Extra) -> dict[str, ob
         check_columns(columns, list(row.columns), extra)
         if len(row) != 1:
             raise InvalidInputError(f"expected one row, got {len(row)}; select one: X.iloc[[0]]")
-        return {column: row[column].iloc[0] for column in columns}
+        place = {column: i for i, column in enumerate(row.columns)}
+        return {column: row.iat[0, place[column]] for column in columns}
     if isinstance(row, pd.Series):
         check_columns(columns, list(row.index), extra)
         return {column: row[column] for column in columns}
@@ -95,39 +96,47 @@ def _encode_feature(feature: Feature, frame: pd.DataFrame, *, check_range: bool)
 
 
 def decode(
-    features: Sequence[Feature],
-    columns: Sequence[str],
-    values: Mapping[str, object],
-    like: pd.DataFrame | None,
+    features: Sequence[Feature], columns: Sequence[str], values: Mapping[str, object]
 ) -> pd.DataFrame:
     """See :meth:`FeatureSpace.decode`."""
-    names = [feature.name for feature in features]
-    _check_value_names(names, values)
-    factual: dict[str, Value] = {}
-    if like is not None:
-        check_frame(like)
-        cells = row_cells(like, columns, "ignore")
-        factual = encode_row(features, cells, check_range=False)
+    _check_value_names([feature.name for feature in features], values)
     made: dict[str, pd.Series[Any]] = {}
     for feature in features:
-        value = _check_value(feature, values[feature.name], factual)
-        if like is not None and _same(value, factual[feature.name]):
-            made.update({column: like[column] for column in feature.columns})
-            continue
+        value = _check_value(feature, values[feature.name], {})
         for column, dtype, cell in _cells(feature, value):
-            dtypes = [dtype] if like is None else [like[column].dtype, dtype]
-            made[column] = _series(feature, cell, dtypes)
-    if like is None:
-        return pd.DataFrame({column: made[column] for column in columns})
-    index = like.index
-    frame = pd.DataFrame(
-        {
-            column: made[column].set_axis(index) if column in made else like[column]
-            for column in like.columns
-        }
-    )
-    frame.columns = like.columns
-    return frame
+            made[column] = _series(feature, cell, [dtype])
+    return pd.DataFrame({column: made[column] for column in columns})
+
+
+class Rows:
+    """Rows like one that is given: its columns, dtypes and index, some features changed.
+
+    Raises:
+        MissingColumnError, InvalidInputError, DataTypeError: ``like`` is no row of the space.
+    """
+
+    def __init__(
+        self, features: Sequence[Feature], columns: Sequence[str], like: pd.DataFrame
+    ) -> None:
+        check_frame(like)
+        self.features, self.like = features, like
+        cells = row_cells(like, columns, "ignore")
+        self.factual = encode_row(features, cells, check_range=False)
+        self._place = {column: i for i, column in enumerate(like.columns)}
+
+    def decode(self, values: Mapping[str, object]) -> pd.DataFrame:
+        """See :meth:`FeatureSpace.decode`."""
+        _check_value_names([feature.name for feature in self.features], values)
+        frame = self.like.copy()
+        for feature in self.features:
+            value = _check_value(feature, values[feature.name], self.factual)
+            if _same(value, self.factual[feature.name]):
+                continue
+            for column, dtype, cell in _cells(feature, value):
+                place = self._place[column]
+                made = _series(feature, cell, [self.like.dtypes.iloc[place], dtype])
+                frame.isetitem(place, made.array)
+        return frame
 
 
 def _check_value_names(names: Sequence[str], values: Mapping[str, object]) -> None:

@@ -237,7 +237,17 @@ class FeatureSpace:
             MissingColumnError, InvalidInputError, DataTypeError: values missing, unknown, not
                 admissible (range, category, whole number, and, with ``like``, resolution).
         """
-        return codec.decode(self.features, self.columns, values, like)
+        if like is None:
+            return codec.decode(self.features, self.columns, values)
+        return self.rows_like(like).decode(values)
+
+    def rows_like(self, like: pd.DataFrame) -> codec.Rows:
+        """What makes many rows like one: its ``decode(values)`` is ``decode(values, like)``.
+
+        Raises:
+            As :meth:`decode`.
+        """
+        return codec.Rows(self.features, self.columns, like)
 
     def to_toml(self, path: str | Path | None = None) -> str:
         """The space as TOML text, also written to ``path`` if given.

@@ -14,6 +14,9 @@ from ..sorts import REAL, Sort
 from ..tensor import Tensor
 from .structure import interval_of
 
+_WHOLE = 2**53  # doubles hold all whole numbers up to here, and these over small powers of 2
+_POWERS = frozenset(2**k for k in range(64))
+
 
 @register("tree_ensemble")
 @dataclass(frozen=True)
@@ -66,16 +69,34 @@ class TreeEnsemble(Op):
         return REAL.with_shape(self.base.shape)
 
     def evaluate(self, *values: Value) -> Value:
-        feature, left, right = self.feature.array, self.left.array, self.right.array
-        threshold, seen = self.threshold.array, dict[int, object]()
-        leaves = []
-        for node in self.roots.array.tolist():
-            while (column := feature[node]) >= 0:
-                if column not in seen:
-                    seen[column] = _plain(values[0][column])
-                node = left[node] if seen[column] <= _scalar(threshold[node]) else right[node]
-            leaves.append(node)
+        leaves = self._leaves_of_floats(values[0])
+        if leaves is None:
+            leaves = [self._leaf(root, values[0]) for root in self.roots.array.tolist()]
         return self.base.exact() + self.value.exact_sum(leaves)
+
+    def _leaves_of_floats(self, x: Value) -> list[int] | None:
+        """The leaves, where all numbers are doubles, which compare exactly; else ``None``."""
+        known = [_float(value) for value in x]
+        if self.threshold.dtype != "f64" or None in known:
+            return None
+        numbers = np.array(known, dtype=np.float64)
+        nodes = self.roots.array.copy()
+        going = np.flatnonzero(self.feature.array[nodes] >= 0)
+        while going.size:
+            here = nodes[going]
+            goes_left = numbers[self.feature.array[here]] <= self.threshold.array[here]
+            here = np.where(goes_left, self.left.array[here], self.right.array[here])
+            nodes[going] = here
+            going = going[self.feature.array[here] >= 0]
+        return list(map(int, nodes))
+
+    def _leaf(self, root: int, x: Value) -> int:
+        """The leaf of one tree, by comparing rationals."""
+        node, feature, threshold = root, self.feature.array, self.threshold.array
+        while (column := feature[node]) >= 0:
+            below = x[column] <= _scalar(threshold[node])
+            node = int(self.left.array[node] if below else self.right.array[node])
+        return node
 
     def interval(self, *bounds: Bounds) -> Bounds:
         reached = self.reachable(interval_of(bounds[0]))
@@ -123,10 +144,13 @@ def _scalar(value: Any) -> Any:
     return value.item() if isinstance(value, np.generic) else value
 
 
-def _plain(value: Any) -> Any:
-    """A number as a float if it is one: two floats compare fast, and exactly too."""
+def _float(value: Any) -> float | None:
+    """A number as a double if it is one."""
+    above, below = value.as_integer_ratio()
+    if abs(above) <= _WHOLE and below in _POWERS:
+        return float(above / below)
     try:
         near = float(value)
     except OverflowError:
-        return value
-    return near if near == value else value
+        return None
+    return near if near == value else None

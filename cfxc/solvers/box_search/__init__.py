@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
-from .engine import refuses, search
+from .engine import search
+from .problem import refuses
 
 __all__ = ["refuses", "search"]

@@ -7,6 +7,7 @@ never above the distance of a point in it.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import floor
@@ -15,8 +16,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ...frontends.distances import Norms
 from ...frontends.query import Domain, Query
-from ..ball import Norms, weights_of
+from ..ball import deltas_of, shares_of, weights_of
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -74,41 +76,62 @@ class Cells:
         return point
 
 
-def make_cells(query: Query, norms: Norms, cuts: list[Floats]) -> Cells:
+@dataclass(frozen=True)
+class Prices:
+    """What moving a feature costs in ``UNIT``, and its admissible values; one entry per feature.
+
+    ``flat``: of any change; ``slope``, ``top``: of δ_j in sum and in maximum, rounded down;
+    ``delta``: of each label of a category, infinite where it is not admissible, else ``None``;
+    ``size``: of a number's range, 0 if it is constant; ``ends``: its least and largest admissible
+    values.
+    """
+
+    flat: list[int]
+    slope: list[float]
+    top: list[float]
+    delta: list[Floats | None]
+    size: list[float]
+    ends: list[tuple[float, float]]
+
+
+def make_prices(query: Query, norms: Norms) -> Prices:
+    """Everything about cells that does not depend on the cuts."""
+    total, largest = shares_of(tuple(weights_of(query)))
+    return Prices(
+        [floor(norms[0] * share / UNIT) for share in total],
+        [float(norms[1] * share / UNIT) * DOUBLES for share in total],
+        [float(norms[2] * share / UNIT) * DOUBLES for share in largest],
+        [deltas_of(domain) if domain.is_symbolic else None for domain in query.domains],
+        [float(domain.feature.range) for domain in query.domains],
+        [(0.0, 0.0) if domain.is_symbolic else _ends(domain) for domain in query.domains],
+    )
+
+
+def make_cells(query: Query, prices: Prices, cuts: Sequence[Floats]) -> Cells:
     """Cells between ``cuts`` (per feature, in any order), over the admissible values."""
-    homes, points, bounds, deltas, ends, firsts, lasts = [], [], [], [], [], [], []
-    for domain, own in zip(query.domains, cuts, strict=True):
-        if domain.is_symbolic:
-            labels = domain.labels
-            homes.append(labels.position(domain.factual))
-            away = np.abs(np.arange(len(labels)) - homes[-1])
-            away = away if domain.feature.kind == "ordinal" else np.minimum(away, 1)
-            delta = np.full(len(labels), np.inf)
-            allowed = [labels.position(label) for label in domain.allowed]
-            delta[allowed] = away[allowed] / (float(domain.feature.range) or np.inf)
-            points.append(np.arange(len(labels), dtype=np.float64))
+    homes, points, bounds, deltas, firsts, lasts = [], [], [], [], [], []
+    for j, (domain, own) in enumerate(zip(query.domains, cuts, strict=True)):
+        delta = prices.delta[j]
+        if delta is not None:
+            homes.append(domain.labels.position(domain.factual))
+            points.append(np.arange(delta.size, dtype=np.float64))
             bounds.append(np.empty(0))
-            ends.append((0.0, 0.0))
-            firsts.append(np.zeros(len(labels)))
-            lasts.append(np.zeros(len(labels)))
+            firsts.append(np.zeros(delta.size))
+            lasts.append(np.zeros(delta.size))
         else:
-            low, high = _ends(domain)
+            (low, high), here, size = prices.ends[j], float(domain.factual), prices.size[j]
             last, after = _around(domain, own, low, high)
             first, end = np.concatenate([[low], after]), np.concatenate([last, [high]])
-            home = int((last < float(domain.factual)).sum())
-            point = np.clip(float(domain.factual), first, end)
-            ends.append((low, high))
-            firsts.append(first)
-            lasts.append(end)
-            size = float(domain.feature.range)
-            away = np.abs(point - float(domain.factual))
-            delta = away / size if size else np.zeros(point.size)
-            homes.append(home)
+            point = np.minimum(np.maximum(here, first), end)
+            homes.append(int((last < here).sum()))
             points.append(point)
             bounds.append(last)
+            firsts.append(first)
+            lasts.append(end)
+            delta = np.abs(point - here) / size if size else np.zeros(point.size)
         deltas.append(delta)
     sizes = [point.size for point in points]
-    added, peak = _costs(query, norms, deltas)
+    added, peak = _costs(prices, np.concatenate(deltas), np.array(sizes))
     return Cells(
         np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64),
         np.array([domain.is_symbolic for domain in query.domains]),
@@ -117,27 +140,23 @@ def make_cells(query: Query, norms: Norms, cuts: list[Floats]) -> Cells:
         np.concatenate(firsts),
         np.concatenate(lasts),
         tuple(bounds),
-        np.array([low for low, _ in ends]),
-        np.array([high for _, high in ends]),
-        np.concatenate(added),
-        np.concatenate(peak),
+        np.array([low for low, _ in prices.ends]),
+        np.array([high for _, high in prices.ends]),
+        added,
+        peak,
     )
 
 
-def _costs(query: Query, norms: Norms, deltas: list[Floats]) -> tuple[list[Ints], list[Ints]]:
-    weights = weights_of(query)
-    total, largest = sum(weights, Fraction(0)) or Fraction(1), max(weights) or Fraction(1)
-    added, peak = [], []
-    for weight, delta in zip(weights, deltas, strict=True):
-        per_change = floor(norms[0] * weight / total / UNIT)
-        slope = float(norms[1] * weight / total / UNIT) * DOUBLES
-        top = float(norms[2] * weight / largest / UNIT) * DOUBLES
-        possible = np.isfinite(delta)
-        known = np.where(possible, delta, 0.0)
-        costs = np.floor(slope * known).astype(np.int64) + np.where(known > 0, per_change, 0)
-        added.append(np.where(possible, costs, NEVER))
-        peak.append(np.where(possible, np.floor(top * known).astype(np.int64), NEVER))
-    return added, peak
+def _costs(prices: Prices, delta: Floats, sizes: Ints) -> tuple[Ints, Ints]:
+    """The costs of all cells (C,) in sum and in maximum; ``NEVER`` where δ is infinite."""
+    flat, slope, top = (
+        np.repeat(np.array(each), sizes) for each in (prices.flat, prices.slope, prices.top)
+    )
+    possible = np.isfinite(delta)
+    known = np.where(possible, delta, 0.0)
+    added = np.floor(slope * known).astype(np.int64) + np.where(known > 0, flat, 0)
+    peak = np.floor(top * known).astype(np.int64)
+    return np.where(possible, added, NEVER), np.where(possible, peak, NEVER)
 
 
 def _ends(domain: Domain) -> tuple[float, float]:
@@ -183,4 +202,4 @@ def _pair(domain: Domain, cut: float) -> tuple[float | None, float | None]:
     )
 
 
-__all__ = ["NEVER", "UNIT", "Cells", "make_cells"]
+__all__ = ["NEVER", "UNIT", "Cells", "Prices", "make_cells", "make_prices"]

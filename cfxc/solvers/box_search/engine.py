@@ -11,29 +11,25 @@ import time
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from fractions import Fraction
-from functools import lru_cache, partial
+from functools import lru_cache
 from math import floor
 
 import numpy as np
-import numpy.typing as npt
 
 from ...compiler.pipeline import debug
 from ...errors import UnsupportedError
 from ...frontends.query import Domain, Query
 from ...ir import LabelTuple
-from ...ir.interval import ceil_float
-from ..ball import make_ball
 from ..baselines import LocalSearch
 from ..candidates import Candidate, Deployed, Point, verify
 from ..outcome import INTERRUPTED, Outcome
 from ..smt import backend
 from ..smt import search as ask_solver
-from .cells import UNIT, Cells, make_cells
+from .cells import UNIT, Cells
 from .climb import climb, make_forest
-from .decision import Decision, decision_of
+from .decision import decision_of
 from .kernel import run
-from .leaves import Leaves, reachable_leaves
-from .logic import make_constraints
+from .problem import Problem, make_problem, refuses
 from .proof import SplitTree
 from .ready import small_query
 from .state import (
@@ -57,7 +53,6 @@ from .state import (
     make_state,
     roomier,
 )  # fmt: skip
-from .tables import Tables, make_tables
 
 NAME = "box search"
 CLOSE = Fraction(9, 10)  # share of ε below the best distance at which optimality is asked for
@@ -67,17 +62,6 @@ GROWTH = Fraction(3, 2)
 SLICE = 0.05  # seconds between looks at the clock
 AFTERWARDS = 1000  # boxes to look at for what ε leaves open, beside as many as were needed so far
 MARGINS = tuple(Fraction(1, 10**k) for k in (12, 9, 7, 5, 4, 3, 2, 1))  # on the deciding score
-
-
-def refuses(query: Query) -> str:
-    """Why box search cannot take a query; empty if it can."""
-    if query.distance.norms is None:
-        return f"the distance '{query.distance.name}' is not made of the norms l0, l1 and linf"
-    try:
-        decision_of(query.target_program)
-    except UnsupportedError as error:
-        return str(error)
-    return ""
 
 
 def search(
@@ -101,10 +85,11 @@ def search(
         raise UnsupportedError(f"box search does not take this question: {reason}")
     _warm_up()
     deadline = time.monotonic() + seconds
-    found = BoxSearch(query, deployed, epsilon, deadline, rng)
+    found = BoxSearch(make_problem(query), deployed, epsilon, deadline, rng)
     try:
         found.run(seeds)
     except KeyboardInterrupt:
+        found.choose()
         found.outcome.reason = INTERRUPTED
     return found.outcome
 
@@ -113,29 +98,30 @@ def search(
 def _warm_up() -> None:
     """Load the kernels, so that no time limit pays for compiling them."""
     rng, never = np.random.default_rng(0), float("inf")
-    BoxSearch(small_query(), lambda _: True, Fraction(1, 100), never, rng).run(())
+    BoxSearch(make_problem(small_query()), lambda _: True, Fraction(1, 100), never, rng).run(())
 
 
 class BoxSearch:
-    """One question; ``run`` answers it, ``outcome`` holds what is known at any time."""
+    """One question; ``run`` answers it.
+
+    The exact program decides while the search goes on, and ``found`` holds its points, each nearer
+    than the one before.  The deployed model is asked at the end: calling it takes as long as the
+    search of an easy question.
+    """
 
     def __init__(
         self,
-        query: Query,
+        problem: Problem,
         deployed: Deployed,
         epsilon: Fraction,
         deadline: float,
         rng: np.random.Generator,
     ) -> None:
-        assert query.distance.norms is not None
-        self.query, self.deployed, self.norms = query, deployed, query.distance.norms
+        self.problem, self.query, self.deployed = problem, problem.query, deployed
         self.epsilon, self.deadline, self.rng = epsilon, deadline, rng
         self.close = CLOSE * epsilon
-        self.ball = make_ball(query, self.norms, Fraction(1))
-        self.decision = decision_of(query.target_program)
-        self.constraints = make_constraints(query)
         self.outcome = Outcome()
-        self.ideal: Fraction | None = None  # distance of a point only the exact program accepts
+        self.found: list[Candidate] = []
 
     def run(self, seeds: Sequence[Point]) -> None:
         """Points to start from, then refutations of growing radii until they meet the best."""
@@ -143,21 +129,33 @@ class BoxSearch:
         if not self._tighten(EASY):
             self._close()
             self._tighten(self.outcome.nodes + AFTERWARDS)
+        self.choose()
         best = self.outcome.best
-        if self.ideal is not None and (best is None or best.distance > self.ideal + self.epsilon):
-            self._settle()
+        is_open = best is None or best.distance - self.outcome.lower > self.epsilon
+        if is_open and self.found and best is not self.found[-1]:
+            self._settle(self.found[-1].distance)
+
+    def choose(self) -> None:
+        """Take the nearest point found that the deployed model accepts too."""
+        self._choose(self.found)
+
+    def _choose(self, found: Sequence[Candidate]) -> None:
+        accepted = (each for each in reversed(found) if self.deployed(each.point))
+        nearest, best = next(accepted, None), self.outcome.best
+        if nearest and (best is None or nearest.distance < best.distance):
+            self.outcome.best = nearest
 
     # -- upper bounds -----------------------------------------------------------------------------
 
     def _start(self, seeds: Sequence[Point]) -> None:
         self._use(seeds)
-        if not self._climb(self.decision) and (self.query.constraints or self.query.excluded):
+        if not self._climb() and (self.query.constraints or self.query.excluded):
             self._use(LocalSearch(self.query, self.rng).candidates(seeds))
 
-    def _climb(self, decision: Decision) -> bool:
+    def _climb(self) -> bool:
         """Greedy moves over all cells; whether a verified point came of it."""
-        cells = make_cells(self.query, self.norms, list(decision.cuts))
-        found = climb(make_forest(decision, cells), bool(self.norms[2]))
+        cells, norms = self.problem.cells, self.query.distance.norms
+        found = climb(make_forest(self.problem.decision, cells), bool(norms and norms[2]))
         return self._use(cells.values(self.query, point) for point in found)
 
     def _use(self, points: Iterable[Point]) -> bool:
@@ -165,51 +163,35 @@ class BoxSearch:
         return any(self._accept(point) for point in points)
 
     def _accept(self, point: Point) -> bool:
-        """Verify a point and keep it if it is the nearest; whether it may be used."""
+        """Keep a point if it is verified and the nearest; whether it is verified."""
         candidate = verify(self.query, point, lambda _: True)
-        if candidate is None:
-            return False
-        self._keep(candidate)
-        best = self.outcome.best
-        return best is not None and best.distance <= candidate.distance
+        if candidate and (not self.found or candidate.distance < self.found[-1].distance):
+            self.found.append(candidate)
+        return candidate is not None
 
-    def _keep(self, candidate: Candidate) -> None:
-        """Keep the nearest point that the model accepts too, and note what it alone refuses."""
-        best = self.outcome.best
-        if best is None or candidate.distance < best.distance:
-            if self.deployed(candidate.point):
-                self.outcome.best = candidate
-            elif self.ideal is None or candidate.distance < self.ideal:
-                self.ideal = candidate.distance
-
-    def _settle(self) -> None:
-        """A usable point where the exact program has one that the deployed model refuses."""
+    def _settle(self, ideal: Fraction) -> None:
+        """A usable point where the deployed model refuses the one at the ``ideal`` distance."""
         self.outcome.reason = (
-            "the exact program has a counterfactual at "
-            f"{float(self.ideal or 0):.6g} that the deployed model refuses"
+            f"the exact program has a counterfactual at {float(ideal):.6g} that the deployed model "
+            "refuses"
         )
-        known, proof = (self.outcome.lower, self.outcome.provers), self.outcome.proof
-        ideal, decision = self.ideal, self.decision
         for margin in MARGINS:
             program = self.query.target_with_margin(margin)
             if program == self.query.target_program or time.monotonic() > self.deadline:
-                break
-            self.decision, self.ideal = decision_of(program), None
-            if not self._climb(self.decision) and self.outcome.best is None:
-                self._close()  # proves nothing of the question itself
+                return
+            problem = replace(self.problem, decision=decision_of(program))
+            clearer = BoxSearch(problem, self.deployed, self.epsilon, self.deadline, self.rng)
+            if not clearer._climb() and self.outcome.best is None:
+                clearer._close()  # proves nothing of the question itself
+            self._choose(clearer.found)
             if self.outcome.best is not None:
-                break
-        (self.outcome.lower, self.outcome.provers), self.outcome.proof = known, proof
-        self.ideal, self.decision = ideal, decision
-        self.outcome.infeasible = False
+                return
 
     # -- lower bounds -----------------------------------------------------------------------------
 
     def _goal(self) -> Fraction:
         """The radius whose refutation ends the search; 1 covers everything."""
-        known = [] if self.outcome.best is None else [self.outcome.best.distance]
-        known += [] if self.ideal is None else [self.ideal]
-        return min(known) - self.close if known else Fraction(1)
+        return self.found[-1].distance - self.close if self.found else Fraction(1)
 
     def _close(self) -> None:
         goal = self._goal()
@@ -222,43 +204,32 @@ class BoxSearch:
             if self.outcome.lower >= goal - UNIT:
                 break
             radius *= GROWTH
-        self.outcome.infeasible = self.outcome.best is None and self.ideal is None
+        self.outcome.infeasible = not self.found
 
     def _tighten(self, boxes: int) -> bool:
         """Look for what is nearer by less than ε, at so many boxes; whether nothing is left.
 
         Most questions need few boxes to prove the optimum itself.
         """
-        if self.outcome.best is None or self.outcome.reason or self.ideal is not None:
+        if not self.found or self.outcome.reason:
             return False
         self.close = UNIT
         closed = self._goal() < 0 or self._refute(self._goal(), boxes)
         self.close = CLOSE * self.epsilon
         return closed
 
-    def _tables(self, radius: Fraction) -> tuple[Tables, Cells] | int:
-        """What the kernel needs to search a ball; or the requirement that fails all over it."""
-        ball = replace(self.ball, radius=ceil_float(radius))
-        leaves, missed = reachable_leaves(self.decision, ball)
-        if leaves is None:
-            return missed
-        cuts = _cuts(leaves, len(self.query.domains))
-        cuts = [np.concatenate(both) for both in zip(cuts, self.constraints.cuts, strict=True)]
-        cells = make_cells(self.query, self.norms, cuts)
-        return make_tables(self.decision, leaves, cells), cells
-
     def _refute(self, radius: Fraction, boxes: float = float("inf")) -> bool:
         """Search the ball, which shrinks with every point found; whether all of it is closed.
 
         It ends early when the time is up, or after looking at so many ``boxes``.
         """
-        started, logic = time.monotonic(), self.constraints.logic
+        started, logic = time.monotonic(), self.problem.constraints.logic
         if started > self.deadline:
             self.outcome.reason = "time limit"
             return False
-        built = self._tables(radius)
+        built = self.problem.within(radius)
         if isinstance(built, int):
-            self._note(radius, {NAME}, SplitTree.of_one(self.query, radius, built))
+            self._note(radius, {NAME}, SplitTree.of_one(self.problem, radius, built))
             return True
         tables, cells = built
         state, log = make_state(tables, logic, all_labels(tables)), make_log()
@@ -292,14 +263,8 @@ class BoxSearch:
         debug(2, lambda: f"radius {float(proved):.6g}: {how}, {size}")
         if code == DONE:
             count = int(control[BOXES])
-            build = partial(self._built, radius)
-            self._note(proved, provers, SplitTree(self.query, proved, log, count, logic, build))
+            self._note(proved, provers, SplitTree(self.problem, proved, log, count, radius))
         return code == DONE
-
-    def _built(self, radius: Fraction) -> tuple[Tables, Cells]:
-        built = self._tables(radius)
-        assert not isinstance(built, int)  # the search has seen them
-        return built
 
     def _note(self, proved: Fraction, provers: set[str], proof: SplitTree) -> None:
         """Keep what a refutation shows."""
@@ -311,17 +276,20 @@ class BoxSearch:
     def _take(self, cells: Cells, state: State, log: Log) -> None:
         """Verify the point found: it shrinks the radius, or closes its box, or does not count."""
         d = state.control[DEPTH]
-        candidate = verify(self.query, cells.values(self.query, state.point), lambda _: True)
-        if candidate is None:
+        point = cells.values(self.query, state.point)
+        if not self._accept(point):
             state.forced[d] = True
-        elif candidate.distance > int(state.control[RADIUS]) * UNIT:
+        elif self.query.distance_to(point) > int(state.control[RADIUS]) * UNIT:
             # its cost was rounded down; it is the nearest of its box
             log.fate[state.box[d]], log.radius[state.box[d]] = BY_DISTANCE, state.control[RADIUS]
             state.phase[d] = CLOSED
         else:
-            self._keep(candidate)
-            goal = max(floor(self._goal() / UNIT), -1)
-            state.control[RADIUS] = min(int(state.control[RADIUS]), goal)
+            self._shrink(state)
+
+    def _shrink(self, state: State) -> None:
+        """Search no farther than the nearest point found asks for."""
+        goal = max(floor(self._goal() / UNIT), -1)
+        state.control[RADIUS] = min(int(state.control[RADIUS]), goal)
 
     def _ask(self, cells: Cells, state: State, provers: set[str]) -> bool:
         """Settle a box whose trees are decided, but not its constraints, by an SMT solver."""
@@ -329,14 +297,13 @@ class BoxSearch:
         boxed = replace(self.query, domains=_within(self.query, cells, state))
         left = max(self.deadline - time.monotonic(), 0.01)
         answer = ask_solver(
-            boxed, backend("auto"), self.deployed, epsilon=self.epsilon / 2, seconds=left,
+            boxed, backend("auto"), lambda _: True, epsilon=self.epsilon / 2, seconds=left,
             rng=self.rng,
         )  # fmt: skip
         provers.update(answer.proved_by)
         if answer.best is not None:
             self._accept(answer.best.point)
-            goal = max(floor(self._goal() / UNIT), -1)
-            state.control[RADIUS] = min(int(state.control[RADIUS]), goal)
+            self._shrink(state)
             radius = int(state.control[RADIUS]) * UNIT
         if answer.infeasible or answer.lower >= radius:
             return True
@@ -363,14 +330,4 @@ def _within(query: Query, cells: Cells, state: State) -> tuple[Domain, ...]:
     return tuple(narrowed)
 
 
-def _cuts(leaves: Leaves, features: int) -> list[npt.NDArray[np.float64]]:
-    """Per feature the values between which its conditions tell."""
-    found = []
-    for j in range(features):
-        own = leaves.feature == j
-        bounds = np.concatenate([leaves.above[own], leaves.upto[own]])
-        found.append(bounds[np.isfinite(bounds)])
-    return found
-
-
-__all__ = ["BoxSearch", "refuses", "search"]
+__all__ = ["BoxSearch", "search"]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numba
@@ -59,6 +60,8 @@ class Constraints:
 
 def make_constraints(query: Query) -> Constraints:
     """What must hold of an admissible point beside its domains."""
+    if not query.constraints and not query.excluded:
+        return _nothing(len(query.domains))
     pool, reads = Pool(), dict[Term, tuple[int, int]]()
     inputs = {
         domain.name: _declared(pool, reads, query, j) for j, domain in enumerate(query.domains)
@@ -71,6 +74,12 @@ def make_constraints(query: Query) -> Constraints:
         for program, values in asked
     ]
     return _compiled(pool.and_(*facts), reads, len(query.domains))
+
+
+@lru_cache(maxsize=32)
+def _nothing(features: int) -> Constraints:
+    """No constraint at all."""
+    return _compiled(Pool().true, {}, features)
 
 
 def _declared(pool: Pool, reads: dict[Term, tuple[int, int]], query: Query, j: int) -> Any:

@@ -8,7 +8,7 @@ with it and the largest leaves of the other trees.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -19,7 +19,7 @@ from ...frontends.query import Query
 from ...ir import Label
 from .cells import Cells
 from .kernel import retrace
-from .logic import Logic
+from .problem import Problem
 from .state import (
     BY_CONSTRAINT,
     BY_DISTANCE,
@@ -38,8 +38,6 @@ REASONS = {
     BY_DISTANCE: "distance", BY_SUM: "sum", BY_SHARING: "sharing", BY_CONSTRAINT: "constraint",
     BY_SOLVER: "solver",
 }  # fmt: skip
-
-Build = Callable[[], tuple[Tables, Cells]]
 
 
 @dataclass(frozen=True)
@@ -82,29 +80,28 @@ class SplitTree:
     """A proof that no counterfactual lies within ``radius``: box 0 is all admissible points."""
 
     def __init__(
-        self,
-        query: Query,
-        radius: Fraction,
-        log: Log,
-        size: int,
-        logic: Logic | None,
-        build: Build | None,
+        self, problem: Problem, radius: Fraction, log: Log, size: int, built: Fraction | None
     ) -> None:
-        self.query, self.radius = query, radius
-        self._log = log.first(size)
-        self._logic, self._build = logic, build
+        """``built``: the radius of the ball whose tables were searched; ``None`` if none were."""
+        self.problem, self.radius = problem, radius
+        self._log, self._built = log.first(size), built
 
     @classmethod
-    def of_one(cls, query: Query, radius: Fraction, requirement: int) -> SplitTree:
+    def of_one(cls, problem: Problem, radius: Fraction, requirement: int) -> SplitTree:
         """All admissible points within the radius miss one requirement, by its largest leaves."""
         log = make_log(1)
         log.fate[0], log.what[0] = BY_SUM, requirement
-        return cls(query, radius, log, 1, None, None)
+        return cls(problem, radius, log, 1, None)
+
+    @property
+    def query(self) -> Query:
+        """The question that it answers."""
+        return self.problem.query
 
     @property
     def is_single(self) -> bool:
         """Whether nothing had to be split, nor any table to be built."""
-        return self._build is None
+        return self._built is None
 
     def __len__(self) -> int:
         return int(self._log.parent.size)
@@ -136,8 +133,10 @@ class SplitTree:
 
     @cached_property
     def _parts(self) -> tuple[Tables, Cells]:
-        assert self._build is not None  # a proof by splits
-        return self._build()
+        assert self._built is not None  # a proof by splits
+        parts = self.problem.within(self._built)
+        assert not isinstance(parts, int)  # the search has seen them
+        return parts
 
     @cached_property
     def _children(self) -> np.ndarray[tuple[int, int], np.dtype[np.int64]]:
@@ -149,16 +148,16 @@ class SplitTree:
     def _sharing(self, box: int) -> Sharing:
         """The multipliers that closed a box, by looking at its path again."""
         tables, _ = self._parts
-        assert self._logic is not None
+        logic = self.problem.constraints.logic
         log, path = self._log, [box]
         while path[-1]:
             path.append(int(log.parent[path[-1]]))
         path.reverse()
-        state = make_state(tables, self._logic, all_labels(tables), len(path) + 2)
+        state = make_state(tables, logic, all_labels(tables), len(path) + 2)
         above = np.array(path[:-1], dtype=np.int64)
         cuts = np.stack([log.what[above], log.where[above]], axis=1).astype(np.int64)
         sides = log.side[np.array(path[1:], dtype=np.int64)]
-        retrace(tables, self._logic, state, cuts, sides, log.radius[np.array(path)])
+        retrace(tables, logic, state, cuts, sides, log.radius[np.array(path)])
         k = int(log.what[box])
         trees = range(int(tables.first_tree[k]), int(tables.first_tree[k + 1]))
         names = [domain.name for domain in self.query.domains]

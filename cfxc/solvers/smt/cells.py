@@ -19,10 +19,10 @@ from ...compiler.functional import Symbolic
 from ...compiler.splits import last_double
 from ...compiler.substitute import substitute
 from ...compiler.terms import Pool, Term, postorder
+from ...frontends.distances import Norms
 from ...frontends.query import Domain, Query
 
 Window = tuple[Fraction, Fraction, Fraction | None]
-Norms = tuple[Fraction, Fraction, Fraction]
 
 
 @dataclass(frozen=True)
