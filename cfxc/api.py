@@ -70,7 +70,7 @@ class CompiledModel:
         Args:
             row: One-row DataFrame, Series or mapping with the space's columns.
             target: Wanted label (default: the other one of two), or ``(low, high)``.
-            distance: ``l0``, ``l1``, ``linf``, a mapping of weights, a ``.cfl`` file or its text.
+            distance: ``l0``, ``l1``, ``l2``, ``linf``, a mapping of weights, a ``.cfl`` file or its text.
             epsilon: Accuracy on the distance, > 0.
             constraints: Core-language conditions over ``x`` and ``factual``; all must hold.
             method: ``box`` (box search, for tree ensembles), ``mio`` (mixed-integer search, for all
@@ -135,10 +135,10 @@ class _Original:
     def __init__(
         self, model: CompiledModel, target: Target, frame: pd.DataFrame, *, by_row: bool
     ) -> None:
-        self.model, self.target, self.frame, self.by_row = model, target, frame, by_row
+        self.model, self.target, self.frame = model, target, frame
         self._rows = model.space.rows_like(frame)
         self._known: dict[tuple[Any, ...], tuple[pd.DataFrame, Any]] = {}
-        self._before: Any = None
+        self._before: Any = None if by_row else self._ask(frame)
 
     def row(self, point: Point) -> pd.DataFrame:
         """The point as a row with the factual's columns and dtypes."""
@@ -152,18 +152,21 @@ class _Original:
     def before(self) -> Any:
         """What it says of the person."""
         if self._before is None:
-            self._before = _item(self.model.predict(self.frame)[0])
+            self._before = self._ask(self.frame)
         return self._before
+
+    def _ask(self, row: pd.DataFrame) -> Any:
+        return _item(self.model.predict(row)[0])
 
     def _asked(self, point: Point) -> tuple[pd.DataFrame, Any]:
         key = tuple(point.items())
         if key not in self._known:
             row = self._rows.decode(point)
-            if self._before is None and self.by_row and row.dtypes.equals(self.frame.dtypes):
+            if self._before is None and row.dtypes.equals(self.frame.dtypes):
                 rows = pd.concat([self.frame, row], ignore_index=True)  # as fast as one row
                 self._before, after = map(_item, self.model.predict(rows))
             else:
-                after = _item(self.model.predict(row)[0])
+                after = self._ask(row)
             self._known[key] = row, after
         return self._known[key]
 
@@ -201,21 +204,23 @@ def _result(
     solver: str,
     seconds: float,
 ) -> Result:
-    best = outcome.best
+    best, measure = outcome.best, query.distance
     status: Status
     if best is None:
         status = "infeasible" if outcome.infeasible else "unknown"
     else:
-        closed = best.distance - outcome.lower <= Fraction(epsilon)
+        closed = outcome.lower >= measure.below(best.distance, Fraction(epsilon))
         status = "optimal" if closed else "feasible"
+    lower = measure.root(outcome.lower, -1)
+    upper = Fraction(0) if best is None else measure.root(best.distance, 1)
     return Result(
         status=status,
         factual=original.frame,
         counterfactual=None if best is None else original.row(best.point),
-        distance=None if best is None else ceil_float(best.distance),
-        lower_bound=floor_float(outcome.lower),
-        exact_distance=None if best is None else best.distance,
-        exact_lower_bound=outcome.lower,
+        distance=None if best is None else ceil_float(upper),
+        lower_bound=floor_float(lower),
+        exact_distance=None if best is None else upper,
+        exact_lower_bound=lower,
         epsilon=epsilon,
         lower_bound_proof="solver" if outcome.proved_by else "none",
         solver=solver,

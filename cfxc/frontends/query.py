@@ -275,7 +275,7 @@ class Query:
         return found
 
     def distance_to(self, values: Mapping[str, Any]) -> Fraction:
-        """The exact distance of a point from the factual."""
+        """The exact distance of a point from the factual; of l2, its square."""
         norms = self.distance.norms
         if norms is not None:  # what the program says, faster
             return mixed(norms, [(d.feature.weight, d.delta(values[d.name])) for d in self.domains])
@@ -285,6 +285,13 @@ class Query:
         program = self.distance.program
         arguments = {name: scope[name] for name, _ in program.inputs}
         return Fraction(evaluate(program, arguments)["result"])
+
+    @cached_property
+    def spacing(self) -> Fraction | None:
+        """The spacing of possible distances where it is known: 1/J under l0 with equal weights."""
+        norms, weights = self.distance.norms, {domain.feature.weight for domain in self.domains}
+        alone = norms is not None and norms.l0 == 1 and len(weights) == 1
+        return Fraction(1, len(self.domains)) if alone else None
 
     def without(self, point: Mapping[str, Any]) -> Query:
         """The same question, excluding one point: some feature must differ from it (§4.2)."""
@@ -309,16 +316,15 @@ class Query:
 
 
 def mixed(norms: Norms, changes: Sequence[tuple[Fraction, Fraction]]) -> Fraction:
-    """``alpha l0 + beta l1 + gamma linf`` of weights and changes δ_j, as the programs define it."""
+    """The distance of weights and changes δ_j, as the programs of the norms define it."""
     heaviest = max(weight for weight, _ in changes)
     total = sum((weight for weight, _ in changes), Fraction(0))
-    changed, moved, worst = Fraction(0), Fraction(0), Fraction(0)
+    added, worst = Fraction(0), Fraction(0)
     for weight, delta in changes:
         if delta:
-            changed += weight
-            moved += weight * delta
+            added += weight * (norms.l0 + delta * (norms.l1 + norms.l2 * delta))
             worst = max(worst, weight * delta)
-    return (norms[0] * changed + norms[1] * moved) / total + norms[2] * worst / heaviest
+    return added / total + norms.linf * worst / heaviest
 
 
 def is_admissible(domain: Domain, value: Any) -> bool:

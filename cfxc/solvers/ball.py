@@ -60,7 +60,8 @@ def make_ball(query: Query, norms: Norms, radius: Fraction) -> Ball:
     weight, peak = _floors(tuple(weights_of(query)))
     return Ball(
         center, lower, upper, scale, weight, peak, step,
-        floor_float(norms[0]), floor_float(norms[1]), floor_float(norms[2]), ceil_float(radius),
+        floor_float(norms.l0), floor_float(norms.l1), floor_float(norms.linf),
+        floor_float(norms.l2), ceil_float(radius),
     )  # fmt: skip
 
 

@@ -43,7 +43,8 @@ class Engine:
 def engine_for(query: Query, method: str, solver: str) -> Engine:
     """The engine that a user named, or the one that is fastest for the question.
 
-    Sums over trees go to box search, networks to mixed-integer search, all else to SMT.  A named
+    Sums over trees go to box search, networks and what is left of l2 to mixed-integer search, all
+    else to SMT.  A named
     ``solver`` other than ``auto`` settles the method too.
 
     Raises:
@@ -54,7 +55,7 @@ def engine_for(query: Query, method: str, solver: str) -> Engine:
     if chosen == "auto":
         if not box_search.refuses(query):
             chosen = "box"
-        elif _is_network(query) and not mio.refuses(query):
+        elif (query.distance.is_squared or _is_network(query)) and not mio.refuses(query):
             chosen = "mio"
         else:
             chosen = "smt"

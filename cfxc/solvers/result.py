@@ -34,7 +34,8 @@ class Result:
         provers: Everyone whose refutations back the bound.
         proof: What shows the bound, box by box, of engines that keep a record; else ``None``.
         nodes: Boxes or branch-and-bound nodes that the engine looked at.
-        exact_distance, exact_lower_bound: The same two as exact numbers.
+        exact_distance, exact_lower_bound: The same two as exact numbers; of l2, which is a root,
+            the doubles around it.
         alternatives: The next nearest, each different from all before (``count=``).
         rest: Why there are fewer than asked for: no other one exists (``infeasible``, proved), or
             none was found in time (``unknown``).

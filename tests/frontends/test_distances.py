@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from math import nextafter
 from pathlib import Path
 from typing import Any
 
@@ -25,8 +26,10 @@ from cfxc.frontends.distances import (
     delta_program,
     resolve_distance,
 )
+from cfxc.frontends.inputs import input_sort
+from cfxc.frontends.query import make_query
 from cfxc.frontends.space import Feature, FeatureSpace
-from cfxc.ir import REAL, evaluate, verify
+from cfxc.ir import REAL, Builder, Literal, evaluate, verify
 
 F = Fraction
 
@@ -161,7 +164,7 @@ def test_weighted_combinations(
     l1 = sum(w * d for w, d in zip(weight, delta, strict=True)) / sum(weight)
     linf = max(w * d for w, d in zip(weight, delta, strict=True)) / max(weight)
     assert at(distance, *delta) == norms[0] * l0 + norms[1] * l1 + norms[2] * linf
-    assert distance.norms == tuple(norms)
+    assert distance.norms == (*norms, 0)
     assert distance.lower == 0
     assert 0 <= at(distance, *delta) <= 1
 
@@ -188,9 +191,58 @@ def test_weights_become_constants_and_zero_terms_vanish() -> None:
 )  # fmt: skip
 def test_what_a_combination_means(spec: Any, name: str, norms: tuple[Any, ...]) -> None:
     distance = resolve_distance(spec, SPACE)
-    assert (distance.name, distance.norms) == (name, norms)
+    assert (distance.name, distance.norms) == (name, (*norms, 0))
     assert distance.text.startswith("# ")
     assert resolve_distance(distance, SPACE) is distance
+
+
+@given(UNIT, WEIGHTS)
+def test_the_euclidean_norm(delta: list[Fraction], weight: list[Fraction]) -> None:
+    space = SPACE
+    for name, each in zip(SPACE.names, weight, strict=True):
+        space = space.replace(name, weight=each)
+    distance = resolve_distance("l2", space)
+    assert distance == resolve_distance({"l2": 1}, space)
+    assert distance.is_squared
+    square = sum(w * d * d for w, d in zip(weight, delta, strict=True)) / sum(weight)
+    assert at(distance, *delta) == square
+    low, high = distance.root(square, -1), distance.root(square, 1)
+    assert low**2 <= square <= high**2
+    assert high - low <= F(nextafter(float(low), 2)) - low
+
+
+@given(st.fractions(0, 1), st.fractions(F(1, 10**9), 1))
+def test_what_closes_a_gap(value: Fraction, epsilon: Fraction) -> None:
+    plain, euclidean = resolve_distance("l1", SPACE), resolve_distance("l2", SPACE)
+    assert plain.below(value, epsilon) == value - epsilon
+    assert plain.root(value, -1) == plain.root(value, 1) == value
+    goal = euclidean.below(value, epsilon)
+    if goal < 0:
+        assert value <= epsilon**2
+    else:  # sqrt(goal) >= sqrt(value) - epsilon, by squaring twice
+        rest = value + epsilon**2 - goal
+        assert rest <= 0 or rest**2 <= 4 * epsilon**2 * value
+        assert goal <= value
+
+
+@given(st.data())
+def test_norms_add_up_to_what_their_programs_say(data: st.DataObject) -> None:
+    spec = data.draw(st.sampled_from(["l0", "l1", "l2", "linf", {"l0": "1/3", "linf": "2/3"}]))
+    space = SPACE.replace("age", weight=data.draw(st.fractions(0, 5)))
+    builder = Builder("free")
+    for feature in space:
+        builder.input(feature.name, input_sort(feature))
+    program = builder.build(value=Literal(F(0)))
+    query = make_query(program, space, FACTUAL, target=(1, None), distance=spec)
+    point = {
+        "age": data.draw(st.integers(20, 60)), "income": data.draw(st.fractions(F(1, 2), F(5, 2))),
+        "sector": data.draw(st.sampled_from(["a", "b", None])),
+        "level": data.draw(st.sampled_from(["low", "mid", "high"])),
+        "steps": data.draw(st.integers(0, 4)), "married": data.draw(st.booleans()),
+        "constant": 7, "only": "x",
+    }  # fmt: skip
+    steps = evaluate(delta_program(space, FACTUAL), point)
+    assert query.distance_to(point) == evaluate(query.distance.program, steps)[RESULT]
 
 
 # -- the user's ------------------------------------------------------------------------------------
@@ -250,7 +302,9 @@ def test_lower_bound_is_sound() -> None:
     [
         ("L1", InvalidInputError, "unknown distance 'L1' (nearest: 'l1'"),
         ("manhattan", InvalidInputError, "known: 'l0', 'l1', 'linf'"),
-        ({"l2": 1}, InvalidInputError, "unknown distance 'l2'"),
+        ("l3", InvalidInputError, "unknown distance 'l3'"),
+        ({"l2": 0.5, "l1": 0.5}, InvalidInputError, "l2 is a root and cannot be mixed"),
+        ({"l2": 2}, InvalidInputError, "l2 is a root and cannot be mixed"),
         ({}, InvalidInputError, "must sum to exactly 1, not 0"),
         ({"l0": 0.3, "l1": 0.6}, InvalidInputError, "must sum to exactly 1, not 0.9"),
         ({"l0": 0.3333, "l1": 0.6667, "linf": 1e-9}, InvalidInputError, "not 1.000000001"),

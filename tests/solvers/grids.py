@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from decimal import Decimal, localcontext
 from fractions import Fraction
 from itertools import product
-from math import ceil, floor
+from math import ceil, floor, inf, nextafter
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,7 @@ Point = dict[str, Any]
 Metric = Callable[[Sequence[Fraction], Point, Point], Fraction]
 Condition = Callable[[Point, Point], bool]  # of x and the factual
 Predict = Callable[[pd.DataFrame], Any]
-NORMS = {"l0": (1, 0, 0), "l1": (0, 1, 0), "linf": (0, 0, 1)}
+NORMS = {"l0": (1, 0, 0), "l1": (0, 1, 0), "l2": (0, 0, 0, 1), "linf": (0, 0, 1)}
 
 
 def cell(feature: Feature, value: Fraction) -> Fraction:
@@ -70,8 +71,16 @@ def delta(feature: Feature, value: Any, own: Any) -> Fraction:
     return abs(Fraction(value) - Fraction(own)) / width if width else Fraction(0)
 
 
-def norm(space: FeatureSpace, alpha: Any, beta: Any, gamma: Any) -> Metric:
-    """alpha l0 + beta l1 + gamma linf, weighted."""
+def root(value: Fraction) -> Fraction:
+    """The smallest double that is at least the square root of a number."""
+    with localcontext() as context:
+        context.prec = 60
+        near = float((Decimal(value.numerator) / Decimal(value.denominator)).sqrt())
+    return Fraction(near if Fraction(near) ** 2 >= value else nextafter(near, inf))
+
+
+def norm(space: FeatureSpace, alpha: Any, beta: Any, gamma: Any, euclidean: Any = 0) -> Metric:
+    """alpha l0 + beta l1 + gamma linf, weighted; or l2, the root of the mean square."""
     weights = [Fraction(feature.weight) for feature in space]
     total, top = sum(weights, Fraction(0)), max(weights)
 
@@ -79,6 +88,9 @@ def norm(space: FeatureSpace, alpha: Any, beta: Any, gamma: Any) -> Metric:
         l0 = sum((w for w, d in zip(weights, deltas, strict=True) if d), Fraction(0)) / total
         l1 = sum((w * d for w, d in zip(weights, deltas, strict=True)), Fraction(0)) / total
         linf = max(w * d for w, d in zip(weights, deltas, strict=True)) / top
+        if euclidean:
+            squares = [w * d * d for w, d in zip(weights, deltas, strict=True)]
+            return root(sum(squares, Fraction(0)) / total)
         return alpha * l0 + beta * l1 + gamma * linf
 
     return metric

@@ -339,7 +339,7 @@ def test_the_same_seed_gives_the_same_answer() -> None:
         pytest.param({"solver": "pysmt:"}, "unknown solver 'pysmt:'", id="pysmt without a name"),
         pytest.param({"target": 7}, "target 7 is no outcome", id="label"),
         pytest.param({"target": (0, 1)}, "is no outcome", id="range for a classifier"),
-        pytest.param({"distance": "l2"}, "unknown distance 'l2'", id="distance"),
+        pytest.param({"distance": "l3"}, "unknown distance 'l3'", id="distance"),
         pytest.param({"constraints": ["age >"]}, "constraint 1", id="constraint"),
         pytest.param({"constraints": ["agee > 3"]}, "agee", id="unknown feature"),
     ],

@@ -27,7 +27,7 @@ SLACK = 1e-9
 
 @dataclass(frozen=True)
 class Ball:
-    """All admissible points with ``l0 * ||δ||₀ + l1 * ||δ||₁ + linf * ||δ||∞ <= radius``.
+    """All admissible points with ``l0 ||δ||₀ + l1 ||δ||₁ + linf ||δ||∞ + l2 ||δ||₂² <= radius``.
 
     Arrays run over the program's inputs.  ``center``: the factual (codes for categories);
     ``lower``, ``upper``: admissible range of numbers; ``scale``: 1/R_j (0 where R_j = 0);
@@ -45,7 +45,14 @@ class Ball:
     l0: float
     l1: float
     linf: float
+    l2: float
     radius: float
+
+    @property
+    def coefficients(self) -> Floats:
+        """Of the norms (4,), and the radius with some slack for rounding."""
+        radius = self.radius * (1 + SLACK) + SLACK
+        return np.array([self.l0, self.l1, self.linf, self.l2, radius])
 
 
 def prune_trees(program: Program, ball: Ball, splits: dict[str, RawSplits | None]) -> Program:
@@ -77,7 +84,7 @@ def _shares_nodes(op: ops.TreeEnsemble) -> bool:
 
 def prune_ensemble(op: ops.TreeEnsemble, splits: RawSplits, ball: Ball) -> ops.TreeEnsemble:
     """The ensemble without the nodes that ``ball`` cannot reach."""
-    norm = np.array([ball.l0, ball.l1, ball.linf, ball.radius * (1 + SLACK) + SLACK])
+    norm = ball.coefficients
     links = op.roots.array, op.left.array, op.right.array, splits.input
     image = _prune(
         *links, splits.cut, splits.below, splits.mask, ball.center, ball.lower, ball.upper,
@@ -98,13 +105,12 @@ def prune_ensemble(op: ops.TreeEnsemble, splits: RawSplits, ball: Ball) -> ops.T
 
 @numba.njit(cache=True)
 def _distance(norm: Any, weight: Any, peak: Any, delta: Any) -> float:
-    total, count, largest = 0.0, 0.0, 0.0
+    total, largest = 0.0, 0.0
     for j in range(delta.size):
         if delta[j] > 0:
-            total += weight[j] * delta[j]
-            count += weight[j]
+            total += weight[j] * (norm[0] + delta[j] * (norm[1] + norm[3] * delta[j]))
             largest = max(largest, peak[j] * delta[j])
-    result: float = norm[0] * count + norm[1] * total + norm[2] * largest
+    result: float = total + norm[2] * largest
     return result
 
 
@@ -163,7 +169,7 @@ def _prune(
             image[child] = -1
             if _enter(node, j, goes_left, cut, below, mask, low, high, allowed):
                 delta[j] = _delta(j, low, high, allowed, center, scale, step)
-                if _distance(norm, weight, peak, delta) <= norm[3]:
+                if _distance(norm, weight, peak, delta) <= norm[4]:
                     top += 1
                     node_stack[top], phase[top] = child, 0
     return image

@@ -3,9 +3,20 @@
 from __future__ import annotations
 
 from .delta import delta_name, delta_program
-from .distance import NORMS, RESULT, Distance, DistanceLike, Norms, resolve_distance
+from .distance import (
+    EUCLIDEAN,
+    NORMS,
+    RESULT,
+    Distance,
+    DistanceLike,
+    Norms,
+    resolve_distance,
+    root_above,
+    root_below,
+)
 
 __all__ = [
+    "EUCLIDEAN",
     "NORMS",
     "RESULT",
     "Distance",
@@ -14,4 +25,6 @@ __all__ = [
     "delta_name",
     "delta_program",
     "resolve_distance",
+    "root_above",
+    "root_below",
 ]

@@ -8,14 +8,15 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from importlib.resources import files
+from math import inf, nextafter, sqrt
 from pathlib import Path
-from typing import Final, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
 
 from ...errors import DataTypeError, InvalidInputError, VerificationError
 from ...ir import REAL, If, Let, Literal, Operand, Program, Sort, evaluate, ops, walk
-from ...ir.interval import Bounds, Choice, Interval
+from ...ir.interval import Bounds, Choice, Interval, floor_float
 from ..inputs import input_sort
 from ..lang import ast, lower_program, parse_program
 from ..space import FeatureSpace
@@ -23,14 +24,27 @@ from ..space.names import suggestion
 from ..space.numbers import as_written, decimal_text
 from .delta import delta_name
 
-#: The norms with a program of their own, in the order of the coefficients (alpha, beta, gamma).
+#: The norms that may be mixed, in the order of the coefficients (alpha, beta, gamma).
 NORMS: Final = ("l0", "l1", "linf")
+#: The Euclidean norm stands alone: a root has no rational value, and so its square is what counts.
+EUCLIDEAN: Final = "l2"
 #: The only output of a distance.
 RESULT: Final = "result"
 
-Norms: TypeAlias = tuple[Fraction, Fraction, Fraction]
 _WORD = re.compile(r"[\w.+-]*")
 _COEFFICIENTS: Final = ("alpha", "beta", "gamma")
+
+
+class Norms(NamedTuple):
+    """What a distance is made of: ``l0 * ||δ||₀ + l1 * ||δ||₁ + linf * ||δ||∞ + l2 * ||δ||₂²``.
+
+    ``l2`` is 1 if all else is 0: the square of the Euclidean norm.
+    """
+
+    l0: Fraction
+    l1: Fraction
+    linf: Fraction
+    l2: Fraction = Fraction(0)
 
 
 @dataclass(frozen=True)
@@ -41,7 +55,7 @@ class Distance:
         name: ``l1``, ``0.3*l0 + 0.7*l1``, or what the user's program is called.
         program: From ``delta.1`` … ``delta.J`` (each in [0, 1]), and for a user's program also
             ``x.<feature>`` and ``factual.<feature>`` where it reads them, to ``result: Real``.
-        norms: (alpha, beta, gamma) if d = alpha l0 + beta l1 + gamma linf, else None.
+        norms: What it is made of if that is norms, else ``None``.
         text: The program's text.
         lower: d is never smaller; 0 for combinations of the norms, -infinity if nothing is known.
     """
@@ -52,6 +66,47 @@ class Distance:
     text: str
     lower: float = 0.0
 
+    @property
+    def is_squared(self) -> bool:
+        """Whether ``program`` gives the square of the distance, as under l2."""
+        return self.norms is not None and bool(self.norms.l2)
+
+    def below(self, value: Fraction, epsilon: Fraction) -> Fraction:
+        """What ``program`` gives for a distance smaller by ``epsilon``, rounded up; or -1.
+
+        A proof that nothing lies nearer than this closes the gap of a point with ``value``.
+        """
+        if not self.is_squared:
+            return value - epsilon
+        left = Fraction(root_above(value)) - epsilon
+        return left * left if left >= 0 else Fraction(-1)
+
+    def root(self, value: Fraction, side: int) -> Fraction:
+        """The distance for a value of ``program``: of l2 a double below (-1) or above (1) it."""
+        if not self.is_squared:
+            return value
+        return Fraction(root_below(value) if side < 0 else root_above(value))
+
+    def shown(self, value: Fraction) -> str:
+        """The distance for a value of ``program`` as short text."""
+        return f"{float(self.root(value, 1)):.6g}"
+
+
+def root_below(value: Fraction) -> float:
+    """The largest double whose square is at most ``value``."""
+    root = sqrt(floor_float(value))
+    while Fraction(root) ** 2 > value:
+        root = nextafter(root, 0)
+    while Fraction(more := nextafter(root, inf)) ** 2 <= value:
+        root = more
+    return root
+
+
+def root_above(value: Fraction) -> float:
+    """The smallest double whose square is at least ``value``."""
+    root = root_below(value)
+    return root if Fraction(root) ** 2 == value else nextafter(root, inf)
+
 
 DistanceLike: TypeAlias = str | Path | Mapping[str, object] | Distance
 
@@ -60,10 +115,10 @@ def resolve_distance(spec: DistanceLike, space: FeatureSpace) -> Distance:
     """Return the distance that ``spec`` means over the features of ``space``.
 
     Args:
-        spec: ``"l0"``, ``"l1"`` or ``"linf"``; a convex combination ``{"l0": 0.3, "l1": 0.7}``
-            (floats are the decimals they print as); the path of a ``.cfl`` file; or a program's
-            text.  A program may declare ``delta: Real[J]`` and ``weight: Real[J]``, and read
-            ``x.<feature>``, ``factual.<feature>`` and the constant ``J``.
+        spec: ``"l0"``, ``"l1"``, ``"l2"`` or ``"linf"``; a convex combination such as
+            ``{"l0": 0.3, "l1": 0.7}`` (floats are the decimals they print as); the path of a
+            ``.cfl`` file; or a program's text.  A program may declare ``delta: Real[J]`` and
+            ``weight: Real[J]``, and read ``x.<feature>``, ``factual.<feature>`` and ``J``.
 
     Raises:
         InvalidInputError: an unknown name, coefficients that are negative or do not sum to 1, an
@@ -73,8 +128,11 @@ def resolve_distance(spec: DistanceLike, space: FeatureSpace) -> Distance:
     """
     if isinstance(spec, Distance):
         return spec
-    if isinstance(spec, Mapping):
+    if isinstance(spec, Mapping) and dict(spec) != {EUCLIDEAN: 1}:
         return _combination(_coefficients(spec), space)
+    if spec == EUCLIDEAN or isinstance(spec, Mapping):
+        norms = Norms(Fraction(0), Fraction(0), Fraction(0), Fraction(1))
+        return _combination(norms, space)
     if isinstance(spec, Path):
         return _from_file(spec, space)
     if not isinstance(spec, str):
@@ -88,8 +146,8 @@ def resolve_distance(spec: DistanceLike, space: FeatureSpace) -> Distance:
         return _from_file(Path(spec.strip()), space)
     if _WORD.fullmatch(spec.strip()):
         raise InvalidInputError(
-            f"unknown distance {spec.strip()!r}{suggestion(spec.strip(), NORMS)}; a file is given "
-            "by a path that ends in .cfl"
+            f"unknown distance {spec.strip()!r}{suggestion(spec.strip(), (*NORMS, EUCLIDEAN))}; a "
+            "file is given by a path that ends in .cfl"
         )
     return _from_text(spec, "distance", space)
 
@@ -100,6 +158,11 @@ def resolve_distance(spec: DistanceLike, space: FeatureSpace) -> Distance:
 def _coefficients(spec: Mapping[str, object]) -> Norms:
     values = dict.fromkeys(NORMS, Fraction(0))
     for name, value in spec.items():
+        if name == EUCLIDEAN:
+            raise InvalidInputError(
+                "l2 is a root and cannot be mixed: use it alone, or add up squares of delta in a "
+                "program of your own"
+            )
         if name not in values:
             raise InvalidInputError(f"unknown distance {name!r}{suggestion(name, NORMS)}")
         values[name] = as_written(value, f"the coefficient of {name}")
@@ -112,20 +175,21 @@ def _coefficients(spec: Mapping[str, object]) -> Norms:
             f"the coefficients of a distance must sum to exactly 1, not {decimal_text(total)}; "
             "a third is written '1/3'"
         )
-    return values["l0"], values["l1"], values["linf"]
+    return Norms(values["l0"], values["l1"], values["linf"])
 
 
 @lru_cache(maxsize=64)
 def _combination(norms: Norms, space: FeatureSpace) -> Distance:
     if not any(feature.weight for feature in space):
         raise InvalidInputError("every feature has weight 0, so nothing has a distance")
-    terms = [(factor, name) for factor, name in zip(norms, NORMS, strict=True) if factor]
+    known = (*NORMS, EUCLIDEAN)
+    terms = [(factor, name) for factor, name in zip(norms, known, strict=True) if factor]
     if len(terms) == 1:
         name = file = terms[0][1]
     else:
         name, file = " + ".join(f"{decimal_text(factor)}*{each}" for factor, each in terms), "mix"
     text = files(__package__).joinpath(f"{file}.cfl").read_text(encoding="utf-8")
-    fixed = dict(zip(_COEFFICIENTS, norms, strict=True)) if file == "mix" else {}
+    fixed = dict(zip(_COEFFICIENTS, norms[:3], strict=True)) if file == "mix" else {}
     program = _lower(parse_program(text, f"{file}.cfl"), space, name, fixed)
     return Distance(name, program, norms, text)
 
@@ -279,4 +343,14 @@ def _corners(program: Program) -> Iterator[dict[str, int]]:
         yield point
 
 
-__all__ = ["NORMS", "RESULT", "Distance", "DistanceLike", "Norms", "resolve_distance"]
+__all__ = [
+    "EUCLIDEAN",
+    "NORMS",
+    "RESULT",
+    "Distance",
+    "DistanceLike",
+    "Norms",
+    "resolve_distance",
+    "root_above",
+    "root_below",
+]

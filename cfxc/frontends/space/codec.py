@@ -135,7 +135,7 @@ class Rows:
             for column, dtype, cell in _cells(feature, value):
                 place = self._place[column]
                 made = _series(feature, cell, [self.like.dtypes.iloc[place], dtype])
-                frame.isetitem(place, made.array)
+                frame.isetitem(place, made.set_axis(self.like.index))
         return frame
 
 

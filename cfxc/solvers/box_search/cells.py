@@ -80,7 +80,8 @@ class Cells:
 class Prices:
     """What moving a feature costs in ``UNIT``, and its admissible values; one entry per feature.
 
-    ``flat``: of any change; ``slope``, ``top``: of δ_j in sum and in maximum, rounded down;
+    ``flat``: of any change; ``slope``, ``square``: of δ_j and its square in sum, and ``top`` of δ_j
+    in maximum, rounded down;
     ``delta``: of each label of a category, infinite where it is not admissible, else ``None``;
     ``size``: of a number's range, 0 if it is constant; ``ends``: its least and largest admissible
     values.
@@ -88,6 +89,7 @@ class Prices:
 
     flat: list[int]
     slope: list[float]
+    square: list[float]
     top: list[float]
     delta: list[Floats | None]
     size: list[float]
@@ -98,9 +100,10 @@ def make_prices(query: Query, norms: Norms) -> Prices:
     """Everything about cells that does not depend on the cuts."""
     total, largest = shares_of(tuple(weights_of(query)))
     return Prices(
-        [floor(norms[0] * share / UNIT) for share in total],
-        [float(norms[1] * share / UNIT) * DOUBLES for share in total],
-        [float(norms[2] * share / UNIT) * DOUBLES for share in largest],
+        [floor(norms.l0 * share / UNIT) for share in total],
+        [float(norms.l1 * share / UNIT) * DOUBLES for share in total],
+        [float(norms.l2 * share / UNIT) * DOUBLES for share in total],
+        [float(norms.linf * share / UNIT) * DOUBLES for share in largest],
         [deltas_of(domain) if domain.is_symbolic else None for domain in query.domains],
         [float(domain.feature.range) for domain in query.domains],
         [(0.0, 0.0) if domain.is_symbolic else _ends(domain) for domain in query.domains],
@@ -149,12 +152,14 @@ def make_cells(query: Query, prices: Prices, cuts: Sequence[Floats]) -> Cells:
 
 def _costs(prices: Prices, delta: Floats, sizes: Ints) -> tuple[Ints, Ints]:
     """The costs of all cells (C,) in sum and in maximum; ``NEVER`` where δ is infinite."""
-    flat, slope, top = (
-        np.repeat(np.array(each), sizes) for each in (prices.flat, prices.slope, prices.top)
+    flat, slope, square, top = (
+        np.repeat(np.array(each), sizes)
+        for each in (prices.flat, prices.slope, prices.square, prices.top)
     )
     possible = np.isfinite(delta)
     known = np.where(possible, delta, 0.0)
-    added = np.floor(slope * known).astype(np.int64) + np.where(known > 0, flat, 0)
+    added = np.floor(known * (slope + square * known)).astype(np.int64)
+    added += np.where(known > 0, flat, 0)
     peak = np.floor(top * known).astype(np.int64)
     return np.where(possible, added, NEVER), np.where(possible, peak, NEVER)
 

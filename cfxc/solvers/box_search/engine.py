@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from fractions import Fraction
 from functools import lru_cache
@@ -89,7 +90,8 @@ def search(
     try:
         found.run(seeds)
     except KeyboardInterrupt:
-        found.choose()
+        with suppress(KeyboardInterrupt):  # pressed again, while the model is asked
+            found.choose()
         found.outcome.reason = INTERRUPTED
     return found.outcome
 
@@ -119,7 +121,7 @@ class BoxSearch:
     ) -> None:
         self.problem, self.query, self.deployed = problem, problem.query, deployed
         self.epsilon, self.deadline, self.rng = epsilon, deadline, rng
-        self.close = CLOSE * epsilon
+        self.tight = False  # whether to prove the optimum itself, not just up to ε
         self.outcome = Outcome()
         self.found: list[Candidate] = []
 
@@ -131,7 +133,8 @@ class BoxSearch:
             self._tighten(self.outcome.nodes + AFTERWARDS)
         self.choose()
         best = self.outcome.best
-        is_open = best is None or best.distance - self.outcome.lower > self.epsilon
+        below = self.query.distance.below
+        is_open = best is None or self.outcome.lower < below(best.distance, self.epsilon)
         if is_open and self.found and best is not self.found[-1]:
             self._settle(self.found[-1].distance)
 
@@ -155,7 +158,7 @@ class BoxSearch:
     def _climb(self) -> bool:
         """Greedy moves over all cells; whether a verified point came of it."""
         cells, norms = self.problem.cells, self.query.distance.norms
-        found = climb(make_forest(self.problem.decision, cells), bool(norms and norms[2]))
+        found = climb(make_forest(self.problem.decision, cells), bool(norms and norms.linf))
         return self._use(cells.values(self.query, point) for point in found)
 
     def _use(self, points: Iterable[Point]) -> bool:
@@ -172,8 +175,8 @@ class BoxSearch:
     def _settle(self, ideal: Fraction) -> None:
         """A usable point where the deployed model refuses the one at the ``ideal`` distance."""
         self.outcome.reason = (
-            f"the exact program has a counterfactual at {float(ideal):.6g} that the deployed model "
-            "refuses"
+            f"the exact program has a counterfactual at {self.query.distance.shown(ideal)} that "
+            "the deployed model refuses"
         )
         for margin in MARGINS:
             program = self.query.target_with_margin(margin)
@@ -191,7 +194,12 @@ class BoxSearch:
 
     def _goal(self) -> Fraction:
         """The radius whose refutation ends the search; 1 covers everything."""
-        return self.found[-1].distance - self.close if self.found else Fraction(1)
+        if not self.found:
+            return Fraction(1)
+        best = self.found[-1].distance
+        if self.tight:
+            return best - UNIT
+        return self.query.distance.below(best, CLOSE * self.epsilon)
 
     def _close(self) -> None:
         goal = self._goal()
@@ -213,9 +221,9 @@ class BoxSearch:
         """
         if not self.found or self.outcome.reason:
             return False
-        self.close = UNIT
+        self.tight = True
         closed = self._goal() < 0 or self._refute(self._goal(), boxes)
-        self.close = CLOSE * self.epsilon
+        self.tight = False
         return closed
 
     def _refute(self, radius: Fraction, boxes: float = float("inf")) -> bool:

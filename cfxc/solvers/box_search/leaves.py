@@ -9,7 +9,7 @@ import numba
 import numpy as np
 import numpy.typing as npt
 
-from ...compiler.passes import SLACK, Ball
+from ...compiler.passes import Ball
 from .decision import Decision
 
 Ints = npt.NDArray[np.int64]
@@ -63,7 +63,7 @@ def reachable_leaves(decision: Decision, ball: Ball) -> tuple[Leaves | None, int
 
 def _walk(decision: Decision, ball: Ball, floors: Floats, largest: Floats, reached: Ints) -> Any:
     splits = decision.splits
-    norm = np.array([ball.l0, ball.l1, ball.linf, ball.radius * (1 + SLACK) + SLACK])
+    norm = ball.coefficients
     admissible = np.zeros((ball.center.size, splits.mask.shape[1]), dtype=np.uint64)
     for j, code in zip(*np.nonzero(np.isfinite(ball.step)), strict=True):
         admissible[j, code // 64] |= np.uint64(1) << np.uint64(code % 64)
@@ -102,7 +102,9 @@ def _collect(
     path, phase = np.empty(depth, np.int64), np.empty(depth, np.int64)
     old, old_allowed = np.empty((depth, 6)), np.empty((depth, words), np.uint64)
     n, m = 0, 0
-    total, _, _ = _distance(norm, weight, peak, delta)
+    total = 0.0
+    for j in range(features):
+        total += _added(norm, weight[j], delta[j])
     for t in range(roots.size):
         top = 0
         path[0], phase[0] = roots[t], 0
@@ -158,13 +160,11 @@ def _collect(
             before = delta[j]
             delta[j] = _delta(j, low, high, allowed, center, scale, step, symbolic)
             if delta[j] > before:
-                total += norm[1] * weight[j] * (delta[j] - before)
-                total += norm[0] * weight[j] if before == 0.0 else 0.0
+                total += _added(norm, weight[j], delta[j]) - _added(norm, weight[j], before)
             distance = total
             if norm[2] > 0.0:
-                _, _, highest = _distance(norm, weight, peak, delta)
-                distance += norm[2] * highest
-            if distance <= norm[3]:
+                distance += norm[2] * (peak * delta).max()
+            if distance <= norm[4]:
                 top += 1
                 if top == depth:
                     depth *= 2
@@ -230,15 +230,9 @@ def _delta(
 
 
 @numba.njit(cache=True, nogil=True)
-def _distance(norm: Any, weight: Any, peak: Any, delta: Any) -> Any:
-    """The parts of the distance in sum, the weight of what changed, and the largest δ_j."""
-    total, count, highest = 0.0, 0.0, 0.0
-    for j in range(delta.size):
-        if delta[j] > 0:
-            total += weight[j] * delta[j]
-            count += weight[j]
-            highest = max(highest, peak[j] * delta[j])
-    return norm[0] * count + norm[1] * total, count, highest
+def _added(norm: Any, weight: Any, delta: Any) -> Any:
+    """What a change of δ adds to the parts of the distance in sum."""
+    return weight * (norm[0] + delta * (norm[1] + norm[3] * delta)) if delta > 0.0 else 0.0
 
 
 __all__ = ["ROUNDING", "Leaves", "reachable_leaves"]

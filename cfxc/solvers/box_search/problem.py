@@ -23,7 +23,7 @@ from .tables import Tables, make_tables
 def refuses(query: Query) -> str:
     """Why box search cannot take a query; empty if it can."""
     if query.distance.norms is None:
-        return f"the distance '{query.distance.name}' is not made of the norms l0, l1 and linf"
+        return f"the distance '{query.distance.name}' is not made of the norms l0, l1, l2 and linf"
     try:
         decision_of(query.target_program)
     except UnsupportedError as error:

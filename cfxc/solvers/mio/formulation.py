@@ -6,7 +6,8 @@ differs is how numbers that enter arithmetic are written.  Under a distance made
     x = x̂ + p - n  with p, n >= 0,    δ_j = (p + n) / R_j,
 
 on the grid of the feature's resolution if it has one; so the distance is linear, and the row
-"distance <= radius" is the budget of every bound that the encoder derives.
+"distance <= radius" is the budget of every bound that the encoder derives.  Under l2, a column for
+δ_j² lies above tangents of the parabola, and solutions tell where more of them are needed.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from ...compiler.pipeline import simplified
 from ...compiler.rounding import AbsorbingPool
 from ...compiler.terms import Pool, Term
 from ...compiler.tightening import Relaxed
+from ...frontends.distances import Norms
 from ...frontends.query import Domain
 from ..ball import make_ball, weights_of
 from ..smt.cells import CellVariables, between_values
@@ -115,10 +117,11 @@ class Formulator(Encoder):
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """How one feature may change: δ_j, and a form that is 1 where it changed, else 0."""
+    """How one feature may change: δ_j, a form that is 1 where it changed, else 0, and δ_j²."""
 
     delta: Affine
     changed: Affine
+    square: Affine
 
 
 class _Writer:
@@ -155,14 +158,14 @@ class _Writer:
         if any(fact.is_false for fact in self.facts):
             self.model.refuted = True
         elif self.query.distance.norms is not None:
-            self._write_norms(*self.query.distance.norms)
+            self._write_norms(self.query.distance.norms)
         else:
             self._write_own(self.formulator.distance(self.pool, self.inputs))
 
-    def _write_norms(self, alpha: Fraction, beta: Fraction, gamma: Fraction) -> None:
-        """The facts, minimising ``alpha l0 + beta l1 + gamma linf``."""
+    def _write_norms(self, norms: Norms) -> None:
+        """The facts, minimising a distance made of norms."""
         numeric = {
-            domain.name: self._split(domain, bool(alpha))
+            domain.name: self._split(domain, norms)
             for domain in self.query.domains
             if self._is_arithmetic(domain)
         }
@@ -177,16 +180,17 @@ class _Writer:
             pair
             for weight, move in zip(weights, moves, strict=True)
             for pair in (
-                (alpha * weight / total, move.changed),
-                (beta * weight / total, move.delta),
+                (norms.l0 * weight / total, move.changed),
+                (norms.l1 * weight / total, move.delta),
+                (norms.l2 * weight / total, move.square),
             )
         ]
         distance = Affine.sum(parts)
-        if gamma:
+        if norms.linf:
             top = self.model.column("linf", 0, 1)
             for weight, move in zip(weights, moves, strict=True):
                 self.model.constrain(top.plus(move.delta, -weight / largest), 0, None, "linf")
-            distance = distance.plus(top, gamma)
+            distance = distance.plus(top, norms.linf)
         self._minimise(distance)
         emitter.orient(self.facts)
         self._require(emitter)
@@ -235,8 +239,8 @@ class _Writer:
         on_grid = min(off, domain.step - off) <= domain.rounding
         return domain.step if on_grid else None
 
-    def _split(self, domain: Domain, counted: bool) -> Move:
-        """``x = x̂ + p - n``; with ``counted``, binaries say which of p and n is not 0."""
+    def _split(self, domain: Domain, norms: Norms) -> Move:
+        """``x = x̂ + p - n``; under l0, binaries say which of p and n is not 0."""
         low, high, _ = self.windows[domain.name]
         unit, own, error = self._unit(domain), Fraction(domain.factual), ZERO
         if unit is not None:
@@ -258,10 +262,22 @@ class _Writer:
         self.emission.variables[self.inputs[domain.name]] = moved
         size = domain.feature.range
         if not size:
-            return Move(Affine.of(0), Affine.of(0))
+            return Move(*[Affine.of(0)] * 3)
         # both ends may be off by the rounding of a cell: δ_j is smaller by as much, at most
         delta = Affine.sum((steps / size, form) for form in forms).plus(-2 * error / size)
-        return Move(delta, self._counted(forms, domain) if counted else Affine.of(0))
+        return Move(
+            delta,
+            self._counted(forms, domain) if norms.l0 else Affine.of(0),
+            self._squared(delta, domain) if norms.l2 else Affine.of(0),
+        )
+
+    def _squared(self, delta: Affine, domain: Domain) -> Affine:
+        """A column that is at least δ_j² where tangents touch it, and nowhere above."""
+        most = max(self.model.range(delta)[1], ZERO)
+        square = self.model.column(f"{domain.name} squared", 0, most * most)
+        for slope, constant in self.formulator.tangents.of(domain.name, most):
+            self.model.constrain(square.plus(delta, -slope), constant, None, "square")
+        return square
 
     def _within(self, x: Affine, low: Fraction, high: Fraction, domain: Domain) -> Affine:
         """The range, where the factual itself lies outside of it."""
@@ -292,15 +308,21 @@ class _Writer:
                 if not guard.is_false
             ]
             away = Affine.sum((1, form) for delta, form in pairs if delta)
-            return Move(Affine.sum(pairs), away)
+            squares = Affine.sum((delta**2, form) for delta, form in pairs)
+            return Move(Affine.sum(pairs), away, squares)
         cells = self.cells.cells.get(domain.name) if self.cells is not None else None
         if cells is None:
             moved = Fraction(value.value) != Fraction(domain.factual)
             delta = domain.delta(value.value)
-            return Move(Affine.of(delta), Affine.of(int(moved and bool(delta))))
+            changed = Affine.of(int(moved and bool(delta)))
+            return Move(Affine.of(delta), changed, Affine.of(delta**2))
         steps = [(size, emitter.exact(literal)) for literal, size in cells.steps(self.pool)]
         out = steps[max(cells.home - 1, 0) : cells.home + 1]
-        return Move(Affine.sum(steps), Affine.sum((1, form) for _, form in out))
+        squares = Affine.sum(
+            (size, form)
+            for (_, size), (_, form) in zip(cells.steps(self.pool, 2), steps, strict=True)
+        )
+        return Move(Affine.sum(steps), Affine.sum((1, form) for _, form in out), squares)
 
 
 __all__ = ["DISTANCE", "Formulation", "Formulator"]

@@ -36,7 +36,8 @@ def _programs(query: Query) -> Iterator[Program]:
     """Everything that becomes rows: target, constraints and distance."""
     yield simplified(query.target_program)[0]
     yield from (program for _, program in query.constraints)
-    yield query.distance.program
+    if not query.distance.is_squared:
+        yield query.distance.program
 
 
 def _multiplies(program: Program) -> bool:

@@ -39,7 +39,7 @@ from .regions import Ending, Regions, applies
 from .witness import around, first_candidate
 
 CLOSE = Fraction(9, 10)  # share of ε below the incumbent at which nothing may be left
-SHARE = 0.25  # of ε: the absolute gap that the solver may leave
+SHARE = Fraction(1, 4)  # of ε: the absolute gap that the solver may leave
 EXCLUSIONS = 64  # solutions that only tolerances and closed borders admit
 MARGINS = tuple(Fraction(1, 10**k) for k in (12, 9, 7, 5, 4, 3, 2))  # on the deciding score
 FIRST = 0.5  # seconds of the first solve; its bounds are tightened if that is not enough
@@ -78,7 +78,7 @@ def search(
     if regions:
         _warm_up()
     found = _Search(query, chosen, deployed, epsilon, time.monotonic() + seconds, rng)
-    found.regions = regions
+    found.regions = found.regions and regions
     return found.run(seeds)
 
 
@@ -105,7 +105,9 @@ class _Search:
         self.local = LocalSearch(query, rng)
         self.outcome = Outcome()
         self.share, self.excluded = FIRST, 0
-        self.regions, self.patience, self.failures = True, PATIENCE, 0
+        # under l2 costs are known by tangents alone, and only grids make boxes that are points
+        self.regions = self._finite() or not query.distance.is_squared
+        self.patience, self.failures = PATIENCE, 0
         self.ideal: Fraction | None = None  # distance of a point only the exact program accepts
         self.ceiling: Fraction | None = None  # a radius that was too hard in the time given
 
@@ -126,12 +128,15 @@ class _Search:
         best = self.outcome.best
         if self.outcome.infeasible:
             return False
-        if best is not None and best.distance - self.outcome.lower <= self.epsilon:
+        if best is not None and self.outcome.lower >= self._below(best.distance, self.epsilon):
             return False
         if time.monotonic() >= self.deadline:
             self.outcome.reason = "time limit"
             return False
         return True
+
+    def _below(self, value: Fraction, epsilon: Fraction) -> Fraction:
+        return self.query.distance.below(value, epsilon)
 
     def _step(self) -> bool:
         """One solve; whether another one makes sense."""
@@ -160,7 +165,7 @@ class _Search:
             self.ceiling = None if used else radius
             return True
         self.ceiling = None
-        return used or answer.values is None or self._separate(radius, formulation, answer.values)
+        return used or answer.values is None or self._go_on(radius, formulation, answer.values)
 
     def _radius(self) -> Fraction | None:
         """Where to look: nearer than the incumbent by more than 0.9 ε, or by a step of l0.
@@ -171,22 +176,14 @@ class _Search:
         best, norms = self.outcome.best, self.query.distance.norms
         if best is None:
             return Fraction(1) if norms is not None else None
-        lower, grid = self.outcome.lower, self._grid()
+        lower, grid = self.outcome.lower, self.query.spacing
         if grid is not None:
             return best.distance - grid
-        top = best.distance - CLOSE * self.epsilon
+        top = self._below(best.distance, CLOSE * self.epsilon)
         if self.ceiling is None or self.ceiling - lower <= NEAR * (top - lower):
             self.ceiling = None
             return top
         return (lower + min(self.ceiling, top)) / 2
-
-    def _grid(self) -> Fraction | None:
-        """The spacing of possible distances: 1/J under l0 with equal weights."""
-        weights = {domain.feature.weight for domain in self.query.domains}
-        only = (Fraction(1), Fraction(0), Fraction(0))
-        if self.query.distance.norms == only and len(weights) == 1:
-            return Fraction(1, len(self.query.domains))
-        return None
 
     # -- lower bounds -----------------------------------------------------------------------------
 
@@ -196,7 +193,7 @@ class _Search:
             self.outcome.infeasible = self.ideal is None
             self._credit(prover)
         elif radius is not None:
-            self.ceiling, grid = None, self._grid()
+            self.ceiling, grid = None, self.query.spacing
             self._raise(radius if grid is None else (radius // grid + 1) * grid, prover)
 
     def _raise(self, proved: Fraction, prover: str) -> None:
@@ -244,7 +241,7 @@ class _Search:
         return None if self.outcome.best is before else self._radius()
 
     def _disagree(self, radius: Fraction | None) -> None:
-        within = "" if radius is None else f" within {float(radius):.6g}"
+        within = "" if radius is None else f" within {self.query.distance.shown(radius)}"
         self.outcome.reason = (
             f"the exact program has a counterfactual{within}, the deployed model has none there"
         )
@@ -261,7 +258,7 @@ class _Search:
         encoded = time.monotonic()
         left = self.deadline - encoded
         share = min(left, self.share) if self.outcome.best is not None else left
-        gap = SHARE * float(self.epsilon)
+        gap = float(self._gap())
         answer = self.solver.solve(program, seconds=share, gap=gap)
         self.outcome.nodes += answer.nodes
         spent = time.monotonic() - encoded
@@ -269,6 +266,15 @@ class _Search:
         debug(2, partial(_report, size, answer, encoded - started, spent))
         bound = answer.bound - program.allowance
         return formulation, Answer(answer.status, bound, answer.values, answer.nodes)
+
+    def _gap(self) -> Fraction:
+        """By how much a bound of the solver may fall short."""
+        best, allowed = self.outcome.best, SHARE * self.epsilon
+        if not self.query.distance.is_squared:
+            return allowed
+        if best is None:
+            return allowed * allowed
+        return best.distance - max(self._below(best.distance, allowed), Fraction(0))
 
     def _credit(self, prover: str) -> None:
         if prover not in self.outcome.provers:
@@ -290,6 +296,13 @@ class _Search:
         if candidate is not None and (best is None or candidate.distance < best.distance):
             self.outcome.best = candidate
 
+    def _go_on(self, radius: Fraction | None, formulation: Formulation, values: Floats) -> bool:
+        """A solution that is no improvement: add tangents there, or separate it."""
+        squared = self.query.distance.is_squared
+        if squared and self.formulator.tangents.touch(self.query, formulation.lift(values)):
+            return True
+        return self._separate(radius, formulation, values)
+
     def _separate(self, radius: Fraction | None, formulation: Formulation, values: Floats) -> bool:
         """A solution that is no counterfactual: exclude it, or ask for a clearer win.
 
@@ -302,7 +315,7 @@ class _Search:
         if self._finite() and (found is None or known):
             self.excluded += 1
             if self.excluded <= EXCLUSIONS:
-                self.formulator = Formulator(self.formulator.query.without(point))
+                self.formulator = self.formulator.without(point)
                 return True
         for margin in MARGINS:
             clearer = self.formulator.formulate(radius, margin)
@@ -325,7 +338,7 @@ class _Search:
     def _tidy(self) -> None:
         """Undo what the best point changes without need: under linf much of it costs nothing."""
         best, norms = self.outcome.best, self.query.distance.norms
-        paid = norms is not None and (norms[0] or norms[1])
+        paid = norms is not None and (norms.l0 or norms.l1 or norms.l2)
         if best is None or (paid and all(d.feature.weight for d in self.query.domains)):
             return
         for point in self.local.undone(best.point):

@@ -42,9 +42,9 @@ class Cells:
         """The cell that holds the factual."""
         return sum(cut < Fraction(self.domain.factual) for cut in self.cuts)
 
-    def steps(self, pool: Pool) -> list[tuple[Term, Fraction]]:
-        """``(Boolean, increase of δ_j if it holds)`` for every cut, in order of the cuts."""
-        deltas = [self.domain.delta(point) for point in self.points]
+    def steps(self, pool: Pool, power: int = 1) -> list[tuple[Term, Fraction]]:
+        """``(Boolean, increase of δ_j ** power if it holds)`` for every cut, in their order."""
+        deltas = [self.domain.delta(point) ** power for point in self.points]
         return [
             (pool.not_(literal), deltas[k + 1] - deltas[k])
             if k >= self.home
@@ -105,15 +105,15 @@ class CellVariables:
     ) -> list[Term]:
         """``distance <= radius`` over the cells; the linf part holds δ_j by δ_j."""
         pool = self.pool
-        alpha, beta, gamma = norms
+        alpha, beta, gamma, squares = norms
         weights = [domain.feature.weight for domain in query.domains]
         total, largest = sum(weights, Fraction(0)), max(weights)
         parts: list[tuple[Fraction, Term]] = []
         tops: list[Term] = []
         for domain, weight in zip(query.domains, weights, strict=True):
-            changed, delta = self._delta(domain, inputs[domain.name])
+            changed, delta = self._delta(domain, inputs[domain.name], 2 if squares else 1)
             parts += [(alpha * weight / total, pool.indicator(changed))] if alpha else []
-            parts += [(beta * weight / total * f, t) for f, t in delta] if beta else []
+            parts += [((beta + squares) * weight / total * f, t) for f, t in delta]
             if gamma:
                 tops.append(pool.linear((weight / largest * f, t) for f, t in delta))
         if not gamma:
@@ -122,12 +122,14 @@ class CellVariables:
             return [pool.at_most(top, radius / gamma) for top in tops]
         return [pool.at_most(pool.linear([*parts, (gamma, top)]), radius) for top in tops]
 
-    def _delta(self, domain: Domain, value: Any) -> tuple[Term, list[tuple[Fraction, Term]]]:
-        """Whether the feature changed, and δ_j as weighted indicators."""
+    def _delta(
+        self, domain: Domain, value: Any, power: int
+    ) -> tuple[Term, list[tuple[Fraction, Term]]]:
+        """Whether the feature changed, and δ_j ** power as weighted indicators."""
         pool = self.pool
         if isinstance(value, Symbolic):
             pairs = [
-                (domain.delta(label), guard)
+                (domain.delta(label) ** power, guard)
                 for label, guard in zip(value.labels, value.guards, strict=True)
                 if not guard.is_false
             ]
@@ -139,9 +141,9 @@ class CellVariables:
         cells = self.cells.get(domain.name)
         if cells is None:  # a constant
             moved = value.value != Fraction(domain.factual)
-            delta = domain.delta(value.value)
+            delta = domain.delta(value.value) ** power
             return pool.truth(moved), [(delta, pool.one)] if delta else []
-        steps = cells.steps(pool)
+        steps = cells.steps(pool, power)
         first_out = steps[max(cells.home - 1, 0) : cells.home + 1]
         changed = pool.or_(*(literal for literal, _ in first_out))
         return changed, [(size, pool.indicator(literal)) for literal, size in steps]

@@ -12,17 +12,19 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil, floor
-from typing import Any
+from typing import Any, Self
 
 from ...compiler.coarse import NotCoarse, coarse_truth
 from ...compiler.functional import Symbolic, functional
 from ...compiler.passes import prune_trees
 from ...compiler.pipeline import debug, simplified
 from ...compiler.terms import Pool, Term, evaluate_term, free_variables
+from ...frontends.distances import root_above
 from ...frontends.query import Domain, Query
 from ...ir import LabelTuple, Program, ops
 from ..ball import make_ball, weights_of
 from ..scope import factual_terms
+from ..tangents import Tangents
 from .cells import CellVariables, between_values
 
 Window = tuple[Fraction, Fraction, Fraction | None]  # lower, upper, largest δ_j (None: any)
@@ -91,6 +93,13 @@ class Encoder:
     def __init__(self, query: Query, use_cells: bool = True) -> None:
         self.query = query
         self.use_cells = use_cells
+        self.tangents = Tangents()
+
+    def without(self, point: Mapping[str, Any]) -> Self:
+        """The same for the query that excludes a point."""
+        other = type(self)(self.query.without(point), self.use_cells)
+        other.tangents = self.tangents
+        return other
 
     def encode(
         self, radius: Fraction | None, margin: Fraction = Fraction(0), bits: int | None = None
@@ -119,7 +128,9 @@ class Encoder:
                 facts = cells.rewrite(facts)
                 facts += cells.within(norms, query, inputs, radius)
                 return Encoding(pool, facts, inputs, domains, cells, coarse)
-        if radius is not None:
+        if radius is not None and query.distance.is_squared:
+            facts += self._squares_within(pool, inputs, windows, radius)
+        elif radius is not None:
             facts.append(pool.at_most(self.distance(pool, inputs), radius))
         facts = between_values(pool, facts, inputs, query.domains)
         facts += self._grids(pool, inputs, windows)
@@ -158,6 +169,36 @@ class Encoder:
         arguments = {name: scope[name] for name, _ in program.inputs}
         result: Term = functional(program, arguments, pool)["result"]
         return result
+
+    def _squares_within(
+        self, pool: Pool, inputs: Mapping[str, Any], windows: list[Window], radius: Fraction
+    ) -> list[Term]:
+        """``Σ_j w_j s_j <= radius``, weights summing to 1, with s_j above tangents of δ_j²."""
+        facts: list[Term] = []
+        parts: list[tuple[Fraction, Term]] = []
+        weights = weights_of(self.query)
+        total = sum(weights, Fraction(0))
+        for domain, weight, window in zip(self.query.domains, weights, windows, strict=True):
+            value, share = inputs[domain.name], weight / total
+            if isinstance(value, Symbolic):
+                for label, guard in zip(value.labels, value.guards, strict=True):
+                    parts.append((share * domain.delta(label) ** 2, pool.indicator(guard)))
+                continue
+            if value.kind == "const":
+                parts.append((share * domain.delta(value.value) ** 2, pool.one))
+                continue
+            size, own = domain.feature.range, Fraction(domain.factual)
+            if not size or not weight:
+                continue
+            most = max(own - window[0], window[1] - own) / size
+            square = pool.unique(f"{domain.name} squared", "real", Fraction(0), most * most)
+            parts.append((share, square))
+            for slope, constant in self.tangents.of(domain.name, most):
+                for side in (slope, -slope):
+                    line: list[tuple[Fraction, Term]]
+                    line = [(side / size, value), (Fraction(-1), square)]
+                    facts.append(pool.at_most(pool.linear(line, constant - side * own / size), 0))
+        return [*facts, pool.at_most(pool.linear(parts), radius)]
 
     def _constraints(self, pool: Pool, inputs: Mapping[str, Any]) -> list[Term]:
         scope = {**inputs, **factual_terms(pool, self.query)}
@@ -225,13 +266,15 @@ def _delta_limits(query: Query, radius: Fraction | None) -> list[Fraction | None
     total, largest = sum(weights, Fraction(0)), max(weights)
     if norms is None or radius is None or not largest:
         return [None] * len(weights)
-    alpha, beta, gamma = norms
+    alpha, beta, gamma, squares = norms
     limits: list[Fraction | None] = []
     for weight in weights:
         slope = beta * weight / total + gamma * weight / largest
         left = radius - alpha * weight / total
         if left < 0:
             limits.append(Fraction(0))
+        elif squares:
+            limits.append(Fraction(root_above(left * total / weight)) if weight else None)
         else:
             limits.append(left / slope if slope else None)
     return limits

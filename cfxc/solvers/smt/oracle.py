@@ -83,7 +83,7 @@ class _Search:
     def _tidy(self) -> None:
         """Undo what the best point changes without need: under linf much of it costs nothing."""
         best, norms = self.outcome.best, self.query.distance.norms
-        paid = norms is not None and (norms[0] or norms[1])
+        paid = norms is not None and (norms.l0 or norms.l1 or norms.l2)
         if best is None or (paid and all(d.feature.weight for d in self.query.domains)):
             return
         for point in self.local.undone(best.point):
@@ -142,7 +142,7 @@ class _Search:
 
     def _close(self) -> None:
         hits, ceiling = 0, None
-        while self._gap() > self.epsilon:
+        while self._is_open(self.upper):
             if time.monotonic() >= self.deadline:
                 self.outcome.reason = "time limit"
                 return
@@ -154,18 +154,19 @@ class _Search:
             elif status == "sat":
                 hits, ceiling = hits + 1, None
             else:
-                if ceiling is not None and delta - self.outcome.lower < self.epsilon:
+                if ceiling is not None and not self._is_open(delta):
                     return
                 ceiling = delta  # too hard in this time: raise the lower bound nearer by first
 
-    def _gap(self) -> Fraction:
-        return self.upper - self.outcome.lower
+    def _is_open(self, upper: Fraction) -> bool:
+        """Whether an upper bound is farther than ε from the lower one."""
+        return self.outcome.lower < self.query.distance.below(upper, self.epsilon)
 
     def _next(self, hits: int, ceiling: Fraction | None) -> Fraction:
         lower = self.outcome.lower
         if ceiling is not None:
             return (lower + ceiling) / 2
-        grid = self._grid()
+        grid = self.query.spacing
         if grid is not None:
             below = self.upper - grid
             if hits < 2:
@@ -174,19 +175,12 @@ class _Search:
             return lower + max(1, int(steps) // 2) * grid if steps > 1 else below
         if hits >= 2:
             return (lower + self.upper) / 2
-        return max(self.upper - CLOSE * self.epsilon, (lower + self.upper) / 2)
-
-    def _grid(self) -> Fraction | None:
-        """The spacing of possible distances: 1/J under l0 with equal weights."""
-        weights = {domain.feature.weight for domain in self.query.domains}
-        only_l0 = self.query.distance.norms == (Fraction(1), Fraction(0), Fraction(0))
-        if only_l0 and len(weights) == 1:
-            return Fraction(1, len(self.query.domains))
-        return None
+        goal = self.query.distance.below(self.upper, CLOSE * self.epsilon)
+        return max(goal, (lower + self.upper) / 2)
 
     def _proved(self, delta: Fraction) -> Fraction:
         """What a refutation at ``delta`` proves: on a grid, the next possible distance."""
-        grid = self._grid()
+        grid = self.query.spacing
         return delta if grid is None else (delta // grid + 1) * grid
 
     # -- one query --------------------------------------------------------------------------------
@@ -204,16 +198,29 @@ class _Search:
                 return status
             if self._use(point):
                 return "sat"
+        while self._is_too_far(delta, encoding, point):
+            status, encoding, point = self._call(delta, Fraction(0))
+            if status != "sat":
+                return status
+            if self._use(point):
+                return "sat"
         for _ in range(EXCLUSIONS):
             if not self._is_spurious(point):
                 break
-            self.encoder = Encoder(self.encoder.query.without(point))
+            self.encoder = self.encoder.without(point)
             status, encoding, point = self._call(delta, Fraction(0))
             if status != "sat":
                 return status
             if self._use(point):
                 return "sat"
         return self._ask_with_margin(delta, point)
+
+    def _is_too_far(self, delta: Fraction | None, encoding: Encoding, point: Point) -> bool:
+        """Whether tangents let a point through that lies beyond the radius, and get new ones."""
+        if delta is None or encoding.cells is not None or not self.query.distance.is_squared:
+            return False
+        beyond = self.query.distance_to(point) > delta
+        return beyond and self.encoder.tangents.touch(self.query, point)
 
     def _is_spurious(self, point: Point) -> bool:
         """Whether only the formula admits a point of a finite grid.
@@ -244,7 +251,7 @@ class _Search:
         # nothing usable at this radius: the deployed model has no such point, the exact program may
         if delta is not None:
             self.ideal = delta if self.ideal is None else min(delta, self.ideal)
-        within = "" if delta is None else f" within {float(delta):.6g}"
+        within = "" if delta is None else f" within {self.query.distance.shown(delta)}"
         self.outcome.reason = (
             f"the exact program has a counterfactual{within}, the deployed model has none there"
         )
@@ -302,7 +309,7 @@ class _Search:
             elif status != "unsat":
                 raise SolverError(f"{self.solver.name} answered '{status}'")
         seconds = time.monotonic() - started
-        radius = float("inf") if delta is None else float(delta)
+        radius = float("inf") if delta is None else float(self.query.distance.root(delta, 1))
         self.outcome.calls.append(Call(radius, status, seconds, by, float(margin)))
         debug(2, lambda: f"δ = {radius:.6g}: {status} by {by} in {seconds:.3f} s")
         return status, encoding, point

@@ -110,11 +110,9 @@ class Checker:
         return domain.delta(value) if inside and value is not None else None
 
     def distance(self, deltas: list[F]) -> F:
-        alpha, beta, gamma = self.norms
-        changed = sum((w for w, d in zip(self.weights, deltas, strict=True) if d), F(0))
-        summed = sum((w * d for w, d in zip(self.weights, deltas, strict=True)), F(0))
         peak = max(w * d for w, d in zip(self.weights, deltas, strict=True))
-        return (alpha * changed + beta * summed) / self.total + gamma * peak / self.top
+        added = sum((self.added(j, delta) for j, delta in enumerate(deltas)), F(0))
+        return added + self.norms.linf * peak / self.top
 
     def deltas(self, box: Box) -> list[F] | None:
         found = [self.nearest(j, part) for j, part in enumerate(box.parts)]
@@ -200,7 +198,7 @@ class Checker:
         required = self.required[k]
         near = self.deltas(box)
         assert near is not None
-        gamma = self.norms[2]
+        gamma = self.norms.linf
         spent = [self.added(j, d) for j, d in enumerate(near)]
         peak = gamma * max(w * d for w, d in zip(self.weights, near, strict=True)) / self.top
         constant = required.form.constant
@@ -240,8 +238,9 @@ class Checker:
         return sum((part * (self.added(j, deltas[j]) - spent[j]) for j, part in own), F(0))
 
     def added(self, j: int, delta: F) -> F:
-        alpha, beta, _ = self.norms
-        return (alpha * (delta > 0) + beta * delta) * self.weights[j] / self.total
+        alpha, beta, _, squares = self.norms
+        cost = alpha * (delta > 0) + beta * delta + squares * delta**2
+        return cost * self.weights[j] / self.total
 
 
 def proved(query: Query, epsilon: F = SMALL) -> tuple[Any, dict[str, int]]:
@@ -250,7 +249,7 @@ def proved(query: Query, epsilon: F = SMALL) -> tuple[Any, dict[str, int]]:
     )
     if outcome.proof is None:
         assert outcome.best is not None
-        assert outcome.best.distance <= epsilon
+        assert query.distance.below(outcome.best.distance, epsilon) < 0
         return outcome, {}
     assert outcome.proof.radius <= outcome.lower
     return outcome, Checker(query, outcome.proof.radius).check(outcome.proof)

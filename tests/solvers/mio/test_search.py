@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.datasets import make_classification
+from sklearn.linear_model import LogisticRegression
 from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -23,7 +25,7 @@ from cfxc.solvers.candidates import Deployed, Point
 from cfxc.solvers.outcome import Outcome
 from cfxc.solvers.smt import backend as smt_backend
 from cfxc.solvers.smt import search as smt_search
-from tests.solvers.grids import NORMS, brute_force, frame_of, norm
+from tests.solvers.grids import NORMS, brute_force, frame_of, norm, root
 from tests.solvers.kinds import KINDS, SMOOTH, outcome_of, task, trained
 from tests.solvers.test_brute_force import MIX, RULES, WRITTEN, restricted
 
@@ -66,8 +68,11 @@ def check(outcome: Outcome, query: Query, best: Any) -> None:
         return
     assert outcome.best is not None
     optimum = best[0].distance
-    assert outcome.lower <= optimum <= outcome.best.distance
-    assert outcome.best.distance - outcome.lower <= TINY
+    lower, upper = outcome.lower, outcome.best.distance
+    if query.distance.is_squared:
+        lower, upper = root(lower), root(upper)
+    assert lower <= optimum <= upper
+    assert upper - lower <= TINY * (1 + TINY)
     assert query.distance_to(outcome.best.point) == outcome.best.distance
 
 
@@ -110,7 +115,7 @@ def test_every_other_kind(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without a local search: all of it is the solver's work; one norm each, and rules."""
     monkeypatch.setattr(SEARCH, "first_candidate", lambda *_: None)
     model, space, _ = trained(kind)
-    distance = sorted(NORMS)[len(kind) % 3]
+    distance = sorted(NORMS)[len(kind) % len(NORMS)]
     metric = norm(space, *NORMS[distance])
     query, deployed, one = asked(kind, len(kind), distance)
     best = brute_force(space, one.own, model.predict, one.wanted, metric)
@@ -287,3 +292,25 @@ def test_a_model_that_disagrees_with_its_program_is_never_trusted(regions: bool)
     best = run(query).best
     assert best is not None
     assert outcome.lower <= best.distance
+
+
+@pytest.mark.parametrize("solver", ["highs", "scip"])
+def test_the_nearest_point_of_a_line_under_l2(solver: str) -> None:
+    """The foot of the perpendicular, by its formula."""
+    if solver == "scip":
+        pytest.importorskip("pyscipopt")
+    data, target = make_classification(200, 5, n_informative=4, n_redundant=0, random_state=3)
+    table = pd.DataFrame(data, columns=list("abcde"))
+    model = LogisticRegression().fit(table, target)
+    compiled = cfxc.compile(model, cfxc.FeatureSpace.infer(table))
+    steps = model.coef_[0] * (table.max() - table.min()).to_numpy()
+    for i in np.flatnonzero(model.predict(table) == 0)[:3]:
+        row = table.iloc[[i]]
+        foot = abs(model.decision_function(row)[0]) / np.sqrt(5 * (steps**2).sum())
+        answer = compiled.explain(row, target=1, distance="l2", epsilon=1e-5, solver=solver)
+        assert answer.status == "optimal"
+        assert answer.lower_bound <= foot <= answer.distance * (1 + 1e-12)
+        assert answer.distance - answer.lower_bound <= 1e-5
+        oracle = compiled.explain(row, target=1, distance="l2", epsilon=0.01, method="smt")
+        assert oracle.status == "optimal"
+        assert oracle.lower_bound <= foot <= oracle.distance
