@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from . import datasets
     from .api import CompiledModel, compile
     from .frontends.space import Feature, FeatureSpace
+    from .solvers.outcome import Progress
     from .solvers.result import Result
 
 __version__ = "0.1.0"
@@ -34,6 +35,7 @@ _LAZY = {
     "CompiledModel": ".api",
     "Feature": ".frontends.space",
     "FeatureSpace": ".frontends.space",
+    "Progress": ".solvers.outcome",
     "Result": ".solvers.result",
     "compile": ".api",
 }
@@ -65,6 +67,7 @@ __all__ = [
     "MissingColumnError",
     "MissingExtraError",
     "ModelFileError",
+    "Progress",
     "Result",
     "SolverError",
     "UnsupportedError",

@@ -22,7 +22,7 @@ from .solvers.candidates import Deployed, Point
 from .solvers.conflicts import Ask, Conflict, conflict_of
 from .solvers.engines import Limits, engine_for, smt_backend
 from .solvers.options import check_options
-from .solvers.outcome import INTERRUPTED, Outcome
+from .solvers.outcome import INTERRUPTED, Outcome, Watch
 from .solvers.result import Result, Status
 from .solvers.smt import refuse_contradiction, refuse_negative_distance
 
@@ -61,6 +61,7 @@ class CompiledModel:
         count: int = 1,
         seeds: pd.DataFrame | None = None,
         random_state: int = 0,
+        progress: Watch | None = None,
     ) -> Result:
         """The nearest counterfactual of one row, with a proved lower bound.
 
@@ -70,7 +71,8 @@ class CompiledModel:
         Args:
             row: One-row DataFrame, Series or mapping with the space's columns.
             target: Wanted label (default: the other one of two), or ``(low, high)``.
-            distance: ``l0``, ``l1``, ``l2``, ``linf``, a mapping of weights, a ``.cfl`` file or its text.
+            distance: ``l0``, ``l1``, ``l2``, ``linf``, a mapping of weights to mix them, a ``.cfl``
+                file or its text.
             epsilon: Accuracy on the distance, > 0.
             constraints: Core-language conditions over ``x`` and ``factual``; all must hold.
             method: ``box`` (box search, for tree ensembles), ``mio`` (mixed-integer search, for all
@@ -83,12 +85,15 @@ class CompiledModel:
                 to within epsilon, so two of them may be out of order by as much.
             seeds: Rows to start from; whatever verifies bounds the distance from above.
             random_state: Seed of the local search.
+            progress: Called now and then with a :class:`cfxc.Progress`: both bounds as they move.
 
         Raises:
             CfxcError: bad input, before any search; constraints that no row of the space can meet,
                 after one that found nothing.
         """
         options = check_options(epsilon, method, time_limit, count, constraints, random_state)
+        if progress is not None and not callable(progress):
+            raise DataTypeError(f"progress is a function of one argument, not {progress!r}")
         asking = smt_backend(solver)
         frame = _one_row(self.space, row)
         query = make_query(
@@ -105,7 +110,7 @@ class CompiledModel:
             started = time.monotonic()
             limits = Limits(
                 Fraction(options.epsilon), options.time_limit, starts,
-                np.random.default_rng(options.random_state + number),
+                np.random.default_rng(options.random_state + number), progress,
             )  # fmt: skip
             outcome = engine.search(query, original.flips, limits)
             if outcome.infeasible and not found:

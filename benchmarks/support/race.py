@@ -16,6 +16,7 @@ import pandas as pd
 from cfxc import Result
 from cfxc.errors import CfxcError
 from cfxc.frontends.query import make_query
+from cfxc.solvers.engines import Limits, engine_for
 
 from .peers import Peers, Reply, points
 from .tasks import Task
@@ -103,6 +104,28 @@ def explain(
         person, target=1, distance="l1", epsilon=epsilon, time_limit=seconds, **options
     )
     return Answer(result, time.perf_counter() - wall, time.process_time() - cpu)
+
+
+def alone(task: Task, people: int, epsilon: float, seconds: float) -> Run:
+    """The search alone, as peers are timed: from exact values, without calls of the pipeline."""
+    wall, cpu, proved, nodes = [], [], [], []
+    space = task.data.space
+    for number in range(min(people + 1, len(task.people))):  # the first one warms up
+        query = make_query(
+            task.compiled.program, space, space.encode_row(task.people.iloc[[number]]), target=1
+        )
+        engine = engine_for(query, "auto", "auto")
+        limits = Limits(Fraction(epsilon), seconds, (), np.random.default_rng(0))
+        start, start_cpu = time.perf_counter(), time.process_time()
+        found = engine.search(query, lambda _: True, limits)
+        wall.append(time.perf_counter() - start)
+        cpu.append(time.process_time() - start_cpu)
+        best = found.best
+        closed = best is not None and found.lower >= best.distance - Fraction(epsilon)
+        proved.append(closed or found.infeasible)
+        nodes.append(found.nodes)
+    name = f"cfxc, search alone, ε = {epsilon:g}"
+    return Run(name, wall[1:], cpu[1:], proved[1:], nodes[1:])
 
 
 def run_of(engine: str, answers: Sequence[Answer | Reply]) -> Run:

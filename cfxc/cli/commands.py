@@ -105,7 +105,7 @@ def explain(source: str, space: Path, question: Question, trust_pickle: bool, as
     row = read_factual(question.factual, model.space)
     target = read_target(model, question.target, question.range)
     distance = read_distance(question.distance)
-    with progress(f"searching, for at most {question.time_limit:g} s …"):
+    with progress(f"searching, for at most {question.time_limit:g} s …") as watch:
         result = model.explain(
             row,
             target=target,
@@ -116,6 +116,7 @@ def explain(source: str, space: Path, question: Question, trust_pickle: bool, as
             solver=question.solver,
             time_limit=question.time_limit,
             count=question.count,
+            progress=watch,
         )
     if as_json:
         print(json.dumps(result.to_dict(), ensure_ascii=False, allow_nan=False))

@@ -15,6 +15,7 @@ from rich.table import Table
 from ..solvers.shown import shown
 
 if TYPE_CHECKING:
+    from ..solvers.outcome import Progress, Watch
     from ..solvers.result import Result
 
 Pair = tuple[str, str]
@@ -22,23 +23,42 @@ BOUNDS = "bounds"
 """What exact arithmetic on the ranges is called where solvers have their names."""
 PATIENCE = 1.0
 """Seconds of silence before a plain line says what goes on."""
+EVERY = 10.0
+"""Seconds between plain lines."""
 
 
 @contextmanager
-def progress(text: str) -> Iterator[None]:
-    """A spinner on stderr while something runs; if that is no terminal, a line if it takes long."""
+def progress(text: str) -> Iterator[Watch]:
+    """A spinner on stderr while something runs, with the bounds that it is told of.
+
+    If stderr is no terminal: a line if it takes long, and lines with the bounds now and then.
+    """
     console = Console(stderr=True)
     if console.is_terminal:
-        with console.status(escape(text)):
-            yield
+        with console.status(escape(text)) as status:
+            yield lambda now: status.update(escape(f"{text} {standing(now)}"))
         return
     told = Timer(PATIENCE, print, [text], {"file": sys.stderr})
     told.daemon = True
     told.start()
+    due = PATIENCE + EVERY
+
+    def line(now: Progress) -> None:
+        nonlocal due
+        if now.seconds >= due:
+            due = now.seconds + EVERY
+            print(f"{now.seconds:.0f} s: {standing(now)}", file=sys.stderr)
+
     try:
-        yield
+        yield line
     finally:
         told.cancel()
+
+
+def standing(now: Progress) -> str:
+    """Where a search stands, in a few words."""
+    upper = "none found yet" if now.upper is None else f"one at {now.upper:.6g}"
+    return f"{upper}, none nearer than {now.lower:.6g}"
 
 
 def show(result: Result, more: Sequence[Pair] = ()) -> None:

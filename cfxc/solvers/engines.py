@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -11,21 +12,29 @@ import numpy as np
 
 from ..compiler.pipeline import simplified
 from ..errors import InvalidInputError, UnsupportedError
+from ..frontends.distances import Distance
 from ..frontends.query import Query
 from ..ir import ops
+from ..ir.interval import ceil_float, floor_float
 from . import box_search, mio, smt
 from .candidates import Deployed, Point
-from .outcome import Outcome
+from .outcome import Outcome, Progress, Report, Watch, silent
+
+PAUSE = 0.1  # seconds between two reports
 
 
 @dataclass(frozen=True)
 class Limits:
-    """What a search may use: accuracy on the distance, seconds, points to start from, chance."""
+    """What a search may use: accuracy on the distance, seconds, points to start from, chance.
+
+    ``watch`` is told where it stands.
+    """
 
     epsilon: Fraction
     seconds: float
     seeds: Sequence[Point]
     rng: np.random.Generator
+    watch: Watch | None = None
 
 
 Search = Callable[[Query, Deployed, Limits], Outcome]
@@ -104,7 +113,25 @@ def _run(
     return search(
         query, deployed=deployed, epsilon=limits.epsilon, seconds=limits.seconds,
         seeds=limits.seeds, rng=limits.rng,
+        report=silent if limits.watch is None else reporter(query.distance, limits.watch),
     )  # fmt: skip
+
+
+def reporter(distance: Distance, watch: Watch) -> Report:
+    """What tells ``watch`` of an engine's bounds as distances, not too often."""
+    started = time.monotonic()
+    told = started - PAUSE
+
+    def report(lower: Fraction, upper: Fraction | None, nodes: int) -> None:
+        nonlocal told
+        now = time.monotonic()
+        if now - told < PAUSE:
+            return
+        told = now
+        above = None if upper is None else ceil_float(distance.root(upper, 1))
+        watch(Progress(now - started, floor_float(distance.root(lower, -1)), above, nodes))
+
+    return report
 
 
 _ENGINES: dict[str, Callable[[str], Engine]] = {"box": _box, "mio": _mio, "smt": _smt}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
@@ -10,6 +11,34 @@ from .candidates import Candidate
 
 INTERRUPTED = "interrupted"
 """Why a search ended that the user broke off."""
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """Where a search stands: the optimum lies between two distances.
+
+    Attributes:
+        seconds: Since the search began.
+        lower: Nothing in the target lies nearer, proved.
+        upper: The distance of the nearest point so far; ``None`` before there is one.
+        nodes: Boxes or nodes looked at; of SMT, solver calls.
+    """
+
+    seconds: float
+    lower: float
+    upper: float | None
+    nodes: int
+
+
+Watch = Callable[[Progress], None]
+"""Is told from time to time where a search stands."""
+
+Report = Callable[[Fraction, Fraction | None, int], None]
+"""What engines call: the lower bound, the best distance, and how many nodes, in their own terms."""
+
+
+def silent(lower: Fraction, upper: Fraction | None, nodes: int) -> None:
+    """Nobody watches."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
+import cfxc
 from cfxc.cli import report
 from cfxc.solvers.outcome import Call
 from cfxc.solvers.result import Result
@@ -124,3 +125,16 @@ def test_progress_is_told_only_if_it_takes_long(monkeypatch: pytest.MonkeyPatch)
         raise ValueError("wrong")
     time.sleep(0.1)
     assert sys.stderr.getvalue() == ""  # type: ignore[attr-defined]  # a StringIO
+
+
+def test_bounds_as_they_move(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stderr", io.StringIO())
+    with report.progress("searching …") as told:
+        told(cfxc.Progress(1.0, 0.0, None, 3))
+        told(cfxc.Progress(12.0, 0.125, None, 3))
+        told(cfxc.Progress(13.0, 0.2, 0.5, 4))
+        told(cfxc.Progress(25.0, 0.25, 0.5, 4))
+    assert sys.stderr.getvalue().splitlines() == [  # type: ignore[attr-defined]  # a StringIO
+        "12 s: none found yet, none nearer than 0.125",
+        "25 s: one at 0.5, none nearer than 0.25",
+    ]

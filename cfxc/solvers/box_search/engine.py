@@ -23,7 +23,7 @@ from ...frontends.query import Domain, Query
 from ...ir import LabelTuple
 from ..baselines import LocalSearch
 from ..candidates import Candidate, Deployed, Point, verify
-from ..outcome import INTERRUPTED, Outcome
+from ..outcome import INTERRUPTED, Outcome, Report, silent
 from ..smt import backend
 from ..smt import search as ask_solver
 from .cells import UNIT, Cells
@@ -73,6 +73,7 @@ def search(
     seconds: float,
     seeds: Sequence[Point] = (),
     rng: np.random.Generator,
+    report: Report = silent,
 ) -> Outcome:
     """Find the nearest counterfactual to within ``epsilon``, or as far as the time goes.
 
@@ -87,6 +88,7 @@ def search(
     _warm_up()
     deadline = time.monotonic() + seconds
     found = BoxSearch(make_problem(query), deployed, epsilon, deadline, rng)
+    found.report = report
     try:
         found.run(seeds)
     except KeyboardInterrupt:
@@ -124,6 +126,7 @@ class BoxSearch:
         self.tight = False  # whether to prove the optimum itself, not just up to ε
         self.outcome = Outcome()
         self.found: list[Candidate] = []
+        self.report: Report = silent
 
     def run(self, seeds: Sequence[Point]) -> None:
         """Points to start from, then refutations of growing radii until they meet the best."""
@@ -254,6 +257,8 @@ class BoxSearch:
             control[LIMIT] = min(control[LOOKS] + step, boxes)
             code = run(tables, logic, state, log)
             d = control[DEPTH]
+            nearest = self.found[-1].distance if self.found else None
+            self.report(self.outcome.lower, nearest, self.outcome.nodes + int(control[LOOKS]))
             if code == POINT:
                 self._take(cells, state, log)
             elif code == ALONE:

@@ -30,7 +30,7 @@ from ...errors import UnsupportedError
 from ...frontends.query import Query
 from ..baselines import LocalSearch
 from ..candidates import Candidate, Deployed, Point, verify
-from ..outcome import INTERRUPTED, Outcome
+from ..outcome import INTERRUPTED, Outcome, Report, silent
 from .backends import Answer, Backend, Floats, backend
 from .formulation import Formulation, Formulator
 from .ready import small_query
@@ -57,6 +57,7 @@ def search(
     seconds: float,
     seeds: Sequence[Point] = (),
     rng: np.random.Generator,
+    report: Report = silent,
     solver: str = "highs",
     regions: bool = True,
 ) -> Outcome:
@@ -78,7 +79,7 @@ def search(
     if regions:
         _warm_up()
     found = _Search(query, chosen, deployed, epsilon, time.monotonic() + seconds, rng)
-    found.regions = found.regions and regions
+    found.regions, found.report = found.regions and regions, report
     return found.run(seeds)
 
 
@@ -104,6 +105,7 @@ class _Search:
         self.formulator = Formulator(query)
         self.local = LocalSearch(query, rng)
         self.outcome = Outcome()
+        self.report: Report = silent
         self.share, self.excluded = FIRST, 0
         # under l2 costs are known by tangents alone, and only grids make boxes that are points
         self.regions = self._finite() or not query.distance.is_squared
@@ -140,6 +142,8 @@ class _Search:
 
     def _step(self) -> bool:
         """One solve; whether another one makes sense."""
+        best = self.outcome.best
+        self.report(self.outcome.lower, None if best is None else best.distance, self.outcome.nodes)
         radius = self._radius()
         formulation = self.formulator.formulate(radius)
         if formulation.is_refuted:

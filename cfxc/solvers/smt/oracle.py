@@ -23,7 +23,7 @@ from ...errors import SolverError
 from ...frontends.query import Query
 from ..baselines import LocalSearch
 from ..candidates import Deployed, Point, verify
-from ..outcome import INTERRUPTED, Call, Outcome
+from ..outcome import INTERRUPTED, Call, Outcome, Report, silent
 from .backends import Backend
 from .encoding import Encoder, Encoding
 
@@ -42,12 +42,14 @@ def search(
     seconds: float,
     seeds: Sequence[Point] = (),
     rng: np.random.Generator,
+    report: Report = silent,
 ) -> Outcome:
     """Find the nearest counterfactual to within ``epsilon``, or as far as the time goes.
 
     Ctrl-C ends the search with what it has.
     """
     found = _Search(query, solver, deployed, epsilon, time.monotonic() + seconds, rng)
+    found.report = report
     try:
         return found.run(seeds)
     except KeyboardInterrupt:
@@ -70,6 +72,7 @@ class _Search:
         self.encoder = Encoder(query)
         self.rng, self.local = rng, LocalSearch(query, rng)
         self.outcome = Outcome()
+        self.report: Report = silent
         self.ideal: Fraction | None = None  # distance of a point only the exact program accepts
 
     def run(self, seeds: Sequence[Point]) -> Outcome:
@@ -311,6 +314,10 @@ class _Search:
         seconds = time.monotonic() - started
         radius = float("inf") if delta is None else float(self.query.distance.root(delta, 1))
         self.outcome.calls.append(Call(radius, status, seconds, by, float(margin)))
+        best = self.outcome.best
+        self.report(
+            self.outcome.lower, None if best is None else best.distance, len(self.outcome.calls)
+        )
         debug(2, lambda: f"δ = {radius:.6g}: {status} by {by} in {seconds:.3f} s")
         return status, encoding, point
 
