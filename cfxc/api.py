@@ -61,6 +61,7 @@ class CompiledModel:
         count: int = 1,
         seeds: pd.DataFrame | None = None,
         random_state: int = 0,
+        n_jobs: int = 1,
         progress: Watch | None = None,
     ) -> Result:
         """The nearest counterfactual of one row, with a proved lower bound.
@@ -85,13 +86,17 @@ class CompiledModel:
                 to within epsilon, so two of them may be out of order by as much.
             seeds: Rows to start from; whatever verifies bounds the distance from above.
             random_state: Seed of the local search.
+            n_jobs: Threads that box search may use for a hard question; -1 for all processors.
+                Other engines use one.
             progress: Called now and then with a :class:`cfxc.Progress`: both bounds as they move.
 
         Raises:
             CfxcError: bad input, before any search; constraints that no row of the space can meet,
                 after one that found nothing.
         """
-        options = check_options(epsilon, method, time_limit, count, constraints, random_state)
+        options = check_options(
+            epsilon, method, time_limit, count, constraints, random_state, n_jobs
+        )
         if progress is not None and not callable(progress):
             raise DataTypeError(f"progress is a function of one argument, not {progress!r}")
         asking = smt_backend(solver)
@@ -110,7 +115,7 @@ class CompiledModel:
             started = time.monotonic()
             limits = Limits(
                 Fraction(options.epsilon), options.time_limit, starts,
-                np.random.default_rng(options.random_state + number), progress,
+                np.random.default_rng(options.random_state + number), progress, options.n_jobs,
             )  # fmt: skip
             outcome = engine.search(query, original.flips, limits)
             if outcome.infeasible and not found:

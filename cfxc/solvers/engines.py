@@ -27,7 +27,7 @@ PAUSE = 0.1  # seconds between two reports
 class Limits:
     """What a search may use: accuracy on the distance, seconds, points to start from, chance.
 
-    ``watch`` is told where it stands.
+    ``watch`` is told where it stands; box search may use ``n_jobs`` threads.
     """
 
     epsilon: Fraction
@@ -35,6 +35,7 @@ class Limits:
     seeds: Sequence[Point]
     rng: np.random.Generator
     watch: Watch | None = None
+    n_jobs: int = 1
 
 
 Search = Callable[[Query, Deployed, Limits], Outcome]
@@ -93,7 +94,12 @@ def _is_network(query: Query) -> bool:
 def _box(solver: str) -> Engine:
     if solver != "auto":
         raise InvalidInputError(f"method 'box' runs on no solver, and takes no {solver!r}")
-    return Engine("box", "box search", partial(_run, box_search.search))
+    return Engine("box", "box search", _box_run)
+
+
+def _box_run(query: Query, deployed: Deployed, limits: Limits) -> Outcome:
+    search = partial(box_search.search, n_jobs=limits.n_jobs)
+    return _run(search, query, deployed, limits)
 
 
 def _mio(solver: str) -> Engine:

@@ -8,6 +8,8 @@ from math import isfinite
 from numbers import Integral, Real
 from typing import Any
 
+from joblib import cpu_count
+
 from ..errors import DataTypeError, InvalidInputError
 
 METHODS = ("auto", "box", "mio", "smt")
@@ -22,10 +24,17 @@ class Options:
     count: int
     constraints: tuple[str, ...]
     random_state: int
+    n_jobs: int
 
 
 def check_options(
-    epsilon: Any, method: Any, time_limit: Any, count: Any, constraints: Any, random_state: Any
+    epsilon: Any,
+    method: Any,
+    time_limit: Any,
+    count: Any,
+    constraints: Any,
+    random_state: Any,
+    n_jobs: Any,
 ) -> Options:
     """Check what does not depend on the model.
 
@@ -39,7 +48,11 @@ def check_options(
         raise InvalidInputError(f"epsilon must be a positive number, not {epsilon}")
     seed = _whole(random_state, "random_state", 0)
     limit = _number(time_limit, "time_limit")
-    return Options(accuracy, limit, _whole(count, "count", 1), _texts(constraints), seed)
+    jobs = cpu_count() if n_jobs == -1 and not isinstance(n_jobs, bool) else n_jobs
+    return Options(
+        accuracy, limit, _whole(count, "count", 1), _texts(constraints), seed,
+        _whole(jobs, "n_jobs", 1),
+    )  # fmt: skip
 
 
 def _number(value: Any, name: str) -> float:

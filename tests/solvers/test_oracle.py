@@ -334,6 +334,8 @@ def test_the_same_seed_gives_the_same_answer() -> None:
         pytest.param({"epsilon": float("inf")}, "epsilon must be", id="epsilon inf"),
         pytest.param({"time_limit": 0}, "time_limit must be", id="no time"),
         pytest.param({"count": 0}, "count must be a whole number", id="count 0"),
+        pytest.param({"n_jobs": 0}, "n_jobs must be a whole number", id="n_jobs 0"),
+        pytest.param({"n_jobs": True}, "n_jobs must be a whole number", id="n_jobs true"),
         pytest.param({"count": 1.5}, "count must be a whole number", id="count 1.5"),
         pytest.param({"solver": "yices"}, "unknown solver 'yices'", id="solver"),
         pytest.param({"solver": "pysmt:"}, "unknown solver 'pysmt:'", id="pysmt without a name"),

@@ -28,31 +28,21 @@ from ..smt import backend
 from ..smt import search as ask_solver
 from .cells import UNIT, Cells
 from .climb import climb, make_forest
+from .crew import ALONE_UNTIL, Crew, Worker
 from .decision import decision_of
-from .kernel import run
 from .problem import Problem, make_problem, refuses
 from .proof import SplitTree
 from .ready import small_query
 from .state import (
     ALONE,
-    BOXES,
     BY_DISTANCE,
     BY_SOLVER,
-    CLOSED,
     DEPTH,
-    DONE,
     FULL,
-    LIMIT,
-    LOOKS,
     PAUSE,
     POINT,
     RADIUS,
-    Log,
     State,
-    all_labels,
-    make_log,
-    make_state,
-    roomier,
 )  # fmt: skip
 
 NAME = "box search"
@@ -61,6 +51,7 @@ EASY = 200  # boxes that the optimum itself may take to prove, before anything e
 FIRST = Fraction(1, 4)  # of the best distance: the first radius; of the largest, without one
 GROWTH = Fraction(3, 2)
 SLICE = 0.05  # seconds between looks at the clock
+LEAST_STEP = 50  # boxes between them
 AFTERWARDS = 1000  # boxes to look at for what ε leaves open, beside as many as were needed so far
 MARGINS = tuple(Fraction(1, 10**k) for k in (12, 9, 7, 5, 4, 3, 2, 1))  # on the deciding score
 
@@ -74,10 +65,11 @@ def search(
     seeds: Sequence[Point] = (),
     rng: np.random.Generator,
     report: Report = silent,
+    n_jobs: int = 1,
 ) -> Outcome:
     """Find the nearest counterfactual to within ``epsilon``, or as far as the time goes.
 
-    Ctrl-C ends the search with what it has.
+    Hard questions are searched by ``n_jobs`` threads.  Ctrl-C ends the search with what it has.
 
     Raises:
         UnsupportedError: box search ``refuses`` the query.
@@ -85,10 +77,10 @@ def search(
     reason = refuses(query)
     if reason:
         raise UnsupportedError(f"box search does not take this question: {reason}")
-    _warm_up()
+    _warm_up(n_jobs > 1)
     deadline = time.monotonic() + seconds
     found = BoxSearch(make_problem(query), deployed, epsilon, deadline, rng)
-    found.report = report
+    found.report, found.n_jobs = report, n_jobs
     try:
         found.run(seeds)
     except KeyboardInterrupt:
@@ -98,11 +90,14 @@ def search(
     return found.outcome
 
 
-@lru_cache(maxsize=1)
-def _warm_up() -> None:
+@lru_cache(maxsize=2)
+def _warm_up(threads: bool) -> None:
     """Load the kernels, so that no time limit pays for compiling them."""
     rng, never = np.random.default_rng(0), float("inf")
-    BoxSearch(make_problem(small_query()), lambda _: True, Fraction(1, 100), never, rng).run(())
+    small = BoxSearch(make_problem(small_query()), lambda _: True, Fraction(1, 100), never, rng)
+    if threads:
+        small.n_jobs, small.alone = 2, 0
+    small.run(())
 
 
 class BoxSearch:
@@ -127,6 +122,7 @@ class BoxSearch:
         self.outcome = Outcome()
         self.found: list[Candidate] = []
         self.report: Report = silent
+        self.n_jobs, self.alone = 1, ALONE_UNTIL
 
     def run(self, seeds: Sequence[Point]) -> None:
         """Points to start from, then refutations of growing radii until they meet the best."""
@@ -243,41 +239,43 @@ class BoxSearch:
             self._note(radius, {NAME}, SplitTree.of_one(self.problem, radius, built))
             return True
         tables, cells = built
-        state, log = make_state(tables, logic, all_labels(tables)), make_log()
-        control, step = state.control, 200
-        control[RADIUS] = floor(radius / UNIT)
-        provers, code = {NAME}, PAUSE
-        while code != DONE:
-            before = time.monotonic()
-            if before > self.deadline:
-                self.outcome.reason = "time limit"
-                break
-            if control[LOOKS] >= boxes:
-                break
-            control[LIMIT] = min(control[LOOKS] + step, boxes)
-            code = run(tables, logic, state, log)
-            d = control[DEPTH]
-            nearest = self.found[-1].distance if self.found else None
-            self.report(self.outcome.lower, nearest, self.outcome.nodes + int(control[LOOKS]))
-            if code == POINT:
-                self._take(cells, state, log)
-            elif code == ALONE:
-                if not self._ask(cells, state, provers):
-                    break
-                log.fate[state.box[d]], state.phase[d] = BY_SOLVER, CLOSED
-            elif code == FULL:
-                state, log = roomier(state, log)
-            elif code == PAUSE:
-                step = max(50, int(step * SLICE / max(time.monotonic() - before, 1e-4)))
-        self.outcome.nodes += int(control[LOOKS])
-        proved = int(control[RADIUS]) * UNIT
-        spent, how = time.monotonic() - started, "refuted" if code == DONE else "open"
-        size = f"{control[LOOKS]} boxes in {spent:.3f} s"
+        crew = Crew(tables, logic, floor(radius / UNIT), self.n_jobs, self.alone)
+        provers = {NAME}
+        while not crew.is_done and self._round(crew, cells, boxes, provers):
+            pass
+        self.outcome.nodes += crew.looks
+        proved = crew.radius * UNIT
+        spent, how = time.monotonic() - started, "refuted" if crew.is_done else "open"
+        size = f"{crew.looks} boxes in {spent:.3f} s"
         debug(2, lambda: f"radius {float(proved):.6g}: {how}, {size}")
-        if code == DONE:
-            count = int(control[BOXES])
+        if crew.is_done:
+            log, count = crew.log()
             self._note(proved, provers, SplitTree(self.problem, proved, log, count, radius))
-        return code == DONE
+        return crew.is_done
+
+    def _round(self, crew: Crew, cells: Cells, boxes: float, provers: set[str]) -> bool:
+        """Let the crew work for a while, and see to what it found; whether it may go on."""
+        before = time.monotonic()
+        if before > self.deadline:
+            self.outcome.reason = "time limit"
+        if before > self.deadline or crew.looks >= boxes:
+            return False
+        for worker in crew.round(boxes):
+            if worker.code == POINT:
+                self._take(cells, worker)
+            elif worker.code == ALONE:
+                if not self._ask(cells, worker, provers):
+                    return False
+                worker.close(BY_SOLVER)
+            elif worker.code == FULL:
+                worker.grow()
+            elif worker.code == PAUSE:
+                spent = max(time.monotonic() - before, 1e-4)
+                worker.step = max(LEAST_STEP, int(worker.step * SLICE / spent))
+        crew.agree()
+        nearest = self.found[-1].distance if self.found else None
+        self.report(self.outcome.lower, nearest, self.outcome.nodes + crew.looks)
+        return True
 
     def _note(self, proved: Fraction, provers: set[str], proof: SplitTree) -> None:
         """Keep what a refutation shows."""
@@ -286,16 +284,14 @@ class BoxSearch:
         self.outcome.provers = tuple(sorted({*self.outcome.provers, *provers}))
         self.outcome.proof = proof
 
-    def _take(self, cells: Cells, state: State, log: Log) -> None:
+    def _take(self, cells: Cells, worker: Worker) -> None:
         """Verify the point found: it shrinks the radius, or closes its box, or does not count."""
-        d = state.control[DEPTH]
+        state = worker.state
         point = cells.values(self.query, state.point)
         if not self._accept(point):
-            state.forced[d] = True
+            state.forced[worker.depth] = True
         elif self.query.distance_to(point) > int(state.control[RADIUS]) * UNIT:
-            # its cost was rounded down; it is the nearest of its box
-            log.fate[state.box[d]], log.radius[state.box[d]] = BY_DISTANCE, state.control[RADIUS]
-            state.phase[d] = CLOSED
+            worker.close(BY_DISTANCE)  # its cost was rounded down; it is the nearest of its box
         else:
             self._shrink(state)
 
@@ -304,8 +300,9 @@ class BoxSearch:
         goal = max(floor(self._goal() / UNIT), -1)
         state.control[RADIUS] = min(int(state.control[RADIUS]), goal)
 
-    def _ask(self, cells: Cells, state: State, provers: set[str]) -> bool:
+    def _ask(self, cells: Cells, worker: Worker, provers: set[str]) -> bool:
         """Settle a box whose trees are decided, but not its constraints, by an SMT solver."""
+        state = worker.state
         radius = int(state.control[RADIUS]) * UNIT
         boxed = replace(self.query, domains=_within(self.query, cells, state))
         left = max(self.deadline - time.monotonic(), 0.01)

@@ -183,6 +183,26 @@ def _enter(tables: Any, state: Any, d: Any, lower: Any) -> None:
 
 
 @numba.njit(nogil=True)
+def _hand_over(tables: Any, state: Any, d: Any, other: Any) -> Any:
+    """Put the side of the split at level d that is still to come on another stack, alone.
+
+    Returns whether it is the lower side.
+    """
+    j, cell = state.cut[d, 0], state.cut[d, 1]
+    point = min(max(tables.home[j], state.first[d, j]), state.last[d, j])
+    lower = not tables.symbolic[j] and point > cell
+    other.first[0], other.last[0] = state.first[d], state.last[d]
+    other.labels[0], other.reach[0] = state.labels[d], state.reach[d]
+    other.cut[0] = state.cut[d]
+    _enter(tables, other, 0, lower)
+    other.first[0], other.last[0] = other.first[1], other.last[1]
+    other.labels[0], other.reach[0] = other.labels[1], other.reach[1]
+    other.control[RADIUS] = state.control[RADIUS]
+    state.phase[d] = CLOSED
+    return lower
+
+
+@numba.njit(nogil=True)
 def _retrace(tables: Any, logic: Any, state: Any, cuts: Any, sides: Any, radii: Any) -> None:
     """Look again at the boxes of a path (n,) from the root, to see how its last was closed."""
     for d in range(radii.size):
@@ -204,7 +224,7 @@ def version(folder: Path) -> int:
     return int.from_bytes(sha256(b"".join(texts)).digest()[:6])
 
 
-def _entries(stamp: int) -> tuple[Any, Any]:
+def _entries(stamp: int) -> tuple[Any, Any, Any]:
     """The functions to call: compiled code is kept for one ``stamp``, a part of its key."""
 
     @numba.njit(cache=True, nogil=True)
@@ -218,9 +238,14 @@ def _entries(stamp: int) -> tuple[Any, Any]:
         if stamp:
             _retrace(tables, logic, state, cuts, sides, radii)
 
-    return run, retrace
+    @numba.njit(cache=True, nogil=True)
+    def hand_over(tables: Any, state: Any, d: Any, other: Any) -> Any:
+        """Put the side of the split at level d that is still to come on another stack, alone."""
+        return _hand_over(tables, state, d, other) if stamp else False
+
+    return run, retrace, hand_over
 
 
-run, retrace = _entries(version(Path(__file__).parent))
+run, retrace, hand_over = _entries(version(Path(__file__).parent))
 
-__all__ = ["retrace", "run", "version"]
+__all__ = ["hand_over", "retrace", "run", "version"]

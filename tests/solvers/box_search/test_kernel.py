@@ -25,8 +25,8 @@ def test_every_source_counts(tmp_path: Path) -> None:
 
 def test_nothing_is_left_to_compile_when_the_clock_starts() -> None:
     engine._warm_up.cache_clear()
-    engine._warm_up()
+    engine._warm_up(threads=True)
     called = (
-        kernel.run, leaves._collect, tables._rows, climb._climb, climb._shrink, climb._inflate,
+        kernel.run, kernel.hand_over, leaves._collect, tables._rows, climb._climb, climb._shrink, climb._inflate,
     )  # fmt: skip
     assert [len(function.signatures) for function in called] == [1] * len(called)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -21,6 +22,7 @@ from cfxc.compiler.splits import raw_splits
 from cfxc.frontends.query import Query, make_query
 from cfxc.ir import LabelTuple, evaluate, ops
 from cfxc.solvers import box_search
+from cfxc.solvers.box_search.crew import Crew
 from cfxc.solvers.box_search.proof import Closing, Split, SplitTree
 from tests.solvers import kinds
 from tests.solvers import test_brute_force_ensembles as ensembles
@@ -243,10 +245,11 @@ class Checker:
         return cost * self.weights[j] / self.total
 
 
-def proved(query: Query, epsilon: F = SMALL) -> tuple[Any, dict[str, int]]:
+def proved(query: Query, epsilon: F = SMALL, n_jobs: int = 1) -> tuple[Any, dict[str, int]]:
     outcome = box_search.search(
-        query, lambda _: True, epsilon=epsilon, seconds=60, rng=np.random.default_rng(0)
-    )
+        query, lambda _: True, epsilon=epsilon, seconds=60, rng=np.random.default_rng(0),
+        n_jobs=n_jobs,
+    )  # fmt: skip
     if outcome.proof is None:
         assert outcome.best is not None
         assert query.distance.below(outcome.best.distance, epsilon) < 0
@@ -314,6 +317,29 @@ def test_sharing_closes_boxes_of_continuous_features(model: Any) -> None:
     assert reasons.get("sum", 0) > 10, reasons
 
 
+@pytest.mark.parametrize("n_jobs", [2, 5])
+def test_threads_share_one_proof(n_jobs: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Boxes handed from thread to thread make one tree, and the same optimum."""
+    engine, handed = sys.modules["cfxc.solvers.box_search.engine"], []
+    monkeypatch.setattr(engine, "ALONE_UNTIL", 0)
+    monkeypatch.setattr(engine, "SLICE", 1e-9)  # many short rounds
+    monkeypatch.setattr(engine, "LEAST_STEP", 5)
+    monkeypatch.setattr(sys.modules["cfxc.solvers.box_search.crew"], "FIRST_STEP", 5)
+    take_on = Crew._take_on
+    monkeypatch.setattr(
+        Crew, "_take_on", lambda crew, *given: (handed.append(given[1]), take_on(crew, *given))
+    )
+    model = RandomForestClassifier(25, max_depth=5, random_state=0)
+    for seed in range(2):
+        query, _ = continuous(model, 10, seed)
+        alone, _ = proved(query)
+        assert not handed
+        outcome, _ = proved(query, n_jobs=n_jobs)
+        assert outcome.best.distance == alone.best.distance
+        assert len(handed) > 5
+        handed.clear()
+
+
 def test_a_proof_does_not_show_more_than_it_says() -> None:
     """The same boxes do not refute a radius that holds a counterfactual."""
     query, _ = continuous(RandomForestClassifier(15, max_depth=4, random_state=0), 6, 1)
@@ -337,7 +363,7 @@ def test_any_small_forest(data: st.DataObject) -> None:
     if not len(rows) or not target.any():
         return
     space = cfxc.FeatureSpace.infer(table)
-    distance = data.draw(st.sampled_from(["l0", "l1", "linf"]))
+    distance = data.draw(st.sampled_from(["l0", "l1", "l2", "linf"]))
     query = make_query(
         cfxc.compile(model, space).program, space, space.encode_row(rows.iloc[[0]]), target=1,
         distance=distance,
