@@ -3,11 +3,13 @@
 A column of an ensemble's input usually depends on one raw feature: the feature itself, an affine
 map of it, its float32 rounding, or a lookup in a category.  ``resolve_columns`` finds that
 dependence; ``raw_splits`` pulls every threshold back through it, so that a node asks
-``x_j <= cut`` (cut a double; all admissible values are doubles) or ``label in set``.
+``x_j <= cut`` (cut a double; all admissible values are doubles) or ``label in set``.  Where a
+column is a step function with several steps, a node may ask several such questions in turn.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -22,6 +24,7 @@ from ..ir.float32 import FLOAT32_MAX, double_threshold, round_to_float32
 from ..ir.interval import floor_float
 
 Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,8 +32,8 @@ class Unary:
     """A scalar that depends on one input: ``factor * g(x) + shift`` or a table of values.
 
     ``rounded`` says that g rounds to float32 (else g is the identity).  ``table`` holds the value
-    per label of a category, or, of a number with a ``step``, the values for ``x <= step`` and
-    ``x > step``; then the other fields are unused.
+    per label of a category, or, of a number with rising ``steps``, the values up to the first,
+    between each two and above the last; then the other fields are unused.
     """
 
     input: str
@@ -38,7 +41,7 @@ class Unary:
     shift: Fraction = Fraction(0)
     rounded: bool = False
     table: tuple[Fraction, ...] | None = None
-    step: float | None = None
+    steps: tuple[float, ...] = ()
 
     def affine(self, factor: Fraction, shift: Fraction) -> Unary:
         if self.table is not None:
@@ -73,7 +76,9 @@ def _resolve(
         return parts[0]
     if isinstance(op, ops.ToReal):
         return parts[0]
-    if isinstance(op, ops.Le | ops.Lt | ops.Ge | ops.Gt):
+    if isinstance(op, ops.Affine):
+        return _combinations(op, parts[0])
+    if isinstance(op, ops.Le | ops.Lt | ops.Ge | ops.Gt | ops.Eq | ops.Ne):
         x, y = (_spread(part, size) for part in parts)
         return [_compared(op, p, q) for p, q in zip(x, y, strict=True)]
     if isinstance(op, ops.Concat):
@@ -138,6 +143,8 @@ def _compared(op: Op, x: Column, y: Column) -> Column:
         x, y, less = y, x, not less
     if not isinstance(x, Unary) or not isinstance(y, Fraction):
         return None
+    if isinstance(op, ops.Eq | ops.Ne):
+        return _equal(x, y, isinstance(op, ops.Eq))
     if x.table is not None:
         holds = [(v < y or (v == y and not strict)) if less else (v > y or (v == y and not strict))
                  for v in x.table]  # fmt: skip
@@ -148,7 +155,59 @@ def _compared(op: Op, x: Column, y: Column) -> Column:
     strictly = strict if less == up else not strict  # whether the cut itself lies above
     step = last_double((y - x.shift) / x.factor, x.rounded, strictly)
     low = Fraction(int(less == up))
-    return Unary(x.input, table=(low, 1 - low), step=step)
+    return Unary(x.input, table=(low, 1 - low), steps=(step,))
+
+
+def _equal(x: Unary, y: Fraction, wanted: bool) -> Column:
+    """1 where a dependent entry is a constant (or, not ``wanted``, where it is not), else 0."""
+    if x.table is not None:
+        return replace(x, table=tuple(Fraction((value == y) == wanted) for value in x.table))
+    if not x.factor:
+        return Fraction((x.shift == y) == wanted)
+    value = (y - x.shift) / x.factor
+    steps = tuple(last_double(value, x.rounded, strict) for strict in (True, False))
+    here, elsewhere = Fraction(wanted), Fraction(not wanted)
+    if steps[0] == steps[1]:  # no double is that
+        return elsewhere
+    return Unary(x.input, table=(elsewhere, here, elsewhere), steps=steps)
+
+
+def _combinations(op: ops.Affine, x: list[Column]) -> list[Column]:
+    """Every row of ``W x + b`` of step functions, or tables, of one input."""
+    if not all(isinstance(c, Fraction) or (c is not None and c.table is not None) for c in x):
+        return [None] * op.bias.shape[0]
+    rows, shifts = op.weight.exact().tolist(), op.bias.exact().tolist()
+    return [_combination(row, x, Fraction(shift)) for row, shift in zip(rows, shifts, strict=True)]
+
+
+def _combination(row: list[Any], x: list[Column], shift: Fraction) -> Column:
+    """One row: a constant plus factors of constants and tables."""
+    total: Unary | None = None
+    for factor, column in zip(row, x, strict=True):
+        if isinstance(column, Fraction):
+            shift += factor * column
+        elif factor and isinstance(column, Unary):
+            scaled = column.affine(Fraction(factor), Fraction(0))
+            total = scaled if total is None else _added(total, scaled)
+            if total is None:
+                return None
+    return shift if total is None else total.affine(Fraction(1), shift)
+
+
+def _added(x: Unary, y: Unary) -> Unary | None:
+    """The sum of two tables; ``None`` if they depend on different inputs."""
+    assert x.table is not None
+    assert y.table is not None
+    if x.input != y.input:
+        return None
+    if not x.steps and not y.steps:
+        return replace(x, table=tuple(a + b for a, b in zip(x.table, y.table, strict=True)))
+    steps = tuple(sorted({*x.steps, *y.steps}))
+    ends = [*steps, np.inf]
+    table = [
+        x.table[bisect_left(x.steps, end)] + y.table[bisect_left(y.steps, end)] for end in ends
+    ]
+    return Unary(x.input, table=tuple(table), steps=steps)
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,13 +216,17 @@ class RawSplits:
 
     ``input`` indexes the program's inputs (-1 on leaves).  Numeric node: left iff
     ``x <= cut`` (``below`` true) or ``x > cut`` (``below`` false).  Category node: left iff bit
-    ``code`` of ``mask`` (N, words) is set; its ``cut`` is NaN.
+    ``code`` of ``mask`` (N, words) is set; its ``cut`` is NaN.  ``left``, ``right``: the links;
+    nodes beyond those of the ensemble ask the rest of a question with several cuts, so that a child
+    may have several parents.
     """
 
     input: npt.NDArray[np.int64]
     cut: Floats
     below: npt.NDArray[np.bool_]
     mask: npt.NDArray[np.uint64]
+    left: Ints
+    right: Ints
 
 
 def raw_splits(program: Program, op: ops.TreeEnsemble) -> RawSplits | None:
@@ -178,7 +241,10 @@ def raw_splits(program: Program, op: ops.TreeEnsemble) -> RawSplits | None:
         np.full(count, np.nan),
         np.ones(count, dtype=np.bool_),
         np.zeros((count, words), dtype=np.uint64),
+        op.left.array.copy(),  # compiled code tells writable arrays from others
+        op.right.array.copy(),
     )
+    several: dict[int, tuple[float, ...]] = {}  # the other cuts of nodes that have some
     for column in np.unique(feature[feature >= 0]).tolist():
         source = columns[column] if column < len(columns) else None
         if not isinstance(source, Unary):
@@ -190,26 +256,49 @@ def raw_splits(program: Program, op: ops.TreeEnsemble) -> RawSplits | None:
             continue
         values, inverse = np.unique(threshold[nodes], return_inverse=True)
         bounds = [Fraction(value) for value in values.tolist()]
-        if source.step is not None:
-            cuts = [_step_cut(source, bound) for bound in bounds]
-            result.cut[nodes] = np.array([cut for cut, _ in cuts])[inverse]
+        if source.steps:
+            cuts = [_step_cuts(source, bound) for bound in bounds]
+            result.cut[nodes] = np.array([cut[0] for cut, _ in cuts])[inverse]
             result.below[nodes] = np.array([below for _, below in cuts])[inverse]
+            others = zip(nodes.tolist(), inverse.tolist(), strict=True)
+            several |= {node: cuts[i][0][1:] for node, i in others if len(cuts[i][0]) > 1}
         elif source.table is not None:
             result.mask[nodes] = np.array([_mask(source.table, t, words) for t in bounds])[inverse]
         else:
             result.cut[nodes] = np.array([_cut(source, bound) for bound in bounds])[inverse]
             result.below[nodes] = source.factor >= 0
-    return result
+    return _chained(result, several) if several else result
 
 
-def _step_cut(source: Unary, threshold: Fraction) -> tuple[float, bool]:
-    """Where a step is at most the threshold: up to the cut (true), or above it."""
-    assert source.step is not None
+def _step_cuts(source: Unary, threshold: Fraction) -> tuple[tuple[float, ...], bool]:
+    """Where a step function starts or ceases to be at most the threshold; whether it starts so."""
     assert source.table is not None
-    low, high = (value <= threshold for value in source.table)
-    if low == high:
-        return (np.inf if low else -np.inf), True
-    return source.step, low
+    holds = [value <= threshold for value in source.table]
+    cuts = tuple(s for s, a, b in zip(source.steps, holds, holds[1:], strict=False) if a != b)
+    return cuts or ((np.inf if holds[0] else -np.inf),), holds[0] or not cuts
+
+
+def _chained(splits: RawSplits, several: Mapping[int, tuple[float, ...]]) -> RawSplits:
+    """Nodes with several cuts as chains of nodes with one: ``x <= c_1``, else ``x <= c_2`` …"""
+    source = [node for node, cuts in several.items() for _ in cuts]
+    count = splits.input.size
+    chained = RawSplits(
+        np.concatenate([splits.input, splits.input[source]]),
+        np.concatenate([splits.cut, *several.values()]),
+        np.concatenate([splits.below, np.ones(len(source), dtype=np.bool_)]),
+        np.concatenate([splits.mask, splits.mask[source]]),
+        np.concatenate([splits.left, splits.left[source]]),
+        np.concatenate([splits.right, splits.right[source]]),
+    )
+    for node, cuts in several.items():
+        pair = (splits.left[node], splits.right[node])
+        inside = bool(splits.below[node])  # whether the part below the next cut goes left
+        here, chained.below[node] = node, True
+        for _ in cuts:
+            chained.left[here], chained.right[here] = pair[not inside], count
+            here, inside, count = count, not inside, count + 1
+        chained.left[here], chained.right[here] = pair[not inside], pair[inside]
+    return chained
 
 
 def _mask(table: Sequence[Fraction], threshold: Fraction, words: int) -> npt.NDArray[np.uint64]:

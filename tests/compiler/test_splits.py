@@ -60,7 +60,23 @@ COLUMNS = """program p(x: Real, n: Int, c: Category{"u", "v", "w"}) {
   moved: Real[2] = sub(scaled, shifts)
   codes: Real[2] = lookup(c, labels={"u", "v", "w"}, table=rat[3, 2](0, 1, 1, 1, 2, 0))
   both: Real = add(x, m)
-  all: Real[7] = concat(narrow, moved, codes, both)
+  thrice: Real[3] = concat(x, x, x)
+  marks: Real[3] = constant(value=rat[3](-1, 1/10, 3/2))
+  above: Bool[3] = gt(thrice, marks)
+  bits: Real[3] = to_real(above)
+  bands: Real[2] = affine(bits, weight=rat[2, 3](2, -3, 1, -1, 1, 0), bias=rat[2](0, 1))
+  small: Real = item(narrow, index=0)
+  twice: Real[2] = concat(small, small)
+  points: Real[2] = constant(value=rat[2](1/2, 1/3))
+  same: Bool[2] = eq(twice, points)
+  hits: Real[2] = to_real(same)
+  peaks: Real[1] = affine(hits, weight=rat[1, 2](3, 1), bias=rat[1](-1))
+  groups: Real[1] = affine(codes, weight=rat[1, 2](1, -1), bias=rat[1](1/2))
+  bit: Real = item(bits, index=0)
+  code: Real = item(codes, index=0)
+  mixed: Real[2] = concat(bit, code)
+  blend: Real[1] = affine(mixed, weight=rat[1, 2](1, 1), bias=rat[1](0))
+  all: Real[12] = concat(narrow, moved, codes, bands, peaks, groups, both, blend)
   return out = all
 }"""
 
@@ -70,6 +86,8 @@ def columns() -> Program:
 
 
 def test_what_columns_depend_on() -> None:
+    near = last_double(F(1, 10), rounded=False, strict=False)
+    half = tuple(last_double(F(1, 2), rounded=True, strict=each) for each in (True, False))
     found = resolve_columns(columns())["all"]
     assert found == [
         Unary("x", rounded=True),
@@ -78,6 +96,11 @@ def test_what_columns_depend_on() -> None:
         Unary("n", F(1, 3)),
         Unary("c", table=(F(0), F(1), F(2))),
         Unary("c", table=(F(1), F(1), F(0))),
+        Unary("x", table=(F(0), F(2), F(-1), F(0)), steps=(-1.0, near, 1.5)),
+        Unary("x", table=(F(1), F(0), F(1)), steps=(-1.0, near)),
+        Unary("x", table=(F(-1), F(2), F(-1)), steps=half),
+        Unary("c", table=(F(-1, 2), F(1, 2), F(5, 2))),
+        None,
         None,
     ]
 
@@ -107,13 +130,17 @@ def stumps(thresholds: dict[int, list[Fraction]]) -> Program:
 def count_right(splits: RawSplits, roots: Any, row: list[Any]) -> int:
     """How many stumps send a row (codes for categories) to the right, by the raw splits."""
     total = 0
-    for node in roots:
-        value = row[splits.input[node]]
-        if np.isnan(splits.cut[node]):
-            left = bool(int(splits.mask[node, 0]) >> value & 1)
-        else:
-            left = (value <= splits.cut[node]) == bool(splits.below[node])
-        total += not left
+    for root in roots.tolist():
+        node, right = root, splits.right[root]
+        while splits.input[node] >= 0:
+            value = row[splits.input[node]]
+            if np.isnan(splits.cut[node]):
+                left = bool(int(splits.mask[node, 0]) >> value & 1)
+            else:
+                left = (value <= splits.cut[node]) == bool(splits.below[node])
+            node = splits.left[node] if left else splits.right[node]
+        total += node == root + 2
+        assert right in (root + 2, node) or splits.input[right] >= 0
     return total
 
 
@@ -126,7 +153,7 @@ near_floats = st.tuples(tenths, st.integers(-2, 2)).map(
 @settings(derandomize=True, max_examples=80)
 @given(
     st.dictionaries(
-        st.integers(0, 5), st.lists(st.one_of(tenths, near_floats), min_size=1, max_size=3),
+        st.integers(0, 9), st.lists(st.one_of(tenths, near_floats), min_size=1, max_size=3),
         min_size=1,
     ),
     st.lists(
@@ -149,6 +176,10 @@ def test_raw_splits_decide_as_the_ensemble(
 
 
 def test_columns_that_mix_inputs_have_none() -> None:
-    program = stumps({6: [F(1)]})
+    for column in (10, 11):
+        none_for(stumps({column: [F(1)]}))
+
+
+def none_for(program: Program) -> None:
     (op,) = [s.op for s in program.lets() if isinstance(s.op, ops.TreeEnsemble)]
     assert raw_splits(program, op) is None

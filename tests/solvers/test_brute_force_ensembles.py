@@ -112,6 +112,15 @@ BOOSTERS: dict[str, tuple[str, Callable[[Any], Any], str, str]] = {
     "xgboost for numbers": (
         "xgboost", lambda xgb: xgb.XGBRegressor(n_estimators=4, max_depth=3), "value", "groups",
     ),
+    "raw xgboost with missing zeros": (
+        "xgboost", lambda xgb: xgb.XGBClassifier(n_estimators=5, max_depth=3, missing=0.0),
+        "two", "numbers",
+    ),
+    "raw lightgbm with missing zeros": (
+        "lightgbm",
+        lambda lgb: lgb.LGBMClassifier(n_estimators=5, zero_as_missing=True, **LEAVES),
+        "two", "numbers",
+    ),
     "lightgbm": (
         "lightgbm", lambda lgb: lgb.LGBMClassifier(n_estimators=5, **LEAVES), "two", "mixed",
     ),

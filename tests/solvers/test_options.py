@@ -14,7 +14,7 @@ from cfxc.solvers.smt import backend
 
 GOOD: dict[str, Any] = {
     "epsilon": 1e-3, "method": "auto", "time_limit": 60, "count": 1, "constraints": (),
-    "random_state": 0,
+    "random_state": 0, "n_jobs": 1,
 }  # fmt: skip
 
 
@@ -25,6 +25,7 @@ GOOD: dict[str, Any] = {
         *(("time_limit", v) for v in ("a", None, 0, -1, np.nan, False)),
         *(("count", v) for v in (0, -1, 1.5, "2", None, True)),
         *(("random_state", v) for v in ("a", None, -1, 1.5)),
+        *(("n_jobs", v) for v in ("a", None, 0, -2, 1.5, True)),
         *(("constraints", v) for v in (None, 5, [5], ["age > 3", None])),
         *(("method", v) for v in ("magic", None, 5)),
     ],
@@ -37,9 +38,10 @@ def test_what_is_refused(name: str, value: Any) -> None:
 
 def test_what_is_read() -> None:
     options = check_options(
-        np.float32(0.5), "smt", Fraction(1, 2), np.int64(3), "a > 1", np.int8(7)
+        np.float32(0.5), "smt", Fraction(1, 2), np.int64(3), "a > 1", np.int8(7), 2
     )
-    assert options == type(options)(0.5, 0.5, 3, ("a > 1",), 7)
+    assert options == type(options)(0.5, 0.5, 3, ("a > 1",), 7, 2)
+    assert check_options(**{**GOOD, "n_jobs": -1}).n_jobs >= 1
     assert check_options(**{**GOOD, "constraints": iter(["a", "b"])}).constraints == ("a", "b")
     assert check_options(**{**GOOD, "time_limit": np.inf}).time_limit == np.inf
 

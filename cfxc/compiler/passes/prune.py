@@ -68,7 +68,7 @@ def prune_trees(program: Program, ball: Ball, splits: dict[str, RawSplits | None
         if statement.name not in splits:
             splits[statement.name] = raw_splits(program, op)
         found = splits[statement.name]
-        if found is None or _shares_nodes(op):
+        if found is None or found.input.size > op.feature.array.size or _shares_nodes(op):
             return (statement,)
         return (replace(statement, op=prune_ensemble(op, found, ball)),)
 

@@ -90,7 +90,7 @@ def _decision(
     required: Sequence[Requirement],
     features: int,
 ) -> Decision:
-    sizes = [op.feature.array.size for op in ensembles]
+    sizes = [each.input.size for each in splits]
     starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
     nodes, trees = int(starts[-1]), sum(op.roots.array.size for op in ensembles)
     shift = LIMB - max(trees, 1).bit_length()
@@ -102,7 +102,7 @@ def _decision(
         for name, op, start, size in zip(names, ensembles, starts, sizes, strict=False):
             chosen = {column: f for (own, column), f in each.form.terms.items() if own == name}
             if chosen:
-                distinct, inverse = _node_values(op, chosen)
+                distinct, inverse = _node_values(op, chosen, int(size))
                 columns.append((slice(int(start), int(start) + size), distinct, inverse))
         every = [v for _, distinct, _ in columns for v in distinct]
         scale = _scale(every, trees, shift)
@@ -114,12 +114,12 @@ def _decision(
         least = -each.form.constant * scale
         need = floor(least) + 1 if each.strict else ceil(least)
         needs.append((need >> shift, need & ((1 << shift) - 1), float(-each.form.constant)))
-    joined = _joined_splits(splits)
+    joined = _joined_splits(splits, starts)
     cuts, cut_of = _cuts(joined, features)
     return Decision(
         _joined([op.roots.array for op in ensembles], starts),
-        _joined([op.left.array for op in ensembles], starts),
-        _joined([op.right.array for op in ensembles], starts),
+        joined.left,
+        joined.right,
         joined,
         high,
         low,
@@ -146,8 +146,13 @@ def _cuts(splits: RawSplits, features: int) -> tuple[tuple[Floats, ...], Ints]:
     return tuple(cuts), cut_of
 
 
-def _node_values(op: ops.TreeEnsemble, factors: dict[int, Fraction]) -> tuple[list[Fraction], Ints]:
-    """``Σ factor · value[:, column]``: its distinct values, and which of them each node has."""
+def _node_values(
+    op: ops.TreeEnsemble, factors: dict[int, Fraction], size: int
+) -> tuple[list[Fraction], Ints]:
+    """``Σ factor · value[:, column]``: its distinct values, and which of them each node has.
+
+    Nodes up to ``size`` that the ensemble does not have are no leaves, and have any.
+    """
     rows = op.value.array[:, list(factors)]
     index: dict[tuple[Any, ...], int] = {}
     inverse = np.array([index.setdefault(tuple(row), len(index)) for row in rows.tolist()])
@@ -156,7 +161,7 @@ def _node_values(op: ops.TreeEnsemble, factors: dict[int, Fraction]) -> tuple[li
         sum((f * Fraction(v) for f, v in zip(weights, row, strict=True)), Fraction(0))
         for row in index
     ]
-    return distinct, inverse.astype(np.int64)
+    return distinct, np.pad(inverse.astype(np.int64), (0, size - inverse.size))
 
 
 def _scale(values: Sequence[Fraction], trees: int, shift: int) -> Fraction:
@@ -182,11 +187,12 @@ def _joined(parts: list[npt.NDArray[np.int64]], starts: Ints) -> Ints:
     return np.concatenate([np.empty(0, np.int64), *shifted]).astype(np.int64)
 
 
-def _joined_splits(splits: list[RawSplits]) -> RawSplits:
+def _joined_splits(splits: list[RawSplits], starts: Ints) -> RawSplits:
     if len(splits) == 1:
         return splits[0]
+    none = np.empty(0, np.int64)
     empty = RawSplits(
-        np.empty(0, np.int64), np.empty(0), np.empty(0, np.bool_), np.empty((0, 1), np.uint64)
+        none, np.empty(0), np.empty(0, np.bool_), np.empty((0, 1), np.uint64), none, none
     )
     words = max([1, *(each.mask.shape[1] for each in splits)])
     masks = [np.pad(each.mask, ((0, 0), (0, words - each.mask.shape[1]))) for each in splits]
@@ -195,6 +201,8 @@ def _joined_splits(splits: list[RawSplits]) -> RawSplits:
         np.concatenate([empty.cut, *(each.cut for each in splits)]),
         np.concatenate([empty.below, *(each.below for each in splits)]),
         np.concatenate(masks) if masks else empty.mask,
+        _joined([each.left for each in splits], starts),
+        _joined([each.right for each in splits], starts),
     )
 
 

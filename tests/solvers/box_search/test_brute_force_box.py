@@ -17,7 +17,7 @@ from tests.solvers.test_brute_force import MIX, RULES, restricted
 
 TREES = [kind for kind in kinds.KINDS if "tree" in kind or "forest" in kind]
 REFUSED = {
-    "raw histogram of 3", "bagging of votes", "votes", "weighted votes", "median",
+    "bagging of votes", "votes", "weighted votes", "median",
     "mean of numbers", "svc", "svc of 3", "svr",
 }  # fmt: skip
 BOOSTED = [kind for kind in ensembles.KINDS if kind not in REFUSED]
@@ -26,7 +26,8 @@ BOOSTED = [kind for kind in ensembles.KINDS if kind not in REFUSED]
 def solved(kind: str, distance: Any, metric: Metric | None, seed: int) -> None:
     source = kinds if kind in kinds.KINDS else ensembles
     model, space, compiled = source.trained(kind)
-    asked = task(model, space, source.KINDS[kind][1], seed)
+    outcome = ensembles.BOOSTERS[kind][2] if kind in ensembles.BOOSTERS else source.KINDS[kind][1]
+    asked = task(model, space, outcome, seed)
     metric = metric or norm(space, *NORMS[distance])
     best = brute_force(space, asked.own, model.predict, asked.wanted, metric)
     assert best
@@ -42,6 +43,13 @@ def solved(kind: str, distance: Any, metric: Metric | None, seed: int) -> None:
 def test_every_kind(kind: str, distance: str) -> None:
     for seed in range(3):
         solved(kind, distance, None, len(distance) + len(kind) + seed)
+
+
+@pytest.mark.filterwarnings("ignore:categorical_feature keyword")  # it is used all the same
+@pytest.mark.parametrize("distance", NORMS)
+@pytest.mark.parametrize("kind", ensembles.BOOSTERS)
+def test_every_booster(kind: str, distance: str) -> None:
+    solved(kind, distance, None, len(distance) + len(kind))
 
 
 @pytest.mark.parametrize("kind", [*TREES, *BOOSTED])

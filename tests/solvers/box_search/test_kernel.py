@@ -27,6 +27,7 @@ def test_nothing_is_left_to_compile_when_the_clock_starts() -> None:
     engine._warm_up.cache_clear()
     engine._warm_up(threads=True)
     called = (
-        kernel.run, kernel.hand_over, leaves._collect, tables._rows, climb._climb, climb._shrink, climb._inflate,
+        kernel.run, kernel.hand_over, leaves._collect, tables._rows, climb._climb, climb._shrink,
+        climb._inflate,
     )  # fmt: skip
     assert [len(function.signatures) for function in called] == [1] * len(called)

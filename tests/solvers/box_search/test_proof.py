@@ -138,7 +138,7 @@ class Checker:
                 continue
             j = [d.name for d in self.query.domains].index(self.order[j])
             left, right = self.sides(j, node, splits, here)
-            stack += [(int(op.left.array[node]), left), (int(op.right.array[node]), right)]
+            stack += [(int(splits.left[node]), left), (int(splits.right[node]), right)]
         return found
 
     def sides(self, j: int, node: int, splits: Any, box: Box) -> tuple[Box, Box]:
@@ -260,7 +260,7 @@ def proved(query: Query, epsilon: F = SMALL, n_jobs: int = 1) -> tuple[Any, dict
 
 @pytest.mark.parametrize("distance", [*NORMS, "mix"])
 @pytest.mark.parametrize("kind", ["forest", "forest of 3", "extra trees for numbers", "boosting",
-                                  "raw histogram", "isolation"])  # fmt: skip
+                                  "raw histogram", "raw histogram of 3", "isolation"])  # fmt: skip
 def test_every_box_is_closed(kind: str, distance: str) -> None:
     source: Any = kinds if kind in kinds.KINDS else ensembles
     model, space, compiled = source.trained(kind)
