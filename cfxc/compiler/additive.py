@@ -6,17 +6,17 @@ once ``simplified``; engines that know trees alone need nothing else of a progra
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from ..errors import UnsupportedError
 from ..ir import Let, Literal, Op, Operand, Program, ops
 
-Source = tuple[str, int]  # a tree ensemble's value, and one of its columns
+Source = tuple[Any, ...]  # of sums over trees: an ensemble's value, and one of its columns
 
 
 @dataclass(frozen=True)
@@ -32,11 +32,18 @@ class Additive:
         return Additive(factor * self.constant, {s: factor * f for s, f in self.terms.items()})
 
     def plus(self, other: Additive) -> Additive:
-        terms = dict(self.terms)
-        for source, factor in other.terms.items():
-            terms[source] = terms.get(source, Fraction(0)) + factor
-        kept = {source: factor for source, factor in terms.items() if factor}
-        return Additive(self.constant + other.constant, kept)
+        return mixed([(Fraction(1), self), (Fraction(1), other)])
+
+
+def mixed(parts: Iterable[tuple[Fraction, Additive]], shift: Fraction = Fraction(0)) -> Additive:
+    """``shift + Σ factor · part``."""
+    terms: dict[Source, Fraction] = {}
+    for factor, part in parts:
+        if factor:
+            shift += factor * part.constant
+            for source, own in part.terms.items():
+                terms[source] = terms.get(source, 0) + factor * own
+    return Additive(shift, {source: factor for source, factor in terms.items() if factor})
 
 
 @dataclass(frozen=True)
@@ -48,6 +55,7 @@ class Requirement:
 
 
 Entries = list[Additive]
+Rule = Callable[["Reader", str, Any], Entries]
 
 
 def requirements(program: Program, output: str) -> list[Requirement]:
@@ -58,16 +66,23 @@ def requirements(program: Program, output: str) -> list[Requirement]:
     Raises:
         UnsupportedError: something other than sums over trees decides.
     """
-    reader = _Reader(program)
+    reader = Reader(program)
     return reader.conjunction(program.output(output))
 
 
-def _constant(value: Any) -> Additive:
+def constant(value: Any) -> Additive:
+    """A number as a form."""
     return Additive(Fraction(value), {})
 
 
-class _Reader:
-    """Looks values up by name, each once."""
+class Reader:
+    """Looks values up by name, each once.
+
+    ``rules`` say which ops are read, and as what; ``given`` are inputs that are known.
+    """
+
+    rules: ClassVar[Mapping[type, Rule]]
+    given: Mapping[str, Entries] = {}
 
     def __init__(self, program: Program) -> None:
         self.definitions: dict[str, Op] = {}
@@ -79,8 +94,9 @@ class _Reader:
         self.known: dict[str, Entries] = {}
 
     def conjunction(self, operand: Operand) -> list[Requirement]:
+        """What a Boolean stands for, as comparisons that all must hold."""
         if isinstance(operand, Literal):
-            return [Requirement(_constant(0 if operand.value else -1), strict=False)]
+            return [Requirement(constant(0 if operand.value else -1), strict=False)]
         op = self.definitions.get(operand)
         if isinstance(op, ops.And):
             return [one for part in op.operands() for one in self.conjunction(part)]
@@ -94,12 +110,14 @@ class _Reader:
     def entries(self, operand: Operand) -> Entries:
         """A number or vector as one form per entry."""
         if isinstance(operand, Literal):
-            return [_constant(operand.value)]
+            return [constant(operand.value)]
+        if operand in self.given:
+            return self.given[operand]
         if operand not in self.known:
             op = self.definitions.get(operand)
-            rule = _RULES.get(type(op)) if op is not None else None
+            rule = self.rules.get(type(op)) if op is not None else None
             if rule is None:
-                raise UnsupportedError(f"'{_kind(op)}' enters the outcome outside of its trees")
+                raise UnsupportedError(f"'{_kind(op)}' enters the outcome, which is no linear form")
             self.known[operand] = rule(self, operand, op)
         return self.known[operand]
 
@@ -108,24 +126,21 @@ def _kind(op: Op | None) -> str:
     return "a feature" if op is None else type(op).__name__.lower()
 
 
-def _ensemble(reader: _Reader, name: str, op: ops.TreeEnsemble) -> Entries:
+def _ensemble(reader: Reader, name: str, op: ops.TreeEnsemble) -> Entries:
     base = op.base.exact()
     return [Additive(Fraction(base[k]), {(name, k): Fraction(1)}) for k in range(op.base.shape[0])]
 
 
-def _affine(reader: _Reader, name: str, op: ops.Affine) -> Entries:
+def _affine(reader: Reader, name: str, op: ops.Affine) -> Entries:
     x, weight, bias = reader.entries(op.x), op.weight.exact(), op.bias.exact()
-    rows = []
-    for row, shift in zip(weight, bias, strict=True):
-        total = _constant(shift)
-        for factor, entry in zip(row, x, strict=True):
-            total = total.plus(entry.scaled(Fraction(factor)))
-        rows.append(total)
-    return rows
+    return [
+        mixed(zip(map(Fraction, row), x, strict=True), Fraction(shift))
+        for row, shift in zip(weight, bias, strict=True)
+    ]
 
 
-def _sum(sign: int) -> Callable[[_Reader, str, Any], Entries]:
-    def rule(reader: _Reader, name: str, op: Any) -> Entries:
+def _sum(sign: int) -> Rule:
+    def rule(reader: Reader, name: str, op: Any) -> Entries:
         x, y = _spread(reader.entries(op.x), reader.entries(op.y))
         return [a.plus(b.scaled(Fraction(sign))) for a, b in zip(x, y, strict=True)]
 
@@ -137,7 +152,7 @@ def _spread(x: Entries, y: Entries) -> tuple[Entries, Entries]:
     return (x * size if len(x) == 1 else x), (y * size if len(y) == 1 else y)
 
 
-def _product(reader: _Reader, name: str, op: ops.Mul | ops.Div) -> Entries:
+def _product(reader: Reader, name: str, op: ops.Mul | ops.Div) -> Entries:
     x, y = _spread(reader.entries(op.x), reader.entries(op.y))
     if isinstance(op, ops.Mul) and any(b.terms for b in y):
         x, y = y, x
@@ -149,15 +164,11 @@ def _product(reader: _Reader, name: str, op: ops.Mul | ops.Div) -> Entries:
     return [a.scaled(factor) for a, factor in zip(x, factors, strict=True)]
 
 
-def _total(reader: _Reader, name: str, op: ops.ReduceSum) -> Entries:
-    total = _constant(0)
-    for entry in reader.entries(op.x):
-        total = total.plus(entry)
-    return [total]
+def _total(reader: Reader, name: str, op: ops.ReduceSum) -> Entries:
+    return [mixed((Fraction(1), entry) for entry in reader.entries(op.x))]
 
 
-_RULES: dict[type, Callable[[_Reader, str, Any], Entries]] = {
-    ops.TreeEnsemble: _ensemble,
+LINEAR: Mapping[type, Rule] = {
     ops.Affine: _affine,
     ops.Add: _sum(1),
     ops.Sub: _sum(-1),
@@ -171,8 +182,19 @@ _RULES: dict[type, Callable[[_Reader, str, Any], Entries]] = {
     ops.Take: lambda r, _, op: [r.entries(op.x)[i] for i in op.indices],
     ops.Concat: lambda r, _, op: [entry for part in op.operands() for entry in r.entries(part)],
     ops.Constant: lambda r, _, op: [
-        _constant(value) for value in np.ravel(op.value.exact()).tolist()
+        constant(value) for value in np.ravel(op.value.exact()).tolist()
     ],
 }
+"""How ops are read that keep forms linear."""
+Reader.rules = {**LINEAR, ops.TreeEnsemble: _ensemble}
 
-__all__ = ["Additive", "Requirement", "requirements"]
+__all__ = [
+    "LINEAR",
+    "Additive",
+    "Entries",
+    "Reader",
+    "Requirement",
+    "constant",
+    "mixed",
+    "requirements",
+]

@@ -32,7 +32,8 @@ class Result:
         semantics: ``real``: the bound speaks of the exact program over the reals.
         calls: Every satisfiability query, with radius, answer and seconds.
         provers: Everyone whose refutations back the bound.
-        proof: What shows the bound, box by box, of engines that keep a record; else ``None``.
+        proof: What shows the bound: of box search a tree of boxes, of mixed-integer search a proof
+            that ``proof.make()`` makes on demand, else ``None``.
         nodes: Boxes or branch-and-bound nodes that the engine looked at.
         exact_distance, exact_lower_bound: The same two as exact numbers; of l2, which is a root,
             the doubles around it.

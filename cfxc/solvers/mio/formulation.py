@@ -92,7 +92,7 @@ class Formulator(Encoder):
             UnsupportedError: the program has no encoding (see :func:`refuses`).
         """
         query, pool = self.query, AbsorbingPool()
-        windows = self._windows(radius)
+        windows = self.windows(radius)
         program, splits = simplified(query.target_with_margin(margin))
         norms = query.distance.norms
         if norms is not None and radius is not None:

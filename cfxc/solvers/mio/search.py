@@ -30,6 +30,7 @@ from ...errors import UnsupportedError
 from ...frontends.query import Query
 from ..baselines import LocalSearch
 from ..candidates import Candidate, Deployed, Point, verify
+from ..linear_proof import OnDemand, everywhere
 from ..outcome import INTERRUPTED, Outcome, Report, silent
 from .backends import Answer, Backend, Floats, backend
 from .formulation import Formulation, Formulator
@@ -124,6 +125,11 @@ class _Search:
             self._tidy()
         except KeyboardInterrupt:
             self.outcome.reason = INTERRUPTED
+        if self.query.distance.norms is not None:
+            if self.outcome.infeasible:
+                self.outcome.proof = OnDemand(self.query, everywhere(self.query))
+            elif self.outcome.lower:
+                self.outcome.proof = OnDemand(self.query, self.outcome.lower)
         return self.outcome
 
     def _is_open(self) -> bool:

@@ -111,7 +111,7 @@ class Encoder:
         adds and multiplies (see ``compiler.coarse``).
         """
         query, pool = self.query, Pool()
-        windows = self._windows(radius)
+        windows = self.windows(radius)
         program, splits = simplified(query.target_with_margin(margin))
         norms = query.distance.norms
         if norms is not None and radius is not None:
@@ -231,7 +231,7 @@ class Encoder:
             facts.append(pool.or_(on_grid, kept))
         return facts
 
-    def _windows(self, radius: Fraction | None) -> list[Window]:
+    def windows(self, radius: Fraction | None) -> list[Window]:
         """Per feature the range that the distance leaves."""
         query = self.query
         limits = _delta_limits(query, radius)
