@@ -47,7 +47,7 @@ def progress(text: str) -> Iterator[Watch]:
         nonlocal due
         if now.seconds >= due:
             due = now.seconds + EVERY
-            print(f"{now.seconds:.0f} s: {standing(now)}", file=sys.stderr)
+            print(f"searching, {now.seconds:.0f} s: {standing(now)}", file=sys.stderr)
 
     try:
         yield line

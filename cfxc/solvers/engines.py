@@ -124,16 +124,18 @@ def _run(
 
 
 def reporter(distance: Distance, watch: Watch) -> Report:
-    """What tells ``watch`` of an engine's bounds as distances, not too often."""
-    started = time.monotonic()
-    told = started - PAUSE
+    """What tells ``watch`` of an engine's bounds as distances, not too often.
+
+    The clock starts at the first report: by then compiled code is loaded.
+    """
+    started, told = 0.0, float("-inf")
 
     def report(lower: Fraction, upper: Fraction | None, nodes: int) -> None:
-        nonlocal told
+        nonlocal started, told
         now = time.monotonic()
         if now - told < PAUSE:
             return
-        told = now
+        started, told = started or now, now
         above = None if upper is None else ceil_float(distance.root(upper, 1))
         watch(Progress(now - started, floor_float(distance.root(lower, -1)), above, nodes))
 

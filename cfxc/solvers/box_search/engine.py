@@ -126,6 +126,7 @@ class BoxSearch:
 
     def run(self, seeds: Sequence[Point]) -> None:
         """Points to start from, then refutations of growing radii until they meet the best."""
+        self.report(self.outcome.lower, None, 0)
         self._start(seeds)
         if not self._tighten(EASY):
             self._close()

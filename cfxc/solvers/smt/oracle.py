@@ -76,6 +76,7 @@ class _Search:
         self.ideal: Fraction | None = None  # distance of a point only the exact program accepts
 
     def run(self, seeds: Sequence[Point]) -> Outcome:
+        self.report(self.outcome.lower, None, 0)
         self._seed(seeds)
         if self.outcome.best is None and not self._first_point():
             return self.outcome
