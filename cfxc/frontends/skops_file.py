@@ -12,6 +12,8 @@ from ..errors import MissingExtraError, ModelFileError
 
 TRUSTED = (
     "sklearn.tree._tree.Tree",
+    "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor",
+    "sklearn.utils._bunch.Bunch",
     "sklearn.neural_network._stochastic_optimizers.AdamOptimizer",
     "sklearn.neural_network._stochastic_optimizers.SGDOptimizer",
 )
@@ -22,6 +24,15 @@ arrays as they are, so these are checked here.
 """
 _SHOWN = 6
 _LEAF = -1
+SET_WORDS = 8
+"""Words of a set of categories in histogram boosting: one bit for each of 256."""
+PREDICTOR_RECORD_DTYPE = np.dtype(
+    [("value", "f8"), ("count", "u4"), ("feature_idx", "i8"), ("num_threshold", "f8"),
+     ("missing_go_to_left", "u1"), ("left", "u4"), ("right", "u4"), ("gain", "f8"),
+     ("depth", "u4"), ("is_leaf", "u1"), ("bin_threshold", "u1"), ("is_categorical", "u1"),
+     ("bitset_idx", "u4")]
+)  # fmt: skip
+"""How scikit-learn lays out the nodes of histogram boosting."""
 
 
 def load_skops(path: Path) -> Any:
@@ -46,7 +57,8 @@ def load_skops(path: Path) -> Any:
             f"{path}: holds types that are not trusted: {', '.join(strangers[:_SHOWN])}{more}; "
             "save a model made of scikit-learn's own estimators"
         )
-    if not all(map(_is_sound, _trees(loaded))):
+    sound = all(map(_is_sound, _trees(loaded))) and all(map(_leads_on, _predictors(loaded)))
+    if not sound:
         raise ModelFileError(f"{path}: a tree in it is inconsistent; save the model again")
     return loaded
 
@@ -61,14 +73,27 @@ def damaged(path: Path, error: Exception) -> ModelFileError:
     )
 
 
-def _trees(model: Any) -> Iterator[tuple[Any, int]]:
-    """The trees of a model, however deep inside, and how many columns each is given."""
+def _parts(model: Any) -> Iterator[Any]:
+    """A model, and what it is made of, however deep inside."""
+    yield model
     for _, step in getattr(model, "steps", ()):
-        yield from _trees(step)
+        yield from _parts(step)
     for member in np.ravel(getattr(model, "estimators_", ())):
-        yield from _trees(member)
-    if hasattr(model, "tree_"):
-        yield model.tree_, model.n_features_in_
+        yield from _parts(member)
+
+
+def _trees(model: Any) -> Iterator[tuple[Any, int]]:
+    """The trees of a model, and how many columns each is given."""
+    for part in _parts(model):
+        if hasattr(part, "tree_"):
+            yield part.tree_, part.n_features_in_
+
+
+def _predictors(model: Any) -> Iterator[tuple[Any, int]]:
+    """The trees of histogram boosting, and how many columns each is given."""
+    for part in _parts(model):
+        for stage in getattr(part, "_predictors", ()):
+            yield from ((predictor, part.n_features_in_) for predictor in stage)
 
 
 def _is_sound(found: tuple[Any, int]) -> bool:
@@ -80,3 +105,22 @@ def _is_sound(found: tuple[Any, int]) -> bool:
     rising = all(((child > own) & (child < count))[inner].all() for child in (left, right))
     read = ((feature >= 0) & (feature < columns))[inner].all()
     return bool(count > 0 and rising and read and tree.n_features == columns)
+
+
+def _leads_on(found: tuple[Any, int]) -> bool:
+    """The same of a tree of histogram boosting, and whether its sets of categories exist."""
+    predictor, columns = found
+    nodes, sets = predictor.nodes, predictor.raw_left_cat_bitsets
+    known = isinstance(nodes, np.ndarray) and nodes.dtype == PREDICTOR_RECORD_DTYPE
+    if not known or nodes.ndim != 1 or not nodes.size:
+        return False
+    inner, own = nodes["is_leaf"] == 0, np.arange(nodes.size)
+    rising = all(
+        ((nodes[side] > own) & (nodes[side] < nodes.size))[inner].all()
+        for side in ("left", "right")
+    )
+    read = ((nodes["feature_idx"] >= 0) & (nodes["feature_idx"] < columns))[inner].all()
+    asks = inner & (nodes["is_categorical"] != 0)
+    words = isinstance(sets, np.ndarray) and sets.ndim == 2 and sets.dtype == np.uint32
+    held = words and sets.shape[1] == SET_WORDS and (nodes["bitset_idx"] < len(sets))[asks].all()
+    return bool(rising and read and (held or not asks.any()))

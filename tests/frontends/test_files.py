@@ -16,7 +16,12 @@ import pytest
 import skops.io
 from skl2onnx import to_onnx
 from sklearn.base import is_regressor
-from sklearn.ensemble import ExtraTreesRegressor, RandomForestClassifier
+from sklearn.ensemble import (
+    ExtraTreesRegressor,
+    HistGradientBoostingClassifier,
+    RandomForestClassifier,
+    VotingClassifier,
+)
 from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
 from sklearn.neural_network import MLPClassifier, MLPRegressor
 from sklearn.pipeline import make_pipeline
@@ -68,6 +73,10 @@ MODELS = [
     MLPClassifier((3,), max_iter=20, solver="sgd"),
     MLPRegressor(hidden_layer_sizes=(3,), solver="lbfgs"),
     make_pipeline(StandardScaler(), RandomForestClassifier(3, max_depth=3)),
+    HistGradientBoostingClassifier(max_iter=3, min_samples_leaf=2),
+    VotingClassifier(
+        [("tree", DecisionTreeClassifier(max_depth=2)), ("line", LogisticRegression())]
+    ),
 ]
 
 
@@ -177,6 +186,22 @@ def test_skops_with_trees_that_lead_nowhere(
     _corrupt(path, change)
     with pytest.raises(ModelFileError, match="inconsistent"):
         load_model(path, space)
+
+
+@pytest.mark.parametrize("change", ["left", "right", "feature_idx", "bitset_idx"])
+def test_skops_with_histograms_that_lead_nowhere(
+    table: pd.DataFrame, space: FeatureSpace, tmp_path: Path, change: str
+) -> None:
+    model = HistGradientBoostingClassifier(max_iter=2, min_samples_leaf=2).fit(
+        table, np.arange(len(table)) % 2
+    )
+    nodes = model._predictors[0][0].nodes
+    nodes[change][0] = 10**6
+    if change == "bitset_idx":
+        nodes["is_categorical"][0] = 1
+    skops.io.dump(model, tmp_path / "m.skops")
+    with pytest.raises(ModelFileError, match="inconsistent"):
+        load_model(tmp_path / "m.skops", space)
 
 
 def _corrupt(path: Path, change: str) -> None:
