@@ -48,8 +48,9 @@ from .state import (
 NAME = "box search"
 CLOSE = Fraction(9, 10)  # share of ε below the best distance at which optimality is asked for
 EASY = 200  # boxes that the optimum itself may take to prove, before anything else is tried
-FIRST = Fraction(1, 4)  # of the best distance: the first radius; of the largest, without one
-GROWTH = Fraction(3, 2)
+NEAR, NEAREST = Fraction(1, 64), Fraction(1, 4096)  # of the best distance, or of the largest
+FIRST = Fraction(1, 4)  # of either: up to here radii are cheap, and grow in leaps
+LEAP, GROWTH = 8, Fraction(3, 2)
 SLICE = 0.05  # seconds between looks at the clock
 LEAST_STEP = 50  # boxes between them
 AFTERWARDS = 1000  # boxes to look at for what ε leaves open, beside as many as were needed so far
@@ -203,7 +204,7 @@ class BoxSearch:
 
     def _close(self) -> None:
         goal = self._goal()
-        radius = FIRST * goal
+        radius = goal * (NEAR if self.found else NEAREST)
         while goal >= 0:
             radius = min(radius, goal)
             if not self._refute(radius):
@@ -211,7 +212,7 @@ class BoxSearch:
             goal = self._goal()
             if self.outcome.lower >= goal - UNIT:
                 break
-            radius *= GROWTH
+            radius *= LEAP if radius < FIRST * goal else GROWTH
         self.outcome.infeasible = not self.found
 
     def _tighten(self, boxes: int) -> bool:
