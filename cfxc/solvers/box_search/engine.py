@@ -212,7 +212,8 @@ class BoxSearch:
             goal = self._goal()
             if self.outcome.lower >= goal - UNIT:
                 break
-            radius *= LEAP if radius < FIRST * goal else GROWTH
+            low = radius < FIRST * goal
+            radius = min(radius * LEAP, FIRST * goal) if low else radius * GROWTH
         self.outcome.infeasible = not self.found
 
     def _tighten(self, boxes: int) -> bool:

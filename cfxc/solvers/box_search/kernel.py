@@ -17,7 +17,7 @@ import numpy as np
 from .bounds import drop_leaves, holds_at_point, misses, misses_when_sharing
 from .boxes import halve, meet_labels, narrow, nearest
 from .branching import forget, strongest, weigh
-from .logic import truth
+from .logic import CONSTANT, truth
 from .state import (
     ALONE,
     BOXES,
@@ -117,7 +117,7 @@ def _look(tables: Any, logic: Any, state: Any, d: Any) -> Any:
 @numba.njit(nogil=True)
 def _admitted(tables: Any, logic: Any, state: Any, d: Any) -> Any:
     """What the constraints say of the box: 0 no point, 2 every point, 1 some perhaps."""
-    if logic.kind.size == 1:
+    if logic.kind.size == 1 and logic.kind[0] == CONSTANT:
         return int(2 * logic.low[0])
     return truth(
         logic, tables.start, tables.least, tables.largest, state.first[d], state.last[d],

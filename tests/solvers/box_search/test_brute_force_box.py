@@ -85,6 +85,29 @@ def test_under_actions_and_constraints(kind: str, distance: str) -> None:
         check(answer, model, space, asked, best, metric, rules.conditions)
 
 
+@pytest.mark.parametrize(
+    "text", ["x.member", "!x.member", "x.code == 9", "x.kids <= 2", "x.kids == 2"]
+)
+def test_one_plain_condition(text: str) -> None:
+    """A constraint that is a single label test, or a single comparison."""
+    model, space, compiled = kinds.trained("forest plain")
+    condition = {
+        "x.member": lambda x, own: x["member"],
+        "!x.member": lambda x, own: not x["member"],
+        "x.code == 9": lambda x, own: x["code"] == 9,
+        "x.kids <= 2": lambda x, own: x["kids"] <= 2,
+        "x.kids == 2": lambda x, own: x["kids"] == 2,
+    }[text]
+    metric = norm(space, *NORMS["l1"])
+    for seed in range(4):
+        asked = task(model, space, "two", seed)
+        best = brute_force(space, asked.own, model.predict, asked.wanted, metric, [condition])
+        answer = compiled.explain(
+            asked.row, target=asked.target, epsilon=EPSILON, constraints=text, method="box"
+        )
+        check(answer, model, space, asked, best, metric, [condition])
+
+
 @pytest.mark.parametrize("kind", TREES)
 def test_several_answers_are_the_nearest_ones(kind: str) -> None:
     model, space, compiled = kinds.trained(kind)
