@@ -112,6 +112,9 @@ def make_tables(decision: Decision, leaves: Leaves, cells: Cells) -> Tables:
     )  # fmt: skip
 
 
+OUT_OF_REACH = (1, 0, 1.0)  # what no tree at all cannot sum up to
+
+
 class _Part(NamedTuple):
     """The trees of one requirement: leaves in order, leaves per tree, and what they must reach."""
 
@@ -129,6 +132,9 @@ def _ordered(decision: Decision, leaves: Leaves, possible: npt.NDArray[np.bool_]
     order = order[possible[order]]
     tree = leaves.tree[order]
     starts = np.flatnonzero(np.diff(tree, prepend=-1))
+    if starts.size < decision.roots.size:  # no admissible value is left for some tree's leaves
+        none = np.empty(0, np.int64)
+        return _Part(none, none, none, OUT_OF_REACH, 0.0)
     ends = np.append(starts[1:], order.size)
     largest, least = order[starts], order[ends - 1]
     constant = (high[largest] == high[least]) & (low[largest] == low[least])

@@ -14,12 +14,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sklearn.datasets import make_classification
 from sklearn.ensemble import GradientBoostingClassifier, RandomForestClassifier
+from sklearn.tree import DecisionTreeClassifier
 
 import cfxc
 from cfxc.compiler.additive import requirements
 from cfxc.compiler.pipeline import simplified
 from cfxc.compiler.splits import raw_splits
 from cfxc.frontends.query import Query, make_query
+from cfxc.frontends.space import Feature
 from cfxc.ir import LabelTuple, evaluate, ops
 from cfxc.solvers import box_search
 from cfxc.solvers.box_search.crew import Crew
@@ -348,6 +350,23 @@ def test_a_proof_does_not_show_more_than_it_says() -> None:
     wider = Checker(query, outcome.best.distance)
     with pytest.raises(AssertionError):
         wider.check(outcome.proof)
+
+
+def test_leaves_between_the_values_of_a_grid() -> None:
+    """A tree whose only leaves in reach hold no admissible value closes the ball."""
+    table = pd.DataFrame({"a": [0.4, 0.445, 0.5], "b": [0.0, 0.0, 0.0]})
+    model = DecisionTreeClassifier(random_state=0).fit(table, [0, 1, 0])
+    space = cfxc.FeatureSpace(
+        (
+            Feature("a", "real", lower=0.0, upper=1.0, resolution="0.1"),
+            Feature("b", "real", lower=0.0, upper=0.0, resolution="0.1"),
+        )
+    )
+    program = cfxc.compile(model, space).program
+    query = make_query(program, space, space.encode_row(table.iloc[[0]]), target=1)
+    outcome, _ = proved(query)
+    assert outcome.infeasible
+    assert outcome.best is None
 
 
 @settings(max_examples=25, suppress_health_check=[HealthCheck.too_slow])
