@@ -28,6 +28,7 @@ FEASIBILITY = 1e-9  # the tolerance that solvers are asked for
 ROW_SLACK = 1e-10
 # Coefficients below this, in a row of scale one, are left out, their largest effect made slack.
 SMALLEST = 1e-11
+SPREAD = 2.0**-20  # of the largest cost: what solvers still tell apart from it
 _ROUNDING = 2.0**-50  # far above the relative error of a coefficient, and of the slack's own sum
 
 
@@ -219,9 +220,14 @@ def rounded(model: Model) -> Rounded:
 
 
 def _objective_scale(cost: Floats, size: Floats) -> float:
-    """A power of two that brings the smallest cost of a whole unit to about one."""
+    """A power of two that brings the smallest cost of a whole unit to about one.
+
+    Costs far below the largest, as of a step to the next double, do not count.
+    """
     used = np.abs(cost[cost != 0])
-    return float(2.0 ** -np.floor(np.log2(used.min()))) if used.size else 1.0
+    if not used.size:
+        return 1.0
+    return float(2.0 ** -np.floor(np.log2(max(used.min(), used.max() * SPREAD))))
 
 
 def _rounded_row(row: Row, size: Floats) -> tuple[list[tuple[int, float]], tuple[float, float]]:

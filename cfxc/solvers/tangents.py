@@ -14,6 +14,7 @@ from typing import Any
 from ..frontends.query import Query
 
 FIRST = 6  # tangents of each δ_j², before any point is known
+APART = Fraction(1, 10**6)  # tangents nearer to each other differ by less than solvers' tolerances
 
 
 class Tangents:
@@ -34,8 +35,9 @@ class Tangents:
             if not domain.is_symbolic:
                 delta = domain.delta(point[domain.name])
                 places = self._places.setdefault(domain.name, set())
-                new = new or delta not in places
-                places.add(delta)
+                if all(abs(delta - place) >= APART for place in places):
+                    places.add(delta)
+                    new = True
         return new
 
 

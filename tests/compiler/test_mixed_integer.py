@@ -190,3 +190,13 @@ def test_tiny_coefficients_become_slack() -> None:
     assert low <= 0
     assert [j for j, _ in second] == [1]
     assert F(high) >= F(1, 2) + F(2, 10**14)
+
+
+def test_a_cost_far_below_the_others_does_not_inflate_them() -> None:
+    """A step to the next double costs next to nothing; solvers call costs of 1e20 infinite."""
+    model = Model()
+    large, tiny = model.column("large", 0, 1), model.column("tiny", 0, 1)
+    model.objective = large.plus(tiny, Fraction(1, 10**40))
+    program = rounded(model)
+    assert program.cost.max() < 1e9
+    assert program.scale == 2.0**20

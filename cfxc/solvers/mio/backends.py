@@ -22,7 +22,8 @@ from ...compiler.tightening import rows
 from ...errors import DataTypeError, InvalidInputError, MissingExtraError, SolverError
 
 Floats = npt.NDArray[np.float64]
-Status = Literal["optimal", "infeasible", "limit", "interrupted"]
+Status = Literal["optimal", "infeasible", "limit", "interrupted", "lost"]
+"""``lost``: the solver gave up over its own rounding, without an answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +87,9 @@ class Highs(Backend):
             again = self._solve(program, options | _PLAIN | {"time_limit": 10 * QUICK})
             if again.status == "optimal":
                 return replace(again, bound=-np.inf)  # its tolerances are not those allowed for
+        if answer.status == "lost":
+            left = max(seconds - spent, 0.01)
+            return self._solve(program, options | {"presolve": "off", "time_limit": left})
         return answer
 
     def _solve(self, program: Rounded, options: dict[str, Any]) -> Answer:
@@ -107,7 +111,10 @@ class Highs(Backend):
         nodes = max(int(info.mip_node_count), 0)
         if status == kinds.kInfeasible:
             return Answer("infeasible", nodes=nodes)
-        known = {kinds.kOptimal: "optimal", kinds.kTimeLimit: "limit", kinds.kInterrupt: "limit"}
+        known = {
+            kinds.kOptimal: "optimal", kinds.kTimeLimit: "limit", kinds.kInterrupt: "limit",
+            kinds.kUnknown: "lost", kinds.kSolveError: "lost",
+        }  # fmt: skip
         if status not in known and not interrupted:
             raise SolverError(f"HiGHS ended with '{highs.modelStatusToString(status)}'")
         found = int(info.primal_solution_status) == 2
@@ -115,7 +122,7 @@ class Highs(Backend):
         whole = bool(program.whole.any())
         bound = float(info.mip_dual_bound if whole else info.objective_function_value)
         outcome: Any = "interrupted" if interrupted else known[status]
-        if outcome != "optimal" and not whole:
+        if outcome == "lost" or (outcome != "optimal" and not whole):
             bound = -np.inf
         return Answer(outcome, _finite(bound / program.scale), values, nodes)
 

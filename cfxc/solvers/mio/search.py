@@ -46,6 +46,7 @@ MARGINS = tuple(Fraction(1, 10**k) for k in (12, 9, 7, 5, 4, 3, 2))  # on the de
 FIRST = 0.5  # seconds of the first solve; its bounds are tightened if that is not enough
 PATIENCE = 1.0  # seconds of the first search by regions; half of it where numbers are continuous
 ATTEMPTS = (6, 3)  # searches by regions that may run out of time: on grids, and where not
+LOST = 4  # solves in which the solver may give up
 GROWTH = 2.0  # of the time for a search or a solve, each time that one runs out of it
 NEAR = Fraction(1, 8)  # of the gap: so near to what was too hard, try that again
 
@@ -110,7 +111,7 @@ class _Search:
         self.share, self.excluded = FIRST, 0
         # under l2 costs are known by tangents alone, and only grids make boxes that are points
         self.regions = self._finite() or not query.distance.is_squared
-        self.patience, self.failures = PATIENCE, 0
+        self.patience, self.failures, self.lost = PATIENCE, 0, 0
         self.ideal: Fraction | None = None  # distance of a point only the exact program accepts
         self.ceiling: Fraction | None = None  # a radius that was too hard in the time given
 
@@ -170,6 +171,11 @@ class _Search:
             self.outcome.reason = INTERRUPTED
             return False
         used = answer.values is not None and self._use(formulation.lift(answer.values))
+        if answer.status == "lost":
+            self.lost += 1
+            self.outcome.reason = f"{self.solver.name} lost its way in rounding"
+            self.ceiling = None if used else radius
+            return self.lost < LOST
         if answer.status == "limit":
             self.share *= GROWTH
             self.ceiling = None if used else radius

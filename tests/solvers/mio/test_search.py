@@ -22,6 +22,7 @@ from cfxc.frontends.query import Query, make_query
 from cfxc.frontends.space import Feature
 from cfxc.solvers import mio
 from cfxc.solvers.candidates import Deployed, Point
+from cfxc.solvers.mio.backends import Answer, Highs
 from cfxc.solvers.outcome import Outcome
 from cfxc.solvers.smt import backend as smt_backend
 from cfxc.solvers.smt import search as smt_search
@@ -314,3 +315,21 @@ def test_the_nearest_point_of_a_line_under_l2(solver: str) -> None:
         oracle = compiled.explain(row, target=1, distance="l2", epsilon=0.01, method="smt")
         assert oracle.status == "optimal"
         assert oracle.lower_bound <= foot <= oracle.distance
+
+
+def test_a_solver_that_gives_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is asked a few times; its silence proves nothing."""
+    asked_for = []
+
+    def lost(*_: Any, **__: Any) -> Answer:
+        asked_for.append(1)
+        return Answer("lost")
+
+    monkeypatch.setattr(Highs, "solve", lost)
+    query, deployed, _ = asked("relu", 3, "l1")
+    outcome = run(query, deployed, regions=False)
+    assert outcome.best is not None
+    assert not outcome.infeasible
+    assert outcome.reason == "HiGHS lost its way in rounding"
+    assert 1 <= len(asked_for) <= 4
+    assert "HiGHS" not in outcome.provers
