@@ -147,7 +147,7 @@ def explain(
     epsilon: Annotated[float, typer.Option(help="Accuracy on the distance.")] = 1e-3,
     method: Annotated[str, typer.Option(help="auto, box (tree ensembles), mio or smt.")] = "auto",
     solver: Annotated[
-        str, typer.Option(help="auto (z3 and cvc5 in turn), z3, cvc5 or pysmt:NAME.")
+        str, typer.Option(help="auto; z3, cvc5, pysmt:NAME (smt); highs, scip, gurobi (mio).")
     ] = "auto",
     count: Annotated[int, typer.Option(help="How many counterfactuals.")] = 1,
     constraint: Annotated[
@@ -155,13 +155,16 @@ def explain(
         typer.Option(metavar="CONDITION", help="Such as 'age >= factual.age'; may be repeated."),
     ] = None,
     time_limit: Annotated[float, typer.Option(help="Seconds per counterfactual.")] = 60.0,
+    jobs: Annotated[
+        int, typer.Option(help="Threads for a hard box search; -1 for all processors.")
+    ] = 1,
     trust_pickle: Trust = False,
     json: Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")] = False,
 ) -> int:
     """The nearest counterfactual of one person, and its proof."""
     question = commands.Question(
         factual, target, range_, distance, epsilon, method, solver, count, constraint or [],
-        time_limit,
+        time_limit, jobs,
     )  # fmt: skip
     return commands.explain(model, space, question, trust_pickle, json)
 

@@ -37,6 +37,7 @@ class Question:
     count: int
     constraints: Sequence[str]
     time_limit: float
+    jobs: int
 
 
 @dataclass(frozen=True)
@@ -116,6 +117,7 @@ def explain(source: str, space: Path, question: Question, trust_pickle: bool, as
             solver=question.solver,
             time_limit=question.time_limit,
             count=question.count,
+            n_jobs=question.jobs,
             progress=watch,
         )
     if as_json:

@@ -327,6 +327,7 @@ def test_what_actions_rule_out_is_infeasible(shell: Shell) -> None:
         (("--method", "magic"), ["'magic'", "smt"]),
         (("--solver", "oracle"), ["'oracle'", "z3"]),
         (("--count", "0"), ["count"]),
+        (("--jobs", "0"), ["n_jobs"]),
         (("--time-limit", "-1"), ["time_limit"]),
         (("--constraint", "age >="), ["constraint"]),
         (("--constraint", "agee >= 3"), ["agee"]),

@@ -40,12 +40,11 @@ class Answer:
 
 
 class Backend(ABC):
-    """A mixed-integer solver; ``quadratic`` says that it takes convex quadratic objectives."""
+    """A mixed-integer solver."""
 
     name: ClassVar[str]
     module: ClassVar[str]
     extra: ClassVar[str]
-    quadratic: ClassVar[bool] = False
 
     @abstractmethod
     def solve(self, program: Rounded, *, seconds: float, gap: float) -> Answer:
@@ -160,7 +159,7 @@ def _run(highs: Any) -> bool:
 class Scip(Backend):
     """SCIP (``pyscipopt``)."""
 
-    name, module, extra, quadratic = "SCIP", "pyscipopt", "scip", True
+    name, module, extra = "SCIP", "pyscipopt", "scip"
 
     def solve(self, program: Rounded, *, seconds: float, gap: float) -> Answer:
         module = self.load()
@@ -210,7 +209,7 @@ class Scip(Backend):
 class Gurobi(Backend):
     """Gurobi (``gurobipy``, with a licence of your own)."""
 
-    name, module, extra, quadratic = "Gurobi", "gurobipy", "gurobi", True
+    name, module, extra = "Gurobi", "gurobipy", "gurobi"
 
     def solve(self, program: Rounded, *, seconds: float, gap: float) -> Answer:
         module = self.load()
