@@ -94,7 +94,7 @@ def _replace(path: Path, text: str) -> None:
             file.write(text)
         os.chmod(name, _mode(path))
         os.replace(name, path)
-    except BaseException:
+    except BaseException:  # Ctrl-C too must not leave the half-written file
         os.unlink(name)
         raise
 

@@ -99,7 +99,7 @@ class _Enclosing(Emitter):
         name = f"{term.kind}{len(self.model.columns)}"
         return self.model.column(name, term.lower, term.upper)
 
-    numbers = {**NUMBERS, "apply": _boxed, "mul": _boxed}  # noqa: RUF012
+    numbers = {**NUMBERS, "apply": _boxed, "mul": _boxed}  # noqa: RUF012  # as in Emitter, never changed
 
 
 def _input(pool: Pool, name: str, sort: Sort, given: Any) -> Any:

@@ -10,6 +10,8 @@ from typing import Any
 from ..frontends.query import Query
 
 Point = Mapping[str, Any]
+MARGINS = tuple(Fraction(1, 10**k) for k in (12, 9, 7, 5, 4, 3, 2, 1))
+"""By how much the deciding score is to be won where bare wins do not verify, in turn."""
 Deployed = Callable[[Point], bool]  # whether the original model puts a point in the target
 
 

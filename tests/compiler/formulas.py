@@ -53,7 +53,7 @@ def assignments() -> st.SearchStrategy[dict[str, Any]]:
 def declare(pool: Pool) -> dict[str, Term]:
     """All variables in a pool."""
     found = {
-        name: pool.var(name, sort, lower, upper)  # type: ignore[arg-type]
+        name: pool.var(name, sort, lower, upper)  # type: ignore[arg-type]  # texts of a table
         for name, (sort, lower, upper) in NUMBERS.items()
     }
     found |= {name: pool.var(name, "bool") for name in (*BOOLS, *GROUP)}

@@ -31,7 +31,8 @@ VALUES = """program p(x: Real, n: Int, c: Category{"u", "v", "w"}) {
   test: Bool = gt(x, 1/2)
   step: Real = to_real(test)
   all: Real[9] = concat(positive, cut, smaller, top, least, codes)
-  total: Real[2] = affine(all, weight=rat[2, 9](1, -2, 3, 1, 1/2, -1, 2, 1, 1, 0, 1, 0, -1, 1, 1, 1, 0, 2), bias=rat[2](1, -1))
+  total: Real[2] = affine(all,
+    weight=rat[2, 9](1, -2, 3, 1, 1/2, -1, 2, 1, 1, 0, 1, 0, -1, 1, 1, 1, 0, 2), bias=rat[2](1, -1))
   first: Real = item(total, index=0)
   second: Real = item(total, index=1)
   score: Real = sub(first, second)
@@ -41,7 +42,7 @@ VALUES = """program p(x: Real, n: Int, c: Category{"u", "v", "w"}) {
   not_v: Bool = not(other)
   wins: Bool = and(high, not_v)
   return holds = wins, value = value
-}"""  # noqa: E501
+}"""
 
 numbers = st.fractions(-3, 3, max_denominator=8)
 

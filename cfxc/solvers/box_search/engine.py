@@ -22,7 +22,7 @@ from ...errors import UnsupportedError
 from ...frontends.query import Domain, Query
 from ...ir import LabelTuple
 from ..baselines import LocalSearch
-from ..candidates import Candidate, Deployed, Point, verify
+from ..candidates import MARGINS, Candidate, Deployed, Point, verify
 from ..outcome import INTERRUPTED, Outcome, Report, silent
 from ..smt import backend
 from ..smt import search as ask_solver
@@ -54,7 +54,6 @@ LEAP, GROWTH = 8, Fraction(3, 2)
 SLICE = 0.05  # seconds between looks at the clock
 LEAST_STEP = 50  # boxes between them
 AFTERWARDS = 1000  # boxes to look at for what ε leaves open, beside as many as were needed so far
-MARGINS = tuple(Fraction(1, 10**k) for k in (12, 9, 7, 5, 4, 3, 2, 1))  # on the deciding score
 
 
 def search(

@@ -32,9 +32,9 @@ from typing import Literal
 from ...compiler.additive import Additive, Requirement, constant, mixed
 from ...compiler.pipeline import simplified
 from ...compiler.units import HALF_ULP, SMALLEST, UnitReader, Units
-from ...errors import UnsupportedError
+from ...errors import UnsupportedError, VerificationError
 from ...frontends.query import Query
-from ...ir import Label
+from ...ir import Label, Program
 from ...ir.interval import ceil_float, floor_float
 from ..ball import shares_of, weights_of
 from ..smt.encoding import Encoder
@@ -109,16 +109,17 @@ class Ball:
         self.query, self.radius, self.norms = query, radius, query.distance.norms
         self.units = Units()
         program, _ = simplified(query.target_program)
-        self.rows = self._read(program, "in_target", factual=False)
+        self.rows = self._read(program, "in_target")
         for _, constraint in query.constraints:
             try:
-                self.rows += self._read(constraint, "holds", factual=True)
+                self.rows += self._read(constraint, "holds")
             except UnsupportedError:
                 continue  # what is left out makes the claim stronger
         self.shares, self.peaks = shares_of(tuple(weights_of(query)))
         self.root = self._root()
 
-    def _read(self, program: object, output: str, *, factual: bool) -> list[Requirement]:
+    def _read(self, program: Program, output: str) -> list[Requirement]:
+        """What an output of a program over features, and ``factual.…``, asks for."""
         query = self.query
         numbers: dict[str, list[Additive]] = {}
         labels: dict[str, str | int] = {}
@@ -130,8 +131,8 @@ class Ball:
             else:
                 numbers[name] = [Additive(ZERO, {("x", name): Fraction(1)})]
                 numbers[f"factual.{name}"] = [constant(own)]
-        reader = UnitReader(program, numbers, labels, self.units)  # type: ignore[arg-type]
-        return reader.conjunction(reader.program.output(output))
+        reader = UnitReader(program, numbers, labels, self.units)
+        return reader.conjunction(program.output(output))
 
     def _root(self) -> Part:
         ranges, labels = {}, {}
@@ -178,10 +179,15 @@ class Ball:
         return Spans.of(self, part, lemmas)
 
     def most(self, form: Additive, by: Multipliers, part: Part, spans: Spans) -> Fraction:
-        """The largest ``form + Σ y g + μ (r - d)`` over a part's ranges."""
+        """The largest ``form + Σ y g + μ (r - d)`` over a part's ranges, exact.
+
+        Raises:
+            VerificationError: the multipliers are none: negative, or the peaks' above μ γ.
+        """
         parts = [(Fraction(1), form)]
         peaks = sum((y for (kind, _), y in by.y.items() if kind == "peak"), ZERO)
-        assert peaks <= by.budget * self.norms.linf
+        if min([by.budget, *by.y.values()]) < 0 or peaks > by.budget * self.norms.linf:
+            raise VerificationError("multipliers are negative, or share more than the maximum has")
         for (kind, k), y in by.y.items():
             parts += [(y * f, g) for f, g in self._inequality(kind, k, part, spans)]
         total = mixed(parts)

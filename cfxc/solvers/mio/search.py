@@ -29,7 +29,7 @@ from ...compiler.pipeline import debug
 from ...errors import UnsupportedError
 from ...frontends.query import Query
 from ..baselines import LocalSearch
-from ..candidates import Candidate, Deployed, Point, verify
+from ..candidates import MARGINS, Candidate, Deployed, Point, verify
 from ..linear_proof import OnDemand, everywhere
 from ..outcome import INTERRUPTED, Outcome, Report, silent
 from .backends import Answer, Backend, Floats, backend
@@ -42,7 +42,6 @@ from .witness import around, first_candidate
 CLOSE = Fraction(9, 10)  # share of ε below the incumbent at which nothing may be left
 SHARE = Fraction(1, 4)  # of ε: the absolute gap that the solver may leave
 EXCLUSIONS = 64  # solutions that only tolerances and closed borders admit
-MARGINS = tuple(Fraction(1, 10**k) for k in (12, 9, 7, 5, 4, 3, 2))  # on the deciding score
 FIRST = 0.5  # seconds of the first solve; its bounds are tightened if that is not enough
 PATIENCE = 1.0  # seconds of the first search by regions; half of it where numbers are continuous
 ATTEMPTS = (6, 3)  # searches by regions that may run out of time: on grids, and where not
@@ -333,7 +332,7 @@ class _Search:
             if self.excluded <= EXCLUSIONS:
                 self.formulator = self.formulator.without(point)
                 return True
-        for margin in MARGINS:
+        for margin in MARGINS[:-1]:
             clearer = self.formulator.formulate(radius, margin)
             if clearer.is_refuted:
                 break

@@ -9,10 +9,9 @@ from fractions import Fraction
 import numpy as np
 
 from ..baselines import LocalSearch
-from ..candidates import Candidate, Deployed, Point, verify
+from ..candidates import MARGINS, Candidate, Deployed, Point, verify
 
 NUDGES = (1e-12, 1e-9, 1e-7, 1e-5)  # of the way already gone: how much farther to go
-MARGINS = tuple(Fraction(1, 10**k) for k in (12, 9, 7, 5, 4, 3, 2, 1))  # on the deciding score
 
 
 def first_candidate(

@@ -22,7 +22,7 @@ from ...compiler.pipeline import debug
 from ...errors import SolverError
 from ...frontends.query import Query
 from ..baselines import LocalSearch
-from ..candidates import Deployed, Point, verify
+from ..candidates import MARGINS, Deployed, Point, verify
 from ..outcome import INTERRUPTED, Call, Outcome, Report, silent
 from .backends import Backend
 from .encoding import Encoder, Encoding
@@ -30,7 +30,6 @@ from .encoding import Encoder, Encoding
 CLOSE = Fraction(9, 10)  # share of ε below δ_max at which optimality is asked for
 EXCLUSIONS = 16  # points that only the formula admits, excluded one by one in a query
 BITS = 16  # of coefficients in the first, weakened formula
-MARGINS = tuple(Fraction(1, 10**k) for k in (12, 9, 7, 5, 4, 3, 2, 1))  # on the deciding score
 
 
 def search(

@@ -48,7 +48,7 @@ def declare(pool: Pool) -> dict[str, Term]:
     """The variables of ``formulas``, all of them bounded."""
     ends = {"up": (F(1, 2), F(3)), "free": (F(-3), F(3))}
     found = {
-        name: pool.var(name, sort, *ends.get(name, (low, high)))  # type: ignore[arg-type]
+        name: pool.var(name, sort, *ends.get(name, (low, high)))  # type: ignore[arg-type]  # texts of a table
         for name, (sort, low, high) in NUMBERS.items()
     }
     found |= {name: pool.var(name, "bool") for name in (*BOOLS, *GROUP)}
@@ -85,7 +85,7 @@ def test_formulae(tree: Any, values: dict[str, Any]) -> None:
     try:
         answer = solved(emit(pool, [formula]), values)
     except UnsupportedError as error:
-        assert "product" in str(error) or "smooth" in str(error)  # noqa: PT017
+        assert "product" in str(error) or "smooth" in str(error)  # noqa: PT017  # only where it is refused
         return
     if direct(tree, values):
         assert answer.status == "optimal"
@@ -104,7 +104,7 @@ def test_numbers(tree: Any, values: dict[str, Any]) -> None:
         try:
             answer = solved(emit(pool, [], pool.scale(side, term)), values)
         except UnsupportedError as error:
-            assert "product" in str(error) or "smooth" in str(error)  # noqa: PT017
+            assert "product" in str(error) or "smooth" in str(error)  # noqa: PT017  # only where it is refused
             return
         assert answer.status == "optimal"
         assert answer.values is not None

@@ -20,7 +20,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 import cfxc
 from cfxc.compiler.additive import constant
-from cfxc.errors import UnsupportedError
+from cfxc.errors import UnsupportedError, VerificationError
 from cfxc.frontends.query import Query, make_query
 from cfxc.solvers import mio
 from cfxc.solvers.linear_proof import Ball, Branch, LinearTree, Multipliers, Part, Spans, prove
@@ -260,6 +260,12 @@ def test_a_proof_that_was_tampered_with() -> None:
     nodes = (*tree.nodes[:place], wrong, *tree.nodes[place + 1 :])
     with pytest.raises(AssertionError):
         Checker(LinearTree(query, tree.radius, tree.lemmas, nodes)).leaves()
+    key = next(iter(tree.nodes[place].y))
+    negative = Multipliers({key: F(-1)}, F(1))
+    spans = Checker(tree).ball.spans(Ball(query, tree.radius).root, {})
+    for bad in (negative, Multipliers({}, F(-1)), Multipliers({("peak", 0): F(1)}, F(1))):
+        with pytest.raises(VerificationError):
+            Ball(query, tree.radius).closes(bad, Ball(query, tree.radius).root, spans)
     wider = LinearTree(query, tree.radius * 2, tree.lemmas, tree.nodes)
     with pytest.raises(AssertionError):
         Checker(wider).leaves()

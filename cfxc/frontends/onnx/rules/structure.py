@@ -70,7 +70,7 @@ def _reshaped(dims: Dims, target: Sequence[int]) -> Dims:
     ]
     size = size_of(dims)
     if -1 in sizes:
-        rest = size_of([one for one in sizes if one != -1])  # type: ignore[arg-type]
+        rest = size_of(tuple(one for one in sizes if one != -1))
         if None in sizes and rest and size % rest == 0:
             sizes[sizes.index(-1)] = size // rest
         else:
