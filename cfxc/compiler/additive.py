@@ -16,7 +16,7 @@ import numpy as np
 from ..errors import UnsupportedError
 from ..ir import Let, Literal, Op, Operand, Program, ops
 
-Source = tuple[Any, ...]  # of sums over trees: an ensemble's value, and one of its columns
+Source = Any  # hashable: of sums over trees, an ensemble's value and one of its columns
 
 
 @dataclass(frozen=True)
@@ -56,18 +56,6 @@ class Requirement:
 
 Entries = list[Additive]
 Rule = Callable[["Reader", str, Any], Entries]
-
-
-def requirements(program: Program, output: str) -> list[Requirement]:
-    """The conjunction that a Boolean output of a straight-line program stands for.
-
-    A constant output gives one requirement on a constant.
-
-    Raises:
-        UnsupportedError: something other than sums over trees decides.
-    """
-    reader = Reader(program)
-    return reader.conjunction(program.output(output))
 
 
 def constant(value: Any) -> Additive:
@@ -196,5 +184,4 @@ __all__ = [
     "Requirement",
     "constant",
     "mixed",
-    "requirements",
 ]

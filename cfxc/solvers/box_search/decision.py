@@ -9,20 +9,22 @@ over the trees overflows 64 bits.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
 from math import ceil, floor, lcm
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from ...compiler.additive import Requirement, requirements
+from ...compiler.additive import Requirement
 from ...compiler.pipeline import simplified
-from ...compiler.splits import RawSplits, raw_splits
+from ...compiler.separable import requirements
+from ...compiler.splits import RawSplits, Unary, raw_splits
 from ...errors import UnsupportedError
 from ...ir import Program, ops
+from .functions import Ramp, table_tree
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -37,8 +39,12 @@ class Decision:
     Nodes of all trees share arrays (N,): ``left``, ``right``, and the splits of ``RawSplits``;
     ``roots`` (T,).  ``high``, ``low`` (K, N) are the limbs of leaf values, ``value`` (K, N) the
     values as doubles; requirement k holds if the sum over the trees is at least ``need_high[k]``,
-    ``need_low[k]``, in doubles about ``need[k]``.  ``cuts`` holds the distinct cuts of each
-    feature, ``cut_of`` (N,) a node's place among all of them, -1 if it has none.
+    ``need_low[k]``, in doubles about ``need[k]``; ``scale`` (K,) makes values whole.  ``cuts``
+    holds the distinct cuts of each feature, ``cut_of`` (N,) a node's place among all of them, -1
+    if it has none.
+
+    ``ramps`` enter the sums too.  They have no trees until ``with_stairs``, which come after all
+    others, from ``first_stairs``; -1 if there are none.
     """
 
     roots: Ints
@@ -52,72 +58,109 @@ class Decision:
     need_low: Ints
     need: Floats
     shift: int
+    scale: tuple[Fraction, ...]
     cuts: tuple[Floats, ...]
     cut_of: Ints
+    ramps: tuple[Ramp, ...] = ()
+    first_stairs: int = -1
+
+
+Ranges = tuple[tuple[Fraction, Fraction], ...]  # of every feature; of a category anything
+Worths = Sequence[tuple[Fraction, ...]]  # (K,) for each node
+
+
+class _Part(NamedTuple):
+    """Some trees: splits, roots, and what nodes are worth in each requirement.
+
+    ``values``: the distinct values and which of them each node has; ``None`` if none matters.
+    """
+
+    splits: RawSplits
+    roots: Ints
+    values: Sequence[tuple[list[Fraction], Ints] | None]
 
 
 @lru_cache(maxsize=32)
-def decision_of(target: Program) -> Decision:
-    """The decision behind ``in_target`` of a target program; cached by content.
+def decision_of(target: Program, ranges: Ranges) -> Decision:
+    """The decision behind ``in_target`` of a target program over features of these ranges.
+
+    Cached by content.
 
     Raises:
-        UnsupportedError: it is no conjunction of sums over trees, or a tree's column mixes
-            features.
+        UnsupportedError: it is no conjunction of sums over trees and functions of one feature,
+            a tree's column mixes features, or there is no tree at all.
     """
     program, cache = simplified(target)
     required = requirements(program, "in_target")
-    used = dict.fromkeys(name for each in required for name, _ in each.form.terms)
-    ensembles: dict[str, ops.TreeEnsemble] = {}
+    sources = dict.fromkeys(source for each in required for source in each.form.terms)
+    used = {source[0] for source in sources if not isinstance(source, Unary)}
+    parts: list[_Part] = []
     for statement in program.lets():
         if statement.name in used and isinstance(statement.op, ops.TreeEnsemble):
-            ensembles[statement.name] = statement.op
-    splits: list[RawSplits] = []
-    for name, op in ensembles.items():
-        if name not in cache:
-            cache[name] = raw_splits(program, op)
-        found = cache[name]
-        if found is None:
-            raise UnsupportedError("a tree splits a column that is no cut or choice of one feature")
-        splits.append(found)
-    features = len(program.inputs)
-    return _decision(list(ensembles), list(ensembles.values()), splits, required, features)
+            parts.append(_of_ensemble(program, statement.name, statement.op, required, cache))
+    functions = [source for source in sources if isinstance(source, Unary)]
+    if functions and not parts:
+        raise UnsupportedError("no tree decides")
+    order = {name: j for j, (name, _) in enumerate(program.inputs)}
+    words = max([1, *(part.splits.mask.shape[1] for part in parts)])
+    worth = {f: tuple(r.form.terms.get(f, Fraction(0)) for r in required) for f in functions}
+    tables: dict[tuple[int, bool], list[tuple[Unary, tuple[Fraction, ...]]]] = {}
+    ramps: list[Ramp] = []
+    for source, factors in worth.items():
+        j = order[source.input]
+        if source.table is None:
+            ramps.append(Ramp(j, source.rounded, factors))
+        else:
+            tables.setdefault((j, bool(source.steps)), []).append((source, factors))
+    for (j, _), terms in tables.items():
+        splits, root, worths = table_tree(j, terms, words)
+        parts.append(
+            _Part(splits, np.array([root]), [_distinct(w) for w in zip(*worths, strict=True)])
+        )
+    return _decision(parts, required, tuple(ramps), ranges)
+
+
+def _of_ensemble(
+    program: Program,
+    name: str,
+    op: ops.TreeEnsemble,
+    required: Sequence[Requirement],
+    cache: dict[str, RawSplits | None],
+) -> _Part:
+    if name not in cache:
+        cache[name] = raw_splits(program, op)
+    splits = cache[name]
+    if splits is None:
+        raise UnsupportedError("a tree splits a column that is no cut or choice of one feature")
+    values: list[tuple[list[Fraction], Ints] | None] = []
+    for each in required:
+        terms = (pair for pair in each.form.terms.items() if not isinstance(pair[0], Unary))
+        chosen = {source[1]: f for source, f in terms if source[0] == name}
+        values.append(_node_values(op, chosen, splits.input.size) if chosen else None)
+    return _Part(splits, op.roots.array, values)
 
 
 def _decision(
-    names: list[str],
-    ensembles: list[ops.TreeEnsemble],
-    splits: list[RawSplits],
-    required: Sequence[Requirement],
-    features: int,
+    parts: list[_Part], required: Sequence[Requirement], ramps: tuple[Ramp, ...], ranges: Ranges
 ) -> Decision:
-    sizes = [each.input.size for each in splits]
-    starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-    nodes, trees = int(starts[-1]), sum(op.roots.array.size for op in ensembles)
+    starts = np.concatenate([[0], np.cumsum([p.splits.input.size for p in parts])]).astype(np.int64)
+    trees = sum(part.roots.size for part in parts) + len(ramps)
     shift = LIMB - max(trees, 1).bit_length()
-    shape = (len(required), nodes)
-    high, low, value = np.zeros(shape, np.int64), np.zeros(shape, np.int64), np.zeros(shape)
-    needs: list[tuple[int, int, float]] = []
+    limbs, needs, scales = [], [], []
     for k, each in enumerate(required):
-        columns: list[tuple[slice, list[Fraction], Ints]] = []
-        for name, op, start, size in zip(names, ensembles, starts, sizes, strict=False):
-            chosen = {column: f for (own, column), f in each.form.terms.items() if own == name}
-            if chosen:
-                distinct, inverse = _node_values(op, chosen, int(size))
-                columns.append((slice(int(start), int(start) + size), distinct, inverse))
-        every = [v for _, distinct, _ in columns for v in distinct]
-        scale = _scale(every, trees, shift)
-        for where, distinct, inverse in columns:
-            whole = [ceil(v * scale) for v in distinct]
-            high[k, where] = np.array([n >> shift for n in whole], dtype=np.int64)[inverse]
-            low[k, where] = np.array([n & ((1 << shift) - 1) for n in whole], np.int64)[inverse]
-            value[k, where] = np.array([float(v) for v in distinct])[inverse]
+        every = [v for part in parts if (own := part.values[k]) for v in own[0]]
+        widest = [ramp.factors[k] * ramp.at(end) for ramp in ramps for end in ranges[ramp.feature]]
+        scale = _scale(every, widest, trees, shift)
+        limbs.append(_limbs([part.values[k] for part in parts], starts, scale, shift))
         least = -each.form.constant * scale
         need = floor(least) + 1 if each.strict else ceil(least)
         needs.append((need >> shift, need & ((1 << shift) - 1), float(-each.form.constant)))
-    joined = _joined_splits(splits, starts)
-    cuts, cut_of = _cuts(joined, features)
+        scales.append(scale)
+    joined = _joined_splits([part.splits for part in parts], starts)
+    cuts, cut_of = _cuts(joined, len(ranges))
+    high, low, value = (np.stack(each) for each in zip(*limbs, strict=True))
     return Decision(
-        _joined([op.roots.array for op in ensembles], starts),
+        _joined([part.roots for part in parts], starts),
         joined.left,
         joined.right,
         joined,
@@ -128,9 +171,65 @@ def _decision(
         np.array([low for _, low, _ in needs], dtype=np.int64),
         np.array([need for _, _, need in needs]),
         shift,
+        tuple(scales),
         cuts,
         cut_of,
+        ramps,
     )
+
+
+def with_trees(
+    decision: Decision, trees: Sequence[tuple[RawSplits, int, Worths]], features: int
+) -> Decision:
+    """A decision with more trees, after its own: splits, root, and every node's worths (K,)."""
+    parts = [
+        _Part(splits, np.array([root]), [_distinct(w) for w in zip(*worths, strict=True)])
+        for splits, root, worths in trees
+    ]
+    sizes = [decision.left.size, *(part.splits.input.size for part in parts)]
+    starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+    joined = _joined_splits([decision.splits, *(part.splits for part in parts)], starts)
+    limbs = [
+        _limbs([part.values[k] for part in parts], starts[1:] - starts[1], scale, decision.shift)
+        for k, scale in enumerate(decision.scale)
+    ]
+    high, low, value = (np.stack(each) for each in zip(*limbs, strict=True))
+    cuts, cut_of = _cuts(joined, features)
+    return replace(
+        decision,
+        roots=_joined([decision.roots, *(part.roots for part in parts)], starts),
+        left=joined.left,
+        right=joined.right,
+        splits=joined,
+        high=np.concatenate([decision.high, high], axis=1),
+        low=np.concatenate([decision.low, low], axis=1),
+        value=np.concatenate([decision.value, value], axis=1),
+        cuts=cuts,
+        cut_of=cut_of,
+    )
+
+
+def _limbs(
+    values: Sequence[tuple[list[Fraction], Ints] | None], starts: Ints, scale: Fraction, shift: int
+) -> tuple[Ints, Ints, Floats]:
+    """The limbs of the nodes' values in one requirement, and the values as doubles; (N,) each."""
+    nodes = int(starts[-1])
+    high, low, value = np.zeros(nodes, np.int64), np.zeros(nodes, np.int64), np.zeros(nodes)
+    for own, start in zip(values, starts.tolist(), strict=False):
+        if own is not None:
+            distinct, inverse = own
+            where = slice(start, start + inverse.size)
+            whole = [ceil(v * scale) for v in distinct]
+            high[where] = np.array([n >> shift for n in whole], dtype=np.int64)[inverse]
+            low[where] = np.array([n & ((1 << shift) - 1) for n in whole], np.int64)[inverse]
+            value[where] = np.array([float(v) for v in distinct])[inverse]
+    return high, low, value
+
+
+def _distinct(values: Sequence[Fraction]) -> tuple[list[Fraction], Ints]:
+    index: dict[Fraction, int] = {}
+    inverse = np.array([index.setdefault(value, len(index)) for value in values], dtype=np.int64)
+    return list(index), inverse
 
 
 def _cuts(splits: RawSplits, features: int) -> tuple[tuple[Floats, ...], Ints]:
@@ -164,21 +263,27 @@ def _node_values(
     return distinct, np.pad(inverse.astype(np.int64), (0, size - inverse.size))
 
 
-def _scale(values: Sequence[Fraction], trees: int, shift: int) -> Fraction:
+def _scale(
+    values: Sequence[Fraction], widest: Sequence[Fraction], trees: int, shift: int
+) -> Fraction:
     """What makes all values whole if their sums still fit, else the largest power of 2 that fits.
 
-    A sum of limbs over the trees stays below 2^62.
+    A sum of limbs over the trees stays below 2^62; the ``widest`` values need not be whole.
     """
-    largest = max((abs(v) for v in values), default=Fraction(0))
+    largest = max((abs(v) for v in [*values, *widest]), default=Fraction(0))
     room = Fraction(1 << (LIMB - 1 + shift), max(trees, 1))
     common = 1
     for value in values:
         common = lcm(common, value.denominator)
         if largest * common >= room:
-            break
-    else:
-        return Fraction(common)
-    exponent = (room / largest).numerator.bit_length() - (room / largest).denominator.bit_length()
+            return _power_below(room / largest)
+    spare = room / largest / common if largest else Fraction(1)
+    return Fraction(common) * (_power_below(spare) if widest and spare > 4 else 1)
+
+
+def _power_below(ratio: Fraction) -> Fraction:
+    """A power of 2 below a ratio, by a factor between 2 and 8."""
+    exponent = ratio.numerator.bit_length() - ratio.denominator.bit_length()
     return Fraction(2) ** (exponent - 2)
 
 
@@ -206,4 +311,4 @@ def _joined_splits(splits: list[RawSplits], starts: Ints) -> RawSplits:
     )
 
 
-__all__ = ["Decision", "decision_of"]
+__all__ = ["Decision", "Ranges", "decision_of", "with_trees"]

@@ -29,11 +29,11 @@ from ..smt import search as ask_solver
 from .cells import UNIT, Cells
 from .climb import climb, make_forest
 from .crew import ALONE_UNTIL, Crew, Worker
-from .decision import decision_of
-from .problem import Problem, make_problem, refuses
+from .problem import Problem, decision_for, make_problem, refuses
 from .proof import SplitTree
 from .ready import small_query
 from .state import (
+    AIM,
     ALONE,
     BY_DISTANCE,
     BY_SOLVER,
@@ -53,6 +53,7 @@ FIRST = Fraction(1, 4)  # of either: up to here radii are cheap, and grow in lea
 LEAP, GROWTH = 8, Fraction(3, 2)
 SLICE = 0.05  # seconds between looks at the clock
 LEAST_STEP = 50  # boxes between them
+NUDGES = (1e-7, 1e-9, 0.0)  # beyond a point aimed at, where the deployed model agrees
 AFTERWARDS = 1000  # boxes to look at for what ε leaves open, beside as many as were needed so far
 
 
@@ -157,8 +158,8 @@ class BoxSearch:
 
     def _climb(self) -> bool:
         """Greedy moves over all cells; whether a verified point came of it."""
-        cells, norms = self.problem.cells, self.query.distance.norms
-        found = climb(make_forest(self.problem.decision, cells), bool(norms and norms.linf))
+        (decision, cells), norms = self.problem.sketch(), self.query.distance.norms
+        found = climb(make_forest(decision, cells), bool(norms and norms.linf))
         return self._use(cells.values(self.query, point) for point in found)
 
     def _use(self, points: Iterable[Point]) -> bool:
@@ -182,7 +183,7 @@ class BoxSearch:
             program = self.query.target_with_margin(margin)
             if program == self.query.target_program or time.monotonic() > self.deadline:
                 return
-            problem = replace(self.problem, decision=decision_of(program))
+            problem = replace(self.problem, decision=decision_for(self.query, program))
             clearer = BoxSearch(problem, self.deployed, self.epsilon, self.deadline, self.rng)
             if not clearer._climb() and self.outcome.best is None:
                 clearer._close()  # proves nothing of the question itself
@@ -265,6 +266,8 @@ class BoxSearch:
         for worker in crew.round(boxes):
             if worker.code == POINT:
                 self._take(cells, worker)
+            elif worker.code == AIM:
+                self._aim(cells, worker)
             elif worker.code == ALONE:
                 if not self._ask(cells, worker, provers):
                     return False
@@ -297,6 +300,25 @@ class BoxSearch:
         else:
             self._shrink(state)
 
+    def _aim(self, cells: Cells, worker: Worker) -> None:
+        """Verify the point where ramps are thought to reach what is needed, or one just beyond."""
+        state, d = worker.state, worker.depth
+        point, before = cells.values(self.query, state.point), int(state.control[RADIUS])
+        for nudge in NUDGES:
+            for j, domain in enumerate(self.query.domains):
+                near = cells.point[cells.start[j] + state.point[j]]
+                away = float(state.aim[j] - near)
+                if not domain.is_symbolic and away:
+                    step = domain.ceil if away > 0 else domain.floor
+                    value = step(float(state.aim[j]) + nudge * away)
+                    if value is not None:
+                        point[domain.name] = int(value) if domain.sort.kind == "int" else value
+            if self._accept(point):
+                self._shrink(state)
+            if int(state.control[RADIUS]) < before:
+                return
+        state.forced[d] = True
+
     def _shrink(self, state: State) -> None:
         """Search no farther than the nearest point found asks for."""
         goal = max(floor(self._goal() / UNIT), -1)
@@ -319,7 +341,8 @@ class BoxSearch:
             radius = int(state.control[RADIUS]) * UNIT
         if answer.infeasible or answer.lower >= radius:
             return True
-        self.outcome.reason = answer.reason or "a constraint was not settled"
+        if not self.tight:  # else the solver was asked for more than ε needs
+            self.outcome.reason = answer.reason or "a constraint was not settled"
         return False
 
 

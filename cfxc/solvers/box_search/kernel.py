@@ -18,7 +18,9 @@ from .bounds import drop_leaves, holds_at_point, misses, misses_when_sharing
 from .boxes import halve, meet_labels, narrow, nearest
 from .branching import forget, strongest, weigh
 from .logic import CONSTANT, truth
+from .ramps import decides_at_point, misses_on_ramps, part_from_aim
 from .state import (
+    AIM,
     ALONE,
     BOXES,
     BY_CONSTRAINT,
@@ -58,7 +60,7 @@ def _run(tables: Any, logic: Any, state: Any, log: Any) -> Any:
                 return FULL
             control[LOOKS] += 1
             verdict = _look(tables, logic, state, d)
-            if verdict in (POINT, ALONE):
+            if verdict in (POINT, ALONE, AIM):
                 return verdict
             phase[d] = CLOSED if control[CLOSED_BY] else NEARER
             _write(state, log, d)
@@ -100,7 +102,16 @@ def _look(tables: Any, logic: Any, state: Any, d: Any) -> Any:
     if misses(tables, state, state.reach[d]):
         control[CLOSED_BY] = BY_SUM
         return DONE
-    if holds_at_point(tables, state, d):
+    holds = holds_at_point(tables, state, d)
+    if tables.ramps.first >= 0:
+        if misses_on_ramps(tables, state, d, radius, spent, top):
+            control[CLOSED_BY] = BY_SHARING
+            return DONE
+        if decides_at_point(tables, state, d) or (holds and state.forced[d]):
+            if part_from_aim(tables, state, d):
+                return DONE
+            return ALONE if state.forced[d] else AIM
+    if holds:
         if not state.forced[d] and (admitted == 2 or _admitted_point(tables, logic, state) > 0):
             return POINT
         return DONE if halve(tables, logic, state, d, admitted) else ALONE

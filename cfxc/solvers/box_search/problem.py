@@ -11,13 +11,17 @@ import numpy.typing as npt
 from ...compiler.passes import Ball
 from ...errors import UnsupportedError
 from ...frontends.query import Query
+from ...ir import Program
 from ...ir.interval import ceil_float
-from ..ball import make_ball
+from ..ball import make_ball, reach_of
 from .cells import Cells, Prices, make_cells, make_prices
-from .decision import Decision, decision_of
+from .decision import Decision, decision_of, with_trees
+from .functions import Ramps, make_ramps, stair_cuts, stairs, tree_over_cuts
 from .leaves import Leaves, reachable_leaves
 from .logic import Constraints, make_constraints
 from .tables import Tables, make_tables
+
+BEYOND = 1.05  # times what a ball allows: the last stair must lie outside
 
 
 def refuses(query: Query) -> str:
@@ -25,7 +29,7 @@ def refuses(query: Query) -> str:
     if query.distance.norms is None:
         return f"the distance '{query.distance.name}' is not made of the norms l0, l1, l2 and linf"
     try:
-        decision_of(query.target_program)
+        decision_for(query, query.target_program)
     except UnsupportedError as error:
         return str(error)
     return ""
@@ -41,21 +45,51 @@ class Problem:
     prices: Prices
     constraints: Constraints
 
-    @property
-    def cells(self) -> Cells:
-        """The cells between all cuts of the trees."""
-        return make_cells(self.query, self.prices, self.decision.cuts)
+    def sketch(self) -> tuple[Decision, Cells]:
+        """Trees to climb on, with ramps as values near the factual, and the cells of their cuts."""
+        decision = self._with_stairs(None)
+        return decision, make_cells(self.query, self.prices, decision.cuts)
+
+    def _with_stairs(self, ball: Ball | None) -> Decision:
+        """The decision with stairs above ramps within a ball, or near them wherever they go."""
+        own, trees = self.decision, []
+        for ramp in own.ramps:
+            domain = self.query.domains[ramp.feature]
+            delta = BEYOND * reach_of(ball, ramp.feature) if ball else 1.0
+            cuts = stair_cuts(domain, delta, even=ball is not None)
+            worths = stairs(ramp, domain, cuts, nearest=ball is None)
+            splits, root = tree_over_cuts(ramp.feature, cuts, own.splits.mask.shape[1])
+            trees.append((splits, root, [worths[0]] * cuts.size + worths))
+        if not trees:
+            return own
+        made = with_trees(own, trees, len(self.query.domains))
+        return replace(made, first_stairs=own.roots.size)
+
+    def _ramps(self, decision: Decision) -> Ramps:
+        needs, first = decision.need.size, decision.first_stairs
+        return make_ramps(decision.ramps, needs, first, self.query.domains, self.prices)
 
     def within(self, radius: Fraction) -> tuple[Tables, Cells] | int:
         """What the kernel needs to search a ball; or the requirement that fails all over it."""
         ball = replace(self.ball, radius=ceil_float(radius))
-        leaves, missed = reachable_leaves(self.decision, ball)
+        decision = self._with_stairs(ball)
+        leaves, missed = reachable_leaves(decision, ball)
         if leaves is None:
             return missed
         cuts = _cuts(leaves, len(self.query.domains))
         cuts = [np.concatenate(both) for both in zip(cuts, self.constraints.cuts, strict=True)]
         cells = make_cells(self.query, self.prices, cuts)
-        return make_tables(self.decision, leaves, cells), cells
+        return make_tables(decision, leaves, cells, self._ramps(decision)), cells
+
+
+def decision_for(query: Query, target: Program) -> Decision:
+    """What decides a target program over the features of a query.
+
+    Raises:
+        UnsupportedError: the trees do not decide, alone or beside functions of one feature.
+    """
+    ranges = tuple((d.lower, d.upper) if d.is_symbolic else d.feature.bounds for d in query.domains)
+    return decision_of(target, ranges)
 
 
 def make_problem(query: Query) -> Problem:
@@ -68,7 +102,7 @@ def make_problem(query: Query) -> Problem:
     assert norms is not None  # else the query is refused
     return Problem(
         query,
-        decision_of(query.target_program),
+        decision_for(query, query.target_program),
         make_ball(query, norms, Fraction(1)),
         make_prices(query, norms),
         make_constraints(query),

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from .logic import Logic
 from .tables import Tables
 
-DONE, POINT, PAUSE, FULL, ALONE = range(5)  # why the kernel returns
+DONE, POINT, PAUSE, FULL, ALONE, AIM = range(6)  # why the kernel returns
 OPEN, NEARER, FARTHER, CLOSED = range(4)  # what to do next at a level
 SPLIT, BY_DISTANCE, BY_SUM, BY_SHARING, BY_CONSTRAINT, BY_SOLVER = range(6)  # what became of a box
 
@@ -30,7 +30,8 @@ class State(NamedTuple):
     condition costs beyond the point; ``between`` (M,), the cut between it and the point, or -1;
     ``weight`` of cuts, ``touched`` those that have one; ``share`` (V, J) of costs, ``shared`` their
     sums, ``chosen`` (V,) leaves, ``price`` (1,); ``single`` (J, L), the point's labels; ``lower``,
-    ``upper``, the terms of the constraints.  ``control``: see the names above.
+    ``upper``, the terms of the constraints; ``aim`` (J,), numbers at which ramps reach what is
+    needed, ``beyond`` and ``trial`` (J,) on the way there.  ``control``: see the names above.
     """
 
     control: npt.NDArray[np.int64]
@@ -58,6 +59,9 @@ class State(NamedTuple):
     upper: npt.NDArray[np.float64]
     more: npt.NDArray[np.int64]
     between: npt.NDArray[np.int64]
+    aim: npt.NDArray[np.float64]
+    beyond: npt.NDArray[np.float64]
+    trial: npt.NDArray[np.float64]
 
 
 def make_state(
@@ -79,6 +83,7 @@ def make_state(
         np.zeros(1), np.zeros(labels.shape, np.uint64), np.zeros(logic.kind.size),
         np.zeros(logic.kind.size),
         np.zeros(tables.feature.size, np.int64), np.zeros(tables.feature.size, np.int64),
+        np.zeros(features), np.zeros(features), np.zeros(features),
     )  # fmt: skip
     state.last[0] = tables.start[1:] - tables.start[:-1] - 1
     state.labels[0] = labels

@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from .cells import Cells
 from .decision import Decision
+from .functions import Ramps
 from .leaves import Leaves
 
 Ints = npt.NDArray[np.int64]
@@ -31,6 +32,7 @@ class Tables(NamedTuple):
         need_high, need_low, need: (K,), what the sums must reach; ``slack`` (K,) bounds the
             rounding of sums of doubles.
         shift: Bits of the lower limb.
+        ramps: What the last trees stand for.
         condition: (S + 1,), the conditions of each leaf: ``feature``, ``first`` and ``last`` cell;
             ``labels`` (M, L) and the cell of the cheapest of them, ``cheapest``.
         upto: (C, W), leaves met by a box whose last cell is c, or, of labels, that has label c.
@@ -57,6 +59,7 @@ class Tables(NamedTuple):
     need: npt.NDArray[np.float64]
     slack: npt.NDArray[np.float64]
     shift: int
+    ramps: Ramps
     condition: Ints
     feature: Ints
     first: Ints
@@ -68,7 +71,7 @@ class Tables(NamedTuple):
     full: Words
 
 
-def make_tables(decision: Decision, leaves: Leaves, cells: Cells) -> Tables:
+def make_tables(decision: Decision, leaves: Leaves, cells: Cells, ramps: Ramps) -> Tables:
     """The tables of a decision restricted to ``leaves``, over ``cells``."""
     first, last, possible = _in_cells(leaves, cells)
     parts = [_ordered(decision, leaves, possible, k) for k in range(decision.need.size)]
@@ -107,7 +110,7 @@ def make_tables(decision: Decision, leaves: Leaves, cells: Cells) -> Tables:
         np.array([part.need[1] for part in parts], dtype=np.int64),
         np.array([part.need[2] for part in parts]),
         1e-9 * (totals + np.abs(decision.need)),
-        decision.shift, condition, feature, first[taken], last[taken], labels,
+        decision.shift, ramps, condition, feature, first[taken], last[taken], labels,
         _cheapest(cells, feature, labels), upto, since, full,
     )  # fmt: skip
 

@@ -17,8 +17,7 @@ from tests.solvers.test_brute_force import MIX, RULES, restricted
 
 TREES = [kind for kind in kinds.KINDS if "tree" in kind or "forest" in kind]
 REFUSED = {
-    "bagging of votes", "votes", "weighted votes", "median",
-    "mean of numbers", "svc", "svc of 3", "svr",
+    "bagging of votes", "votes", "weighted votes", "median", "svc", "svc of 3", "svr",
 }  # fmt: skip
 BOOSTED = [kind for kind in ensembles.KINDS if kind not in REFUSED]
 
@@ -35,7 +34,8 @@ def solved(kind: str, distance: Any, metric: Metric | None, seed: int) -> None:
         asked.row, target=asked.target, distance=distance, epsilon=EPSILON, method="box"
     )
     check(answer, model, space, asked, best, metric)
-    assert answer.provers in (("box search",), ()), answer.provers
+    if kind != "mean of numbers":  # what its linear term leaves open goes to a solver
+        assert answer.provers in (("box search",), ()), answer.provers
 
 
 @pytest.mark.parametrize("distance", NORMS)

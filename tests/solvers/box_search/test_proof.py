@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from bisect import bisect_left
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -17,9 +18,9 @@ from sklearn.ensemble import GradientBoostingClassifier, RandomForestClassifier
 from sklearn.tree import DecisionTreeClassifier
 
 import cfxc
-from cfxc.compiler.additive import requirements
 from cfxc.compiler.pipeline import simplified
-from cfxc.compiler.splits import raw_splits
+from cfxc.compiler.separable import requirements
+from cfxc.compiler.splits import Unary, raw_splits
 from cfxc.frontends.query import Query, make_query
 from cfxc.frontends.space import Feature
 from cfxc.ir import LabelTuple, evaluate, ops
@@ -87,6 +88,14 @@ class Checker:
                 self.trees += [
                     (statement.name, root, op, splits) for root in op.roots.array.tolist()
                 ]
+        sources = dict.fromkeys(s for r in self.required for s in r.form.terms)
+        functions = [s for s in sources if isinstance(s, Unary)]
+        tables = [s for s in functions if s.table is not None]
+        self.tables = list(
+            {(s.input, bool(s.steps)): [t for t in tables if t.input == s.input] for s in tables}
+            .values()
+        )  # fmt: skip
+        self.ramps = [s for s in functions if s.table is None]
 
     def root(self) -> Box:
         return Box(
@@ -208,15 +217,21 @@ class Checker:
         constant = required.form.constant
         trees = []
         for tree, (source, _, _, _) in enumerate(self.trees):
-            factors = {c: f for (name, c), f in required.form.terms.items() if name == source}
+            own = [pair for pair in required.form.terms.items() if isinstance(pair[0], tuple)]
+            factors = {column: f for (name, column), f in own if name == source}
             found = [
                 (sum((f * F(row[c]) for c, f in factors.items()), F(0)), here)
                 for row, here in self.leaves(tree, box)
             ]
-            if not found:
-                return True
             trees.append(found)
+        trees += [self.parts(table, required, box) for table in self.tables]
+        if not all(trees):
+            return True
+        terms = required.form.terms
+        slopes = [terms.get(ramp, F(0)) for ramp in self.ramps]
+        ends = [self.ends(ramp, box) for ramp in self.ramps]
         most = [max(value for value, _ in found) for found in trees]
+        most += [max(f * end for end in pair) for f, pair in zip(slopes, ends, strict=True)]
         total = constant + price * (self.radius - sum(spent) - peak)
         for tree, found in enumerate(trees):
             others = constant + sum(most) - most[tree]
@@ -228,7 +243,99 @@ class Checker:
             if not paying:
                 return True
             total += max(paying)
+        for i, (ramp, factor) in enumerate(zip(self.ramps, slopes, strict=True), len(trees)):
+            j = self.order.index(ramp.input)
+            share = price * shares.get((i, self.query.domains[j].name), F(0))
+            floor = -(constant + sum(most) - most[i])
+            best = self.highest(j, factor, share, floor, ends[i - len(trees)], spent[j])
+            if best is None:
+                return True
+            total += best
         return self.fails(required, total)
+
+    def parts(self, tables: list[Unary], required: Any, box: Box) -> list[tuple[F, Box]]:
+        """Values of a sum of tables of one feature, each with its part of the box."""
+        j, found = self.order.index(tables[0].input), []
+        factors = [required.form.terms.get(table, F(0)) for table in tables]
+        if not tables[0].steps:
+            for code, label in enumerate(LabelTuple(self.query.domains[j].feature.labels)):
+                part = box.parts[j] & {label}
+                value = sum((f * t.table[code] for f, t in zip(factors, tables, strict=True)), F(0))  # type: ignore[index]
+                found.append((value, box.with_part(j, part)))
+        else:
+            cuts = sorted({step for table in tables for step in table.steps})
+            for above, upto in zip([None, *cuts], [*cuts, None], strict=True):
+                value = F(0)
+                for factor, table in zip(factors, tables, strict=True):
+                    place = bisect_left(table.steps, np.inf if upto is None else upto)
+                    value += factor * table.table[place]  # type: ignore[index]
+                here = box
+                if above is not None:
+                    here = here.upper(j, Split("", F(above), None, (0, 0)))
+                if upto is not None:
+                    here = here.lower(j, Split("", F(upto), None, (0, 0)))
+                found.append((value, here))
+        return [(value, here) for value, here in found if not self.beyond(here)]
+
+    def ends(self, ramp: Unary, box: Box) -> tuple[F, F]:
+        """The numbers that a ramp reads lie between these two."""
+        j = self.order.index(ramp.input)
+        domain, (above, upto) = self.query.domains[j], box.parts[j]
+        next_one = None if above is None else F(float(np.nextafter(float(above), np.inf)))
+        low = domain.lower if next_one is None else max(next_one, domain.lower)
+        high = domain.upper if upto is None else min(upto, domain.upper)
+        delta = self.farthest(j, box)
+        if delta is not None:
+            low = max(low, min(high, F(domain.factual) - delta * domain.feature.range))
+            high = min(high, max(low, F(domain.factual) + delta * domain.feature.range))
+        least, most = domain.ceil(low), domain.floor(high)
+        assert least is not None
+        assert most is not None
+        low, high = min(F(least), F(most)), max(F(least), F(most))
+        if ramp.rounded:
+            return low - abs(low) / 2**23, high + abs(high) / 2**23
+        return low, high
+
+    def farthest(self, j: int, box: Box) -> F | None:
+        """How far feature j can go, the others at their nearest: by halving, rounded up."""
+        near = self.deltas(box)
+        assert near is not None
+        low, high = near[j], F(1)
+        if self.distance([*near[:j], high, *near[j + 1 :]]) <= self.radius:
+            return None
+        for _ in range(60):
+            middle = (low + high) / 2
+            inside = self.distance([*near[:j], middle, *near[j + 1 :]]) <= self.radius
+            low, high = (middle, high) if inside else (low, middle)
+        return high
+
+    def highest(
+        self, j: int, factor: F, price: F, floor: F, ends: tuple[F, F], spent: F
+    ) -> F | None:
+        """The largest ``factor x - price (cost(x) - spent)`` where ``factor x >= floor``."""
+        low, high = ends
+        if factor > 0:
+            low = max(low, floor / factor)
+        elif factor < 0:
+            high = min(high, floor / factor)
+        elif floor > 0:
+            return None
+        if low > high:
+            return None
+        domain = self.query.domains[j]
+        own, size = F(domain.factual), domain.feature.range
+        tried = {low, high, min(max(own, low), high)}
+        squares = price * self.norms.l2 * self.weights[j] / self.total
+        slope = price * self.norms.l1 * self.weights[j] / self.total
+        if squares and size:
+            for sign in (1, -1):
+                delta = (sign * factor * size - slope) / (2 * squares)
+                tried.add(min(max(own + sign * max(delta, F(0)) * size, low), high))
+        values = []
+        for x in tried:
+            delta = abs(x - own) / size if size else F(0)
+            values.append(factor * x - price * max(self.added(j, delta) - spent, F(0)))
+        return max(values)
 
     def fails(self, required: Any, total: F) -> bool:
         return total <= 0 if required.strict else total < 0
