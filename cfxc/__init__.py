@@ -25,17 +25,22 @@ from .errors import (
 if TYPE_CHECKING:
     from . import datasets
     from .api import CompiledModel, compile
+    from .certificates import Report
+    from .certificates import report as check
     from .frontends.space import Feature, FeatureSpace
+    from .solvers.certification import Certificate
     from .solvers.outcome import Progress
     from .solvers.result import Result
 
 __version__ = "0.1.0"
 
 _LAZY = {
+    "Certificate": ".solvers.certification",
     "CompiledModel": ".api",
     "Feature": ".frontends.space",
     "FeatureSpace": ".frontends.space",
     "Progress": ".solvers.outcome",
+    "Report": ".certificates",
     "Result": ".solvers.result",
     "compile": ".api",
 }
@@ -45,6 +50,10 @@ _LAZY = {
 def __getattr__(name: str) -> Any:
     if name == "datasets":
         return import_module(".datasets", __name__)
+    if name == "check":
+        from .certificates import report
+
+        return report
     if name not in _LAZY:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     value = getattr(import_module(_LAZY[name], __name__), name)
@@ -57,6 +66,7 @@ def __dir__() -> list[str]:
 
 
 __all__ = [
+    "Certificate",
     "CfxcError",
     "CompiledModel",
     "DataTypeError",
@@ -68,11 +78,13 @@ __all__ = [
     "MissingExtraError",
     "ModelFileError",
     "Progress",
+    "Report",
     "Result",
     "SolverError",
     "UnsupportedError",
     "VerificationError",
     "__version__",
+    "check",
     "compile",
     "datasets",
 ]

@@ -6,6 +6,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
@@ -18,7 +19,9 @@ from .frontends.query import Query, Target, make_query
 from .frontends.space import FeatureSpace
 from .ir import Program
 from .ir.interval import ceil_float, floor_float
+from .solvers.box_search import SplitTree
 from .solvers.candidates import Deployed, Point
+from .solvers.certification import Evidence, file_hash
 from .solvers.conflicts import Ask, Conflict, conflict_of
 from .solvers.engines import Limits, engine_for, smt_backend
 from .solvers.options import check_options
@@ -29,11 +32,15 @@ from .solvers.smt import refuse_contradiction, refuse_negative_distance
 
 @dataclass(frozen=True)
 class CompiledModel:
-    """A deployed decision as an exact program over the features of a space."""
+    """A deployed decision as an exact program over the features of a space.
+
+    ``file``: name and SHA-256 of the model file, if it came from one.
+    """
 
     program: Program
     space: FeatureSpace
     predictor: Predictor
+    file: Mapping[str, str] | None = None
 
     def predict(self, rows: pd.DataFrame) -> np.ndarray[Any, Any]:
         """Outcomes of the *original* model on rows, shape (n,).
@@ -232,7 +239,7 @@ def _result(
         exact_distance=None if best is None else upper,
         exact_lower_bound=lower,
         epsilon=epsilon,
-        lower_bound_proof="solver" if outcome.proved_by else "none",
+        lower_bound_proof=_kind_of(outcome),
         solver=solver,
         distance_name=query.distance.name,
         target=str(query.target),
@@ -245,7 +252,15 @@ def _result(
         nodes=outcome.nodes,
         proof=outcome.proof,
         reason="" if status in ("optimal", "infeasible") else outcome.reason,
+        evidence=Evidence(query, outcome, status, epsilon, solver, original.model.file),
     )
+
+
+def _kind_of(outcome: Outcome) -> Literal["certificate", "solver", "none"]:
+    """What backs the lower bound."""
+    if isinstance(outcome.proof, SplitTree) and "solver" not in outcome.proof.reasons:
+        return "certificate"
+    return "solver" if outcome.proved_by else "none"
 
 
 def compile(
@@ -269,7 +284,9 @@ def compile(
             "compile(model, space) needs a FeatureSpace: cfxc.FeatureSpace.infer(X)"
         )
     program, predictor = load_model(model, space, trust_pickle=trust_pickle, task=task)
-    return CompiledModel(program, space, predictor)
+    known = Path(model) if isinstance(model, str | Path) else None
+    file = None if known is None else {"name": known.name, "sha256": file_hash(known)}
+    return CompiledModel(program, space, predictor, file)
 
 
 def _one_row(space: FeatureSpace, row: Any) -> pd.DataFrame:

@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from .. import __version__
-from . import commands
+from . import certificates, commands
 from .emission import Emit, Transformer
 from .guard import guarded
 
@@ -59,7 +59,7 @@ def root(
     """From a trained model to logic to the nearest counterfactual, proved.
 
     Exit codes: 0 done, 1 a fault of cfxc, 2 bad input, 3 no counterfactual exists (proved), 4 a
-    limit was reached (the best answer is printed).
+    limit was reached (the best answer is printed), 5 a certificate does not hold.
     """
 
 
@@ -159,6 +159,10 @@ def explain(
         int, typer.Option(help="Threads for a hard box search; -1 for all processors.")
     ] = 1,
     trust_pickle: Trust = False,
+    certificate: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Write the certificate; .gz compresses it."),
+    ] = None,
     json: Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")] = False,
 ) -> int:
     """The nearest counterfactual of one person, and its proof."""
@@ -166,7 +170,30 @@ def explain(
         factual, target, range_, distance, epsilon, method, solver, count, constraint or [],
         time_limit, jobs,
     )  # fmt: skip
-    return commands.explain(model, space, question, trust_pickle, json)
+    return commands.explain(model, space, question, trust_pickle, json, certificate)
+
+
+@app.command()
+@guarded
+def check(
+    certificate: Annotated[
+        Path, typer.Argument(metavar="CERTIFICATE", help="A .json file, or .json.gz.")
+    ],
+    model: Annotated[
+        str | None,
+        typer.Option(metavar="MODEL", help="Compile this file anew: is it the same program?"),
+    ] = None,
+    trust_pickle: Trust = False,
+    explain: Annotated[
+        bool, typer.Option("--explain", help="One page in Markdown: asked, shown, not shown.")
+    ] = False,
+    json: Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")] = False,
+) -> int:
+    """Whether a certificate holds: exit code 0 if it does, 5 if not.
+
+    The same check without cfxc: python check.py CERTIFICATE, with cfxc/certificates/check.py alone.
+    """
+    return certificates.check(certificate, model, trust_pickle, explain, json)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -100,8 +100,16 @@ def compile_model(
     return 0
 
 
-def explain(source: str, space: Path, question: Question, trust_pickle: bool, as_json: bool) -> int:
+def explain(
+    source: str,
+    space: Path,
+    question: Question,
+    trust_pickle: bool,
+    as_json: bool,
+    certificate: Path | None,
+) -> int:
     """Print the nearest counterfactual of one person, and what is proved about it."""
+    check_writable(certificate)
     model = load(source, space, trust_pickle)
     row = read_factual(question.factual, model.space)
     target = read_target(model, question.target, question.range)
@@ -124,6 +132,9 @@ def explain(source: str, space: Path, question: Question, trust_pickle: bool, as
         print(json.dumps(result.to_dict(), ensure_ascii=False, allow_nan=False))
     else:
         _show_all(result, question.count)
+    if certificate is not None:
+        result.certificate.save(certificate)
+        print(f"certificate: {certificate} (cfxc check {certificate})", file=sys.stderr)
     return exit_code(result)
 
 

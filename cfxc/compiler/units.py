@@ -38,6 +38,16 @@ class Units:
         self.forms.append(form)
         return Additive(Fraction(0), {("unit", len(self.forms) - 1): Fraction(1)})
 
+    def step(self, form: Additive, strict: bool) -> Additive:
+        """1 where a form of one number is at least 0 (or above it), else 0."""
+        if not form.terms:
+            holds = form.constant > 0 or (form.constant == 0 and not strict)
+            return constant(int(holds))
+        if len(form.terms) > 1 or next(iter(form.terms))[0] != "x":
+            raise UnsupportedError("a truth value that several features decide is used as a number")
+        self.steps.append(Requirement(form, strict))
+        return Additive(Fraction(0), {("step", len(self.steps) - 1): Fraction(1)})
+
     def noise(self, form: Additive) -> Additive:
         """The form rounded to float32."""
         self.rounded.append(form)
@@ -103,20 +113,10 @@ def _indicators(reader: Any, name: str, op: ops.ToReal) -> Entries:
     x, y = (each * size if len(each) == 1 else each for each in (x, y))
     strict = isinstance(compared, ops.Lt | ops.Gt)
     return [
-        _step(reader.units, b.plus(a.scaled(Fraction(-1))) if less else
-              a.plus(b.scaled(Fraction(-1))), strict)
+        reader.units.step(b.plus(a.scaled(Fraction(-1))) if less else
+                          a.plus(b.scaled(Fraction(-1))), strict)
         for a, b in zip(x, y, strict=True)
     ]  # fmt: skip
-
-
-def _step(units: Units, form: Additive, strict: bool) -> Additive:
-    if not form.terms:
-        holds = form.constant > 0 or (form.constant == 0 and not strict)
-        return constant(int(holds))
-    if len(form.terms) > 1 or next(iter(form.terms))[0] != "x":
-        raise UnsupportedError("a truth value that several features decide is used as a number")
-    units.steps.append(Requirement(form, strict))
-    return Additive(Fraction(0), {("step", len(units.steps) - 1): Fraction(1)})
 
 
 def _unary(function: Any) -> Any:

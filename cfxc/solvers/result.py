@@ -6,13 +6,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from math import isfinite
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import pandas as pd
 
+from ..errors import UnsupportedError
 from .outcome import Call
 from .shown import shown
+
+if TYPE_CHECKING:
+    from .certification import Certificate
 
 Status = Literal["optimal", "feasible", "infeasible", "unknown"]
 
@@ -27,7 +31,8 @@ class Result:
         counterfactual: One-row table like the factual, or ``None``.
         distance: Its exact distance from the factual, rounded up to a double, or ``None``.
         lower_bound: Nothing in the target lies nearer; rounded down.
-        lower_bound_proof: ``solver`` if refutations by ``solver`` back the bound, ``none`` if the
+        lower_bound_proof: ``certificate`` if the proof is at hand (``certificate`` writes it),
+            ``solver`` if refutations by ``solver`` back the bound, ``none`` if the
             bound is only that distances are not negative.
         semantics: ``real``: the bound speaks of the exact program over the reals.
         calls: Every satisfiability query, with radius, answer and seconds.
@@ -45,6 +50,7 @@ class Result:
         given_up, relaxed: Of these, the cheapest to give up, and the answer then.
         target: What was wanted, as text.
         wanted: The same as values: ``(label,)``, or ``(low, high)`` with ``None`` for an open end.
+        evidence: What ``certificate`` is made of.
     """
 
     status: Status
@@ -74,6 +80,19 @@ class Result:
     given_up: tuple[str, ...] = ()
     relaxed: Result | None = field(default=None, repr=False)
     wanted: tuple[Any, ...] | None = None
+    evidence: Any = field(default=None, repr=False, compare=False)
+
+    @property
+    def certificate(self) -> Certificate:
+        """The answer with all that it takes to check it, made at the first call.
+
+        Raises:
+            UnsupportedError: there is nothing to certify, or no proof can be written down.
+        """
+        if self.evidence is None:
+            raise UnsupportedError("this answer was not made by a search, and has no certificate")
+        made: Certificate = self.evidence.certificate
+        return made
 
     @property
     def gap(self) -> float:

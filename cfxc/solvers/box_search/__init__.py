@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from .engine import search
+from .engine import refute, search
 from .problem import refuses
+from .proof import SplitTree
 
-__all__ = ["refuses", "search"]
+__all__ = ["SplitTree", "refuses", "refute", "search"]

@@ -91,6 +91,21 @@ def search(
     return found.outcome
 
 
+def refute(query: Query, radius: Fraction, seconds: float) -> SplitTree | None:
+    """A proof that nothing lies within a radius, if there is one and the time allows.
+
+    Raises:
+        UnsupportedError: box search ``refuses`` the query.
+    """
+    reason = refuses(query)
+    if reason:
+        raise UnsupportedError(f"box search does not take this question: {reason}")
+    _warm_up(False)
+    rng, deadline = np.random.default_rng(0), time.monotonic() + seconds
+    found = BoxSearch(make_problem(query), lambda _: True, Fraction(1, 10**9), deadline, rng)
+    return found.outcome.proof if found._refute(radius) and not found.found else None
+
+
 @lru_cache(maxsize=2)
 def _warm_up(threads: bool) -> None:
     """Load the kernels, so that no time limit pays for compiling them."""
@@ -365,4 +380,4 @@ def _within(query: Query, cells: Cells, state: State) -> tuple[Domain, ...]:
     return tuple(narrowed)
 
 
-__all__ = ["BoxSearch", "search"]
+__all__ = ["BoxSearch", "refute", "search"]

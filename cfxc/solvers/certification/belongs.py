@@ -1,0 +1,68 @@
+"""Whether a certificate's program is the one that a model file compiles to."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+from ...certificates import check
+from ...errors import CfxcError, VerificationError
+from ...frontends.files import load_model
+from ...frontends.query import make_query
+from ...frontends.space import FeatureSpace
+from .writer import written_program
+
+
+def require_program_of(
+    content: Mapping[str, Any], model: str | Path, *, trust_pickle: bool = False
+) -> None:
+    """Compile a model file anew and compare: hash, features and program.
+
+    Raises:
+        VerificationError: the certificate belongs to another model.
+        ModelFileError, UnsupportedError: the file cannot be opened or compiled.
+    """
+    held = (content["model"] or {}).get("sha256")
+    if held is not None and held != file_hash(model):
+        raise VerificationError(f"the certificate was made for another model file than {model}")
+    try:
+        space = FeatureSpace.from_toml(content["space"])
+    except CfxcError as error:
+        raise VerificationError(f"the certificate's feature space: {error}") from None
+    program, _ = load_model(Path(model), space, trust_pickle=trust_pickle)
+    names, target = [feature.name for feature in space], content["question"]["target"]
+    given = zip(space, content["question"]["factual"], strict=True)
+    factual = {f.name: _value(value) if f.labels else _number(f, value) for f, value in given}
+    wanted = (
+        _value(target["label"])
+        if "label" in target
+        else tuple(None if e is None else check.number(e) for e in target.values())
+    )
+    query = make_query(program, space, factual, target=wanted)
+    features, made = written_program(query)
+    stated = content["program"]
+    known = {**stated, "made": stated["made"][: len(made["made"])]}  # constraints add to them
+    if [f["name"] for f in content["features"]] != names or content["features"] != features:
+        raise VerificationError("the certificate's features are not those of its feature space")
+    if known != made:
+        raise VerificationError(f"the certificate's program is not what {model} computes")
+
+
+def file_hash(path: str | Path) -> str:
+    """SHA-256 of a file."""
+    return hashlib.sha256(Path(path).read_bytes()).hexdigest()
+
+
+def _value(label: Any) -> Any:
+    return float(check.number(label["float"])) if isinstance(label, dict) else label
+
+
+def _number(feature: Any, value: str) -> Any:
+    number = check.number(value)
+    return int(number) if feature.kind != "real" and number.denominator == 1 else Fraction(number)
+
+
+__all__ = ["file_hash", "require_program_of"]

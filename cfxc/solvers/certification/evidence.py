@@ -1,0 +1,81 @@
+"""From an answer to its certificate, made when somebody asks for it."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+from ... import __version__
+from ...errors import UnsupportedError
+from ...frontends.query import Query
+from .. import box_search
+from ..linear_proof import everywhere, prove
+from ..outcome import Outcome
+from .writer import Certificate, certify
+
+SECONDS = 60.0  # that a proof may take which the search did not keep
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What an answer rests on: the question, the search's outcome, and the model file's hash."""
+
+    query: Query
+    outcome: Outcome
+    status: str
+    epsilon: float
+    solver: str
+    model: Mapping[str, str] | None
+
+    @cached_property
+    def certificate(self) -> Certificate:
+        """The certificate.
+
+        A proof that the search did not keep, or that leaves something to a solver's word, is made
+        anew by an engine that does not, if there is one for the question.
+
+        Raises:
+            UnsupportedError: nothing was answered, or it cannot be written down.
+        """
+        if self.status == "unknown":
+            raise UnsupportedError("no counterfactual was found, so there is nothing to certify")
+        try:
+            return self._of(self.outcome.proof)
+        except UnsupportedError as error:
+            proof = self._anew()
+            if proof is None:
+                raise UnsupportedError(f"this answer has no certificate: {error}") from None
+        return self._of(proof)
+
+    def _of(self, proof: Any) -> Certificate:
+        best = self.outcome.best
+        return certify(
+            self.query,
+            status=self.status,
+            point=None if best is None else best.point,
+            lower=self.outcome.lower,
+            epsilon=self.epsilon,
+            proof=proof,
+            made={"cfxc": __version__, "python": platform.python_version(), "engine": self.solver},
+            model=self.model,
+        )
+
+    def _anew(self) -> Any:
+        """A proof of the same bound by box search, or by linear programs; ``None`` if none is."""
+        infeasible = self.status == "infeasible"
+        radius = everywhere(self.query) if infeasible else self.outcome.lower
+        if not infeasible and radius <= 0:
+            return None
+        if not box_search.refuses(self.query):
+            return box_search.refute(self.query, min(radius, Fraction(1)), SECONDS)
+        with suppress(UnsupportedError):
+            return prove(self.query, radius, SECONDS)
+        return None
+
+
+__all__ = ["Evidence"]

@@ -1,0 +1,202 @@
+"""Certificates of every kind of model and distance hold, alone and without cfxc."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import subprocess
+import sys
+import venv
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import joblib
+import jsonschema
+import numpy as np
+import pytest
+
+import cfxc
+from cfxc.certificates import check
+from cfxc.errors import InvalidInputError, UnsupportedError, VerificationError
+from cfxc.solvers.certification import require_program_of
+from tests.certificates.oracle import is_true
+from tests.certificates.samples import SAMPLES, SPACE, answered, fitted, grid
+from tests.solvers import kinds
+from tests.solvers import test_brute_force_ensembles as ensembles
+from tests.solvers.grids import NORMS
+from tests.solvers.kinds import task
+
+CHECKER = Path(check.__file__)
+SCHEMA = Path(__file__).parents[2] / "docs" / "certificate.schema.json"
+NO_CERTIFICATE = {"bagging of votes", "votes", "weighted votes", "median", "svc of 3"}
+KINDS = [
+    (source, kind)
+    for source in (kinds, ensembles)
+    for kind in [*source.KINDS, *getattr(source, "BOOSTERS", ())]
+    if (source, kind) != (ensembles, "svc of 3") and kind not in NO_CERTIFICATE - {"svc of 3"}
+]
+
+
+def explained(source: Any, kind: str, distance: Any, seed: int, **more: Any) -> cfxc.Result:
+    model, space, compiled = source.trained(kind)
+    boosters = getattr(source, "BOOSTERS", {})
+    outcome = boosters[kind][2] if kind in boosters else source.KINDS[kind][1]
+    asked = task(model, space, outcome, seed)
+    result: cfxc.Result = compiled.explain(
+        asked.row, target=asked.target, distance=distance, epsilon=1e-3, **more
+    )
+    return result
+
+
+@pytest.mark.filterwarnings("ignore:categorical_feature keyword")
+@pytest.mark.parametrize("distance", [*NORMS, "mix"])
+@pytest.mark.parametrize(("source", "kind"), KINDS, ids=[kind for _, kind in KINDS])
+def test_every_kind(source: Any, kind: str, distance: str) -> None:
+    spec = {"l0": 0.25, "l1": 0.5, "linf": 0.25} if distance == "mix" else distance
+    result = explained(source, kind, spec, 3)
+    found = cfxc.check(json.loads(result.certificate.to_json()))
+    assert found.ok, found.reason
+    assert found.shown["status"] == result.status == "optimal"
+    assert float(found.shown["lower bound"]) >= result.distance - 1e-3 - 1e-12
+    jsonschema.validate(found.content, json.loads(SCHEMA.read_text(encoding="utf-8")))
+
+
+@pytest.mark.parametrize("name", SAMPLES)
+def test_claims_are_true(name: str) -> None:
+    content = answered(name).certificate.to_dict()
+    assert cfxc.check(content).ok
+    assert is_true(content)
+
+
+@pytest.mark.parametrize("kind", ["forest", "relu", "boosting of 3"])
+def test_answers_of_smt_are_certified_by_other_engines(kind: str) -> None:
+    source = kinds if kind in kinds.KINDS else ensembles
+    result = explained(source, kind, "l1", 3, method="smt")
+    assert result.lower_bound_proof != "certificate"
+    found = cfxc.check(result.certificate)
+    assert found.ok, found.reason
+    assert found.shown["status"] == "optimal"
+
+
+def test_further_answers_differ_from_those_before() -> None:
+    results = explained(kinds, "forest", "l1", 5, count=3).all()
+    for place, result in enumerate(results):
+        content = result.certificate.to_dict()
+        assert cfxc.check(content).ok
+        assert len(content["question"]["constraints"]) == place
+
+
+@pytest.mark.parametrize("kind", ["votes", "median"])
+def test_what_has_no_certificate(kind: str) -> None:
+    with pytest.raises(UnsupportedError, match="certificate"):
+        _ = explained(ensembles, kind, "l1", 3).certificate
+
+
+def test_nothing_found_is_nothing_to_certify() -> None:
+    result = explained(ensembles, "votes", "l1", 3, time_limit=1e-6)
+    if result.status == "unknown":
+        with pytest.raises(UnsupportedError, match="nothing to certify"):
+            _ = result.certificate
+
+
+@pytest.fixture(scope="module")
+def bare(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A Python without any package."""
+    folder = tmp_path_factory.mktemp("bare")
+    venv.create(folder, with_pip=False)
+    return folder / "bin" / "python"
+
+
+@pytest.mark.parametrize("name", SAMPLES)
+def test_the_file_alone_in_an_empty_environment(name: str, bare: Path, tmp_path: Path) -> None:
+    for suffix in (".json", ".json.gz"):
+        path = answered(name).certificate.save(tmp_path / f"c{suffix}")
+        command = [str(bare), "-I", str(CHECKER), str(path)]
+        done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, check=False)
+        assert done.returncode == 0, done.stdout + done.stderr
+        assert done.stdout.startswith("accepted\n")
+        assert "Not shown" in done.stdout
+
+
+def test_it_imports_the_standard_library_alone() -> None:
+    lines = CHECKER.read_text(encoding="utf-8").splitlines()
+    assert len(lines) <= 700
+    words = [line.split()[1].split(".")[0] for line in lines if line.startswith(("import", "from"))]
+    assert set(words) <= sys.stdlib_module_names
+
+
+def test_saved_twice_it_is_the_same_file(tmp_path: Path) -> None:
+    certificate = answered("forest").certificate
+    one, two = (certificate.save(tmp_path / name).read_bytes() for name in ("a.gz", "b.gz"))
+    assert one == two
+    assert gzip.decompress(one).decode() == certificate.to_json()
+
+
+def test_the_model_that_it_was_made_for(tmp_path: Path) -> None:
+    """Another file is refused by its hash; another program by compiling the file anew."""
+    paths = []
+    for seed in (0, 1):
+        model = fitted(SAMPLES["forest"][0].set_params(random_state=seed))
+        paths.append(tmp_path / f"{seed}.joblib")
+        joblib.dump(model, paths[-1])
+    compiled = cfxc.compile(paths[0], SPACE, trust_pickle=True)
+    table = grid()
+    row = table[np.asarray(compiled.predict(table)) == 0].iloc[[0]]
+    content = compiled.explain(row, target=1).certificate.to_dict()
+    require_program_of(content, paths[0], trust_pickle=True)
+    with pytest.raises(VerificationError, match="another model file"):
+        require_program_of(content, paths[1], trust_pickle=True)
+    unnamed = {**content, "model": None}
+    require_program_of(unnamed, paths[0], trust_pickle=True)
+    with pytest.raises(VerificationError, match="is not what"):
+        require_program_of(unnamed, paths[1], trust_pickle=True)
+    changed = json.loads(json.dumps(content))
+    changed["features"][0]["upper"] = "5"
+    with pytest.raises(VerificationError, match="features"):
+        require_program_of(changed, paths[0], trust_pickle=True)
+    with pytest.raises(VerificationError, match="feature space"):
+        require_program_of({**content, "space": "no ["}, paths[0], trust_pickle=True)
+    saved = tmp_path / "c.json"
+    saved.write_text(json.dumps(content), encoding="utf-8")
+    assert check.main([str(saved), "--model", str(paths[0])]) == 0
+    assert check.main([str(saved), "--model", str(paths[1])]) == 1
+
+
+def test_files_that_are_none(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    missing, text = tmp_path / "missing.json", tmp_path / "text.json"
+    text.write_text("hello", encoding="utf-8")
+    damaged = tmp_path / "damaged.json.gz"
+    damaged.write_bytes(answered("forest").certificate.save(tmp_path / "c.gz").read_bytes()[:-9])
+    plain = tmp_path / "plain.gz"
+    plain.write_text("hello", encoding="utf-8")
+    for path in (missing, text, damaged, plain):
+        assert check.main([str(path)]) == 2
+        assert "cannot be read" in capsys.readouterr().out
+        with pytest.raises(InvalidInputError, match=path.name):
+            cfxc.check(path)
+    other = tmp_path / "other.json"
+    other.write_text('{"a": 1}', encoding="utf-8")
+    assert check.main([str(other)]) == 1
+    assert not cfxc.check(other).ok
+
+
+def test_the_page_says_what_was_asked_and_shown() -> None:
+    for name in SAMPLES:
+        report = cfxc.check(answered(name).certificate)
+        page = report.to_markdown()
+        assert page.startswith("# Certificate of a counterfactual\n")
+        assert report.content["hash"] in page
+        for rule in report.content["question"]["constraints"]:
+            assert rule["text"] in page
+    rejected = cfxc.check({**report.content, "hash": "0"})
+    assert rejected.summary() == "rejected: the hash differs"
+    assert "**rejected**" in rejected.to_markdown()
+
+
+def test_lower_bounds_are_those_of_the_answer() -> None:
+    result = answered("forest")
+    claim = result.certificate.to_dict()["claim"]
+    assert check.number(claim["lower_bound"]) <= result.exact_lower_bound
+    assert check.number(claim["distance"]) == result.exact_distance
+    assert Fraction(result.epsilon) == check.number(claim["epsilon"])

@@ -1,0 +1,87 @@
+"""``explain --certificate`` and ``check``: what an auditor runs."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from .conftest import Shell
+
+ASKED = ("--space", "space.toml", "--factual", "person.json")
+MODELS = ["tree.skops", "lr.skops", "tree.onnx", "lr.onnx"]
+
+
+def written(shell: Shell, model: str, name: str = "c.json.gz") -> str:
+    ended = shell("explain", model, *ASKED, "--certificate", name)
+    assert ended.code == 0, ended
+    assert f"certificate: {name}" in ended.err
+    return name
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_a_certificate_holds_and_belongs_to_its_model(shell: Shell, model: str) -> None:
+    name = written(shell, model)
+    ended = shell("check", name, "--model", model)
+    assert (ended.code, ended.err) == (0, "")
+    assert ended.out.startswith("accepted\n  status: optimal\n")
+    assert "compiled anew, and the same" in ended.out
+    other = "lr.skops" if model != "lr.skops" else "tree.skops"
+    refused = shell("check", name, "--model", other)
+    assert refused.code == 5
+    assert refused.out.startswith("rejected: the certificate was made for another model file")
+
+
+def test_the_program_of_another_model_under_the_right_name(shell: Shell) -> None:
+    """Even if somebody writes the hash of the model into it."""
+    mine, theirs = (shell.folder / written(shell, m, f"{m}.json") for m in ("lr.skops", "lr.onnx"))
+    content = json.loads(mine.read_text())
+    content["model"] = json.loads(theirs.read_text())["model"]
+    assert shell("check", mine.name).code == 0
+    from tests.certificates.mutants import rehashed
+
+    mine.write_text(json.dumps(rehashed(content)))
+    assert shell("check", mine.name).code == 0
+    ended = shell("check", mine.name, "--model", "lr.onnx")
+    assert ended.code == 5
+    assert "program is not what lr.onnx computes" in ended.out
+
+
+def test_one_page_and_json(shell: Shell) -> None:
+    name = written(shell, "tree.skops")
+    page = shell("check", name, "--explain")
+    assert page.code == 0
+    assert page.out.startswith("# Certificate of a counterfactual\n\nThe certificate holds.")
+    assert "| Feature | Was | Would be |" in page.out
+    found = json.loads(shell("check", name, "--json").out)
+    assert found["ok"]
+    assert found["shown"]["status"] == "optimal"
+
+
+def test_a_changed_certificate_is_rejected(shell: Shell) -> None:
+    path = shell.folder / written(shell, "tree.skops", "c.json")
+    path.write_text(path.read_text().replace('"kind":"real"', '"kind":"integer"', 1))
+    for options in ((), ("--explain",)):
+        ended = shell("check", "c.json", *options)
+        assert ended.code == 5
+        assert "rejected" in ended.out.lower()
+    assert not json.loads(shell("check", "c.json", "--json").out)["ok"]
+
+
+def test_bad_input(shell: Shell) -> None:
+    written(shell, "tree.skops")
+    assert "no-such.json: cannot be read" in shell.refuses("check", "no-such.json")
+    assert "not a number: '20.5'" in shell.refuses("check", "person.json")
+    (shell.folder / "other.json").write_text('{"a": 1}')
+    assert shell("check", "other.json").code == 5
+    assert "no certificate" in shell.refuses("check", "space.toml")
+    assert "no folder" in shell.refuses("explain", "tree.skops", *ASKED, "--certificate", "a/b")
+    assert "no-such.onnx" in shell.refuses("check", "c.json.gz", "--model", "no-such.onnx")
+
+
+def test_what_has_no_certificate_is_said_after_the_answer(shell: Shell) -> None:
+    ended = shell("explain", "mlp.skops", *ASKED, "--epsilon", "0.2", "--certificate", "c.json")
+    assert "no certificate" in ended.err
+    assert ended.code == 2
+    assert "status" in ended.out
+    assert not (shell.folder / "c.json").exists()
