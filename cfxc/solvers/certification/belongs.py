@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ...certificates import check
-from ...errors import CfxcError, VerificationError
+from ...errors import CfxcError, ModelFileError, VerificationError
 from ...frontends.files import load_model
 from ...frontends.query import make_query
 from ...frontends.space import FeatureSpace
@@ -52,8 +52,15 @@ def require_program_of(
 
 
 def file_hash(path: str | Path) -> str:
-    """SHA-256 of a file."""
-    return hashlib.sha256(Path(path).read_bytes()).hexdigest()
+    """SHA-256 of a model file.
+
+    Raises:
+        ModelFileError: it cannot be read.
+    """
+    try:
+        return hashlib.sha256(Path(path).read_bytes()).hexdigest()
+    except OSError as error:
+        raise ModelFileError(f"{path}: cannot be read: {error.strerror}") from None
 
 
 def _value(label: Any) -> Any:

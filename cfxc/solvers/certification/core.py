@@ -17,6 +17,7 @@ from ...compiler.units import UnitReader, Units
 from ...errors import UnsupportedError
 from ...frontends.query import Query
 from ...ir import Let, Operand, Program, ops
+from ..linear_proof.parts import declared
 
 ONE = Fraction(1)
 Source = tuple[Any, ...]
@@ -87,16 +88,7 @@ class CoreReader(UnitReader):
     """Reads programs with trees; squashed scores only where they are compared."""
 
     def __init__(self, program: Program, query: Query, sources: Sources, units: Units) -> None:
-        numbers: dict[str, Entries] = {}
-        labels: dict[str, Any] = {}
-        for domain in query.domains:
-            name, own = domain.name, domain.factual
-            if domain.is_symbolic:
-                labels[name] = name
-                labels[f"factual.{name}"] = domain.labels.position(own)
-            else:
-                numbers[name] = [Additive(Fraction(0), {("x", name): ONE})]
-                numbers[f"factual.{name}"] = [constant(own)]
+        numbers, labels = declared(query)
         super().__init__(program, numbers, labels, units)
         self.sources = sources
 

@@ -120,17 +120,7 @@ class Ball:
 
     def _read(self, program: Program, output: str) -> list[Requirement]:
         """What an output of a program over features, and ``factual.…``, asks for."""
-        query = self.query
-        numbers: dict[str, list[Additive]] = {}
-        labels: dict[str, str | int] = {}
-        for domain in query.domains:
-            name, own = domain.name, domain.factual
-            if domain.is_symbolic:
-                labels[name] = name
-                labels[f"factual.{name}"] = domain.labels.position(own)
-            else:
-                numbers[name] = [Additive(ZERO, {("x", name): Fraction(1)})]
-                numbers[f"factual.{name}"] = [constant(own)]
+        numbers, labels = declared(self.query)
         reader = UnitReader(program, numbers, labels, self.units)
         return reader.conjunction(program.output(output))
 
@@ -246,6 +236,21 @@ class Ball:
             steep = Fraction(float(high / (high - low)))
             offset = max(-steep * low, high - steep * high)
             yield from ((steep, z), (offset, constant(1)), (-one, h))
+
+
+def declared(query: Query) -> tuple[dict[str, list[Additive]], dict[str, str | int]]:
+    """Features, and ``factual.…``, as a ``UnitReader`` reads them: forms, and labels by place."""
+    numbers: dict[str, list[Additive]] = {}
+    labels: dict[str, str | int] = {}
+    for domain in query.domains:
+        name, own = domain.name, domain.factual
+        if domain.is_symbolic:
+            labels[name] = name
+            labels[f"factual.{name}"] = domain.labels.position(own)
+        else:
+            numbers[name] = [Additive(ZERO, {("x", name): Fraction(1)})]
+            numbers[f"factual.{name}"] = [constant(own)]
+    return numbers, labels
 
 
 @dataclass(frozen=True)
