@@ -543,8 +543,6 @@ class Proof(Question):
         trees = list(self.trees(terms, by, parts))
         free = [1 - sum(y for (_, i), y in shares.items() if i == j) for j in range(len(parts))]
         pieces = trees + [self.values(j, p, terms, by, free[j]) for j, p in enumerate(parts)]
-        if not all(pieces):
-            return -ONE
         tops = [max(worth for worth, _ in piece) for piece in pieces]
         most = value - budget * self.radius + sum(tops)
         for j, (piece, top) in enumerate(zip(pieces, tops, strict=True), -len(trees)):
@@ -586,12 +584,11 @@ class Proof(Question):
             for root in roots:
                 tree += 1
                 pays = [(j, share) for (each, j), share in shares.items() if each == tree]
-                if own:
-                    yield [
-                        (sum(f * leaf[c] for c, f in own),
-                         budget * sum(share * self.cost(j, deltas[j]) for j, share in pays))
-                        for leaf, deltas in self.leaves(nodes, root, parts)
-                    ]  # fmt: skip
+                yield [
+                    (sum(f * leaf[c] for c, f in own),
+                     budget * sum(share * self.cost(j, deltas[j]) for j, share in pays))
+                    for leaf, deltas in self.leaves(nodes, root, parts)
+                ]  # fmt: skip
 
     def leaves(self, nodes: list[Any], root: int, parts: list[Any]) -> Iterator[Any]:
         """The leaves that a part meets within the radius, with the least δ of what is left."""

@@ -1,0 +1,112 @@
+"""Certificates: their size, the time to write one, and the time to check it.
+
+    python benchmarks/certificates.py [--people 5] [--markdown docs/certificates.md]
+
+For the models of ``oracle.py`` and the larger ones of ``exact.py`` on Adult.  Everything written is
+checked; exits with 1 if a certificate is rejected.
+"""
+
+from __future__ import annotations
+
+import gzip
+import time
+from argparse import ArgumentParser
+from collections.abc import Iterator
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import pandas as pd
+from support.cases import DATA, DISTANCES, MODELS, cases
+from support.report import Table, circumstances, write_section
+from support.tasks import adult, boosting, fit, forest, network, xgboost
+
+import cfxc
+from cfxc.certificates import check
+from cfxc.errors import UnsupportedError
+
+HEADER = (
+    "model", "distance", "people", "certified", "kB (gzip): median", "most",
+    "write: median s", "check: median s", "most",
+)  # fmt: skip
+
+
+def questions(people: int) -> Iterator[tuple[str, cfxc.CompiledModel, pd.DataFrame, str, Any]]:
+    """Model, compiled, people, distance and wanted label."""
+    for case in cases(DATA, MODELS):
+        for distance in DISTANCES:
+            yield (
+                f"{case.data.name}, {case.model}",
+                case.compiled,
+                case.people.iloc[:people],
+                distance,
+                None,
+            )
+    data = adult()
+    for name, make, scaled in (
+        ("forest 100×8", forest(100, 8), False),
+        ("XGBoost 100×6", xgboost(100, 6), False),
+        ("gradient boosting 100×6", boosting(100, 6), False),
+        ("network (20, 20)", network(20, 20), True),
+        ("network (50, 50)", network(50, 50), True),
+    ):
+        task = fit(data, name, make, scaled=scaled)
+        yield task.name, task.compiled, task.people.iloc[:people], "l1", 1
+
+
+def measured(
+    compiled: cfxc.CompiledModel, people: pd.DataFrame, distance: str, wanted: Any
+) -> tuple[list[tuple[int, float, float]], int, list[str]]:
+    """(bytes, seconds to write, seconds to check) of each certificate; how many; faults."""
+    found, faults = [], []
+    for place in range(len(people)):
+        result = compiled.explain(people.iloc[[place]], target=wanted, distance=distance)
+        started = time.perf_counter()
+        try:
+            body = result.certificate.to_json().encode()
+        except UnsupportedError:
+            continue
+        written = time.perf_counter()
+        try:
+            check.check(check.parse(body))
+        except check.Rejected as error:
+            faults.append(f"rejected: {error}")
+            continue
+        checked = time.perf_counter()
+        found.append((len(gzip.compress(body)), written - started, checked - written))
+    return found, len(people), faults
+
+
+def main() -> None:
+    """Measure, print, and exit with 1 if a certificate is rejected."""
+    parser = ArgumentParser(description=(__doc__ or "").split("\n\n")[0])
+    parser.add_argument("--people", type=int, default=5, help="per model and distance")
+    parser.add_argument("--markdown", type=Path, help="page whose section is rewritten")
+    options = parser.parse_args()
+    table, faults = Table("Certificates", HEADER), []
+    for name, compiled, people, distance, wanted in questions(options.people):
+        found, asked, wrong = measured(compiled, people, distance, wanted)
+        faults += [f"{name}, {distance}: {text}" for text in wrong]
+        if not found:
+            table.rows.append((name, distance, str(asked), "0", *("" for _ in HEADER[4:])))
+            continue
+        sizes, writing, checking = zip(*found, strict=True)
+        table.rows.append(
+            (
+                name, distance, str(asked), str(len(found)),
+                f"{median(sizes) / 1e3:.0f}", f"{max(sizes) / 1e3:.0f}", f"{median(writing):.2f}",
+                f"{median(checking):.2f}", f"{max(checking):.2f}",
+            )
+        )  # fmt: skip
+    table.show()
+    print(*faults, sep="\n")
+    if options.markdown:
+        command = f"python benchmarks/certificates.py --people {options.people}"
+        write_section(
+            options.markdown, "certificates", f"{table.markdown()}\n{circumstances(command)}"
+        )
+    raise SystemExit(bool(faults))
+
+
+if __name__ == "__main__":
+    main()
