@@ -9,6 +9,7 @@ checked; exits with 1 if a certificate is rejected.
 from __future__ import annotations
 
 import gzip
+import sys
 import time
 from argparse import ArgumentParser
 from collections.abc import Iterator
@@ -86,6 +87,7 @@ def main() -> None:
     table, faults = Table("Certificates", HEADER), []
     for name, compiled, people, distance, wanted in questions(options.people):
         found, asked, wrong = measured(compiled, people, distance, wanted)
+        print(name, distance, *found, file=sys.stderr, flush=True)  # it takes a while
         faults += [f"{name}, {distance}: {text}" for text in wrong]
         if not found:
             table.rows.append((name, distance, str(asked), "0", *("" for _ in HEADER[4:])))
