@@ -21,7 +21,7 @@ from cfxc.certificates import check
 from cfxc.errors import UnsupportedError
 from cfxc.frontends.query import make_query
 from cfxc.frontends.space import Feature
-from cfxc.ir import REAL, Builder, Tensor, evaluate, ops
+from cfxc.ir import REAL, Builder, Literal, Tensor, evaluate, ops
 from cfxc.solvers import box_search, mio
 from cfxc.solvers.certification import Certificate
 from cfxc.solvers.certification.writer import certify
@@ -100,6 +100,30 @@ def test_numbers_rounded_to_float32_in_a_network() -> None:
     found = cfxc.check(written(query, mio))
     assert found.ok, found.reason
     assert "single" in str(found.content["program"]["made"])
+
+
+@pytest.mark.parametrize("always", [-1.0, 2.0])
+def test_nodes_that_send_everything_the_same_way(always: float) -> None:
+    """A truth value as a number is never below 0 nor above 1; as a root and further down."""
+    builder = Builder("steps")
+    x = builder.input("x", REAL)
+    step = builder.let(ops.ToReal(builder.let(ops.Ge(x, Literal(F(1, 2))))))
+    row = builder.let(ops.Concat((step, x)))
+    feature, threshold = np.array([0, 1, -1, 0, -1, -1, -1]), np.zeros(7)
+    threshold[[0, 1, 3]] = always, 0.75, always
+    left, right = np.array([1, 2, 0, 4, 0, 0, 0]), np.array([1, 3, 0, 5, 0, 0, 0])
+    value = np.array([[0.0], [0.0], [1.0], [0.0], [2.0], [3.0], [0.0]])
+    trees = ops.TreeEnsemble(
+        row, Tensor(np.array([0])), Tensor(feature), Tensor(threshold), Tensor(left),
+        Tensor(right), Tensor(value), Tensor(np.zeros(1)),
+    )  # fmt: skip
+    program = builder.build(value=builder.let(ops.Item(builder.let(trees), 0)))
+    space = cfxc.FeatureSpace((Feature("x", "real", lower=0.0, upper=1.0),))
+    query = make_query(program, space, {"x": F(0)}, target=(F(2), None))
+    found = cfxc.check(written(query, box_search))
+    assert found.ok, found.reason
+    (ensemble,) = found.content["program"]["trees"]
+    assert len(ensemble["nodes"]) == 3
 
 
 @pytest.mark.parametrize("rounded", [False, True])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -12,12 +11,13 @@ from ...frontends.query import Query
 from ...ir import ops
 from .core import exact
 
-LARGEST = Fraction(float(np.finfo(np.float64).max))
-
 
 def trees_of(op: ops.TreeEnsemble, splits: RawSplits, query: Query) -> dict[str, Any]:
-    """Roots, and nodes: feature, what goes left (a cut or places of labels), links; or values."""
-    roots = op.roots.array.tolist()
+    """Roots, and nodes: feature, what goes left (a cut or places of labels), links; or values.
+
+    Nodes that send every number the same way are left out.
+    """
+    roots = [_telling(root, splits) for root in op.roots.array.tolist()]
     order = _order(roots, splits)
     place = {node: i for i, node in enumerate(order)}
     value = op.value.array
@@ -27,18 +27,25 @@ def trees_of(op: ops.TreeEnsemble, splits: RawSplits, query: Query) -> dict[str,
         if j < 0:
             nodes.append([exact(v) for v in value[node].tolist()])
             continue
-        links = [place[int(splits.left[node])], place[int(splits.right[node])]]
+        links = [place[_telling(int(side[node]), splits)] for side in (splits.left, splits.right)]
         cut = float(splits.cut[node])
         if np.isnan(cut):
             bits = [int(word) for word in splits.mask[node]]
             count = len(query.domains[j].feature.labels)
             test: Any = [i for i in range(count) if bits[i // 64] >> (i % 64) & 1]
         else:
-            finite = Fraction(cut) if np.isfinite(cut) else LARGEST * (1 if cut > 0 else -1)
-            test = exact(finite)
+            test = exact(cut)
             links = links if splits.below[node] else links[::-1]
         nodes.append([j, test, *links])
     return {"roots": [place[root] for root in roots], "nodes": nodes}
+
+
+def _telling(node: int, splits: RawSplits) -> int:
+    """The first node on the way from a node that is a leaf, or tells some values from others."""
+    while splits.input[node] >= 0 and np.isinf(splits.cut[node]):
+        goes_left = (splits.cut[node] > 0) == splits.below[node]
+        node = int((splits.left if goes_left else splits.right)[node])
+    return node
 
 
 def _order(roots: list[int], splits: RawSplits) -> list[int]:
@@ -52,7 +59,9 @@ def _order(roots: list[int], splits: RawSplits) -> list[int]:
         elif node not in done:
             stack.append((node, True))
             if splits.input[node] >= 0:
-                stack += [(int(splits.left[node]), False), (int(splits.right[node]), False)]
+                stack += [
+                    (_telling(int(s[node]), splits), False) for s in (splits.left, splits.right)
+                ]
     return list(done)[::-1]
 
 
