@@ -89,9 +89,9 @@ def key(label: Any) -> tuple[str, Any]:
     return type(label).__name__, label
 
 
-def _listed(value: Any) -> list[Any]:
+def _listed(value: Any) -> Any:
     need(isinstance(value, list), "no list")
-    return value  # type: ignore[no-any-return]
+    return value
 
 
 def _distinct(labels: list[Any]) -> list[Any]:
@@ -422,8 +422,9 @@ class Proof(Question):
 
     def deltas(self, parts: list[Any]) -> list[Q] | None:
         need(time.monotonic() < self.deadline, f"it takes more than {SECONDS} s")
-        found = [f.nearest(part) for f, part in zip(self.features, parts, strict=True)]
-        return None if None in found else found  # type: ignore[return-value]
+        near = (f.nearest(part) for f, part in zip(self.features, parts, strict=True))
+        found = [delta for delta in near if delta is not None]
+        return found if len(found) == len(parts) else None
 
     def is_far(self, parts: list[Any]) -> bool:
         return (deltas := self.deltas(parts)) is None or self.distance(deltas) >= self.radius
@@ -509,7 +510,7 @@ class Proof(Question):
         need(name in ("above", "chord"), "proof: an unknown inequality")
         if name == "above" or not low < 0 < high:  # else the sign is known, and h is z or 0
             return plus(unit, z, -ONE) if name == "above" else NOTHING
-        steep = Q(float(high / (high - low)))
+        steep = Q(float(high / (high - low)))  # short digits: any slope will do, the line is raised
         return plus(plus({CONSTANT: max(-steep * low, high - steep * high)}, z, steep), unit, -ONE)
 
     def most(self, form: Form, by: Any, parts: list[Any], signs: Any, spans: Any) -> Q:

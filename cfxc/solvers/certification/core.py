@@ -143,8 +143,8 @@ class CoreReader(UnitReader):
         """The two sides; a logistic function and one half as what it squashes and 0."""
         inner = self.definitions.get(op.x) if isinstance(op.x, str) else None
         place = 0
-        if isinstance(inner, ops.Item):
-            place, inner = inner.index, self.definitions.get(inner.x)  # type: ignore[arg-type]
+        if isinstance(inner, ops.Item) and isinstance(inner.x, str):
+            place, inner = inner.index, self.definitions.get(inner.x)
         (y,) = self.entries(op.y)
         if isinstance(inner, ops.Sigmoid) and y == constant(Fraction(1, 2)):
             return self.entries(inner.x)[place], constant(0)
