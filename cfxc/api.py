@@ -79,8 +79,8 @@ class CompiledModel:
         Args:
             row: One-row DataFrame, Series or mapping with the space's columns.
             target: Wanted label (default: the other one of two), or ``(low, high)``.
-            distance: ``l0``, ``l1``, ``l2``, ``linf``, a mapping of weights to mix them, a ``.cfl``
-                file or its text.
+            distance: ``l0``, ``l1``, ``l2``, ``linf``, a mapping of weights to mix them, a
+                :class:`cfxc.Mahalanobis`, a ``.cfl`` file or its text.
             epsilon: Accuracy on the distance, > 0.
             constraints: Core-language conditions over ``x`` and ``factual``; all must hold.
             method: ``box`` (box search, for tree ensembles), ``mio`` (mixed-integer search, for all

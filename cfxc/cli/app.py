@@ -142,7 +142,8 @@ def explain(
         str | None, typer.Option("--range", metavar="LO:HI", help="Wanted range.")
     ] = None,
     distance: Annotated[
-        str, typer.Option(help="l0, l1, l2, linf, l0=0.3,l1=0.7, or a file.cfl.")
+        str,
+        typer.Option(help="l0, l1, l2, linf, l0=0.3,l1=0.7, mahalanobis=data.csv, or a file.cfl."),
     ] = "l1",
     epsilon: Annotated[float, typer.Option(help="Accuracy on the distance.")] = 1e-3,
     method: Annotated[str, typer.Option(help="auto, box (tree ensembles), mio or smt.")] = "auto",

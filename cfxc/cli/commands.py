@@ -113,7 +113,7 @@ def explain(
     model = load(source, space, trust_pickle)
     row = read_factual(question.factual, model.space)
     target = read_target(model, question.target, question.range)
-    distance = read_distance(question.distance)
+    distance = read_distance(question.distance, model.space)
     with progress(f"searching, for at most {question.time_limit:g} s …") as watch:
         result = model.explain(
             row,

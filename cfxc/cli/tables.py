@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from ..api import CompiledModel
+    from ..frontends.distances import Mahalanobis
     from ..frontends.space import FeatureSpace, Label
 
 _NUMBERED = re.compile(r"(?P<path>.+\.csv):(?P<row>\d+)", re.IGNORECASE)
@@ -154,14 +155,26 @@ def _range(text: str) -> tuple[str | None, str | None]:
     return low or None, high or None
 
 
-def read_distance(text: str) -> str | dict[str, str]:
+def read_distance(text: str, space: FeatureSpace) -> str | dict[str, str] | Mahalanobis:
     """A distance's name or file as it is; ``l0=0.3,l1=0.7`` as a mapping of coefficients.
 
+    ``mahalanobis=data.csv``: by the covariance of the rows of a table.
+
     Raises:
-        InvalidInputError: a coefficient is given twice.
+        InvalidInputError: a coefficient is given twice; no such table.
     """
     if "=" not in text or text.endswith(".cfl"):
         return text
+    import pandas as pd
+
+    from ..frontends.distances import MAHALANOBIS, Mahalanobis
+
+    name, _, file = text.partition("=")
+    if name.strip() == MAHALANOBIS:
+        table = read_csv(Path(file.strip()))
+        cells = zip(table.header, zip(*table.rows, strict=True), strict=True)
+        known = {n: [_cell(t, n, space) for t in texts] for n, texts in cells if n in space.columns}
+        return Mahalanobis(pd.DataFrame(known))
     parts = [part.partition("=") for part in text.split(",")]
     return _once([(name.strip(), factor.strip()) for name, _, factor in parts])
 

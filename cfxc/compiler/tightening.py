@@ -40,9 +40,7 @@ class Relaxed:
 
     def __init__(self, program: Rounded) -> None:
         self.program = program
-        self._solver: Any = _highs()
-        for option, value in _OPTIONS.items():
-            self._solver.setOptionValue(option, value)
+        self._solver = linear_solver()
         count, zero = program.lower.size, np.zeros(program.lower.size)
         self._columns = np.arange(count, dtype=np.int32)
         self._solver.passModel(
@@ -87,9 +85,13 @@ class Relaxed:
         return float(down(total - operations * _EPS * scale - _TINY))
 
 
-def _highs() -> Any:
+def linear_solver() -> Any:
+    """HiGHS without a model, for linear programs."""
     make: Any = highspy.Highs
-    return make()
+    solver = make()
+    for option, value in _OPTIONS.items():
+        solver.setOptionValue(option, value)
+    return solver
 
 
 _OPTIONS = {
@@ -135,4 +137,4 @@ def rows(program: Rounded) -> Iterator[tuple[Sequence[tuple[int, float]], float,
         yield entries[starts[i] : starts[i + 1]], low, high
 
 
-__all__ = ["LowerBound", "Relaxed", "replay", "rows"]
+__all__ = ["LowerBound", "Relaxed", "linear_solver", "replay", "rows"]

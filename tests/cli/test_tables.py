@@ -10,6 +10,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
+from cfxc import Mahalanobis
 from cfxc.cli.tables import read_distance, read_factual, read_target
 from cfxc.errors import CfxcError, InvalidInputError
 from cfxc.frontends.space import Feature, FeatureSpace
@@ -149,10 +150,23 @@ def test_labels_as_people_write_them(classes: tuple[Any, ...], text: str, label:
 
 
 def test_coefficients_are_given_once() -> None:
-    assert read_distance("l0=0.3, l1 = 0.7") == {"l0": "0.3", "l1": "0.7"}
-    assert read_distance("a=b.cfl") == "a=b.cfl"
+    assert read_distance("l0=0.3, l1 = 0.7", SPACE) == {"l0": "0.3", "l1": "0.7"}
+    assert read_distance("a=b.cfl", SPACE) == "a=b.cfl"
     with pytest.raises(InvalidInputError, match="given twice: 'l0'"):
-        read_distance("l0=1,l0=0")
+        read_distance("l0=1,l0=0", SPACE)
+
+
+def test_a_table_for_the_mahalanobis_distance(tmp_path: Path) -> None:
+    table = pd.DataFrame({"age": [20, 30, 41], "kind": ["a", "b", "a"], "y": [0, 1, 1]})
+    path = tmp_path / "data.csv"
+    table.to_csv(path, index=False)
+    space = FeatureSpace.infer(table.drop(columns="y"))
+    spec = read_distance(f"mahalanobis={path}", space)
+    assert isinstance(spec, Mahalanobis)
+    found, expected = spec.whitening(space), Mahalanobis(table).whitening(space)
+    assert (found.factor == expected.factor).all()
+    with pytest.raises(InvalidInputError, match="cannot read"):
+        read_distance(f"mahalanobis={tmp_path / 'none.csv'}", space)
 
 
 def test_a_missing_label_is_an_empty_cell(tmp_path: Path) -> None:

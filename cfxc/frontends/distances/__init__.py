@@ -5,6 +5,7 @@ from __future__ import annotations
 from .delta import delta_name, delta_program
 from .distance import (
     EUCLIDEAN,
+    MAHALANOBIS,
     NORMS,
     RESULT,
     Distance,
@@ -14,14 +15,18 @@ from .distance import (
     root_above,
     root_below,
 )
+from .mahalanobis import Mahalanobis, Whitening
 
 __all__ = [
     "EUCLIDEAN",
+    "MAHALANOBIS",
     "NORMS",
     "RESULT",
     "Distance",
     "DistanceLike",
+    "Mahalanobis",
     "Norms",
+    "Whitening",
     "delta_name",
     "delta_program",
     "resolve_distance",

@@ -23,11 +23,14 @@ from ..space import FeatureSpace
 from ..space.names import suggestion
 from ..space.numbers import as_written, decimal_text
 from .delta import delta_name
+from .mahalanobis import Mahalanobis, Whitening, whitened_program
 
 #: The norms that may be mixed, in the order of the coefficients (alpha, beta, gamma).
 NORMS: Final = ("l0", "l1", "linf")
 #: The Euclidean norm stands alone: a root has no rational value, and so its square is what counts.
 EUCLIDEAN: Final = "l2"
+#: The name of what :class:`Mahalanobis` gives.
+MAHALANOBIS: Final = "mahalanobis"
 #: The only output of a distance.
 RESULT: Final = "result"
 
@@ -58,6 +61,7 @@ class Distance:
         norms: What it is made of if that is norms, else ``None``.
         text: The program's text.
         lower: d is never smaller; 0 for combinations of the norms, -infinity if nothing is known.
+        whitening: What it is made of if it is a Mahalanobis distance.
     """
 
     name: str
@@ -65,11 +69,12 @@ class Distance:
     norms: Norms | None
     text: str
     lower: float = 0.0
+    whitening: Whitening | None = None
 
     @property
     def is_squared(self) -> bool:
-        """Whether ``program`` gives the square of the distance, as under l2."""
-        return self.norms is not None and bool(self.norms.l2)
+        """Whether ``program`` gives the square of the distance: under l2 and Mahalanobis."""
+        return self.whitening is not None or (self.norms is not None and bool(self.norms.l2))
 
     def below(self, value: Fraction, epsilon: Fraction) -> Fraction:
         """What ``program`` gives for a distance smaller by ``epsilon``, rounded up; or -1.
@@ -108,7 +113,7 @@ def root_above(value: Fraction) -> float:
     return root if Fraction(root) ** 2 == value else nextafter(root, inf)
 
 
-DistanceLike: TypeAlias = str | Path | Mapping[str, object] | Distance
+DistanceLike: TypeAlias = str | Path | Mapping[str, object] | Mahalanobis | Distance
 
 
 def resolve_distance(spec: DistanceLike, space: FeatureSpace) -> Distance:
@@ -116,9 +121,10 @@ def resolve_distance(spec: DistanceLike, space: FeatureSpace) -> Distance:
 
     Args:
         spec: ``"l0"``, ``"l1"``, ``"l2"`` or ``"linf"``; a convex combination such as
-            ``{"l0": 0.3, "l1": 0.7}`` (floats are the decimals they print as); the path of a
-            ``.cfl`` file; or a program's text.  A program may declare ``delta: Real[J]`` and
-            ``weight: Real[J]``, and read ``x.<feature>``, ``factual.<feature>`` and ``J``.
+            ``{"l0": 0.3, "l1": 0.7}`` (floats are the decimals they print as); a
+            :class:`Mahalanobis`; the path of a ``.cfl`` file; or a program's text.  A program may
+            declare ``delta: Real[J]`` and ``weight: Real[J]``, and read ``x.<feature>``,
+            ``factual.<feature>`` and ``J``.
 
     Raises:
         InvalidInputError: an unknown name, coefficients that are negative or do not sum to 1, an
@@ -128,6 +134,8 @@ def resolve_distance(spec: DistanceLike, space: FeatureSpace) -> Distance:
     """
     if isinstance(spec, Distance):
         return spec
+    if isinstance(spec, Mahalanobis):
+        return _whitened(spec, space)
     if isinstance(spec, Mapping) and dict(spec) != {EUCLIDEAN: 1}:
         return _combination(_coefficients(spec), space)
     if spec == EUCLIDEAN or isinstance(spec, Mapping):
@@ -144,6 +152,11 @@ def resolve_distance(spec: DistanceLike, space: FeatureSpace) -> Distance:
         return _combination(_coefficients({spec: 1}), space)
     if spec.strip().endswith(".cfl") and "\n" not in spec:
         return _from_file(Path(spec.strip()), space)
+    if spec.strip() == MAHALANOBIS:
+        raise InvalidInputError(
+            "a Mahalanobis distance needs data: distance=cfxc.Mahalanobis(X), or on the command "
+            "line --distance mahalanobis=data.csv"
+        )
     if _WORD.fullmatch(spec.strip()):
         raise InvalidInputError(
             f"unknown distance {spec.strip()!r}{suggestion(spec.strip(), (*NORMS, EUCLIDEAN))}; a "
@@ -192,6 +205,13 @@ def _combination(norms: Norms, space: FeatureSpace) -> Distance:
     fixed = dict(zip(_COEFFICIENTS, norms[:3], strict=True)) if file == "mix" else {}
     program = _lower(parse_program(text, f"{file}.cfl"), space, name, fixed)
     return Distance(name, program, norms, text)
+
+
+@lru_cache(maxsize=16)
+def _whitened(spec: Mahalanobis, space: FeatureSpace) -> Distance:
+    whitening = spec.whitening(space)
+    program = whitened_program(whitening, space)
+    return Distance(MAHALANOBIS, program, None, str(program), whitening=whitening)
 
 
 # -- the user's ----------------------------------------------------------------------------------
@@ -345,6 +365,7 @@ def _corners(program: Program) -> Iterator[dict[str, int]]:
 
 __all__ = [
     "EUCLIDEAN",
+    "MAHALANOBIS",
     "NORMS",
     "RESULT",
     "Distance",

@@ -179,10 +179,9 @@ class Program:
         if norms.l2 and size and low < high:
             most = max(high - base, base - low) / size
             square = self._column(0.0, float(most * most), float(share))
-            for slope, below in Tangents().of(domain.name, most):
-                self._squares.append(
-                    (columns[0], columns[1], square, float(slope / size), float(below))
-                )
+            for place in Tangents().of(domain.name, most):
+                tangent = float(2 * place / size), -float(place * place)
+                self._squares.append((columns[0], columns[1], square, *tangent))
         self.numbers[domain.name] = (columns[0], columns[1], square)
 
     def paid(self, j: int, values: Floats) -> float:

@@ -22,16 +22,17 @@ from typing import Any
 from ...compiler.emit.mip import Emission, Emitter, least
 from ...compiler.functional import Symbolic, functional
 from ...compiler.mixed_integer import Affine, Floats, Model, Rounded
-from ...compiler.passes import prune_trees
 from ...compiler.pipeline import simplified
 from ...compiler.rounding import AbsorbingPool
 from ...compiler.terms import Pool, Term
 from ...compiler.tightening import Relaxed
-from ...frontends.distances import Norms
+from ...frontends.distances import Norms, root_above
 from ...frontends.query import Domain
-from ..ball import make_ball, weights_of
+from ..ball import weights_of
 from ..smt.cells import CellVariables, between_values
 from ..smt.encoding import Encoder, Encoding, Window
+from ..tangents import whitened_name
+from ..whitened import whitened_forms
 
 ZERO = Fraction(0)
 DISTANCE = "distance"  # why the row for the radius is there
@@ -53,6 +54,12 @@ class Formulation:
     def is_refuted(self) -> bool:
         """Whether exact bounds alone show that no point qualifies."""
         return self.model.refuted
+
+    def rewritten(self) -> Formulation:
+        """The same with the tangents known by now."""
+        writer = self.writer.again(self.writer.known)
+        writer.write()
+        return Formulation(writer.emission, self.encoding, writer)
 
     def tightened(self, program: Rounded, deadline: float) -> Formulation:
         """The same with the open signs of its maxima bounded by linear programs.
@@ -95,8 +102,8 @@ class Formulator(Encoder):
         windows = self.windows(radius)
         program, splits = simplified(query.target_with_margin(margin))
         norms = query.distance.norms
-        if norms is not None and radius is not None:
-            program = prune_trees(program, make_ball(query, norms, radius), splits)
+        if radius is not None:
+            program = self.pruned(program, splits, radius, windows)
         inputs, facts = self._admissible(pool, windows)
         facts.append(functional(program, inputs, pool)["in_target"])
         domains = {domain.name: domain for domain in query.domains}
@@ -113,6 +120,26 @@ class Formulator(Encoder):
         writer.write()
         encoding = Encoding(pool, facts, inputs, domains, cells)
         return Formulation(writer.emission, encoding, writer)
+
+
+@dataclass(frozen=True, slots=True)
+class Square:
+    """A column that stands for y², and lies above tangents of it; ``sides``: the signs of y."""
+
+    name: str
+    column: int
+    y: Affine
+    sides: Sequence[int]
+
+    def tangent(self, place: Fraction, side: int) -> Affine:
+        """``s - (2 t y - t²)`` for the tangent at t, which is at least 0."""
+        form = Affine({self.column: Fraction(1)}, place * place)
+        return form.plus(self.y, -2 * side * place)
+
+    def root(self, values: Floats) -> float:
+        """y at a point."""
+        terms = ((j, float(factor)) for j, factor in self.y.terms.items())
+        return sum((factor * float(values[j]) for j, factor in terms), float(self.y.constant))
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,6 +170,7 @@ class _Writer:
         self.radius, self.all_windows, self.known = radius, windows, known or {}
         self.emission = Emission()
         self.model = self.emission.model
+        self.squares: list[Square] = []
         self.pairs: list[tuple[int, ...]] = []  # columns p and n of one feature
         self.windows = {d.name: w for d, w in zip(self.query.domains, windows, strict=True)}
 
@@ -159,6 +187,8 @@ class _Writer:
             self.model.refuted = True
         elif self.query.distance.norms is not None:
             self._write_norms(self.query.distance.norms)
+        elif self.query.distance.whitening is not None:
+            self._write_whitened()
         else:
             self._write_own(self.formulator.distance(self.pool, self.inputs))
 
@@ -192,6 +222,18 @@ class _Writer:
                 self.model.constrain(top.plus(move.delta, -weight / largest), 0, None, "linf")
             distance = distance.plus(top, norms.linf)
         self._minimise(distance)
+        emitter.orient(self.facts)
+        self._require(emitter)
+
+    def _write_whitened(self) -> None:
+        """The facts, minimising the squares of W (z - ẑ)."""
+        emitter = Emitter(self.pool, self.emission, self.known)
+        squares: list[Affine] = []
+        forms = whitened_forms(self.query, self.inputs, emitter.number, emitter.exact)
+        for i, (parts, constant) in enumerate(forms):
+            y = Affine.sum(parts).plus(constant)
+            squares.append(self._squared(y, whitened_name(i), (1, -1)))
+        self._minimise(Affine.sum((1, square) for square in squares))
         emitter.orient(self.facts)
         self._require(emitter)
 
@@ -268,16 +310,22 @@ class _Writer:
         return Move(
             delta,
             self._counted(forms, domain) if norms.l0 else Affine.of(0),
-            self._squared(delta, domain) if norms.l2 else Affine.of(0),
+            self._squared(delta, domain.name) if norms.l2 else Affine.of(0),
         )
 
-    def _squared(self, delta: Affine, domain: Domain) -> Affine:
-        """A column that is at least δ_j² where tangents touch it, and nowhere above."""
-        most = max(self.model.range(delta)[1], ZERO)
-        square = self.model.column(f"{domain.name} squared", 0, most * most)
-        for slope, constant in self.formulator.tangents.of(domain.name, most):
-            self.model.constrain(square.plus(delta, -slope), constant, None, "square")
-        return square
+    def _squared(self, y: Affine, name: str, sides: Sequence[int] = (1,)) -> Affine:
+        """A column that is at least y² where tangents touch it, and nowhere above."""
+        low, high = self.model.range(y)
+        most = max(high, -low if -1 in sides else ZERO, ZERO)
+        column = self.model.column(f"{name} squared", 0, most * most)
+        square = Square(name, next(iter(column.terms)), y, sides)
+        self.squares.append(square)
+        if self.radius is not None and -1 in sides:
+            most = min(most, Fraction(root_above(max(self.radius, ZERO))))
+        for place in self.formulator.tangents.of(name, most):
+            for side in sides:
+                self.model.constrain(square.tangent(place, side), 0, None, "square")
+        return column
 
     def _within(self, x: Affine, low: Fraction, high: Fraction, domain: Domain) -> Affine:
         """The range, where the factual itself lies outside of it."""

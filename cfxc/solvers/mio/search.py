@@ -37,6 +37,7 @@ from .formulation import Formulation, Formulator
 from .ready import small_query
 from .refusals import refuses
 from .regions import Ending, Regions, applies
+from .sharpen import sharpen
 from .witness import around, first_candidate
 
 CLOSE = Fraction(9, 10)  # share of ε below the incumbent at which nothing may be left
@@ -109,7 +110,8 @@ class _Search:
         self.report: Report = silent
         self.share, self.excluded = FIRST, 0
         # under l2 costs are known by tangents alone, and only grids make boxes that are points
-        self.regions = self._finite() or not query.distance.is_squared
+        squared, whitened = query.distance.is_squared, query.distance.whitening is not None
+        self.regions = not whitened and (self._finite() or not squared)
         self.patience, self.failures, self.lost = PATIENCE, 0, 0
         self.ideal: Fraction | None = None  # distance of a point only the exact program accepts
         self.ceiling: Fraction | None = None  # a radius that was too hard in the time given
@@ -159,7 +161,7 @@ class _Search:
             return self.ideal is None
         if not self._is_open():
             return False
-        formulation, answer = self._solve(formulation)
+        formulation, answer = self._solve(self._sharpened(formulation))
         if answer.status == "infeasible":
             self._empty(radius, self.solver.name)
             return self.outcome.best is not None
@@ -169,7 +171,8 @@ class _Search:
         if answer.status == "interrupted":
             self.outcome.reason = INTERRUPTED
             return False
-        used = answer.values is not None and self._use(formulation.lift(answer.values))
+        known = self.formulator.tangents.count
+        used = answer.values is not None and self._use_solution(formulation, answer.values)
         if answer.status == "lost":
             self.lost += 1
             self.outcome.reason = f"{self.solver.name} lost its way in rounding"
@@ -180,7 +183,10 @@ class _Search:
             self.ceiling = None if used else radius
             return True
         self.ceiling = None
-        return used or answer.values is None or self._go_on(radius, formulation, answer.values)
+        if used or answer.values is None:
+            return True
+        sharper = self.formulator.tangents.count > known
+        return self._go_on(radius, formulation, answer.values, sharper)
 
     def _radius(self) -> Fraction | None:
         """Where to look: nearer than the incumbent by more than 0.9 ε, or by a step of l0.
@@ -295,7 +301,22 @@ class _Search:
         if prover not in self.outcome.provers:
             self.outcome.provers = (*self.outcome.provers, prover)
 
+    def _sharpened(self, formulation: Formulation) -> Formulation:
+        """With the tangents that its linear relaxation needs."""
+        if not formulation.writer.squares:
+            return formulation
+        sharpen(formulation, self.formulator.tangents, self.deadline)
+        return formulation.rewritten()
+
     # -- upper bounds -----------------------------------------------------------------------------
+
+    def _use_solution(self, formulation: Formulation, values: Floats) -> bool:
+        """Whether a solution is an improvement, or the nearest that its whole numbers leave."""
+        used = False
+        if formulation.writer.squares:
+            nearest = sharpen(formulation, self.formulator.tangents, self.deadline, values)
+            used = nearest is not None and self._use(formulation.lift(nearest))
+        return used or self._use(formulation.lift(values))
 
     def _use(self, point: Point) -> bool:
         """Whether a solution's point, or one around it, is a verified improvement."""
@@ -311,11 +332,18 @@ class _Search:
         if candidate is not None and (best is None or candidate.distance < best.distance):
             self.outcome.best = candidate
 
-    def _go_on(self, radius: Fraction | None, formulation: Formulation, values: Floats) -> bool:
-        """A solution that is no improvement: add tangents there, or separate it."""
-        squared = self.query.distance.is_squared
-        if squared and self.formulator.tangents.touch(self.query, formulation.lift(values)):
-            return True
+    def _go_on(
+        self, radius: Fraction | None, formulation: Formulation, values: Floats, sharper: bool
+    ) -> bool:
+        """A solution that is no improvement: too near for its squares, or to be separated.
+
+        ``sharper``: whether there are new tangents since it was found.
+        """
+        if self.query.distance.is_squared:
+            point = formulation.lift(values)
+            sharper |= self.formulator.tangents.touch(self.query, point)
+            if sharper and (radius is None or self.query.distance_to(point) > radius):
+                return True
         return self._separate(radius, formulation, values)
 
     def _separate(self, radius: Fraction | None, formulation: Formulation, values: Floats) -> bool:
@@ -343,8 +371,13 @@ class _Search:
                 return True
         if found is not None and radius is not None and found.distance > radius:
             self.outcome.reason = f"epsilon is finer than the tolerance of {self.solver.name}"
-        else:
+        elif found is not None:
             self._disagree(radius)
+        else:
+            within = "" if radius is None else f" within {self.query.distance.shown(radius)}"
+            self.outcome.reason = (
+                f"{self.solver.name} cannot tell the target's border{within} from its inside"
+            )
         return False
 
     def _finite(self) -> bool:

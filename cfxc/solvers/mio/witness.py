@@ -5,12 +5,16 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from fractions import Fraction
+from itertools import product
 
 import numpy as np
 
 from ..baselines import LocalSearch
+from ..baselines.local_search import Floats
 from ..candidates import MARGINS, Candidate, Deployed, Point, verify
 
+AT = 1e-6  # of a feature's range: so near to a cut, it may be meant to lie on its other side
+SIDES = 6  # numbers that are put on both sides of their cuts
 NUDGES = (1e-12, 1e-9, 1e-7, 1e-5)  # of the way already gone: how much farther to go
 
 
@@ -52,11 +56,31 @@ def around(local: LocalSearch, point: Point) -> list[Point]:
             landed = (domain.ceil if step > 0 else domain.floor)(Fraction(float(away)))
             moved[j] = row[j] if landed is None else float(landed)
         found.append(local.point(moved))
-    hits = local.hits(np.array([local.row(each) for each in found]))
+    found += [local.point(sides) for sides in _both_sides(local, row)]
+    rows = np.array([local.row(each) for each in found])
+    hits = local.hits(rows)
     if hits.any():
-        base = local.row(found[int(hits.argmax())])
+        base = rows[int(np.where(hits, local.distances(rows), np.inf).argmin())]
         found.insert(0, local.point(local.shrink(base)))
     return found
+
+
+def _both_sides(local: LocalSearch, row: Floats) -> list[Floats]:
+    """The ways to put numbers that lie at cuts of trees on either side of them."""
+    options: list[tuple[float, int, list[float]]] = []
+    for j, domain in enumerate(local.domains):
+        near = np.abs(local.cuts[j] - row[j]) <= AT * float(domain.feature.range)
+        values = local.cuts[j][near]
+        if values.size > 1:
+            away = float(np.abs(values - row[j]).min())
+            options.append((away, j, values[np.argsort(np.abs(values - row[j]))][:2].tolist()))
+    chosen = sorted(options)[:SIDES]
+    made = []
+    for values in product(*(each for _, _, each in chosen)) if chosen else ():
+        moved = row.copy()
+        moved[[j for _, j, _ in chosen]] = values
+        made.append(moved)
+    return made
 
 
 __all__ = ["around", "first_candidate"]

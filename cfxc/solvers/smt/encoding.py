@@ -8,8 +8,8 @@ sees them.  Numeric features that the model only compares with constants become 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import ceil, floor
 from typing import Any, Self
@@ -18,13 +18,15 @@ from ...compiler.coarse import NotCoarse, coarse_truth
 from ...compiler.functional import Symbolic, functional
 from ...compiler.passes import prune_trees
 from ...compiler.pipeline import debug, simplified
+from ...compiler.splits import RawSplits
 from ...compiler.terms import Pool, Term, evaluate_term, free_variables
-from ...frontends.distances import root_above
+from ...frontends.distances import Norms, root_above
 from ...frontends.query import Domain, Query
 from ...ir import LabelTuple, Program, ops
 from ..ball import make_ball, weights_of
 from ..scope import factual_terms
-from ..tangents import Tangents
+from ..tangents import Tangents, whitened_name
+from ..whitened import whitened_forms, whitened_limits
 from .cells import CellVariables, between_values
 
 Window = tuple[Fraction, Fraction, Fraction | None]  # lower, upper, largest δ_j (None: any)
@@ -114,8 +116,8 @@ class Encoder:
         windows = self.windows(radius)
         program, splits = simplified(query.target_with_margin(margin))
         norms = query.distance.norms
-        if norms is not None and radius is not None:
-            program = prune_trees(program, make_ball(query, norms, radius), splits)
+        if radius is not None:
+            program = self.pruned(program, splits, radius, windows)
         inputs, facts = self._admissible(pool, windows)
         domains = {domain.name: domain for domain in query.domains}
         if any(fact.is_false for fact in facts):
@@ -128,7 +130,9 @@ class Encoder:
                 facts = cells.rewrite(facts)
                 facts += cells.within(norms, query, inputs, radius)
                 return Encoding(pool, facts, inputs, domains, cells, coarse)
-        if radius is not None and query.distance.is_squared:
+        if radius is not None and query.distance.whitening is not None:
+            facts += self._whitened_within(pool, inputs, radius)
+        elif radius is not None and query.distance.is_squared:
             facts += self._squares_within(pool, inputs, windows, radius)
         elif radius is not None:
             facts.append(pool.at_most(self.distance(pool, inputs), radius))
@@ -191,14 +195,32 @@ class Encoder:
             if not size or not weight:
                 continue
             most = max(own - window[0], window[1] - own) / size
-            square = pool.unique(f"{domain.name} squared", "real", Fraction(0), most * most)
-            parts.append((share, square))
-            for slope, constant in self.tangents.of(domain.name, most):
-                for side in (slope, -slope):
-                    line: list[tuple[Fraction, Term]]
-                    line = [(side / size, value), (Fraction(-1), square)]
-                    facts.append(pool.at_most(pool.linear(line, constant - side * own / size), 0))
+            delta = pool.linear([(1 / size, value)], -own / size)
+            parts.append((share, self._square(pool, domain.name, delta, most, facts)))
         return [*facts, pool.at_most(pool.linear(parts), radius)]
+
+    def _whitened_within(
+        self, pool: Pool, inputs: Mapping[str, Any], radius: Fraction
+    ) -> list[Term]:
+        """``Σ_i s_i <= radius`` with s_i above tangents of the squares of W (z - ẑ)."""
+        facts: list[Term] = []
+        parts: list[tuple[Fraction, Term]] = []
+        limit = Fraction(root_above(max(radius, Fraction(0))))
+        forms = whitened_forms(self.query, inputs, lambda term: term, pool.indicator)
+        for i, (terms, constant) in enumerate(forms):
+            y = pool.linear(terms, constant)
+            square = self._square(pool, whitened_name(i), y, limit, facts)
+            parts.append((Fraction(1), square))
+        return [*facts, pool.at_most(pool.linear(parts), radius)]
+
+    def _square(self, pool: Pool, name: str, y: Term, most: Fraction, facts: list[Term]) -> Term:
+        """A variable that ``facts`` keep above tangents of y², where |y| is at most ``most``."""
+        square = pool.unique(f"{name} squared", "real", Fraction(0), most * most)
+        for place in self.tangents.of(name, most):
+            for slope in (2 * place, -2 * place):
+                line = pool.linear([(slope, y), (Fraction(-1), square)], -place * place)
+                facts.append(pool.at_most(line, 0))
+        return square
 
     def _constraints(self, pool: Pool, inputs: Mapping[str, Any]) -> list[Term]:
         scope = {**inputs, **factual_terms(pool, self.query)}
@@ -231,6 +253,26 @@ class Encoder:
             facts.append(pool.or_(on_grid, kept))
         return facts
 
+    def pruned(
+        self,
+        program: Program,
+        splits: dict[str, RawSplits | None],
+        radius: Fraction,
+        windows: Sequence[Window],
+    ) -> Program:
+        """The program with its trees cut down to what lies within the radius."""
+        query, distance = self.query, self.query.distance
+        if distance.norms is not None:
+            return prune_trees(program, make_ball(query, distance.norms, radius), splits)
+        if distance.whitening is None:
+            return program
+        domains = [
+            replace(domain, lower=window[0], upper=window[1])
+            for domain, window in zip(query.domains, windows, strict=True)
+        ]
+        box = replace(query, domains=tuple(domains))
+        return prune_trees(program, make_ball(box, Norms(*[Fraction(0)] * 3), radius), splits)
+
     def windows(self, radius: Fraction | None) -> list[Window]:
         """Per feature the range that the distance leaves."""
         query = self.query
@@ -261,6 +303,8 @@ def _target(
 
 def _delta_limits(query: Query, radius: Fraction | None) -> list[Fraction | None]:
     """The largest δ_j that one feature may have at this distance, from the norms alone."""
+    if query.distance.whitening is not None and radius is not None:
+        return whitened_limits(query, radius)
     norms = query.distance.norms
     weights = weights_of(query)
     total, largest = sum(weights, Fraction(0)), max(weights)

@@ -1,0 +1,89 @@
+"""Tangents where linear programs need them: Kelley's cutting planes, before and after branching.
+
+A mixed-integer program with few tangents of its squares lets points through that are too near, and
+each solve would add one tangent of each.  Its linear relaxation asks for most of them in
+milliseconds; and so does, once a solution is known, the program with the solution's whole numbers
+held fixed, whose optimum is the nearest point that they leave.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+import highspy
+import numpy as np
+
+from ...compiler.mixed_integer import Rounded, rounded
+from ...compiler.tightening import linear_solver
+from ..tangents import Tangents
+from .backends import Floats
+from .formulation import Formulation, Square
+
+ROUNDS = 40
+CLOSE = 1e-7  # of the objective: squares may be off by as much, all together
+GRID = 2**24  # places of tangents are multiples of 1 / GRID: any place will do
+
+
+def sharpen(
+    formulation: Formulation, tangents: Tangents, deadline: float, held: Floats | None = None
+) -> Floats | None:
+    """Add the tangents that the relaxation lacks; its last solution, if it has one.
+
+    ``held``: a solution whose whole numbers are to stay.
+    """
+    squares = formulation.writer.squares
+    program = rounded(formulation.model)
+    if held is not None:
+        whole = np.where(program.whole, np.round(held), 0.0)
+        program = replace(
+            program,
+            lower=np.where(program.whole, whole, program.lower),
+            upper=np.where(program.whole, whole, program.upper),
+        )
+    solver, found = _loaded(program), None
+    for _ in range(ROUNDS):
+        solver.run()
+        if solver.getModelStatus() != highspy.HighsModelStatus.kOptimal:
+            return None
+        found = np.array(solver.getSolution().col_value, dtype=np.float64)
+        if not _extend(solver, squares, found, tangents) or time.monotonic() >= deadline:
+            break
+    return found
+
+
+def _loaded(program: Rounded) -> Any:
+    solver = linear_solver()
+    solver.passModel(
+        program.lower.size, program.row_lower.size, program.value.size,
+        int(highspy.MatrixFormat.kRowwise), int(highspy.ObjSense.kMinimize), program.offset,
+        program.cost, program.lower, program.upper, program.row_lower, program.row_upper,
+        program.start[:-1], program.index, program.value,
+        np.zeros(program.lower.size, dtype=np.int32),
+    )  # fmt: skip
+    return solver
+
+
+def _extend(solver: Any, squares: list[Square], found: Floats, tangents: Tangents) -> bool:
+    """Add tangents at a solution; whether it lies below some of them by more than tolerances."""
+    roots = np.array([square.root(found) for square in squares])
+    short = roots**2 - np.array([found[square.column] for square in squares])
+    if short.clip(0).sum() <= CLOSE * max(1.0, float((roots**2).sum())):
+        return False
+    new = False
+    for square, y, missing in zip(squares, roots.tolist(), short.tolist(), strict=True):
+        place = Fraction(round(abs(y) * GRID), GRID)
+        if missing <= CLOSE / len(squares) or not tangents.add(square.name, place):
+            continue
+        new = True
+        for side in square.sides:
+            row = square.tangent(place, side)
+            index = np.array(list(row.terms), dtype=np.int32)
+            values = np.array([float(v) for v in row.terms.values()])
+            solver.addRow(float(-row.constant), highspy.kHighsInf, index.size, index, values)
+    return new
+
+
+__all__ = ["sharpen"]
