@@ -26,7 +26,8 @@ from .solvers.conflicts import Ask, Conflict, conflict_of
 from .solvers.engines import Limits, engine_for, smt_backend
 from .solvers.options import check_options
 from .solvers.outcome import INTERRUPTED, Outcome, Watch
-from .solvers.result import Result, Status
+from .solvers.result import Result, Semantics, Status
+from .solvers.rounding import deployed_slack
 from .solvers.smt import refuse_contradiction, refuse_negative_distance
 
 
@@ -62,6 +63,7 @@ class CompiledModel:
         distance: Any = "l1",
         epsilon: float = 1e-3,
         constraints: str | Sequence[str] = (),
+        semantics: Semantics = "real",
         method: str = "auto",
         solver: str = "auto",
         time_limit: float = 60.0,
@@ -83,6 +85,8 @@ class CompiledModel:
                 :class:`cfxc.Mahalanobis`, a ``.cfl`` file or its text.
             epsilon: Accuracy on the distance, > 0.
             constraints: Core-language conditions over ``x`` and ``factual``; all must hold.
+            semantics: What the lower bound speaks of: ``real``, the exact program; ``float``, the
+                model as deployed, by a target that is wider by what its rounding may do.
             method: ``box`` (box search, for tree ensembles), ``mio`` (mixed-integer search, for all
                 that is piecewise linear), ``smt`` (for everything), or ``auto``: the fastest.
             solver: ``auto``; of ``smt`` ``z3``, ``cvc5`` (by default both in turn) and
@@ -102,7 +106,7 @@ class CompiledModel:
                 after one that found nothing.
         """
         options = check_options(
-            epsilon, method, time_limit, count, constraints, random_state, n_jobs
+            epsilon, method, time_limit, count, constraints, random_state, n_jobs, semantics
         )
         if progress is not None and not callable(progress):
             raise DataTypeError(f"progress is a function of one argument, not {progress!r}")
@@ -112,6 +116,9 @@ class CompiledModel:
             self.program, self.space, self.space.encode_row(frame),
             target=target, distance=distance, constraints=options.constraints,
         )  # fmt: skip
+        if options.semantics == "float":
+            slack = deployed_slack(query, self.predictor.unit_roundoff)
+            query = replace(query, slack=slack)
         refuse_negative_distance(query, asking, options.time_limit)
         engine = engine_for(query, method, solver)
         starts = _starts(self.space, seeds)
@@ -247,6 +254,7 @@ def _result(
         outcome_before=original.before,
         outcome_after=None if best is None else original.outcome(best.point),
         seconds=seconds,
+        semantics="float" if query.slack else "real",
         calls=tuple(outcome.calls),
         provers=outcome.proved_by,
         nodes=outcome.nodes,

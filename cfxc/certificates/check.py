@@ -2,16 +2,11 @@
 
     python check.py certificate.json[.gz] [--model MODEL]   (exit code 0: it holds; 1: not)
 
-A certificate says of one person and one model: this change leads to the wanted outcome, lies so far
-away, and nothing nearer than a bound does.  All of it is computed again here, in rational numbers:
-
-1. the witness is admissible, meets the constraints, has the outcome, and lies as far as stated;
-2. the proof is a tree of splits whose parts cover everything admissible; each part without children
-   lies too far away, breaks a constraint, or is closed by multipliers: with y, μ >= 0, rows g >= 0
-   that hold wherever the outcome is wanted, d the distance and r the radius,
-   ``max over the part of Σ y g(x) + μ (r - d(x)) < 0`` shows that the part holds nothing nearer
-   than r.  The maximum is bounded feature by feature and tree by tree: trees pay for shares of what
-   it takes to move a feature into their leaves.
+A certificate says: this change leads to the wanted outcome, and nothing nearer than a bound does.
+All is computed again in rational numbers: the witness, and a tree of splits that covers what is
+admissible.  A part without children is too far, breaks a constraint, or is closed: with y, μ >= 0,
+rows g >= 0 where the outcome is wanted, distance d and radius r, it holds nothing nearer than r if
+``max Σ y g(x) + μ (r - d(x)) < 0``, bounded tree by tree, which pay for moving into their leaves.
 """
 
 from __future__ import annotations
@@ -25,21 +20,19 @@ import re
 import sys
 import time
 import zlib
-from collections.abc import Callable, Iterator
 from fractions import Fraction as Q
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-LIMIT = 2**26  # bytes of a certificate, unpacked
-ZERO, ONE = Q(0), Q(1)
+LIMIT, SECONDS = 2**26, 600.0  # bytes of a certificate, unpacked; after which it gives up
+ZERO, ONE, ULP = Q(0), Q(1), Q(1, 2**53)  # ULP: what rounding to a double changes, relative
 HALF_ULP, LEAST = Q(1, 2**24), Q(1, 2**150)  # of float32: relative, and half of the least number
 NUMBER = re.compile(r"-?[0-9]{1,4000}(/[1-9][0-9]{0,3999})?", re.ASCII)
 DOUBLE = re.compile(r"-?0x[01]\.[0-9a-f]{1,13}p[+-][0-9]{1,4}", re.ASCII)
 ENTRIES = "version made semantics claim model space features program question witness proof hash"
-ODD = (ArithmeticError, AttributeError, LookupError, RecursionError, StopIteration, TypeError,
-       ValueError)  # fmt: skip
+ODD = (ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError)
 VERSION = "cfxc certificate 1"
-SECONDS = 600.0  # after which it gives up
 NEARER = "The change leads to the wanted outcome; no admissible change nearer than the bound does"
 SHOWN = {
     "optimal": f"{NEARER}, and the two differ by at most epsilon.",
@@ -47,7 +40,7 @@ SHOWN = {
     "infeasible": "No admissible change leads to the wanted outcome.",
 }
 NOT_SHOWN = """Not shown: that the model is any good, that its data were honest, or that the program
-computes what the model file does; with --model, only that it was made for that very file."""
+(and its slack for rounding) is the model file's; with --model, only that it was made for that."""
 
 
 class Rejected(Exception):
@@ -66,6 +59,7 @@ def members(value: Any, names: str) -> list[Any]:
     return [value[name] for name in names.split()]
 
 
+@lru_cache(None)
 def number(value: Any) -> Q:
     """A rational as text: 7, -1/3, or a double in hexadecimal digits."""
     need(isinstance(value, str), "a number is not in quotes")
@@ -110,13 +104,11 @@ def plus(form: Form, other: Form, factor: Q = ONE) -> Form:
 
 
 class Program:
-    """Forms made on the way, tree ensembles, and outputs: one value, or a label for each of some
-    forms, of which the first of the largest decides.
+    """Forms made on the way, trees, and outputs: one value, or forms whose first largest decides.
 
-    A form is a sum of multiples of ``("one", 0)``; of ``("x", j)``, a number; of ``("is", j, i)``,
-    1 for label i of feature j, else 0; of ``("tree", n, c)``, column c of ensemble n; and, of forms
-    made before, of ``("unit", k)``, the maximum of the form and 0, ``("step", k)``, 1 where it is
-    at least 0, else 0, and ``("single", k)``, the float32 nearest to it.
+    A form is a sum of multiples of ``("one", 0)``; ``("x", j)``, a number; ``("is", j, i)``, 1 for
+    label i of feature j; ``("tree", n, c)``, column c of trees n; and, of forms made before,
+    ``("unit", k)``, the maximum with 0; ``("step", k)``, 1 from 0 on; ``("single", k)``, a float32.
     """
 
     def __init__(self, given: Any, features: list[Any]) -> None:
@@ -128,8 +120,8 @@ class Program:
             self.made.append(self.form(form))
             self.kinds.append(kind)
         for roots, nodes in (members(one, "roots nodes") for one in trees):
-            self.trees.append(([whole(root, 0) for root in roots], []))
-            self.trees[-1][1].extend(self.node(place, node) for place, node in enumerate(nodes))
+            read = [self.node(place, node) for place, node in enumerate(nodes)]
+            self.trees.append(([whole(root, 0) for root in roots], read))
         self.labels = None if labels is None else _distinct(labels)
         self.outputs = [self.form(form) for form in outputs]
         need(len(self.outputs) == len(self.labels or [("", 0)]), "program: labels and outputs")
@@ -189,13 +181,13 @@ def _misses(total: Q, strict: bool) -> bool:
     return total < 0 or (strict and total == 0)
 
 
-def rounded(x: Q, width: int, how: Callable[[Q], int] = round) -> Q:
+def rounded(x: Q, width: int, how: Any = round) -> Q:
     """The nearest float of 4 or 8 bytes, ties to even; or, by floor and ceil, the one beside."""
     bits, least = (24, -149) if width == 4 else (53, -1074)
     exponent = abs(x).numerator.bit_length() - x.denominator.bit_length()
     quantum = Q(2) ** max(exponent - (Q(2) ** exponent > abs(x)) - bits + 1, least)
     need(abs(result := how(x / quantum) * quantum) < 2 ** (128 if width == 4 else 1024), "overflow")
-    return result
+    return Q(result)
 
 
 def _image(kind: str, z: Q) -> Q:
@@ -209,7 +201,7 @@ class Feature:
         names = "name kind labels lower upper step float weight action"
         self.name, kind, labels, low, high, step, self.width, weight, action = members(given, names)
         self.ordered, self.labels = kind == "ordinal", _distinct(labels)
-        self.weight, self.known = number(weight), dict[Any, Any]()
+        self.weight, self.known, self.away = number(weight), dict[Any, Any](), dict[Any, Q]()
         need(self.weight >= 0 and self.width in (0, 4, 8), f"{self.name}: weight or float")
         need(action in ("free", "fixed", "increase", "decrease", "conditional"), "an action")
         if self.labels:
@@ -230,17 +222,17 @@ class Feature:
         self.all = (self.near(self.lower, 1), self.near(self.upper, -1))
 
     def held(self, value: Q) -> Q:
-        value = rounded(value, 8) if self.width else value
-        return rounded(value, 4) if self.width == 4 else value
+        return rounded(rounded(value, 8), self.width) if self.width else value
 
     def near(self, value: Any, side: int) -> Q | None:
         """The least admissible number at or above a value, or (side -1) the largest at or below."""
         value = max(value, self.lower) if side > 0 else min(value, self.upper)
         if self.step is None:
-            found = rounded(value, self.width, math.ceil if side > 0 else math.floor)
+            found: Any = rounded(value, self.width, math.ceil if side > 0 else math.floor)
         else:
             ks = (value // self.step + side * i for i in range(-1, 1000))
-            found = next(x for k in ks if ((x := self.held(k * self.step)) - value) * side >= 0)
+            xs = (self.held(k * self.step) for k in ks)
+            found = next((x for x in xs if (x - value) * side >= 0), None)
         inside = [x for x in (found, self.own) if self.lower <= x <= self.upper]
         beyond = [(x - value) * side for x in inside if (x - value) * side >= 0]
         return value + side * min(beyond) if beyond else None
@@ -250,8 +242,10 @@ class Feature:
 
     def delta(self, value: Any) -> Q:
         """How far a value is from the factual's, over the feature's range."""
+        if (known := self.away.get(value)) is not None:
+            return known
         away = abs(value - self.own) if self.ordered or not self.labels else int(value != self.own)
-        return away / self.size if self.size else ZERO
+        return self.away.setdefault(value, away / self.size if self.size else ZERO)
 
     def nearest(self, part: Any) -> Q | None:
         """The least δ in a part; None if it is empty."""
@@ -276,7 +270,8 @@ class Question:
     """Person, target, distance and constraints; what they ask of forms."""
 
     def __init__(self, features: list[Any], program: Any, given: Any) -> None:
-        factual, target, norms, constraints = members(given, "factual target norms constraints")
+        names = "factual target slack norms constraints"
+        factual, target, slack, norms, constraints = members(given, names)
         self.features = [Feature(f, own) for f, own in zip(features, factual, strict=True)]
         self.program = Program(program, self.features)
         self.norms = [number(n) for n in members(norms, "l0 l1 linf l2")]
@@ -286,7 +281,8 @@ class Question:
         weights = [feature.weight for feature in self.features]  # not all 0, else this fails
         self.shares = [weight / sum(weights) for weight in weights]
         self.peaks = [weight / max(weights) for weight in weights]
-        self.wanted = self.asked(target)
+        self.slack = number(slack)
+        self.wanted = [(plus({CONSTANT: self.slack}, g), s) for g, s in self.asked(target)]
         self.truths = [self.truth(members(one, "text holds")[1]) for one in constraints]
         self.rows = self.wanted + [row for truth in self.truths for row in rows_of(truth)]
 
@@ -304,6 +300,26 @@ class Question:
         own = outputs[place := labels.index(key(members(target, "label")[0]))]
         return [(plus(own, o, -ONE), r < place) for r, o in enumerate(outputs) if r != place]
 
+    def lost(self, form: Form) -> tuple[Q, int]:
+        """How large the parts of a form may be, and how many are added up on the way."""
+        size, most = ZERO, 0
+        for (kind, k, *rest), factor in form.items():
+            top, terms, best = ONE, 0, dict[int, Q]()
+            if kind in ("step", "single"):  # of a number, but for a sign and a constant, no more
+                inner = [abs(f) for s, f in self.program.made[k].items() if s != CONSTANT]
+                need(inner == [1], "slack: what it decides by is rounded")
+            if kind == "x":
+                top = max(map(abs, self.features[k].all))
+            elif kind in ("unit", "single"):
+                top, terms = self.lost(self.program.made[k])
+            elif kind == "tree":
+                for i, n in reversed(list(enumerate(self.program.trees[k][1]))):
+                    best[i] = max(best[n[2]], best[n[3]]) if type(n) is tuple else abs(n[rest[0]])
+                tops = [best[root] for root in self.program.trees[k][0]]
+                top, terms = sum(tops, ZERO), len(tops)
+            size, most = size + abs(factor) * top, max(most, terms)
+        return size, most + len(form)
+
     def truth(self, given: Any) -> Any:
         """``(kind, parts)``: forms that are at least (ge) or above (gt) 0, and what joins them."""
         kind, *parts = given
@@ -312,22 +328,27 @@ class Question:
         read = self.truth if kind in ("and", "or", "not") else self.program.form
         return kind, [read(part) for part in parts]
 
-    def holds(self, truth: Any, point: list[Any]) -> bool:
-        kind, parts = truth
+    def told(self, truth: Any, span: Any) -> tuple[bool, bool]:
+        """Whether something is true all over a part, and whether it is anywhere."""
+        kind, of = truth
         if kind in ("ge", "gt"):
-            return not _misses(self.program.at(parts[0], point), kind == "gt")
-        found = [self.holds(part, point) for part in parts]
-        return not found[0] if kind == "not" else all(found) if kind == "and" else any(found)
+            low, high = span(of[0])
+            return not _misses(low, kind == "gt"), not _misses(high, kind == "gt")
+        found = [self.told(part, span) for part in of]
+        if kind == "not":
+            return not found[0][1], not found[0][0]
+        over = all if kind == "and" else any
+        return over(sure for sure, _ in found), over(perhaps for _, perhaps in found)
 
     def cost(self, j: int, delta: Q) -> Q:
         """What a change of feature j adds to the distance, without linf."""
         l0, l1, _, l2 = self.norms
         return self.shares[j] * (l0 * (delta > 0) + delta * (l1 + l2 * delta))
 
-    def distance(self, deltas: list[Q]) -> Q:
-        """The distance for changes δ_j; of l2, its square."""
-        top = max(peak * delta for peak, delta in zip(self.peaks, deltas, strict=True))
-        return sum((self.cost(j, delta) for j, delta in enumerate(deltas)), self.norms[2] * top)
+    def distance(self, deltas: list[Q], paid: Q | None = None) -> Q:
+        """The distance for changes δ_j; of l2, its square.  ``paid``: their costs, if known."""
+        paid = sum(map(self.cost, range(len(deltas)), deltas), ZERO) if paid is None else paid
+        return paid + (self.norms[2] and self.norms[2] * max(map(Q.__mul__, self.peaks, deltas)))
 
     def reach(self, j: int, radius: Q) -> Q | None:
         """The largest δ_j within a radius, or above it; None if there is no limit."""
@@ -345,7 +366,8 @@ class Question:
         for feature, value in zip(self.features, point, strict=True):
             fits = value in feature.all if feature.labels else feature.near(value, 1) == value
             need(fits, f"witness: {feature.name} may not be that")
-        need(all(self.holds(truth, point) for truth in self.truths), "witness: a constraint")
+        told = [self.told(t, lambda f: (self.program.at(f, point),) * 2) for t in self.truths]
+        need(all(sure for sure, _ in told), "witness: a constraint")
         reached = (not _misses(self.program.at(form, point), s) for form, s in self.wanted)
         need(all(reached), "witness: it does not have the wanted outcome")
         return self.distance([f.delta(v) for f, v in zip(self.features, point, strict=True)])
@@ -385,9 +407,9 @@ class Proof(Question):
         if feature.labels:
             return frozenset(i for i in part if feature.delta(i) <= reach)
         away = reach * feature.size
-        low, high = feature.near(feature.own - away, 1), feature.near(feature.own + away, -1)
-        return (part[0] if low is None else max(part[0], low),
-                part[1] if high is None else min(part[1], high))  # fmt: skip
+        ends = feature.near(feature.own - away, 1), feature.near(feature.own + away, -1)
+        how = zip(part, ends, (max, min), strict=True)
+        return tuple(old if new is None else pick(old, new) for old, new, pick in how)
 
     def walk(self) -> dict[str, int]:
         """Walk all nodes from the root; how many parts were closed for which reason."""
@@ -402,8 +424,8 @@ class Proof(Question):
                 pair = zip(node[-2:], self.halves(kind, node, parts, signs), strict=True)
                 stack += [(whole(child, 1), *side) for child, side in pair]
             else:
-                closed = self.closes(kind, node, parts, signs)
-                need(closed, f"proof: node {place} is not closed by its {kind}")
+                why = f"proof: node {place} is not closed by its {kind}"
+                need(self.closes(kind, node, parts, signs), why)
                 reasons[kind] = reasons.get(kind, 0) + 1
         need(len(seen) == len(self.nodes), "proof: nodes that nothing leads to")
         return reasons
@@ -420,41 +442,27 @@ class Proof(Question):
         sides = feature.sides(parts[j], self.program.test(j, left))
         return [([*parts[:j], side, *parts[j + 1 :]], signs) for side in sides]
 
-    def deltas(self, parts: list[Any]) -> list[Q] | None:
+    def deltas(self, parts: list[Any]) -> Any:
         need(time.monotonic() < self.deadline, f"it takes more than {SECONDS} s")
-        near = (f.nearest(part) for f, part in zip(self.features, parts, strict=True))
-        found = [delta for delta in near if delta is not None]
-        return found if len(found) == len(parts) else None
-
-    def is_far(self, parts: list[Any]) -> bool:
-        return (deltas := self.deltas(parts)) is None or self.distance(deltas) >= self.radius
+        near = [f.nearest(part) for f, part in zip(self.features, parts, strict=True)]
+        return None if None in near else near
 
     def closes(self, kind: str, node: Any, parts: list[Any], signs: Any) -> bool:
         """Whether a part holds nothing nearer than the radius that has the outcome."""
-        if self.is_far(parts) or kind == "distance":
-            return self.is_far(parts)
-        costs = [self.cost(j, delta) for j, delta in enumerate(self.deltas(parts) or [])]
+        far = (deltas := self.deltas(parts)) is None or self.distance(deltas) >= self.radius
+        if far or kind == "distance":
+            return far
+        costs = list(map(self.cost, range(len(deltas)), deltas))
         rest = self.radius - sum(costs)
         parts = [self.clip(j, part, rest + costs[j]) for j, part in enumerate(parts)]
         spans = self.spans(parts, signs)
         if kind == "constraint" or spans is None:
-            return spans is None or not all(self.told(t, parts, spans)[1] for t in self.truths)
+            told = (self.told(t, lambda f: self.range(f, parts, spans)) for t in self.truths)
+            return spans is None or not all(perhaps for _, perhaps in told)
         need(kind == "bound", "proof: a node of no known kind")
         most = self.most(NOTHING, by := self.multipliers(*node), parts, signs, spans)
         strict = any(name == "row" and self.rows[k][1] and y for (name, k), y in by[1].items())
         return most < 0 or (most == 0 and (by[0] > 0 or strict))
-
-    def told(self, t: Any, parts: list[Any], spans: Any) -> tuple[bool, bool]:
-        """Whether something is true all over a part, and whether it is anywhere."""
-        kind, of = t
-        if kind in ("ge", "gt"):
-            low, high = self.range(of[0], parts, spans)
-            return not _misses(low, kind == "gt"), not _misses(high, kind == "gt")
-        found = [self.told(part, parts, spans) for part in of]
-        if kind == "not":
-            return not found[0][1], not found[0][0]
-        over = all if kind == "and" else any
-        return over(sure for sure, _ in found), over(perhaps for _, perhaps in found)
 
     def spans(self, parts: list[Any], signs: Any) -> list[tuple[Q, Q]] | None:
         """The ranges of the forms that were made; None if a sign cannot be what it should."""
@@ -499,10 +507,8 @@ class Proof(Question):
 
     def inequality(self, name: str, k: int, signs: Any, spans: Any) -> Form:
         """g, which is at least 0 wherever the outcome is wanted."""
-        if name == "row":
-            return self.rows[k][0]
-        if name == "peak":
-            return NOTHING
+        if name in ("row", "peak"):
+            return self.rows[k][0] if name == "row" else NOTHING
         z, (low, high), unit = self.program.made[k], spans[k], {("unit", k): ONE}
         need(self.program.kinds[k] == "unit", "proof: an inequality of no unit")
         if name == "sign":
@@ -533,11 +539,7 @@ class Proof(Question):
         return self.apart(terms, value + terms.get(CONSTANT, ZERO), by, parts, form is NOTHING)
 
     def apart(self, terms: dict[Any, Q], value: Q, by: Any, parts: list[Any], closing: bool) -> Q:
-        """The same for what is left: a sum over trees and features.
-
-        If one row alone is used, a leaf or value with which the row fails whatever all others do
-        holds no point that matters.
-        """
+        """The same over trees and features; leaves with which the only row used fails drop out."""
         budget, rows, shares = by
         used = [k for name, k in rows if name != "peak"]
         drops = closing and len(used) == 1 and ("row", used[0]) in rows
@@ -553,8 +555,7 @@ class Proof(Question):
                 part = (max(low, end), high) if factor > 0 else (low, min(high, end))
                 kept = self.values(j, part, terms, by, free[j])
             elif drops:
-                strict = self.rows[used[0]][1]
-                kept = [each for each in piece if not _misses(each[0] - least, strict)]
+                kept = [e for e in piece if not _misses(e[0] - least, self.rows[used[0]][1])]
             if not kept:
                 return -ONE
             value += max(worth - paid for worth, paid in kept)
@@ -577,7 +578,7 @@ class Proof(Question):
         priced = [(own, feature.delta(x)) for x, own in worth.items()]
         return [(own, budget * self.cost(j, delta) + peak * delta) for own, delta in priced]
 
-    def trees(self, terms: dict[Any, Q], by: Any, parts: list[Any]) -> Iterator[list[Any]]:
+    def trees(self, terms: dict[Any, Q], by: Any, parts: list[Any]) -> Any:
         """For every tree the value of each leaf in reach, and what it pays."""
         tree, (budget, _, shares) = -1, by
         for n, (roots, nodes) in enumerate(self.program.trees):
@@ -591,19 +592,24 @@ class Proof(Question):
                     for leaf, deltas in self.leaves(nodes, root, parts)
                 ]  # fmt: skip
 
-    def leaves(self, nodes: list[Any], root: int, parts: list[Any]) -> Iterator[Any]:
+    def leaves(self, nodes: list[Any], root: int, parts: list[Any]) -> Any:
         """The leaves that a part meets within the radius, with the least δ of what is left."""
-        stack = [(root, parts)]
+        near = self.deltas(parts) or []
+        stack = [(root, parts, near, sum(map(self.cost, range(len(near)), near), ZERO))]
         while stack:
-            place, here = stack.pop()
-            if self.is_far(here):
-                continue
+            place, here, near, paid = stack.pop()
             if not isinstance(node := nodes[place], tuple):
-                yield node, self.deltas(here)
+                yield node, near
                 continue
             j, test, *children = node
             for child, side in zip(children, self.features[j].sides(here[j], test), strict=True):
-                stack.append((child, [*here[:j], side, *here[j + 1 :]]))
+                if (delta := self.features[j].nearest(side)) is None:
+                    continue
+                moved = delta != near[j]
+                deltas = [*near[:j], delta, *near[j + 1 :]] if moved else near
+                cost = paid + self.cost(j, delta) - self.cost(j, near[j]) if moved else paid
+                if not moved or self.distance(deltas, cost) < self.radius:
+                    stack.append((child, [*here[:j], side, *here[j + 1 :]], deltas, cost))
 
 
 def canonical(certificate: dict[str, Any]) -> bytes:
@@ -615,24 +621,20 @@ def canonical(certificate: dict[str, Any]) -> bytes:
 def examined(certificate: Any) -> dict[str, str]:
     """What a certificate shows; raises whatever is wrong with it."""
     parts = dict(zip(ENTRIES.split(), members(certificate, ENTRIES), strict=True))
-    need((parts["version"], parts["semantics"]) == (VERSION, "real"), "another version")
+    need(parts["version"] == VERSION, "another version")
     need(parts["hash"] == hashlib.sha256(canonical(certificate)).hexdigest(), "the hash differs")
-    q = Question(*(asked := (parts["features"], parts["program"], parts["question"])))
-    claim = members(parts["claim"], "status distance lower_bound epsilon")
-    status, distance, lower, epsilon = claim
-    bound, reasons, radius = number(lower), dict[str, int](), ZERO
-    if parts["proof"] is not None:
-        proof = Proof(*asked, parts["proof"])
-        radius, reasons = proof.radius, proof.walk()
-    need(status in SHOWN and bound <= radius, "claim: the bound is not what the proof covers")
+    status, distance, *given = members(parts["claim"], "status distance lower_bound epsilon")
+    q = Proof(*(parts[name] for name in ("features", "program", "question", "proof")))
+    (bound, allowed), reasons, floats = map(number, given), q.walk(), parts["semantics"] == "float"
+    need(floats or (parts["semantics"] == "real" and not q.slack), "slack: in real numbers")
+    need(not floats or all(q.slack >= ULP * math.prod(q.lost(g)) for g, _ in q.wanted), "slack")
+    need(status in SHOWN and bound <= q.radius, "claim: the bound is not what the proof covers")
     shown = {"status": status, "parts closed": ", ".join(f"{n} by {r}" for r, n in reasons.items())}
     if status == "infeasible":
-        far = q.distance([max(map(f.delta, f.all)) for f in q.features])
         need(parts["witness"] is None and distance is None, "claim: infeasible, and a witness")
-        need(radius > far, "claim: the proof ends too near")
+        need(q.radius > q.distance([max(map(f.delta, f.all)) for f in q.features]), "too near")
         return shown
-    point, allowed = q.point(parts["witness"]), number(epsilon)
-    away = q.check(point)
+    away = q.check(point := q.point(parts["witness"]))
     need(away == number(distance) and bound <= away and allowed >= 0, "claim: its distances")
     rest = away - bound - (allowed**2 if q.squared else allowed)
     if status == "optimal" and rest > 0:  # of l2: sqrt(away) <= sqrt(bound) + epsilon
@@ -651,13 +653,13 @@ def check(certificate: Any) -> dict[str, str]:
         raise Rejected(f"malformed: {type(error).__name__}: {str(error)[:100]}") from None
 
 
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    need(len({name for name, _ in pairs}) == len(pairs), "a member twice")
-    return dict(pairs)
-
-
 def parse(body: bytes) -> Any:
     """JSON without floats and without a member twice."""
+
+    def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        need(len({name for name, _ in pairs}) == len(pairs), "a member twice")
+        return dict(pairs)
+
     need(len(body) <= LIMIT, "the file is too large")
     try:
         return json.loads(body, object_pairs_hook=_once, parse_float=number, parse_constant=number)
@@ -673,7 +675,7 @@ def read(path: Path) -> Any:
 
 def main(arguments: list[str] | None = None) -> int:
     """The command line."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n\n")[0])
+    parser = argparse.ArgumentParser(description="Check a certificate of cfxc.")
     parser.add_argument("certificate", type=Path)
     parser.add_argument("--model", type=Path, help="the model file, whose hash is compared")
     options = parser.parse_args(arguments)
@@ -689,8 +691,8 @@ def main(arguments: list[str] | None = None) -> int:
     except Rejected as error:
         print(f"REJECTED: {error}")
         return 1
-    print("\n".join(["accepted", *(f"  {name}: {value}" for name, value in shown.items())]))
-    print(SHOWN[shown["status"]], NOT_SHOWN, sep="\n")
+    lines = [f"  {name}: {value}" for name, value in shown.items()]
+    print("accepted", *lines, SHOWN[shown["status"]], NOT_SHOWN, sep="\n")
     return 0
 
 

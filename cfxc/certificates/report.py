@@ -56,7 +56,7 @@ class Report:
         changes = ["", "| Feature | Was | Would be |", "|---|---|---|", *rows] if rows else []
         rules = [f"- `{one['text']}`" for one in question["constraints"]]
         shown = [f"- {name}: {value}" for name, value in list(self.shown.items())[:4]]
-        nodes = len((content["proof"] or {"nodes": []})["nodes"])
+        nodes = len(content["proof"]["nodes"])
         return "\n".join(
             [
                 "# Certificate of a counterfactual",
@@ -65,6 +65,7 @@ class Report:
                 "",
                 f"- asked for: {wanted}, at the least {' + '.join(norms)} distance",
                 f"- model: {model.get('name', 'not a file')}",
+                f"- semantics: {content['semantics']}{_slack(content)}",
                 f"- SHA-256 of the model: {model.get('sha256', 'none')}",
                 f"- SHA-256 of the certificate: {content['hash']}",
                 *changes,
@@ -102,6 +103,15 @@ def report(source: Any) -> Report:
         return Report(True, "", checker.check(content), content)
     except checker.Rejected as error:
         return Report(False, str(error), {}, content if isinstance(content, dict) else {})
+
+
+def _slack(content: Mapping[str, Any]) -> str:
+    """By how much the outcome may be missed, where rounding is allowed for."""
+    if content["semantics"] == "real":
+        return " (of the exact program)"
+    return (
+        f" (of the model as it runs: scores may be off by {_end(content['question']['slack'], '')})"
+    )
 
 
 def _label(label: Any) -> Any:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ..errors import DataTypeError, InvalidInputError, MissingColumnError
 from .advice import advice
@@ -32,6 +32,7 @@ class Question:
     range: str | None
     distance: str
     epsilon: float
+    semantics: Any  # real or float; checked where it is used
     method: str
     solver: str
     count: int
@@ -121,6 +122,7 @@ def explain(
             distance=distance,
             epsilon=question.epsilon,
             constraints=question.constraints,
+            semantics=question.semantics,
             method=question.method,
             solver=question.solver,
             time_limit=question.time_limit,

@@ -117,7 +117,8 @@ def _facts(result: Result) -> Iterator[Pair]:
     else:
         yield "distance", f"{shown(result.exact_distance, 1)} ({result.distance_name})"
         bound = f"{shown(result.exact_lower_bound, -1)}: "
-        by = f"nothing is nearer, proved by {result.proved_by}"
+        of = " for the model as deployed" if result.semantics == "float" else ""
+        by = f"nothing is nearer, proved by {result.proved_by}{of}"
         yield "lower bound", bound + (by if proved else "none above was proved")
         within = f"optimal to within {result.epsilon:g}"
         reached = f"feasible: a nearer one may exist ({result.reason or 'not closed'})"

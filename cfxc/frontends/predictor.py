@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from fractions import Fraction
 from typing import Any, Literal, Protocol, runtime_checkable
 
 import numpy as np
@@ -13,6 +14,8 @@ from ..errors import UnsupportedError
 from ..ir import Label, LabelTuple
 
 Task = Literal["classifier", "regressor"]
+DOUBLE, SINGLE = Fraction(1, 2**53), Fraction(1, 2**24)
+"""Unit roundoffs of the two kinds of floats."""
 
 
 @runtime_checkable
@@ -26,6 +29,10 @@ class Predictor(Protocol):
     @property
     def classes(self) -> tuple[Label, ...] | None:
         """The labels in the order of the program's ``label``; ``None`` for a regressor."""
+
+    @property
+    def unit_roundoff(self) -> Fraction:
+        """u: by what share one operation of the model may be off; 2⁻⁵³ for doubles."""
 
     def predict(self, frame: pd.DataFrame) -> npt.NDArray[Any]:
         """What the original model answers for n rows.

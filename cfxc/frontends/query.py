@@ -231,7 +231,8 @@ class Query:
 
     ``target_program``: features → ``in_target``; ``constraints``: (text, features and ``factual.…``
     → ``holds``); ``excluded``: features → ``holds``, false at one point each; ``delta``: features →
-    ``delta.1 …``; ``distance``: see :class:`Distance`.
+    ``delta.1 …``; ``distance``: see :class:`Distance`; ``slack``: by how much the score that
+    decides may miss, for the deployed model's rounding (0: as the exact program has it).
     """
 
     space: FeatureSpace
@@ -242,6 +243,7 @@ class Query:
     domains: tuple[Domain, ...]
     constraints: tuple[tuple[str, Program], ...]
     excluded: tuple[Program, ...] = ()
+    slack: Fraction = Fraction(0)
 
     @cached_property
     def delta(self) -> Program:
@@ -254,8 +256,8 @@ class Query:
         return self.target_with_margin(Fraction(0))
 
     def target_with_margin(self, margin: Fraction) -> Program:
-        """The target, won by more than ``margin`` in the score that decides (0: as deployed)."""
-        return target_program(self.program, self.target, margin)
+        """The target, won by more than ``margin - slack`` in the score that decides."""
+        return target_program(self.program, self.target, margin - self.slack)
 
     def in_target(self, values: Mapping[str, Any]) -> bool:
         """Whether a point (feature → exact value) has the wanted outcome, exactly."""

@@ -51,16 +51,23 @@ def before_scaling(name: str, definitions: Definitions) -> str:
 
     Comparisons between its entries, and their signs, are those of ``name``.
     """
+    return scaling(name, definitions)[0]
+
+
+def scaling(name: str, definitions: Definitions) -> tuple[str, Fraction]:
+    """The vector that :func:`before_scaling` gives, and how much larger ``name`` is."""
+    times = Fraction(1)
     while True:
         op = definitions.get(name)
         if isinstance(op, ops.Identity) and isinstance(op.x, str):
             name = op.x
             continue
         if not isinstance(op, ops.Div | ops.Mul) or not isinstance(op.x, str):
-            return name
+            return name, times
         factor = constant_values(op.y, definitions)
         if factor is None or len(set(factor.ravel().tolist())) != 1 or factor.flat[0] <= 0:
-            return name
+            return name, times
         if factor.shape and vector_width(name, definitions) is None:
-            return name  # the factor might be what makes a vector of a scalar
+            return name, times  # the factor might be what makes a vector of a scalar
+        times *= factor.flat[0] if isinstance(op, ops.Mul) else 1 / Fraction(factor.flat[0])
         name = op.x

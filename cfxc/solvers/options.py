@@ -13,6 +13,7 @@ from joblib import cpu_count
 from ..errors import DataTypeError, InvalidInputError
 
 METHODS = ("auto", "box", "mio", "smt")
+SEMANTICS = ("real", "float")
 
 
 @dataclass(frozen=True)
@@ -25,6 +26,7 @@ class Options:
     constraints: tuple[str, ...]
     random_state: int
     n_jobs: int
+    semantics: str
 
 
 def check_options(
@@ -35,6 +37,7 @@ def check_options(
     constraints: Any,
     random_state: Any,
     n_jobs: Any,
+    semantics: Any = "real",
 ) -> Options:
     """Check what does not depend on the model.
 
@@ -43,6 +46,8 @@ def check_options(
     """
     if method not in METHODS:
         raise InvalidInputError(f"unknown method '{method}': {', '.join(METHODS)}")
+    if semantics not in SEMANTICS:
+        raise InvalidInputError(f"unknown semantics {semantics!r}: {', '.join(SEMANTICS)}")
     accuracy = _number(epsilon, "epsilon")
     if not isfinite(accuracy):
         raise InvalidInputError(f"epsilon must be a positive number, not {epsilon}")
@@ -51,7 +56,7 @@ def check_options(
     jobs = cpu_count() if n_jobs == -1 and not isinstance(n_jobs, bool) else n_jobs
     return Options(
         accuracy, limit, _whole(count, "count", 1), _texts(constraints), seed,
-        _whole(jobs, "n_jobs", 1),
+        _whole(jobs, "n_jobs", 1), semantics,
     )  # fmt: skip
 
 

@@ -18,6 +18,7 @@ from .shown import shown
 if TYPE_CHECKING:
     from .certification import Certificate
 
+Semantics = Literal["real", "float"]
 Status = Literal["optimal", "feasible", "infeasible", "unknown"]
 
 
@@ -34,7 +35,8 @@ class Result:
         lower_bound_proof: ``certificate`` if the proof is at hand (``certificate`` writes it),
             ``solver`` if refutations by ``solver`` back the bound, ``none`` if the
             bound is only that distances are not negative.
-        semantics: ``real``: the bound speaks of the exact program over the reals.
+        semantics: ``real``: the bound speaks of the exact program over the reals; ``float``: of the
+            model as deployed, whose rounding was allowed for.
         calls: Every satisfiability query, with radius, answer and seconds.
         provers: Everyone whose refutations back the bound.
         proof: What shows the bound: of box search a tree of boxes, of mixed-integer search a proof
@@ -71,7 +73,7 @@ class Result:
     nodes: int = 0
     proof: Any = field(default=None, repr=False)
     reason: str = ""
-    semantics: str = "real"
+    semantics: Semantics = "real"
     exact_distance: Fraction | None = None
     exact_lower_bound: Fraction = Fraction(0)
     alternatives: tuple[Result, ...] = field(default=(), repr=False)
@@ -190,14 +192,16 @@ class Result:
     def summary(self) -> str:
         """One line: what was found and what was proved."""
         if self.status == "infeasible":
-            return f"no counterfactual exists (proved by {self.proved_by}, exact program){self.why}"
+            of = "exact program" if self.semantics == "real" else "as deployed"
+            return f"no counterfactual exists (proved by {self.proved_by}, {of}){self.why}"
         if self.exact_distance is None:
             return f"unknown: {self.reason}"
         found = f"{self.status}: {self.distance_name} distance {shown(self.exact_distance, 1)}"
         if not self.proved_by:
             return f"{found}, no lower bound above 0 proved"
         lower = shown(self.exact_lower_bound, -1)
-        return f"{found}, nothing nearer than {lower} (proved by {self.proved_by})"
+        of = "" if self.semantics == "real" else ", as deployed"
+        return f"{found}, nothing nearer than {lower} (proved by {self.proved_by}{of})"
 
 
 def _same(before: Any, after: Any) -> bool:

@@ -70,6 +70,7 @@ class Meaning:
 
     def __init__(self, content: dict[str, Any]) -> None:
         self.content, self.program = content, content["program"]
+        self.slack = number(content["question"]["slack"])
 
     def form(self, form: list[Any], point: list[Any]) -> F:
         return sum((number(f) * self.source(source, point) for source, f in form), F(0))
@@ -102,13 +103,17 @@ class Meaning:
 
     def wanted(self, point: list[Any]) -> bool:
         target, outputs = self.content["question"]["target"], self.program["outputs"]
-        found = [self.form(each, point) for each in outputs]
+        found, slack = [self.form(each, point) for each in outputs], self.slack
         if self.program["labels"] is None:
             low, high = target["lower"], target["upper"]
-            above = low is None or found[0] >= number(low)
-            return above and (high is None or found[0] <= number(high))
-        best = max(range(len(found)), key=lambda i: (found[i], -i))
-        return label(self.program["labels"][best]) == label(target["label"])
+            above = low is None or found[0] >= number(low) - slack
+            return above and (high is None or found[0] <= number(high) + slack)
+        own = [label(each) for each in self.program["labels"]].index(label(target["label"]))
+        return all(
+            found[own] + slack > other if rival < own else found[own] + slack >= other
+            for rival, other in enumerate(found)
+            if rival != own
+        )
 
     def holds(self, truth: list[Any], point: list[Any]) -> bool:
         kind, *parts = truth
@@ -143,6 +148,8 @@ class Meaning:
 def is_true(content: dict[str, Any]) -> bool:
     """Whether the claim holds of the certificate's own program, features and question."""
     meaning, claim = Meaning(content), content["claim"]
+    if (content["semantics"] == "real" and meaning.slack) or meaning.slack < 0:
+        return False
     bound = number(claim["lower_bound"])
     squared = number(content["question"]["norms"]["l2"]) == 1
     choices = [values(content, j) for j in range(len(content["features"]))]

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from sklearn.base import clone
 from sklearn.compose import ColumnTransformer
 from sklearn.ensemble import GradientBoostingClassifier, RandomForestClassifier, VotingRegressor
 from sklearn.linear_model import Ridge
@@ -44,7 +45,9 @@ def fitted(model: Any, *, values: bool = False) -> Any:
     encoder = ColumnTransformer(
         [("names", OneHotEncoder(sparse_output=False), ["code", "level"])], remainder="passthrough"
     )
-    return make_pipeline(encoder, model).fit(table, score if values else (score > 1).astype(int))
+    return make_pipeline(encoder, clone(model)).fit(
+        table, score if values else (score > 1).astype(int)
+    )
 
 
 SAMPLES: dict[str, tuple[Any, dict[str, Any]]] = {
@@ -70,6 +73,10 @@ SAMPLES: dict[str, tuple[Any, dict[str, Any]]] = {
             [("tree", DecisionTreeRegressor(max_depth=3, random_state=0)), ("line", Ridge())]
         ),
         {"target": (1.6, 2.2), "distance": "linf"},
+    ),
+    "float": (
+        RandomForestClassifier(4, max_depth=2, random_state=2),
+        {"target": 1, "semantics": "float", "distance": "l1"},
     ),
     "infeasible": (
         RandomForestClassifier(3, max_depth=2, random_state=0),

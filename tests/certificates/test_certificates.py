@@ -9,17 +9,20 @@ import sys
 import venv
 from fractions import Fraction
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import joblib
 import jsonschema
 import numpy as np
 import pytest
+from sklearn.base import clone
 
 import cfxc
 from cfxc.certificates import check
 from cfxc.errors import InvalidInputError, UnsupportedError, VerificationError
-from cfxc.solvers.certification import require_program_of
+from cfxc.solvers.certification import Certificate, require_program_of
+from cfxc.solvers.certification.belongs import require_same_outcomes
 from tests.certificates.oracle import is_true
 from tests.certificates.samples import SAMPLES, SPACE, answered, fitted, grid
 from tests.solvers import kinds
@@ -137,7 +140,7 @@ def test_the_model_that_it_was_made_for(tmp_path: Path) -> None:
     """Another file is refused by its hash; another program by compiling the file anew."""
     paths = []
     for seed in (0, 1):
-        model = fitted(SAMPLES["forest"][0].set_params(random_state=seed))
+        model = fitted(clone(SAMPLES["forest"][0]).set_params(random_state=seed))
         paths.append(tmp_path / f"{seed}.joblib")
         joblib.dump(model, paths[-1])
     compiled = cfxc.compile(paths[0], SPACE, trust_pickle=True)
@@ -200,3 +203,35 @@ def test_lower_bounds_are_those_of_the_answer() -> None:
     assert check.number(claim["lower_bound"]) <= result.exact_lower_bound
     assert check.number(claim["distance"]) == result.exact_distance
     assert Fraction(result.epsilon) == check.number(claim["epsilon"])
+
+
+def test_the_model_is_run_beside_the_program() -> None:
+    """Outcomes that differ by more than rounding are refused, of labels and of numbers."""
+    for name in ("forest", "range"):
+        evidence = answered(name).evidence
+        content = answered(name).certificate.to_dict()
+        values = not hasattr(SAMPLES[name][0], "predict_proba")
+        model = fitted(SAMPLES[name][0], values=values)
+        require_same_outcomes(content, evidence.query, model)
+        odd = SimpleNamespace(predict=lambda rows, model=model: 1 - model.predict(rows))
+        with pytest.raises(VerificationError, match="of a row of which the certificate's program"):
+            require_same_outcomes(content, evidence.query, odd)
+
+
+def test_slack_for_steps_of_what_is_exact() -> None:
+    content = explained(kinds, "svc of 3", "l1", 3, semantics="float").certificate.to_dict()
+    assert cfxc.check(content).ok
+    steps = [k for k, (kind, _) in enumerate(content["program"]["made"]) if kind == "step"]
+    assert steps
+    content["program"]["made"][steps[0]][1][-1][1] = "3/2"
+    body = {name: value for name, value in content.items() if name != "hash"}
+    assert cfxc.check(Certificate(body)).reason == "slack: what it decides by is rounded"
+
+
+def test_slack_for_units() -> None:
+    certificate = explained(kinds, "relu of 3", "l1", 3, semantics="float").certificate
+    assert cfxc.check(certificate).ok
+    content = certificate.to_dict()
+    content["question"]["slack"] = str(check.number(content["question"]["slack"]) / 10**12)
+    body = {name: value for name, value in content.items() if name != "hash"}
+    assert cfxc.check(Certificate(body)).reason == "slack"

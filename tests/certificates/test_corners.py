@@ -164,15 +164,20 @@ def test_conditions_of_every_form(rule: str) -> None:
         assert found.ok, found.reason
 
 
-def test_a_bound_of_nothing_needs_no_proof() -> None:
+def test_a_bound_of_nothing_needs_a_proof_of_nothing() -> None:
     table, model = grid(), fitted(SAMPLES["forest"][0])
     rows = table[np.asarray(model.predict(table)) == 0]
     result = cfxc.compile(model, SPACE).explain(rows.iloc[[0]], target=1, epsilon=2.0)
-    certificate = result.certificate
-    assert cfxc.check(certificate).ok
-    without = {**certificate.to_dict(), "proof": None}
-    without["claim"] = {**without["claim"], "lower_bound": "0"}
-    assert cfxc.check(Certificate({k: v for k, v in without.items() if k != "hash"})).ok
+    content = result.certificate.to_dict()
+    content["claim"] = {**content["claim"], "lower_bound": "0"}
+    for nodes, held in (([["distance"]], True), ([], False), ([["constraint"]], True)):
+        proof = {"radius": "0", "lemmas": [], "nodes": nodes}
+        assert cfxc.check(signed({**content, "proof": proof})).ok == held
+    assert not cfxc.check(signed({**content, "proof": None})).ok
+
+
+def signed(content: dict[str, Any]) -> Certificate:
+    return Certificate({k: v for k, v in content.items() if k != "hash"})
 
 
 def test_run_as_a_script(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

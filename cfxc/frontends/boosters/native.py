@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ import pandas as pd
 
 from ...errors import MissingColumnError, UnsupportedError
 from ...ir import Label, Program
-from ..predictor import Task
+from ..predictor import DOUBLE, SINGLE, Task
 from ..sklearn.lowering import Lowering
 from ..sklearn.program import raw_columns
 from ..sklearn.registry import Outputs
@@ -75,6 +76,11 @@ class NativePredictor:
     def task(self) -> Task:
         """``classifier`` or ``regressor``."""
         return "regressor" if self._native.classes is None else "classifier"
+
+    @property
+    def unit_roundoff(self) -> Fraction:
+        """2⁻²⁴ for the sums of XGBoost, in single floats, and 2⁻⁵³ for those of LightGBM."""
+        return SINGLE if self._native.library == "XGBoost" else DOUBLE
 
     @property
     def classes(self) -> tuple[Label, ...] | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ import pandas as pd
 
 from ...errors import ModelFileError
 from ...ir import Label, Program
-from ..predictor import Task
+from ..predictor import SINGLE, Task
 from ..space import FeatureSpace
 from .graph import Model, read_model
 from .lowering import lower_model
@@ -53,6 +54,11 @@ class OnnxPredictor:
     def task(self) -> Task:
         """``classifier`` or ``regressor``."""
         return self._answer.task
+
+    @property
+    def unit_roundoff(self) -> Fraction:
+        """2⁻²⁴: most operators of ONNX compute in single floats."""
+        return SINGLE
 
     @property
     def classes(self) -> tuple[Label, ...] | None:

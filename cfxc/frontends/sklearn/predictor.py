@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ import pandas as pd
 
 from ...errors import MissingColumnError
 from ...ir import Label
-from ..predictor import Task, class_labels
+from ..predictor import DOUBLE, SINGLE, Task, class_labels
 from ..space import FeatureSpace
 from ..space.names import shown
 from .inspect import check_supported
@@ -30,6 +31,7 @@ class SklearnPredictor:
     def __init__(self, estimator: Estimator, space: FeatureSpace) -> None:
         check_supported(estimator)
         self.estimator = estimator
+        self._dtypes = {str(dtype) for feature in space for dtype in feature.dtypes}
         self._columns = [c for c in model_columns(estimator, space) if c in space.columns]
         self._as_array = fitted_names(estimator, space) is None
         entry = MODELS.get(type(estimator))  # none for a pipeline
@@ -39,6 +41,16 @@ class SklearnPredictor:
     def task(self) -> Task:
         """``classifier`` or ``regressor``."""
         return MODELS[type(last_step(self.estimator))].task
+
+    @property
+    def unit_roundoff(self) -> Fraction:
+        """2⁻⁵³, or 2⁻²⁴ if columns, encoders or members (XGBoost) may be of single floats."""
+        parameters = self.estimator.get_params(deep=True)
+        members = [self.estimator, *parameters.values()]
+        narrow = any(dtype.lower().startswith(("float16", "float32")) for dtype in self._dtypes)
+        narrow = narrow or any(type(each).__module__.startswith("xgboost") for each in members)
+        asked = [value for name, value in parameters.items() if name.split("__")[-1] == "dtype"]
+        return SINGLE if narrow or any(each != np.float64 for each in asked) else DOUBLE
 
     @property
     def classes(self) -> tuple[Label, ...] | None:

@@ -20,6 +20,7 @@ from ...ir import Let, Operand, Program, ops
 from ..linear_proof.parts import declared
 
 ONE = Fraction(1)
+FINE = 2.0**-900  # doubles above are multiples of 2⁻¹⁰⁰⁰
 Source = tuple[Any, ...]
 
 
@@ -199,6 +200,8 @@ CoreReader.rules = {**UnitReader.rules, ops.TreeEnsemble: _ensemble, ops.ToReal:
 
 def exact(value: Fraction | int | float) -> str:
     """A number as text: whole, a double in hexadecimal digits, or a fraction."""
+    if isinstance(value, float) and (not value or abs(value) > FINE):  # the same, quicker
+        return str(int(value)) if value.is_integer() else value.hex()
     value = Fraction(value)
     if value.denominator == 1:
         return str(value.numerator)

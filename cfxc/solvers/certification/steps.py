@@ -28,41 +28,39 @@ def proof_of(proof: Any, given: Given, sources: Sources) -> tuple[dict[str, Any]
     Raises:
         UnsupportedError: it leaves something to a solver's word, or is none.
     """
-    asked = check.Question(*given)
     if isinstance(proof, SplitTree):
         radius = proof.radius * (1 + Fraction(1, 2**60)) if proof.radius >= 1 else proof.radius
-        return _Boxes(proof, radius, asked, given).written(), radius  # it covers the boundary too
+        return _Boxes(proof, radius, given).written(), radius  # it covers the boundary too
     tree = proof.make() if isinstance(proof, OnDemand) else proof
     if isinstance(tree, LinearTree):
-        return _Linear(tree, asked, sources).written(), tree.radius
+        return _Linear(tree, check.Question(*given), sources).written(), tree.radius
     raise UnsupportedError("no proof was kept that a certificate could hold")
 
 
 class _Boxes:
     """The split tree of a box search."""
 
-    def __init__(
-        self, proof: SplitTree, radius: Fraction, asked: check.Question, given: Given
-    ) -> None:
-        self.proof, self.radius, self.asked, self.given = proof, radius, asked, given
+    def __init__(self, proof: SplitTree, radius: Fraction, given: Given) -> None:
+        self.proof = proof
+        self.content = {"radius": exact(radius), "lemmas": [], "nodes": [["distance"]]}
+        self.asked = check.Proof(*given, self.content)
         self.names = [domain.name for domain in proof.query.domains]
         self.scales = self._scales()
 
     def written(self) -> dict[str, Any]:
-        content = {"radius": exact(self.radius), "lemmas": [], "nodes": [["distance"]]}
-        walker = check.Proof(*self.given, content)
+        walker = self.asked
         nodes: list[Node] = [[]] * len(self.proof)
         stack: list[Any] = [(0, walker.root)]
         while stack:
             place, parts = stack.pop()
             node = self.proof[place]
             if isinstance(node, Closing):
-                nodes[place] = self.closed(node, walker, parts)
+                nodes[place] = self.closed(node, parts)
                 continue
             nodes[place] = self.split(node)
             pair = walker.halves(nodes[place][0], nodes[place][1:], parts, {})
             stack += [(child, side) for child, (side, _) in zip(node.children, pair, strict=True)]
-        return {**content, "nodes": nodes}
+        return {**self.content, "nodes": nodes}
 
     def _scales(self) -> list[Fraction]:
         """By how much the search's requirements are larger than the checker's rows.
@@ -82,11 +80,13 @@ class _Boxes:
                     for s, f in required.form.terms.items()
                     if isinstance(s, tuple) and s[0] == name
                 }
-                leaves = op.value.exact()[op.feature.array < 0].tolist()
+                leaves = op.value.array[op.feature.array < 0].tolist()
+                leaves = list(dict.fromkeys(map(tuple, leaves)))
                 theirs += _spread(leaves, factors)
             for n, (_, nodes) in enumerate(self.asked.program.trees):
                 factors = {s[2]: f for s, f in row.items() if s[:2] == ("tree", n)}
-                ours += _spread([node for node in nodes if isinstance(node, list)], factors)
+                held_leaves = {tuple(map(id, n)): n for n in nodes if isinstance(n, list)}
+                ours += _spread(list(held_leaves.values()), factors)
             found.append(theirs / ours if ours else Fraction(1))
         return found
 
@@ -96,7 +96,7 @@ class _Boxes:
             return ["label", j, plain_label(node.label), *node.children]
         return ["cut", j, exact(node.cut), *node.children]
 
-    def closed(self, node: Closing, walker: check.Proof, parts: list[Any]) -> Node:
+    def closed(self, node: Closing, parts: list[Any]) -> Node:
         if node.reason == "solver":
             raise UnsupportedError("a solver closed a part of the proof, and left no record")
         if node.reason not in ("sum", "sharing"):
@@ -106,7 +106,7 @@ class _Boxes:
             return ["bound", "0", row, []]
         assert node.requirement is not None
         price = node.sharing.price / UNIT / self.scales[node.requirement]
-        deltas, linf = walker.deltas(parts), self.asked.norms[2]
+        deltas, linf = self.asked.deltas(parts), self.asked.norms[2]
         if linf and price and deltas is not None:
             weighted = [peak * delta for peak, delta in zip(self.asked.peaks, deltas, strict=True)]
             row.append(["peak", weighted.index(max(weighted)), exact(price * linf)])

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
+from math import isinf, isnan
 from typing import Any
-
-import numpy as np
 
 from ...compiler.splits import RawSplits
 from ...frontends.query import Query
@@ -17,38 +16,53 @@ def trees_of(op: ops.TreeEnsemble, splits: RawSplits, query: Query) -> dict[str,
 
     Nodes that send every number the same way are left out.
     """
-    roots = [_telling(root, splits) for root in op.roots.array.tolist()]
-    order = _order(roots, splits)
+    table = Table(splits)
+    roots = [table.telling(root) for root in op.roots.array.tolist()]
+    order = _order(roots, table)
     place = {node: i for i, node in enumerate(order)}
-    value = op.value.array
-    nodes: list[list[Any]] = []
-    for node in order:
-        j = int(splits.input[node])
-        if j < 0:
-            nodes.append([exact(v) for v in value[node].tolist()])
-            continue
-        links = [place[_telling(int(side[node]), splits)] for side in (splits.left, splits.right)]
-        cut = float(splits.cut[node])
-        if np.isnan(cut):
-            bits = [int(word) for word in splits.mask[node]]
-            count = len(query.domains[j].feature.labels)
-            test: Any = [i for i in range(count) if bits[i // 64] >> (i % 64) & 1]
-        else:
-            test = exact(cut)
-            links = links if splits.below[node] else links[::-1]
-        nodes.append([j, test, *links])
-    return {"roots": [place[root] for root in roots], "nodes": nodes}
+    value = op.value.array.tolist()
+    return {
+        "roots": [place[root] for root in roots],
+        "nodes": [
+            [exact(v) for v in value[node]]
+            if table.input[node] < 0
+            else _split(node, table, query, place)
+            for node in order
+        ],
+    }
 
 
-def _telling(node: int, splits: RawSplits) -> int:
-    """The first node on the way from a node that is a leaf, or tells some values from others."""
-    while splits.input[node] >= 0 and np.isinf(splits.cut[node]):
-        goes_left = (splits.cut[node] > 0) == splits.below[node]
-        node = int((splits.left if goes_left else splits.right)[node])
-    return node
+class Table:
+    """Splits as lists: nodes are read one by one."""
+
+    def __init__(self, splits: RawSplits) -> None:
+        self.input, self.cut = splits.input.tolist(), splits.cut.tolist()
+        self.below, self.mask = splits.below.tolist(), splits.mask.tolist()
+        self.left, self.right = splits.left.tolist(), splits.right.tolist()
+
+    def telling(self, node: int) -> int:
+        """The first node on the way that is a leaf, or tells some values from others."""
+        while self.input[node] >= 0 and isinf(self.cut[node]):
+            goes_left = (self.cut[node] > 0) == self.below[node]
+            node = (self.left if goes_left else self.right)[node]
+        return node
+
+    def children(self, node: int) -> list[int]:
+        """Where both sides of a split lead."""
+        return [self.telling(self.left[node]), self.telling(self.right[node])]
 
 
-def _order(roots: list[int], splits: RawSplits) -> list[int]:
+def _split(node: int, table: Table, query: Query, place: dict[int, int]) -> list[Any]:
+    j, cut = table.input[node], table.cut[node]
+    links = [place[child] for child in table.children(node)]
+    if isnan(cut):
+        bits = table.mask[node]
+        count = len(query.domains[j].feature.labels)
+        return [j, [i for i in range(count) if bits[i // 64] >> (i % 64) & 1], *links]
+    return [j, exact(cut), *(links if table.below[node] else links[::-1])]
+
+
+def _order(roots: list[int], table: Table) -> list[int]:
     """All nodes in reach, parents before their children."""
     done: dict[int, None] = {}
     stack = [(root, False) for root in roots]
@@ -58,10 +72,8 @@ def _order(roots: list[int], splits: RawSplits) -> list[int]:
             done.setdefault(node)
         elif node not in done:
             stack.append((node, True))
-            if splits.input[node] >= 0:
-                stack += [
-                    (_telling(int(s[node]), splits), False) for s in (splits.left, splits.right)
-                ]
+            if table.input[node] >= 0:
+                stack += [(child, False) for child in table.children(node)]
     return list(done)[::-1]
 
 

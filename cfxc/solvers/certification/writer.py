@@ -13,6 +13,8 @@ from typing import Any
 from ...certificates import check
 from ...errors import UnsupportedError
 from ...frontends.query import Domain, Query
+from ...ir import ops
+from ...ir.patterns import scaling
 from .core import Core, CoreReader, Sources, exact, plain_label, read_program
 from .steps import proof_of
 from .trees import trees_of
@@ -78,22 +80,23 @@ def certify(
     content: dict[str, Any] = {
         "version": VERSION,
         "made": dict(made),
-        "semantics": "real",
+        "semantics": "float" if query.slack else "real",
         "claim": {},
         "model": None if model is None else dict(model),
         "space": query.space.to_toml(),
         "features": [_feature(domain) for domain in query.domains],
         "program": _program(query, sources, labels, forms),
         "question": {
-            "factual": _point(query, query.factual),
+            "factual": written_point(query, query.factual),
             "target": _target(query),
+            "slack": exact(written_slack(query)),
             "norms": {
                 name: exact(n) for name, n in zip(("l0", "l1", "linf", "l2"), norms, strict=True)
             },
             "constraints": [{"text": text, "holds": _truth(truth)} for text, truth in constraints],
         },
-        "witness": None if point is None else _point(query, point),
-        "proof": None,
+        "witness": None if point is None else written_point(query, point),
+        "proof": {"radius": "0", "lemmas": [], "nodes": [["distance"]]},
     }  # fmt: skip
     bound = Fraction(0)
     if lower > 0 or status == "infeasible":
@@ -115,6 +118,29 @@ def written_program(query: Query) -> tuple[list[Any], dict[str, Any]]:
     sources, _, labels, forms = read_program(query)
     features = [_feature(domain) for domain in query.domains]
     return features, _program(query, sources, labels, forms)
+
+
+def written_slack(query: Query) -> Fraction:
+    """The slack of a query in the scale of the program's outputs.
+
+    Raises:
+        UnsupportedError: the query compares what is squashed, and the certificate what it is of.
+    """
+    if not query.slack or query.target.is_range:
+        return query.slack
+    definitions = {statement.name: statement.op for statement in query.program.lets()}
+    label = query.program.output("label")
+    category = definitions.get(label) if isinstance(label, str) else None
+    index = category.index if isinstance(category, ops.Category) else None
+    decision = definitions.get(index) if isinstance(index, str) else None
+    condition = decision.condition if isinstance(decision, ops.Select) else None
+    test = definitions.get(condition) if isinstance(condition, str) else decision
+    scores = test.x if isinstance(test, ops.Argmax | ops.Gt | ops.Ge) else None
+    if not isinstance(scores, str) or isinstance(
+        definitions.get(scores), ops.Softmax | ops.Sigmoid
+    ):
+        raise UnsupportedError("a certificate cannot hold the slack of squashed scores")
+    return query.slack * (scaling(scores, definitions)[1] if test is decision else 1)
 
 
 def _program(
@@ -157,7 +183,8 @@ def _target(query: Query) -> dict[str, Any]:
     return {name: None if end is None else exact(end) for name, end in ends.items()}
 
 
-def _point(query: Query, values: Mapping[str, Any]) -> list[Any]:
+def written_point(query: Query, values: Mapping[str, Any]) -> list[Any]:
+    """A point as certificates hold it."""
     return [
         plain_label(values[d.name]) if d.is_symbolic else exact(values[d.name])
         for d in query.domains
@@ -185,4 +212,4 @@ def _feature(domain: Domain) -> dict[str, Any]:
     }
 
 
-__all__ = ["Certificate", "certify", "written_program"]
+__all__ = ["Certificate", "certify", "written_point", "written_program", "written_slack"]

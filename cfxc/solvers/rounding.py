@@ -1,0 +1,77 @@
+"""The slack that deployed floats need: what a lower bound for the model as it runs allows for."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from functools import lru_cache
+
+from ..compiler.rounding_error import RoundingError, final
+from ..errors import UnsupportedError
+from ..frontends.query import Query, Target
+from ..ir import Literal, Op, Operand, Program, ops
+from ..ir.interval import Bounds, Choice, Interval
+from ..ir.patterns import before_scaling
+
+
+def deployed_slack(query: Query, unit: Fraction) -> Fraction:
+    """By how much the score that decides may be off, anywhere in the space, at roundoff ``unit``.
+
+    Where the deployed model has the wanted outcome, the exact program misses it by less than this.
+
+    Raises:
+        UnsupportedError: it has no bound, or no score is known to decide.
+    """
+    box: list[tuple[str, tuple[Fraction, Fraction] | None]] = []
+    for domain in query.domains:
+        if domain.is_symbolic:
+            box.append((domain.name, None))
+            continue
+        low, high = domain.feature.bounds
+        own = Fraction(domain.factual)
+        box.append((domain.name, (min(low, own), max(high, own))))
+    try:
+        return _slack(query.program, query.target, tuple(box), unit)
+    except UnsupportedError as error:
+        raise UnsupportedError(
+            f"semantics='float' is not known for this model: {error}",
+            remedy="ask with semantics='real': the bound then is the exact program's",
+        ) from None
+
+
+@lru_cache(maxsize=16)
+def _slack(
+    program: Program,
+    target: Target,
+    box: tuple[tuple[str, tuple[Fraction, Fraction] | None], ...],
+    unit: Fraction,
+) -> Fraction:
+    sorts, bounds = dict(program.inputs), dict[str, Bounds]()
+    for name, ends in box:
+        labels = sorts[name].labels
+        bounds[name] = Choice.among(labels, labels) if ends is None else Interval.exact(*ends)
+    at = RoundingError(program, bounds, unit)
+    if target.is_range:
+        return Fraction(final(at, program.output("value")))
+    definitions = {statement.name: statement.op for statement in program.lets()}
+    return sum((Fraction(final(at, each)) for each in _deciding(program, definitions)), Fraction(0))
+
+
+def _deciding(program: Program, definitions: dict[str, Op]) -> list[Operand]:
+    """The scores that are compared, as ``target_program`` compares them: two, or one and 0."""
+    label = program.output("label")
+    category = definitions.get(label) if isinstance(label, str) else None
+    index = category.index if isinstance(category, ops.Category) else None
+    decision = definitions.get(index) if isinstance(index, str) else None
+    if isinstance(decision, ops.Argmax) and isinstance(decision.x, str):
+        return [before_scaling(decision.x, definitions)] * 2
+    if isinstance(decision, ops.Select) and isinstance(decision.condition, str):
+        test = definitions.get(decision.condition)
+        if isinstance(test, ops.Gt | ops.Ge) and [decision.y, decision.x] == [
+            Literal(0),
+            Literal(1),
+        ]:
+            return [test.x, test.y]
+    raise UnsupportedError("no score is known to decide")
+
+
+__all__ = ["deployed_slack"]
