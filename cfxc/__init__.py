@@ -25,7 +25,7 @@ from .errors import (
 if TYPE_CHECKING:
     from . import datasets
     from .api import CompiledModel, compile
-    from .certificates import Report
+    from .certificates import Report, export
     from .certificates import report as check
     from .frontends.space import Feature, FeatureSpace
     from .solvers.certification import Certificate
@@ -44,6 +44,7 @@ _LAZY = {
     "Report": ".certificates",
     "Result": ".solvers.result",
     "compile": ".api",
+    "export": ".certificates",
 }
 """Public name → the module that defines it."""
 
@@ -89,4 +90,5 @@ __all__ = [
     "check",
     "compile",
     "datasets",
+    "export",
 ]

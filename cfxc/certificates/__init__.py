@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from .export import export
 from .report import Report, report
 
-__all__ = ["Report", "report"]
+__all__ = ["Report", "export", "report"]

@@ -146,6 +146,9 @@ def explain(
         typer.Option(help="l0, l1, l2, linf, l0=0.3,l1=0.7, mahalanobis=data.csv, or a file.cfl."),
     ] = "l1",
     epsilon: Annotated[float, typer.Option(help="Accuracy on the distance.")] = 1e-3,
+    semantics: Annotated[
+        str, typer.Option(help="Of the bound: real (exact program) or float (as deployed).")
+    ] = "real",
     method: Annotated[str, typer.Option(help="auto, box (tree ensembles), mio or smt.")] = "auto",
     solver: Annotated[
         str, typer.Option(help="auto; z3, cvc5, pysmt:NAME (smt); highs, scip, gurobi (mio).")
@@ -168,7 +171,8 @@ def explain(
 ) -> int:
     """The nearest counterfactual of one person, and its proof."""
     question = commands.Question(
-        factual, target, range_, distance, epsilon, method, solver, count, constraint or [],
+        factual, target, range_, distance, epsilon, semantics, method, solver, count,
+        constraint or [],
         time_limit, jobs,
     )  # fmt: skip
     return commands.explain(model, space, question, trust_pickle, json, certificate)
@@ -195,6 +199,24 @@ def check(
     The same check without cfxc: python check.py CERTIFICATE, with cfxc/certificates/check.py alone.
     """
     return certificates.check(certificate, model, trust_pickle, explain, json)
+
+
+@app.command()
+@guarded
+def export(
+    certificate: Annotated[
+        Path, typer.Argument(metavar="CERTIFICATE", help="A .json file, or .json.gz.")
+    ],
+    format: Annotated[
+        str, typer.Option(help="smt2 (both bounds), cpc (cvc5's proof) or vipr (branch and bound).")
+    ],
+    out: Annotated[
+        Path, typer.Option("--out", "-o", help="Beginning of the names of the files to write.")
+    ],
+    time_limit: Annotated[float, typer.Option(help="Seconds for finding a proof.")] = 60.0,
+) -> int:
+    """Certificates for other checkers: SMT-LIB, CPC, VIPR."""
+    return certificates.export(certificate, format, out, time_limit)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

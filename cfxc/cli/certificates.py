@@ -1,4 +1,4 @@
-"""``cfxc check``: does a certificate hold, and does it belong to a model?"""
+"""``cfxc check`` and ``cfxc export``: does a certificate hold, also for others' checkers?"""
 
 from __future__ import annotations
 
@@ -35,4 +35,18 @@ def check(source: Path, model: str | None, trust_pickle: bool, page: bool, as_js
     return REJECTED if reason else 0
 
 
-__all__ = ["check"]
+def export(source: Path, format: str, out: Path, time_limit: float) -> int:
+    """Write a certificate for other people's checkers, and say what was written."""
+    from ..certificates import export as write
+
+    try:
+        written = write(source, format, out, time_limit=time_limit)
+    except VerificationError as error:
+        print(f"rejected: {error}")
+        return REJECTED
+    for path in written:
+        print(f"wrote {path} ({path.stat().st_size} bytes)")
+    return 0
+
+
+__all__ = ["check", "export"]

@@ -1,0 +1,222 @@
+"""Linear relaxations: doubles propose multipliers, whole numbers show what those prove.
+
+No float is trusted: a proposal is rounded to short binary fractions, what they leave of the
+objective is put on the bounds of the columns, and the bound that follows is computed exactly.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction as Q
+from typing import Any
+
+import highspy
+import numpy as np
+import numpy.typing as npt
+
+from .basis import duals, leaving
+from .problem import ZERO, Problem
+
+Floats = npt.NDArray[np.float64]
+PRECISIONS = (20, 32, 48, 64)  # binary places of multipliers, tried in turn
+ODD = 10**6  # the largest odd denominator of the objective that multipliers are given, too
+TOLERANCE = 1e-9
+MARGIN = 1e-6  # by how much rows that ties hang on are tightened, of proposals alone
+TIED = ("wanted", "constraint")  # the groups of those rows
+
+
+@dataclass(frozen=True)
+class Solution:
+    """What a linear program came to.
+
+    Attributes:
+        state: ``optimal``, ``infeasible``, or ``open`` if neither was found.
+        value: The objective.
+        point: Values of the columns.
+        by: Multipliers of rows: duals, or a ray of them.
+    """
+
+    state: str
+    value: float
+    point: Floats
+    by: Floats
+
+
+@dataclass(frozen=True)
+class Shown:
+    """``objective >= value``, or ``0 >= value`` if it is ``empty``, by multipliers.
+
+    ``rows`` are multipliers of rows; ``bounds`` of the lower (positive) or upper (negative) bounds
+    of columns.
+    """
+
+    value: Q
+    empty: bool
+    rows: dict[int, Q]
+    bounds: dict[int, Q]
+
+
+class Relaxation:
+    """The program without whole numbers; bounds of columns vary."""
+
+    def __init__(self, problem: Problem) -> None:
+        self.problem = problem
+        self.row_scales = [_scale(row.terms.values()) for row in problem.rows]
+        spans = [(abs(c.low), abs(c.high)) for c in problem.columns]
+        self.column_scales = [1 / _scale(span) for span in spans]
+        self._to_whole()
+        odd = math.lcm(*(value.denominator for value in problem.objective.values()))
+        odd //= odd & -odd
+        self.odd = odd if odd < ODD else 1
+        self.solver, self.margin = self._solver(), 0.0
+
+    def _to_whole(self) -> None:
+        """Scaled rows and the objective as whole numbers over one denominator."""
+        scaled = [
+            {j: f * scale for j, f in row.terms.items()} | {-1: row.side * scale}
+            for row, scale in zip(self.problem.rows, self.row_scales, strict=True)
+        ]
+        every = [*scaled, self.problem.objective]
+        self.unit = math.lcm(*(value.denominator for row in every for value in row.values()))
+        self.whole = [{j: int(value * self.unit) for j, value in row.items()} for row in every]
+
+    def _solver(self) -> Any:
+        """The program in doubles."""
+        problem, infinite = self.problem, highspy.kHighsInf
+        make: Any = highspy.Highs
+        solver = make()
+        for option, value in (
+            ("output_flag", False), ("threads", 1), ("presolve", "off"), ("solver", "simplex"),
+            ("primal_feasibility_tolerance", TOLERANCE), ("dual_feasibility_tolerance", TOLERANCE),
+        ):  # fmt: skip
+            solver.setOptionValue(option, value)
+        index, factors, starts = [], [], [0]
+        sides: list[tuple[float, float]] = []
+        for row, scale in zip(problem.rows, self.row_scales, strict=True):
+            index += list(row.terms)
+            factors += [float(f * scale * self.column_scales[j]) for j, f in row.terms.items()]
+            starts.append(len(index))
+            side = float(row.side * scale)
+            sides.append((-infinite if row.sense == "L" else side,
+                          infinite if row.sense == "G" else side))  # fmt: skip
+        cost = np.zeros(len(problem.columns))
+        for j, f in problem.objective.items():
+            cost[j] = float(f * self.column_scales[j])
+        ends = [self._ends(j, c.low, c.high) for j, c in enumerate(problem.columns)]
+        lower, upper = np.array(ends, dtype=np.float64).reshape(-1, 2).T.copy()
+        low, high = np.array(sides, dtype=np.float64).reshape(-1, 2).T.copy()
+        solver.passModel(
+            cost.size, len(sides), len(factors), int(highspy.MatrixFormat.kRowwise),
+            int(highspy.ObjSense.kMinimize), 0.0, cost, lower, upper, low, high,
+            np.array(starts[:-1], dtype=np.int32), np.array(index, dtype=np.int32),
+            np.array(factors, dtype=np.float64), np.zeros(cost.size, dtype=np.int32),
+        )  # fmt: skip
+        return solver
+
+    def _ends(self, j: int, low: Q, high: Q) -> tuple[float, float]:
+        return float(low / self.column_scales[j]), float(high / self.column_scales[j])
+
+    def bound(self, j: int, low: Q, high: Q) -> None:
+        """Set the bounds of a column."""
+        self.solver.changeColBounds(j, *self._ends(j, low, high))
+
+    def solve(self, seconds: float, iterations: int = 2**30) -> Solution:
+        """Solve with the bounds that were set."""
+        self.solver.setOptionValue("time_limit", self.solver.getRunTime() + seconds)
+        self.solver.setOptionValue("simplex_iteration_limit", iterations)
+        self.solver.run()
+        status, found = self.solver.getModelStatus(), self.solver.getSolution()
+        point = np.array(found.col_value) * np.array([float(s) for s in self.column_scales])
+        duals, value = np.array(found.row_dual), self.solver.getInfo().objective_function_value
+        states = highspy.HighsModelStatus
+        if status == states.kInfeasible:
+            _, has, ray = self.solver.getDualRay()
+            return Solution("infeasible", math.inf, point, np.array(ray) if has else duals * 0)
+        state = "optimal" if status == states.kOptimal else "open"
+        return Solution(state, float(value), point, duals)
+
+    def shown(
+        self, by: Floats, bounds: tuple[list[Q], list[Q]], places: int, *, empty: bool
+    ) -> Shown:
+        """What multipliers prove, rounded to some binary places, for these bounds of columns."""
+        per = self.odd << places
+        unit, rest = self.unit * per, dict[int, int]()
+        if not empty:
+            rest = {j: f * per for j, f in self.whole[-1].items()}
+        constant, rows = 0, dict[int, Q]()
+        for i in np.flatnonzero(by):
+            row, y = self.problem.rows[i], round(Q(float(by[i])) * per)
+            if not y or (row.sense == "G" and y < 0) or (row.sense == "L" and y > 0):
+                continue
+            rows[int(i)] = Q(y, per) * self.row_scales[i]
+            for j, f in self.whole[i].items():
+                if j < 0:
+                    constant += y * f
+                else:
+                    rest[j] = rest.get(j, 0) - y * f
+        low, high = bounds
+        kept = {j: f for j, f in rest.items() if f}
+        value = sum((f * (low[j] if f > 0 else high[j]) for j, f in kept.items()), Q(constant))
+        return Shown(value / unit, empty, rows, {j: Q(f, unit) for j, f in kept.items()})
+
+    def best(
+        self, by: Floats, bounds: tuple[list[Q], list[Q]], aim: Q | None, *, empty: bool
+    ) -> Shown:
+        """What reaches an aim with the fewest places; the largest bound if none does."""
+        found = self.shown(by * 0, bounds, 0, empty=empty)  # bounds alone
+        for places in PRECISIONS:
+            if aim is not None and (found.value > ZERO if empty else found.value >= aim):
+                return found
+            shown = self.shown(by, bounds, places, empty=empty)
+            found = max(found, shown, key=lambda each: each.value)
+        return found
+
+    def exact(self, by: Floats, bounds: tuple[list[Q], list[Q]], *, empty: bool) -> Shown | None:
+        """What the basis that the solver ended with proves; None if it has no exact multipliers."""
+        basis, basic = self.solver.getBasis(), highspy.HighsBasisStatus.kBasic
+        columns = [j for j, status in enumerate(basis.col_status) if status == basic]
+        rows = [i for i, status in enumerate(basis.row_status) if status != basic]
+        cost, given = self.problem.objective, dict[int, Q]()
+        if empty:
+            scaled = zip(by, self.row_scales, strict=True)
+            ray = [Q(float(y)) * scale for y, scale in scaled]
+            cost, given = leaving(self.problem, (columns, rows), ray)
+        found = duals(self.problem, (columns, rows), cost, given)
+        return None if found is None else self._absorbed(found, bounds, empty=empty)
+
+    def _absorbed(self, by: dict[int, Q], bounds: tuple[list[Q], list[Q]], *, empty: bool) -> Shown:
+        """What exact multipliers prove."""
+        value, rows = ZERO, dict[int, Q]()
+        rest = {} if empty else dict(self.problem.objective)
+        for i, y in by.items():
+            row = self.problem.rows[i]
+            if (row.sense == "G" and y < 0) or (row.sense == "L" and y > 0):
+                continue
+            rows[i], value = y, value + y * row.side
+            for j, f in row.terms.items():
+                rest[j] = rest.get(j, ZERO) - y * f
+        kept = {j: f for j, f in rest.items() if f}
+        value += sum((f * bounds[0 if f > 0 else 1][j] for j, f in kept.items()), ZERO)
+        return Shown(value, empty, rows, kept)
+
+    def tighten(self, margin: float) -> None:
+        """Ask a margin of the rows that ties hang on; what is shown rests on them as they are."""
+        if margin == self.margin:
+            return
+        self.margin = margin
+        for i, row in enumerate(self.problem.rows):
+            if row.group in TIED and row.terms:
+                side = float(row.side * self.row_scales[i]) + margin
+                self.solver.changeRowBounds(i, side, highspy.kHighsInf)
+
+
+def _scale(values: Any) -> Q:
+    """A power of 2 that brings the largest of some numbers near 1."""
+    largest = max(map(abs, values), default=ZERO)
+    if not largest:
+        return Q(1)
+    return Q(2) ** (largest.denominator.bit_length() - largest.numerator.bit_length())
+
+
+__all__ = ["TOLERANCE", "Floats", "Relaxation", "Shown", "Solution"]

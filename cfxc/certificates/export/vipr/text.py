@@ -1,0 +1,152 @@
+"""The VIPR text of a program and its branch and bound (format 1.0)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from fractions import Fraction as Q
+
+from .problem import Problem
+from .search import Node
+
+Terms = Iterable[tuple[int, Q]]
+
+
+@dataclass(frozen=True)
+class Step:
+    """A derived row: its text up to the reason, the reason, and the rows that it uses."""
+
+    row: str
+    reason: str
+    uses: tuple[tuple[int, Q | None], ...]  # rows and multipliers
+    under: frozenset[int]  # the assumptions that it rests on
+
+
+def terms(pairs: Terms) -> str:
+    """``count index value …``."""
+    found = [f"{index} {value}" for index, value in pairs]
+    return " ".join([str(len(found)), *found])
+
+
+class Derivation:
+    """The rows that follow from a program's, from the leaves of a branch and bound to its root."""
+
+    def __init__(self, problem: Problem, root: Node, aim: Q | None) -> None:
+        self.problem, self.steps = problem, list[Step]()
+        self.goal = "G 1 0" if aim is None else f"G {aim} OBJ"
+        self.first = 2 * len(problem.columns)  # of the rows that are no bounds
+        self.start = self.first + len(problem.rows)
+        count = len(problem.columns)
+        self.lows = [[2 * j] for j in range(count)]  # rows by which a column is bounded, by depth
+        self.highs = [[2 * j + 1] for j in range(count)]
+        self._walk(root)
+        self._prune()
+
+    def _add(self, step: Step) -> int:
+        self.steps.append(step)
+        return self.start + len(self.steps) - 1
+
+    def _assume(self, column: int, sense: str, at: int) -> int:
+        place = self.start + len(self.steps)
+        under = frozenset({place})
+        return self._add(Step(f"{sense} {at} 1 {column} 1", "asm", (), under))
+
+    def _walk(self, root: Node) -> None:
+        """Rows of all nodes, below before above before what follows from both."""
+        made: list[int] = []  # the row of each node that is done and whose parent is not
+        stack: list[tuple[Node, int, int, int]] = [(root, 0, -1, -1)]
+        while stack:
+            node, stage, one, other = stack.pop()
+            if node.below is None or node.above is None:
+                made.append(self._leaf(node))
+                continue
+            if stage == 0:
+                one = self._assume(node.column, "L", node.at)
+                self.highs[node.column].append(one)
+                stack += [(node, 1, one, -1), (node.below, 0, -1, -1)]
+            elif stage == 1:
+                self.highs[node.column].pop()
+                if one not in self._under(made[-1]):
+                    continue  # it holds on the other side, too
+                other = self._assume(node.column, "G", node.at + 1)
+                self.lows[node.column].append(other)
+                stack += [(node, 2, one, other), (node.above, 0, -1, -1)]
+            else:
+                self.lows[node.column].pop()
+                above, below = made.pop(), made.pop()
+                made.append(above if other not in self._under(above) else -1)
+                if made[-1] < 0:
+                    made[-1] = self._join(below, one, above, other)
+        self.last = made.pop()
+
+    def _under(self, place: int) -> frozenset[int]:
+        return self.steps[place - self.start].under
+
+    def _join(self, below: int, one: int, above: int, other: int) -> int:
+        uses = tuple((place, None) for place in (below, one, above, other))
+        under = (self._under(below) - {one}) | (self._under(above) - {other})
+        return self._add(Step(self.goal, "uns", uses, under))
+
+    def _leaf(self, node: Node) -> int:
+        """A row by the multipliers of a node."""
+        shown = node.shown
+        assert shown is not None
+        uses: list[tuple[int, Q | None]] = [(self.first + i, y) for i, y in shown.rows.items()]
+        for j, y in shown.bounds.items():
+            uses.append(((self.lows if y > 0 else self.highs)[j][-1], y))
+        under = frozenset(place for place, _ in uses if place >= self.start)
+        return self._add(Step(self.goal, "lin", tuple(sorted(uses)), under))
+
+    def _prune(self) -> None:
+        """Leave out what the last row does not rest on."""
+        needed, stack = {self.last}, [self.last]
+        while stack:
+            for place, _ in self.steps[stack.pop() - self.start].uses:
+                if place >= self.start and place not in needed:
+                    needed.add(place)
+                    stack.append(place)
+        self.places = {old: self.start + new for new, old in enumerate(sorted(needed))}
+
+    def lines(self) -> Iterator[str]:
+        """The section DER."""
+        kept = [self.steps[old - self.start] for old in self.places]
+        last: dict[int, int] = {}
+        for new, step in enumerate(kept):
+            for place, _ in step.uses:
+                last[self.places.get(place, place)] = self.start + new
+        yield f"DER {len(kept)}"
+        for new, step in enumerate(kept):
+            uses = [(self.places.get(place, place), y) for place, y in step.uses]
+            reason = step.reason
+            if reason == "lin":
+                reason += " " + terms((place, y) for place, y in uses if y is not None)
+            elif reason == "uns":
+                reason += "".join(f" {place}" for place, _ in uses)
+            place = self.start + new
+            yield f"D{place} {step.row} {{ {reason} }} {last.get(place, -1)}"
+
+
+def written(problem: Problem, derivation: Derivation, aim: Q | None, point: list[Q] | None) -> str:
+    """The whole file; ``point`` are the values of the columns at the witness."""
+    columns = problem.columns
+    lines = ["VER 1.0", f"VAR {len(columns)}", *(column.name for column in columns)]
+    whole = [str(j) for j, column in enumerate(columns) if column.whole]
+    lines += [f"INT {len(whole)}", " ".join(whole)]
+    lines += ["OBJ min", terms(sorted(problem.objective.items()))]
+    lines.append(f"CON {derivation.start} {derivation.first}")
+    for j, column in enumerate(columns):
+        lines.append(f"lo_{column.name} G {column.low} 1 {j} 1")
+        lines.append(f"hi_{column.name} L {column.high} 1 {j} 1")
+    for row in problem.rows:
+        lines.append(f"{row.name} {row.sense} {row.side} {terms(sorted(row.terms.items()))}")
+    upper = "inf"
+    if point is not None:
+        upper = str(sum((f * point[j] for j, f in problem.objective.items()), Q(0)))
+    lines.append("RTP infeas" if aim is None else f"RTP range {aim} {upper}")
+    lines.append(f"SOL {int(point is not None)}")
+    if point is not None:
+        lines.append("witness " + terms((j, value) for j, value in enumerate(point) if value))
+    return "\n".join([*lines, *derivation.lines()]) + "\n"
+
+
+__all__ = ["Derivation", "written"]

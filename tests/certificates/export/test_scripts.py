@@ -1,0 +1,159 @@
+"""Certificates as SMT-LIB and as proofs of cvc5: what solvers and ethos say of them."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from fractions import Fraction as Q
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import z3
+from hypothesis import given
+from hypothesis import strategies as st
+
+import cfxc
+from cfxc.certificates import check
+from cfxc.certificates.export.cpc import cpc, plain, proof_of
+from cfxc.certificates.export.smtlib import grid_slack, smtlib
+from cfxc.cli.app import main
+from cfxc.errors import InvalidInputError, SolverError, UnsupportedError, VerificationError
+from cfxc.solvers.certification import Certificate
+from tests.certificates.samples import SAMPLES, answered
+from tests.certificates.test_certificates import KINDS, explained
+
+ETHOS = shutil.which("ethos")
+BODY = {"define", "assume", "assume-push", "step", "step-pop"}
+
+
+def content(name: str) -> dict[str, Any]:
+    return dict(answered(name).certificate.to_dict())
+
+
+def answer(script: str) -> str:
+    solver = z3.Solver()
+    solver.set("timeout", 30_000)
+    solver.from_string(script)
+    return str(solver.check())
+
+
+def raised(certificate: dict[str, Any]) -> dict[str, Any]:
+    """The same with a bound just above the witness, which is not true."""
+    claim = certificate["claim"]
+    above = check.number(claim["distance"]) + Q(1, 10**6)
+    return {**certificate, "claim": {**claim, "lower_bound": str(above)}}
+
+
+@pytest.mark.parametrize("name", SAMPLES)
+def test_both_bounds(name: str) -> None:
+    scripts = smtlib(content(name))
+    assert answer(scripts["lower"]) == "unsat"
+    if name == "infeasible":
+        assert set(scripts) == {"lower"}
+        return
+    assert answer(scripts["upper"]) == "sat"
+    assert answer(smtlib(raised(content(name)))["lower"]) == "sat"
+
+
+@pytest.mark.parametrize("distance", ["l0", "l1", "linf"])
+@pytest.mark.filterwarnings("ignore:categorical_feature keyword")
+@pytest.mark.parametrize(("source", "kind"), KINDS, ids=[kind for _, kind in KINDS])
+def test_every_kind(source: Any, kind: str, distance: str) -> None:
+    certificate = explained(source, kind, distance, 3).certificate.to_dict()
+    scripts = smtlib(certificate)
+    assert answer(scripts["lower"]) == "unsat"
+    assert answer(scripts["upper"]) == "sat"
+    assert answer(smtlib(raised(certificate))["lower"]) == "sat"
+
+
+@given(
+    st.integers(1, 40), st.integers(1, 2000), st.integers(-500, 500), st.sampled_from([4, 8]),
+)  # fmt: skip
+def test_cells_lie_within_the_slack(top: int, bottom: int, k: int, width: int) -> None:
+    step = Q(top, bottom)
+    given_ = {
+        "name": "x", "kind": "real", "labels": [], "lower": "-30000", "upper": "30000",
+        "step": str(step), "float": width, "weight": "1", "action": "free",
+    }  # fmt: skip
+    feature = check.Feature(given_, "0")
+    kind = np.float32 if width == 4 else np.float64
+    cell = Q(float(kind(float(k * step))))
+    assert abs(cell - k * step) <= grid_slack(feature, abs(cell))
+
+
+@pytest.mark.parametrize("name", SAMPLES)
+def test_proofs_of_cvc5_are_whole(name: str) -> None:
+    """No step is trusted, and nothing but steps is in them: they bring no rules of their own."""
+    script, proof = cpc(content(name))
+    assert "trust" not in proof
+    assert set(re.findall(r"^\(([a-z-]+)", proof, re.MULTILINE)) <= BODY
+    assert script == smtlib(content(name))["lower"]
+
+
+@pytest.mark.skipif(ETHOS is None, reason="ethos is not on PATH")
+@pytest.mark.parametrize("name", SAMPLES)
+def test_ethos_says_correct(name: str, tmp_path: Path) -> None:
+    signature = Path(str(ETHOS)).parent / "cpc" / "Cpc.eo"
+    if not signature.exists():
+        pytest.skip("cvc5's signature is not beside ethos (cpc/Cpc.eo)")
+    cfxc.export(answered(name).certificate, "cpc", tmp_path / "out")
+    command = [str(ETHOS), f"--include={signature}", "--require-proof-of-false", "out.cpc"]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, check=False)
+    assert (done.returncode, done.stdout.strip()) == (0, "correct"), done.stderr
+
+
+def test_a_script_that_is_no_refutation() -> None:
+    with pytest.raises(SolverError, match="a point that the certificate rules out"):
+        proof_of("(set-logic QF_LRA)(declare-const x Real)(assert (> x 0.0))(check-sat)", 10.0)
+    with pytest.raises(UnsupportedError, match="no proof of the lower bound within 1e-05 s"):
+        proof_of(smtlib(content("network"))["lower"], 1e-5)
+    with pytest.raises(SolverError, match="did not take the script"):
+        proof_of("(set-logic QF_LRA)(assert (= x 1.0))", 1.0)
+    assert plain("(\n(define @t1 () x)\n(step @p1)\n)\n") == "(define @t1 () x)\n(step @p1)\n"
+    assert plain("(step @p1)") == "(step @p1)\n"
+
+
+# -- cfxc.export -----------------------------------------------------------------------------------
+
+
+def test_files(tmp_path: Path) -> None:
+    certificate, out = answered("network").certificate, tmp_path / "net"
+    written = [
+        path.name
+        for format_ in ("smt2", "cpc", "vipr")
+        for path in cfxc.export(certificate, format_, out)
+    ]
+    assert written == [
+        "net.lower.smt2", "net.upper.smt2", "net.lower.smt2", "net.cpc", "net.vipr",
+        "net.manifest.json",
+    ]  # fmt: skip
+    assert (tmp_path / "net.cpc").read_text().startswith('(reference "net.lower.smt2")\n(define')
+    assert (tmp_path / "net.vipr").read_text().startswith("VER 1.0")
+
+
+def test_refusals(tmp_path: Path) -> None:
+    certificate = content("network")
+    with pytest.raises(InvalidInputError, match="unknown format 'lfsc': smt2, cpc, vipr"):
+        cfxc.export(certificate, "lfsc", tmp_path / "net")
+    with pytest.raises(InvalidInputError, match="cannot be written"):
+        cfxc.export(certificate, "smt2", tmp_path / "nowhere" / "net")
+    false = Certificate({k: v for k, v in raised(certificate).items() if k != "hash"})
+    with pytest.raises(VerificationError, match="the certificate does not hold"):
+        cfxc.export(false, "smt2", tmp_path / "net")
+    with pytest.raises(UnsupportedError, match="l2"):
+        cfxc.export(answered("boosting l2").certificate, "vipr", tmp_path / "net")
+
+
+def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = answered("forest").certificate.save(tmp_path / "c.json.gz")
+    out = str(tmp_path / "c")
+    assert main(["export", str(path), "--format", "smt2", "-o", out]) == 0
+    assert "wrote" in capsys.readouterr().out
+    assert main(["export", str(path), "--format", "x", "-o", out]) == 2
+    false = Certificate({k: v for k, v in raised(content("forest")).items() if k != "hash"})
+    wrong = false.save(tmp_path / "false.json")
+    assert main(["export", str(wrong), "--format", "smt2", "-o", out]) == 5
+    assert "rejected: the certificate does not hold" in capsys.readouterr().out
