@@ -51,8 +51,7 @@ def test_bounds_hold_for_the_model_as_it_runs(kind: str, distance: str) -> None:
     assert "as it runs" in found.to_markdown()
 
 
-def tied() -> tuple[pd.DataFrame, Any]:
-    """A forest whose ten votes of 0.1 are tied over the reals, and not as they are added up."""
+def small_forest() -> tuple[pd.DataFrame, Any]:
     rng = np.random.default_rng(1)
     table = pd.DataFrame(rng.integers(0, 4, (120, 4)), columns=list("abcd"))
     wanted = (table.sum(axis=1) + rng.integers(0, 3, 120) > 6).astype(int)
@@ -60,7 +59,7 @@ def tied() -> tuple[pd.DataFrame, Any]:
 
 
 def test_where_rounding_decides_real_bounds_do_not_hold() -> None:
-    """Ties that the deployed sums break: only the bound for floats is true of them."""
+    """A value at the end of a range, but for rounding: only the bound for floats is true of it."""
     model, space, compiled = trained("forest for numbers")
     one = task(model, space, outcome_of("forest for numbers"), 3)
     metric = norm(space, *NORMS["l1"])
@@ -72,7 +71,7 @@ def test_where_rounding_decides_real_bounds_do_not_hold() -> None:
 
 
 def test_unit_roundoffs() -> None:
-    table, model = tied()
+    table, model = small_forest()
     space = FeatureSpace.infer(table)
     assert SklearnPredictor(model, space).unit_roundoff == Fraction(1, 2**53)
     narrow = FeatureSpace.infer(table.astype("float32"))
@@ -86,7 +85,7 @@ def test_unit_roundoffs() -> None:
 
 
 def test_refusals() -> None:
-    table, model = tied()
+    table, model = small_forest()
     space, row = FeatureSpace.infer(table), table.iloc[[0]]
     compiled = cfxc.compile(model, space)
     target = 1 - int(model.predict(row)[0])
@@ -101,7 +100,7 @@ def test_refusals() -> None:
 
 
 def test_certificates_belong_to_models_with_their_slack(tmp_path: Path) -> None:
-    table, model = tied()
+    table, model = small_forest()
     space = FeatureSpace.infer(table)
     path = tmp_path / "forest.joblib"
     joblib.dump(model, path)
@@ -124,7 +123,7 @@ def signed(content: dict[str, Any]) -> dict[str, Any]:
 
 
 def test_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    table, model = tied()
+    table, model = small_forest()
     space = FeatureSpace.infer(table)
     path, data = tmp_path / "forest.joblib", tmp_path / "data.csv"
     joblib.dump(model, path)
