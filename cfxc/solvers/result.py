@@ -6,11 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from math import isfinite
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import pandas as pd
 
+from ..certificates.export import export, export_script
 from ..errors import UnsupportedError
 from .outcome import Call
 from .shown import shown
@@ -95,6 +97,22 @@ class Result:
             raise UnsupportedError("this answer was not made by a search, and has no certificate")
         made: Certificate = self.evidence.certificate
         return made
+
+    def export(self, format: str, out: str | Path, *, time_limit: float = 60.0) -> tuple[Path, ...]:
+        """Write the answer for other people's checkers; see :func:`cfxc.export`.
+
+        Where there is no certificate, ``smt2`` and ``cpc`` write the formula of the lower bound.
+
+        Raises:
+            CfxcError: as :func:`cfxc.export`.
+        """
+        try:
+            certificate = self.certificate
+        except UnsupportedError:
+            if self.evidence is None or format not in ("smt2", "cpc"):
+                raise
+            return export_script(self.evidence.script, format, out, time_limit=time_limit)
+        return export(certificate, format, out, time_limit=time_limit)
 
     @property
     def gap(self) -> float:

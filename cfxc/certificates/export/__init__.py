@@ -37,7 +37,32 @@ def export(
     found = report(source)
     if not found.ok:
         raise VerificationError(f"the certificate does not hold: {found.reason}")
-    files = FORMATS[format](found.content, time_limit, Path(out).name)
+    return _write(FORMATS[format](found.content, time_limit, Path(out).name), out)
+
+
+def export_script(
+    script: str, format: str, out: str | Path, *, time_limit: float = 60.0
+) -> tuple[Path, ...]:
+    """Write an unsatisfiable script, as ``smt2``, or with cvc5's proof, as ``cpc``.
+
+    Raises:
+        InvalidInputError: the files cannot be written.
+        UnsupportedError: no proof was found in time, or none without gaps.
+    """
+    files = {"lower.smt2": script}
+    if format == "cpc":
+        from .cpc import proof_of
+
+        files["cpc"] = _proof(proof_of(script, time_limit), Path(out).name)
+    return _write(files, out)
+
+
+def _proof(proof: str, name: str) -> str:
+    """A proof with the script that it is about in front."""
+    return f'(reference "{name}.lower.smt2")\n{proof}'
+
+
+def _write(files: Files, out: str | Path) -> tuple[Path, ...]:
     written = []
     for ending, text in files.items():
         path = Path(f"{out}.{ending}")
@@ -59,7 +84,7 @@ def _cpc(certificate: Mapping[str, Any], seconds: float, name: str) -> Files:
     from .cpc import cpc
 
     script, proof = cpc(certificate, seconds=seconds)
-    return {"lower.smt2": script, "cpc": f'(reference "{name}.lower.smt2")\n{proof}'}
+    return {"lower.smt2": script, "cpc": _proof(proof, name)}
 
 
 def _vipr(certificate: Mapping[str, Any], seconds: float, name: str) -> Files:
@@ -75,4 +100,4 @@ FORMATS: Mapping[str, Callable[[Mapping[str, Any], float, str], Files]] = {
     "vipr": _vipr,
 }
 
-__all__ = ["FORMATS", "export"]
+__all__ = ["FORMATS", "export", "export_script"]

@@ -31,12 +31,16 @@ def emit(
     counting: Counting = "arithmetic",
     comments: Sequence[str] = (),
     footer: Sequence[str] = (),
+    equations: bool = False,
 ) -> str:
     """A complete script: declarations, ranges, definitions, one ``assert`` per formula.
 
+    ``equations``: shared terms are constants with an equation each, for proof checkers that do not
+    unfold definitions.
+
     Raises ``UnsupportedError`` for smooth functions and rounding of unbounded arguments.
     """
-    writer = _Writer(pool, counting == "pb")
+    writer = _Writer(pool, counting == "pb", equations)
     body = list(assertions)
     writer.one_sided = _one_sided(pool.and_(*body))
     for formula in body:
@@ -91,8 +95,8 @@ def number(value: Fraction, sort: str) -> str:
 
 
 class _Writer:
-    def __init__(self, pool: Pool, count: bool) -> None:
-        self.pool = pool
+    def __init__(self, pool: Pool, count: bool, equations: bool = False) -> None:
+        self.pool, self.equations = pool, equations
         self.lines: list[str] = []
         self.texts: dict[Term, str] = {}
         self.one_sided: set[Term] = set()
@@ -157,7 +161,10 @@ class _Writer:
     def _define(self, text: str, sort: str) -> str:
         name = f"t{self._names}"
         self._names += 1
-        self.lines.append(f"(define-fun {name} () {_SORTS[sort]} {text})")
+        if self.equations:
+            self.lines += [f"(declare-const {name} {_SORTS[sort]})", f"(assert (= {name} {text}))"]
+        else:
+            self.lines.append(f"(define-fun {name} () {_SORTS[sort]} {text})")
         return name
 
     def _declare(self, term: Term) -> str:

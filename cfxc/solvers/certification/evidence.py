@@ -11,13 +11,16 @@ from functools import cached_property
 from typing import Any
 
 from ... import __version__
+from ...compiler.emit.smtlib import emit
 from ...errors import UnsupportedError
 from ...frontends.query import Query
 from .. import box_search
 from ..linear_proof import everywhere, prove
 from ..outcome import Outcome
+from ..smt.encoding import Encoder
 from .writer import Certificate, certify
 
+INSIDE = 1 - Fraction(1, 2**40)
 SECONDS = 60.0  # that a proof may take which the search did not keep
 
 
@@ -51,6 +54,32 @@ class Evidence:
             if proof is None:
                 raise UnsupportedError(f"this answer has no certificate: {error}") from None
         return self._of(proof)
+
+    @cached_property
+    def script(self) -> str:
+        """The lower bound as an SMT-LIB script that is unsatisfiable: nothing lies within it.
+
+        It is the engine's own formula at that radius, as exact as the question; for answers that
+        have no certificate.
+
+        Raises:
+            UnsupportedError: nothing was proved, or the formula is not for solvers.
+        """
+        lower, infeasible = self.outcome.lower, self.status == "infeasible"
+        if not infeasible and lower <= 0:
+            raise UnsupportedError("no lower bound above 0 was proved, so there is none to write")
+        widest = None if self.query.distance.norms is None else Fraction(1)
+        inside = lower * INSIDE if self.query.spacing is None else lower - self.query.spacing / 2
+        radius = widest if infeasible else inside  # at the bound itself there may be points
+        encoding = Encoder(self.query).encode(radius)
+        within = "whatever the distance" if infeasible else f"within {radius} (squared, of l2)"
+        return emit(
+            encoding.pool,
+            encoding.assertions,
+            comments=[f"nothing in the target {within}"],
+            footer=["(check-sat)", "(exit)"],
+            equations=True,
+        )
 
     def _of(self, proof: Any) -> Certificate:
         best = self.outcome.best

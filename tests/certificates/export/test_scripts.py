@@ -23,9 +23,11 @@ from cfxc.cli.app import main
 from cfxc.errors import InvalidInputError, SolverError, UnsupportedError, VerificationError
 from cfxc.solvers.certification import Certificate
 from tests.certificates.samples import SAMPLES, answered
-from tests.certificates.test_certificates import KINDS, explained
+from tests.certificates.test_certificates import KINDS, NO_CERTIFICATE, explained
+from tests.solvers import test_brute_force_ensembles as ensembles
 
 ETHOS = shutil.which("ethos")
+SIGNATURE = Path(ETHOS or "nowhere/ethos").parent / "cpc" / "Cpc.eo"
 BODY = {"define", "assume", "assume-push", "step", "step-pop"}
 
 
@@ -93,16 +95,19 @@ def test_proofs_of_cvc5_are_whole(name: str) -> None:
     assert script == smtlib(content(name))["lower"]
 
 
-@pytest.mark.skipif(ETHOS is None, reason="ethos is not on PATH")
+@pytest.mark.skipif(not SIGNATURE.exists(), reason="ethos with cpc/Cpc.eo beside it: not on PATH")
 @pytest.mark.parametrize("name", SAMPLES)
 def test_ethos_says_correct(name: str, tmp_path: Path) -> None:
-    signature = Path(str(ETHOS)).parent / "cpc" / "Cpc.eo"
-    if not signature.exists():
-        pytest.skip("cvc5's signature is not beside ethos (cpc/Cpc.eo)")
     cfxc.export(answered(name).certificate, "cpc", tmp_path / "out")
-    command = [str(ETHOS), f"--include={signature}", "--require-proof-of-false", "out.cpc"]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, check=False)
-    assert (done.returncode, done.stdout.strip()) == (0, "correct"), done.stderr
+    assert ethos(tmp_path) == "correct"
+
+
+def ethos(folder: Path) -> str:
+    """What it says of a proof; both its exit code and its words count."""
+    command = [str(ETHOS), f"--include={SIGNATURE}", "--require-proof-of-false", "out.cpc"]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=folder, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
 
 
 def test_a_script_that_is_no_refutation() -> None:
@@ -132,6 +137,29 @@ def test_files(tmp_path: Path) -> None:
     ]  # fmt: skip
     assert (tmp_path / "net.cpc").read_text().startswith('(reference "net.lower.smt2")\n(define')
     assert (tmp_path / "net.vipr").read_text().startswith("VER 1.0")
+
+
+@pytest.mark.parametrize("kind", sorted(NO_CERTIFICATE))
+def test_answers_without_a_certificate(kind: str, tmp_path: Path) -> None:
+    """Of votes and their likes the formula is written, and cvc5's proof where it has all rules."""
+    result = explained(ensembles, kind, "l1", 3)
+    result.export("smt2", tmp_path / "out")
+    script = (tmp_path / "out.lower.smt2").read_text()
+    assert answer(script) == "unsat"
+    assert "define-fun" not in script
+    with pytest.raises(UnsupportedError, match="has no certificate"):
+        result.export("vipr", tmp_path / "out")
+    if kind == "median":
+        with pytest.raises(UnsupportedError, match="steps without a rule"):
+            result.export("cpc", tmp_path / "out")
+        return
+    result.export("cpc", tmp_path / "out")
+    if ETHOS is not None and SIGNATURE.exists():
+        assert ethos(tmp_path) == "correct"
+
+
+def test_answers_with_one_write_that(tmp_path: Path) -> None:
+    assert len(answered("forest").export("smt2", tmp_path / "out")) == 2
 
 
 def test_refusals(tmp_path: Path) -> None:
