@@ -26,7 +26,7 @@ class Options:
     constraints: tuple[str, ...]
     random_state: int
     n_jobs: int
-    semantics: str
+    semantics: str = "real"
 
 
 def check_options(
