@@ -235,3 +235,12 @@ def test_slack_for_units() -> None:
     content["question"]["slack"] = str(check.number(content["question"]["slack"]) / 10**12)
     body = {name: value for name, value in content.items() if name != "hash"}
     assert cfxc.check(Certificate(body)).reason == "slack"
+
+
+def test_networks_under_l0_whose_bound_is_the_distance() -> None:
+    """Points at the bound itself are not nearer, which linear programs alone cannot tell."""
+    for seed in range(6):
+        result = explained(kinds, "relu", "l0", seed)
+        found = cfxc.check(result.certificate)
+        assert found.ok, found.reason
+        assert found.shown["status"] == "optimal"
