@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from . import ops
 from .op import Literal, Op, Operand
+from .program import Program
 
 Definitions = Mapping[str, Op]
 
@@ -44,6 +45,20 @@ def vector_width(name: str, definitions: Definitions) -> int | None:
     width = (op.base if isinstance(op, ops.TreeEnsemble) else op.bias).shape[0]
     fits = all(not factor.shape or factor.size in (1, width) for factor in factors)
     return width if fits else None
+
+
+def deciding(program: Program) -> ops.Argmax | ops.Gt | ops.Ge | None:
+    """What chooses the label of a classifier: the largest score, or one above a bound (1, else 0).
+
+    ``None`` if it is chosen otherwise.
+    """
+    definitions: dict[Operand, Op] = {each.name: each.op for each in program.lets()}
+    category = definitions.get(program.output("label"))
+    chosen = definitions.get(category.index) if isinstance(category, ops.Category) else None
+    if isinstance(chosen, ops.Select) and [chosen.x, chosen.y] == [Literal(1), Literal(0)]:
+        chosen = definitions.get(chosen.condition)
+        return chosen if isinstance(chosen, ops.Gt | ops.Ge) else None
+    return chosen if isinstance(chosen, ops.Argmax) else None
 
 
 def before_scaling(name: str, definitions: Definitions) -> str:

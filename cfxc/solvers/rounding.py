@@ -8,9 +8,9 @@ from functools import lru_cache
 from ..compiler.rounding_error import RoundingError, final
 from ..errors import UnsupportedError
 from ..frontends.query import Query, Target
-from ..ir import Literal, Op, Operand, Program, ops
+from ..ir import Op, Operand, Program, ops
 from ..ir.interval import Bounds, Choice, Interval
-from ..ir.patterns import before_scaling
+from ..ir.patterns import before_scaling, deciding
 
 
 def deployed_slack(query: Query, unit: Fraction) -> Fraction:
@@ -53,24 +53,17 @@ def _slack(
     if target.is_range:
         return Fraction(final(at, program.output("value")))
     definitions = {statement.name: statement.op for statement in program.lets()}
-    return sum((Fraction(final(at, each)) for each in _deciding(program, definitions)), Fraction(0))
+    return sum((Fraction(final(at, each)) for each in _compared(program, definitions)), Fraction(0))
 
 
-def _deciding(program: Program, definitions: dict[str, Op]) -> list[Operand]:
-    """The scores that are compared, as ``target_program`` compares them: two, or one and 0."""
-    label = program.output("label")
-    category = definitions.get(label) if isinstance(label, str) else None
-    index = category.index if isinstance(category, ops.Category) else None
-    decision = definitions.get(index) if isinstance(index, str) else None
+def _compared(program: Program, definitions: dict[str, Op]) -> tuple[Operand, Operand]:
+    """The two scores that are compared, as ``target_program`` compares them."""
+    decision = deciding(program)
     if isinstance(decision, ops.Argmax) and isinstance(decision.x, str):
-        return [before_scaling(decision.x, definitions)] * 2
-    if isinstance(decision, ops.Select) and isinstance(decision.condition, str):
-        test = definitions.get(decision.condition)
-        if isinstance(test, ops.Gt | ops.Ge) and [decision.y, decision.x] == [
-            Literal(0),
-            Literal(1),
-        ]:
-            return [test.x, test.y]
+        score = before_scaling(decision.x, definitions)
+        return score, score
+    if isinstance(decision, ops.Gt | ops.Ge):
+        return decision.x, decision.y
     raise UnsupportedError("no score is known to decide")
 
 

@@ -14,7 +14,7 @@ from ...certificates import check
 from ...errors import UnsupportedError
 from ...frontends.query import Domain, Query
 from ...ir import ops
-from ...ir.patterns import scaling
+from ...ir.patterns import deciding, scaling
 from .core import Core, CoreReader, Sources, exact, plain_label, read_program
 from .steps import proof_of
 from .trees import trees_of
@@ -129,18 +129,14 @@ def written_slack(query: Query) -> Fraction:
     if not query.slack or query.target.is_range:
         return query.slack
     definitions = {statement.name: statement.op for statement in query.program.lets()}
-    label = query.program.output("label")
-    category = definitions.get(label) if isinstance(label, str) else None
-    index = category.index if isinstance(category, ops.Category) else None
-    decision = definitions.get(index) if isinstance(index, str) else None
-    condition = decision.condition if isinstance(decision, ops.Select) else None
-    test = definitions.get(condition) if isinstance(condition, str) else decision
-    scores = test.x if isinstance(test, ops.Argmax | ops.Gt | ops.Ge) else None
+    decision = deciding(query.program)
+    scores = None if decision is None else decision.x
     if not isinstance(scores, str) or isinstance(
         definitions.get(scores), ops.Softmax | ops.Sigmoid
     ):
         raise UnsupportedError("a certificate cannot hold the slack of squashed scores")
-    return query.slack * (scaling(scores, definitions)[1] if test is decision else 1)
+    is_scaled = isinstance(decision, ops.Argmax)
+    return query.slack * (scaling(scores, definitions)[1] if is_scaled else 1)
 
 
 def _program(

@@ -197,18 +197,21 @@ class _Number:
         for left, right in pairwise(binaries):
             problem.row("order", left, "L", right, "below a cut is below a higher one")
         self.binaries = binaries
-        above = lambda x: max(x - self.own, ZERO)  # noqa: E731
-        below = lambda x: max(self.own - x, ZERO)  # noqa: E731
         if binaries:
-            self._between(self.up, "up", above)
-            self._between(self.down, "down", below)
+            self._between(self.up, "up", 1)
+            self._between(self.down, "down", -1)
 
-    def _between(self, move: Affine, name: str, far: Any) -> None:
+    def _between(self, move: Affine, name: str, side: int) -> None:
         """``low + Σ (1 - b_i) (a_i - a_{i-1})`` and ``high - Σ b_i (c_{i+1} - c_i)``.
 
         b_i is 1 at or below cut i, which lies between the values c_i and a_i; the values right
         of cuts are a prefix, so that the sums are the ends of the interval that the number is in.
+        ``side``: 1 for what lies above the factual's, -1 for what lies below.
         """
+
+        def far(x: Q) -> Q:
+            return max(side * (x - self.own), ZERO)
+
         firsts = [self.low, *(after for _, after in self.pairs)]
         lasts = [*(before for before, _ in self.pairs), self.high]
         starts, ends = constant(far(self.low)), constant(far(self.high))
