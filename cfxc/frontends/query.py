@@ -19,12 +19,10 @@ from ..errors import DataTypeError, InvalidInputError
 from ..ir import (
     Builder,
     Label,
-    LabelTuple,
     Literal,
     Op,
     Operand,
     Program,
-    Sort,
     Tensor,
     evaluate,
     ops,
@@ -32,156 +30,12 @@ from ..ir import (
 from ..ir.patterns import before_scaling
 from ..ir.sorts import label_key, preview
 from .distances import Distance, Norms, delta_program, resolve_distance
+from .domain import Domain, domain_of, is_admissible
 from .inputs import input_sort
 from .lang import compile_constraint
 from .space import Feature, FeatureSpace
-from .space.feature import first_true
-
-WHOLE = 2**53
-"""Up to here doubles hold every whole number."""
 
 Range = tuple[float | Fraction | int | None, float | Fraction | int | None]
-
-
-@dataclass(frozen=True)
-class Domain:
-    """The admissible values of one feature for this factual (ranges, types and actions applied).
-
-    Numeric: all admissible values lie in [lower, upper]; on the grid ``step * k`` if there is a
-    step (the factual's own value is always admissible).  Category: ``allowed`` labels.
-    """
-
-    feature: Feature
-    factual: Any
-    lower: Fraction
-    upper: Fraction
-    step: Fraction | None
-    allowed: tuple[Label, ...]
-
-    @property
-    def name(self) -> str:
-        return self.feature.name
-
-    @property
-    def sort(self) -> Sort:
-        return input_sort(self.feature)
-
-    @property
-    def is_symbolic(self) -> bool:
-        return self.feature.is_symbolic
-
-    @property
-    def is_too_large(self) -> bool:
-        """Whether it may take whole numbers whose neighbours are no doubles."""
-        if self.is_symbolic or self.step is None or self.is_fixed:
-            return False
-        return max(abs(self.lower), abs(self.upper)) > WHOLE
-
-    @property
-    def is_fixed(self) -> bool:
-        return len(self.allowed) == 1 if self.is_symbolic else self.lower == self.upper
-
-    @cached_property
-    def labels(self) -> LabelTuple:
-        """The labels of a category or an order, which know their places."""
-        return LabelTuple(self.feature.labels)
-
-    def floor(self, value: Fraction | float) -> Fraction | None:
-        """The largest admissible value that is at most ``value``, or ``None``."""
-        return self._near(Fraction(value), -1)
-
-    def ceil(self, value: Fraction | float) -> Fraction | None:
-        """The smallest admissible value that is at least ``value``, or ``None``."""
-        return self._near(Fraction(value), 1)
-
-    def _near(self, value: Fraction, side: int) -> Fraction | None:
-        value = min(value, self.upper) if side < 0 else max(value, self.lower)
-        if not self.lower <= value <= self.upper:
-            return None
-        found = self._double(value, side) if self.step is None else self._multiple(value, side)
-        options = [Fraction(found)] if self.lower <= found <= self.upper else []
-        own = self.factual
-        if self.lower <= own <= self.upper and (own - value) * side >= 0:
-            options.append(Fraction(own))
-        if not options:
-            return None
-        return max(options) if side < 0 else min(options)
-
-    def _double(self, value: Fraction, side: int) -> float | int:
-        """The next number that the feature's column can hold, at or beyond ``value``."""
-        nearest = self.feature.held(value)
-        if (Fraction(nearest) - value) * side >= 0:
-            return nearest
-        storage = self.feature.storage
-        kind = storage.type if storage.kind == "f" else np.float64
-        return float(np.nextafter(kind(nearest), kind(side * np.inf)))
-
-    def _multiple(self, value: Fraction, side: int) -> float | int:
-        """What the column holds for the next multiple of the step, at or beyond ``value``."""
-        step, held = self.step, self.feature.held
-        assert step is not None
-        near = value // step
-        if side > 0:
-            return held(first_true(lambda k: held(k * step) >= value, near) * step)
-        return held((first_true(lambda k: held(k * step) > value, near) - 1) * step)
-
-    def held(self, value: Fraction) -> Fraction:
-        """What a cell of the feature's column holds for ``value``."""
-        return Fraction(self.feature.held(value))
-
-    @property
-    def rounding(self) -> Fraction:
-        """How far a cell's float may lie from the multiple of the step that it stands for."""
-        if self.step is None:
-            return Fraction(0)
-        size = max(abs(self.lower), abs(self.upper))
-        double = np.finfo(np.float64)
-        storage = self.feature.storage
-        floats = np.finfo(storage) if storage.kind == "f" else double
-        units = self.step.denominator
-        dyadic = not units & (units - 1) and units * Fraction(float(floats.smallest_subnormal)) <= 1
-        if dyadic and size * units < 2**floats.nmant:
-            return Fraction(0)  # every multiple is a float: below the first gap of this unit
-        half_ulps = {Fraction(float(each.eps)) / 2 for each in (floats, double)}  # rounded twice
-        return size * sum(half_ulps) + Fraction(float(floats.smallest_subnormal))
-
-    def delta(self, value: Any) -> Fraction:
-        """The per-feature distance δ_j in [0, 1] of an admissible value from the factual."""
-        size = self.feature.range
-        if not size:
-            return Fraction(0)
-        if not self.is_symbolic:
-            return abs(Fraction(value) - Fraction(self.factual)) / size
-        here, there = self.labels.position(value), self.labels.position(self.factual)
-        if self.feature.kind == "ordinal":
-            return Fraction(abs(here - there)) / size
-        return Fraction(int(here != there))
-
-
-def domain_of(feature: Feature, factual: Any) -> Domain:
-    """Apply the feature's action to its range, at the factual's value."""
-    action = feature.action
-    if feature.is_symbolic:
-        labels = LabelTuple(feature.labels)
-        here = labels.position(factual)
-        spans = {
-            "fixed": range(here, here + 1),
-            "increase": range(here, len(labels)),
-            "decrease": range(here + 1),
-        }
-        allowed = tuple(labels[i] for i in spans.get(action, range(len(labels))))
-        return Domain(feature, factual, Fraction(0), Fraction(0), None, allowed)
-    if factual is None:
-        raise InvalidInputError(
-            f"{feature.name}: the value is missing, and missing numbers are not supported yet; "
-            "with missing = false in the space, people who have the value can be explained"
-        )
-    value = Fraction(factual)
-    lower, upper = feature.bounds
-    lower = value if action in ("fixed", "increase") else lower
-    upper = value if action in ("fixed", "decrease") else upper
-    step = feature.resolution if feature.kind == "real" else Fraction(1)
-    return Domain(feature, factual, lower, upper, step, ())
 
 
 @dataclass(frozen=True)
@@ -327,15 +181,6 @@ def mixed(norms: Norms, changes: Sequence[tuple[Fraction, Fraction]]) -> Fractio
             added += weight * (norms.l0 + delta * (norms.l1 + norms.l2 * delta))
             worst = max(worst, weight * delta)
     return added / total + norms.linf * worst / heaviest
-
-
-def is_admissible(domain: Domain, value: Any) -> bool:
-    """Whether the domain contains the value exactly."""
-    if domain.is_symbolic:
-        return LabelTuple(domain.allowed).has(value)
-    if value == domain.factual:
-        return True
-    return bool(domain.floor(Fraction(value)) == value)
 
 
 def make_query(

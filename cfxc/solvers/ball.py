@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from ..compiler.passes import Ball
 from ..frontends.distances import Norms
-from ..frontends.query import Domain, Query
+from ..frontends.query import Query
 from ..ir.interval import ceil_float, floor_float
 
 Floats = npt.NDArray[np.float64]
@@ -28,20 +28,6 @@ def shares_of(weights: tuple[Fraction, ...]) -> tuple[list[Fraction], list[Fract
     return [weight / total for weight in weights], [weight / largest for weight in weights]
 
 
-def deltas_of(domain: Domain) -> Floats:
-    """δ of each label of a category or an order, rounded down; infinite if it is not admissible."""
-    labels, size = domain.labels, float(domain.feature.range)
-    away = np.abs(np.arange(len(labels)) - labels.position(domain.factual)).astype(np.float64)
-    if domain.feature.kind != "ordinal":
-        away = np.minimum(away, 1.0)
-    elif size:
-        away = np.where(away == size, 1.0, np.nextafter(away / size, 0.0))
-    delta = np.full(len(labels), np.inf)
-    allowed = [labels.position(label) for label in domain.allowed]
-    delta[allowed] = away[allowed] if size else 0.0
-    return delta
-
-
 def make_ball(query: Query, norms: Norms, radius: Fraction) -> Ball:
     """The query's ball for pruning: doubles rounded so that the ball only grows."""
     domains = query.domains
@@ -51,7 +37,7 @@ def make_ball(query: Query, norms: Norms, radius: Fraction) -> Ball:
     scale = np.zeros(len(domains))
     for j, domain in enumerate(domains):
         if domain.is_symbolic:
-            step[j, : len(domain.labels)] = deltas_of(domain)
+            step[j, : len(domain.labels)] = domain.deltas
             continue
         center[j] = float(domain.factual)
         lower[j], upper[j] = floor_float(domain.lower), ceil_float(domain.upper)

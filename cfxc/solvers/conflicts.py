@@ -11,7 +11,8 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from ..frontends.query import Domain, Query, conditional_constraint, domain_of
+from ..frontends.domain import Domain, domain_of
+from ..frontends.query import Query, conditional_constraint
 from .outcome import Outcome
 
 Ask = Callable[[Query, float], Outcome]

@@ -12,7 +12,8 @@ from ..compiler.functional import Symbolic
 from ..compiler.terms import Term
 from ..frontends.distances import root_above
 from ..frontends.distances.mahalanobis import Coordinate, Whitening
-from ..frontends.query import Domain, Query
+from ..frontends.domain import Domain
+from ..frontends.query import Query
 from ..ir.interval import ceil_float
 
 Form = TypeVar("Form")

@@ -261,7 +261,7 @@ class Feature:
             self.kind == "ordinal" and bool(self.labels)
         )
 
-    @property
+    @cached_property
     def range(self) -> Fraction:
         """R_j of the paper's distances (§4.2): ``upper - lower``; K-1 for K ordered labels.
 

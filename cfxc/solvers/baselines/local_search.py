@@ -17,7 +17,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ...compiler.splits import raw_splits
-from ...frontends.query import Domain, Query
+from ...frontends.domain import Domain
+from ...frontends.query import Query
 from ...ir import BatchEvaluator, LabelTuple, Program, ops
 from ..candidates import Point
 

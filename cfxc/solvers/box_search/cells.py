@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from math import floor
 from typing import Any
 
@@ -17,8 +18,9 @@ import numpy as np
 import numpy.typing as npt
 
 from ...frontends.distances import Norms
-from ...frontends.query import Domain, Query
-from ..ball import deltas_of, shares_of, weights_of
+from ...frontends.domain import Domain
+from ...frontends.query import Query
+from ..ball import shares_of, weights_of
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -98,15 +100,25 @@ class Prices:
 
 def make_prices(query: Query, norms: Norms) -> Prices:
     """Everything about cells that does not depend on the cuts."""
-    total, largest = shares_of(tuple(weights_of(query)))
     return Prices(
+        *_rates(norms, tuple(weights_of(query))),
+        [domain.deltas if domain.is_symbolic else None for domain in query.domains],
+        [float(domain.feature.range) for domain in query.domains],
+        [(0.0, 0.0) if domain.is_symbolic else _ends(domain) for domain in query.domains],
+    )
+
+
+@lru_cache(maxsize=64)
+def _rates(
+    norms: Norms, weights: tuple[Fraction, ...]
+) -> tuple[list[int], list[float], list[float], list[float]]:
+    """``flat``, ``slope``, ``square`` and ``top`` of ``Prices``."""
+    total, largest = shares_of(weights)
+    return (
         [floor(norms.l0 * share / UNIT) for share in total],
         [float(norms.l1 * share / UNIT) * DOUBLES for share in total],
         [float(norms.l2 * share / UNIT) * DOUBLES for share in total],
         [float(norms.linf * share / UNIT) * DOUBLES for share in largest],
-        [deltas_of(domain) if domain.is_symbolic else None for domain in query.domains],
-        [float(domain.feature.range) for domain in query.domains],
-        [(0.0, 0.0) if domain.is_symbolic else _ends(domain) for domain in query.domains],
     )
 
 
@@ -177,7 +189,7 @@ def _around(domain: Domain, cuts: Floats, low: float, high: float) -> tuple[Floa
     inside = np.unique(cuts[(cuts >= low) & (cuts < high)])
     if not inside.size:
         return inside, inside
-    if _is_plain(domain):
+    if domain.is_plain:
         whole = domain.step is not None
         last = np.unique(np.floor(inside)) if whole else inside
         return last, last + 1 if whole else np.nextafter(last, np.inf)
@@ -185,17 +197,6 @@ def _around(domain: Domain, cuts: Floats, low: float, high: float) -> tuple[Floa
     kept = sorted((a, b) for a, b in pairs if a is not None and b is not None)
     below = np.array([a for a, _ in kept], dtype=np.float64)
     return below, np.array([b for _, b in kept], dtype=np.float64)
-
-
-def _is_plain(domain: Domain) -> bool:
-    """Whether the admissible values are all doubles of the range, or all its whole numbers."""
-    storage = domain.feature.storage
-    if domain.step is None:
-        return bool(storage == np.float64)
-    held_whole = storage.kind in "iu" or storage == np.float64
-    own_whole = Fraction(domain.factual).denominator == 1
-    small = max(abs(domain.lower), abs(domain.upper)) < 2**52
-    return domain.step == 1 and held_whole and own_whole and small
 
 
 def _pair(domain: Domain, cut: float) -> tuple[float | None, float | None]:

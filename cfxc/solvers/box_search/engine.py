@@ -19,7 +19,8 @@ import numpy as np
 
 from ...compiler.pipeline import debug
 from ...errors import UnsupportedError
-from ...frontends.query import Domain, Query
+from ...frontends.domain import Domain
+from ...frontends.query import Query
 from ...ir import LabelTuple
 from ..baselines import LocalSearch
 from ..candidates import MARGINS, Candidate, Deployed, Point, verify

@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...compiler.splits import RawSplits, Unary
-from ...frontends.query import Domain
+from ...frontends.domain import Domain
 from ...ir.float32 import round_to_float32
 from .cells import Prices
 

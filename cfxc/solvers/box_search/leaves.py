@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numba
 import numpy as np
@@ -47,67 +47,96 @@ def reachable_leaves(decision: Decision, ball: Ball) -> tuple[Leaves | None, int
     largest = np.full((decision.need.size, decision.roots.size), -np.inf)
     floors = np.full_like(largest, np.inf)
     reached = np.zeros(decision.roots.size, np.int64)
-    _walk(decision, ball, floors, largest, reached)
+    walk = _make_walk(decision, ball)
+    _collect(walk, floors, largest, reached)
     most = largest.sum(axis=1)
     slack = ROUNDING * (np.abs(largest).sum(axis=1) + np.abs(decision.need))
     missed = np.flatnonzero(most < decision.need - slack)
     if missed.size:
         return None, int(missed[0])
     floors = (decision.need - slack - most)[:, None] + largest
-    node, tree, start, feature, above, upto, labels = _walk(
-        decision, ball, floors, largest, np.zeros(0, np.int64)
+    node, tree, start, feature, above, upto, labels = _collect(
+        walk, floors, largest, np.zeros(0, np.int64)
     )
     whole = np.bincount(tree, minlength=decision.roots.size) == reached
     return Leaves(node, tree, start, feature, above, upto, labels, whole), -1
 
 
-def _walk(decision: Decision, ball: Ball, floors: Floats, largest: Floats, reached: Ints) -> Any:
+class _Walk(NamedTuple):
+    """Trees as in ``Decision``, and a ball as in ``Ball``, for compiled code.
+
+    ``cheapest`` (J, L): the labels of each category in the order of their cost; ``symbolic`` (J,);
+    ``admissible`` (J, W): bits of the admissible labels; ``depth``: of the deepest tree.
+    """
+
+    roots: Ints
+    left: Ints
+    right: Ints
+    feature: Ints
+    cut: Floats
+    below: npt.NDArray[np.bool_]
+    mask: npt.NDArray[np.uint64]
+    value: Floats
+    depth: int
+    center: Floats
+    lower: Floats
+    upper: Floats
+    scale: Floats
+    weight: Floats
+    peak: Floats
+    step: Floats
+    norm: Floats
+    cheapest: Ints
+    symbolic: npt.NDArray[np.bool_]
+    admissible: npt.NDArray[np.uint64]
+
+
+def _make_walk(decision: Decision, ball: Ball) -> _Walk:
     splits = decision.splits
-    norm = ball.coefficients
-    admissible = np.zeros((ball.center.size, splits.mask.shape[1]), dtype=np.uint64)
-    for j, code in zip(*np.nonzero(np.isfinite(ball.step)), strict=True):
-        admissible[j, code // 64] |= np.uint64(1) << np.uint64(code % 64)
-    return _collect(
+    possible: npt.NDArray[np.bool_] = np.isfinite(ball.step)
+    bits = np.zeros((ball.center.size, 64 * splits.mask.shape[1]), np.bool_)
+    bits[:, : possible.shape[1]] = possible
+    admissible = np.packbits(bits, axis=1, bitorder="little").view("<u8").astype(np.uint64)
+    return _Walk(
         decision.roots, decision.left, decision.right, splits.input, splits.cut, splits.below,
-        splits.mask, decision.value, floors, largest, reached, ball.center, ball.lower, ball.upper,
-        ball.scale, ball.weight, ball.peak, ball.step, np.isfinite(ball.step).any(axis=1),
-        admissible, norm,
+        splits.mask, decision.value, decision.depth, ball.center, ball.lower, ball.upper,
+        ball.scale, ball.weight, ball.peak, ball.step, ball.coefficients,
+        np.argsort(ball.step, axis=1, kind="stable"), np.any(possible, axis=1), admissible,
     )  # fmt: skip
 
 
 @numba.njit(cache=True, nogil=True)
-def _collect(
-    roots: Any, left: Any, right: Any, feature: Any, cut: Any, below: Any, mask: Any, value: Any,
-    floors: Any, largest: Any, reached: Any, center: Any, lower: Any, upper: Any, scale: Any,
-    weight: Any, peak: Any, step: Any, symbolic: Any, admissible: Any, norm: Any,
-) -> Any:  # fmt: skip
+def _collect(walk: Any, floors: Any, largest: Any, reached: Any) -> Any:
     """Depth-first walk of every tree with the box of the path, as far as it meets the ball.
 
     Fills ``largest``, and counts the leaves ``reached`` (T,); or, given no place for these,
     collects the leaves of at least their floor.
     """
-    features, words = center.size, mask.shape[1]
-    low, high, allowed = lower.copy(), upper.copy(), admissible.copy()
+    left, right, feature, value = walk.left, walk.right, walk.feature, walk.value
+    cut, below, mask, center, scale = walk.cut, walk.below, walk.mask, walk.center, walk.scale
+    step, cheapest, symbolic, norm = walk.step, walk.cheapest, walk.symbolic, walk.norm
+    weight, peak = walk.weight, walk.peak
+    features, words, depth = center.size, mask.shape[1], walk.depth
+    low, high, allowed = walk.lower.copy(), walk.upper.copy(), walk.admissible.copy()
     above, upto = np.full(features, -np.inf), np.full(features, np.inf)
     narrowed, order, count = np.zeros(features, np.int64), np.zeros(features, np.int64), 0
     delta = np.zeros(features)
     for j in range(features):
-        delta[j] = _delta(j, low, high, allowed, center, scale, step, symbolic)
+        delta[j] = _delta(j, low, high, allowed, center, scale, step, cheapest, symbolic)
     size, conditions = 1024, 8192
     node, tree = np.empty(size, np.int64), np.empty(size, np.int64)
     start = np.zeros(size + 1, np.int64)
     which, lows = np.empty(conditions, np.int64), np.empty(conditions)
     highs, sets = np.empty(conditions), np.empty((conditions, words), np.uint64)
-    depth = 64
     path, phase = np.empty(depth, np.int64), np.empty(depth, np.int64)
     old, old_allowed = np.empty((depth, 6)), np.empty((depth, words), np.uint64)
     n, m = 0, 0
     total = 0.0
     for j in range(features):
         total += _added(norm, weight[j], delta[j])
-    for t in range(roots.size):
+    for t in range(walk.roots.size):
         top = 0
-        path[0], phase[0] = roots[t], 0
+        path[0], phase[0] = walk.roots[t], 0
         while top >= 0:
             here = path[top]
             j = feature[here]
@@ -158,18 +187,14 @@ def _collect(
                 order[count] = j
                 count += 1
             before = delta[j]
-            delta[j] = _delta(j, low, high, allowed, center, scale, step, symbolic)
+            delta[j] = _delta(j, low, high, allowed, center, scale, step, cheapest, symbolic)
             if delta[j] > before:
-                total += _added(norm, weight[j], delta[j]) - _added(norm, weight[j], before)
+                total += _added(norm, weight[j], delta[j]) - _added(norm, walk.weight[j], before)
             distance = total
             if norm[2] > 0.0:
                 distance += norm[2] * (peak * delta).max()
             if distance <= norm[4]:
                 top += 1
-                if top == depth:
-                    depth *= 2
-                    path, phase = _grown(path, depth), _grown(phase, depth)
-                    old, old_allowed = _grown(old, depth), _grown(old_allowed, depth)
                 path[top], phase[top] = left[here] if goes_left else right[here], 0
     return node[:n], tree[:n], start[: n + 1], which[:m], lows[:m], highs[:m], sets[:m]
 
@@ -217,15 +242,23 @@ def _enter(
 
 @numba.njit(cache=True, nogil=True)
 def _delta(
-    j: Any, low: Any, high: Any, allowed: Any, center: Any, scale: Any, step: Any, symbolic: Any
+    j: Any,
+    low: Any,
+    high: Any,
+    allowed: Any,
+    center: Any,
+    scale: Any,
+    step: Any,
+    cheapest: Any,
+    symbolic: Any,
 ) -> Any:
     """Lower bound of δ_j over the box: 0 inside, else the distance to its near end."""
     if symbolic[j]:
-        best = np.inf
-        for code in range(step.shape[1]):
-            if (allowed[j, code // 64] >> np.uint64(code % 64)) & np.uint64(1):
-                best = min(best, step[j, code])
-        return best
+        for rank in range(step.shape[1]):
+            code = cheapest[j, rank]
+            if (allowed[j, code >> 6] >> np.uint64(code & 63)) & np.uint64(1):
+                return step[j, code]
+        return np.inf
     return max(0.0, max(low[j] - center[j], center[j] - high[j])) * scale[j]
 
 

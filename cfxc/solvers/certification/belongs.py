@@ -14,9 +14,10 @@ import pandas as pd
 
 from ...certificates import check
 from ...errors import CfxcError, ModelFileError, VerificationError
+from ...frontends.domain import Domain
 from ...frontends.files import load_model
 from ...frontends.predictor import Predictor
-from ...frontends.query import Domain, Query, make_query
+from ...frontends.query import Query, make_query
 from ...frontends.space import FeatureSpace
 from ..rounding import deployed_slack
 from .core import exact, plain_label

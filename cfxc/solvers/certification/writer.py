@@ -12,7 +12,8 @@ from typing import Any
 
 from ...certificates import check
 from ...errors import UnsupportedError
-from ...frontends.query import Domain, Query
+from ...frontends.domain import Domain
+from ...frontends.query import Query
 from ...ir import ops
 from ...ir.patterns import deciding, scaling
 from .core import Core, CoreReader, Sources, exact, plain_label, read_program

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...compiler.additive import Additive
-from ...frontends.query import Domain
+from ...frontends.domain import Domain
 from ..tangents import Tangents
 from .parts import Ball, Key, Multipliers, Part, Spans
 

@@ -27,7 +27,7 @@ from ...compiler.rounding import AbsorbingPool
 from ...compiler.terms import Pool, Term
 from ...compiler.tightening import Relaxed
 from ...frontends.distances import Norms, root_above
-from ...frontends.query import Domain
+from ...frontends.domain import Domain
 from ..ball import weights_of
 from ..smt.cells import CellVariables, between_values
 from ..smt.encoding import Encoder, Encoding, Window

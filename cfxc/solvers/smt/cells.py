@@ -20,7 +20,8 @@ from ...compiler.splits import last_double
 from ...compiler.substitute import substitute
 from ...compiler.terms import Pool, Term, postorder
 from ...frontends.distances import Norms
-from ...frontends.query import Domain, Query
+from ...frontends.domain import Domain
+from ...frontends.query import Query
 
 Window = tuple[Fraction, Fraction, Fraction | None]
 

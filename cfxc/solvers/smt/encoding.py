@@ -21,7 +21,8 @@ from ...compiler.pipeline import debug, simplified
 from ...compiler.splits import RawSplits
 from ...compiler.terms import Pool, Term, evaluate_term, free_variables
 from ...frontends.distances import Norms, root_above
-from ...frontends.query import Domain, Query
+from ...frontends.domain import Domain
+from ...frontends.query import Query
 from ...ir import LabelTuple, Program, ops
 from ..ball import make_ball, weights_of
 from ..scope import factual_terms

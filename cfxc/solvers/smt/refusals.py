@@ -7,7 +7,8 @@ from dataclasses import replace
 from fractions import Fraction
 
 from ...errors import InvalidInputError
-from ...frontends.query import Query, domain_of
+from ...frontends.domain import domain_of
+from ...frontends.query import Query
 from ...ir import Program
 from ..candidates import Point
 from .backends import Backend

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cfxc.compiler.terms import Pool, Term
-from cfxc.frontends.query import Domain, domain_of
+from cfxc.frontends.domain import Domain, domain_of
 from cfxc.frontends.space import Feature
 from cfxc.ir.float32 import round_to_float32
 from cfxc.solvers.smt.cells import Cells, CellVariables, between_values

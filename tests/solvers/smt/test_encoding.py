@@ -15,8 +15,9 @@ from hypothesis import strategies as st
 from cfxc import FeatureSpace
 from cfxc.compiler.functional import Symbolic
 from cfxc.compiler.terms import Pool, Term
+from cfxc.frontends.domain import is_admissible
 from cfxc.frontends.lang import compile_program
-from cfxc.frontends.query import Query, is_admissible, make_query
+from cfxc.frontends.query import Query, make_query
 from cfxc.frontends.space import Feature
 from cfxc.ir import evaluate
 from cfxc.solvers.smt import Encoder, Encoding, backend

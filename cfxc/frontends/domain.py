@@ -1,0 +1,215 @@
+"""The values that one feature may take for one person, and how far each lies from theirs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from math import ceil, floor
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..errors import InvalidInputError
+from ..ir import Label, LabelTuple, Sort
+from ..ir.interval import ceil_float, floor_float
+from .inputs import input_sort
+from .space import Feature
+from .space.feature import first_true
+
+Floats = npt.NDArray[np.float64]
+
+WHOLE = 2**53
+"""Up to here doubles hold every whole number."""
+
+
+@dataclass(frozen=True)
+class Domain:
+    """The admissible values of one feature for this factual (ranges, types and actions applied).
+
+    Numeric: all admissible values lie in [lower, upper]; on the grid ``step * k`` if there is a
+    step (the factual's own value is always admissible).  Category: ``allowed`` labels.
+    """
+
+    feature: Feature
+    factual: Any
+    lower: Fraction
+    upper: Fraction
+    step: Fraction | None
+    allowed: tuple[Label, ...]
+
+    @property
+    def name(self) -> str:
+        return self.feature.name
+
+    @property
+    def sort(self) -> Sort:
+        return input_sort(self.feature)
+
+    @property
+    def is_symbolic(self) -> bool:
+        return self.feature.is_symbolic
+
+    @property
+    def is_too_large(self) -> bool:
+        """Whether it may take whole numbers whose neighbours are no doubles."""
+        if self.is_symbolic or self.step is None or self.is_fixed:
+            return False
+        return max(abs(self.lower), abs(self.upper)) > WHOLE
+
+    @property
+    def is_fixed(self) -> bool:
+        return len(self.allowed) == 1 if self.is_symbolic else self.lower == self.upper
+
+    @cached_property
+    def labels(self) -> LabelTuple:
+        """The labels of a category or an order, which know their places."""
+        return LabelTuple(self.feature.labels)
+
+    @cached_property
+    def is_plain(self) -> bool:
+        """Whether the admissible values are all doubles of the range, or all its whole numbers."""
+        storage = self.feature.storage
+        if self.step is None:
+            return bool(storage == np.float64) and self.held(self.factual) == self.factual
+        held_whole = storage.kind in "iu" or storage == np.float64
+        own_whole = Fraction(self.factual).denominator == 1
+        small = max(abs(self.lower), abs(self.upper)) < WHOLE / 2
+        return self.step == 1 and held_whole and own_whole and small
+
+    def floor(self, value: Fraction | float) -> Fraction | None:
+        """The largest admissible value that is at most ``value``, or ``None``."""
+        return self._near(Fraction(value), -1)
+
+    def ceil(self, value: Fraction | float) -> Fraction | None:
+        """The smallest admissible value that is at least ``value``, or ``None``."""
+        return self._near(Fraction(value), 1)
+
+    def _near(self, value: Fraction, side: int) -> Fraction | None:
+        value = min(value, self.upper) if side < 0 else max(value, self.lower)
+        if not self.lower <= value <= self.upper:
+            return None
+        if self.is_plain:
+            return self._plain(value, side)
+        found = self._double(value, side) if self.step is None else self._multiple(value, side)
+        options = [Fraction(found)] if self.lower <= found <= self.upper else []
+        own = self.factual
+        if self.lower <= own <= self.upper and (own - value) * side >= 0:
+            options.append(Fraction(own))
+        if not options:
+            return None
+        return max(options) if side < 0 else min(options)
+
+    def _plain(self, value: Fraction, side: int) -> Fraction | None:
+        """``_near`` where all doubles, or all whole numbers, of the range are admissible."""
+        if self.step is None:
+            found = Fraction((floor_float if side < 0 else ceil_float)(value))
+        else:
+            found = Fraction((floor if side < 0 else ceil)(value))
+        return found if self.lower <= found <= self.upper else None
+
+    def _double(self, value: Fraction, side: int) -> float | int:
+        """The next number that the feature's column can hold, at or beyond ``value``."""
+        nearest = self.feature.held(value)
+        if (Fraction(nearest) - value) * side >= 0:
+            return nearest
+        storage = self.feature.storage
+        kind = storage.type if storage.kind == "f" else np.float64
+        return float(np.nextafter(kind(nearest), kind(side * np.inf)))
+
+    def _multiple(self, value: Fraction, side: int) -> float | int:
+        """What the column holds for the next multiple of the step, at or beyond ``value``."""
+        step, held = self.step, self.feature.held
+        assert step is not None
+        near = value // step
+        if side > 0:
+            return held(first_true(lambda k: held(k * step) >= value, near) * step)
+        return held((first_true(lambda k: held(k * step) > value, near) - 1) * step)
+
+    def held(self, value: Fraction) -> Fraction:
+        """What a cell of the feature's column holds for ``value``."""
+        return Fraction(self.feature.held(value))
+
+    @property
+    def rounding(self) -> Fraction:
+        """How far a cell's float may lie from the multiple of the step that it stands for."""
+        if self.step is None:
+            return Fraction(0)
+        size = max(abs(self.lower), abs(self.upper))
+        double = np.finfo(np.float64)
+        storage = self.feature.storage
+        floats = np.finfo(storage) if storage.kind == "f" else double
+        units = self.step.denominator
+        dyadic = not units & (units - 1) and units * Fraction(float(floats.smallest_subnormal)) <= 1
+        if dyadic and size * units < 2**floats.nmant:
+            return Fraction(0)  # every multiple is a float: below the first gap of this unit
+        half_ulps = {Fraction(float(each.eps)) / 2 for each in (floats, double)}  # rounded twice
+        return size * sum(half_ulps) + Fraction(float(floats.smallest_subnormal))
+
+    def delta(self, value: Any) -> Fraction:
+        """The per-feature distance δ_j in [0, 1] of an admissible value from the factual."""
+        size = self.feature.range
+        if not size:
+            return Fraction(0)
+        if not self.is_symbolic:
+            return abs(Fraction(value) - Fraction(self.factual)) / size
+        here, there = self.labels.position(value), self.labels.position(self.factual)
+        if self.feature.kind == "ordinal":
+            return Fraction(abs(here - there)) / size
+        return Fraction(int(here != there))
+
+    @cached_property
+    def deltas(self) -> Floats:
+        """δ_j of each label of a category or an order, as doubles rounded down.
+
+        Infinite where a label is not admissible.
+        """
+        labels, size = self.labels, float(self.feature.range)
+        away = np.abs(np.arange(len(labels)) - labels.position(self.factual)).astype(np.float64)
+        if self.feature.kind != "ordinal":
+            away = np.minimum(away, 1.0)
+        elif size:
+            away = np.where(away == size, 1.0, np.nextafter(away / size, 0.0))
+        delta = np.full(len(labels), np.inf)
+        allowed = [labels.position(label) for label in self.allowed]
+        delta[allowed] = away[allowed] if size else 0.0
+        return delta
+
+
+def domain_of(feature: Feature, factual: Any) -> Domain:
+    """Apply the feature's action to its range, at the factual's value."""
+    action = feature.action
+    if feature.is_symbolic:
+        labels = LabelTuple(feature.labels)
+        here = labels.position(factual)
+        spans = {
+            "fixed": range(here, here + 1),
+            "increase": range(here, len(labels)),
+            "decrease": range(here + 1),
+        }
+        allowed = tuple(labels[i] for i in spans.get(action, range(len(labels))))
+        return Domain(feature, factual, Fraction(0), Fraction(0), None, allowed)
+    if factual is None:
+        raise InvalidInputError(
+            f"{feature.name}: the value is missing, and missing numbers are not supported yet; "
+            "with missing = false in the space, people who have the value can be explained"
+        )
+    value = Fraction(factual)
+    lower, upper = feature.bounds
+    lower = value if action in ("fixed", "increase") else lower
+    upper = value if action in ("fixed", "decrease") else upper
+    step = feature.resolution if feature.kind == "real" else Fraction(1)
+    return Domain(feature, factual, lower, upper, step, ())
+
+
+def is_admissible(domain: Domain, value: Any) -> bool:
+    """Whether the domain contains the value exactly."""
+    if domain.is_symbolic:
+        return LabelTuple(domain.allowed).has(value)
+    if value == domain.factual:
+        return True
+    return bool(domain.floor(Fraction(value)) == value)
+
+
+__all__ = ["WHOLE", "Domain", "domain_of", "is_admissible"]
