@@ -1,8 +1,9 @@
 """The exact engines beside the best exact peers: same models, people and distance, one thread.
 
 cfxc is timed from the call of ``explain`` to its verified answer, at the default ε = 10⁻³ and at
-10⁻⁶, since the peers prove the optimum itself; and once more without what peers do not do either:
-reading a row, calling the pipeline for it and for the answer, and writing a row.  treecf and OCEAN
+10⁻⁶, since the peers prove the optimum itself; in one ``explain_batch`` of all people; and once
+more without what peers do not do either: reading a row, calling the pipeline for it and for the
+answer, and writing a row.  treecf and OCEAN
 run in a Python 3.12 of their own, found through ``CFXC_PEER_PYTHON`` (they are installed if it
 lacks them), on the same trees as plain arrays.  Exits with 1 if a peer's answer refutes a proved
 bound, or an answer does not flip.
@@ -27,6 +28,7 @@ from support.race import (
     Findings,
     Run,
     alone,
+    batched,
     compare,
     explain,
     ours,
@@ -145,6 +147,7 @@ def race(
         runs[f"cfxc {text}"] = run_of(f"cfxc, ε = {text}", answers)
         findings.add(own_faults(task, answers))
         print(task.name, *runs[f"cfxc {text}"].row(None), sep="  ", file=sys.stderr, flush=True)
+    runs["batch"] = batched(task, people, 1e-3, options.seconds)
     runs["alone"] = alone(task, people, 1e-6, options.seconds)
     yardstick = runs["cfxc 10⁻⁶"]
     if peers is not None:
@@ -165,7 +168,8 @@ def _targets(task: Task, runs: dict[str, Run]) -> list[tuple[str, ...]]:
     found: list[tuple[str, str, str, bool]] = []
     theirs, slow = runs.get("treecf"), runs.get("ocean")
     mine_by_name = {f"ε = {text}": runs[f"cfxc {text}"] for text, _ in EPSILONS}
-    for text, mine in {**mine_by_name, "search alone": runs["alone"]}.items():
+    others = {"explain_batch": runs["batch"], "search alone": runs["alone"]}
+    for text, mine in {**mine_by_name, **others}.items():
         middle, proved = median(mine.seconds), sum(mine.proved)
         found.append((f"median, {text}", f"{middle:.3f} s", "<= 0.05 s", middle <= 0.05))
         everyone = len(mine.proved)

@@ -61,8 +61,8 @@ def emission(
 
 def _chosen(program: Program, outputs: Sequence[str]) -> Program:
     """The program with only the outputs asked for; by default the decision."""
-    from ..compiler.passes import keep_outputs
     from ..frontends.space.names import nearest, shown
+    from ..ir.unused import keep_outputs
 
     known = [name for name, _ in program.outputs]
     if ALL in outputs and ALL not in known:
@@ -86,7 +86,8 @@ def _core_text(program: Program) -> str:
 def _core(program: Program) -> Program:
     """The core-level program, without what the outputs do not need (columns no tree looks at)."""
     from ..compiler.expand import expand
-    from ..compiler.passes import keep_outputs, narrow_argmax
+    from ..compiler.passes import narrow_argmax
+    from ..ir.unused import keep_outputs
 
     core = expand(narrow_argmax(program))
     return keep_outputs(core, [name for name, _ in core.outputs])

@@ -29,6 +29,7 @@ from ..ir import (
 )
 from ..ir.patterns import before_scaling
 from ..ir.sorts import label_key, preview
+from ..ir.unused import keep_outputs
 from .distances import Distance, Norms, delta_program, resolve_distance
 from .domain import Domain, domain_of, is_admissible
 from .inputs import input_sort
@@ -298,9 +299,10 @@ def target_program(program: Program, target: Target, margin: Fraction) -> Progra
     builder.extend(program.body)
     definitions = {statement.name: statement.op for statement in program.lets()}
     if target.is_range:
-        return builder.build(in_target=_in_range(builder, program, target, margin))
-    decided = _decisions(builder, program, definitions, target, margin)
-    return builder.build(in_target=decided)
+        decided = _in_range(builder, program, target, margin)
+    else:
+        decided = _decisions(builder, program, definitions, target, margin)
+    return keep_outputs(builder.build(in_target=decided), ["in_target"])
 
 
 def _in_range(builder: Builder, program: Program, target: Target, margin: Fraction) -> Operand:

@@ -63,9 +63,9 @@ class Tensor:
             self._exact.flags.writeable = False
         return self._exact
 
-    def exact_sum(self, rows: Sequence[int]) -> npt.NDArray[Any]:
+    def exact_sum(self, rows: Sequence[int] | npt.NDArray[np.int64]) -> npt.NDArray[Any]:
         """The exact sum of some rows of a matrix, one entry per column."""
-        chosen = self.array[list(rows)]
+        chosen = self.array[np.asarray(rows, dtype=np.int64)]
         sums = np.empty(chosen.shape[1], dtype=object)
         for k, column in enumerate(chosen.T.tolist()):
             if self.dtype != "f64":

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
 
@@ -43,11 +43,16 @@ Search = Callable[[Query, Deployed, Limits], Outcome]
 
 @dataclass(frozen=True)
 class Engine:
-    """One way to answer: ``method`` names it, ``solver`` what it runs on."""
+    """One way to answer: ``method`` names it, ``solver`` what it runs on.
+
+    ``by_row``: whether the model is known to answer the same, to the last bit, however many rows
+    it is given: so it is with trees, but not with products of matrices.
+    """
 
     method: str
     solver: str
     search: Search
+    by_row: bool = False
 
 
 def engine_for(query: Query, method: str, solver: str) -> Engine:
@@ -73,7 +78,8 @@ def engine_for(query: Query, method: str, solver: str) -> Engine:
         reason = (box_search if chosen == "box" else mio).refuses(query)
         if reason:
             raise UnsupportedError(f"method '{chosen}' does not take this question: {reason}")
-    return _ENGINES[chosen](solver)
+    engine = _ENGINES[chosen](solver)
+    return replace(engine, by_row=chosen == "box" and box_search.only_trees(query))
 
 
 def smt_backend(solver: str) -> smt.Backend:

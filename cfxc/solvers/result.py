@@ -129,9 +129,10 @@ class Result:
         """Changed columns: name → (before, after)."""
         if self.counterfactual is None:
             return {}
+        before, after = self.factual, self.counterfactual
         pairs = {  # cell by cell: a row as a whole would turn its integers into floats
-            str(column): (self.factual[column].iloc[0], self.counterfactual[column].iloc[0])
-            for column in self.factual.columns
+            str(column): (before[column].array[0], after[column].array[0])
+            for column in before.columns
         }
         return {
             column: (_cell(before), _cell(after))

@@ -4,6 +4,5 @@ from __future__ import annotations
 
 from .decide import fold_into_trees, narrow_argmax
 from .prune import SLACK, Ball, prune_trees
-from .unused import keep_outputs
 
-__all__ = ["SLACK", "Ball", "fold_into_trees", "keep_outputs", "narrow_argmax", "prune_trees"]
+__all__ = ["SLACK", "Ball", "fold_into_trees", "narrow_argmax", "prune_trees"]

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from ...ir import Builder, Let, Literal, Op, Program, Tensor, ops
 from ...ir.patterns import Definitions, before_scaling, constant_values, vector_width
-from .unused import keep_outputs
+from ...ir.unused import keep_outputs
 
 Ints = npt.NDArray[np.int64]
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from ...errors import VerificationError
 from ..interval import Bounds, Interval, sum_above, sum_below
@@ -69,12 +71,12 @@ class TreeEnsemble(Op):
         return REAL.with_shape(self.base.shape)
 
     def evaluate(self, *values: Value) -> Value:
-        leaves = self._leaves_of_floats(values[0])
+        leaves: Sequence[int] | npt.NDArray[np.int64] | None = self._leaves_of_floats(values[0])
         if leaves is None:
             leaves = [self._leaf(root, values[0]) for root in self.roots.array.tolist()]
         return self.base.exact() + self.value.exact_sum(leaves)
 
-    def _leaves_of_floats(self, x: Value) -> list[int] | None:
+    def _leaves_of_floats(self, x: Value) -> npt.NDArray[np.int64] | None:
         """The leaves, where all numbers are doubles, which compare exactly; else ``None``."""
         known = [_float(value) for value in x]
         if self.threshold.dtype != "f64" or None in known:
@@ -88,7 +90,7 @@ class TreeEnsemble(Op):
             here = np.where(goes_left, self.left.array[here], self.right.array[here])
             nodes[going] = here
             going = going[self.feature.array[here] >= 0]
-        return list(map(int, nodes))
+        return nodes
 
     def _leaf(self, root: int, x: Value) -> int:
         """The leaf of one tree, by comparing rationals."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .engine import refute, search
-from .problem import refuses
+from .problem import only_trees, refuses
 from .proof import SplitTree
 
-__all__ = ["SplitTree", "refuses", "refute", "search"]
+__all__ = ["SplitTree", "only_trees", "refuses", "refute", "search"]

@@ -180,14 +180,14 @@ class BoxSearch:
 
     def _use(self, points: Iterable[Point]) -> bool:
         """Keep the first that is verified, of points in order of distance."""
-        return any(self._accept(point) for point in points)
+        return any(self._accept(point) is not None for point in points)
 
-    def _accept(self, point: Point) -> bool:
-        """Keep a point if it is verified and the nearest; whether it is verified."""
+    def _accept(self, point: Point) -> Fraction | None:
+        """Keep a point if it is verified and the nearest; its distance if it is verified."""
         candidate = verify(self.query, point, lambda _: True)
         if candidate and (not self.found or candidate.distance < self.found[-1].distance):
             self.found.append(candidate)
-        return candidate is not None
+        return candidate.distance if candidate else None
 
     def _settle(self, ideal: Fraction) -> None:
         """A usable point where the deployed model refuses the one at the ``ideal`` distance."""
@@ -308,10 +308,10 @@ class BoxSearch:
     def _take(self, cells: Cells, worker: Worker) -> None:
         """Verify the point found: it shrinks the radius, or closes its box, or does not count."""
         state = worker.state
-        point = cells.values(self.query, state.point)
-        if not self._accept(point):
+        distance = self._accept(cells.values(self.query, state.point))
+        if distance is None:
             state.forced[worker.depth] = True
-        elif self.query.distance_to(point) > int(state.control[RADIUS]) * UNIT:
+        elif distance > int(state.control[RADIUS]) * UNIT:
             worker.close(BY_DISTANCE)  # its cost was rounded down; it is the nearest of its box
         else:
             self._shrink(state)
@@ -329,7 +329,7 @@ class BoxSearch:
                     value = step(float(state.aim[j]) + nudge * away)
                     if value is not None:
                         point[domain.name] = int(value) if domain.sort.kind == "int" else value
-            if self._accept(point):
+            if self._accept(point) is not None:
                 self._shrink(state)
             if int(state.control[RADIUS]) < before:
                 return

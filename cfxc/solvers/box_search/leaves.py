@@ -15,6 +15,7 @@ from .decision import Decision
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
+ROOM = 4096  # leaves that the walk that counts may collect, to save a second one
 ROUNDING = 1e-9  # relative: far above what sums of doubles lose
 
 
@@ -36,6 +37,21 @@ class Leaves:
     labels: npt.NDArray[np.uint64]
     whole: npt.NDArray[np.bool_]
 
+    def conditions(self, order: Ints) -> Ints:
+        """The conditions of the leaves in ``order``, one leaf after the other."""
+        counts = self.start[order + 1] - self.start[order]
+        offsets: Ints = np.repeat(self.start[order] - (np.cumsum(counts) - counts), counts)
+        return np.arange(counts.sum(), dtype=np.int64) + offsets
+
+    def only(self, kept: Ints) -> Leaves:
+        """Some of the leaves, in order."""
+        taken = self.conditions(kept)
+        start = np.concatenate([[0], np.cumsum(self.start[kept + 1] - self.start[kept])])
+        return Leaves(
+            self.node[kept], self.tree[kept], start, self.feature[taken], self.above[taken],
+            self.upto[taken], self.labels[taken], self.whole,
+        )  # fmt: skip
+
 
 def reachable_leaves(decision: Decision, ball: Ball) -> tuple[Leaves | None, int]:
     """The leaves whose box meets the ball and that matter; a few beyond it may be among them.
@@ -48,18 +64,20 @@ def reachable_leaves(decision: Decision, ball: Ball) -> tuple[Leaves | None, int
     floors = np.full_like(largest, np.inf)
     reached = np.zeros(decision.roots.size, np.int64)
     walk = _make_walk(decision, ball)
-    _collect(walk, floors, largest, reached)
+    found = _collect(walk, floors, largest, reached, ROOM)
     most = largest.sum(axis=1)
     slack = ROUNDING * (np.abs(largest).sum(axis=1) + np.abs(decision.need))
     missed = np.flatnonzero(most < decision.need - slack)
     if missed.size:
         return None, int(missed[0])
     floors = (decision.need - slack - most)[:, None] + largest
-    node, tree, start, feature, above, upto, labels = _collect(
-        walk, floors, largest, np.zeros(0, np.int64)
-    )
-    whole = np.bincount(tree, minlength=decision.roots.size) == reached
-    return Leaves(node, tree, start, feature, above, upto, labels, whole), -1
+    if reached.sum() > ROOM:
+        found = _collect(walk, floors, largest, np.zeros(0, np.int64), 0)
+    node, tree, start, feature, above, upto, labels = found
+    matters = np.any(decision.value[:, node] >= floors[:, tree], axis=0)
+    whole = np.bincount(tree[matters], minlength=decision.roots.size) == reached
+    leaves = Leaves(node, tree, start, feature, above, upto, labels, whole)
+    return (leaves if matters.all() else leaves.only(np.flatnonzero(matters))), -1
 
 
 class _Walk(NamedTuple):
@@ -106,11 +124,11 @@ def _make_walk(decision: Decision, ball: Ball) -> _Walk:
 
 
 @numba.njit(cache=True, nogil=True)
-def _collect(walk: Any, floors: Any, largest: Any, reached: Any) -> Any:
+def _collect(walk: Any, floors: Any, largest: Any, reached: Any, room: Any) -> Any:
     """Depth-first walk of every tree with the box of the path, as far as it meets the ball.
 
-    Fills ``largest``, and counts the leaves ``reached`` (T,); or, given no place for these,
-    collects the leaves of at least their floor.
+    Fills ``largest``, counts the leaves ``reached`` (T,) and collects the first ``room`` of them;
+    or, given no place to count, collects the leaves of at least their floor.
     """
     left, right, feature, value = walk.left, walk.right, walk.feature, walk.value
     cut, below, mask, center, scale = walk.cut, walk.below, walk.mask, walk.center, walk.scale
@@ -145,7 +163,7 @@ def _collect(walk: Any, floors: Any, largest: Any, reached: Any) -> Any:
                 matters = _matters(value, floors, largest, here, t)
                 if reached.size:
                     reached[t] += 1
-                if reached.size or not matters:
+                if (n == room) if reached.size else not matters:
                     continue
                 if n == size:
                     size *= 2

@@ -35,6 +35,11 @@ def refuses(query: Query) -> str:
     return ""
 
 
+def only_trees(query: Query) -> bool:
+    """Whether trees alone decide a query that is not refused, without terms beside them."""
+    return not decision_for(query, query.target_program).ramps
+
+
 @dataclass(frozen=True)
 class Problem:
     """The query, what decides, how far its ball goes, what moving costs, and what must hold."""
@@ -119,4 +124,4 @@ def _cuts(leaves: Leaves, features: int) -> list[npt.NDArray[np.float64]]:
     return found
 
 
-__all__ = ["Problem", "make_problem", "refuses"]
+__all__ = ["Problem", "make_problem", "only_trees", "refuses"]

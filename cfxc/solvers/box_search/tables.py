@@ -90,7 +90,7 @@ def make_tables(decision: Decision, leaves: Leaves, cells: Cells, ramps: Ramps) 
     counts = np.zeros(slots + 1, np.int64)
     counts[slot + 1] = (leaves.start[1:] - leaves.start[:-1])[order]
     condition = np.cumsum(counts)
-    taken = _taken(leaves.start, order)
+    taken = leaves.conditions(order)
     feature, labels = leaves.feature[taken], leaves.labels[taken]
     full = np.zeros(int(first_word[-1]), np.uint64)
     np.bitwise_or.at(full, slot // 64, np.uint64(1) << (slot % 64).astype(np.uint64))
@@ -179,13 +179,6 @@ def _in_cells(leaves: Leaves, cells: Cells) -> tuple[Ints, Ints, npt.NDArray[np.
     possible = np.ones(leaves.node.size, dtype=np.bool_)
     possible[np.searchsorted(leaves.start, np.flatnonzero(empty), side="right") - 1] = False
     return first, last, possible
-
-
-def _taken(start: Ints, order: Ints) -> Ints:
-    """The conditions of the leaves in ``order``, one leaf after the other."""
-    counts = start[order + 1] - start[order]
-    offsets: Ints = np.repeat(start[order] - (np.cumsum(counts) - counts), counts)
-    return np.arange(counts.sum(), dtype=np.int64) + offsets
 
 
 def _cheapest(cells: Cells, feature: Ints, labels: Words) -> Ints:

@@ -19,13 +19,14 @@ from cfxc.compiler.emit.mip import REFUSALS, Emission, Emitter, emit, refused
 from cfxc.compiler.emit.mip_program import emit_program
 from cfxc.compiler.emit.mip_text import mip_text
 from cfxc.compiler.mixed_integer import rounded
-from cfxc.compiler.passes import keep_outputs, narrow_argmax
+from cfxc.compiler.passes import narrow_argmax
 from cfxc.compiler.scalarise import RULES as SCALAR_RULES
 from cfxc.compiler.terms import Pool, Term, evaluate_term, postorder
 from cfxc.errors import UnsupportedError
 from cfxc.ir import evaluate, parse_program
 from cfxc.ir.op import REGISTRY
 from cfxc.ir.sorts import format_label
+from cfxc.ir.unused import keep_outputs
 from cfxc.solvers.mio.backends import Answer, Highs
 from tests.compiler.formulas import (
     BOOLS,

@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cfxc.compiler.passes import fold_into_trees, keep_outputs, narrow_argmax
+from cfxc.compiler.passes import fold_into_trees, narrow_argmax
 from cfxc.ir import Program, evaluate, ops, parse_program
+from cfxc.ir.unused import keep_outputs
 
 F = Fraction
 ENSEMBLE = """tree_ensemble(x, roots=i64[2](0, 3), feature=i64[6](0, -1, -1, 1, -1, -1),

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ...ir import If, Let, Literal, Operand, Program, Statement, walk
+from .op import Literal, Operand
+from .program import If, Let, Program, Statement, walk
 
 
 def keep_outputs(program: Program, names: Iterable[str]) -> Program:

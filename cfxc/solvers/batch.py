@@ -1,0 +1,179 @@
+"""The same question about many people: in parts, by several processes, kept on disk as it goes.
+
+A part is a slice of the table.  Parts are independent, so that joblib spreads them, and each is
+written as soon as it is answered: a batch that was broken off goes on where it stopped.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+from joblib import Parallel, delayed
+
+from ..errors import CfxcError, DataTypeError, InvalidInputError, MissingExtraError
+from .explaining import Question
+from .result import Result
+
+PART = 100  # people in a part
+PREFIX = "counterfactual."
+ERROR = "error"  # the status of a row that is not answered for what is wrong with it
+Done = Callable[[int, int], None]
+"""Is told how many people are answered, and of how many."""
+
+
+def explain_rows(
+    question: Question, rows: pd.DataFrame, n_jobs: int, out: str | Path | None, done: Done | None
+) -> pd.DataFrame:
+    """See :meth:`cfxc.CompiledModel.explain_batch`."""
+    if not isinstance(rows, pd.DataFrame):
+        raise DataTypeError(f"explain_batch takes a DataFrame of rows, not {type(rows).__name__}")
+    if rows.empty:
+        raise InvalidInputError("explain_batch: the table has no rows")
+    if done is not None and not callable(done):
+        raise DataTypeError(f"progress is a function of two numbers, not {done!r}")
+    parts = range(0, len(rows), PART)
+    store = None if out is None else Store.open(Path(out), question, rows)
+    kept = {} if store is None else store.parts()
+    missing = [number for number in range(len(parts)) if number not in kept]
+    pieces = [rows.iloc[parts[number] : parts[number] + PART] for number in missing]
+    answered = sum(len(part) for part in kept.values())
+    for number, part in zip(missing, _answers(question, pieces, n_jobs), strict=True):
+        kept[number] = part
+        if store is not None:
+            store.add(number, part)
+        answered += len(part)
+        if done is not None:
+            done(answered, len(rows))
+    table = pd.concat([kept[number] for number in range(len(parts))])
+    if (table["status"] == ERROR).all() and table["reason"].nunique() == 1:
+        raise InvalidInputError(f"nobody can be answered: {table['reason'].iloc[0]}")
+    return table
+
+
+def _answers(
+    question: Question, pieces: Sequence[pd.DataFrame], n_jobs: int
+) -> Iterator[pd.DataFrame]:
+    """The parts' answers, in order, as they come."""
+    if n_jobs == 1:
+        for piece in pieces:
+            yield answer_part(question, piece)
+    elif pieces:
+        work = (delayed(answer_part)(question, piece) for piece in pieces)
+        yield from Parallel(n_jobs=n_jobs, return_as="generator")(work)
+
+
+def answer_part(question: Question, rows: pd.DataFrame) -> pd.DataFrame:
+    """A table of answers with the index of ``rows``."""
+    frames = [rows.iloc[i : i + 1] for i in range(len(rows))]
+    answers = question.answers(frames)
+    table = pd.DataFrame([_record(answer) for answer in answers], index=rows.index)
+    found = [
+        answer.counterfactual.set_axis(pd.Index([i]))
+        for i, answer in enumerate(answers)
+        if isinstance(answer, Result) and answer.counterfactual is not None
+    ]
+    points = pd.concat(found) if found else rows.iloc[:0].reset_index(drop=True)
+    if len(found) < len(rows):
+        points = points.reindex(range(len(rows)))
+    return pd.concat([table, points.set_axis(rows.index).add_prefix(PREFIX)], axis=1)
+
+
+def _record(answer: Result | CfxcError) -> dict[str, Any]:
+    if isinstance(answer, CfxcError):
+        return {**dict.fromkeys(_RECORD), "status": ERROR, "seconds": 0.0, "reason": str(answer)}
+    changes = (f"{name}: {before} → {after}" for name, (before, after) in answer.changes.items())
+    return {
+        "status": answer.status,
+        "outcome_before": answer.outcome_before,
+        "outcome_after": answer.outcome_after,
+        "distance": answer.distance,
+        "lower_bound": answer.lower_bound,
+        "lower_bound_proof": answer.lower_bound_proof,
+        "changes": "; ".join(changes),
+        "seconds": answer.seconds,
+        "reason": answer.reason or answer.why.removeprefix(", "),
+    }
+
+
+_RECORD: dict[str, Any] = {
+    "status": "", "outcome_before": None, "outcome_after": None, "distance": 0.0,
+    "lower_bound": 0.0, "lower_bound_proof": "", "changes": "", "seconds": 0.0, "reason": "",
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Store:
+    """A directory of Parquet files, one for each part, of one question about one table.
+
+    ``schema``: of all of them alike, whether or not there is an answer in one.
+    """
+
+    path: Path
+    schema: Any
+
+    @classmethod
+    def open(cls, path: Path, question: Question, rows: pd.DataFrame) -> Store:
+        """A new one, or the one that was begun.
+
+        Raises:
+            MissingExtraError: Parquet cannot be written.
+            InvalidInputError: there is something else, or answers to another question.
+        """
+        if find_spec("pyarrow") is None:
+            raise MissingExtraError("parquet", "pyarrow", "explain_batch(out=…): writing Parquet")
+        import pyarrow
+
+        head = path / "_question.json"  # readers of Parquet leave such names alone
+        asked = {"sha256": _hash(question, rows), "rows": len(rows), "rows_per_part": PART}
+        text = json.dumps(asked)
+        outcome = question.model.predict(rows.iloc[[0]])[0]
+        record = {**_RECORD, "outcome_before": outcome, "outcome_after": outcome}
+        sample = pd.DataFrame([record] * len(rows), index=rows.index)
+        table = pd.concat([sample, rows.add_prefix(PREFIX)], axis=1)
+        schema = pyarrow.Schema.from_pandas(table)
+        if head.is_file():
+            if head.read_text(encoding="utf-8") != text:
+                raise InvalidInputError(
+                    f"{path} holds answers to another question, or about other people; name "
+                    "another directory, or delete this one"
+                )
+            return cls(path, schema)
+        if path.exists() and (not path.is_dir() or any(path.iterdir())):
+            raise InvalidInputError(f"{path} is no directory of answers; name a new directory")
+        path.mkdir(parents=True, exist_ok=True)
+        head.write_text(text, encoding="utf-8")
+        return cls(path, schema)
+
+    def parts(self) -> dict[int, pd.DataFrame]:
+        """The parts that are there, by number."""
+        files = sorted(self.path.glob("part-*.parquet"))
+        return {int(file.stem.removeprefix("part-")): pd.read_parquet(file) for file in files}
+
+    def add(self, number: int, part: pd.DataFrame) -> None:
+        """Write a part, as a whole or not at all."""
+        file = self.path / f"part-{number:06d}.parquet"
+        unfinished = self.path / f"_{file.name}"
+        part.to_parquet(unfinished, schema=self.schema)
+        os.replace(unfinished, file)
+
+
+def _hash(question: Question, rows: pd.DataFrame) -> str:
+    """Of everything an answer depends on."""
+    model = question.model
+    texts = (
+        model.program, model.space.to_toml(), question.target, question.options,
+        question.distance.program, question.method, question.solver, rows.dtypes.to_dict(),
+        pd.util.hash_pandas_object(rows).to_numpy().tobytes().hex(),
+    )  # fmt: skip
+    return sha256("\n".join(map(str, texts)).encode()).hexdigest()
+
+
+__all__ = ["PART", "PREFIX", "explain_rows"]

@@ -1,0 +1,291 @@
+"""Answering one person's question, or the same question of many people."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+import pandas as pd
+
+from ..errors import CfxcError, DataTypeError, InvalidInputError
+from ..frontends.distances import Distance, resolve_distance
+from ..frontends.query import Query, make_query
+from ..frontends.space import FeatureSpace
+from ..ir.interval import ceil_float, floor_float
+from .box_search import SplitTree
+from .candidates import Deployed, Point
+from .certification import Evidence
+from .conflicts import Ask, Conflict, conflict_of
+from .engines import Engine, Limits, engine_for, smt_backend
+from .options import Options
+from .original import Original
+from .outcome import INTERRUPTED, Outcome, Watch
+from .result import Result, Status
+from .rounding import deployed_slack
+from .smt import Backend, refuse_contradiction, refuse_negative_distance
+
+if TYPE_CHECKING:
+    from ..api import CompiledModel
+
+
+@dataclass(frozen=True)
+class Question:
+    """What is asked about every person: ``explain``'s arguments but the row, checked."""
+
+    model: CompiledModel
+    options: Options
+    target: Any
+    distance: Distance
+    method: str
+    solver: str
+    asking: Backend
+    starts: Sequence[Point]
+    progress: Watch | None
+
+    def answer(self, frame: pd.DataFrame) -> Result:
+        """The nearest counterfactuals of one person.
+
+        Raises:
+            CfxcError: the row is bad, or no row of the space can meet the constraints.
+        """
+        query, engine = self._pose(frame)
+        original = self._original(query, engine, frame)
+        found: list[Result] = []
+        rest: Literal["", "infeasible", "unknown"] = ""
+        for number in range(self.options.count):
+            outcome, seconds = self._search(query, engine, original, number)
+            if outcome.best is None and found:
+                rest = "infeasible" if outcome.infeasible else "unknown"
+                break
+            found.append(self._result(query, engine, original, outcome, seconds))
+            if outcome.best is None or outcome.reason == INTERRUPTED:
+                break
+            query = query.without(outcome.best.point)
+        return replace(found[0], alternatives=tuple(found[1:]), rest=rest)
+
+    def answers(self, frames: Sequence[pd.DataFrame]) -> list[Result | CfxcError]:
+        """The nearest counterfactual of each person, or why there is no answer.
+
+        Where the original model's answers do not depend on how many rows it is given, it is asked
+        about all people at once; the few whose answer it does not accept are searched again.
+        """
+        found: list[Result | CfxcError | None] = [None] * len(frames)
+        waiting = []
+        for i, frame in enumerate(frames):
+            try:
+                query, engine = self._pose(frame)
+                original = self._original(query, engine, frame, trusted=engine.by_row)
+                outcome, seconds = self._search(query, engine, original, 0)
+                if outcome.best is not None and original.trusted:
+                    waiting.append((i, query, engine, original, outcome, seconds))
+                else:
+                    original.trusted = False
+                    found[i] = self._result(query, engine, original, outcome, seconds)
+            except CfxcError as error:
+                found[i] = error
+            else:
+                if outcome.reason == INTERRUPTED:
+                    raise KeyboardInterrupt
+        self._ask([(original, outcome) for _, _, _, original, outcome, _ in waiting])
+        for i, query, engine, original, outcome, seconds in waiting:
+            assert outcome.best is not None
+            if original.flips(outcome.best.point):
+                found[i] = self._result(query, engine, original, outcome, seconds)
+            else:
+                found[i] = self.answer(original.frame)
+        return [each for each in found if each is not None]
+
+    def _ask(self, waiting: Sequence[tuple[Original, Outcome]]) -> None:
+        """Tell everyone what the original model says of them and of their answer."""
+        by_types: dict[tuple[Any, ...], list[tuple[Original, Point]]] = {}
+        for original, outcome in waiting:
+            assert outcome.best is not None
+            point = outcome.best.point
+            types = (*original.frame.dtypes, *original.row(point).dtypes)
+            by_types.setdefault(types, []).append((original, point))
+        for pairs in by_types.values():
+            before = pd.concat([original.frame for original, _ in pairs], ignore_index=True)
+            after = pd.concat([original.row(point) for original, point in pairs], ignore_index=True)
+            if before.dtypes.equals(after.dtypes):
+                both = self.model.predict(pd.concat([before, after], ignore_index=True))
+                told = zip(both[: len(pairs)], both[len(pairs) :], strict=True)
+            else:
+                told = zip(self.model.predict(before), self.model.predict(after), strict=True)
+            for (original, point), (first, second) in zip(pairs, told, strict=True):
+                original.tell(first, point, second)
+
+    def _pose(self, frame: pd.DataFrame) -> tuple[Query, Engine]:
+        """The question about one person, and what answers it."""
+        model, options = self.model, self.options
+        query = make_query(
+            model.program, model.space, model.space.encode_row(frame),
+            target=self.target, distance=self.distance, constraints=options.constraints,
+        )  # fmt: skip
+        if options.semantics == "float":
+            slack = deployed_slack(query, model.predictor.unit_roundoff)
+            query = replace(query, slack=slack)
+        refuse_negative_distance(query, self.asking, options.time_limit)
+        return query, engine_for(query, self.method, self.solver)
+
+    def _original(
+        self, query: Query, engine: Engine, frame: pd.DataFrame, *, trusted: bool = False
+    ) -> Original:
+        return Original(
+            self.model.predict, self.model.space, query.target, frame,
+            by_row=engine.by_row, trusted=trusted,
+        )  # fmt: skip
+
+    def _limits(self, number: int = 0) -> Limits:
+        options = self.options
+        return Limits(
+            Fraction(options.epsilon), options.time_limit, self.starts,
+            np.random.default_rng(options.random_state + number), self.progress, options.n_jobs,
+        )  # fmt: skip
+
+    def _search(
+        self, query: Query, engine: Engine, original: Original, number: int
+    ) -> tuple[Outcome, float]:
+        """What the search finds, and its seconds; the first one refuses contradictions."""
+        started, options = time.monotonic(), self.options
+        outcome = engine.search(query, original.flips, self._limits(number))
+        if outcome.infeasible and not number:
+            refuse_contradiction(query, options.constraints, self.asking, options.time_limit)
+        return outcome, time.monotonic() - started
+
+    def _result(
+        self, query: Query, engine: Engine, original: Original, outcome: Outcome, seconds: float
+    ) -> Result:
+        """The answer; if none exists, with what rules everything out, and what giving up costs."""
+        options, file = self.options, self.model.file
+        answer = _result(query, original, outcome, options.epsilon, engine.solver, seconds, file)
+        if not outcome.infeasible:
+            return answer
+        ask = _asker(original.flips, self._limits(), self.method, self.solver)
+        conflict = conflict_of(query, ask, options.time_limit)
+        return _with_conflict(query, original, answer, conflict)
+
+
+def make_question(
+    model: CompiledModel,
+    options: Options,
+    target: Any,
+    distance: Any,
+    method: str,
+    solver: str,
+    seeds: pd.DataFrame | None,
+    progress: Watch | None,
+) -> Question:
+    """Check what does not depend on the person.
+
+    Raises:
+        CfxcError: an argument that no question can have.
+    """
+    if progress is not None and not callable(progress):
+        raise DataTypeError(f"progress is a function, not {progress!r}")
+    return Question(
+        model, options, target, resolve_distance(distance, model.space), method, solver,
+        smt_backend(solver), _starts(model.space, seeds), progress,
+    )  # fmt: skip
+
+
+def one_row(space: FeatureSpace, row: Any) -> pd.DataFrame:
+    """A row of a person as a table.
+
+    Raises:
+        CfxcError: it is none of the forms a row has, or not of the space.
+    """
+    if isinstance(row, pd.DataFrame):
+        return row
+    if isinstance(row, pd.Series):
+        row = row.to_dict()
+    if not isinstance(row, Mapping):
+        raise InvalidInputError("a row is a one-row DataFrame, a Series or a mapping of columns")
+    return space.decode(space.encode_row(row))
+
+
+def _starts(space: FeatureSpace, seeds: pd.DataFrame | None) -> list[Point]:
+    if seeds is None:
+        return []
+    if not isinstance(seeds, pd.DataFrame):
+        raise DataTypeError(f"seeds is a DataFrame of rows, not {type(seeds).__name__}")
+    return [space.encode_row(seeds.iloc[[i]], check_range=False) for i in range(len(seeds))]
+
+
+def _asker(deployed: Deployed, limits: Limits, method: str, solver: str) -> Ask:
+    """Searches of questions like the one asked, by the engine that suits each."""
+
+    def ask(query: Query, seconds: float) -> Outcome:
+        engine = engine_for(query, method, solver)
+        return engine.search(query, deployed, replace(limits, seconds=seconds))
+
+    return ask
+
+
+def _with_conflict(query: Query, original: Original, result: Result, conflict: Conflict) -> Result:
+    """An infeasible answer with what rules everything out, and what giving some of it up costs."""
+    if conflict.relaxed is None:
+        return replace(result, conflict=conflict.rules)
+    given_up, outcome = conflict.relaxed
+    relaxed = _result(
+        query, original, outcome, result.epsilon, result.solver, 0.0, result.evidence.model
+    )
+    return replace(result, conflict=conflict.rules, given_up=given_up, relaxed=relaxed)
+
+
+def _result(
+    query: Query,
+    original: Original,
+    outcome: Outcome,
+    epsilon: float,
+    solver: str,
+    seconds: float,
+    file: Mapping[str, str] | None,
+) -> Result:
+    best, measure = outcome.best, query.distance
+    status: Status
+    if best is None:
+        status = "infeasible" if outcome.infeasible else "unknown"
+    else:
+        closed = outcome.lower >= measure.below(best.distance, Fraction(epsilon))
+        status = "optimal" if closed else "feasible"
+    lower = measure.root(outcome.lower, -1)
+    upper = Fraction(0) if best is None else measure.root(best.distance, 1)
+    return Result(
+        status=status,
+        factual=original.frame,
+        counterfactual=None if best is None else original.row(best.point),
+        distance=None if best is None else ceil_float(upper),
+        lower_bound=floor_float(lower),
+        exact_distance=None if best is None else upper,
+        exact_lower_bound=lower,
+        epsilon=epsilon,
+        lower_bound_proof=_kind_of(outcome),
+        solver=solver,
+        distance_name=query.distance.name,
+        target=str(query.target),
+        wanted=query.target.wanted,
+        outcome_before=original.before,
+        outcome_after=None if best is None else original.outcome(best.point),
+        seconds=seconds,
+        semantics="float" if query.slack else "real",
+        calls=tuple(outcome.calls),
+        provers=outcome.proved_by,
+        nodes=outcome.nodes,
+        proof=outcome.proof,
+        reason="" if status in ("optimal", "infeasible") else outcome.reason,
+        evidence=Evidence(query, outcome, status, epsilon, solver, file),
+    )
+
+
+def _kind_of(outcome: Outcome) -> Literal["certificate", "solver", "none"]:
+    """What backs the lower bound."""
+    if isinstance(outcome.proof, SplitTree) and "solver" not in outcome.proof.reasons:
+        return "certificate"
+    return "solver" if outcome.proved_by else "none"
+
+
+__all__ = ["Question", "make_question", "one_row"]

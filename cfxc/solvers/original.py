@@ -1,0 +1,90 @@
+"""The original model on one person's row, asked as seldom as possible."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from ..frontends.query import Target
+from ..frontends.space import FeatureSpace
+from .candidates import Point
+
+Predict = Callable[[pd.DataFrame], np.ndarray[Any, Any]]
+
+
+class Original:
+    """The original model on one person's row and on points that stand for rows like it.
+
+    ``by_row``: whether its answers do not depend on how many rows it is given.  ``trusted``:
+    points flip it until it was told otherwise, so that many people can be asked about at once.
+    """
+
+    def __init__(
+        self,
+        predict: Predict,
+        space: FeatureSpace,
+        target: Target,
+        frame: pd.DataFrame,
+        *,
+        by_row: bool,
+        trusted: bool = False,
+    ) -> None:
+        self.predict, self.space, self.target, self.frame = predict, space, target, frame
+        self.trusted = trusted
+        self._rows = space.rows_like(frame)
+        self._decoded: dict[tuple[Any, ...], pd.DataFrame] = {}
+        self._known: dict[tuple[Any, ...], Any] = {}
+        self._before: Any = None if by_row or trusted else self._ask(frame)
+
+    def row(self, point: Point) -> pd.DataFrame:
+        """The point as a row with the factual's columns and dtypes."""
+        key = tuple(point.items())
+        if key not in self._decoded:
+            self._decoded[key] = self._rows.decode(point)
+        return self._decoded[key]
+
+    def outcome(self, point: Point) -> Any:
+        """What the original model says, asked once per point."""
+        key = tuple(point.items())
+        if key not in self._known:
+            row = self.row(point)
+            if self._before is None and row.dtypes.equals(self.frame.dtypes):
+                rows = pd.concat([self.frame, row], ignore_index=True)  # as fast as one row
+                self._before, after = map(plain_item, self.predict(rows))
+            else:
+                after = self._ask(row)
+            self._known[key] = after
+        return self._known[key]
+
+    @property
+    def before(self) -> Any:
+        """What it says of the person."""
+        if self._before is None:
+            self._before = self._ask(self.frame)
+        return self._before
+
+    def tell(self, before: Any, point: Point, after: Any) -> None:
+        """What it says of the person and of a point, asked elsewhere; ends the trust."""
+        self._before, self.trusted = plain_item(before), False
+        self._known[tuple(point.items())] = plain_item(after)
+
+    def flips(self, point: Point) -> bool:
+        """Whether the point's row is in the target, and reads back as the point."""
+        if self.trusted:
+            return True
+        same = self.space.encode_row(self.row(point), extra="ignore") == dict(point)
+        return same and self.target.holds(self.outcome(point))
+
+    def _ask(self, row: pd.DataFrame) -> Any:
+        return plain_item(self.predict(row)[0])
+
+
+def plain_item(value: Any) -> Any:
+    """A prediction as a plain Python value."""
+    return value.item() if hasattr(value, "item") else value
+
+
+__all__ = ["Original", "plain_item"]

@@ -1,0 +1,227 @@
+"""``explain_batch``: everybody gets the answer of ``explain``, whatever happens in between."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.ensemble import GradientBoostingClassifier, RandomForestClassifier
+from sklearn.linear_model import LogisticRegression
+
+import cfxc
+from cfxc.solvers import batch, explaining
+from cfxc.solvers.original import Original
+
+
+@pytest.fixture(scope="module")
+def data():
+    rng = np.random.default_rng(5)
+    X = pd.DataFrame(
+        {
+            "age": rng.integers(18, 80, 300),
+            "income": rng.normal(30, 8, 300).round(2),
+            "member": rng.integers(0, 2, 300).astype(bool),
+        },
+        index=[f"person {i}" for i in range(300)],
+    )
+    y = (X["income"] + X["age"] / 4 + 5 * X["member"] + rng.normal(0, 3, 300) > 44).astype(int)
+    return X, y
+
+
+MODELS = {
+    "forest": RandomForestClassifier(20, max_depth=5, random_state=0),
+    "boosting": GradientBoostingClassifier(n_estimators=15, max_depth=3, random_state=0),
+    "linear": LogisticRegression(max_iter=1000),
+}
+
+
+@pytest.fixture(scope="module", params=list(MODELS))
+def case(request, data):
+    X, y = data
+    model = MODELS[request.param].fit(X, y)
+    compiled = cfxc.compile(model, cfxc.FeatureSpace.infer(X))
+    return compiled, X[model.predict(X) == 0].iloc[:25]
+
+
+def same_as_alone(compiled, people, table):
+    assert list(table.index) == list(people.index)
+    for i, (_, row) in enumerate(table.iterrows()):
+        alone = compiled.explain(people.iloc[[i]], target=1)
+        assert row["status"] == alone.status == "optimal"
+        assert row["distance"] == alone.distance
+        assert row["lower_bound"] == alone.lower_bound
+        assert (row["outcome_before"], row["outcome_after"]) == (0, 1)
+        assert row["lower_bound_proof"] == alone.lower_bound_proof
+        names = [f"{batch.PREFIX}{column}" for column in people.columns]
+        assert row[names].tolist() == alone.counterfactual.iloc[0].tolist()
+        assert all(name in row["changes"] for name in alone.changes)
+
+
+def test_every_answer_is_that_of_explain(case):
+    compiled, people = case
+    table = compiled.explain_batch(people, target=1)
+    same_as_alone(compiled, people, table)
+    for column in people.columns:
+        assert table[f"{batch.PREFIX}{column}"].dtype == people[column].dtype
+
+
+def test_processes_give_the_same_answers(case):
+    compiled, people = case
+    many = pd.concat([people] * 9)
+    one, two = (compiled.explain_batch(many, target=1, n_jobs=jobs) for jobs in (1, 2))
+    pd.testing.assert_frame_equal(one.drop(columns="seconds"), two.drop(columns="seconds"))
+
+
+def test_what_the_deployed_model_refuses_is_searched_again(case, monkeypatch):
+    compiled, people = case
+    searched = []
+    monkeypatch.setattr(Original, "flips", _doubted(Original.flips))
+    answer = explaining.Question.answer
+
+    def noted(self, frame):
+        searched.append(frame.index[0])
+        return answer(self, frame)
+
+    monkeypatch.setattr(explaining.Question, "answer", noted)
+    compiled.explain_batch(people, target=1)
+    by_row = compiled.explain(people.iloc[[0]], target=1).solver == "box search"
+    assert searched[:-1] == (list(people.index) if by_row else [])
+
+
+def _doubted(flips):
+    """``flips`` that refuses a point once, after the model was asked of all at once."""
+
+    def doubt(self, point):
+        if not self.trusted and getattr(self, "told", False):
+            return False
+        self.told = self.trusted
+        return flips(self, point)
+
+    return doubt
+
+
+def test_rows_that_cannot_be_asked_about(data):
+    X, y = data
+    model = MODELS["forest"].fit(X, y)
+    compiled = cfxc.compile(model, cfxc.FeatureSpace.infer(X))
+    refused = X[model.predict(X) == 0].iloc[:2]
+    accepted = X[model.predict(X) == 1].iloc[:1]
+    table = compiled.explain_batch(pd.concat([refused, accepted]), target=1)
+    assert table["status"].tolist() == ["optimal", "optimal", "error"]
+    assert "already in the target" in table["reason"].iloc[2]
+    with pytest.raises(cfxc.InvalidInputError, match=r"nobody can be answered: .*target 7"):
+        compiled.explain_batch(refused, target=7)
+
+
+def test_nobody_moves_where_nothing_may(data):
+    X, y = data
+    model = MODELS["forest"].fit(X, y)
+    fixed = cfxc.compile(model, cfxc.FeatureSpace.infer(X, fixed=list(X.columns)))
+    refused = X[model.predict(X) == 0].iloc[:3]
+    table = fixed.explain_batch(refused, target=1)
+    assert table["status"].tolist() == ["infeasible"] * 3
+    assert table["distance"].isna().all()
+    assert table[f"{batch.PREFIX}age"].isna().all()
+    assert table["reason"].str.startswith("because").all()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "match"),
+    [
+        ({"rows": [1, 2]}, "takes a DataFrame"),
+        ({"rows": pd.DataFrame()}, "no rows"),
+        ({"progress": 3}, "progress is a function"),
+        ({"n_jobs": 0}, "n_jobs"),
+        ({"distance": "l7"}, "l7"),
+        ({"epsilon": -1}, "epsilon"),
+    ],
+)
+def test_bad_arguments(case, arguments, match):
+    compiled, people = case
+    with pytest.raises(cfxc.CfxcError, match=match):
+        compiled.explain_batch(**{"rows": people, "target": 1, **arguments})
+
+
+class TestOut:
+    """Answers kept on disk."""
+
+    @pytest.fixture(autouse=True)
+    def _small_parts(self, monkeypatch):
+        pytest.importorskip("pyarrow")
+        monkeypatch.setattr(batch, "PART", 10)
+
+    def test_a_batch_goes_on_where_it_was_broken_off(self, case, tmp_path, monkeypatch):
+        compiled, people = case
+        out = tmp_path / "answers"
+        told = []
+
+        def stop(done, of):
+            told.append((done, of))
+            if done >= 20:
+                raise KeyboardInterrupt
+
+        with pytest.raises(KeyboardInterrupt):
+            compiled.explain_batch(people, target=1, out=out, progress=stop)
+        assert told == [(10, 25), (20, 25)]
+        parts = sorted(out.glob("part-*.parquet"))
+        assert [len(pd.read_parquet(part)) for part in parts] == [10, 10]
+        asked = []
+        answers = explaining.Question.answers
+        monkeypatch.setattr(
+            explaining.Question,
+            "answers",
+            lambda self, frames: asked.append(len(frames)) or answers(self, frames),
+        )
+        table = compiled.explain_batch(people, target=1, out=out)
+        assert asked == [5]
+        same_as_alone(compiled, people, table)
+        again = compiled.explain_batch(people, target=1, out=out)
+        assert asked == [5]
+        pd.testing.assert_frame_equal(again, table)
+        pd.testing.assert_frame_equal(pd.read_parquet(out), table)
+
+    def test_another_question_is_refused(self, case, tmp_path):
+        compiled, people = case
+        out = tmp_path / "answers"
+        compiled.explain_batch(people, target=1, out=out)
+        for other, rows in (({"epsilon": 0.1}, people), ({}, people.iloc[::-1])):
+            with pytest.raises(cfxc.InvalidInputError, match="another question"):
+                compiled.explain_batch(rows, target=1, out=out, **other)
+
+    def test_what_is_not_ours_is_left_alone(self, case, tmp_path):
+        compiled, people = case
+        (tmp_path / "letter.txt").write_text("dear")
+        with pytest.raises(cfxc.InvalidInputError, match="no directory of answers"):
+            compiled.explain_batch(people, target=1, out=tmp_path)
+        with pytest.raises(cfxc.InvalidInputError, match="no directory of answers"):
+            compiled.explain_batch(people, target=1, out=tmp_path / "letter.txt")
+
+    def test_a_damaged_head(self, case, tmp_path):
+        compiled, people = case
+        head = Path(tmp_path, "_question.json")
+        for text in ("", "[", json.dumps({"rows": 3})):
+            head.write_text(text)
+            with pytest.raises(cfxc.InvalidInputError, match="another question"):
+                compiled.explain_batch(people, target=1, out=tmp_path)
+
+    def test_parts_of_different_answers_are_one_table(self, case, tmp_path, monkeypatch):
+        compiled, people = case
+        monkeypatch.setattr(batch, "PART", 2)
+        accepted = [compiled.explain(people.iloc[[0]], target=1).counterfactual] * 2
+        rows = pd.concat([people.iloc[:2], *accepted, people.iloc[2:3], accepted[0]])
+        table = compiled.explain_batch(rows, target=1, out=tmp_path / "answers")
+        assert table["status"].tolist() == ["optimal"] * 2 + ["error"] * 2 + ["optimal", "error"]
+        whole = pd.read_parquet(tmp_path / "answers")
+        assert whole["status"].tolist() == table["status"].tolist()
+        assert whole["distance"].tolist()[:2] == table["distance"].tolist()[:2]
+        missing = whole[f"{batch.PREFIX}age"].isna()
+        assert missing.tolist() == (table["status"] == "error").tolist()
+
+    def test_without_the_package(self, case, tmp_path, monkeypatch):
+        compiled, people = case
+        monkeypatch.setattr(batch, "find_spec", lambda name: None)
+        with pytest.raises(cfxc.MissingExtraError, match="cfxc\\[parquet\\]"):
+            compiled.explain_batch(people, target=1, out=tmp_path / "answers")
