@@ -60,12 +60,13 @@ def members(value: Any, names: str) -> list[Any]:
 
 
 @lru_cache(None)
-def number(value: Any) -> Q:
+def number(value: Any, is_double: bool = False) -> Q:
     """A rational as text: 7, -1/3, or a double in hexadecimal digits."""
     need(isinstance(value, str), "a number is not in quotes")
     if DOUBLE.fullmatch(value):
         return Q(float.fromhex(value))
     need(NUMBER.fullmatch(value), f"not a number: {value[:40]!r}")
+    need(not is_double or Q(float(Q(value))) == Q(value), "a cut is no double")
     return Q(value)
 
 
@@ -149,10 +150,8 @@ class Program:
 
     def test(self, j: int, given: Any) -> Any:
         """What goes left of a split: some labels of a feature, or numbers up to a double."""
-        if self.features[j].labels:
-            return frozenset(whole(place, 0) for place in _listed(given))
-        need(Q(float(cut := number(given))) == cut, "a cut is no double")
-        return cut
+        labels = self.features[j].labels
+        return frozenset(whole(i, 0) for i in _listed(given)) if labels else number(given, True)
 
     def at(self, form: Form, point: list[Any], known: dict[Any, Q] | None = None) -> Q:
         """A form at a point: numbers, and places of labels, by feature."""
@@ -258,12 +257,15 @@ class Feature:
         """What of a part goes left, and what right: some labels, or numbers up to a double."""
         if self.labels:
             return part & test, part - test
+        if None in part or part[1] <= test:
+            return part, (None, None)
+        if part[0] > test:
+            return (None, None), part
         if test not in self.known:
             after = Q(math.nextafter(float(test), math.inf))
             self.known[test] = self.near(test, -1), self.near(after, 1)
-        (low, high), (before, above) = part, self.known[test]
-        upper = (above if None in (low, above) or low <= test else low, high)
-        return (low, before if high is None or high > test else high), upper
+        before, above = self.known[test]
+        return (part[0], before), (above, part[1])
 
 
 class Question:
@@ -275,12 +277,12 @@ class Question:
         self.features = [Feature(f, own) for f, own in zip(features, factual, strict=True)]
         self.program = Program(program, self.features)
         self.norms = [number(n) for n in members(norms, "l0 l1 linf l2")]
-        fine = min(self.norms) >= 0 and sum(self.norms) == 1 and self.norms[3] in (0, 1)
-        need(fine, "norms: they sum to 1, and l2 stands alone")
+        need(min(self.norms) >= 0 and sum(self.norms) == 1 and self.norms[3] in (0, 1), "norms")
         self.squared = self.norms[3] == 1
         weights = [feature.weight for feature in self.features]  # not all 0, else this fails
         self.shares = [weight / sum(weights) for weight in weights]
         self.peaks = [weight / max(weights) for weight in weights]
+        self.tops = [self.norms[2] * peak for peak in self.peaks]
         self.slack = number(slack)
         self.wanted = [(plus({CONSTANT: self.slack}, g), s) for g, s in self.asked(target)]
         self.truths = [self.truth(members(one, "text holds")[1]) for one in constraints]
@@ -323,8 +325,7 @@ class Question:
     def truth(self, given: Any) -> Any:
         """``(kind, parts)``: forms that are at least (ge) or above (gt) 0, and what joins them."""
         kind, *parts = given
-        known = kind in ("and", "or") or (kind in ("not", "ge", "gt") and len(parts) == 1)
-        need(known, "a constraint of an unknown kind")
+        need(kind in ("and", "or") or (kind in ("not", "ge", "gt") and len(parts) == 1), "a truth")
         read = self.truth if kind in ("and", "or", "not") else self.program.form
         return kind, [read(part) for part in parts]
 
@@ -340,23 +341,23 @@ class Question:
         over = all if kind == "and" else any
         return over(sure for sure, _ in found), over(perhaps for _, perhaps in found)
 
-    def cost(self, j: int, delta: Q) -> Q:
-        """What a change of feature j adds to the distance, without linf."""
-        l0, l1, _, l2 = self.norms
-        return self.shares[j] * (l0 * (delta > 0) + delta * (l1 + l2 * delta))
+    def cost(self, j: int, d: Q) -> Q:
+        """What a change d of feature j adds to the distance, without linf."""
+        l0, l1, linf, l2 = self.norms
+        return ZERO if linf == 1 else self.shares[j] * (l0 * (d > 0) + d * (l1 + l2 * d))
 
-    def distance(self, deltas: list[Q], paid: Q | None = None) -> Q:
-        """The distance for changes δ_j; of l2, its square.  ``paid``: their costs, if known."""
-        paid = sum(map(self.cost, range(len(deltas)), deltas), ZERO) if paid is None else paid
-        return paid + (self.norms[2] and self.norms[2] * max(map(Q.__mul__, self.peaks, deltas)))
+    def distance(self, deltas: list[Q]) -> Q:
+        """The distance for changes δ_j; of l2, its square."""
+        top = self.norms[2] and max(map(Q.__mul__, self.tops, deltas))
+        return sum(map(self.cost, range(len(deltas)), deltas), top)
 
     def reach(self, j: int, radius: Q) -> Q | None:
         """The largest δ_j within a radius, or above it; None if there is no limit."""
-        l0, l1, linf, l2 = self.norms
+        l0, l1, _, l2 = self.norms
         left = radius - l0 * self.shares[j]
         if left < 0:
             return ZERO
-        slope = l1 * self.shares[j] + linf * self.peaks[j]
+        slope = l1 * self.shares[j] + self.tops[j]
         if l2 and self.shares[j]:
             return Q(math.isqrt(math.ceil(left / self.shares[j] * 2**200)) + 1, 2**100)
         return left / slope if slope else None
@@ -424,8 +425,7 @@ class Proof(Question):
                 pair = zip(node[-2:], self.halves(kind, node, parts, signs), strict=True)
                 stack += [(whole(child, 1), *side) for child, side in pair]
             else:
-                why = f"proof: node {place} is not closed by its {kind}"
-                need(self.closes(kind, node, parts, signs), why)
+                need(self.closes(kind, node, parts, signs), f"proof: {kind} closes no node {place}")
                 reasons[kind] = reasons.get(kind, 0) + 1
         need(len(seen) == len(self.nodes), "proof: nodes that nothing leads to")
         return reasons
@@ -594,22 +594,22 @@ class Proof(Question):
 
     def leaves(self, nodes: list[Any], root: int, parts: list[Any]) -> Any:
         """The leaves that a part meets within the radius, with the least δ of what is left."""
-        near = self.deltas(parts) or []
-        stack = [(root, parts, near, sum(map(self.cost, range(len(near)), near), ZERO))]
+        paid = sum(map(self.cost, range(len(near := self.deltas(parts) or [])), near), ZERO)
+        stack = [(root, parts, near, paid, self.distance(near) - paid)]
         while stack:
-            place, here, near, paid = stack.pop()
+            place, here, near, paid, top = stack.pop()
             if not isinstance(node := nodes[place], tuple):
                 yield node, near
                 continue
             j, test, *children = node
             for child, side in zip(children, self.features[j].sides(here[j], test), strict=True):
-                if (delta := self.features[j].nearest(side)) is None:
-                    continue
-                moved = delta != near[j]
-                deltas = [*near[:j], delta, *near[j + 1 :]] if moved else near
-                cost = paid + self.cost(j, delta) - self.cost(j, near[j]) if moved else paid
-                if not moved or self.distance(deltas, cost) < self.radius:
-                    stack.append((child, [*here[:j], side, *here[j + 1 :]], deltas, cost))
+                if side is here[j]:
+                    stack.append((child, here, near, paid, top))
+                elif (delta := self.features[j].nearest(side)) is not None:  # at least near[j]
+                    cost = paid + self.cost(j, delta) - self.cost(j, near[j])
+                    if cost + (peak := max(top, self.tops[j] * delta)) < self.radius:
+                        both = [*here[:j], side, *here[j + 1 :]], [*near[:j], delta, *near[j + 1 :]]
+                        stack.append((child, *both, cost, peak))
 
 
 def canonical(certificate: dict[str, Any]) -> bytes:
