@@ -15,12 +15,13 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 from joblib import Parallel, delayed
 
 from ..errors import CfxcError, DataTypeError, InvalidInputError, MissingExtraError
 from .explaining import Question
-from .result import Result
+from .result import Result, changes_between
 
 PART = 100  # people in a part
 PREFIX = "counterfactual."
@@ -75,12 +76,19 @@ def answer_part(question: Question, rows: pd.DataFrame) -> pd.DataFrame:
     frames = [rows.iloc[i : i + 1] for i in range(len(rows))]
     answers = question.answers(frames)
     table = pd.DataFrame([_record(answer) for answer in answers], index=rows.index)
-    found = [
-        answer.counterfactual.set_axis(pd.Index([i]))
+    points, places = rows.iloc[:0], np.empty(0, np.int64)
+    found = {
+        i: answer.counterfactual
         for i, answer in enumerate(answers)
         if isinstance(answer, Result) and answer.counterfactual is not None
-    ]
-    points = pd.concat(found) if found else rows.iloc[:0].reset_index(drop=True)
+    }
+    if found:
+        points, places = pd.concat(found.values()), np.array(list(found))
+    changes = np.full(len(rows), "", dtype=object)
+    for place, changed in zip(places, changes_between(rows.iloc[places], points), strict=True):
+        changes[place] = "; ".join(f"{name}: {old} → {new}" for name, (old, new) in changed.items())
+    table.insert(table.columns.get_loc("seconds"), "changes", changes)
+    points = points.set_axis(places)
     if len(found) < len(rows):
         points = points.reindex(range(len(rows)))
     return pd.concat([table, points.set_axis(rows.index).add_prefix(PREFIX)], axis=1)
@@ -89,7 +97,6 @@ def answer_part(question: Question, rows: pd.DataFrame) -> pd.DataFrame:
 def _record(answer: Result | CfxcError) -> dict[str, Any]:
     if isinstance(answer, CfxcError):
         return {**dict.fromkeys(_RECORD), "status": ERROR, "seconds": 0.0, "reason": str(answer)}
-    changes = (f"{name}: {before} → {after}" for name, (before, after) in answer.changes.items())
     return {
         "status": answer.status,
         "outcome_before": answer.outcome_before,
@@ -97,7 +104,6 @@ def _record(answer: Result | CfxcError) -> dict[str, Any]:
         "distance": answer.distance,
         "lower_bound": answer.lower_bound,
         "lower_bound_proof": answer.lower_bound_proof,
-        "changes": "; ".join(changes),
         "seconds": answer.seconds,
         "reason": answer.reason or answer.why.removeprefix(", "),
     }
@@ -105,7 +111,7 @@ def _record(answer: Result | CfxcError) -> dict[str, Any]:
 
 _RECORD: dict[str, Any] = {
     "status": "", "outcome_before": None, "outcome_after": None, "distance": 0.0,
-    "lower_bound": 0.0, "lower_bound_proof": "", "changes": "", "seconds": 0.0, "reason": "",
+    "lower_bound": 0.0, "lower_bound_proof": "", "seconds": 0.0, "reason": "",
 }  # fmt: skip
 
 
@@ -137,6 +143,7 @@ class Store:
         outcome = question.model.predict(rows.iloc[[0]])[0]
         record = {**_RECORD, "outcome_before": outcome, "outcome_after": outcome}
         sample = pd.DataFrame([record] * len(rows), index=rows.index)
+        sample.insert(sample.columns.get_loc("seconds"), "changes", "")
         table = pd.concat([sample, rows.add_prefix(PREFIX)], axis=1)
         schema = pyarrow.Schema.from_pandas(table)
         if head.is_file():

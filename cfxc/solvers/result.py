@@ -129,16 +129,7 @@ class Result:
         """Changed columns: name → (before, after)."""
         if self.counterfactual is None:
             return {}
-        before, after = self.factual, self.counterfactual
-        pairs = {  # cell by cell: a row as a whole would turn its integers into floats
-            str(column): (before[column].array[0], after[column].array[0])
-            for column in before.columns
-        }
-        return {
-            column: (_cell(before), _cell(after))
-            for column, (before, after) in pairs.items()
-            if not _same(before, after)
-        }
+        return changes_between(self.factual, self.counterfactual)[0]
 
     def all(self) -> tuple[Result, ...]:
         """This answer and its alternatives (``count=``), nearest first."""
@@ -221,6 +212,17 @@ class Result:
         lower = shown(self.exact_lower_bound, -1)
         of = "" if self.semantics == "real" else ", as deployed"
         return f"{found}, nothing nearer than {lower} (proved by {self.proved_by}{of})"
+
+
+def changes_between(before: pd.DataFrame, after: pd.DataFrame) -> list[dict[str, tuple[Any, Any]]]:
+    """What differs between the rows of two tables of the same columns, row by row."""
+    found: list[dict[str, tuple[Any, Any]]] = [{} for _ in range(len(before))]
+    for column in before.columns:  # not row by row, which would turn integers into floats
+        pairs = zip(before[column].array, after[column].array, strict=True)
+        for changes, (old, new) in zip(found, pairs, strict=True):
+            if not _same(old, new):
+                changes[str(column)] = (_cell(old), _cell(new))
+    return found
 
 
 def _same(before: Any, after: Any) -> bool:

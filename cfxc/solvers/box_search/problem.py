@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -11,6 +12,7 @@ import numpy.typing as npt
 from ...compiler.passes import Ball
 from ...errors import UnsupportedError
 from ...frontends.query import Query
+from ...frontends.space import FeatureSpace
 from ...ir import Program
 from ...ir.interval import ceil_float
 from ..ball import make_ball, reach_of
@@ -93,8 +95,14 @@ def decision_for(query: Query, target: Program) -> Decision:
     Raises:
         UnsupportedError: the trees do not decide, alone or beside functions of one feature.
     """
-    ranges = tuple((d.lower, d.upper) if d.is_symbolic else d.feature.bounds for d in query.domains)
-    return decision_of(target, ranges)
+    return _decision_in(query.space, target)
+
+
+@lru_cache(maxsize=32)
+def _decision_in(space: FeatureSpace, target: Program) -> Decision:
+    """Known by the space itself, which takes less than comparing what it holds."""
+    none = Fraction(0), Fraction(0)
+    return decision_of(target, tuple(none if f.is_symbolic else f.bounds for f in space))
 
 
 def make_problem(query: Query) -> Problem:
