@@ -20,6 +20,7 @@ from ...compiler.splits import raw_splits
 from ...frontends.domain import Domain
 from ...frontends.query import Query
 from ...ir import BatchEvaluator, LabelTuple, Program, ops
+from ..ball import shares_of, weights_of
 from ..candidates import Point
 
 Floats = npt.NDArray[np.float64]
@@ -52,7 +53,8 @@ class LocalSearch:
         cuts = model_cuts(query.program)
         self.cuts = [_landing(domain, cuts[domain.name]) for domain in query.domains]
         self.start = np.array([_code(d, d.factual) for d in self.domains])
-        self.delta = BatchEvaluator(query.delta)
+        self.sizes = np.array([float(d.feature.range) or 1.0 for d in self.domains])
+        self.shares = [np.array(s, np.float64) for s in shares_of(tuple(weights_of(query)))]
         self.distance = BatchEvaluator(query.distance.program)
 
     def candidates(self, seeds: Sequence[Point] = ()) -> list[Point]:
@@ -226,13 +228,9 @@ class LocalSearch:
         if domain.is_fixed:
             return []
         if domain.is_symbolic:
-            labels = LabelTuple(domain.feature.labels)
-            codes = [float(labels.position(label)) for label in domain.allowed]
-            return [
-                Move(j, code, float(domain.delta(labels[int(code)])))
-                for code in codes
-                if code != row[j]
-            ]
+            deltas = domain.deltas
+            codes = np.flatnonzero(np.isfinite(deltas)).tolist()
+            return [Move(j, float(code), float(deltas[code])) for code in codes if code != row[j]]
         values = self.cuts[j]
         if values.size > MAX_MOVES:  # the nearest cuts, and a sample of the others
             order = np.argsort(np.abs(values - row[j]), kind="stable")
@@ -262,12 +260,27 @@ class LocalSearch:
 
     def distances(self, rows: Floats) -> Floats:
         """The query's distance of each row."""
+        norms = self.query.distance.norms
+        if norms is not None:  # what the program says, faster
+            l0, l1, linf, l2 = map(float, norms)
+            (total, largest), deltas = self.shares, self._deltas(rows)
+            added: Floats = (l0 * (deltas > 0) + deltas * (l1 + l2 * deltas)) @ total
+            worst: Floats = linf * np.max(deltas * largest, axis=1)
+            return np.asarray(added + worst, dtype=np.float64)
         columns = self.columns(rows)
-        scope = self.delta(columns) | {f"x.{name}": column for name, column in columns.items()}
-        scope |= self._factual(rows.shape[0])
+        scope = {f"x.{name}": column for name, column in columns.items()}
+        scope |= BatchEvaluator(self.query.delta)(columns) | self._factual(rows.shape[0])
         names = [name for name, _ in self.query.distance.program.inputs]
         spread = {name: np.broadcast_to(scope[name], (rows.shape[0],)) for name in names}
         return np.asarray(self.distance(spread)["result"], dtype=np.float64)
+
+    def _deltas(self, rows: Floats) -> Floats:
+        """δ (n, J) of each row."""
+        deltas: Floats = np.abs(rows - self.start) / self.sizes
+        for j, domain in enumerate(self.domains):
+            if domain.is_symbolic:
+                deltas[:, j] = domain.deltas[rows[:, j].astype(np.int64)]
+        return deltas
 
     def _factual(self, count: int) -> dict[str, npt.NDArray[Any]]:
         repeated = np.repeat(self.start[None], count, axis=0)
