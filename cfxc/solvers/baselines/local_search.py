@@ -53,6 +53,11 @@ class LocalSearch:
         cuts = model_cuts(query.program)
         self.cuts = [_landing(domain, cuts[domain.name]) for domain in query.domains]
         self.start = np.array([_code(d, d.factual) for d in self.domains])
+        self.steps = {
+            j: np.array([float(domain.delta(label)) for label in domain.feature.labels])
+            for j, domain in enumerate(self.domains)
+            if domain.is_symbolic
+        }
         self.sizes = np.array([float(d.feature.range) or 1.0 for d in self.domains])
         self.shares = [np.array(s, np.float64) for s in shares_of(tuple(weights_of(query)))]
         self.distance = BatchEvaluator(query.distance.program)
@@ -277,9 +282,8 @@ class LocalSearch:
     def _deltas(self, rows: Floats) -> Floats:
         """δ (n, J) of each row."""
         deltas: Floats = np.abs(rows - self.start) / self.sizes
-        for j, domain in enumerate(self.domains):
-            if domain.is_symbolic:
-                deltas[:, j] = domain.deltas[rows[:, j].astype(np.int64)]
+        for j, steps in self.steps.items():
+            deltas[:, j] = steps[rows[:, j].astype(np.int64)]
         return deltas
 
     def _factual(self, count: int) -> dict[str, npt.NDArray[Any]]:
