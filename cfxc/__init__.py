@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from .api import CompiledModel, compile
     from .certificates import Report, export
     from .certificates import report as check
+    from .frontends.causal import CausalModel
+    from .frontends.distances import Mahalanobis
     from .frontends.space import Feature, FeatureSpace
     from .solvers.certification import Certificate
     from .solvers.outcome import Progress
@@ -35,6 +37,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _LAZY = {
+    "CausalModel": ".frontends.causal",
     "Certificate": ".solvers.certification",
     "CompiledModel": ".api",
     "Feature": ".frontends.space",
@@ -68,6 +71,7 @@ def __dir__() -> list[str]:
 
 
 __all__ = [
+    "CausalModel",
     "Certificate",
     "CfxcError",
     "CompiledModel",

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from .errors import DataTypeError, InvalidInputError
+from .frontends.causal import CausalModel
 from .frontends.files import load_model
 from .frontends.predictor import Predictor, Task
 from .frontends.space import FeatureSpace
@@ -55,6 +56,8 @@ class CompiledModel:
         distance: Any = "l1",
         epsilon: float = 1e-3,
         constraints: str | Sequence[str] = (),
+        causal: CausalModel | None = None,
+        max_changes: int | None = None,
         semantics: Semantics = "real",
         method: str = "auto",
         solver: str = "auto",
@@ -77,6 +80,8 @@ class CompiledModel:
                 :class:`cfxc.Mahalanobis`, a ``.cfl`` file or its text.
             epsilon: Accuracy on the distance, > 0.
             constraints: Core-language conditions over ``x`` and ``factual``; all must hold.
+            causal: Features that follow from others, whatever is changed.
+            max_changes: How many features may differ from the person's, >= 1.
             semantics: What the lower bound speaks of: ``real``, the exact program; ``float``, the
                 model as deployed, by a target that is wider by what its rounding may do.
             method: ``box`` (box search, for tree ensembles), ``mio`` (mixed-integer search, for all
@@ -98,9 +103,12 @@ class CompiledModel:
                 after one that found nothing.
         """
         options = check_options(
-            epsilon, method, time_limit, count, constraints, random_state, n_jobs, semantics
+            epsilon, method, time_limit, count, constraints, random_state, n_jobs, semantics,
+            max_changes,
+        )  # fmt: skip
+        question = make_question(
+            self, options, target, distance, method, solver, seeds, causal, progress
         )
-        question = make_question(self, options, target, distance, method, solver, seeds, progress)
         return question.answer(one_row(self.space, row))
 
     def explain_batch(
@@ -111,6 +119,8 @@ class CompiledModel:
         distance: Any = "l1",
         epsilon: float = 1e-3,
         constraints: str | Sequence[str] = (),
+        causal: CausalModel | None = None,
+        max_changes: int | None = None,
         semantics: Semantics = "real",
         method: str = "auto",
         solver: str = "auto",
@@ -145,10 +155,11 @@ class CompiledModel:
             CfxcError: bad input; nobody can be answered, all for the same reason.
         """
         options = check_options(
-            epsilon, method, time_limit, 1, constraints, random_state, n_jobs, semantics
-        )
+            epsilon, method, time_limit, 1, constraints, random_state, n_jobs, semantics,
+            max_changes,
+        )  # fmt: skip
         alone = replace(options, n_jobs=1)
-        question = make_question(self, alone, target, distance, method, solver, None, None)
+        question = make_question(self, alone, target, distance, method, solver, None, causal, None)
         return explain_rows(question, rows, options.n_jobs, out, progress)
 
 

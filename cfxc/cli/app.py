@@ -158,6 +158,13 @@ def explain(
         list[str] | None,
         typer.Option(metavar="CONDITION", help="Such as 'age >= factual.age'; may be repeated."),
     ] = None,
+    max_changes: Annotated[
+        int | None, typer.Option(metavar="K", help="How many features may change.")
+    ] = None,
+    causal: Annotated[
+        list[str] | None,
+        typer.Option(metavar="EQUATION", help="Such as 'amount = 90 * duration'; may be repeated."),
+    ] = None,
     time_limit: Annotated[float, typer.Option(help="Seconds per counterfactual.")] = 60.0,
     jobs: Annotated[
         int, typer.Option(help="Threads for a hard box search; -1 for all processors.")
@@ -172,8 +179,7 @@ def explain(
     """The nearest counterfactual of one person, and its proof."""
     question = commands.Question(
         factual, target, range_, distance, epsilon, semantics, method, solver, count,
-        constraint or [],
-        time_limit, jobs,
+        constraint or [], max_changes, causal or [], time_limit, jobs,
     )  # fmt: skip
     return commands.explain(model, space, question, trust_pickle, json, certificate)
 

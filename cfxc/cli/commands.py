@@ -16,7 +16,7 @@ from .csv_files import read_csv
 from .emission import Emit, Transformer, emission
 from .guard import INFEASIBLE, LIMIT, check_writable, deliver
 from .report import progress, show
-from .tables import column_names, read_distance, read_factual, read_target, without
+from .tables import column_names, read_causal, read_distance, read_factual, read_target, without
 
 if TYPE_CHECKING:
     from ..api import CompiledModel
@@ -37,6 +37,8 @@ class Question:
     solver: str
     count: int
     constraints: Sequence[str]
+    max_changes: int | None
+    causal: Sequence[str]
     time_limit: float
     jobs: int
 
@@ -122,6 +124,8 @@ def explain(
             distance=distance,
             epsilon=question.epsilon,
             constraints=question.constraints,
+            max_changes=question.max_changes,
+            causal=read_causal(question.causal),
             semantics=question.semantics,
             method=question.method,
             solver=question.solver,

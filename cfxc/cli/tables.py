@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from ..api import CompiledModel
+    from ..frontends.causal import CausalModel
     from ..frontends.distances import Mahalanobis
     from ..frontends.space import FeatureSpace, Label
 
@@ -177,6 +178,23 @@ def read_distance(text: str, space: FeatureSpace) -> str | dict[str, str] | Maha
         return Mahalanobis(pd.DataFrame(known))
     parts = [part.partition("=") for part in text.split(",")]
     return _once([(name.strip(), factor.strip()) for name, _, factor in parts])
+
+
+def read_causal(equations: Sequence[str]) -> CausalModel | None:
+    """``amount = 90 * duration``, one for each feature that follows from others.
+
+    Raises:
+        InvalidInputError: no equation, or a feature has two.
+    """
+    if not equations:
+        return None
+    from ..frontends.causal import CausalModel
+
+    parts = [equation.partition("=") for equation in equations]
+    for equation, (name, _, mechanism) in zip(equations, parts, strict=True):
+        if not name.strip() or not mechanism.strip():
+            raise InvalidInputError(f"--causal '{equation}' is no 'feature = equation'")
+    return CausalModel(_once([(name.strip(" `"), right.strip()) for name, _, right in parts]))
 
 
 def column_names(options: list[str] | None, known: list[str]) -> list[str]:

@@ -30,6 +30,7 @@ from ..ir import (
 from ..ir.patterns import before_scaling
 from ..ir.sorts import label_key, preview
 from ..ir.unused import keep_outputs
+from .causal import Effect, Mechanism, effects_of
 from .distances import Distance, Norms, delta_program, resolve_distance
 from .domain import Domain, domain_of, is_admissible
 from .inputs import input_sort
@@ -87,7 +88,8 @@ class Query:
     ``target_program``: features → ``in_target``; ``constraints``: (text, features and ``factual.…``
     → ``holds``); ``excluded``: features → ``holds``, false at one point each; ``delta``: features →
     ``delta.1 …``; ``distance``: see :class:`Distance`; ``slack``: by how much the score that
-    decides may miss, for the deployed model's rounding (0: as the exact program has it).
+    decides may miss, for the deployed model's rounding (0: as the exact program has it);
+    ``effects``: the causal model, whose equations are among the constraints.
     """
 
     space: FeatureSpace
@@ -99,6 +101,7 @@ class Query:
     constraints: tuple[tuple[str, Program], ...]
     excluded: tuple[Program, ...] = ()
     slack: Fraction = Fraction(0)
+    effects: tuple[Effect, ...] = ()
 
     @cached_property
     def delta(self) -> Program:
@@ -192,11 +195,14 @@ def make_query(
     target: Any = None,
     distance: Any = "l1",
     constraints: Sequence[str] = (),
+    mechanisms: Sequence[Mechanism] = (),
+    max_changes: int | None = None,
 ) -> Query:
     """Check and resolve a question; raises ``InvalidInputError`` before any search.
 
     ``target``: a label, or ``(low, high)`` with ``None`` for an open end; by default the other
-    label of a binary classifier.
+    label of a binary classifier.  ``mechanisms``: of a :class:`CausalModel`, over ``space``;
+    ``max_changes``: how many features may differ from the factual.
     """
     if "value" in dict(program.outputs) and program.output_sorts["value"].shape:
         raise InvalidInputError("the model predicts several values; targets need exactly one")
@@ -224,8 +230,33 @@ def make_query(
                 f"{domain.name}: values beyond 2^53 are not told apart by models, which compute "
                 "with doubles; narrow its range, or make it fixed"
             )
+    effects = effects_of(mechanisms, factual, domains)
+    compiled += tuple((each.mechanism.text, each.holds) for each in effects)
+    if max_changes is not None:
+        compiled += (few_changes(domains, max_changes),)
     metric = resolve_distance(distance, space)
-    return Query(space, program, dict(factual), resolved, metric, domains, compiled)
+    return Query(
+        space, program, dict(factual), resolved, metric, domains, compiled, effects=effects
+    )
+
+
+def few_changes(domains: Sequence[Domain], most: int) -> tuple[str, Program]:
+    """The constraint that at most so many features differ from the factual."""
+    builder = Builder("changes")
+    builder.reserve(domain.name for domain in domains)
+    count: Operand = Literal(0)
+    for domain in domains:
+        if domain.is_fixed:
+            continue
+        x = builder.input(domain.name, domain.sort)
+        if domain.is_symbolic:
+            same = builder.let(ops.IsLabel(x, domain.factual))
+        else:
+            same = builder.let(ops.Eq(x, Literal(domain.factual)))
+        changed = builder.let(ops.Select(same, Literal(0), Literal(1)))
+        count = builder.let(ops.Add(count, changed))
+    few = builder.let(ops.Le(count, Literal(most)))
+    return f"at most {most} feature{'s' * (most > 1)} may change", builder.build(holds=few)
 
 
 def conditional_constraint(feature: Feature) -> str:

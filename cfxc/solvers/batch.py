@@ -178,6 +178,7 @@ def _hash(question: Question, rows: pd.DataFrame) -> str:
     texts = (
         model.program, model.space.to_toml(), question.target, question.options,
         question.distance.program, question.method, question.solver, rows.dtypes.to_dict(),
+        *((each.text, each.program) for each in question.mechanisms),
         pd.util.hash_pandas_object(rows).to_numpy().tobytes().hex(),
     )  # fmt: skip
     return sha256("\n".join(map(str, texts)).encode()).hexdigest()

@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 
 from ..errors import CfxcError, DataTypeError, InvalidInputError
+from ..frontends.causal import CausalModel, Mechanism
 from ..frontends.distances import Distance, resolve_distance
 from ..frontends.query import Query, make_query
 from ..frontends.space import FeatureSpace
@@ -44,6 +45,7 @@ class Question:
     solver: str
     asking: Backend
     starts: Sequence[Point]
+    mechanisms: Sequence[Mechanism]
     progress: Watch | None
 
     def answer(self, frame: pd.DataFrame) -> Result:
@@ -124,6 +126,7 @@ class Question:
         query = make_query(
             model.program, model.space, model.space.encode_row(frame),
             target=self.target, distance=self.distance, constraints=options.constraints,
+            mechanisms=self.mechanisms, max_changes=options.max_changes,
         )  # fmt: skip
         if options.semantics == "float":
             slack = deployed_slack(query, model.predictor.unit_roundoff)
@@ -177,6 +180,7 @@ def make_question(
     method: str,
     solver: str,
     seeds: pd.DataFrame | None,
+    causal: CausalModel | None,
     progress: Watch | None,
 ) -> Question:
     """Check what does not depend on the person.
@@ -186,9 +190,12 @@ def make_question(
     """
     if progress is not None and not callable(progress):
         raise DataTypeError(f"progress is a function, not {progress!r}")
+    if causal is not None and not isinstance(causal, CausalModel):
+        raise DataTypeError(f"causal is a CausalModel, not {type(causal).__name__}")
+    mechanisms = () if causal is None else causal.mechanisms(model.space)
     return Question(
         model, options, target, resolve_distance(distance, model.space), method, solver,
-        smt_backend(solver), _starts(model.space, seeds), progress,
+        smt_backend(solver), _starts(model.space, seeds), mechanisms, progress,
     )  # fmt: skip
 
 

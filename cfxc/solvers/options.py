@@ -27,6 +27,7 @@ class Options:
     random_state: int
     n_jobs: int
     semantics: str = "real"
+    max_changes: int | None = None
 
 
 def check_options(
@@ -38,6 +39,7 @@ def check_options(
     random_state: Any,
     n_jobs: Any,
     semantics: Any = "real",
+    max_changes: Any = None,
 ) -> Options:
     """Check what does not depend on the model.
 
@@ -57,6 +59,7 @@ def check_options(
     return Options(
         accuracy, limit, _whole(count, "count", 1), _texts(constraints), seed,
         _whole(jobs, "n_jobs", 1), semantics,
+        None if max_changes is None else _whole(max_changes, "max_changes", 1),
     )  # fmt: skip
 
 

@@ -94,7 +94,7 @@ class LocalSearch:
             moves = [move for move in moves if move.feature not in changed]
             if not moves:
                 return None
-            rows = _applied(row, moves)
+            rows = self._applied(row, moves)
             hits = self.hits(rows)
             if hits.any():
                 distances = np.where(hits, self.distances(rows), np.inf)
@@ -146,7 +146,7 @@ class LocalSearch:
                 moves = [move for move in self.moves(j, row) if move.delta <= radius]
                 moves += self._ends(j, domain, radius)
                 if moves:
-                    rows = np.vstack([row[None], _applied(row, moves)])
+                    rows = np.vstack([row[None], self._applied(row, moves)])
                     scores = self.scores(rows)
                     best = int(scores.argmax())
                     row, score = rows[best], float(scores[best])
@@ -170,7 +170,7 @@ class LocalSearch:
             moves = [m for j in range(len(self.domains)) for m in self.moves(j, best)]
             moves += [Move(j, self.start[j], 0.0) for j in range(len(self.domains))]
             moves += [m for j in range(len(self.domains)) for m in self._halfway(j, best)]
-            rows = _applied(best, moves)
+            rows = self._applied(best, moves)
             distances = self.distances(rows)
             nearer = distances < here - 1e-12
             if not nearer.any():
@@ -193,7 +193,7 @@ class LocalSearch:
         rounds: list[Point] = []
         for wholly in (True, False):
             for j in np.flatnonzero(row != self.start).tolist():
-                rows = _applied(row, self._back(j, row, wholly))
+                rows = self._applied(row, self._back(j, row, wholly))
                 good = self.hits(rows) & (self.distances(rows) <= limit)
                 if good.any():
                     row = rows[int(good.argmax())]
@@ -244,6 +244,18 @@ class LocalSearch:
         size = float(domain.feature.range) or 1.0
         start = self.start[j]
         return [Move(j, v, abs(v - start) / size) for v in values.tolist() if v != row[j]]
+
+    def followed(self, rows: Floats) -> Floats:
+        """The rows with every feature that follows from others where it then is."""
+        for effect in self.query.effects:
+            j = self.query.space.names.index(effect.mechanism.name)
+            rows = rows.copy()
+            rows[:, j] = effect.follow(self.columns(rows))
+        return rows
+
+    def _applied(self, row: Floats, moves: Sequence[Move]) -> Floats:
+        """One row per move, with what follows from it."""
+        return self.followed(_applied(row, moves))
 
     def columns(self, rows: Floats) -> dict[str, npt.NDArray[Any]]:
         return {

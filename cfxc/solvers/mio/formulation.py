@@ -370,6 +370,9 @@ class _Writer:
             (size, form)
             for (_, size), (_, form) in zip(cells.steps(self.pool, 2), steps, strict=True)
         )
+        if cells.base:
+            base = cells.base
+            return Move(Affine.sum(steps).plus(base), Affine.of(1), squares.plus(base * base))
         return Move(Affine.sum(steps), Affine.sum((1, form) for _, form in out), squares)
 
 

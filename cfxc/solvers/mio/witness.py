@@ -45,7 +45,10 @@ def around(local: LocalSearch, point: Point) -> list[Point]:
     Solvers put solutions on borders, to within their tolerance; what lies slightly beyond is
     tried too, on numbers that are admissible.
     """
-    row, found = local.row(point), [point]
+    row = local.row(point)
+    found = [point]
+    if local.query.effects:
+        found.append(local.point(local.followed(row[None])[0]))
     for power in NUDGES:
         moved = row.copy()
         for j, domain in enumerate(local.domains):

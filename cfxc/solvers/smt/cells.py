@@ -40,8 +40,13 @@ class Cells:
 
     @property
     def home(self) -> int:
-        """The cell that holds the factual."""
+        """The cell that holds the factual, or lies nearest to it."""
         return sum(cut < Fraction(self.domain.factual) for cut in self.cuts)
+
+    @property
+    def base(self) -> Fraction:
+        """δ_j of the home cell: not 0 where the factual lies outside of the window."""
+        return self.domain.delta(self.points[self.home])
 
     def steps(self, pool: Pool, power: int = 1) -> list[tuple[Term, Fraction]]:
         """``(Boolean, increase of δ_j ** power if it holds)`` for every cut, in their order."""
@@ -145,6 +150,9 @@ class CellVariables:
             delta = domain.delta(value.value) ** power
             return pool.truth(moved), [(delta, pool.one)] if delta else []
         steps = cells.steps(pool, power)
+        if cells.base:
+            own = [(cells.base**power, pool.one)]
+            return pool.true, [*own, *((size, pool.indicator(literal)) for literal, size in steps)]
         first_out = steps[max(cells.home - 1, 0) : cells.home + 1]
         changed = pool.or_(*(literal for literal, _ in first_out))
         return changed, [(size, pool.indicator(literal)) for literal, size in steps]

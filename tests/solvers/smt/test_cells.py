@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -10,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cfxc.compiler.terms import Pool, Term
+from cfxc.compiler.terms import Pool, Term, evaluate_term
 from cfxc.frontends.domain import Domain, domain_of
 from cfxc.frontends.space import Feature
 from cfxc.ir.float32 import round_to_float32
@@ -64,6 +65,18 @@ def test_whole_numbers(cuts: list[float], own: int, expected: list[int], points:
             assert term is pool.false
         if cut >= 6:
             assert term is pool.true
+
+
+@pytest.mark.parametrize(("low", "high"), [(F(3), F(6)), (F(0), F(1))])
+def test_what_leads_to_a_window_without_the_factual_is_paid(low: Fraction, high: Fraction) -> None:
+    whole = domain(2, kind="integer", upper=F(6))
+    found, _, pool = cells_of(replace(whole, lower=low, upper=high), [F(0), F(4)])
+    assert found.base == F(1, 6)
+    values = [int(point) for point in found.points]
+    for k, value in enumerate(values):
+        held = {literal.data: k <= cut for cut, literal in enumerate(found.order)}
+        steps = sum((size for term, size in found.steps(pool) if evaluate_term(term, held)), F(0))
+        assert found.base + steps == F(abs(value - 2), 6)
 
 
 def test_strict_comparisons() -> None:
