@@ -23,7 +23,7 @@ from .errors import (
 )
 
 if TYPE_CHECKING:
-    from . import datasets
+    from . import datasets, metrics
     from .api import CompiledModel, compile
     from .certificates import Report, export
     from .certificates import report as check
@@ -53,8 +53,8 @@ _LAZY = {
 
 
 def __getattr__(name: str) -> Any:
-    if name == "datasets":
-        return import_module(".datasets", __name__)
+    if name in ("datasets", "metrics"):
+        return import_module(f".{name}", __name__)
     if name == "check":
         from .certificates import report
 
@@ -95,4 +95,5 @@ __all__ = [
     "compile",
     "datasets",
     "export",
+    "metrics",
 ]
