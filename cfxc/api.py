@@ -63,6 +63,7 @@ class CompiledModel:
         solver: str = "auto",
         time_limit: float = 60.0,
         count: int = 1,
+        diversity: str = "points",
         seeds: pd.DataFrame | None = None,
         random_state: int = 0,
         n_jobs: int = 1,
@@ -90,8 +91,10 @@ class CompiledModel:
                 ``pysmt:<name>``; of ``mio`` ``highs`` (its default), ``scip`` and ``gurobi``.
             time_limit: Seconds for each counterfactual, > 0.  Ctrl-C ends the search with the best
                 answer so far.
-            count: How many counterfactuals, each different from all before (§4.2); each nearest
-                to within epsilon, so two of them may be out of order by as much.
+            count: How many counterfactuals; each nearest to within epsilon, so two of them may be
+                out of order by as much.
+            diversity: How they differ: ``points``, each from all before (§4.2); ``features``, none
+                changes what an earlier one changed (Russell 2019), but for what follows from them.
             seeds: Rows to start from; whatever verifies bounds the distance from above.
             random_state: Seed of the local search.
             n_jobs: Threads that box search may use for a hard question; -1 for all processors.
@@ -104,7 +107,7 @@ class CompiledModel:
         """
         options = check_options(
             epsilon, method, time_limit, count, constraints, random_state, n_jobs, semantics,
-            max_changes,
+            max_changes, diversity,
         )  # fmt: skip
         question = make_question(
             self, options, target, distance, method, solver, seeds, causal, progress

@@ -154,6 +154,9 @@ def explain(
         str, typer.Option(help="auto; z3, cvc5, pysmt:NAME (smt); highs, scip, gurobi (mio).")
     ] = "auto",
     count: Annotated[int, typer.Option(help="How many counterfactuals.")] = 1,
+    diversity: Annotated[
+        str, typer.Option(help="points (each another), or features (each changes others).")
+    ] = "points",
     constraint: Annotated[
         list[str] | None,
         typer.Option(metavar="CONDITION", help="Such as 'age >= factual.age'; may be repeated."),
@@ -179,7 +182,7 @@ def explain(
     """The nearest counterfactual of one person, and its proof."""
     question = commands.Question(
         factual, target, range_, distance, epsilon, semantics, method, solver, count,
-        constraint or [], max_changes, causal or [], time_limit, jobs,
+        diversity, constraint or [], max_changes, causal or [], time_limit, jobs,
     )  # fmt: skip
     return commands.explain(model, space, question, trust_pickle, json, certificate)
 

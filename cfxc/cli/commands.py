@@ -36,6 +36,7 @@ class Question:
     method: str
     solver: str
     count: int
+    diversity: str
     constraints: Sequence[str]
     max_changes: int | None
     causal: Sequence[str]
@@ -131,6 +132,7 @@ def explain(
             solver=question.solver,
             time_limit=question.time_limit,
             count=question.count,
+            diversity=question.diversity,
             n_jobs=question.jobs,
             progress=watch,
         )

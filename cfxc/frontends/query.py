@@ -7,7 +7,7 @@ exact values only.  Engines consume nothing else.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property, lru_cache
@@ -170,6 +170,17 @@ class Query:
                 tests.append(builder.let(ops.Ne(x, Literal(exact))))
         differs = builder.let(ops.Or(tuple(tests))) if tests else Literal(False)
         return replace(self, excluded=(*self.excluded, builder.build(holds=differs)))
+
+    def keeping(self, names: Iterable[str]) -> Query:
+        """The same question, some features fixed; those that follow from others still do."""
+        kept = set(names) - {each.mechanism.name for each in self.effects}
+        fixed = [
+            domain_of(replace(d.feature, action="fixed", condition=""), d.factual)
+            if d.name in kept
+            else d
+            for d in self.domains
+        ]
+        return replace(self, domains=tuple(fixed))
 
     def _scope(self, values: Mapping[str, Any]) -> dict[str, Any]:
         return {**values, **{f"factual.{name}": value for name, value in self.factual.items()}}

@@ -66,7 +66,7 @@ class Question:
             found.append(self._result(query, engine, original, outcome, seconds))
             if outcome.best is None or outcome.reason == INTERRUPTED:
                 break
-            query = query.without(outcome.best.point)
+            query = self._next(query, outcome.best.point)
         return replace(found[0], alternatives=tuple(found[1:]), rest=rest)
 
     def answers(self, frames: Sequence[pd.DataFrame]) -> list[Result | CfxcError]:
@@ -133,6 +133,12 @@ class Question:
             query = replace(query, slack=slack)
         refuse_negative_distance(query, self.asking, options.time_limit)
         return query, engine_for(query, self.method, self.solver)
+
+    def _next(self, query: Query, point: Point) -> Query:
+        """The question for another counterfactual, after one was found."""
+        if self.options.diversity == "features":
+            return query.keeping(d.name for d in query.domains if point[d.name] != d.factual)
+        return query.without(point)
 
     def _original(
         self, query: Query, engine: Engine, frame: pd.DataFrame, *, trusted: bool = False

@@ -14,6 +14,7 @@ from ..errors import DataTypeError, InvalidInputError
 
 METHODS = ("auto", "box", "mio", "smt")
 SEMANTICS = ("real", "float")
+DIVERSITY = ("points", "features")
 
 
 @dataclass(frozen=True)
@@ -28,6 +29,7 @@ class Options:
     n_jobs: int
     semantics: str = "real"
     max_changes: int | None = None
+    diversity: str = "points"
 
 
 def check_options(
@@ -40,6 +42,7 @@ def check_options(
     n_jobs: Any,
     semantics: Any = "real",
     max_changes: Any = None,
+    diversity: Any = "points",
 ) -> Options:
     """Check what does not depend on the model.
 
@@ -50,6 +53,8 @@ def check_options(
         raise InvalidInputError(f"unknown method '{method}': {', '.join(METHODS)}")
     if semantics not in SEMANTICS:
         raise InvalidInputError(f"unknown semantics {semantics!r}: {', '.join(SEMANTICS)}")
+    if diversity not in DIVERSITY:
+        raise InvalidInputError(f"unknown diversity {diversity!r}: {', '.join(DIVERSITY)}")
     accuracy = _number(epsilon, "epsilon")
     if not isfinite(accuracy):
         raise InvalidInputError(f"epsilon must be a positive number, not {epsilon}")
@@ -59,7 +64,7 @@ def check_options(
     return Options(
         accuracy, limit, _whole(count, "count", 1), _texts(constraints), seed,
         _whole(jobs, "n_jobs", 1), semantics,
-        None if max_changes is None else _whole(max_changes, "max_changes", 1),
+        None if max_changes is None else _whole(max_changes, "max_changes", 1), diversity,
     )  # fmt: skip
 
 

@@ -140,6 +140,23 @@ def test_rules_that_leave_nothing_are_named(case):
             )
 
 
+@pytest.mark.parametrize("causal", ["none", "text"])
+def test_each_answer_changes_other_features(case, causal):
+    compiled, favourable, people, _ = case
+    equations = CAUSAL[causal]
+    model = None if equations is None else cfxc.CausalModel(equations)
+    person, left = people.iloc[[3]], favourable
+    result = compiled.explain(person, target=1, count=5, diversity="features", causal=model)
+    assert result.rest == "infeasible"
+    for answer in result.all():
+        best = nearest(left, person, equations, None)
+        assert answer.exact_lower_bound <= best <= answer.exact_distance
+        used = answer.changes.keys() - (equations or {}).keys()
+        for name in used:
+            left = left[left[name] == person[name].iloc[0]]
+    assert nearest(left, person, equations, None) is None
+
+
 def test_a_batch_asks_the_same(case):
     compiled, _, people, _ = case
     causal = cfxc.CausalModel(CAUSAL["text"])
@@ -154,6 +171,7 @@ def test_a_batch_asks_the_same(case):
 @pytest.mark.parametrize(
     ("options", "match"),
     [
+        ({"diversity": "l0"}, "unknown diversity 'l0': points, features"),
         ({"max_changes": 0}, "max_changes must be a whole number from 1"),
         ({"max_changes": 1.5}, "max_changes must be a whole number from 1"),
         ({"causal": {"amount": "duration"}}, "causal is a CausalModel, not dict"),
