@@ -58,6 +58,7 @@ class CompiledModel:
         constraints: str | Sequence[str] = (),
         causal: CausalModel | None = None,
         max_changes: int | None = None,
+        change_penalty: float = 0.0,
         semantics: Semantics = "real",
         method: str = "auto",
         solver: str = "auto",
@@ -83,6 +84,8 @@ class CompiledModel:
             constraints: Core-language conditions over ``x`` and ``factual``; all must hold.
             causal: Features that follow from others, whatever is changed.
             max_changes: How many features may differ from the person's, >= 1.
+            change_penalty: α >= 0: minimised is ``(d + α n) / (1 + α J)``, where n of J features
+                change; of l2 with its square.  ``distance`` and bounds are of that.
             semantics: What the lower bound speaks of: ``real``, the exact program; ``float``, the
                 model as deployed, by a target that is wider by what its rounding may do.
             method: ``box`` (box search, for tree ensembles), ``mio`` (mixed-integer search, for all
@@ -107,7 +110,7 @@ class CompiledModel:
         """
         options = check_options(
             epsilon, method, time_limit, count, constraints, random_state, n_jobs, semantics,
-            max_changes, diversity,
+            max_changes, diversity, change_penalty,
         )  # fmt: skip
         question = make_question(
             self, options, target, distance, method, solver, seeds, causal, progress
@@ -124,6 +127,7 @@ class CompiledModel:
         constraints: str | Sequence[str] = (),
         causal: CausalModel | None = None,
         max_changes: int | None = None,
+        change_penalty: float = 0.0,
         semantics: Semantics = "real",
         method: str = "auto",
         solver: str = "auto",
@@ -159,7 +163,7 @@ class CompiledModel:
         """
         options = check_options(
             epsilon, method, time_limit, 1, constraints, random_state, n_jobs, semantics,
-            max_changes,
+            max_changes, change_penalty=change_penalty,
         )  # fmt: skip
         alone = replace(options, n_jobs=1)
         question = make_question(self, alone, target, distance, method, solver, None, causal, None)

@@ -276,9 +276,9 @@ class Question:
         factual, target, slack, norms, constraints = members(given, names)
         self.features = [Feature(f, own) for f, own in zip(features, factual, strict=True)]
         self.program = Program(program, self.features)
-        self.norms = [number(n) for n in members(norms, "l0 l1 linf l2")]
-        need(min(self.norms) >= 0 and sum(self.norms) == 1 and self.norms[3] in (0, 1), "norms")
-        self.squared = self.norms[3] == 1
+        self.norms = n = [number(factor) for factor in members(norms, "l0 l1 linf l2")]
+        need(min(n) >= 0 and sum(n) == 1 and (n[3] in (0, 1) or n[1] == n[2] == 0), "norms")
+        self.squared = n[3] == 1
         weights = [feature.weight for feature in self.features]  # not all 0, else this fails
         self.shares = [weight / sum(weights) for weight in weights]
         self.peaks = [weight / max(weights) for weight in weights]
@@ -359,7 +359,7 @@ class Question:
             return ZERO
         slope = l1 * self.shares[j] + self.tops[j]
         if l2 and self.shares[j]:
-            return Q(math.isqrt(math.ceil(left / self.shares[j] * 2**200)) + 1, 2**100)
+            return Q(math.isqrt(math.ceil(left / self.shares[j] / l2 * 2**200)) + 1, 2**100)
         return left / slope if slope else None
 
     def check(self, point: list[Any]) -> Q:

@@ -164,6 +164,9 @@ def explain(
     max_changes: Annotated[
         int | None, typer.Option(metavar="K", help="How many features may change.")
     ] = None,
+    change_penalty: Annotated[
+        float, typer.Option(metavar="ALPHA", help="What each changed feature costs more.")
+    ] = 0.0,
     causal: Annotated[
         list[str] | None,
         typer.Option(metavar="EQUATION", help="Such as 'amount = 90 * duration'; may be repeated."),
@@ -182,7 +185,7 @@ def explain(
     """The nearest counterfactual of one person, and its proof."""
     question = commands.Question(
         factual, target, range_, distance, epsilon, semantics, method, solver, count,
-        diversity, constraint or [], max_changes, causal or [], time_limit, jobs,
+        diversity, constraint or [], max_changes, change_penalty, causal or [], time_limit, jobs,
     )  # fmt: skip
     return commands.explain(model, space, question, trust_pickle, json, certificate)
 

@@ -39,6 +39,7 @@ class Question:
     diversity: str
     constraints: Sequence[str]
     max_changes: int | None
+    change_penalty: float
     causal: Sequence[str]
     time_limit: float
     jobs: int
@@ -126,6 +127,7 @@ def explain(
             epsilon=question.epsilon,
             constraints=question.constraints,
             max_changes=question.max_changes,
+            change_penalty=question.change_penalty,
             causal=read_causal(question.causal),
             semantics=question.semantics,
             method=question.method,

@@ -70,7 +70,7 @@ def engine_for(query: Query, method: str, solver: str) -> Engine:
     if chosen == "auto":
         if not box_search.refuses(query):
             chosen = "box"
-        elif (query.distance.is_squared or _is_network(query)) and not mio.refuses(query):
+        elif (query.distance.has_squares or _is_network(query)) and not mio.refuses(query):
             chosen = "mio"
         else:
             chosen = "smt"

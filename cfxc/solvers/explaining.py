@@ -13,7 +13,7 @@ import pandas as pd
 
 from ..errors import CfxcError, DataTypeError, InvalidInputError
 from ..frontends.causal import CausalModel, Mechanism
-from ..frontends.distances import Distance, resolve_distance
+from ..frontends.distances import Distance, penalised, resolve_distance
 from ..frontends.query import Query, make_query
 from ..frontends.space import FeatureSpace
 from ..ir.interval import ceil_float, floor_float
@@ -199,8 +199,11 @@ def make_question(
     if causal is not None and not isinstance(causal, CausalModel):
         raise DataTypeError(f"causal is a CausalModel, not {type(causal).__name__}")
     mechanisms = () if causal is None else causal.mechanisms(model.space)
+    metric = resolve_distance(distance, model.space)
+    if options.change_penalty:
+        metric = penalised(metric, options.change_penalty, model.space)
     return Question(
-        model, options, target, resolve_distance(distance, model.space), method, solver,
+        model, options, target, metric, method, solver,
         smt_backend(solver), _starts(model.space, seeds), mechanisms, progress,
     )  # fmt: skip
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from fractions import Fraction
 from math import isfinite
 from numbers import Integral, Real
 from typing import Any
@@ -11,6 +12,7 @@ from typing import Any
 from joblib import cpu_count
 
 from ..errors import DataTypeError, InvalidInputError
+from ..frontends.space.numbers import as_written
 
 METHODS = ("auto", "box", "mio", "smt")
 SEMANTICS = ("real", "float")
@@ -30,6 +32,7 @@ class Options:
     semantics: str = "real"
     max_changes: int | None = None
     diversity: str = "points"
+    change_penalty: Fraction = Fraction(0)
 
 
 def check_options(
@@ -43,6 +46,7 @@ def check_options(
     semantics: Any = "real",
     max_changes: Any = None,
     diversity: Any = "points",
+    change_penalty: Any = 0,
 ) -> Options:
     """Check what does not depend on the model.
 
@@ -65,6 +69,7 @@ def check_options(
         accuracy, limit, _whole(count, "count", 1), _texts(constraints), seed,
         _whole(jobs, "n_jobs", 1), semantics,
         None if max_changes is None else _whole(max_changes, "max_changes", 1), diversity,
+        _penalty(change_penalty),
     )  # fmt: skip
 
 
@@ -74,6 +79,13 @@ def _number(value: Any, name: str) -> float:
     if not float(value) > 0:
         raise InvalidInputError(f"{name} must be a positive number, not {value}")
     return float(value)
+
+
+def _penalty(value: Any) -> Fraction:
+    penalty = as_written(value, "change_penalty")
+    if penalty < 0:
+        raise InvalidInputError(f"change_penalty must be at least 0, not {value}")
+    return penalty
 
 
 def _whole(value: Any, name: str, least: int) -> int:

@@ -181,3 +181,68 @@ def test_bad_arguments(case, options, match):
     compiled, _, people, _ = case
     with pytest.raises(cfxc.CfxcError, match=match):
         compiled.explain(people.iloc[[0]], target=1, **options)
+
+
+def penalised(favourable, person, distance, penalty):
+    """The least ``(d + α n) / (1 + α J)`` over all rows, of l2 with its square."""
+    factual = SPACE.encode_row(person)
+    moved = [(favourable[n] - int(factual[n])).abs() / float(SPACE[n].range) for n in NUMBERS]
+    deltas = np.array([*moved, (favourable["job"] != factual["job"]).astype(float)]).T
+    changed = (deltas > 0).sum(axis=1)
+    away = {
+        "l0": changed / 4, "l1": deltas.mean(1), "l2": (deltas**2).mean(1), "linf": deltas.max(1)
+    }  # fmt: skip
+    return float(((away[distance] + penalty * changed) / (1 + penalty * 4)).min())
+
+
+@pytest.mark.parametrize("distance", ["l0", "l1", "l2", "linf"])
+@pytest.mark.parametrize("penalty", [0.02, 0.5])
+def test_changes_that_cost(case, distance, penalty):
+    compiled, favourable, people, engines = case
+    person = people.iloc[[40]]
+    best = penalised(favourable, person, distance, penalty)
+    for method in (*engines, "auto"):
+        result = compiled.explain(
+            person, target=1, method=method, distance=distance, change_penalty=penalty
+        )
+        assert result.status == "optimal", (method, result.reason)
+        assert result.lower_bound - 1e-9 <= best <= result.distance + 1e-9
+        assert result.distance <= best + 1e-3 + 1e-9
+    assert cfxc.check(result.certificate).ok
+
+
+@pytest.mark.parametrize("distance", ["l1", "l2"])
+@pytest.mark.parametrize("kind", ["forest", "linear"])
+def test_changes_that_cost_where_numbers_are_continuous(distance, kind):
+    rng = np.random.default_rng(1)
+    rows = pd.DataFrame(rng.normal(size=(200, 4)).round(3), columns=list("abcd"))
+    outcome = (rows["a"] + rows["b"] * rows["c"] + rows["d"] > 0).astype(int)
+    model = {
+        "forest": RandomForestClassifier(7, max_depth=3, random_state=0),
+        "linear": LogisticRegression(),
+    }[kind].fit(rows, outcome)
+    compiled = cfxc.compile(model, cfxc.FeatureSpace.infer(rows))
+    person = rows[model.predict(rows) == 0].iloc[[0]]
+    engines = {"forest": ("box", "mio", "smt"), "linear": ("mio", "smt")}[kind]
+    found = [
+        compiled.explain(person, target=1, method=m, distance=distance, change_penalty=0.1)
+        for m in engines
+    ]
+    assert all(result.status == "optimal" for result in found)
+    highest = max(result.exact_lower_bound for result in found)
+    assert all(result.exact_distance >= highest for result in found)
+    few = compiled.explain(person, target=1, distance=distance, change_penalty=2)
+    assert len(few.changes) <= len(found[0].changes)
+
+
+def test_a_penalty_beside_a_mahalanobis_distance_is_refused(case):
+    compiled, _, people, _ = case
+    numbers = cfxc.FeatureSpace.infer(X[NUMBERS])
+    model = cfxc.compile(LogisticRegression().fit(X[NUMBERS], Y), numbers)
+    with pytest.raises(cfxc.UnsupportedError, match="a penalty on changes beside"):
+        model.explain(
+            people[NUMBERS].iloc[[0]], distance=cfxc.Mahalanobis(X[NUMBERS]), change_penalty=1
+        )
+    for wrong in (-1, "much", float("nan"), True):
+        with pytest.raises(cfxc.CfxcError, match="change_penalty"):
+            compiled.explain(people.iloc[[0]], target=1, change_penalty=wrong)

@@ -14,7 +14,7 @@ from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
 
-from ...errors import DataTypeError, InvalidInputError, VerificationError
+from ...errors import DataTypeError, InvalidInputError, UnsupportedError, VerificationError
 from ...ir import REAL, If, Let, Literal, Operand, Program, Sort, evaluate, ops, walk
 from ...ir.interval import Bounds, Choice, Interval, floor_float
 from ..inputs import input_sort
@@ -41,7 +41,8 @@ _COEFFICIENTS: Final = ("alpha", "beta", "gamma")
 class Norms(NamedTuple):
     """What a distance is made of: ``l0 * ||δ||₀ + l1 * ||δ||₁ + linf * ||δ||∞ + l2 * ||δ||₂²``.
 
-    ``l2`` is 1 if all else is 0: the square of the Euclidean norm.
+    ``l2`` is that of the square of the Euclidean norm: 1 where the distance is l2, and beside a
+    penalty on l0 alone less than 1.
     """
 
     l0: Fraction
@@ -74,6 +75,11 @@ class Distance:
     @property
     def is_squared(self) -> bool:
         """Whether ``program`` gives the square of the distance: under l2 and Mahalanobis."""
+        return self.whitening is not None or (self.norms is not None and self.norms.l2 == 1)
+
+    @property
+    def has_squares(self) -> bool:
+        """Whether squares are part of it: under l2, a penalty beside it, and Mahalanobis."""
         return self.whitening is not None or (self.norms is not None and bool(self.norms.l2))
 
     def below(self, value: Fraction, epsilon: Fraction) -> Fraction:
@@ -165,6 +171,25 @@ def resolve_distance(spec: DistanceLike, space: FeatureSpace) -> Distance:
     return _from_text(spec, "distance", space)
 
 
+def penalised(distance: Distance, penalty: Fraction, space: FeatureSpace) -> Distance:
+    """The distance d with a penalty α on each of the n features that change.
+
+    ``(d + α n) / (1 + α J)``, which is a mix of norms; of l2 its square is taken: ``d²``.  (A
+    feature's weight over the mean weight counts for n as it does for l0.)
+
+    Raises:
+        UnsupportedError: d is not made of norms.
+    """
+    if distance.norms is None:
+        raise UnsupportedError(
+            f"a penalty on changes beside the distance '{distance.name}'",
+            remedy="use a mix of norms, or max_changes",
+        )
+    whole = 1 + penalty * len(space)
+    l0, *others = (coefficient / whole for coefficient in distance.norms)
+    return _combination(Norms(l0 + penalty * len(space) / whole, *others), space)
+
+
 # -- the norms -----------------------------------------------------------------------------------
 
 
@@ -195,14 +220,17 @@ def _coefficients(spec: Mapping[str, object]) -> Norms:
 def _combination(norms: Norms, space: FeatureSpace) -> Distance:
     if not any(feature.weight for feature in space):
         raise InvalidInputError("every feature has weight 0, so nothing has a distance")
-    known = (*NORMS, EUCLIDEAN)
+    known = (*NORMS, EUCLIDEAN if norms.l2 == 1 else f"{EUCLIDEAN}²")
     terms = [(factor, name) for factor, name in zip(norms, known, strict=True) if factor]
     if len(terms) == 1:
         name = file = terms[0][1]
     else:
-        name, file = " + ".join(f"{decimal_text(factor)}*{each}" for factor, each in terms), "mix"
+        name = " + ".join(f"{decimal_text(factor)}*{each}" for factor, each in terms)
+        file = "squares" if norms.l2 else "mix"
     text = files(__package__).joinpath(f"{file}.cfl").read_text(encoding="utf-8")
-    fixed = dict(zip(_COEFFICIENTS, norms[:3], strict=True)) if file == "mix" else {}
+    factors = {"mix": zip(_COEFFICIENTS, norms[:3], strict=True),
+               "squares": (("alpha", norms.l0), ("epsilon", norms.l2))}  # fmt: skip
+    fixed = dict(factors.get(file, ()))
     program = _lower(parse_program(text, f"{file}.cfl"), space, name, fixed)
     return Distance(name, program, norms, text)
 

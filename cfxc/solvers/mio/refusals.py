@@ -36,7 +36,7 @@ def _programs(query: Query) -> Iterator[Program]:
     """Everything that becomes rows: target, constraints and distance."""
     yield simplified(query.target_program)[0]
     yield from (program for _, program in query.constraints)
-    if not query.distance.is_squared:
+    if not query.distance.has_squares:
         yield query.distance.program
 
 

@@ -110,7 +110,7 @@ class _Search:
         self.report: Report = silent
         self.share, self.excluded = FIRST, 0
         # under l2 costs are known by tangents alone, and only grids make boxes that are points
-        squared, whitened = query.distance.is_squared, query.distance.whitening is not None
+        squared, whitened = query.distance.has_squares, query.distance.whitening is not None
         self.regions = not whitened and (self._finite() or not squared)
         self.patience, self.failures, self.lost = PATIENCE, 0, 0
         self.ideal: Fraction | None = None  # distance of a point only the exact program accepts

@@ -133,7 +133,7 @@ class Encoder:
                 return Encoding(pool, facts, inputs, domains, cells, coarse)
         if radius is not None and query.distance.whitening is not None:
             facts += self._whitened_within(pool, inputs, radius)
-        elif radius is not None and query.distance.is_squared:
+        elif radius is not None and query.distance.has_squares:
             facts += self._squares_within(pool, inputs, windows, radius)
         elif radius is not None:
             facts.append(pool.at_most(self.distance(pool, inputs), radius))
@@ -178,13 +178,21 @@ class Encoder:
     def _squares_within(
         self, pool: Pool, inputs: Mapping[str, Any], windows: list[Window], radius: Fraction
     ) -> list[Term]:
-        """``Σ_j w_j s_j <= radius``, weights summing to 1, with s_j above tangents of δ_j²."""
+        """``Σ_j w_j (c s_j + a [δ_j > 0]) <= radius``, with s_j above tangents of δ_j².
+
+        The weights sum to 1; a and c are the norms' coefficients of l0 and of the square of l2.
+        """
         facts: list[Term] = []
         parts: list[tuple[Fraction, Term]] = []
         weights = weights_of(self.query)
-        total = sum(weights, Fraction(0))
+        norms = self.query.distance.norms
+        assert norms is not None
+        total = sum(weights, Fraction(0)) / norms.l2
         for domain, weight, window in zip(self.query.domains, weights, windows, strict=True):
             value, share = inputs[domain.name], weight / total
+            if norms.l0:
+                changed = pool.indicator(_changed(pool, domain, value))
+                parts.append((norms.l0 / norms.l2 * share, changed))
             if isinstance(value, Symbolic):
                 for label, guard in zip(value.labels, value.guards, strict=True):
                     parts.append((share * domain.delta(label) ** 2, pool.indicator(guard)))
@@ -302,6 +310,19 @@ def _target(
     return functional(program, inputs, pool)["in_target"], False
 
 
+def _changed(pool: Pool, domain: Domain, value: Any) -> Term:
+    """Whether a feature is not the factual's."""
+    if isinstance(value, Symbolic):
+        pairs = zip(value.labels, value.guards, strict=True)
+        return pool.or_(*(guard for label, guard in pairs if domain.delta(label)))
+    own = Fraction(domain.factual)
+    if value.kind == "const" or not domain.feature.range:
+        return pool.truth(value.kind == "const" and bool(domain.delta(value.value)))
+    below = pool.linear([(Fraction(1), value)], -own)
+    above = pool.linear([(Fraction(-1), value)], own)
+    return pool.or_(pool.at_most(below, 0, strict=True), pool.at_most(above, 0, strict=True))
+
+
 def _delta_limits(query: Query, radius: Fraction | None) -> list[Fraction | None]:
     """The largest δ_j that one feature may have at this distance, from the norms alone."""
     if query.distance.whitening is not None and radius is not None:
@@ -319,7 +340,8 @@ def _delta_limits(query: Query, radius: Fraction | None) -> list[Fraction | None
         if left < 0:
             limits.append(Fraction(0))
         elif squares:
-            limits.append(Fraction(root_above(left * total / weight)) if weight else None)
+            most = left * total / (weight * squares) if weight else None
+            limits.append(None if most is None else Fraction(root_above(most)))
         else:
             limits.append(left / slope if slope else None)
     return limits

@@ -220,7 +220,7 @@ class _Search:
 
     def _is_too_far(self, delta: Fraction | None, encoding: Encoding, point: Point) -> bool:
         """Whether tangents let a point through that lies beyond the radius, and get new ones."""
-        if delta is None or encoding.cells is not None or not self.query.distance.is_squared:
+        if delta is None or encoding.cells is not None or not self.query.distance.has_squares:
             return False
         beyond = self.query.distance_to(point) > delta
         return beyond and self.encoder.tangents.touch(self.query, point)
