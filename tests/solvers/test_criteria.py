@@ -246,3 +246,20 @@ def test_a_penalty_beside_a_mahalanobis_distance_is_refused(case):
     for wrong in (-1, "much", float("nan"), True):
         with pytest.raises(cfxc.CfxcError, match="change_penalty"):
             compiled.explain(people.iloc[[0]], target=1, change_penalty=wrong)
+
+
+def test_squares_beside_a_penalty_are_closed_on_continuous_networks():
+    rng = np.random.default_rng(3)
+    rows = pd.DataFrame(rng.normal(size=(300, 4)), columns=list("abcd"))
+    outcome = (rows["a"] * rows["b"] + rows["c"] > 0.3).astype(int)
+    model = MLPClassifier((6,), max_iter=800, random_state=0).fit(rows, outcome)
+    compiled = cfxc.compile(model, cfxc.FeatureSpace.infer(rows))
+    for i in range(4):
+        person = rows[model.predict(rows) == 0].iloc[[i]]
+        result = compiled.explain(person, target=1, distance="l2", change_penalty=0.05)
+        assert result.status == "optimal", result.reason
+        near = compiled.explain(person, target=1, distance="l2")
+        scale = 1 + 0.05 * 4
+        assert result.lower_bound * scale <= near.distance**2 + 0.05 * len(near.changes) + 1e-6
+        found = result.distance * scale - 0.05 * len(result.changes)
+        assert found >= near.lower_bound**2 - 1e-6

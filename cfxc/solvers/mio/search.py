@@ -339,7 +339,7 @@ class _Search:
 
         ``sharper``: whether there are new tangents since it was found.
         """
-        if self.query.distance.is_squared:
+        if self.query.distance.has_squares:
             point = formulation.lift(values)
             sharper |= self.formulator.tangents.touch(self.query, point)
             if sharper and (radius is None or self.query.distance_to(point) > radius):
