@@ -56,6 +56,10 @@ SAMPLES: dict[str, tuple[Any, dict[str, Any]]] = {
         GradientBoostingClassifier(n_estimators=4, max_depth=2, random_state=0),
         {"target": 1, "distance": "l2"},
     ),
+    "l2 and penalty": (
+        GradientBoostingClassifier(n_estimators=3, max_depth=2, random_state=1),
+        {"target": 1, "distance": "l2", "change_penalty": 0.1},
+    ),
     "constraints": (
         RandomForestClassifier(3, max_depth=3, random_state=1),
         {

@@ -51,7 +51,7 @@ class Script:
 
     def text(self, certificate: Mapping[str, Any], status: str) -> str:
         """The script, with what it is about in comments."""
-        squares = self.question.squared
+        squares = self.question.norms[3]
         head = [
             f"; cfxc certificate {certificate['hash']}",
             *(f"; x.{j}: {' '.join(f.name.split())}" for j, f in enumerate(self.features)),

@@ -209,6 +209,8 @@ def test_the_manifest_says_what_stands_for_what() -> None:
 def test_l2_is_refused() -> None:
     with pytest.raises(UnsupportedError, match="l2 is not linear"):
         vipr(content("boosting l2"))
+    with pytest.raises(UnsupportedError, match="l2 is not linear"):
+        vipr(content("l2 and penalty"))
 
 
 def test_too_little_time_is_refused() -> None:

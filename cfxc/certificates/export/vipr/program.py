@@ -20,9 +20,9 @@ def nearest(question: Question) -> Problem:
     proves holds of them; ``notes`` say where the program allows more.
 
     Raises:
-        UnsupportedError: the distance is l2, which is not linear.
+        UnsupportedError: the distance is l2, or has its square in it, which is not linear.
     """
-    if question.squared:
+    if question.norms[3]:
         raise UnsupportedError("VIPR: l2 is not linear", remedy="use a mix of l0, l1 and linf")
     problem, every = Problem(), list(_forms(question))
     read, tests = _read(question, every)
