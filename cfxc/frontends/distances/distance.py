@@ -229,7 +229,7 @@ def _combination(norms: Norms, space: FeatureSpace) -> Distance:
         file = "squares" if norms.l2 else "mix"
     text = files(__package__).joinpath(f"{file}.cfl").read_text(encoding="utf-8")
     factors = {"mix": zip(_COEFFICIENTS, norms[:3], strict=True),
-               "squares": (("alpha", norms.l0), ("epsilon", norms.l2))}  # fmt: skip
+               "squares": (("alpha", norms.l0), ("beta", norms.l2))}  # fmt: skip
     fixed = dict(factors.get(file, ()))
     program = _lower(parse_program(text, f"{file}.cfl"), space, name, fixed)
     return Distance(name, program, norms, text)
