@@ -95,8 +95,8 @@ def report(source: Any) -> Report:
             raise InvalidInputError(f"{source}: cannot be read: {error.strerror}") from None
         except (EOFError, zlib.error) as error:
             raise InvalidInputError(f"{source}: no gzip file: {error}") from None
-        except checker.Rejected as error:
-            raise InvalidInputError(f"{source}: no certificate: {error}") from None
+        except (ValueError, RecursionError, checker.Rejected) as error:
+            raise InvalidInputError(f"{source}: no certificate: {str(error)[:100]}") from None
     elif hasattr(source, "to_dict"):
         content = source.to_dict()
     try:

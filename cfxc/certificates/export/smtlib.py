@@ -12,7 +12,7 @@ from fractions import Fraction
 from math import floor
 from typing import Any
 
-from ..check import CONSTANT, HALF_ULP, LEAST, Form, Proof, Question, number
+from ..check import CONSTANT, HALF_ULP, LEAST, Feature, Form, Proof, Question, number, rounded
 
 ZERO = Fraction(0)
 
@@ -135,7 +135,7 @@ class Script:
         self.add(f"(declare-const k.{j} Int)", f"(assert {self.between(j, *part)})")
         x, slack = self.multiple(j), grid_slack(feature, max(map(abs, part)))
         own_k = last_at_most(feature, feature.own)
-        away = feature.held(own_k * feature.step) != feature.own
+        away = held(feature, own_k * feature.step) != feature.own
         if not slack and not away:
             self.define(f"x.{j}", x)
             return
@@ -156,7 +156,7 @@ class Script:
     def between(self, j: int, low: Any, high: Any) -> str:
         """That a multiple's cell lies between two admissible values."""
         first, last = last_at_most(self.features[j], low), last_at_most(self.features[j], high)
-        cell = self.features[j].held(first * (self.features[j].step or ZERO))
+        cell = held(self.features[j], first * (self.features[j].step or ZERO))
         first += int(cell < low)
         return f"(<= {whole(first)} k.{j} {whole(last)})"
 
@@ -326,12 +326,17 @@ def grid_slack(feature: Any, most: Fraction) -> Fraction:
     return double + (most / 2**24 + LEAST if feature.width == 4 else ZERO) * 2
 
 
+def held(feature: Feature, value: Fraction) -> Fraction:
+    """What a cell of the feature's float width keeps of a multiple of its step."""
+    return rounded(rounded(value, 8), feature.width) if feature.width else value
+
+
 def last_at_most(feature: Any, value: Fraction) -> int:
     """The last multiple of a feature's step whose cell is at most a value."""
     k: int = floor(value / feature.step)
-    while feature.held((k + 1) * feature.step) <= value:
+    while held(feature, (k + 1) * feature.step) <= value:
         k += 1
-    while feature.held(k * feature.step) > value:
+    while held(feature, k * feature.step) > value:
         k -= 1
     return k
 

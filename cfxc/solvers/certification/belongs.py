@@ -9,22 +9,15 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import pandas as pd
-
 from ...certificates import check
+from ...certificates.spot_check import difference
 from ...errors import CfxcError, ModelFileError, VerificationError
-from ...frontends.domain import Domain
 from ...frontends.files import load_model
-from ...frontends.predictor import Predictor
-from ...frontends.query import Query, make_query
+from ...frontends.query import make_query
 from ...frontends.space import FeatureSpace
 from ..rounding import deployed_slack
-from .core import exact, plain_label
-from .writer import written_point, written_program, written_slack
-
-ROWS = 200  # on which the model is run
-ROOM = Fraction(1, 10**5)  # of the scores: less may be rounding, in single floats too
+from .core import exact
+from .writer import written_program, written_slack
 
 
 def require_program_of(
@@ -64,49 +57,10 @@ def require_program_of(
         raise VerificationError(f"the certificate's program is not what {model} computes")
     if content["question"]["slack"] != exact(written_slack(query)):
         raise VerificationError("the certificate's slack is not what the model's rounding may do")
-    require_same_outcomes(content, query, predictor)
-
-
-def require_same_outcomes(content: Mapping[str, Any], query: Query, predictor: Predictor) -> None:
-    """Run the model and the certificate's program on the witness and on rows drawn at random.
-
-    Raises:
-        VerificationError: they differ by more than rounding.
-    """
     asked = check.Question(content["features"], content["program"], content["question"])
-    rng = np.random.default_rng(0)
-    points = [[_any_of(domain, rng) for domain in query.domains] for _ in range(ROWS)]
-    if content["witness"] is not None:
-        given = zip(query.space, content["witness"], strict=True)
-        points.append([_value(v) if f.labels else _number(f, v) for f, v in given])
-    named = [dict(zip(query.space.names, point, strict=True)) for point in points]
-    rows = pd.concat([query.space.decode(point) for point in named], ignore_index=True)
-    for point, outcome in zip(named, predictor.predict(rows).tolist(), strict=True):
-        if not _says(asked, asked.point(written_point(query, point)), outcome):
-            raise VerificationError(
-                f"the model says {outcome!r} of a row of which the certificate's program does not"
-            )
-
-
-def _any_of(domain: Domain, rng: np.random.Generator) -> Any:
-    """An admissible value of a feature."""
-    if domain.is_symbolic:
-        return domain.allowed[int(rng.integers(len(domain.allowed)))]
-    low, high = domain.lower, domain.upper
-    value = domain.floor(low + (high - low) * Fraction(float(rng.random())))
-    value = domain.ceil(low) if value is None else value
-    return int(value) if value is not None and domain.sort.kind == "int" else value
-
-
-def _says(asked: check.Question, point: list[Any], outcome: Any) -> bool:
-    """Whether the certificate's program has an outcome too, but for rounding."""
-    program = asked.program
-    scores = [program.at(form, point) for form in program.outputs]
-    room = ROOM * max([Fraction(1), *map(abs, scores)])
-    if program.labels is None:
-        return bool(abs(scores[0] - Fraction(outcome)) <= room)
-    label = check.key(plain_label(outcome))
-    return label in program.labels and max(scores) - scores[program.labels.index(label)] <= room
+    space_text, witness = content["space"], content["witness"]
+    if differs := difference(asked, space_text, witness, predictor.predict):
+        raise VerificationError(f"the certificate's program: {differs}")
 
 
 def file_hash(path: str | Path) -> str:
