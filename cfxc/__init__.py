@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from .frontends.causal import CausalModel
     from .frontends.distances import Mahalanobis
     from .frontends.space import Feature, FeatureSpace
+    from .frontends.trust_region import TrustRegion
     from .solvers.certification import Certificate
     from .solvers.outcome import Progress
     from .solvers.result import Result
@@ -46,6 +47,7 @@ _LAZY = {
     "Progress": ".solvers.outcome",
     "Report": ".certificates",
     "Result": ".solvers.result",
+    "TrustRegion": ".frontends.trust_region",
     "compile": ".api",
     "export": ".certificates",
 }
@@ -88,6 +90,7 @@ __all__ = [
     "Report",
     "Result",
     "SolverError",
+    "TrustRegion",
     "UnsupportedError",
     "VerificationError",
     "__version__",

@@ -15,6 +15,7 @@ from .frontends.causal import CausalModel
 from .frontends.files import load_model
 from .frontends.predictor import Predictor, Task
 from .frontends.space import FeatureSpace
+from .frontends.trust_region import TrustRegion
 from .ir import Program
 from .solvers.batch import Done, explain_rows
 from .solvers.certification import file_hash
@@ -57,6 +58,7 @@ class CompiledModel:
         epsilon: float = 1e-3,
         constraints: str | Sequence[str] = (),
         causal: CausalModel | None = None,
+        trust_region: TrustRegion | None = None,
         max_changes: int | None = None,
         change_penalty: float = 0.0,
         semantics: Semantics = "real",
@@ -83,6 +85,7 @@ class CompiledModel:
             epsilon: Accuracy on the distance, > 0.
             constraints: Core-language conditions over ``x`` and ``factual``; all must hold.
             causal: Features that follow from others, whatever is changed.
+            trust_region: A :class:`cfxc.TrustRegion`: near data that have the wanted outcome.
             max_changes: How many features may differ from the person's, >= 1.
             change_penalty: α >= 0: minimised is ``(d + α n) / (1 + α J)``, where n of J features
                 change; of l2 with its square.  ``distance`` and bounds are of that.
@@ -113,7 +116,7 @@ class CompiledModel:
             max_changes, diversity, change_penalty,
         )  # fmt: skip
         question = make_question(
-            self, options, target, distance, method, solver, seeds, causal, progress
+            self, options, target, distance, method, solver, seeds, causal, trust_region, progress
         )
         return question.answer(one_row(self.space, row))
 
@@ -126,6 +129,7 @@ class CompiledModel:
         epsilon: float = 1e-3,
         constraints: str | Sequence[str] = (),
         causal: CausalModel | None = None,
+        trust_region: TrustRegion | None = None,
         max_changes: int | None = None,
         change_penalty: float = 0.0,
         semantics: Semantics = "real",
@@ -166,7 +170,9 @@ class CompiledModel:
             max_changes, change_penalty=change_penalty,
         )  # fmt: skip
         alone = replace(options, n_jobs=1)
-        question = make_question(self, alone, target, distance, method, solver, None, causal, None)
+        question = make_question(
+            self, alone, target, distance, method, solver, None, causal, trust_region, None
+        )
         return explain_rows(question, rows, options.n_jobs, out, progress)
 
 

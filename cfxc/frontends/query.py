@@ -33,6 +33,7 @@ from ..ir.unused import keep_outputs
 from .causal import Effect, Mechanism, effects_of
 from .distances import Distance, Norms, delta_program, resolve_distance
 from .domain import Domain, domain_of, is_admissible
+from .hull import Hull
 from .inputs import input_sort
 from .lang import compile_constraint
 from .space import Feature, FeatureSpace
@@ -89,7 +90,8 @@ class Query:
     → ``holds``); ``excluded``: features → ``holds``, false at one point each; ``delta``: features →
     ``delta.1 …``; ``distance``: see :class:`Distance`; ``slack``: by how much the score that
     decides may miss, for the deployed model's rounding (0: as the exact program has it);
-    ``effects``: the causal model, whose equations are among the constraints.
+    ``effects``: the causal model, whose equations are among the constraints; ``hulls``: of which
+    the point lies in one, if there are any.
     """
 
     space: FeatureSpace
@@ -102,6 +104,7 @@ class Query:
     excluded: tuple[Program, ...] = ()
     slack: Fraction = Fraction(0)
     effects: tuple[Effect, ...] = ()
+    hulls: tuple[Hull, ...] = ()
 
     @cached_property
     def delta(self) -> Program:
@@ -151,6 +154,7 @@ class Query:
         """The spacing of possible distances where it is known: 1/J under l0 with equal weights."""
         norms, weights = self.distance.norms, {domain.feature.weight for domain in self.domains}
         alone = norms is not None and norms.l0 == 1 and len(weights) == 1
+        alone = alone and not any(hull.weight for hull in self.hulls)
         return Fraction(1, len(self.domains)) if alone else None
 
     def without(self, point: Mapping[str, Any]) -> Query:

@@ -8,6 +8,7 @@ from fractions import Fraction
 from typing import Any
 
 from ..frontends.query import Query
+from .hulls import admits, slack_of
 
 Point = Mapping[str, Any]
 MARGINS = tuple(Fraction(1, 10**k) for k in (12, 9, 7, 5, 4, 3, 2, 1))
@@ -24,7 +25,11 @@ class Candidate:
 
 
 def verify(query: Query, point: Point, deployed: Deployed) -> Candidate | None:
-    """The point as a candidate if it is one: exact program, constraints, original model."""
-    if query.violated(point) or not query.in_target(point) or not deployed(point):
+    """The point as a candidate if it is one: exact program, constraints, hulls, original model."""
+    if query.violated(point) or not query.in_target(point):
         return None
-    return Candidate(dict(point), query.distance_to(point))
+    slack = slack_of(query, point)
+    if not admits(query, slack) or not deployed(point):
+        return None
+    extra = slack * query.hulls[0].weight if query.hulls else Fraction(0)
+    return Candidate(dict(point), query.distance_to(point) + extra)

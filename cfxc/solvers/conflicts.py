@@ -21,14 +21,17 @@ Ask = Callable[[Query, float], Outcome]
 
 @dataclass(frozen=True)
 class Rule:
-    """One thing a user asked for: a constraint of the query, or the action of a feature."""
+    """One thing a user asked for: a constraint, the action of a feature, or the trust region."""
 
     text: str
     constraint: str | None = None
     feature: str | None = None
+    region: bool = False
 
     def lifted(self, query: Query) -> Query:
         """The same question without this rule."""
+        if self.region:
+            return replace(query, hulls=())
         if self.constraint is not None:
             kept = tuple(pair for pair in query.constraints if pair[0] != self.constraint)
             return replace(query, constraints=kept)
@@ -77,6 +80,8 @@ def rules_of(query: Query) -> list[Rule]:
         text = ACTIONS.get(domain.feature.action)
         if text and _free(domain) != domain:
             found.append(Rule(text.format(domain.name), feature=domain.name))
+    if query.hulls:
+        found.append(Rule(f"within {query.hulls[0].text}", region=True))
     return found
 
 

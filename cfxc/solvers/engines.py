@@ -67,7 +67,11 @@ def engine_for(query: Query, method: str, solver: str) -> Engine:
         UnsupportedError: the method named does not take this question.
     """
     chosen = _method_of(solver) if method == "auto" and solver != "auto" else method
-    if chosen == "auto":
+    if query.hulls and chosen in ("box", "smt"):
+        raise UnsupportedError(
+            f"method '{chosen}' does not take a trust region", remedy="ask with method='mio'"
+        )
+    if chosen == "auto" and not query.hulls:
         if not box_search.refuses(query):
             chosen = "box"
         elif (query.distance.has_squares or _is_network(query)) and not mio.refuses(query):
@@ -75,6 +79,7 @@ def engine_for(query: Query, method: str, solver: str) -> Engine:
         else:
             chosen = "smt"
     elif chosen != "smt":
+        chosen = "mio" if chosen == "auto" else chosen
         reason = (box_search if chosen == "box" else mio).refuses(query)
         if reason:
             raise UnsupportedError(f"method '{chosen}' does not take this question: {reason}")

@@ -16,6 +16,7 @@ from ..frontends.causal import CausalModel, Mechanism
 from ..frontends.distances import Distance, penalised, resolve_distance
 from ..frontends.query import Query, make_query
 from ..frontends.space import FeatureSpace
+from ..frontends.trust_region import TrustRegion
 from ..ir.interval import ceil_float, floor_float
 from .box_search import SplitTree
 from .candidates import Deployed, Point
@@ -46,6 +47,7 @@ class Question:
     asking: Backend
     starts: Sequence[Point]
     mechanisms: Sequence[Mechanism]
+    region: TrustRegion | None
     progress: Watch | None
 
     def answer(self, frame: pd.DataFrame) -> Result:
@@ -128,6 +130,9 @@ class Question:
             target=self.target, distance=self.distance, constraints=options.constraints,
             mechanisms=self.mechanisms, max_changes=options.max_changes,
         )  # fmt: skip
+        if self.region is not None:
+            hulls = self.region.hulls(model.space, query.target, model.predict, model)
+            query = replace(query, hulls=hulls)
         if options.semantics == "float":
             slack = deployed_slack(query, model.predictor.unit_roundoff)
             query = replace(query, slack=slack)
@@ -187,6 +192,7 @@ def make_question(
     solver: str,
     seeds: pd.DataFrame | None,
     causal: CausalModel | None,
+    region: TrustRegion | None,
     progress: Watch | None,
 ) -> Question:
     """Check what does not depend on the person.
@@ -198,13 +204,15 @@ def make_question(
         raise DataTypeError(f"progress is a function, not {progress!r}")
     if causal is not None and not isinstance(causal, CausalModel):
         raise DataTypeError(f"causal is a CausalModel, not {type(causal).__name__}")
+    if region is not None and not isinstance(region, TrustRegion):
+        raise DataTypeError(f"trust_region is a TrustRegion, not {type(region).__name__}")
     mechanisms = () if causal is None else causal.mechanisms(model.space)
     metric = resolve_distance(distance, model.space)
     if options.change_penalty:
         metric = penalised(metric, options.change_penalty, model.space)
     return Question(
         model, options, target, metric, method, solver,
-        smt_backend(solver), _starts(model.space, seeds), mechanisms, progress,
+        smt_backend(solver), _starts(model.space, seeds), mechanisms, region, progress,
     )  # fmt: skip
 
 

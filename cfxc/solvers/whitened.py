@@ -4,20 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from fractions import Fraction
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
-from ..compiler.functional import Symbolic
 from ..compiler.terms import Term
+from ..frontends.coordinates import Coordinate
 from ..frontends.distances import root_above
-from ..frontends.distances.mahalanobis import Coordinate, Whitening
+from ..frontends.distances.mahalanobis import Whitening
 from ..frontends.domain import Domain
 from ..frontends.query import Query
+from ..ir import LabelTuple
 from ..ir.interval import ceil_float
-
-Form = TypeVar("Form")
-Parts = list[tuple[Fraction, Form]]
+from .coordinates import Form, Parts, coordinate_parts
 
 
 def whitened_forms(
@@ -33,21 +32,20 @@ def whitened_forms(
     whitening = query.distance.whitening
     assert whitening is not None
     domains = {domain.name: domain for domain in query.domains}
-    moved: list[tuple[Parts[Form], Fraction]] = []
-    for each in whitening.coordinates:
-        domain, value = domains[each.feature], inputs[each.feature]
-        home = -each.of(domain.factual, domain.labels if domain.is_symbolic else None)
-        if each.table is None:
-            moved.append(([(each.scale, number(value))], home))
-            continue
-        assert isinstance(value, Symbolic)
-        pairs = zip(each.table, value.guards, strict=True)
-        moved.append(([(z, truth(g)) for z, g in pairs if z and not g.is_false], home))
+    factual = [
+        each.of(domains[each.feature].factual, _labels(domains[each.feature]))
+        for each in whitening.coordinates
+    ]
+    parts = coordinate_parts(query, whitening.coordinates, inputs, number, truth)
     forms = []
     for row in whitening.rows:
-        parts = [(w * factor, form) for w, k in row for factor, form in moved[k][0]]
-        forms.append((parts, sum((w * moved[k][1] for w, k in row), Fraction(0))))
+        made = [(w * factor, form) for w, k in row for factor, form in parts[k]]
+        forms.append((made, -sum((w * factual[k] for w, k in row), Fraction(0))))
     return forms
+
+
+def _labels(domain: Domain) -> LabelTuple | None:
+    return domain.labels if domain.is_symbolic else None
 
 
 def whitened_limits(query: Query, square: Fraction) -> list[Fraction | None]:

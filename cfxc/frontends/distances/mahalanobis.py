@@ -17,8 +17,9 @@ from sklearn.covariance import EmpiricalCovariance
 from ...errors import DataTypeError, InvalidInputError
 from ...ir import Builder, LabelTuple, Literal, Operand, Program, Tensor, ops
 from ...ir.tensor import fractions
+from ..coordinates import Coordinate, column_of, coordinates_of
 from ..inputs import input_sort
-from ..space import Feature, FeatureSpace
+from ..space import FeatureSpace
 
 Floats = npt.NDArray[np.float64]
 
@@ -26,21 +27,6 @@ FLAT = 1e-10  # variance of standardised columns, or deviation beside size, that
 LEADING = 0.2  # share of a direction by which a column is named
 #: The half-width of a double's rounding, and what sums of them may reach.
 EPS = float(np.finfo(np.float64).eps)
-
-
-@dataclass(frozen=True)
-class Coordinate:
-    """A number that a feature stands for: itself over its range, or an entry of ``table``."""
-
-    feature: str
-    scale: Fraction = Fraction(1)
-    table: tuple[Fraction, ...] | None = None
-
-    def of(self, value: Any, labels: LabelTuple | None) -> Fraction:
-        """z for a value of the feature."""
-        if self.table is None or labels is None:
-            return Fraction(value) * self.scale
-        return self.table[labels.position(value)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,10 +118,10 @@ class Mahalanobis:
         names: list[str] = []
         columns: list[Floats] = []
         for feature in space:
-            for name, coordinate in _coordinates(feature):
+            for name, coordinate in coordinates_of(feature):
                 known.append(coordinate)
                 names.append(name)
-                columns.append(_column(coordinate, codes[feature.name]))
+                columns.append(column_of(coordinate, codes[feature.name]))
         if not columns:
             raise InvalidInputError("no feature varies, so nothing has a distance")
         z = np.column_stack(columns)
@@ -149,31 +135,6 @@ class Mahalanobis:
         sigma = np.asarray(fitted.covariance_, dtype=np.float64)
         _refuse_flat(sigma, names, np.abs(z).max(axis=0))
         return Whitening(tuple(known), np.linalg.inv(np.linalg.cholesky(sigma)))
-
-
-def _coordinates(feature: Feature) -> list[tuple[str, Coordinate]]:
-    """The coordinates of a feature, each with a name; none if it never changes."""
-    if not feature.range:
-        return []
-    if not feature.is_symbolic:
-        return [(feature.name, Coordinate(feature.name, 1 / feature.range))]
-    places = range(len(feature.labels))
-    if feature.kind == "ordinal":
-        table = tuple(place / feature.range for place in places)
-        return [(feature.name, Coordinate(feature.name, table=table))]
-    return [
-        (
-            f"{feature.name} = {feature.labels[one]!r}",
-            Coordinate(feature.name, table=tuple(Fraction(place == one) for place in places)),
-        )
-        for one in places[1:]
-    ]
-
-
-def _column(coordinate: Coordinate, codes: npt.NDArray[Any]) -> Floats:
-    if coordinate.table is None:
-        return np.asarray(codes * float(coordinate.scale), dtype=np.float64)
-    return np.array([float(z) for z in coordinate.table])[codes.astype(np.int64)]
 
 
 def _refuse_flat(sigma: Floats, names: list[str], size: Floats) -> None:
@@ -218,4 +179,4 @@ def whitened_program(whitening: Whitening, space: FeatureSpace) -> Program:
     return builder.build(result=total)
 
 
-__all__ = ["Coordinate", "Mahalanobis", "Whitening", "whitened_program"]
+__all__ = ["Mahalanobis", "Whitening", "whitened_program"]

@@ -17,7 +17,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import floor
-from typing import Any
+from typing import Any, Self
 
 from ...compiler.emit.mip import Emission, Emitter, least
 from ...compiler.functional import Symbolic, functional
@@ -28,7 +28,10 @@ from ...compiler.terms import Pool, Term
 from ...compiler.tightening import Relaxed
 from ...frontends.distances import Norms, root_above
 from ...frontends.domain import Domain
+from ...frontends.query import Query
 from ..ball import weights_of
+from ..coordinates import coordinate_parts
+from ..hulls import Face
 from ..smt.cells import CellVariables, between_values
 from ..smt.encoding import Encoder, Encoding, Window
 from ..tangents import whitened_name
@@ -88,7 +91,21 @@ class Formulation:
 
 
 class Formulator(Encoder):
-    """Formulates one query at any radius."""
+    """Formulates one query at any radius.
+
+    Attributes:
+        faces: Of the query's hull, as many as are known; the program lies within them.
+    """
+
+    def __init__(self, query: Query, use_cells: bool = True) -> None:
+        super().__init__(query, use_cells)
+        self.faces: list[Face] = []
+
+    def without(self, point: Mapping[str, Any]) -> Self:
+        """The same for the query that excludes a point."""
+        other = super().without(point)
+        other.faces = self.faces
+        return other
 
     def formulate(self, radius: Fraction | None, margin: Fraction = ZERO) -> Formulation:
         """The program for the nearest admissible point in the target within ``radius``.
@@ -108,7 +125,7 @@ class Formulator(Encoder):
         facts.append(functional(program, inputs, pool)["in_target"])
         domains = {domain.name: domain for domain in query.domains}
         cells = None
-        if norms is not None and radius is not None:
+        if norms is not None and radius is not None and not query.hulls:
             cells = CellVariables.of(pool, facts, inputs, query.domains, windows)
         if cells is not None:
             facts = cells.rewrite(facts)
@@ -171,6 +188,8 @@ class _Writer:
         self.emission = Emission()
         self.model = self.emission.model
         self.squares: list[Square] = []
+        self.coordinates: list[Affine] = []  # of the hull, if there is one
+        self.slack = -1
         self.pairs: list[tuple[int, ...]] = []  # columns p and n of one feature
         self.windows = {d.name: w for d, w in zip(self.query.domains, windows, strict=True)}
 
@@ -221,7 +240,7 @@ class _Writer:
             for weight, move in zip(weights, moves, strict=True):
                 self.model.constrain(top.plus(move.delta, -weight / largest), 0, None, "linf")
             distance = distance.plus(top, norms.linf)
-        self._minimise(distance)
+        self._minimise(distance, emitter)
         emitter.orient(self.facts)
         self._require(emitter)
 
@@ -233,7 +252,7 @@ class _Writer:
         for i, (parts, constant) in enumerate(forms):
             y = Affine.sum(parts).plus(constant)
             squares.append(self._squared(y, whitened_name(i), (1, -1)))
-        self._minimise(Affine.sum((1, square) for square in squares))
+        self._minimise(Affine.sum((1, square) for square in squares), emitter)
         emitter.orient(self.facts)
         self._require(emitter)
 
@@ -241,14 +260,32 @@ class _Writer:
         """The facts, minimising a distance of the user's own."""
         emitter = Emitter(self.pool, self.emission, self.known)
         emitter.orient([*self.facts, least(self.pool, distance)])
-        self._minimise(emitter.number(distance))
+        self._minimise(emitter.number(distance), emitter)
         self._require(emitter)
 
-    def _minimise(self, distance: Affine) -> None:
+    def _minimise(self, distance: Affine, emitter: Emitter) -> None:
+        if self.query.hulls:
+            distance = distance.plus(self._within_hull(emitter), self.query.hulls[0].weight)
         self.model.objective = distance
         if self.radius is not None:
             self.emission.relaxation.budget = (distance, self.radius)
             self.model.constrain(distance, None, self.radius, DISTANCE)
+
+    def _within_hull(self, emitter: Emitter) -> Affine:
+        """The slack of the hull: a column, within the faces that are known."""
+        (hull,) = self.query.hulls
+        parts = coordinate_parts(
+            self.query, hull.coordinates, self.inputs, emitter.number, emitter.exact
+        )
+        self.coordinates = [Affine.sum(each) for each in parts]
+        slack = self.model.column("slack of the hull", 0, hull.reach)
+        (self.slack,) = slack.terms
+        for face in self.formulator.faces:
+            pairs = zip(face.normal.tolist(), self.coordinates, strict=True)
+            body = Affine.sum((Fraction(factor), form) for factor, form in pairs if factor)
+            body = body.plus(slack, -Fraction(face.dual))
+            self.model.constrain(body, None, Fraction(face.support), "hull")
+        return slack
 
     def _require(self, emitter: Emitter) -> None:
         emitter.prepare(self.facts)

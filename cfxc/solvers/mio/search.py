@@ -19,6 +19,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from fractions import Fraction
 from functools import lru_cache, partial
 
@@ -33,6 +34,8 @@ from ..candidates import MARGINS, Candidate, Deployed, Point, verify
 from ..linear_proof import OnDemand, everywhere
 from ..outcome import INTERRUPTED, Outcome, Report, silent
 from .backends import Answer, Backend, Floats, backend
+from .branching import branch
+from .enclose import enclose, first_row, is_cut_off, separate
 from .formulation import Formulation, Formulator
 from .ready import small_query
 from .refusals import refuses
@@ -44,6 +47,7 @@ CLOSE = Fraction(9, 10)  # share of ε below the incumbent at which nothing may 
 SHARE = Fraction(1, 4)  # of ε: the absolute gap that the solver may leave
 EXCLUSIONS = 64  # solutions that only tolerances and closed borders admit
 FIRST = 0.5  # seconds of the first solve; its bounds are tightened if that is not enough
+PRICING = 4.0  # times as long: branching over the rows of a hull, before a solver does
 PATIENCE = 1.0  # seconds of the first search by regions; half of it where numbers are continuous
 ATTEMPTS = (6, 3)  # searches by regions that may run out of time: on grids, and where not
 LOST = 4  # solves in which the solver may give up
@@ -80,9 +84,57 @@ def search(
         )
     if regions:
         _warm_up()
-    found = _Search(query, chosen, deployed, epsilon, time.monotonic() + seconds, rng)
+    deadline = time.monotonic() + seconds
+    if query.hulls:
+        return _in_hulls(query, chosen, deployed, epsilon, deadline, rng, seeds, report)
+    found = _Search(query, chosen, deployed, epsilon, deadline, rng)
     found.regions, found.report = found.regions and regions, report
     return found.run(seeds)
+
+
+def _in_hulls(
+    query: Query,
+    solver: Backend,
+    deployed: Deployed,
+    epsilon: Fraction,
+    deadline: float,
+    rng: np.random.Generator,
+    seeds: Sequence[Point],
+    report: Report,
+) -> Outcome:
+    """The same in one hull after the other, the one with the nearest row first."""
+    parts = [replace(query, hulls=(hull,)) for hull in query.hulls]
+    early = min(deadline, time.monotonic() + (deadline - time.monotonic()) / 4)
+    rows = [(first_row(part, deployed, early), part) for part in parts]
+    rows.sort(key=lambda pair: pair[0].distance if pair[0] else math.inf)
+    given = [verify(query, seed, deployed) for seed in seeds]
+    best = min(
+        (one for one in [*given, rows[0][0]] if one is not None),
+        key=lambda one: one.distance,
+        default=None,
+    )
+    total = Outcome(best=best, infeasible=True)
+    lowers, reasons = [], []
+    for number, (_, part) in enumerate(rows):
+        now = time.monotonic()
+        until = now + (deadline - now) / (len(rows) - number)
+        found = _Search(part, solver, deployed, epsilon, until, rng)
+        found.report, found.outcome.best = report, total.best
+        outcome = found.run(())
+        total.best = outcome.best
+        total.nodes += outcome.nodes
+        total.infeasible &= outcome.infeasible
+        total.provers = tuple(dict.fromkeys([*total.provers, *outcome.provers]))
+        if not outcome.infeasible:
+            lowers.append(outcome.lower)
+        reasons.append(outcome.reason)
+        if outcome.reason == INTERRUPTED:
+            lowers.append(Fraction(0))
+            break
+    total.infeasible &= total.best is None
+    total.lower = min(lowers, default=Fraction(0))
+    total.reason = next((reason for reason in reasons if reason), "")
+    return total
 
 
 @lru_cache(maxsize=1)
@@ -111,7 +163,7 @@ class _Search:
         self.share, self.excluded = FIRST, 0
         # under l2 costs are known by tangents alone, and only grids make boxes that are points
         squared, whitened = query.distance.has_squares, query.distance.whitening is not None
-        self.regions = not whitened and (self._finite() or not squared)
+        self.regions = not whitened and not query.hulls and (self._finite() or not squared)
         self.patience, self.failures, self.lost = PATIENCE, 0, 0
         self.ideal: Fraction | None = None  # distance of a point only the exact program accepts
         self.ceiling: Fraction | None = None  # a radius that was too hard in the time given
@@ -119,15 +171,16 @@ class _Search:
     def run(self, seeds: Sequence[Point]) -> Outcome:
         """The search, its outcome even if interrupted."""
         try:
-            self.outcome.best = first_candidate(
-                self.local, self.deployed, seeds, self.rng, self.deadline
-            )
+            if self.outcome.best is None:
+                self.outcome.best = first_candidate(
+                    self.local, self.deployed, seeds, self.rng, self.deadline
+                )
             while self._is_open() and self._step():
                 pass
             self._tidy()
         except KeyboardInterrupt:
             self.outcome.reason = INTERRUPTED
-        if self.query.distance.norms is not None:
+        if self.query.distance.norms is not None and not self.query.hulls:
             if self.outcome.infeasible:
                 self.outcome.proof = OnDemand(self.query, everywhere(self.query))
             elif self.outcome.lower:
@@ -159,6 +212,8 @@ class _Search:
             return self.outcome.best is not None
         if self.regions and applies(formulation) and self._explore(formulation, radius):
             return self.ideal is None
+        if self.query.hulls and radius is not None and self._branch(formulation, radius):
+            return True
         if not self._is_open():
             return False
         formulation, answer = self._solve(self._sharpened(formulation))
@@ -196,7 +251,7 @@ class _Search:
         """
         best, norms = self.outcome.best, self.query.distance.norms
         if best is None:
-            return Fraction(1) if norms is not None else None
+            return self._largest() if norms is not None else None
         lower, grid = self.outcome.lower, self.query.spacing
         if grid is not None:
             return best.distance - grid
@@ -205,6 +260,10 @@ class _Search:
             self.ceiling = None
             return top
         return (lower + min(self.ceiling, top)) / 2
+
+    def _largest(self) -> Fraction:
+        """A radius with everything in it."""
+        return 1 + sum((hull.weight * hull.reach for hull in self.query.hulls), Fraction(0))
 
     # -- lower bounds -----------------------------------------------------------------------------
 
@@ -247,6 +306,24 @@ class _Search:
         self.failures += 1
         self.regions = self.failures < ATTEMPTS[not on_grids]
         return False
+
+    def _branch(self, formulation: Formulation, radius: Fraction) -> bool:
+        """Branch and price; whether it closed the ball or found something nearer."""
+        before, started = self.outcome.best, time.monotonic()
+        end = min(self.deadline, started + PRICING * self.patience)
+        ending = branch(formulation, self.formulator, radius, self._improve, end)
+        self.outcome.nodes += ending.boxes
+        debug(2, partial(_explored, radius, ending, time.monotonic() - started))
+        if ending.status == "closed":
+            self._empty(ending.lower, "HiGHS")
+        else:
+            self._raise(ending.lower, "HiGHS")
+            self.patience *= GROWTH
+        return ending.status == "closed" or self.outcome.best is not before
+
+    def _improve(self, point: Point) -> Fraction | None:
+        """The radius that a point leaves which is, or is near, an improvement."""
+        return self._radius() if self._use(point) else None
 
     def _offer(self, point: Point) -> Fraction | None:
         """The radius left by a point of a region, if it is an improvement."""
@@ -302,11 +379,11 @@ class _Search:
             self.outcome.provers = (*self.outcome.provers, prover)
 
     def _sharpened(self, formulation: Formulation) -> Formulation:
-        """With the tangents that its linear relaxation needs."""
-        if not formulation.writer.squares:
-            return formulation
-        sharpen(formulation, self.formulator.tangents, self.deadline)
-        return formulation.rewritten()
+        """With the tangents and the faces that its linear relaxation needs."""
+        if formulation.writer.squares:
+            sharpen(formulation, self.formulator.tangents, self.deadline)
+            formulation = formulation.rewritten()
+        return formulation.rewritten() if self.query.hulls else formulation
 
     # -- upper bounds -----------------------------------------------------------------------------
 
@@ -316,12 +393,19 @@ class _Search:
         if formulation.writer.squares:
             nearest = sharpen(formulation, self.formulator.tangents, self.deadline, values)
             used = nearest is not None and self._use(formulation.lift(nearest))
+        if self.query.hulls:
+            inside = enclose(formulation, self.formulator, self.deadline, values)
+            used |= inside is not None and self._use(formulation.lift(inside))
         return used or self._use(formulation.lift(values))
 
     def _use(self, point: Point) -> bool:
         """Whether a solution's point, or one around it, is a verified improvement."""
         before = self.outcome.best
         for candidate in around(self.local, point):
+            if before is not None and self.query.distance_to(candidate) >= before.distance:
+                continue
+            if self.query.hulls and is_cut_off(self.formulator, candidate):
+                continue
             self._accept(verify(self.query, candidate, self.deployed))
             if self.outcome.best is not before:
                 return True
@@ -344,6 +428,8 @@ class _Search:
             sharper |= self.formulator.tangents.touch(self.query, point)
             if sharper and (radius is None or self.query.distance_to(point) > radius):
                 return True
+        if self.query.hulls and separate(self.formulator, formulation.lift(values)):
+            return True
         return self._separate(radius, formulation, values)
 
     def _separate(self, radius: Fraction | None, formulation: Formulation, values: Floats) -> bool:

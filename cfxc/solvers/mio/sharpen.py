@@ -35,23 +35,28 @@ def sharpen(
     ``held``: a solution whose whole numbers are to stay.
     """
     squares = formulation.writer.squares
-    program = rounded(formulation.model)
-    if held is not None:
-        whole = np.where(program.whole, np.round(held), 0.0)
-        program = replace(
-            program,
-            lower=np.where(program.whole, whole, program.lower),
-            upper=np.where(program.whole, whole, program.upper),
-        )
-    solver, found = _loaded(program), None
+    solver, found = _loaded(relaxation_of(formulation, held)), None
     for _ in range(ROUNDS):
         solver.run()
         if solver.getModelStatus() != highspy.HighsModelStatus.kOptimal:
             return None
         found = np.array(solver.getSolution().col_value, dtype=np.float64)
-        if not _extend(solver, squares, found, tangents) or time.monotonic() >= deadline:
+        if not extend(solver, found, squares, tangents) or time.monotonic() >= deadline:
             break
     return found
+
+
+def relaxation_of(formulation: Formulation, held: Floats | None) -> Rounded:
+    """The program in doubles; with the whole numbers of a solution, if they are to stay."""
+    program = rounded(formulation.model)
+    if held is None:
+        return program
+    whole = np.where(program.whole, np.round(held), 0.0)
+    return replace(
+        program,
+        lower=np.where(program.whole, whole, program.lower),
+        upper=np.where(program.whole, whole, program.upper),
+    )
 
 
 def _loaded(program: Rounded) -> Any:
@@ -66,7 +71,7 @@ def _loaded(program: Rounded) -> Any:
     return solver
 
 
-def _extend(solver: Any, squares: list[Square], found: Floats, tangents: Tangents) -> bool:
+def extend(solver: Any, found: Floats, squares: list[Square], tangents: Tangents) -> bool:
     """Add tangents at a solution; whether it lies below some of them by more than tolerances."""
     roots = np.array([square.root(found) for square in squares])
     short = roots**2 - np.array([found[square.column] for square in squares])
@@ -86,4 +91,4 @@ def _extend(solver: Any, squares: list[Square], found: Floats, tangents: Tangent
     return new
 
 
-__all__ = ["sharpen"]
+__all__ = ["extend", "relaxation_of", "sharpen"]

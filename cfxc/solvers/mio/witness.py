@@ -43,7 +43,7 @@ def around(local: LocalSearch, point: Point) -> list[Point]:
     """The point, points slightly farther along its direction, and what shrinking makes of them.
 
     Solvers put solutions on borders, to within their tolerance; what lies slightly beyond is
-    tried too, on numbers that are admissible.
+    tried too, on numbers that are admissible.  In a hull nothing is gained by shrinking.
     """
     row = local.row(point)
     found = [point]
@@ -62,6 +62,8 @@ def around(local: LocalSearch, point: Point) -> list[Point]:
     found += [local.point(sides) for sides in _both_sides(local, row)]
     rows = np.array([local.row(each) for each in found])
     hits = local.hits(rows)
+    if local.query.hulls:
+        return [point, *(found[i] for i in np.flatnonzero(hits[1:]) + 1)]
     if hits.any():
         base = rows[int(np.where(hits, local.distances(rows), np.inf).argmin())]
         found.insert(0, local.point(local.shrink(base)))

@@ -1,0 +1,98 @@
+"""The convex hull of rows, and what lies near it.
+
+With z the coordinates of a point (numbers and orders over their ranges, an indicator of each label
+of a category) and z_i those of the rows, the ε-hull (equation 3 of Maragno, Röber & Birbil 2022) is
+
+    { z :  Σ λ_i z_i = z + s,  Σ λ_i = 1,  λ >= 0,  ||s||_p <= ε }.
+
+For any normal a it lies within ``a·z <= max_i a·z_i + ε ||a||_*``, and nothing else does for all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from ..ir import LabelTuple
+from .coordinates import Coordinate
+from .space import FeatureSpace
+
+Floats = npt.NDArray[np.float64]
+Norm = Literal["l1", "l2", "linf"]
+NORMS = ("l1", "l2", "linf")
+NUMPY = {"l1": 1, "l2": 2, "linf": np.inf}
+DUAL = {"l1": np.inf, "l2": 2, "linf": 1}
+TOLERANCE = Fraction(1, 10**6)
+"""How far beyond ε a point may lie: a hull's faces have normals that no grid meets exactly."""
+ROUNDING = 1e-12  # of sums of coordinates: far above what doubles lose
+EPS = 2.0**-52
+
+
+@dataclass(frozen=True, eq=False)
+class Hull:
+    """The ε-hull of some rows.
+
+    Attributes:
+        coordinates: What the columns of ``points`` are.
+        points: The rows' coordinates, shape (n, K), as doubles: these are the hull's corners.
+        epsilon: ε; ``None`` for no limit.
+        weight: β.
+        table: The rows.
+        text: How it was asked for.
+    """
+
+    coordinates: tuple[Coordinate, ...]
+    points: Floats
+    epsilon: Fraction | None
+    norm: Norm
+    weight: Fraction
+    table: pd.DataFrame = field(repr=False)
+    text: str = ""
+
+    @property
+    def reach(self) -> Fraction:
+        """The most that ``||s||`` may be: ε and the tolerance, or more than coordinates differ."""
+        if self.epsilon is None:
+            return 2 * Fraction(len(self.coordinates)) + Fraction(float(np.abs(self.points).max()))
+        return self.epsilon + TOLERANCE
+
+    @property
+    def inner(self) -> Fraction:
+        """A slack that leaves room for rounding."""
+        return self.reach - TOLERANCE / 2
+
+    def vector(self, space: FeatureSpace, values: Mapping[str, Any]) -> list[Fraction]:
+        """The coordinates of a point, exactly."""
+        found = []
+        for each in self.coordinates:
+            feature = space[each.feature]
+            labels = LabelTuple(feature.labels) if feature.is_symbolic else None
+            found.append(each.of(values[each.feature], labels))
+        return found
+
+    def slack(self, z: Sequence[Fraction], rows: Sequence[int], shares: Floats) -> Fraction:
+        """``||Σ λ_i z_i - z||``, rounded upward.  Shares are scaled to sum to 1."""
+        chosen, parts = self.points[list(rows)], np.maximum(shares, 0.0)
+        own = np.array([float(one) for one in z])
+        away = np.abs(parts / parts.sum() @ chosen - own)
+        size = 1 + float(np.abs(chosen).max()) + float(np.abs(own).max())
+        away += (len(rows) + 8) * EPS * size  # what doubles lose on the way
+        return Fraction(float(np.linalg.norm(away, NUMPY[self.norm])) * (1 + ROUNDING))
+
+    def support(self, normal: Floats) -> float:
+        """``max a·z`` over the hull without ε, rounded upward."""
+        most = float((self.points @ normal).max())
+        return most + ROUNDING * (1 + float(np.abs(normal).sum() * np.abs(self.points).max()))
+
+    def dual_norm(self, normal: Floats) -> float:
+        """``max a·s`` over ``||s|| <= 1``, rounded upward."""
+        return float(np.linalg.norm(normal, DUAL[self.norm])) * (1 + ROUNDING)
+
+
+__all__ = ["NORMS", "TOLERANCE", "Floats", "Hull", "Norm"]

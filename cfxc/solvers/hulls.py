@@ -1,0 +1,290 @@
+"""Linear programs over the hull of many rows, whose columns are made as they are needed.
+
+Of n rows some K + 1 carry a point.  A program with few of them is solved; its duals y price the
+others, and whoever has ``y·z_i + y_0 > 0`` enters, until nobody does.  Then y is the normal of a
+face of the hull, ``y·z <= max_i y·z_i + ||y||_* t``, which holds for all rows and costs the
+relaxation as much as all the columns would (Benders' cut).
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any
+
+import highspy
+import numpy as np
+from scipy.optimize import nnls
+
+from ..compiler.mixed_integer import Rounded
+from ..compiler.tightening import linear_solver
+from ..errors import SolverError
+from ..frontends.hull import Floats, Hull
+from ..frontends.query import Query
+
+ENTERING = 60  # rows at a time
+ROUNDS = 100
+PRICED = 1e-10  # of a normal's size: what counts as no gain
+LARGEST = 2000  # rows that are remembered from one program to the next
+BEYOND = 1000.0  # cost of lying outside of the hull by 1, where a program has no point inside
+ROOM = 1e-9  # of l2: how far a slack may be beyond its tangents
+INFINITY = highspy.kHighsInf
+
+
+@dataclass(frozen=True, slots=True)
+class Face:
+    """``normal·z <= support + dual t``: t >= ||s|| is the slack of a point z of the hull."""
+
+    normal: Floats
+    support: float
+    dual: float
+
+    @staticmethod
+    def of(hull: Hull, normal: Floats) -> Face:
+        """The face of a hull that a direction points to."""
+        return Face(normal, hull.support(normal), hull.dual_norm(normal))
+
+
+class Pool:
+    """The rows of a hull that programs needed, which the next one starts with."""
+
+    def __init__(self, hull: Hull) -> None:
+        self.hull = hull
+        ends = (hull.points.argmin(axis=0), hull.points.argmax(axis=0))
+        self.rows: list[int] = list(dict.fromkeys(np.concatenate(ends).tolist()))
+
+    def start(self, near: Floats) -> list[int]:
+        """Rows to start with: those known, and the nearest to a point."""
+        away = np.abs(self.hull.points - near).sum(axis=1)
+        count = min(ENTERING, len(away) - 1)
+        nearest = np.argpartition(away, count)[: count + 1].tolist()
+        return list(dict.fromkeys([*nearest, *self.rows]))
+
+    def learn(self, rows: Sequence[int]) -> None:
+        """Remember rows that carried a point."""
+        self.rows = list(dict.fromkeys([*rows, *self.rows]))[:LARGEST]
+
+    def priced(self, normal: Floats, level: float, known: set[int]) -> list[int]:
+        """Rows that gain most beyond a level, and are not in yet."""
+        values = self.hull.points @ normal
+        allowed = level + PRICED * (1 + float(np.abs(normal).sum()))
+        if values.max() <= allowed:
+            return []
+        count = min(ENTERING, len(values) - 1)
+        best = np.argpartition(-values, count)[: count + 1]
+        return [i for i in best.tolist() if values[i] > allowed and i not in known]
+
+
+@lru_cache(maxsize=8)
+def pool_of(hull: Hull) -> Pool:
+    """The pool of a hull, one for all people."""
+    return Pool(hull)
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A solution: its columns, the rows that carry it with their shares, and the face it met.
+
+    ``objective`` is a lower bound over all rows where it is ``complete``: none of them gains.
+    """
+
+    values: Floats
+    rows: tuple[int, ...]
+    shares: Floats
+    face: Face
+    objective: float = 0.0
+    complete: bool = True
+
+
+class HullProgram:
+    """``min c·x`` over a program's rows, with forms ``A x + b`` of its columns in a hull.
+
+    Args:
+        hull: With corners of K coordinates.
+        program: Its linear relaxation is taken.
+        forms: A, shape (K, number of columns).
+        constants: b, shape (K,).
+        slack: The column t that is at least ``||s||``.
+    """
+
+    def __init__(
+        self, hull: Hull, program: Rounded, forms: Floats, constants: Floats, slack: int
+    ) -> None:
+        self.hull, self.pool = hull, pool_of(hull)
+        self.count, self.size = program.lower.size, len(hull.coordinates)
+        self.solver, self.slack = linear_solver(), slack
+        self.first = (
+            program.row_lower.size
+        )  # of the hull's rows; the last says that shares sum to 1
+        self._load(program, forms, constants)
+        self.rows: list[int] = []
+
+    def _load(self, program: Rounded, forms: Floats, constants: Floats) -> None:
+        solver, n, size = self.solver, self.count, self.size
+        solver.passModel(
+            n, self.first, program.value.size, int(highspy.MatrixFormat.kRowwise),
+            int(highspy.ObjSense.kMinimize), program.offset, program.cost, program.lower,
+            program.upper, program.row_lower, program.row_upper, program.start[:-1],
+            program.index, program.value, np.zeros(n, dtype=np.int32),
+        )  # fmt: skip
+        for k in range(size):
+            used = np.flatnonzero(forms[k]).astype(np.int32)
+            solver.addRow(constants[k], constants[k], used.size, used, -forms[k][used])
+        solver.addRow(1.0, 1.0, 0, np.zeros(0, dtype=np.int32), np.zeros(0))
+        self.over = n + 2 * size
+        self._columns(-np.eye(size), np.zeros(size))
+        self._columns(np.eye(size), np.zeros(size))
+        cost = BEYOND * max(1.0, float(np.abs(program.cost).max(initial=0.0)))
+        solver.addCol(cost, 0.0, INFINITY, 0, np.zeros(0, dtype=np.int32), np.zeros(0))
+        up, down = np.arange(n, n + size), np.arange(n + size, n + 2 * size)
+        limits = np.array([self.slack, self.over], dtype=np.int32)
+        if self.hull.norm == "linf":
+            for pair in zip(up.tolist(), down.tolist(), strict=True):
+                self._at_most(np.array(pair, dtype=np.int32), np.ones(2), limits)
+        else:  # l2 is at most l1, and at least it over sqrt(K)
+            share = 1.0 if self.hull.norm == "l1" else 1 / np.sqrt(size)
+            both = np.concatenate([up, down]).astype(np.int32)
+            self._at_most(both, np.full(both.size, share), limits)
+
+    def _at_most(self, index: Any, values: Floats, limits: Any) -> None:
+        """A row: some columns, weighed, are at most the sum of others."""
+        joined = np.concatenate([index, limits]).astype(np.int32)
+        weights = np.concatenate([values, -np.ones(limits.size)])
+        self.solver.addRow(-INFINITY, 0.0, joined.size, joined, weights)
+
+    def _columns(self, points: Floats, last: Floats) -> None:
+        """Columns with these entries (one a row) in the hull's rows, and >= 0."""
+        count, size = points.shape[0], self.size + 1
+        entries = np.concatenate([points, last[:, None]], axis=1).ravel()
+        index = np.tile(np.arange(self.first, self.first + size, dtype=np.int32), count)
+        start = np.arange(0, count * size, size, dtype=np.int32)
+        keep = entries != 0
+        kept = np.concatenate([[0], np.cumsum(keep)])[start].astype(np.int32)
+        self.solver.addCols(
+            count, np.zeros(count), np.zeros(count), np.full(count, INFINITY), int(keep.sum()),
+            kept, index[keep], entries[keep],
+        )  # fmt: skip
+
+    def _enter(self, rows: Sequence[int]) -> None:
+        self._columns(self.hull.points[list(rows)], np.ones(len(rows)))
+        self.rows += rows
+
+    def hold(self, lower: Floats, upper: Floats) -> None:
+        """Other ranges of the program's columns."""
+        columns = np.arange(self.count, dtype=np.int32)
+        self.solver.changeColsBounds(self.count, columns, lower, upper)
+
+    def solve(
+        self, near: Floats, deadline: float, extend: Callable[[Any, Floats], bool] | None = None
+    ) -> Found | None:
+        """The optimum over all rows, or as near as time and rounds allow; None if there is none.
+
+        ``extend`` may add rows that a solution breaks, and says whether it did.
+
+        Raises:
+            SolverError: HiGHS gives up.
+        """
+        if not self.rows:
+            self._enter(self.pool.start(near))
+        solver, first, size = self.solver, self.first, self.size
+        for _ in range(ROUNDS):
+            solver.run()
+            status = solver.getModelStatus()
+            if status == highspy.HighsModelStatus.kInfeasible:
+                return None
+            if status != highspy.HighsModelStatus.kOptimal:
+                raise SolverError(f"HiGHS ended with '{solver.modelStatusToString(status)}'")
+            solution = solver.getSolution()
+            values = np.array(solution.col_value, dtype=np.float64)
+            duals = np.array(solution.row_dual, dtype=np.float64)[first : first + size + 1]
+            objective = float(solver.getInfo().objective_function_value)
+            entering = self.pool.priced(duals[:-1], -float(duals[-1]), set(self.rows))
+            if entering:
+                self._enter(entering)
+            added = self.hull.norm == "l2" and self._round(values)
+            added |= extend is not None and extend(solver, values)
+            if not (entering or added) or time.monotonic() >= deadline:
+                break
+        return self._found(values, duals[:-1], objective, not entering)
+
+    def _found(self, values: Floats, normal: Floats, objective: float, complete: bool) -> Found:
+        shares = values[self.over + 1 :]
+        carriers = np.flatnonzero(shares > 0)
+        rows = tuple(self.rows[i] for i in carriers.tolist())
+        self.pool.learn(rows)
+        face = Face.of(self.hull, normal)
+        return Found(values[: self.count], rows, shares[carriers], face, objective, complete)
+
+    def _round(self, values: Floats) -> bool:
+        """A tangent to the ball of l2 where the slack is; whether it lay beyond."""
+        n, size = self.count, self.size
+        slack = values[n : n + size] - values[n + size : n + 2 * size]
+        length = float(np.linalg.norm(slack))
+        if length <= (values[self.slack] + values[self.over]) * (1 + ROOM) + ROOM:
+            return False
+        both = np.concatenate([slack, -slack]) / length
+        limits = np.array([self.slack, self.over], dtype=np.int32)
+        self._at_most(np.arange(n, n + 2 * size, dtype=np.int32), both, limits)
+        return True
+
+
+def nearest(hull: Hull, z: Floats) -> Found:
+    """The rows and shares of the point of a hull that is nearest to z, and the face between."""
+    if hull.norm == "l2":
+        return _nearest_square(hull, z)
+    one, none = np.ones(1), np.zeros(0)
+    no_index = np.zeros(0, dtype=np.int32)
+    program = Rounded(
+        np.zeros(1), np.full(1, INFINITY), np.zeros(1, dtype=np.bool_), np.zeros(1, dtype=np.int32),
+        no_index, none, none, none, one, 0.0, 1.0, 0.0,
+    )  # fmt: skip
+    found = HullProgram(hull, program, np.zeros((z.size, 1)), z, 0).solve(z, np.inf)
+    assert found is not None  # every point is at some distance
+    return found
+
+
+def _nearest_square(hull: Hull, z: Floats) -> Found:
+    """The same under l2: the least norm of Σ λ_i (z_i - z) is that of nonnegative least squares,
+
+    min ||Σ μ_i (z_i - z)||² + (Σ μ_i - 1)², scaled to Σ μ_i = 1.
+    """
+    pool = pool_of(hull)
+    rows = pool.start(z)
+    for _ in range(ROUNDS):
+        moved = (hull.points[rows] - z).T
+        system = np.vstack([moved, np.ones(len(rows))])
+        shares, _ = nnls(system, np.append(np.zeros(z.size), 1.0))
+        shares = shares / shares.sum()
+        normal = -(moved @ shares)
+        entering = pool.priced(normal, float(normal @ (z - normal)), set(rows))
+        kept = np.flatnonzero(shares > 0)
+        if not entering:
+            break
+        rows = [*(rows[i] for i in kept.tolist()), *entering]
+    carriers = tuple(rows[i] for i in kept.tolist())
+    pool.learn(carriers)
+    return Found(z, carriers, shares[kept], Face.of(hull, normal))
+
+
+def slack_of(query: Query, point: Mapping[str, Any]) -> Fraction:
+    """``||s||`` of a point, rounded upward, for the best shares that were found.
+
+    Of several hulls, the least; 0 if there is none.
+    """
+    found = []
+    for hull in query.hulls:
+        z = hull.vector(query.space, point)
+        best = nearest(hull, np.array([float(one) for one in z]))
+        found.append(hull.slack(z, best.rows, best.shares))
+    return min(found, default=Fraction(0))
+
+
+def admits(query: Query, slack: Fraction) -> bool:
+    """Whether so much slack is allowed."""
+    return not query.hulls or slack <= max(hull.reach for hull in query.hulls)
+
+
+__all__ = ["Face", "Found", "HullProgram", "admits", "nearest", "pool_of", "slack_of"]

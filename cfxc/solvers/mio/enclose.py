@@ -1,0 +1,151 @@
+"""Faces of a hull where a mixed-integer program needs them.
+
+The program knows the hull of many rows by some of its faces alone, so its optima bound from below,
+and points must be checked.  Faces come from linear programs with the rows themselves: the
+relaxation of the whole, and, once a solution is known, the program with the solution's whole
+numbers held fixed, whose optimum is the nearest point of the hull that they leave.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from ...errors import CfxcError
+from ...frontends.coordinates import Coordinate
+from ...frontends.domain import Domain
+from ...frontends.hull import Hull
+from ...frontends.query import Query
+from ..candidates import Candidate, Deployed, verify
+from ..hulls import Face, HullProgram, nearest
+from .backends import Floats
+from .formulation import Formulation, Formulator
+from .sharpen import extend, relaxation_of
+
+ROUNDING = 1e-9  # of coordinates
+CUT = 1e-8  # of a normal's size: by how much a face cuts a point off
+
+
+def program_over(formulation: Formulation, held: Floats | None = None) -> HullProgram:
+    """The relaxation with the hull's rows; ``held``: a solution whose whole numbers are to stay."""
+    (hull,) = formulation.writer.query.hulls
+    program, slack = relaxation_of(formulation, held), formulation.writer.slack
+    if held is not None:
+        program.upper[slack] = min(program.upper[slack], float(hull.inner))
+    coordinates = formulation.writer.coordinates
+    forms = np.zeros((len(coordinates), program.lower.size))
+    for k, form in enumerate(coordinates):
+        for j, factor in form.terms.items():
+            forms[k, j] = float(factor)
+    constants = np.array([float(form.constant) for form in coordinates])
+    return HullProgram(hull, program, forms, constants, slack)
+
+
+def enclose(
+    formulation: Formulation, formulator: Formulator, deadline: float, held: Floats
+) -> Floats | None:
+    """Add the face that a solution's whole numbers leave; the nearest point they do, if any."""
+    solver, near = program_over(formulation, held), formulation.lift(held)
+    more = more_tangents(formulation, formulator)
+    found = solver.solve(vector_of(formulator.query, near), deadline, more)
+    if found is None:
+        return None
+    add_face(formulator, found.face)
+    return found.values
+
+
+def more_tangents(
+    formulation: Formulation, formulator: Formulator
+) -> Callable[[Any, Floats], bool] | None:
+    """What adds the tangents that a solution lacks, where there are squares."""
+    squares = formulation.writer.squares
+    return partial(extend, squares=squares, tangents=formulator.tangents) if squares else None
+
+
+def separate(formulator: Formulator, point: Mapping[str, Any]) -> bool:
+    """Add the face between a point and the hull; whether it cuts the point off."""
+    (hull,) = formulator.query.hulls
+    z = vector_of(formulator.query, point)
+    face = nearest(hull, z).face
+    beyond = float(face.normal @ z) - face.support - face.dual * float(hull.reach)
+    return beyond > CUT * face.dual and add_face(formulator, face)
+
+
+def is_cut_off(formulator: Formulator, point: Mapping[str, Any]) -> bool:
+    """Whether a point lies beyond a face that is known."""
+    (hull,) = formulator.query.hulls
+    z, reach = vector_of(formulator.query, point), float(hull.reach)
+    return any(
+        float(face.normal @ z) > face.support + face.dual * reach for face in formulator.faces
+    )
+
+
+def first_row(query: Query, deployed: Deployed, deadline: float) -> Candidate | None:
+    """The nearest of the hull's rows that is a counterfactual."""
+    (hull,) = query.hulls
+    away = np.abs(hull.points - vector_of(query, query.factual)).sum(axis=1)
+    away[~_admissible(query, hull)] = np.inf
+    for i in np.argsort(away, kind="stable").tolist():
+        if away[i] == np.inf or time.monotonic() >= deadline:
+            break
+        try:
+            point = query.space.encode_row(hull.table.iloc[[i]], extra="ignore")
+        except CfxcError:
+            continue  # a row outside of the space's ranges still is a corner
+        candidate = verify(query, point, deployed)
+        if candidate is not None:
+            return candidate
+    return None
+
+
+def _admissible(query: Query, hull: Hull) -> Any:
+    """Which rows have admissible values alone, to within rounding."""
+    domains = {domain.name: domain for domain in query.domains}
+    fits = np.ones(len(hull.points), dtype=np.bool_)
+    for k, each in enumerate(hull.coordinates):
+        column, domain = hull.points[:, k], domains[each.feature]
+        low, high = _range(domain, each)
+        fits &= (column >= low - ROUNDING) & (column <= high + ROUNDING)
+    return fits
+
+
+def _range(domain: Domain, coordinate: Coordinate) -> tuple[float, float]:
+    """The least and largest z of admissible values."""
+    if not domain.is_symbolic:
+        return float(coordinate.of(domain.lower, None)), float(coordinate.of(domain.upper, None))
+    found = [float(coordinate.of(label, domain.labels)) for label in domain.allowed]
+    return min(found), max(found)
+
+
+def add_face(formulator: Formulator, face: Face) -> bool:
+    """Whether a face says anything, and nothing that is known."""
+    size = float(np.abs(face.normal).max(initial=0.0))
+    if not size:
+        return False
+    scaled = Face(face.normal / size, face.support / size, face.dual / size)
+    known = any(np.allclose(scaled.normal, other.normal, atol=1e-12) for other in formulator.faces)
+    if not known:
+        formulator.faces.append(Face.of(formulator.query.hulls[0], scaled.normal))
+    return not known
+
+
+def vector_of(query: Query, point: Mapping[str, Any]) -> Floats:
+    """The coordinates of a point."""
+    (hull,) = query.hulls
+    return np.array([float(one) for one in hull.vector(query.space, point)])
+
+
+__all__ = [
+    "add_face",
+    "enclose",
+    "first_row",
+    "is_cut_off",
+    "more_tangents",
+    "program_over",
+    "separate",
+    "vector_of",
+]
