@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from .certificates import report as check
     from .frontends.causal import CausalModel
     from .frontends.distances import Mahalanobis
+    from .frontends.model_constraint import ModelConstraint
     from .frontends.space import Feature, FeatureSpace
     from .frontends.trust_region import TrustRegion
     from .solvers.certification import Certificate
@@ -44,6 +45,7 @@ _LAZY = {
     "Feature": ".frontends.space",
     "FeatureSpace": ".frontends.space",
     "Mahalanobis": ".frontends.distances",
+    "ModelConstraint": ".frontends.model_constraint",
     "Progress": ".solvers.outcome",
     "Report": ".certificates",
     "Result": ".solvers.result",
@@ -85,6 +87,7 @@ __all__ = [
     "Mahalanobis",
     "MissingColumnError",
     "MissingExtraError",
+    "ModelConstraint",
     "ModelFileError",
     "Progress",
     "Report",

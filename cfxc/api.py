@@ -13,6 +13,7 @@ import pandas as pd
 from .errors import DataTypeError, InvalidInputError
 from .frontends.causal import CausalModel
 from .frontends.files import load_model
+from .frontends.model_constraint import ModelConstraint
 from .frontends.predictor import Predictor, Task
 from .frontends.space import FeatureSpace
 from .frontends.trust_region import TrustRegion
@@ -54,9 +55,11 @@ class CompiledModel:
         row: Any,
         *,
         target: Any = None,
+        probability: float | None = None,
+        margin: float = 0.0,
         distance: Any = "l1",
         epsilon: float = 1e-3,
-        constraints: str | Sequence[str] = (),
+        constraints: str | ModelConstraint | Sequence[str | ModelConstraint] = (),
         causal: CausalModel | None = None,
         trust_region: TrustRegion | None = None,
         max_changes: int | None = None,
@@ -67,6 +70,7 @@ class CompiledModel:
         time_limit: float = 60.0,
         count: int = 1,
         diversity: str = "points",
+        relax: str | Sequence[str] = (),
         seeds: pd.DataFrame | None = None,
         random_state: int = 0,
         n_jobs: int = 1,
@@ -80,10 +84,16 @@ class CompiledModel:
         Args:
             row: One-row DataFrame, Series or mapping with the space's columns.
             target: Wanted label (default: the other one of two), or ``(low, high)``.
+            probability: That the model must give to the wanted label, at least; its own, where it
+                gives any, is asked too.
+            margin: By how much the score that decides must win, over every other label's: of a
+                linear model or network its score, of a forest the share of votes, of boosting its
+                sum.
             distance: ``l0``, ``l1``, ``l2``, ``linf``, a mapping of weights to mix them, a
                 :class:`cfxc.Mahalanobis`, a ``.cfl`` file or its text.
             epsilon: Accuracy on the distance, > 0.
-            constraints: Core-language conditions over ``x`` and ``factual``; all must hold.
+            constraints: Core-language conditions over ``x`` and ``factual``, and models' words
+                (:class:`cfxc.ModelConstraint`); all must hold.
             causal: Features that follow from others, whatever is changed.
             trust_region: A :class:`cfxc.TrustRegion`: near data that have the wanted outcome.
             max_changes: How many features may differ from the person's, >= 1.
@@ -100,7 +110,13 @@ class CompiledModel:
             count: How many counterfactuals; each nearest to within epsilon, so two of them may be
                 out of order by as much.
             diversity: How they differ: ``points``, each from all before (§4.2); ``features``, none
-                changes what an earlier one changed (Russell 2019), but for what follows from them.
+                changes what an earlier one changed (Russell 2019), but for what follows from them;
+                ``pool``, incumbents that one mixed-integer search met on its way, nearest first
+                (more searches where these are too few).
+            relax: Where there is no counterfactual, what to give up, one at a time in this order,
+                until there is one: ``constraints``, ``max_changes``, ``causal``, ``trust_region``,
+                ``actions``, or one constraint's text.  The answer says what had to go
+                (``given_up``), and has the nearest one then (``relaxed``).
             seeds: Rows to start from; whatever verifies bounds the distance from above.
             random_state: Seed of the local search.
             n_jobs: Threads that box search may use for a hard question; -1 for all processors.
@@ -113,7 +129,7 @@ class CompiledModel:
         """
         options = check_options(
             epsilon, method, time_limit, count, constraints, random_state, n_jobs, semantics,
-            max_changes, diversity, change_penalty,
+            max_changes, diversity, change_penalty, relax, probability, margin,
         )  # fmt: skip
         question = make_question(
             self, options, target, distance, method, solver, seeds, causal, trust_region, progress
@@ -125,9 +141,11 @@ class CompiledModel:
         rows: pd.DataFrame,
         *,
         target: Any = None,
+        probability: float | None = None,
+        margin: float = 0.0,
         distance: Any = "l1",
         epsilon: float = 1e-3,
-        constraints: str | Sequence[str] = (),
+        constraints: str | ModelConstraint | Sequence[str | ModelConstraint] = (),
         causal: CausalModel | None = None,
         trust_region: TrustRegion | None = None,
         max_changes: int | None = None,
@@ -167,7 +185,7 @@ class CompiledModel:
         """
         options = check_options(
             epsilon, method, time_limit, 1, constraints, random_state, n_jobs, semantics,
-            max_changes, change_penalty=change_penalty,
+            max_changes, change_penalty=change_penalty, probability=probability, margin=margin,
         )  # fmt: skip
         alone = replace(options, n_jobs=1)
         question = make_question(

@@ -34,6 +34,9 @@ class Predictor(Protocol):
     def unit_roundoff(self) -> Fraction:
         """u: by what share one operation of the model may be off; 2⁻⁵³ for doubles."""
 
+    def probabilities(self, frame: pd.DataFrame) -> npt.NDArray[Any] | None:
+        """What the original model gives to each class, shape (n, k); ``None`` if it gives none."""
+
     def predict(self, frame: pd.DataFrame) -> npt.NDArray[Any]:
         """What the original model answers for n rows.
 
@@ -42,6 +45,14 @@ class Predictor(Protocol):
         Raises:
             MissingColumnError: ``frame`` lacks a column of the model.
         """
+
+
+def chance_of(predictor: Predictor, frame: pd.DataFrame, label: Label) -> float | None:
+    """The probability that a model gives to a label, on one row; ``None`` if it gives none."""
+    found, classes = predictor.probabilities(frame), predictor.classes
+    if found is None or classes is None:
+        return None
+    return float(found[0, LabelTuple(classes).position(label)])
 
 
 def class_labels(classes: Sequence[Any] | npt.NDArray[Any]) -> LabelTuple:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -18,18 +18,12 @@ import numpy as np
 from ..errors import DataTypeError, InvalidInputError
 from ..ir import (
     Builder,
-    Label,
     Literal,
-    Op,
     Operand,
     Program,
-    Tensor,
     evaluate,
     ops,
 )
-from ..ir.patterns import before_scaling
-from ..ir.sorts import label_key, preview
-from ..ir.unused import keep_outputs
 from .causal import Effect, Mechanism, effects_of
 from .distances import Distance, Norms, delta_program, resolve_distance
 from .domain import Domain, domain_of, is_admissible
@@ -37,49 +31,7 @@ from .hull import Hull
 from .inputs import input_sort
 from .lang import compile_constraint
 from .space import Feature, FeatureSpace
-
-Range = tuple[float | Fraction | int | None, float | Fraction | int | None]
-
-
-@dataclass(frozen=True)
-class Target:
-    """What the outcome must be: a label of a classifier, or a closed range of a regressor."""
-
-    label: Label = None
-    lower: Fraction | None = None
-    upper: Fraction | None = None
-    is_range: bool = False
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Target) and self._key() == other._key()
-
-    def __hash__(self) -> int:
-        return hash(self._key())
-
-    def _key(self) -> tuple[Any, ...]:
-        return label_key(self.label), self.lower, self.upper, self.is_range
-
-    def __str__(self) -> str:
-        if not self.is_range:
-            return repr(self.label)
-        low = "-∞" if self.lower is None else float(self.lower)
-        high = "∞" if self.upper is None else float(self.upper)
-        return f"[{low}, {high}]"
-
-    @property
-    def wanted(self) -> tuple[Any, ...]:
-        """The label alone, or both ends of the range (``None``: open)."""
-        if not self.is_range:
-            return (self.label,)
-        return tuple(None if end is None else float(end) for end in (self.lower, self.upper))
-
-    def holds(self, outcome: Any) -> bool:
-        """Whether an outcome (label or number) is in the target."""
-        if not self.is_range:
-            return label_key(outcome) == label_key(self.label)
-        value = Fraction(outcome)
-        above = self.lower is None or value >= self.lower
-        return above and (self.upper is None or value <= self.upper)
+from .target import Target, resolve_target, stricter_target, target_program
 
 
 @dataclass(frozen=True)
@@ -212,12 +164,17 @@ def make_query(
     constraints: Sequence[str] = (),
     mechanisms: Sequence[Mechanism] = (),
     max_changes: int | None = None,
+    probability: Any = None,
+    margin: Any = 0,
+    models: Iterable[tuple[str, Program]] = (),
 ) -> Query:
     """Check and resolve a question; raises ``InvalidInputError`` before any search.
 
     ``target``: a label, or ``(low, high)`` with ``None`` for an open end; by default the other
     label of a binary classifier.  ``mechanisms``: of a :class:`CausalModel`, over ``space``;
-    ``max_changes``: how many features may differ from the factual.
+    ``max_changes``: how many features may differ from the factual; ``probability``: that the model
+    must give to the label, ``margin``: by which its score must win, at least; ``models``: other
+    models' conditions, with their texts.
     """
     if "value" in dict(program.outputs) and program.output_sorts["value"].shape:
         raise InvalidInputError("the model predicts several values; targets need exactly one")
@@ -225,7 +182,13 @@ def make_query(
         raise DataTypeError("target is a label, or a range (low, high), not a table or an array")
     outcome = evaluate(program, dict(factual))
     resolved = resolve_target(program, target, outcome)
-    if resolved.holds(outcome.get("label", outcome.get("value"))):
+    inside = resolved.holds(outcome.get("label", outcome.get("value")))
+    resolved = stricter_target(program, resolved, probability, margin)
+    if inside and not resolved.is_plain:
+        inside = evaluate(target_program(program, resolved, Fraction(0)), dict(factual))[
+            "in_target"
+        ]
+    if inside:
         raise InvalidInputError(
             f"the factual is already in the target {resolved} of the exact program: its outcome "
             "needs no change"
@@ -245,6 +208,7 @@ def make_query(
                 f"{domain.name}: values beyond 2^53 are not told apart by models, which compute "
                 "with doubles; narrow its range, or make it fixed"
             )
+    compiled += tuple(models)
     effects = effects_of(mechanisms, factual, domains)
     compiled += tuple((each.mechanism.text, each.holds) for each in effects)
     if max_changes is not None:
@@ -278,137 +242,3 @@ def conditional_constraint(feature: Feature) -> str:
     """The constraint that a conditional action stands for."""
     quoted = "`" + feature.name.replace("\\", "\\\\").replace("`", "\\`") + "`"
     return f"({feature.condition}\n) || x.{quoted} == factual.{quoted}"  # it may end in a comment
-
-
-OUTCOMES = 20
-"""Labels that a message lists."""
-
-
-def resolve_target(program: Program, target: Any, outcome: Mapping[str, Any]) -> Target:
-    """The target a user named, checked against the program's outcome."""
-    if "label" not in dict(program.outputs):
-        return _range_target(target)
-    labels = program.output_sorts["label"].labels
-    if target is None:
-        others = [label for label in labels if label_key(label) != label_key(outcome["label"])]
-        if not others:
-            raise InvalidInputError(
-                f"the model has only one outcome, {preview(labels)[1:-1]}: nothing can change it"
-            )
-        if len(others) > 1:
-            raise InvalidInputError(
-                f"the model has {len(labels)} outcomes; name one as target: "
-                f"{preview(labels, OUTCOMES)}"
-            )
-        return Target(others[0])
-    if isinstance(target, np.generic):
-        target = target.item()
-    if labels.has(target):
-        return Target(target)
-    same = [label for label in labels if label == target]
-    if len(same) == 1 and not isinstance(target, tuple | list):
-        return Target(same[0])
-    raise InvalidInputError(
-        f"target {target!r} is no outcome of the model: {preview(labels, OUTCOMES)}"
-    )
-
-
-def _range_target(target: Any) -> Target:
-    if not isinstance(target, tuple | list) or len(target) != 2:
-        raise InvalidInputError(
-            "a regression target is a range (low, high); None leaves an end open"
-        )
-    ends: list[Fraction | None] = []
-    for end in target:
-        try:
-            ends.append(None if end is None else Fraction(end))
-        except (ValueError, OverflowError, TypeError):
-            raise InvalidInputError(f"target range: {end!r} is not a finite number") from None
-    low, high = ends
-    if low is None and high is None:
-        raise InvalidInputError("the target range is open at both ends: every outcome is in it")
-    if low is not None and high is not None and low > high:
-        raise InvalidInputError(f"target range: {target[0]} exceeds {target[1]}")
-    return Target(lower=low, upper=high, is_range=True)
-
-
-@lru_cache(maxsize=32)
-def target_program(program: Program, target: Target, margin: Fraction) -> Program:
-    """Features → ``in_target``; with a margin, on the score behind the label where it is known.
-
-    Cached: people refused by one model share it.
-    """
-    builder = Builder(program.name)
-    for name, sort in program.inputs:
-        builder.input(name, sort)
-    builder.reserve(program.sorts)
-    builder.extend(program.body)
-    definitions = {statement.name: statement.op for statement in program.lets()}
-    if target.is_range:
-        decided = _in_range(builder, program, target, margin)
-    else:
-        decided = _decisions(builder, program, definitions, target, margin)
-    return keep_outputs(builder.build(in_target=decided), ["in_target"])
-
-
-def _in_range(builder: Builder, program: Program, target: Target, margin: Fraction) -> Operand:
-    value = program.output("value")
-    tests: list[Operand] = []
-    if target.lower is not None:
-        tests.append(builder.let(ops.Ge(value, Literal(target.lower + margin))))
-    if target.upper is not None:
-        tests.append(builder.let(ops.Le(value, Literal(target.upper - margin))))
-    return builder.let(ops.And(tuple(tests)))
-
-
-def _decisions(
-    builder: Builder,
-    program: Program,
-    definitions: Mapping[str, Op],
-    target: Target,
-    margin: Fraction,
-) -> Operand:
-    """``label == target`` as comparisons of scores, looking through argmax and sign tests."""
-    label, sorts = program.output("label"), program.sorts
-    plain = ops.IsLabel(label, target.label)
-    op = definitions.get(label) if isinstance(label, str) else None
-    if not isinstance(op, ops.Category) or not isinstance(op.index, str):
-        return builder.let(plain)
-    position = op.labels.position(target.label)
-    decision = definitions.get(op.index)
-    if isinstance(decision, ops.Argmax):
-        assert isinstance(decision.x, str)  # a vector, so no literal
-        x = before_scaling(decision.x, definitions)
-        return _wins(builder, x, sorts[x].shape[0], position, margin)
-    if isinstance(decision, ops.Select) and isinstance(decision.condition, str):
-        chosen = [Literal(0), Literal(1)]
-        test = definitions.get(decision.condition)
-        if isinstance(test, ops.Gt | ops.Ge) and [decision.y, decision.x] == chosen:
-            opposite = ops.Le if isinstance(test, ops.Gt) else ops.Lt
-            if position == 0:
-                return builder.let(opposite(test.x, _plus(builder, test.y, -margin)))
-            return builder.let(type(test)(test.x, _plus(builder, test.y, margin)))
-    return builder.let(plain)
-
-
-def _plus(builder: Builder, operand: Operand, margin: Fraction) -> Operand:
-    if isinstance(operand, Literal):
-        return Literal(Fraction(operand.value) + margin)
-    return builder.let(ops.Add(operand, Literal(margin))) if margin else operand
-
-
-def _wins(builder: Builder, x: Operand, width: int, position: int, margin: Fraction) -> Operand:
-    """Entry ``position`` beats every earlier entry strictly and every later one at least."""
-    rivals = [rival for rival in range(width) if rival != position]
-    if not rivals:
-        return Literal(True)
-    weight = np.zeros((len(rivals), width))
-    weight[:, position] = 1.0
-    weight[np.arange(len(rivals)), rivals] = -1.0
-    leads = builder.let(ops.Affine(x, Tensor(weight), Tensor(np.zeros(len(rivals)))))
-    tests = []
-    for row, rival in enumerate(rivals):
-        relation = ops.Gt if rival < position else ops.Ge
-        lead = builder.let(ops.Item(leads, row))
-        tests.append(builder.let(relation(lead, Literal(margin))))
-    return builder.let(ops.And(tuple(tests)))

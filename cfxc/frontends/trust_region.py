@@ -19,9 +19,9 @@ from sklearn.cluster import KMeans
 from ..errors import DataTypeError, InvalidInputError
 from .coordinates import Coordinate, column_of, coordinates_of
 from .hull import NORMS, Floats, Hull, Norm
-from .query import Target
 from .space import FeatureSpace
 from .space.numbers import as_written
+from .target import Target
 
 
 class TrustRegion:

@@ -7,6 +7,7 @@ In the end every rule matters, which a search without it has shown.
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -21,20 +22,24 @@ Ask = Callable[[Query, float], Outcome]
 
 @dataclass(frozen=True)
 class Rule:
-    """One thing a user asked for: a constraint, the action of a feature, or the trust region."""
+    """One thing a user asked for: a constraint, the action of a feature, or the trust region.
+
+    ``criterion``: the argument it comes from, one of :data:`.options.CRITERIA`.
+    """
 
     text: str
+    criterion: str
     constraint: str | None = None
     feature: str | None = None
-    region: bool = False
 
     def lifted(self, query: Query) -> Query:
         """The same question without this rule."""
-        if self.region:
+        if self.criterion == "trust_region":
             return replace(query, hulls=())
         if self.constraint is not None:
             kept = tuple(pair for pair in query.constraints if pair[0] != self.constraint)
-            return replace(query, constraints=kept)
+            effects = tuple(e for e in query.effects if e.mechanism.text != self.constraint)
+            return replace(query, constraints=kept, effects=effects)
         domains = tuple(_free(d) if d.name == self.feature else d for d in query.domains)
         return replace(query, domains=domains)
 
@@ -61,6 +66,7 @@ class Conflict:
     relaxed: tuple[tuple[str, ...], Outcome] | None = None
 
 
+CAP = re.compile(r"at most \d+ features? may change")
 ACTIONS = {
     "fixed": "{} may not change",
     "increase": "{} may only increase",
@@ -75,14 +81,36 @@ def rules_of(query: Query) -> list[Rule]:
         for d in query.domains
         if d.feature.action == "conditional"
     }
-    found = [Rule(conditional.get(text, text), text) for text, _ in query.constraints]
+    origins = dict.fromkeys(conditional, "actions")
+    origins |= {effect.mechanism.text: "causal" for effect in query.effects}
+    found = []
+    for text, _ in query.constraints:
+        capped = "max_changes" if CAP.fullmatch(text) else "constraints"
+        found.append(Rule(conditional.get(text, text), origins.get(text, capped), text))
     for domain in query.domains:
-        text = ACTIONS.get(domain.feature.action)
-        if text and _free(domain) != domain:
-            found.append(Rule(text.format(domain.name), feature=domain.name))
+        action = ACTIONS.get(domain.feature.action)
+        if action and _free(domain) != domain:
+            found.append(Rule(action.format(domain.name), "actions", feature=domain.name))
     if query.hulls:
-        found.append(Rule(f"within {query.hulls[0].text}", region=True))
+        found.append(Rule(f"within {query.hulls[0].text}", "trust_region"))
     return found
+
+
+def given_up_in_order(query: Query, ask: Ask, seconds: float, order: Sequence[str]) -> Conflict:
+    """Criteria of an infeasible query given up one at a time, until there is a counterfactual."""
+    deadline, rules, dropped = time.monotonic() + seconds, rules_of(query), list[str]()
+    for criterion in order:
+        chosen = [rule for rule in rules if criterion in (rule.criterion, rule.text)]
+        for rule in chosen:
+            query = rule.lifted(query)
+            dropped.append(rule.text)
+        left = deadline - time.monotonic()
+        if not chosen or left <= 0:
+            continue
+        outcome = ask(query, left)
+        if outcome.best is not None:
+            return Conflict((), False, (tuple(dropped), outcome))
+    return Conflict((), False)
 
 
 def conflict_of(query: Query, ask: Ask, seconds: float) -> Conflict:
@@ -143,4 +171,4 @@ def _fewest(
     return None if best is None else (tuple(rule.text for rule in dropped), best)
 
 
-__all__ = ["Conflict", "Rule", "conflict_of", "rules_of"]
+__all__ = ["Conflict", "Rule", "conflict_of", "given_up_in_order", "rules_of"]

@@ -27,7 +27,8 @@ PAUSE = 0.1  # seconds between two reports
 class Limits:
     """What a search may use: accuracy on the distance, seconds, points to start from, chance.
 
-    ``watch`` is told where it stands; box search may use ``n_jobs`` threads.
+    ``watch`` is told where it stands; box search may use ``n_jobs`` threads; mixed-integer search
+    may keep a ``pool``.
     """
 
     epsilon: Fraction
@@ -36,6 +37,7 @@ class Limits:
     rng: np.random.Generator
     watch: Watch | None = None
     n_jobs: int = 1
+    pool: bool = False
 
 
 Search = Callable[[Query, Deployed, Limits], Outcome]
@@ -116,7 +118,12 @@ def _box_run(query: Query, deployed: Deployed, limits: Limits) -> Outcome:
 def _mio(solver: str) -> Engine:
     name = "highs" if solver == "auto" else solver
     chosen = mio.backend(name)
-    return Engine("mio", chosen.name, partial(_run, partial(mio.search, solver=name)))
+    return Engine("mio", chosen.name, partial(_mio_run, name))
+
+
+def _mio_run(solver: str, query: Query, deployed: Deployed, limits: Limits) -> Outcome:
+    search = partial(mio.search, solver=solver, pool=limits.pool)
+    return _run(search, query, deployed, limits)
 
 
 def _smt(solver: str) -> Engine:

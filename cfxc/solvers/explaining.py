@@ -6,22 +6,24 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import pandas as pd
 
-from ..errors import CfxcError, DataTypeError, InvalidInputError
+from ..errors import CfxcError, DataTypeError, InvalidInputError, UnsupportedError
 from ..frontends.causal import CausalModel, Mechanism
 from ..frontends.distances import Distance, penalised, resolve_distance
+from ..frontends.predictor import chance_of
 from ..frontends.query import Query, make_query
 from ..frontends.space import FeatureSpace
 from ..frontends.trust_region import TrustRegion
 from ..ir.interval import ceil_float, floor_float
 from .box_search import SplitTree
-from .candidates import Deployed, Point
+from .candidates import Candidate, Deployed, Point
 from .certification import Evidence
-from .conflicts import Ask, Conflict, conflict_of
+from .conflicts import Ask, Conflict, conflict_of, given_up_in_order
 from .engines import Engine, Limits, engine_for, smt_backend
 from .options import Options
 from .original import Original
@@ -32,6 +34,10 @@ from .smt import Backend, refuse_contradiction, refuse_negative_distance
 
 if TYPE_CHECKING:
     from ..api import CompiledModel
+
+
+MET = "met on the way to the nearest one"
+"""Why nothing more is known of a counterfactual from a pool."""
 
 
 @dataclass(frozen=True)
@@ -60,16 +66,31 @@ class Question:
         original = self._original(query, engine, frame)
         found: list[Result] = []
         rest: Literal["", "infeasible", "unknown"] = ""
-        for number in range(self.options.count):
-            outcome, seconds = self._search(query, engine, original, number)
+        while len(found) < self.options.count:
+            outcome, seconds = self._search(query, engine, original, len(found))
             if outcome.best is None and found:
                 rest = "infeasible" if outcome.infeasible else "unknown"
                 break
             found.append(self._result(query, engine, original, outcome, seconds))
             if outcome.best is None or outcome.reason == INTERRUPTED:
                 break
-            query = self._next(query, outcome.best.point)
+            met = self._pool(outcome, self.options.count - len(found))
+            for one in met:
+                other = replace(outcome, best=one, reason=MET, proof=None)
+                found.append(self._result(query, engine, original, other, 0.0))
+            for known in (outcome.best, *met):
+                query = self._next(query, known.point)
         return replace(found[0], alternatives=tuple(found[1:]), rest=rest)
+
+    def _pool(self, outcome: Outcome, most: int) -> list[Candidate]:
+        """The nearest points that the search met on its way, if they were asked for."""
+        assert outcome.best is not None
+        if self.options.diversity != "pool":
+            return []
+        best = tuple(outcome.best.point.items())
+        unique = {tuple(one.point.items()): one for one in outcome.pool}
+        others = [one for key, one in unique.items() if key != best]
+        return sorted(others, key=lambda one: one.distance)[:most]
 
     def answers(self, frames: Sequence[pd.DataFrame]) -> list[Result | CfxcError]:
         """The nearest counterfactual of each person, or why there is no answer.
@@ -129,15 +150,24 @@ class Question:
             model.program, model.space, model.space.encode_row(frame),
             target=self.target, distance=self.distance, constraints=options.constraints,
             mechanisms=self.mechanisms, max_changes=options.max_changes,
+            probability=options.probability, margin=options.margin,
+            models=[(repr(one), one.program(model.space)) for one in options.models],
         )  # fmt: skip
         if self.region is not None:
             hulls = self.region.hulls(model.space, query.target, model.predict, model)
             query = replace(query, hulls=hulls)
         if options.semantics == "float":
+            if query.target.chance is not None:
+                raise UnsupportedError("semantics='float' with a probability", ["ask for a margin"])
             slack = deployed_slack(query, model.predictor.unit_roundoff)
             query = replace(query, slack=slack)
         refuse_negative_distance(query, self.asking, options.time_limit)
-        return query, engine_for(query, self.method, self.solver)
+        method = self.method
+        if options.diversity == "pool":
+            if method not in ("auto", "mio"):
+                raise InvalidInputError(f"method {method!r} keeps no pool; ask with method='mio'")
+            method = "mio"
+        return query, engine_for(query, method, self.solver)
 
     def _next(self, query: Query, point: Point) -> Query:
         """The question for another counterfactual, after one was found."""
@@ -151,6 +181,7 @@ class Question:
         return Original(
             self.model.predict, self.model.space, query.target, frame,
             by_row=engine.by_row, trusted=trusted,
+            chance=partial(chance_of, self.model.predictor),
         )  # fmt: skip
 
     def _limits(self, number: int = 0) -> Limits:
@@ -158,6 +189,7 @@ class Question:
         return Limits(
             Fraction(options.epsilon), options.time_limit, self.starts,
             np.random.default_rng(options.random_state + number), self.progress, options.n_jobs,
+            options.diversity == "pool" and options.count > 1,
         )  # fmt: skip
 
     def _search(
@@ -179,7 +211,10 @@ class Question:
         if not outcome.infeasible:
             return answer
         ask = _asker(original.flips, self._limits(), self.method, self.solver)
-        conflict = conflict_of(query, ask, options.time_limit)
+        if options.relax:
+            conflict = given_up_in_order(query, ask, options.time_limit, options.relax)
+        else:
+            conflict = conflict_of(query, ask, options.time_limit)
         return _with_conflict(query, original, answer, conflict)
 
 

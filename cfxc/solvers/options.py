@@ -12,11 +12,14 @@ from typing import Any
 from joblib import cpu_count
 
 from ..errors import DataTypeError, InvalidInputError
+from ..frontends.model_constraint import ModelConstraint
 from ..frontends.space.numbers import as_written
 
+CRITERIA = ("constraints", "max_changes", "causal", "trust_region", "actions")
+"""What may be given up: arguments of a question, and the actions of its features."""
 METHODS = ("auto", "box", "mio", "smt")
 SEMANTICS = ("real", "float")
-DIVERSITY = ("points", "features")
+DIVERSITY = ("points", "features", "pool")
 
 
 @dataclass(frozen=True)
@@ -33,6 +36,10 @@ class Options:
     max_changes: int | None = None
     diversity: str = "points"
     change_penalty: Fraction = Fraction(0)
+    relax: tuple[str, ...] = ()
+    probability: Any = None
+    margin: Any = 0
+    models: tuple[ModelConstraint, ...] = ()
 
 
 def check_options(
@@ -47,6 +54,9 @@ def check_options(
     max_changes: Any = None,
     diversity: Any = "points",
     change_penalty: Any = 0,
+    relax: Any = (),
+    probability: Any = None,
+    margin: Any = 0,
 ) -> Options:
     """Check what does not depend on the model.
 
@@ -59,6 +69,7 @@ def check_options(
         raise InvalidInputError(f"unknown semantics {semantics!r}: {', '.join(SEMANTICS)}")
     if diversity not in DIVERSITY:
         raise InvalidInputError(f"unknown diversity {diversity!r}: {', '.join(DIVERSITY)}")
+    constraints, models = _parted(constraints)
     accuracy = _number(epsilon, "epsilon")
     if not isfinite(accuracy):
         raise InvalidInputError(f"epsilon must be a positive number, not {epsilon}")
@@ -69,7 +80,7 @@ def check_options(
         accuracy, limit, _whole(count, "count", 1), _texts(constraints), seed,
         _whole(jobs, "n_jobs", 1), semantics,
         None if max_changes is None else _whole(max_changes, "max_changes", 1), diversity,
-        _penalty(change_penalty),
+        _penalty(change_penalty), _criteria(relax, constraints), probability, margin, models,
     )  # fmt: skip
 
 
@@ -79,6 +90,27 @@ def _number(value: Any, name: str) -> float:
     if not float(value) > 0:
         raise InvalidInputError(f"{name} must be a positive number, not {value}")
     return float(value)
+
+
+def _parted(constraints: Any) -> tuple[Any, tuple[ModelConstraint, ...]]:
+    """Texts, and what other models say."""
+    if isinstance(constraints, ModelConstraint):
+        return (), (constraints,)
+    if isinstance(constraints, str) or not isinstance(constraints, Iterable):
+        return constraints, ()
+    given = tuple(constraints)
+    models = tuple(each for each in given if isinstance(each, ModelConstraint))
+    return tuple(each for each in given if not isinstance(each, ModelConstraint)), models
+
+
+def _criteria(relax: Any, constraints: Any) -> tuple[str, ...]:
+    """Names of criteria, or texts of constraints."""
+    found = _texts(relax, "relax")
+    known = (*CRITERIA, *_texts(constraints))
+    for each in found:
+        if each not in known:
+            raise InvalidInputError(f"relax: {each!r} is none of {', '.join(known)}")
+    return found
 
 
 def _penalty(value: Any) -> Fraction:
@@ -96,14 +128,14 @@ def _whole(value: Any, name: str, least: int) -> int:
     return int(value)
 
 
-def _texts(constraints: Any) -> tuple[str, ...]:
-    """One condition, or several."""
+def _texts(constraints: Any, name: str = "constraints") -> tuple[str, ...]:
+    """One text, or several."""
     if isinstance(constraints, str):
         return (constraints,)
     listed = tuple(constraints) if isinstance(constraints, Iterable) else (constraints,)
     for each in listed:
         if not isinstance(each, str):
-            raise DataTypeError(f"constraints is a text or a list of texts; {each!r} is none")
+            raise DataTypeError(f"{name} is a text or a list of texts; {each!r} is none")
     return listed
 
 

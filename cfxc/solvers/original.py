@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ..frontends.query import Target
 from ..frontends.space import FeatureSpace
+from ..frontends.target import Target
 from .candidates import Point
 
 Predict = Callable[[pd.DataFrame], np.ndarray[Any, Any]]
+Chance = Callable[[pd.DataFrame, Any], float | None]
 
 
 class Original:
@@ -20,6 +21,7 @@ class Original:
 
     ``by_row``: whether its answers do not depend on how many rows it is given.  ``trusted``:
     points flip it until it was told otherwise, so that many people can be asked about at once.
+    ``chance``: the probability that it gives to a label, on one row.
     """
 
     def __init__(
@@ -31,9 +33,10 @@ class Original:
         *,
         by_row: bool,
         trusted: bool = False,
+        chance: Chance,
     ) -> None:
         self.predict, self.space, self.target, self.frame = predict, space, target, frame
-        self.trusted = trusted
+        self.trusted, self.chance = trusted, chance
         self._rows = space.rows_like(frame)
         self._decoded: dict[tuple[Any, ...], pd.DataFrame] = {}
         self._known: dict[tuple[Any, ...], Any] = {}
@@ -76,7 +79,14 @@ class Original:
         if self.trusted:
             return True
         same = self.space.encode_row(self.row(point), extra="ignore") == dict(point)
-        return same and self.target.holds(self.outcome(point))
+        return same and self.target.holds(self.outcome(point)) and self._is_likely(point)
+
+    def _is_likely(self, point: Point) -> bool:
+        """Whether the model's own probability is what was asked for, if it gives any."""
+        if self.target.chance is None:
+            return True
+        chance = self.chance(self.row(point), self.target.label)
+        return chance is None or chance >= self.target.chance
 
     def _ask(self, row: pd.DataFrame) -> Any:
         return plain_item(self.predict(row)[0])

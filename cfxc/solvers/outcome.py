@@ -73,6 +73,7 @@ class Outcome:
         nodes: Boxes or branch-and-bound nodes looked at, for engines that branch.
         proof: What shows the lower bound, of engines that keep a record.
         reason: Why the search ended early.
+        pool: Verified points met on the way, for searches that were asked to keep them.
     """
 
     best: Candidate | None = None
@@ -83,6 +84,7 @@ class Outcome:
     nodes: int = 0
     proof: Any = None
     reason: str = ""
+    pool: list[Candidate] = field(default_factory=list)
 
     @property
     def proved_by(self) -> tuple[str, ...]:

@@ -51,7 +51,8 @@ class Result:
             none was found in time (``unknown``).
         conflict: If none exists: constraints and actions that together leave none, each of them
             needed; empty if there is none even without any.
-        given_up, relaxed: Of these, the cheapest to give up, and the answer then.
+        given_up, relaxed: Of these, the cheapest to give up (or, with ``relax=``, what had to go
+            in the order given), and the answer then.
         target: What was wanted, as text.
         wanted: The same as values: ``(label,)``, or ``(low, high)`` with ``None`` for an open end.
         evidence: What ``certificate`` is made of.
@@ -187,9 +188,7 @@ class Result:
     @property
     def why(self) -> str:
         """Which rules leave no counterfactual, and which to give up; empty if some exists."""
-        if not self.conflict:
-            return ""
-        text = f", because {'; '.join(self.conflict)}"
+        text = f", because {'; '.join(self.conflict)}" if self.conflict else ""
         if self.relaxed is None or self.relaxed.exact_distance is None:
             return text
         away = shown(self.relaxed.exact_distance, 1)

@@ -7,7 +7,8 @@ from functools import lru_cache
 
 from ..compiler.rounding_error import RoundingError, final
 from ..errors import UnsupportedError
-from ..frontends.query import Query, Target
+from ..frontends.query import Query
+from ..frontends.target import Target
 from ..ir import Op, Operand, Program, ops
 from ..ir.interval import Bounds, Choice, Interval
 from ..ir.patterns import before_scaling, deciding

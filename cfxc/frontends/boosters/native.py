@@ -87,16 +87,26 @@ class NativePredictor:
         """0, 1, …; ``None`` for a regressor."""
         return None if self._native.classes is None else tuple(range(self._native.classes))
 
+    def probabilities(self, frame: pd.DataFrame) -> npt.NDArray[Any] | None:
+        """The predictions of a classifier, (n, k); ``None`` if these are no probabilities."""
+        if self._native.classes is None or self._native.gives_labels:
+            return None
+        numbers = self._run(frame)
+        return np.column_stack([1 - numbers, numbers]) if numbers.ndim == 1 else numbers
+
+    def _run(self, frame: pd.DataFrame) -> npt.NDArray[Any]:
+        columns = list(self._native.columns)
+        if missing := [column for column in columns if column not in frame.columns]:
+            raise MissingColumnError(f"the table lacks columns of the model: {shown(missing)}")
+        return np.asarray(self._native.run(frame[columns]))
+
     def predict(self, frame: pd.DataFrame) -> npt.NDArray[Any]:
         """Labels (n,), or numbers of shape (n,) for one target and (n, k) for k.
 
         Raises:
             MissingColumnError: ``frame`` lacks columns of the model.
         """
-        columns = list(self._native.columns)
-        if missing := [column for column in columns if column not in frame.columns]:
-            raise MissingColumnError(f"the table lacks columns of the model: {shown(missing)}")
-        numbers = np.asarray(self._native.run(frame[columns]))
+        numbers = self._run(frame)
         if self._native.classes is None:
             return numbers
         if self._native.gives_labels:

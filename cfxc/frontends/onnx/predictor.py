@@ -74,6 +74,16 @@ class OnnxPredictor:
         """
         return self._read(self.run(frame)[self._answer.source])
 
+    def probabilities(self, frame: pd.DataFrame) -> npt.NDArray[Any] | None:
+        """The output that has a probability for each class, (n, k); ``None`` if there is none."""
+        classes = self.classes or ()
+        for name, output in self.run(frame).items():
+            if isinstance(output, list):  # of one mapping from labels to probabilities a row
+                return np.array([[row[label] for label in classes] for row in output])
+            if name != self._answer.source and np.shape(output) == (len(frame), len(classes)):
+                return np.asarray(output)
+        return None
+
     def run(self, frame: pd.DataFrame) -> dict[str, Any]:
         """What the runtime gives for the rows of ``frame``: all outputs of the graph, by name."""
         feeds = {feed.name: feed.array(frame) for feed in self._feeds}

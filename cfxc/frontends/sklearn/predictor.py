@@ -69,6 +69,12 @@ class SklearnPredictor:
         answer = np.asarray(self.estimator.predict(self.table(frame)))
         return answer[:, 0] if answer.ndim == 2 and answer.shape[1] == 1 else answer
 
+    def probabilities(self, frame: pd.DataFrame) -> npt.NDArray[Any] | None:
+        """``estimator.predict_proba``, shape (n, k); ``None`` if it has none."""
+        if not hasattr(self.estimator, "predict_proba"):
+            return None
+        return np.asarray(self.estimator.predict_proba(self.table(frame)))
+
     def table(self, frame: pd.DataFrame) -> Any:
         """The part of ``frame`` that the estimator takes, in the form it was trained on."""
         if missing := [column for column in self._columns if column not in frame.columns]:

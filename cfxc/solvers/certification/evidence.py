@@ -47,7 +47,7 @@ class Evidence:
         """
         if self.status == "unknown":
             raise UnsupportedError("no counterfactual was found, so there is nothing to certify")
-        self._refuse_hulls()
+        self._refuse()
         try:
             return self._of(self.outcome.proof)
         except UnsupportedError as error:
@@ -66,7 +66,7 @@ class Evidence:
         Raises:
             UnsupportedError: nothing was proved, or the formula is not for solvers.
         """
-        self._refuse_hulls()
+        self._refuse()
         lower, infeasible = self.outcome.lower, self.status == "infeasible"
         if not infeasible and lower <= 0:
             raise UnsupportedError("no lower bound above 0 was proved, so there is none to write")
@@ -83,9 +83,11 @@ class Evidence:
             equations=True,
         )
 
-    def _refuse_hulls(self) -> None:
+    def _refuse(self) -> None:
         if self.query.hulls:
             raise UnsupportedError("an answer within a trust region has no certificate")
+        if not self.query.target.is_plain:
+            raise UnsupportedError("an answer with a probability or a margin has no certificate")
 
     def _of(self, proof: Any) -> Certificate:
         best = self.outcome.best

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import time
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from importlib import import_module
 from importlib.util import find_spec
@@ -30,13 +31,15 @@ Status = Literal["optimal", "infeasible", "limit", "interrupted", "lost"]
 class Answer:
     """What a solver knows: ``bound`` is its dual bound, ``values`` its best point, if any.
 
-    ``bound`` is on the objective's own scale, minus infinity if it has none.
+    ``bound`` is on the objective's own scale, minus infinity if it has none; ``pool`` holds the
+    solutions met on the way, of solvers that tell.
     """
 
     status: Status
     bound: float = -np.inf
     values: Floats | None = None
     nodes: int = 0
+    pool: Sequence[Floats] = ()
 
 
 class Backend(ABC):
@@ -103,6 +106,10 @@ class Highs(Backend):
             program.upper, program.row_lower, program.row_upper, program.start[:-1],
             program.index, program.value, program.whole.astype(np.int32),
         )  # fmt: skip
+        pool: list[Floats] = []
+        highs.cbMipImprovingSolution.subscribe(
+            lambda event: pool.append(np.array(event.data_out.mip_solution, dtype=np.float64))
+        )
         interrupted = _run(highs)
         status = highs.getModelStatus()
         info = highs.getInfo()
@@ -123,7 +130,7 @@ class Highs(Backend):
         outcome: Any = "interrupted" if interrupted else known[status]
         if outcome == "lost" or (outcome != "optimal" and not whole):
             bound = -np.inf
-        return Answer(outcome, _finite(bound / program.scale), values, nodes)
+        return Answer(outcome, _finite(bound / program.scale), values, nodes, pool)
 
 
 def _highs_options(program: Rounded, seconds: float, gap: float) -> dict[str, Any]:
@@ -203,7 +210,11 @@ class Scip(Backend):
         if scip.getNSols():
             best = scip.getBestSol()
             values = np.array([scip.getSolVal(best, column) for column in columns])
-        return Answer(kinds[status], _finite(scip.getDualbound() / program.scale), values, nodes)
+        pool = [
+            np.array([scip.getSolVal(one, column) for column in columns]) for one in scip.getSols()
+        ]
+        bound = _finite(scip.getDualbound() / program.scale)
+        return Answer(kinds[status], bound, values, nodes, pool)
 
 
 class Gurobi(Backend):

@@ -66,11 +66,13 @@ def search(
     report: Report = silent,
     solver: str = "highs",
     regions: bool = True,
+    pool: bool = False,
 ) -> Outcome:
     """Find the nearest counterfactual to within ``epsilon``, or as far as the time goes.
 
     ``solver`` is ``highs``, ``scip`` or ``gurobi``; ``regions`` allows the search by regions where
-    it applies.  Ctrl-C ends the search with what it has.
+    it applies; ``pool`` keeps what is met on the way, and has the solver begin far away, so that
+    it meets more.  Ctrl-C ends the search with what it has.
 
     Raises:
         UnsupportedError: the query has no mixed-integer program (see :func:`refuses`).
@@ -86,9 +88,9 @@ def search(
         _warm_up()
     deadline = time.monotonic() + seconds
     if query.hulls:
-        return _in_hulls(query, chosen, deployed, epsilon, deadline, rng, seeds, report)
+        return _in_hulls(query, chosen, deployed, epsilon, deadline, rng, seeds, report, pool)
     found = _Search(query, chosen, deployed, epsilon, deadline, rng)
-    found.regions, found.report = found.regions and regions, report
+    found.regions, found.report, found.pooling = found.regions and regions, report, pool
     return found.run(seeds)
 
 
@@ -101,6 +103,7 @@ def _in_hulls(
     rng: np.random.Generator,
     seeds: Sequence[Point],
     report: Report,
+    pool: bool,
 ) -> Outcome:
     """The same in one hull after the other, the one with the nearest row first."""
     parts = [replace(query, hulls=(hull,)) for hull in query.hulls]
@@ -119,8 +122,9 @@ def _in_hulls(
         now = time.monotonic()
         until = now + (deadline - now) / (len(rows) - number)
         found = _Search(part, solver, deployed, epsilon, until, rng)
-        found.report, found.outcome.best = report, total.best
+        found.report, found.outcome.best, found.pooling = report, total.best, pool
         outcome = found.run(())
+        total.pool += outcome.pool
         total.best = outcome.best
         total.nodes += outcome.nodes
         total.infeasible &= outcome.infeasible
@@ -160,7 +164,7 @@ class _Search:
         self.local = LocalSearch(query, rng)
         self.outcome = Outcome()
         self.report: Report = silent
-        self.share, self.excluded = FIRST, 0
+        self.share, self.excluded, self.pooling = FIRST, 0, False
         # under l2 costs are known by tangents alone, and only grids make boxes that are points
         squared, whitened = query.distance.has_squares, query.distance.whitening is not None
         self.regions = not whitened and not query.hulls and (self._finite() or not squared)
@@ -175,6 +179,8 @@ class _Search:
                 self.outcome.best = first_candidate(
                     self.local, self.deployed, seeds, self.rng, self.deadline
                 )
+            if self.pooling:
+                self._fill()
             while self._is_open() and self._step():
                 pass
             self._tidy()
@@ -186,6 +192,18 @@ class _Search:
             elif self.outcome.lower:
                 self.outcome.proof = OnDemand(self.query, self.outcome.lower)
         return self.outcome
+
+    def _fill(self) -> None:
+        """One solve without any incumbent, for what it meets on its way."""
+        radius = self._largest() if self.query.distance.norms is not None else None
+        if self.outcome.best is not None:
+            self.outcome.pool.append(self.outcome.best)
+        formulation = self.formulator.formulate(radius)
+        if formulation.is_refuted:
+            return
+        formulation, answer = self._solve(self._sharpened(formulation))
+        for values in answer.pool:
+            self._use(formulation.lift(values))
 
     def _is_open(self) -> bool:
         best = self.outcome.best
@@ -355,7 +373,8 @@ class _Search:
             program = rounded(formulation.model)
         encoded = time.monotonic()
         left = self.deadline - encoded
-        share = min(left, self.share) if self.outcome.best is not None else left
+        hurried = self.outcome.best is not None and not self.pooling
+        share = min(left, self.share) if hurried else left / (1 + self.pooling)
         gap = float(self._gap())
         answer = self.solver.solve(program, seconds=share, gap=gap)
         self.outcome.nodes += answer.nodes
@@ -402,7 +421,8 @@ class _Search:
         """Whether a solution's point, or one around it, is a verified improvement."""
         before = self.outcome.best
         for candidate in around(self.local, point):
-            if before is not None and self.query.distance_to(candidate) >= before.distance:
+            farther = before and self.query.distance_to(candidate) >= before.distance
+            if farther and not self.pooling:
                 continue
             if self.query.hulls and is_cut_off(self.formulator, candidate):
                 continue
@@ -413,6 +433,8 @@ class _Search:
 
     def _accept(self, candidate: Candidate | None) -> None:
         best = self.outcome.best
+        if candidate is not None and self.pooling:
+            self.outcome.pool.append(candidate)
         if candidate is not None and (best is None or candidate.distance < best.distance):
             self.outcome.best = candidate
 

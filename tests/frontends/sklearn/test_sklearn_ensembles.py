@@ -22,10 +22,10 @@ from sklearn.svm import SVC, SVR
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from cfxc.errors import InvalidInputError, UnsupportedError
-from cfxc.frontends.query import Target, target_program
 from cfxc.frontends.sklearn import SklearnPredictor, lower
 from cfxc.frontends.sklearn.isolation import first_true
 from cfxc.frontends.space import FeatureSpace
+from cfxc.frontends.target import Target, target_program
 from cfxc.ir import BatchEvaluator, Program, evaluate, ops
 from tests.frontends.sklearn.ensembles import (
     CLASSIFIERS,

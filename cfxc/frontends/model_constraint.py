@@ -1,0 +1,115 @@
+"""Another model's word as a constraint: a density, a price, a second opinion."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any
+
+from ..errors import InvalidInputError, UnsupportedError
+from ..ir import Builder, Literal, Program, ops
+from .files import load_model
+from .space import FeatureSpace
+from .space.labels import Label
+from .space.numbers import as_written
+
+OUTPUTS = ("score", "value")
+
+
+class ModelConstraint:
+    """What any model that can be compiled says of a counterfactual.
+
+    An isolation forest keeps it among the data (``ModelConstraint(forest, label=1)``), as strictly
+    as its ``contamination`` says; a regressor's prediction, or a score, may lie within ends.
+
+    Args:
+        model: A fitted estimator, a native booster, or a model file, as ``cfxc.compile`` takes it.
+        at_least, at_most: Ends of the output, which are in it.
+        label: The label it must have instead.
+        output: ``score`` or ``value``; by default whichever the model has.
+        features: The features that it takes; by default those it was trained on by name, or all.
+        trust_pickle: As for ``cfxc.compile``.
+
+    Raises:
+        InvalidInputError: nothing is asked for, or a label and ends.
+    """
+
+    def __init__(
+        self,
+        model: Any,
+        *,
+        at_least: float | None = None,
+        at_most: float | None = None,
+        label: Label = None,
+        output: str | None = None,
+        features: Sequence[str] | None = None,
+        trust_pickle: bool = False,
+    ) -> None:
+        ends = at_least is not None or at_most is not None
+        if ends == (label is not None):
+            raise InvalidInputError("ModelConstraint: at_least, at_most or both; or a label alone")
+        if output is not None and output not in OUTPUTS:
+            raise InvalidInputError(f"ModelConstraint: output is one of {', '.join(OUTPUTS)}")
+        self.model, self.label, self.output = model, label, output
+        self.lower, self.upper = _end(at_least, "at_least"), _end(at_most, "at_most")
+        self.features = None if features is None else tuple(features)
+        self.trust_pickle = trust_pickle
+
+    def __repr__(self) -> str:
+        what = self.model if isinstance(self.model, str) else type(self.model).__name__
+        if self.label is not None:
+            return f"{what} says {self.label!r}"
+        low = "" if self.lower is None else f"{float(self.lower):g} <= "
+        high = "" if self.upper is None else f" <= {float(self.upper):g}"
+        return f"{low}{what}{high}"
+
+    def program(self, space: FeatureSpace) -> Program:
+        """Features → ``holds``.
+
+        Raises:
+            CfxcError: the model cannot be compiled over the space, or has no such output or label.
+        """
+        return _compiled(self, space)
+
+
+@lru_cache(maxsize=16)
+def _compiled(asked: ModelConstraint, space: FeatureSpace) -> Program:
+    names = asked.features or _known_names(asked.model, space)
+    columns = space if names is None else space.subset(names)
+    program, _ = load_model(asked.model, columns, trust_pickle=asked.trust_pickle)
+    builder = Builder("model")
+    for name, sort in program.inputs:
+        builder.input(name, sort)
+    given = builder.inline(program, {name: name for name, _ in program.inputs})
+    if asked.label is not None:
+        labels = program.output_sorts["label"].labels if "label" in given else None
+        if labels is None or not labels.has(asked.label):
+            raise InvalidInputError(f"{asked!r}: it has no such label")
+        return builder.build(holds=builder.let(ops.IsLabel(given["label"], asked.label)))
+    chosen = asked.output or next((name for name in OUTPUTS if name in given), None)
+    if chosen is None or chosen not in given or program.output_sorts[chosen].shape:
+        raise UnsupportedError(
+            f"{asked!r}: the model has no single number called {chosen or ' or '.join(OUTPUTS)}"
+        )
+    tests = []
+    if asked.lower is not None:
+        tests.append(builder.let(ops.Ge(given[chosen], Literal(asked.lower))))
+    if asked.upper is not None:
+        tests.append(builder.let(ops.Le(given[chosen], Literal(asked.upper))))
+    return builder.build(holds=builder.let(ops.And(tuple(tests))))
+
+
+def _known_names(model: Any, space: FeatureSpace) -> list[str] | None:
+    """The features behind the columns that a model was trained on by name."""
+    columns = getattr(model, "feature_names_in_", None)
+    if columns is None:
+        return None
+    return list(dict.fromkeys(space.column_source(str(column))[0].name for column in columns))
+
+
+def _end(value: Any, name: str) -> Fraction | None:
+    return None if value is None else as_written(value, f"ModelConstraint: {name}")
+
+
+__all__ = ["ModelConstraint"]

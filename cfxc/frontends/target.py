@@ -1,0 +1,286 @@
+"""What is wanted of a decision, and when a program reaches it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from decimal import Context, Decimal
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from ..errors import InvalidInputError, UnsupportedError
+from ..ir import Builder, Label, Literal, Op, Operand, Program, Tensor, ops
+from ..ir.patterns import scaling
+from ..ir.sorts import label_key, preview
+from ..ir.unused import keep_outputs
+from .space.numbers import as_written
+
+DIGITS = Context(prec=50)
+
+
+@dataclass(frozen=True)
+class Target:
+    """What the outcome must be: a label of a classifier, or a closed range of a regressor.
+
+    Attributes:
+        label: The wanted label.
+        lower, upper: Ends of the range; ``None``: open.
+        chance: The least probability that the model must give to the label.
+        margin: By how much the score that decides must be won.
+    """
+
+    label: Label = None
+    lower: Fraction | None = None
+    upper: Fraction | None = None
+    is_range: bool = False
+    chance: Fraction | None = None
+    margin: Fraction = Fraction(0)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Target) and self._key() == other._key()
+
+    def __hash__(self) -> int:
+        return hash(self._key())
+
+    def _key(self) -> tuple[Any, ...]:
+        ends = self.lower, self.upper, self.is_range
+        return label_key(self.label), *ends, self.chance, self.margin
+
+    def __str__(self) -> str:
+        if not self.is_range:
+            chance = "" if self.chance is None else f", with probability {float(self.chance):g}"
+            margin = f", by {float(self.margin):g}" if self.margin else ""
+            return f"{self.label!r}{chance}{margin}"
+        low = "-∞" if self.lower is None else float(self.lower)
+        high = "∞" if self.upper is None else float(self.upper)
+        return f"[{low}, {high}]"
+
+    @property
+    def wanted(self) -> tuple[Any, ...]:
+        """The label alone, or both ends of the range (``None``: open)."""
+        if not self.is_range:
+            return (self.label,)
+        return tuple(None if end is None else float(end) for end in (self.lower, self.upper))
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether the outcome alone tells."""
+        return self.chance is None and not self.margin
+
+    def holds(self, outcome: Any) -> bool:
+        """Whether an outcome (label or number) is in the target."""
+        if not self.is_range:
+            return label_key(outcome) == label_key(self.label)
+        value = Fraction(outcome)
+        above = self.lower is None or value >= self.lower
+        return above and (self.upper is None or value <= self.upper)
+
+
+OUTCOMES = 20
+"""Labels that a message lists."""
+
+
+def resolve_target(program: Program, target: Any, outcome: Mapping[str, Any]) -> Target:
+    """The target a user named, checked against the program's outcome."""
+    if "label" not in dict(program.outputs):
+        return _range_target(target)
+    labels = program.output_sorts["label"].labels
+    if target is None:
+        others = [label for label in labels if label_key(label) != label_key(outcome["label"])]
+        if not others:
+            raise InvalidInputError(
+                f"the model has only one outcome, {preview(labels)[1:-1]}: nothing can change it"
+            )
+        if len(others) > 1:
+            raise InvalidInputError(
+                f"the model has {len(labels)} outcomes; name one as target: "
+                f"{preview(labels, OUTCOMES)}"
+            )
+        return Target(others[0])
+    if isinstance(target, np.generic):
+        target = target.item()
+    if labels.has(target):
+        return Target(target)
+    same = [label for label in labels if label == target]
+    if len(same) == 1 and not isinstance(target, tuple | list):
+        return Target(same[0])
+    raise InvalidInputError(
+        f"target {target!r} is no outcome of the model: {preview(labels, OUTCOMES)}"
+    )
+
+
+def stricter_target(program: Program, target: Target, chance: Any, margin: Any) -> Target:
+    """A target that must be reached with a probability, or by a margin.
+
+    Raises:
+        InvalidInputError: one of them out of range, or for a range of numbers.
+        UnsupportedError: the model gives no probabilities, or nothing that a margin could be of.
+    """
+    if chance is None and not margin:
+        return target
+    if target.is_range:
+        raise InvalidInputError("a probability or a margin is of a label; move the range instead")
+    made = replace(
+        target,
+        chance=None if chance is None else as_written(chance, "probability"),
+        margin=as_written(margin, "margin"),
+    )
+    if made.chance is not None and not 0 < made.chance < 1:
+        raise InvalidInputError(f"probability lies between 0 and 1, and is {chance}")
+    if made.margin < 0:
+        raise InvalidInputError(f"margin must be at least 0, not {margin}")
+    if made.chance is not None and "probability" not in dict(program.outputs):
+        raise UnsupportedError("the model gives no probabilities", remedy="ask for a margin")
+    plain = target_program(program, target, Fraction(0))
+    if made.margin and target_program(program, target, made.margin) == plain:
+        raise UnsupportedError("no score is known that decides, so none can be won by a margin")
+    return made
+
+
+def _range_target(target: Any) -> Target:
+    if not isinstance(target, tuple | list) or len(target) != 2:
+        raise InvalidInputError(
+            "a regression target is a range (low, high); None leaves an end open"
+        )
+    ends: list[Fraction | None] = []
+    for end in target:
+        try:
+            ends.append(None if end is None else Fraction(end))
+        except (ValueError, OverflowError, TypeError):
+            raise InvalidInputError(f"target range: {end!r} is not a finite number") from None
+    low, high = ends
+    if low is None and high is None:
+        raise InvalidInputError("the target range is open at both ends: every outcome is in it")
+    if low is not None and high is not None and low > high:
+        raise InvalidInputError(f"target range: {target[0]} exceeds {target[1]}")
+    return Target(lower=low, upper=high, is_range=True)
+
+
+@lru_cache(maxsize=32)
+def target_program(program: Program, target: Target, margin: Fraction) -> Program:
+    """Features → ``in_target``; with a margin, on the score behind the label where it is known.
+
+    Cached: people refused by one model share it.
+    """
+    builder = Builder(program.name)
+    for name, sort in program.inputs:
+        builder.input(name, sort)
+    builder.reserve(program.sorts)
+    builder.extend(program.body)
+    definitions = {statement.name: statement.op for statement in program.lets()}
+    if target.is_range:
+        decided = _in_range(builder, program, target, margin)
+    elif target.chance is not None and 2 * target.chance > 1 and not target.margin:
+        # no other label is likelier then
+        decided = _likely(builder, program, definitions, target, margin)
+    else:
+        decided = _decisions(builder, program, definitions, target, margin)
+        if target.chance is not None:
+            likely = _likely(builder, program, definitions, target, margin)
+            decided = builder.let(ops.And((decided, likely)))
+    return keep_outputs(builder.build(in_target=decided), ["in_target"])
+
+
+def _in_range(builder: Builder, program: Program, target: Target, margin: Fraction) -> Operand:
+    value = program.output("value")
+    tests: list[Operand] = []
+    if target.lower is not None:
+        tests.append(builder.let(ops.Ge(value, Literal(target.lower + margin))))
+    if target.upper is not None:
+        tests.append(builder.let(ops.Le(value, Literal(target.upper - margin))))
+    return builder.let(ops.And(tuple(tests)))
+
+
+def _decisions(
+    builder: Builder,
+    program: Program,
+    definitions: Mapping[str, Op],
+    target: Target,
+    margin: Fraction,
+) -> Operand:
+    """``label == target`` as comparisons of scores, looking through argmax and sign tests."""
+    label, sorts = program.output("label"), program.sorts
+    plain = ops.IsLabel(label, target.label)
+    op = definitions.get(label) if isinstance(label, str) else None
+    if not isinstance(op, ops.Category) or not isinstance(op.index, str):
+        return builder.let(plain)
+    position = op.labels.position(target.label)
+    decision = definitions.get(op.index)
+    if isinstance(decision, ops.Argmax):
+        assert isinstance(decision.x, str)  # a vector, so no literal
+        x, larger = scaling(decision.x, definitions)
+        return _wins(builder, x, sorts[x].shape[0], position, margin + target.margin / larger)
+    if isinstance(decision, ops.Select) and isinstance(decision.condition, str):
+        chosen = [Literal(0), Literal(1)]
+        test = definitions.get(decision.condition)
+        if isinstance(test, ops.Gt | ops.Ge) and [decision.y, decision.x] == chosen:
+            opposite = ops.Le if isinstance(test, ops.Gt) else ops.Lt
+            margin += target.margin
+            if position == 0:
+                return builder.let(opposite(test.x, _plus(builder, test.y, -margin)))
+            return builder.let(type(test)(test.x, _plus(builder, test.y, margin)))
+    return builder.let(plain)
+
+
+def _likely(
+    builder: Builder,
+    program: Program,
+    definitions: Mapping[str, Op],
+    target: Target,
+    margin: Fraction,
+) -> Operand:
+    """The label's probability is at least ``chance``: as a score, where it is a function of one."""
+    assert target.chance is not None
+    places = program.output_sorts["label"].labels
+    probability, place = program.output("probability"), places.position(target.label)
+    op = definitions.get(probability) if isinstance(probability, str) else None
+    if isinstance(op, ops.Concat) and len(places) == 2:  # (1 - p, p)
+        share = definitions.get(op.parts[1]) if isinstance(op.parts[1], str) else None
+        if isinstance(share, ops.Sigmoid):
+            bound = _logit(target.chance) + margin
+            if place:
+                return builder.let(ops.Ge(share.x, Literal(bound)))
+            return builder.let(ops.Le(share.x, Literal(-bound)))
+    if isinstance(op, ops.Softmax) and len(places) == 2:
+        signs = Tensor(np.array([[-1.0, 1.0]] if place else [[1.0, -1.0]]))
+        lead = builder.let(ops.Affine(op.x, signs, Tensor(np.zeros(1))))
+        least = Literal(_logit(target.chance) + margin)
+        return builder.let(ops.Ge(builder.let(ops.Item(lead, 0)), least))
+    entry = builder.let(ops.Item(probability, place))
+    return builder.let(ops.Ge(entry, Literal(target.chance + margin)))
+
+
+def _logit(chance: Fraction) -> Fraction:
+    """``log(p / (1 - p))`` to 40 digits, rounded upward."""
+    odds = chance / (1 - chance)
+    ratio = DIGITS.divide(Decimal(odds.numerator), Decimal(odds.denominator))
+    return Fraction(DIGITS.ln(ratio)) + Fraction(1, 10**40)
+
+
+def _plus(builder: Builder, operand: Operand, margin: Fraction) -> Operand:
+    if isinstance(operand, Literal):
+        return Literal(Fraction(operand.value) + margin)
+    return builder.let(ops.Add(operand, Literal(margin))) if margin else operand
+
+
+def _wins(builder: Builder, x: Operand, width: int, position: int, margin: Fraction) -> Operand:
+    """Entry ``position`` beats every earlier entry strictly and every later one at least."""
+    rivals = [rival for rival in range(width) if rival != position]
+    if not rivals:
+        return Literal(True)
+    weight = np.zeros((len(rivals), width))
+    weight[:, position] = 1.0
+    weight[np.arange(len(rivals)), rivals] = -1.0
+    leads = builder.let(ops.Affine(x, Tensor(weight), Tensor(np.zeros(len(rivals)))))
+    tests = []
+    for row, rival in enumerate(rivals):
+        relation = ops.Gt if rival < position else ops.Ge
+        lead = builder.let(ops.Item(leads, row))
+        tests.append(builder.let(relation(lead, Literal(margin))))
+    return builder.let(ops.And(tuple(tests)))
+
+
+__all__ = ["Target", "resolve_target", "stricter_target", "target_program"]

@@ -1,0 +1,218 @@
+"""Probabilities, margins, other models' words, pools, and criteria that are given up."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.compose import make_column_transformer
+from sklearn.ensemble import IsolationForest, RandomForestClassifier
+from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.neural_network import MLPClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder
+from sklearn.tree import DecisionTreeRegressor
+
+import cfxc
+from cfxc import ModelConstraint
+from tests.solvers.test_criteria import GRID, NUMBERS, SPACE, WORTH, X, case
+
+__all__ = ["case"]  # a fixture
+
+SIZES = {name: float(SPACE[name].range) for name in NUMBERS}
+GRADES = pd.cut(WORTH, 3, labels=["poor", "fair", "good"]).astype(str)
+DENSITY = IsolationForest(n_estimators=12, random_state=0).fit(X[["duration", "amount"]])
+PRICE = LinearRegression().fit(X[["duration", "rate"]], X.amount)
+
+
+def away(row: pd.DataFrame, table: pd.DataFrame) -> np.ndarray:
+    """The distance l1, by definition."""
+    parts = [np.abs(table[name] - row[name].iloc[0]) / SIZES[name] for name in NUMBERS]
+    parts.append((table.job != row.job.iloc[0]).astype(float))
+    return np.column_stack(parts).mean(axis=1)
+
+
+def agrees(result: cfxc.Result, row: pd.DataFrame, fits: np.ndarray) -> None:
+    if not fits.any():
+        assert result.status == "infeasible"
+        return
+    truth = away(row, GRID[fits]).min()
+    assert result.status == "optimal", result.reason
+    assert result.lower_bound - 1e-9 <= truth <= result.distance + 1e-9
+    assert result.distance <= truth + 1e-3 + 1e-9
+
+
+def chances(model: cfxc.CompiledModel, rows: pd.DataFrame, label: Any) -> np.ndarray:
+    estimator = model.predictor.estimator
+    found: np.ndarray = estimator.predict_proba(rows)[:, list(estimator.classes_).index(label)]
+    return found
+
+
+def test_probabilities(case: Any) -> None:
+    model, _, people, engines = case
+    if "probability" not in dict(model.program.outputs):
+        with pytest.raises(cfxc.UnsupportedError, match="probabilities"):
+            model.explain(people.iloc[[0]], probability=0.7)
+        return
+    likely = chances(model, GRID, 1)
+    for number, chance in enumerate((0.3, 0.6, 0.8, 0.95)):
+        row = people.iloc[[number]]
+        fits = (likely >= chance) & (model.predict(GRID) == 1)
+        for method in engines:
+            result = model.explain(row, target=1, probability=chance, method=method)
+            agrees(result, row, fits)
+            if result.counterfactual is not None:
+                assert chances(model, result.counterfactual, 1)[0] >= chance
+
+
+def test_margins(case: Any) -> None:
+    model, _, people, engines = case
+    estimator, margin = model.predictor.estimator, 0.4
+    if hasattr(estimator, "decision_function"):
+        lead = estimator.decision_function(GRID)
+    elif isinstance(estimator[-1], MLPClassifier):
+        odds = estimator.predict_proba(GRID)
+        lead = np.log(odds[:, 1]) - np.log(odds[:, 0])
+    else:
+        lead = chances(model, GRID, 1) - chances(model, GRID, 0)
+    row = people.iloc[[1]]
+    if np.abs(lead - margin).min() < 1e-9:
+        margin += 1e-6
+    for method in engines:
+        agrees(model.explain(row, target=1, margin=margin, method=method), row, lead >= margin)
+
+
+@pytest.mark.parametrize(
+    "kind", [LogisticRegression(), RandomForestClassifier(6, max_depth=4, random_state=0)]
+)
+def test_margins_over_every_rival(kind: Any) -> None:
+    encoder = make_column_transformer((OneHotEncoder(sparse_output=False), ["job"]),
+                                      remainder="passthrough")  # fmt: skip
+    model = cfxc.compile(make_pipeline(encoder, kind).fit(X, GRADES), SPACE)
+    estimator = model.predictor.estimator
+    scores = (
+        estimator.decision_function(GRID) if isinstance(kind, LogisticRegression)
+        else estimator.predict_proba(GRID)
+    )  # fmt: skip
+    place = list(estimator.classes_).index("good")
+    lead = scores[:, place] - np.delete(scores, place, axis=1).max(axis=1)
+    row = X[model.predict(X) == "poor"].iloc[[0]]
+    agrees(model.explain(row, target="good", margin=0.21), row, lead >= 0.21)
+    if not isinstance(kind, LogisticRegression):
+        likely = chances(model, GRID, "good")
+        agrees(model.explain(row, target="good", probability=0.71), row, likely >= 0.71)
+
+
+def test_a_person_may_be_accepted_but_not_clearly(case: Any) -> None:
+    model, _, _, _ = case
+    if "probability" not in dict(model.program.outputs):
+        return
+    likely = chances(model, X, 1)
+    row = X[(model.predict(X) == 1) & (likely < 0.7)].iloc[[0]]
+    with pytest.raises(cfxc.InvalidInputError, match="already"):
+        model.explain(row, target=1)
+    fits = (chances(model, GRID, 1) >= 0.75) & (model.predict(GRID) == 1)
+    agrees(model.explain(row, target=1, probability=0.75), row, fits)
+
+
+@pytest.mark.parametrize("asked", [
+    {"probability": 0}, {"probability": 1}, {"probability": "much"}, {"margin": -1},
+    {"margin": "wide"}, {"relax": "everything"}, {"relax": 3}, {"constraints": [DENSITY]},
+    {"diversity": "pool", "method": "box", "count": 2},
+])  # fmt: skip
+def test_bad_arguments(case: Any, asked: dict[str, Any]) -> None:
+    model, _, people, _ = case
+    with pytest.raises(cfxc.CfxcError):
+        model.explain(people.iloc[[0]], target=1, **asked)
+
+
+def test_another_model_s_word(case: Any) -> None:
+    """An isolation forest, a regressor's range, a tree; beside a constraint of the language."""
+    model, _, people, engines = case
+    tree = DecisionTreeRegressor(max_depth=3, random_state=0).fit(X[["rate", "duration"]], X.amount)
+    words = [
+        (ModelConstraint(DENSITY, label=1), DENSITY.predict(GRID[["duration", "amount"]]) == 1),
+        (ModelConstraint(tree, at_least=12), tree.predict(GRID[["rate", "duration"]]) >= 12),
+        (
+            ModelConstraint(PRICE, at_least=8.123, at_most=15.321),
+            np.abs(PRICE.predict(GRID[["duration", "rate"]]) - 11.722) <= 3.599,
+        ),
+    ]
+    fits = model.predict(GRID) == 1
+    for number, (word, holds) in enumerate(words):
+        row = people.iloc[[number]]
+        for method in engines:
+            result = model.explain(
+                row, target=1, constraints=[word, "x.rate >= 2"], method=method
+            )  # fmt: skip
+            agrees(result, row, fits & holds & (GRID.rate >= 2))
+
+
+def test_words_that_do_not_fit() -> None:
+    with pytest.raises(cfxc.InvalidInputError):
+        ModelConstraint(PRICE)
+    with pytest.raises(cfxc.InvalidInputError):
+        ModelConstraint(PRICE, at_least=1, label=1)
+    with pytest.raises(cfxc.InvalidInputError):
+        ModelConstraint(PRICE, at_least=1, output="price")
+    for word in (ModelConstraint(PRICE, label=3), ModelConstraint(DENSITY, label="yes")):
+        with pytest.raises(cfxc.InvalidInputError, match="no such label"):
+            word.program(SPACE)
+    with pytest.raises(cfxc.UnsupportedError, match="no single number"):
+        ModelConstraint(DENSITY, at_least=0).program(SPACE)
+    assert repr(ModelConstraint(PRICE, at_least=1, at_most=2)) == "1 <= LinearRegression <= 2"
+    assert repr(ModelConstraint(DENSITY, label=1)) == "IsolationForest says 1"
+
+
+def test_pools(case: Any) -> None:
+    """As many as asked for, different, all of them counterfactuals; the first is the nearest."""
+    model, wanted, people, _ = case
+    for region in (None, cfxc.TrustRegion(X, epsilon=0.1)):
+        row = people.iloc[[3]]
+        result = model.explain(row, target=1, count=3, diversity="pool", trust_region=region)
+        every = result.all()
+        assert len(every) == 3
+        assert len({tuple(one.counterfactual.iloc[0]) for one in every}) == 3
+        for one in every:
+            assert model.predict(one.counterfactual)[0] == 1
+            assert one.distance == pytest.approx(away(row, one.counterfactual)[0])
+        if region is None:
+            truth = away(row, wanted).min()
+            assert truth - 1e-9 <= result.distance <= truth + 1e-3
+            assert all(one.lower_bound <= one.distance for one in every)
+
+
+def test_criteria_are_given_up_in_order(case: Any) -> None:
+    model, _, people, _ = case
+    row = people.iloc[[0]]
+    own = row.iloc[0]
+    rules = [f'x.job == "{own.job}"', f"x.duration == {own.duration}"]
+    impossible = "x.rate + x.duration >= 100 * x.amount + 20"
+    asked: dict[str, Any] = {"target": 1, "max_changes": 1, "constraints": [*rules, impossible]}
+    with pytest.raises(cfxc.CfxcError):
+        model.explain(row, **asked)  # no row at all can meet these
+    still = [f"x.rate == {own.rate}", f"x.amount == {own.amount}"]
+    asked = {"target": 1, "max_changes": 1, "constraints": [*rules, *still]}
+    result = model.explain(row, **asked, relax=["max_changes", rules[1], "constraints"])
+    assert result.status == "infeasible"
+    assert result.relaxed is not None
+    assert result.given_up[0] == "at most 1 feature may change"
+    assert result.given_up[1] == rules[1]
+    assert model.predict(result.relaxed.counterfactual)[0] == 1
+    region = cfxc.TrustRegion(X)
+    free = model.explain(row, **asked, trust_region=region, relax=["trust_region", "constraints"])
+    assert [free.given_up[0][:6], *free.given_up[1:]] == ["within", *rules, *still]
+    none = model.explain(row, **asked, relax="max_changes")
+    assert none.relaxed is None
+
+
+def test_weights_by_the_median_absolute_deviation() -> None:
+    space = SPACE.with_mad_weights(X)
+    for name in NUMBERS:
+        spread = np.median(np.abs(X[name] - X[name].median()))
+        assert float(space[name].weight) == pytest.approx(SIZES[name] / spread)
+    assert space["job"].weight == 1
+    still = SPACE.with_mad_weights(X.assign(rate=2))
+    assert still["rate"].weight == 1
