@@ -70,6 +70,7 @@ class CompiledModel:
         time_limit: float = 60.0,
         count: int = 1,
         diversity: str = "points",
+        apart: float = 0.0,
         relax: str | Sequence[str] = (),
         seeds: pd.DataFrame | None = None,
         random_state: int = 0,
@@ -112,7 +113,10 @@ class CompiledModel:
             diversity: How they differ: ``points``, each from all before (§4.2); ``features``, none
                 changes what an earlier one changed (Russell 2019), but for what follows from them;
                 ``pool``, incumbents that one mixed-integer search met on its way, nearest first
-                (more searches where these are too few).
+                (more searches where these are too few); ``clusters``, one per cluster of the
+                trust region.
+            apart: By what share of its range a number must differ from an earlier answer's, unless
+                another feature does; 0 for any difference.
             relax: Where there is no counterfactual, what to give up, one at a time in this order,
                 until there is one: ``constraints``, ``max_changes``, ``causal``, ``trust_region``,
                 ``actions``, or one constraint's text.  The answer says what had to go
@@ -128,8 +132,10 @@ class CompiledModel:
                 after one that found nothing.
         """
         options = check_options(
-            epsilon, method, time_limit, count, constraints, random_state, n_jobs, semantics,
-            max_changes, diversity, change_penalty, relax, probability, margin,
+            epsilon=epsilon, method=method, time_limit=time_limit, constraints=constraints,
+            random_state=random_state, n_jobs=n_jobs, semantics=semantics, max_changes=max_changes,
+            change_penalty=change_penalty, probability=probability, margin=margin, count=count,
+            diversity=diversity, apart=apart, relax=relax,
         )  # fmt: skip
         question = make_question(
             self, options, target, distance, method, solver, seeds, causal, trust_region, progress
@@ -184,8 +190,9 @@ class CompiledModel:
             CfxcError: bad input; nobody can be answered, all for the same reason.
         """
         options = check_options(
-            epsilon, method, time_limit, 1, constraints, random_state, n_jobs, semantics,
-            max_changes, change_penalty=change_penalty, probability=probability, margin=margin,
+            epsilon=epsilon, method=method, time_limit=time_limit, constraints=constraints,
+            random_state=random_state, n_jobs=n_jobs, semantics=semantics, max_changes=max_changes,
+            change_penalty=change_penalty, probability=probability, margin=margin,
         )  # fmt: skip
         alone = replace(options, n_jobs=1)
         question = make_question(

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
+from math import ceil, floor
 from typing import Any
 
 import numpy as np
@@ -109,8 +110,11 @@ class Query:
         alone = alone and not any(hull.weight for hull in self.hulls)
         return Fraction(1, len(self.domains)) if alone else None
 
-    def without(self, point: Mapping[str, Any]) -> Query:
-        """The same question, excluding one point: some feature must differ from it (§4.2)."""
+    def without(self, point: Mapping[str, Any], apart: Fraction = Fraction(0)) -> Query:
+        """The same question, excluding one point: some feature must differ from it (§4.2).
+
+        A number differs by at least the share ``apart`` of its range.
+        """
         builder = Builder("different")
         builder.reserve(domain.name for domain in self.domains)
         tests: list[Operand] = []
@@ -121,6 +125,12 @@ class Query:
             x = builder.input(domain.name, domain.sort)
             if domain.is_symbolic:
                 tests.append(builder.let(ops.Not(builder.let(ops.IsLabel(x, value)))))
+            elif apart:
+                gap = apart * domain.feature.range
+                ends = Fraction(value) - gap, Fraction(value) + gap
+                low, high = (floor(ends[0]), ceil(ends[1])) if domain.sort.kind == "int" else ends
+                tests.append(builder.let(ops.Le(x, Literal(low))))
+                tests.append(builder.let(ops.Ge(x, Literal(high))))
             else:
                 exact = int(value) if domain.sort.kind == "int" else Fraction(value)
                 tests.append(builder.let(ops.Ne(x, Literal(exact))))

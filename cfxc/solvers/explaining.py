@@ -25,6 +25,7 @@ from .candidates import Candidate, Deployed, Point
 from .certification import Evidence
 from .conflicts import Ask, Conflict, conflict_of, given_up_in_order
 from .engines import Engine, Limits, engine_for, smt_backend
+from .hulls import slack_of
 from .options import Options
 from .original import Original
 from .outcome import INTERRUPTED, Outcome, Watch
@@ -63,10 +64,16 @@ class Question:
             CfxcError: the row is bad, or no row of the space can meet the constraints.
         """
         query, engine = self._pose(frame)
+        if self.options.diversity == "clusters" and not query.hulls:
+            raise InvalidInputError("diversity='clusters' needs a trust_region with clusters")
         original = self._original(query, engine, frame)
         found: list[Result] = []
         rest: Literal["", "infeasible", "unknown"] = ""
+        clusters = self.options.diversity == "clusters"
         while len(found) < self.options.count:
+            if clusters and not query.hulls:
+                rest = "infeasible"
+                break
             outcome, seconds = self._search(query, engine, original, len(found))
             if outcome.best is None and found:
                 rest = "infeasible" if outcome.infeasible else "unknown"
@@ -74,7 +81,7 @@ class Question:
             found.append(self._result(query, engine, original, outcome, seconds))
             if outcome.best is None or outcome.reason == INTERRUPTED:
                 break
-            met = self._pool(outcome, self.options.count - len(found))
+            met = self._pool(query, outcome, self.options.count - len(found))
             for one in met:
                 other = replace(outcome, best=one, reason=MET, proof=None)
                 found.append(self._result(query, engine, original, other, 0.0))
@@ -82,15 +89,17 @@ class Question:
                 query = self._next(query, known.point)
         return replace(found[0], alternatives=tuple(found[1:]), rest=rest)
 
-    def _pool(self, outcome: Outcome, most: int) -> list[Candidate]:
-        """The nearest points that the search met on its way, if they were asked for."""
+    def _pool(self, query: Query, outcome: Outcome, most: int) -> list[Candidate]:
+        """The nearest points that a search met on its way, if they were asked for."""
         assert outcome.best is not None
         if self.options.diversity != "pool":
             return []
-        best = tuple(outcome.best.point.items())
-        unique = {tuple(one.point.items()): one for one in outcome.pool}
-        others = [one for key, one in unique.items() if key != best]
-        return sorted(others, key=lambda one: one.distance)[:most]
+        chosen, query = list[Candidate](), self._next(query, outcome.best.point)
+        for one in sorted(outcome.pool, key=lambda one: one.distance):
+            if len(chosen) < most and not query.violated(one.point):
+                chosen.append(one)
+                query = self._next(query, one.point)
+        return chosen
 
     def answers(self, frames: Sequence[pd.DataFrame]) -> list[Result | CfxcError]:
         """The nearest counterfactual of each person, or why there is no answer.
@@ -173,7 +182,12 @@ class Question:
         """The question for another counterfactual, after one was found."""
         if self.options.diversity == "features":
             return query.keeping(d.name for d in query.domains if point[d.name] != d.factual)
-        return query.without(point)
+        if self.options.diversity == "clusters":
+            slacks = [slack_of(replace(query, hulls=(hull,)), point) for hull in query.hulls]
+            nearest = slacks.index(min(slacks))
+            left = (hull for i, hull in enumerate(query.hulls) if i != nearest)
+            return replace(query, hulls=tuple(left))
+        return query.without(point, self.options.apart)
 
     def _original(
         self, query: Query, engine: Engine, frame: pd.DataFrame, *, trusted: bool = False

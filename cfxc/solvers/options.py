@@ -19,7 +19,7 @@ CRITERIA = ("constraints", "max_changes", "causal", "trust_region", "actions")
 """What may be given up: arguments of a question, and the actions of its features."""
 METHODS = ("auto", "box", "mio", "smt")
 SEMANTICS = ("real", "float")
-DIVERSITY = ("points", "features", "pool")
+DIVERSITY = ("points", "features", "pool", "clusters")
 
 
 @dataclass(frozen=True)
@@ -40,23 +40,26 @@ class Options:
     probability: Any = None
     margin: Any = 0
     models: tuple[ModelConstraint, ...] = ()
+    apart: Fraction = Fraction(0)
 
 
 def check_options(
+    *,
     epsilon: Any,
     method: Any,
     time_limit: Any,
-    count: Any,
     constraints: Any,
     random_state: Any,
     n_jobs: Any,
     semantics: Any = "real",
     max_changes: Any = None,
-    diversity: Any = "points",
     change_penalty: Any = 0,
-    relax: Any = (),
     probability: Any = None,
     margin: Any = 0,
+    count: Any = 1,
+    diversity: Any = "points",
+    apart: Any = 0,
+    relax: Any = (),
 ) -> Options:
     """Check what does not depend on the model.
 
@@ -77,11 +80,22 @@ def check_options(
     limit = _number(time_limit, "time_limit")
     jobs = cpu_count() if n_jobs == -1 and not isinstance(n_jobs, bool) else n_jobs
     return Options(
-        accuracy, limit, _whole(count, "count", 1), _texts(constraints), seed,
-        _whole(jobs, "n_jobs", 1), semantics,
-        None if max_changes is None else _whole(max_changes, "max_changes", 1), diversity,
-        _penalty(change_penalty), _criteria(relax, constraints), probability, margin, models,
-    )  # fmt: skip
+        epsilon=accuracy,
+        time_limit=limit,
+        count=_whole(count, "count", 1),
+        constraints=_texts(constraints),
+        random_state=seed,
+        n_jobs=_whole(jobs, "n_jobs", 1),
+        semantics=semantics,
+        max_changes=None if max_changes is None else _whole(max_changes, "max_changes", 1),
+        diversity=diversity,
+        change_penalty=_share(change_penalty, "change_penalty"),
+        relax=_criteria(relax, constraints),
+        probability=probability,
+        margin=margin,
+        models=models,
+        apart=_share(apart, "apart"),
+    )
 
 
 def _number(value: Any, name: str) -> float:
@@ -113,11 +127,11 @@ def _criteria(relax: Any, constraints: Any) -> tuple[str, ...]:
     return found
 
 
-def _penalty(value: Any) -> Fraction:
-    penalty = as_written(value, "change_penalty")
-    if penalty < 0:
-        raise InvalidInputError(f"change_penalty must be at least 0, not {value}")
-    return penalty
+def _share(value: Any, name: str) -> Fraction:
+    share = as_written(value, name)
+    if share < 0:
+        raise InvalidInputError(f"{name} must be at least 0, not {value}")
+    return share
 
 
 def _whole(value: Any, name: str, least: int) -> int:

@@ -38,8 +38,9 @@ def test_what_is_refused(name: str, value: Any) -> None:
 
 def test_what_is_read() -> None:
     options = check_options(
-        np.float32(0.5), "smt", Fraction(1, 2), np.int64(3), "a > 1", np.int8(7), 2
-    )
+        epsilon=np.float32(0.5), method="smt", time_limit=Fraction(1, 2), count=np.int64(3),
+        constraints="a > 1", random_state=np.int8(7), n_jobs=2,
+    )  # fmt: skip
     assert options == type(options)(0.5, 0.5, 3, ("a > 1",), 7, 2)
     assert check_options(**{**GOOD, "n_jobs": -1}).n_jobs >= 1
     assert check_options(**{**GOOD, "constraints": iter(["a", "b"])}).constraints == ("a", "b")

@@ -216,3 +216,35 @@ def test_weights_by_the_median_absolute_deviation() -> None:
     assert space["job"].weight == 1
     still = SPACE.with_mad_weights(X.assign(rate=2))
     assert still["rate"].weight == 1
+
+
+def test_answers_that_are_apart(case: Any) -> None:
+    """Numbers differ by a share of their range, or another feature does; with pools too."""
+    model, _, people, engines = case
+    row = people.iloc[[2]]
+    asked: dict[str, Any] = {"target": 1, "count": 4, "apart": 0.5}
+    ways: list[dict[str, Any]] = [*({"method": method} for method in engines)]
+    for way in [*ways, {"diversity": "pool"}]:
+        every = model.explain(row, **asked, **way).all()
+        assert len(every) == 4
+        for i, one in enumerate(every):
+            for other in every[:i]:
+                first, second = one.counterfactual.iloc[0], other.counterfactual.iloc[0]
+                wide = [abs(first[n] - second[n]) >= 0.5 * SIZES[n] for n in NUMBERS]
+                assert any(wide) or first.job != second.job
+        far = [one.distance for one in every]
+        assert far[0] <= min(far) + 1e-3
+
+
+def test_one_answer_per_cluster(case: Any) -> None:
+    model, _, people, _ = case
+    row = people.iloc[[1]]
+    with pytest.raises(cfxc.InvalidInputError, match="clusters"):
+        model.explain(row, target=1, count=2, diversity="clusters")
+    region = cfxc.TrustRegion(X, clusters=3)
+    result = model.explain(row, target=1, count=5, diversity="clusters", trust_region=region)
+    every = result.all()
+    assert len(every) <= 3
+    assert result.rest in ("infeasible", "unknown")
+    assert all(model.predict(one.counterfactual)[0] == 1 for one in every)
+    assert len({tuple(one.counterfactual.iloc[0]) for one in every}) == len(every)

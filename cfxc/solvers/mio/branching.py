@@ -2,13 +2,14 @@
 
 What mixed-integer solvers cannot do is to make columns at every node.  The bound of a node holds
 for all rows, and the faces that nodes meet make the program sharper that a solver gets afterwards.
+Categories are branched on first, a child for each label: it leaves few of the rows.
 """
 
 from __future__ import annotations
 
 import heapq
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from fractions import Fraction
 from typing import Any
 
@@ -22,81 +23,138 @@ from .enclose import add_face, more_tangents, program_over, vector_of
 from .formulation import Formulation, Formulator
 from .regions import Ending
 
+CLEARER = tuple(Fraction(1, 10**k) for k in (8, 6, 4))  # margins, where a bare win is none
 WHOLE = 1e-6  # how far from a whole number counts as one
 
+Ranges = tuple[Floats, Floats]
 Offer = Callable[[dict[str, Any]], Fraction | None]
 """Offers a point; the new radius to look within if it is an improvement, else ``None``."""
 
 
-def branch(
-    formulation: Formulation,
-    formulator: Formulator,
-    radius: Fraction,
-    offer: Offer,
-    deadline: float,
-) -> Ending:
-    """Close every node within the radius, or as many as the time allows."""
-    program, solver = rounded(formulation.model), program_over(formulation)
-    more = more_tangents(formulation, formulator)
-    inner = float(formulator.query.hulls[0].inner)
-    near = vector_of(formulator.query, formulator.query.factual)
-    queue: list[tuple[float, int, Floats, Floats]] = [(-np.inf, 0, program.lower, program.upper)]
-    least, nodes, made = np.inf, 0, 1
-    while queue and queue[0][0] < radius:
-        known, _, lower, upper = heapq.heappop(queue)
-        solver.hold(lower, upper)
-        nodes += 1
+class Branching:
+    """The nodes of one formulation within a radius.
+
+    ``offer`` is told every point that a node's whole numbers leave.
+    """
+
+    def __init__(
+        self, formulation: Formulation, formulator: Formulator, radius: Fraction, offer: Offer
+    ) -> None:
+        self.formulation, self.formulator = formulation, formulator
+        self.radius, self.offer = radius, offer
+        self.program, self.solver = rounded(formulation.model), program_over(formulation)
+        self.more = more_tangents(formulation, formulator)
+        self.inner = float(formulator.query.hulls[0].inner)
+        self.near = vector_of(formulator.query, formulator.query.factual)
+        self.groups = [
+            np.array(group) for group in formulation.emission.relaxation.groups if len(group) > 1
+        ]
+        self.binary = self.program.whole & (self.program.upper - self.program.lower <= 1)
+        self.names = [column.name for column in formulation.model.columns]
+        self.clearer: dict[Fraction, tuple[Formulation, HullProgram | None]] = {}
+        self.least = np.inf  # of the bounds of nodes that stay open
+
+    def run(self, deadline: float) -> Ending:
+        """Close every node within the radius, or as many as the time allows."""
+        queue: list[tuple[float, int, Ranges]] = [
+            (-np.inf, 0, (self.program.lower, self.program.upper))
+        ]
+        nodes, made = 0, 0
+        while queue and queue[0][0] < self.radius:
+            known, _, ranges = heapq.heappop(queue)
+            nodes += 1
+            found = self._solve(ranges, known, deadline)
+            if time.monotonic() >= deadline:
+                self.least = min([self.least, known, *(node[0] for node in queue[:1])])
+                break
+            if found is None:
+                continue
+            bound, values = found
+            for child in self._children(values, ranges, bound, deadline):
+                made += 1
+                heapq.heappush(queue, (bound, -made, child))  # of equals, the newest: a dive
+        if self.least < self.radius:
+            return Ending("limit", Fraction(max(self.least, 0.0)), nodes)
+        return Ending("closed", self.radius, nodes)
+
+    def _solve(self, ranges: Ranges, known: float, deadline: float) -> tuple[float, Floats] | None:
+        """A bound of what a node holds, and its solution; ``None`` if it can be left."""
+        self.solver.hold(*ranges)
         try:
-            found = solver.solve(near, deadline, more)
+            found = self.solver.solve(self.near, deadline, self.more)
         except SolverError:
-            least = min(least, known)
-            continue
-        if time.monotonic() >= deadline:
-            least = min([least, known, *(node[0] for node in queue[:1])])
-            return Ending("limit", _bound(least, radius), nodes)
+            self.least = min(self.least, known)
+            return None
         if found is None:
-            continue
-        add_face(formulator, found.face)
+            return None
+        add_face(self.formulator, found.face)
         bound = known
         if found.complete:
+            program = self.program
             bound = max(known, found.objective / program.scale - program.allowance)
-        if bound >= radius:
-            continue
-        away = np.where(program.whole, np.abs(found.values - np.round(found.values)), 0.0)
-        j = int(away.argmax())
-        if away[j] <= WHOLE:
-            inside = _inside(solver, inner, lower, upper, near, deadline, more)
-            better = None if inside is None else offer(formulation.lift(inside))
-            radius = radius if better is None else min(radius, better)
-            least = min(least, bound) if bound < radius else least
-            continue
+        return None if bound >= self.radius else (bound, found.values)
+
+    def _children(
+        self, values: Floats, ranges: Ranges, bound: float, deadline: float
+    ) -> Iterator[Ranges]:
+        """What a node is split into; a node of whole numbers is offered, and has none."""
+        lower, upper = ranges
+        away = np.where(self.program.whole, np.abs(values - np.round(values)), 0.0)
+        torn = [(float(away[group].sum()), group) for group in self.groups]
+        most, group = max(torn, key=lambda pair: pair[0], default=(0.0, np.zeros(0, np.int64)))
+        if most > WHOLE:
+            for j in sorted(group[upper[group] > 0], key=lambda j: values[j]):
+                below, above = upper.copy(), lower.copy()
+                below[group], below[j], above[j] = 0.0, 1.0, 1.0
+                yield above, below
+            return
+        chosen = np.where(self.binary, away, 0.0) if (away * self.binary).max() > WHOLE else away
+        j = int(chosen.argmax())
+        if chosen[j] <= WHOLE:
+            whole = self.program.whole
+            held = [np.where(whole, np.round(values), ends) for ends in ranges]
+            self._settle((held[0], held[1]), bound, deadline)
+            return
         below, above = upper.copy(), lower.copy()
-        below[j], above[j] = np.floor(found.values[j]), np.ceil(found.values[j])
-        heapq.heappush(queue, (bound, made, lower, below))
-        heapq.heappush(queue, (bound, made + 1, above, upper))
-        made += 2
-    if least < radius:
-        return Ending("limit", _bound(least, radius), nodes)
-    return Ending("closed", radius, nodes)
+        below[j], above[j] = np.floor(values[j]), np.ceil(values[j])
+        yield from ((lower, below), (above, upper))
+
+    def _settle(self, ranges: Ranges, bound: float, deadline: float) -> None:
+        """Offer the nearest point of a node that uses up less of the tolerance than bounds do.
+
+        Where it lies on the target's border, and is not accepted, points that win clearly.
+        """
+        for margin in (Fraction(0), *CLEARER):
+            found = self._nearest(margin, ranges, deadline)
+            better = None if found is None else self.offer(found)
+            if better is not None:
+                self.radius = min(self.radius, better)
+            if found is None or better is not None or bound >= self.radius:
+                break
+        if bound < self.radius:
+            self.least = min(self.least, bound)
+
+    def _nearest(self, margin: Fraction, ranges: Ranges, deadline: float) -> Any:
+        """The point of a node that is nearest, if the target is won by a margin."""
+        if margin not in self.clearer:
+            formulation = self.formulation
+            if margin:
+                formulation = self.formulator.formulate(formulation.writer.radius, margin)
+            same = [c.name for c in formulation.model.columns] == self.names
+            known = formulation, program_over(formulation) if same else None
+            self.clearer[margin] = known
+        formulation, solver = self.clearer[margin]
+        if solver is None:
+            return None
+        lower, upper = ranges
+        closer = upper.copy()
+        closer[solver.slack] = min(self.inner, closer[solver.slack])
+        solver.hold(lower, closer)
+        try:
+            found = solver.solve(self.near, deadline, self.more)
+        except SolverError:
+            return None
+        return None if found is None else formulation.lift(found.values)
 
 
-def _inside(
-    solver: HullProgram, inner: float, lower: Floats, upper: Floats, near: Floats,
-    deadline: float, more: Any,
-) -> Floats | None:  # fmt: skip
-    """The nearest point of a node that uses up less of the tolerance than bounds allow for."""
-    closer = upper.copy()
-    closer[solver.slack] = min(inner, closer[solver.slack])
-    solver.hold(lower, closer)
-    try:
-        found = solver.solve(near, deadline, more)
-    except SolverError:
-        return None
-    return None if found is None else found.values
-
-
-def _bound(least: float, radius: Fraction) -> Fraction:
-    return min(Fraction(max(least, 0.0)), radius) if least < np.inf else radius
-
-
-__all__ = ["branch"]
+__all__ = ["Branching"]

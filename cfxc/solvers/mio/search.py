@@ -34,7 +34,7 @@ from ..candidates import MARGINS, Candidate, Deployed, Point, verify
 from ..linear_proof import OnDemand, everywhere
 from ..outcome import INTERRUPTED, Outcome, Report, silent
 from .backends import Answer, Backend, Floats, backend
-from .branching import branch
+from .branching import Branching
 from .enclose import enclose, first_row, is_cut_off, separate
 from .formulation import Formulation, Formulator
 from .ready import small_query
@@ -329,7 +329,7 @@ class _Search:
         """Branch and price; whether it closed the ball or found something nearer."""
         before, started = self.outcome.best, time.monotonic()
         end = min(self.deadline, started + PRICING * self.patience)
-        ending = branch(formulation, self.formulator, radius, self._improve, end)
+        ending = Branching(formulation, self.formulator, radius, self._improve).run(end)
         self.outcome.nodes += ending.boxes
         debug(2, partial(_explored, radius, ending, time.monotonic() - started))
         if ending.status == "closed":
