@@ -155,8 +155,12 @@ def explain(
     ] = "auto",
     count: Annotated[int, typer.Option(help="How many counterfactuals.")] = 1,
     diversity: Annotated[
-        str, typer.Option(help="points (each another), or features (each changes others).")
+        str,
+        typer.Option(help="points (each another), features (each changes others), pool, clusters."),
     ] = "points",
+    apart: Annotated[
+        float, typer.Option(metavar="SHARE", help="Of its range, by which one number differs.")
+    ] = 0.0,
     constraint: Annotated[
         list[str] | None,
         typer.Option(metavar="CONDITION", help="Such as 'age >= factual.age'; may be repeated."),
@@ -170,6 +174,22 @@ def explain(
     causal: Annotated[
         list[str] | None,
         typer.Option(metavar="EQUATION", help="Such as 'amount = 90 * duration'; may be repeated."),
+    ] = None,
+    trust_region: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ROWS", help="Stay near rows: data.csv, or data.csv,epsilon=0.1,clusters=3."
+        ),
+    ] = None,
+    probability: Annotated[
+        float | None, typer.Option(metavar="P", help="That the model must give to the label.")
+    ] = None,
+    margin: Annotated[
+        float, typer.Option(metavar="M", help="By which the label's score must win.")
+    ] = 0.0,
+    relax: Annotated[
+        list[str] | None,
+        typer.Option(metavar="CRITERION", help="To give up if there is no answer; in this order."),
     ] = None,
     time_limit: Annotated[float, typer.Option(help="Seconds per counterfactual.")] = 60.0,
     jobs: Annotated[
@@ -185,7 +205,8 @@ def explain(
     """The nearest counterfactual of one person, and its proof."""
     question = commands.Question(
         factual, target, range_, distance, epsilon, semantics, method, solver, count,
-        diversity, constraint or [], max_changes, change_penalty, causal or [], time_limit, jobs,
+        diversity, apart, constraint or [], max_changes, change_penalty, causal or [],
+        trust_region, probability, margin, relax or [], time_limit, jobs,
     )  # fmt: skip
     return commands.explain(model, space, question, trust_pickle, json, certificate)
 

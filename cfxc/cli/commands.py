@@ -16,7 +16,15 @@ from .csv_files import read_csv
 from .emission import Emit, Transformer, emission
 from .guard import INFEASIBLE, LIMIT, check_writable, deliver
 from .report import progress, show
-from .tables import column_names, read_causal, read_distance, read_factual, read_target, without
+from .tables import (
+    column_names,
+    read_causal,
+    read_distance,
+    read_factual,
+    read_target,
+    read_trust_region,
+    without,
+)
 
 if TYPE_CHECKING:
     from ..api import CompiledModel
@@ -37,10 +45,15 @@ class Question:
     solver: str
     count: int
     diversity: str
+    apart: float
     constraints: Sequence[str]
     max_changes: int | None
     change_penalty: float
     causal: Sequence[str]
+    trust_region: str | None
+    probability: float | None
+    margin: float
+    relax: Sequence[str]
     time_limit: float
     jobs: int
 
@@ -129,6 +142,11 @@ def explain(
             max_changes=question.max_changes,
             change_penalty=question.change_penalty,
             causal=read_causal(question.causal),
+            trust_region=read_trust_region(question.trust_region, model.space),
+            probability=question.probability,
+            margin=question.margin,
+            relax=question.relax,
+            apart=question.apart,
             semantics=question.semantics,
             method=question.method,
             solver=question.solver,

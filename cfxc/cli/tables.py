@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from ..frontends.causal import CausalModel
     from ..frontends.distances import Mahalanobis
     from ..frontends.space import FeatureSpace, Label
+    from ..frontends.trust_region import TrustRegion
 
 _NUMBERED = re.compile(r"(?P<path>.+\.csv):(?P<row>\d+)", re.IGNORECASE)
 
@@ -166,18 +167,53 @@ def read_distance(text: str, space: FeatureSpace) -> str | dict[str, str] | Maha
     """
     if "=" not in text or text.endswith(".cfl"):
         return text
-    import pandas as pd
 
     from ..frontends.distances import MAHALANOBIS, Mahalanobis
 
     name, _, file = text.partition("=")
     if name.strip() == MAHALANOBIS:
-        table = read_csv(Path(file.strip()))
-        cells = zip(table.header, zip(*table.rows, strict=True), strict=True)
-        known = {n: [_cell(t, n, space) for t in texts] for n, texts in cells if n in space.columns}
-        return Mahalanobis(pd.DataFrame(known))
+        return Mahalanobis(_rows_of(Path(file.strip()), space))
     parts = [part.partition("=") for part in text.split(",")]
     return _once([(name.strip(), factor.strip()) for name, _, factor in parts])
+
+
+def read_trust_region(text: str | None, space: FeatureSpace) -> TrustRegion | None:
+    """``data.csv``, or with epsilon, norm, clusters, weight: ``data.csv,epsilon=0.1,clusters=3``.
+
+    Raises:
+        CfxcError: there is no such file, or an option is none of these.
+    """
+    if text is None:
+        return None
+    from ..frontends.trust_region import TrustRegion
+
+    file, *parts = text.split(",")
+    options: dict[str, Any] = {}
+    for part in parts:
+        name, _, value = (piece.strip() for piece in part.partition("="))
+        if name not in ("epsilon", "norm", "clusters", "weight"):
+            raise InvalidInputError(
+                f"--trust-region: '{part}' is none of epsilon=…, norm=…, clusters=…, weight=…"
+            )
+        options[name] = value if name == "norm" else _figure(name, value)
+    return TrustRegion(_rows_of(Path(file.strip()), space), **options)
+
+
+def _figure(name: str, text: str) -> int | float:
+    try:
+        return int(text) if name == "clusters" else float(text)
+    except ValueError:
+        raise InvalidInputError(f"--trust-region: {name}={text} is no number") from None
+
+
+def _rows_of(path: Path, space: FeatureSpace) -> pd.DataFrame:
+    """The space's columns of a file, every cell in its column's type."""
+    import pandas as pd
+
+    table = read_csv(path)
+    cells = zip(table.header, zip(*table.rows, strict=True), strict=True)
+    known = {n: [_cell(t, n, space) for t in texts] for n, texts in cells if n in space.columns}
+    return pd.DataFrame(known)
 
 
 def read_causal(equations: Sequence[str]) -> CausalModel | None:

@@ -159,6 +159,8 @@ class TermAlgebra(Algebra[Any]):
         for guard, value in zip(x.guards, values, strict=True):
             if not guard.is_false:
                 groups.setdefault(value, []).append(guard)
+        if not groups:  # no label is left, which the category's own facts refute
+            return self.constant(values[0])
         ordered = sorted(groups.items(), key=lambda pair: len(pair[1]))
         result = self.constant(ordered[-1][0])  # the largest group needs no test
         for value, guards in reversed(ordered[:-1]):

@@ -19,8 +19,10 @@ from ..ir.interval import ceil_float, floor_float
 from . import box_search, mio, smt
 from .candidates import Deployed, Point
 from .outcome import Outcome, Progress, Report, Watch, silent
+from .within import CLOSED, within
 
 PAUSE = 0.1  # seconds between two reports
+EARLY = 3.0  # seconds of box search within a hull, before mixed-integer search
 
 
 @dataclass(frozen=True)
@@ -123,7 +125,31 @@ def _mio(solver: str) -> Engine:
 
 def _mio_run(solver: str, query: Query, deployed: Deployed, limits: Limits) -> Outcome:
     search = partial(mio.search, solver=solver, pool=limits.pool)
-    return _run(search, query, deployed, limits)
+    early = _by_boxes(query, deployed, limits)
+    if early.infeasible or (early.best and early.reason == CLOSED):
+        return replace(early, reason="")
+    known = () if early.best is None else (early.best.point,)
+    outcome = _run(search, query, deployed, replace(limits, seeds=(*known, *limits.seeds)))
+    if early.lower > outcome.lower and not outcome.infeasible:
+        outcome.lower = early.lower
+        outcome.provers = tuple(dict.fromkeys([*outcome.provers, *early.provers]))
+    return outcome
+
+
+def _by_boxes(query: Query, deployed: Deployed, limits: Limits) -> Outcome:
+    """What box search soon finds of a question within a hull, where trees decide."""
+    whole = replace(query, hulls=())
+    alone = len(query.hulls) == 1 and not query.hulls[0].weight and not limits.pool
+    if not alone or box_search.refuses(whole):
+        return Outcome()
+
+    def search(relaxed: Query, seconds: float) -> Outcome:
+        own = replace(limits, seconds=seconds, seeds=(), watch=None)
+        return _box_run(relaxed, lambda _: True, own)
+
+    seconds = min(EARLY, limits.seconds / 5)
+    best = mio.first_row(query, deployed, time.monotonic() + seconds)
+    return within(query, deployed, limits.epsilon, seconds, search, best)
 
 
 def _smt(solver: str) -> Engine:

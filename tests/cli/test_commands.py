@@ -496,3 +496,23 @@ def test_demo(capsys: pytest.CaptureFixture[str]) -> None:
     assert "outcome" in changed
     assert not {"age", "sex"} & set(changed)
     assert any("proved by" in line for line in lines)
+
+
+def test_criteria(shell: Shell) -> None:
+    """What advice must obey, from the command line."""
+    base = ("explain", "lr.skops", "--space", "space.toml", "--factual", "person.json", "--json")
+    near = shell(*base, "--trust-region", "data.csv,epsilon=0.2", "--count", "2", "--apart", "0.1",
+                 "--diversity", "pool")  # fmt: skip
+    assert near.code in (0, 4), near.err  # what a pool holds need not be proved
+    assert len(json.loads(near.out)["alternatives"]) == 1
+    sure = shell(*base, "--probability", "0.6", "--margin", "0.1")
+    assert sure.code == 0, sure.err
+    plain = json.loads(shell(*base).out)
+    assert json.loads(sure.out)["distance"] >= plain["distance"] - 1e-3
+    none = shell(
+        *base, "--max-changes", "1", "--probability", "0.999999999", "--relax", "max_changes"
+    )
+    assert none.code in (0, 3), none.err
+    odd = shell(*base, "--relax", "everything")
+    assert odd.code == 2
+    assert "relax" in odd.err

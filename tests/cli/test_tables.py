@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from cfxc import Mahalanobis
-from cfxc.cli.tables import read_distance, read_factual, read_target
+from cfxc.cli.tables import read_distance, read_factual, read_target, read_trust_region
 from cfxc.errors import CfxcError, InvalidInputError
 from cfxc.frontends.space import Feature, FeatureSpace
 
@@ -174,3 +174,17 @@ def test_a_missing_label_is_an_empty_cell(tmp_path: Path) -> None:
     for text, cell in (("NA", "NA"), ("", None), ("a", "a")):
         (tmp_path / "row.csv").write_text(f"x,n\n{text},1\n")
         assert read_factual(str(tmp_path / "row.csv"), space) == {"x": cell}
+
+
+def test_a_trust_region(tmp_path: Path) -> None:
+    path = tmp_path / "rows.csv"
+    path.write_text("a,b\n1,x\n3,y\n4,x\n", encoding="utf-8")
+    space = FeatureSpace.infer(pd.DataFrame({"a": [1, 5], "b": ["x", "y"]}))
+    assert read_trust_region(None, space) is None
+    region = read_trust_region(f"{path}, epsilon=0.1, norm=linf, clusters=2, weight=0.5", space)
+    assert region is not None
+    assert (float(region.epsilon or 0), region.norm, region.clusters) == (0.1, "linf", 2)
+    assert len(region.X) == 3
+    for bad in ("reach=1", "epsilon=far", "clusters=1.5", "norm=l9"):
+        with pytest.raises(InvalidInputError):
+            read_trust_region(f"{path},{bad}", space)

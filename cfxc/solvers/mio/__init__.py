@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from .backends import BACKENDS, Answer, Backend, backend
+from .enclose import first_row
 from .formulation import Formulation, Formulator
 from .refusals import refuses
 from .search import search
@@ -14,6 +15,7 @@ __all__ = [
     "Formulation",
     "Formulator",
     "backend",
+    "first_row",
     "refuses",
     "search",
 ]

@@ -110,6 +110,8 @@ class Branching:
             return
         chosen = np.where(self.binary, away, 0.0) if (away * self.binary).max() > WHOLE else away
         j = int(chosen.argmax())
+        if chosen is away and chosen[j] > WHOLE:  # rounding may do
+            self._offer(values)
         if chosen[j] <= WHOLE:
             whole = self.program.whole
             held = [np.where(whole, np.round(values), ends) for ends in ranges]
@@ -118,6 +120,11 @@ class Branching:
         below, above = upper.copy(), lower.copy()
         below[j], above[j] = np.floor(values[j]), np.ceil(values[j])
         yield from ((lower, below), (above, upper))
+
+    def _offer(self, values: Floats) -> None:
+        better = self.offer(self.formulation.lift(values))
+        if better is not None:
+            self.radius = min(self.radius, better)
 
     def _settle(self, ranges: Ranges, bound: float, deadline: float) -> None:
         """Offer the nearest point of a node that uses up less of the tolerance than bounds do.

@@ -1,0 +1,102 @@
+"""Searching within a hull by an engine that knows none: faces as constraints, one after the other.
+
+Without the hull the nearest point is found fast, where trees decide.  If it lies in the hull, that
+is the answer; if not, the face between them becomes a constraint, and the question is asked again.
+Every answer bounds the distance from below.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+
+from ..frontends.query import Query
+from ..ir import Builder, LabelTuple, Literal, Operand, Program, Tensor, ops
+from ..ir.tensor import fractions
+from .candidates import Candidate, Deployed, verify
+from .hulls import Face, nearest
+from .outcome import Outcome
+
+CLOSED = "closed"
+ROUNDS = 200
+Relaxed = Callable[[Query, float], Outcome]
+"""A search of a query without hulls, within some seconds."""
+
+
+def within(
+    query: Query,
+    deployed: Deployed,
+    epsilon: Fraction,
+    seconds: float,
+    search: Relaxed,
+    best: Candidate | None,
+) -> Outcome:
+    """The nearest point in the query's only hull, or as far as rounds and time go.
+
+    ``reason`` is ``CLOSED`` where nothing is left to find.
+    """
+    (hull,) = query.hulls
+    deadline = time.monotonic() + seconds
+    found, relaxed = Outcome(best=best), replace(query, hulls=())
+    for _ in range(ROUNDS):
+        left = deadline - time.monotonic()
+        if left <= 0:
+            break
+        outcome = search(relaxed, left)
+        found.nodes += outcome.nodes
+        found.provers = tuple(dict.fromkeys([*found.provers, *outcome.proved_by]))
+        if outcome.infeasible:
+            found.infeasible = found.best is None
+            found.lower = found.lower if found.best is None else found.best.distance
+            found.reason = CLOSED
+            break
+        found.lower = max(found.lower, outcome.lower)
+        if outcome.best is None:
+            break
+        point, top = outcome.best.point, found.best
+        candidate = verify(query, point, deployed)
+        if candidate is not None and (top is None or candidate.distance < top.distance):
+            found.best = top = candidate
+        if top and found.lower >= query.distance.below(top.distance, epsilon):
+            found.reason = CLOSED
+        if found.reason or candidate is not None:
+            break
+        z = np.array([float(one) for one in hull.vector(query.space, point)])
+        face = _constraint(query, nearest(hull, z).face)
+        pairs = (*relaxed.constraints, (f"a face of {hull.text}", face))
+        relaxed = replace(relaxed, constraints=pairs)
+    return found
+
+
+def _constraint(query: Query, face: Face) -> Program:
+    """Features → ``holds``: within a face, scaled to a largest entry of 1."""
+    (hull,) = query.hulls
+    size = float(np.abs(face.normal).max()) or 1.0
+    normal = face.normal / size
+    most = Fraction(face.support / size) + hull.reach * Fraction(face.dual / size)
+    builder = Builder("face")
+    sorts = {domain.name: domain.sort for domain in query.domains}
+    builder.reserve(sorts)
+    total: Operand = Literal(Fraction(0))
+    given: set[str] = set()
+    for factor, each in zip(normal.tolist(), hull.coordinates, strict=True):
+        if not factor:
+            continue
+        if each.feature not in given:
+            builder.input(each.feature, sorts[each.feature])
+            given.add(each.feature)
+        if each.table is None:
+            part = builder.let(ops.Mul(each.feature, Literal(Fraction(factor) * each.scale)))
+        else:
+            labels = LabelTuple(query.space[each.feature].labels)
+            table = Tensor(fractions([Fraction(factor) * z for z in each.table]), "rat")
+            part = builder.let(ops.Lookup(each.feature, labels, table))
+        total = builder.let(ops.Add(total, part))
+    return builder.build(holds=builder.let(ops.Le(total, Literal(most))))
+
+
+__all__ = ["CLOSED", "within"]
