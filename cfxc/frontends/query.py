@@ -242,7 +242,7 @@ def few_changes(domains: Sequence[Domain], most: int) -> tuple[str, Program]:
             same = builder.let(ops.IsLabel(x, domain.factual))
         else:
             same = builder.let(ops.Eq(x, Literal(domain.factual)))
-        changed = builder.let(ops.Select(same, Literal(0), Literal(1)))
+        changed = builder.let(ops.Sub(Literal(1), builder.let(ops.ToReal(same))))
         count = builder.let(ops.Add(count, changed))
     few = builder.let(ops.Le(count, Literal(most)))
     return f"at most {most} feature{'s' * (most > 1)} may change", builder.build(holds=few)

@@ -17,6 +17,7 @@ from sklearn.tree import DecisionTreeRegressor
 
 import cfxc
 from cfxc import ModelConstraint
+from tests.certificates.mutants import rehashed
 from tests.solvers.test_criteria import GRID, NUMBERS, SPACE, WORTH, X, case
 
 __all__ = ["case"]  # a fixture
@@ -248,3 +249,33 @@ def test_one_answer_per_cluster(case: Any) -> None:
     assert result.rest in ("infeasible", "unknown")
     assert all(model.predict(one.counterfactual)[0] == 1 for one in every)
     assert len({tuple(one.counterfactual.iloc[0]) for one in every}) == len(every)
+
+
+CERTIFIED: dict[str, dict[str, Any]] = {
+    "cap": {"max_changes": 2},
+    "cap and condition": {"max_changes": 1, "constraints": ["x.rate + x.duration <= 9"]},
+    "equation": {"causal": cfxc.CausalModel({"amount": "3 * duration"})},
+    "regression": {"causal": cfxc.CausalModel({"amount": (PRICE, ["duration", "rate"])})},
+    "price": {"constraints": [ModelConstraint(PRICE, at_least=8.1)]},
+}
+
+
+@pytest.mark.parametrize("name", CERTIFIED)
+def test_certificates_of_linear_criteria(case: Any, name: str) -> None:
+    """Mixed-integer runs with linear conditions have one that the checker accepts."""
+    model, _, people, _ = case
+    result = model.explain(people.iloc[[0]], target=1, **CERTIFIED[name])
+    if result.status in ("optimal", "infeasible"):
+        content = result.certificate.to_dict()
+        assert cfxc.check(content).ok, cfxc.check(content).reason
+        raised = {**content, "claim": {**content["claim"], "lower_bound": "1"}}
+        assert not cfxc.check(rehashed(raised)).ok
+
+
+def test_conditions_on_trees_have_none(case: Any) -> None:
+    model, _, people, _ = case
+    tree = DecisionTreeRegressor(max_depth=3, random_state=0).fit(X[["rate", "duration"]], X.amount)
+    word = ModelConstraint(tree, at_least=12)
+    result = model.explain(people.iloc[[0]], target=1, constraints=[word])
+    with pytest.raises(cfxc.UnsupportedError, match="trees"):
+        result.certificate.to_dict()

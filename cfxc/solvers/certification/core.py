@@ -167,8 +167,10 @@ def _ensemble(reader: Any, name: str, op: ops.TreeEnsemble) -> Entries:
 
 
 def _whole(reader: Any, name: str, op: ops.ToReal) -> Entries:
-    """Truth values of equalities as steps; all else as networks have it."""
+    """Truth values of equalities as steps, of labels as they are; all else as networks have it."""
     compared = reader.definitions.get(op.x)
+    if isinstance(compared, ops.IsLabel):
+        return [reader.is_label(compared)]
     if isinstance(compared, ops.Eq | ops.Ne):
         x, y = reader.entries(compared.x), reader.entries(compared.y)
         size = max(len(x), len(y))

@@ -78,6 +78,8 @@ def certify(
     for text, program in (*query.constraints, *(("another answer", p) for p in query.excluded)):
         reader = CoreReader(program, query, sources, units)
         constraints.append((text, reader.truth(program.output("holds"))))
+        if _reads_trees(_truth(constraints[-1][1])):
+            raise UnsupportedError(f"a certificate cannot hold a condition on trees: {text}")
     content: dict[str, Any] = {
         "version": VERSION,
         "made": dict(made),
@@ -112,6 +114,14 @@ def certify(
         "epsilon": exact(Fraction(epsilon)),
     }
     return Certificate(content)
+
+
+def _reads_trees(truth: Any) -> bool:
+    """Whether a condition, as written, is one on the sum of trees; no range is known of these."""
+    kind, *parts = truth
+    if kind in ("ge", "gt"):
+        return any(source[0] == "tree" for source, _ in parts[0])
+    return any(_reads_trees(part) for part in parts)
 
 
 def written_program(query: Query) -> tuple[list[Any], dict[str, Any]]:
