@@ -35,7 +35,8 @@ class TrustRegion:
         norm: Of the slack s: ``l1``, ``l2`` or ``linf``.
         clusters: A number of clusters (k-means on the coordinates), or any clusterer with
             ``fit_predict``; rows that it labels -1 are noise and left out.
-        weight: β >= 0: minimised is ``d + β ||s||``, and distance and bounds are of that.
+        weight: β >= 0: minimised is ``d + β ||s||``, and distance and bounds are of that; of l2 it
+            is ``d² + β ||s||``, whose root is reported.
 
     Points count as inside up to 1e-6 beyond ε, which exact arithmetic checks with the λ found; a
     lower bound holds for all of them.

@@ -302,3 +302,14 @@ def test_slack_of_points(norm: str) -> None:
     for i in range(len(points)):
         point = SPACE.encode_row(query.hulls[0].table.iloc[[i]])
         assert slack_of(query, point) < 1e-12
+
+
+def test_batches() -> None:
+    """Everybody gets the answer that they get alone, in other processes too."""
+    model, region = COMPILED["logistic"], TrustRegion(X, epsilon=0.05)
+    people = X[model.predict(X) == 0].iloc[:4]
+    table = model.explain_batch(people, target=1, trust_region=region, n_jobs=2)
+    for i in range(len(people)):
+        alone = model.explain(people.iloc[[i]], target=1, trust_region=region)
+        assert table.status.iloc[i] == alone.status == "optimal"
+        assert abs(table.distance.iloc[i] - alone.distance) <= 1e-3
