@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
+from fractions import Fraction
 from functools import partial
 from typing import Any
 
@@ -27,6 +28,7 @@ from .formulation import Formulation, Formulator
 from .sharpen import extend, relaxation_of
 
 ROUNDING = 1e-9  # of coordinates
+ROWS = 4  # that a search may start from
 CUT = 1e-8  # of a normal's size: by how much a face cuts a point off
 
 
@@ -85,10 +87,11 @@ def is_cut_off(formulator: Formulator, point: Mapping[str, Any]) -> bool:
 
 
 def first_row(query: Query, deployed: Deployed, deadline: float) -> Candidate | None:
-    """The nearest of the hull's rows that is a counterfactual."""
+    """The nearest of the hull's rows that are counterfactuals, without what they change in vain."""
     (hull,) = query.hulls
     away = np.abs(hull.points - vector_of(query, query.factual)).sum(axis=1)
     away[~_admissible(query, hull)] = np.inf
+    found: list[Candidate] = []
     for i in np.argsort(away, kind="stable").tolist():
         if away[i] == np.inf or time.monotonic() >= deadline:
             break
@@ -98,8 +101,40 @@ def first_row(query: Query, deployed: Deployed, deadline: float) -> Candidate | 
             continue  # a row outside of the space's ranges still is a corner
         candidate = verify(query, point, deployed)
         if candidate is not None:
-            return candidate
-    return None
+            found.append(simplified(query, candidate, deployed, deadline))
+        if len(found) == ROWS:
+            break
+    return min(found, key=lambda one: one.distance, default=None)
+
+
+def simplified(
+    query: Query, candidate: Candidate, deployed: Deployed, deadline: float
+) -> Candidate:
+    """A counterfactual without what it changes in vain: all the way back, or half of it."""
+    best = candidate
+    for share in (Fraction(1), Fraction(1, 2), Fraction(1, 4)):
+        changed = [d for d in query.domains if best.point[d.name] != d.factual]
+        for domain in sorted(changed, key=lambda d: -d.delta(best.point[d.name])):
+            value = _back(domain, best.point[domain.name], share)
+            trial = {**best.point, domain.name: value}
+            if time.monotonic() >= deadline:
+                return best
+            if query.distance_to(trial) < best.distance:
+                nearer = verify(query, trial, deployed)
+                best = best if nearer is None or nearer.distance >= best.distance else nearer
+    return best
+
+
+def _back(domain: Domain, value: Any, share: Fraction) -> Any:
+    """A value that much nearer to the factual's, on the feature's grid."""
+    if domain.is_symbolic or share == 1:
+        return domain.factual
+    own, away = Fraction(domain.factual), Fraction(value) - Fraction(domain.factual)
+    goal = own + (1 - share) * away
+    found = domain.ceil(goal) if away > 0 else domain.floor(goal)
+    if found is None:
+        return value
+    return int(found) if domain.sort.kind == "int" else found
 
 
 def _admissible(query: Query, hull: Hull) -> Any:
