@@ -96,8 +96,12 @@ def fitted(data: Table, name: str) -> Any:
 def figures(
     space: cfxc.FeatureSpace, people: pd.DataFrame, answers: list[pd.DataFrame], model: Any
 ) -> list[str]:
-    """The measures of the paper, averaged over people with an answer."""
+    """The measures of the paper, averaged over people with an answer.
+
+    The paper adds numbers' changes up (its table 5 shows it), where ``metrics`` takes their mean.
+    """
     rows: list[list[float]] = []
+    numbers = sum(not feature.is_symbolic for feature in space)
     for i, found in enumerate(answers):
         if not len(found):
             continue
@@ -107,10 +111,12 @@ def figures(
             [
                 metrics.validity(model.predict, found, 1),
                 metrics.categorical_proximity(space, row, found),
-                metrics.continuous_proximity(space, row, found, scale="none"),
+                numbers * metrics.continuous_proximity(space, row, found, scale="none"),
                 metrics.sparsity(space, row, found),
                 metrics.categorical_diversity(space, found) if several else np.nan,
-                metrics.continuous_diversity(space, found, scale="none") if several else np.nan,
+                numbers * metrics.continuous_diversity(space, found, scale="none")
+                if several
+                else np.nan,
             ]
         )
     means = np.nanmean(np.array(rows), axis=0) if rows else np.full(6, np.nan)

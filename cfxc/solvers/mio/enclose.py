@@ -28,7 +28,6 @@ from .formulation import Formulation, Formulator
 from .sharpen import extend, relaxation_of
 
 ROUNDING = 1e-9  # of coordinates
-ROWS = 4  # that a search may start from
 CUT = 1e-8  # of a normal's size: by how much a face cuts a point off
 
 
@@ -87,11 +86,10 @@ def is_cut_off(formulator: Formulator, point: Mapping[str, Any]) -> bool:
 
 
 def first_row(query: Query, deployed: Deployed, deadline: float) -> Candidate | None:
-    """The nearest of the hull's rows that are counterfactuals, without what they change in vain."""
+    """The nearest of the hull's rows that is a counterfactual."""
     (hull,) = query.hulls
     away = np.abs(hull.points - vector_of(query, query.factual)).sum(axis=1)
     away[~_admissible(query, hull)] = np.inf
-    found: list[Candidate] = []
     for i in np.argsort(away, kind="stable").tolist():
         if away[i] == np.inf or time.monotonic() >= deadline:
             break
@@ -101,10 +99,8 @@ def first_row(query: Query, deployed: Deployed, deadline: float) -> Candidate | 
             continue  # a row outside of the space's ranges still is a corner
         candidate = verify(query, point, deployed)
         if candidate is not None:
-            found.append(simplified(query, candidate, deployed, deadline))
-        if len(found) == ROWS:
-            break
-    return min(found, key=lambda one: one.distance, default=None)
+            return candidate
+    return None
 
 
 def simplified(
@@ -182,5 +178,6 @@ __all__ = [
     "more_tangents",
     "program_over",
     "separate",
+    "simplified",
     "vector_of",
 ]

@@ -35,7 +35,7 @@ from ..linear_proof import OnDemand, everywhere
 from ..outcome import INTERRUPTED, Outcome, Report, silent
 from .backends import Answer, Backend, Floats, backend
 from .branching import Branching
-from .enclose import enclose, first_row, is_cut_off, separate
+from .enclose import enclose, first_row, is_cut_off, separate, simplified
 from .formulation import Formulation, Formulator
 from .ready import small_query
 from .refusals import refuses
@@ -169,6 +169,7 @@ class _Search:
         squared, whitened = query.distance.has_squares, query.distance.whitening is not None
         self.regions = not whitened and not query.hulls and (self._finite() or not squared)
         self.patience, self.failures, self.lost = PATIENCE, 0, 0
+        self.simple: Candidate | None = None  # the point that was simplified last
         self.ideal: Fraction | None = None  # distance of a point only the exact program accepts
         self.ceiling: Fraction | None = None  # a radius that was too hard in the time given
 
@@ -337,7 +338,15 @@ class _Search:
         else:
             self._raise(ending.lower, "HiGHS")
             self.patience *= GROWTH
+            self._simplify()
         return ending.status == "closed" or self.outcome.best is not before
+
+    def _simplify(self) -> None:
+        """Put back what the best point changes in vain, where it was not found so by branching."""
+        best, end = self.outcome.best, min(self.deadline, time.monotonic() + PATIENCE)
+        if best is not None and best is not self.simple:
+            self._accept(simplified(self.query, best, self.deployed, end))
+            self.simple = self.outcome.best
 
     def _improve(self, point: Point) -> Fraction | None:
         """The radius that a point leaves which is, or is near, an improvement."""
