@@ -19,7 +19,7 @@ import highspy
 import numpy as np
 from scipy.optimize import nnls
 
-from ..compiler.mixed_integer import Rounded
+from ..compiler.mixed_integer import FEASIBILITY, Rounded
 from ..compiler.tightening import linear_solver
 from ..errors import SolverError
 from ..frontends.hull import Floats, Hull
@@ -216,7 +216,16 @@ class HullProgram:
         rows = tuple(self.rows[i] for i in carriers.tolist())
         self.pool.learn(rows)
         face = Face.of(self.hull, normal)
+        objective -= self._allowance(normal)
         return Found(values[: self.count], rows, shares[carriers], face, objective, complete)
+
+    def _allowance(self, normal: Floats) -> float:
+        """What rows priced at almost nothing, and dual tolerances on the hull's columns, may add.
+
+        Those of the program's own columns are ``Rounded.allowance``.
+        """
+        priced = PRICED * (1 + float(np.abs(normal).sum()))
+        return priced + 4 * FEASIBILITY * (1 + 2 * self.size * float(self.hull.reach))
 
     def _round(self, values: Floats) -> bool:
         """A tangent to the ball of l2 where the slack is; whether it lay beyond."""

@@ -18,7 +18,7 @@ from ..frontends.query import Query
 from ..ir import Builder, LabelTuple, Literal, Operand, Program, Tensor, ops
 from ..ir.tensor import fractions
 from .candidates import Candidate, Deployed, verify
-from .hulls import Face, nearest
+from .hulls import Face, admits, nearest, slack_of
 from .outcome import Outcome
 
 CLOSED = "closed"
@@ -50,10 +50,9 @@ def within(
         found.nodes += outcome.nodes
         found.provers = tuple(dict.fromkeys([*found.provers, *outcome.proved_by]))
         if outcome.infeasible:
-            found.infeasible = found.best is None
-            found.lower = found.lower if found.best is None else found.best.distance
-            found.reason = CLOSED
-            break
+            if found.best is None:
+                found.infeasible, found.reason = True, CLOSED
+            break  # with a point of the hull at hand, this is a contradiction, and shows nothing
         found.lower = max(found.lower, outcome.lower)
         if outcome.best is None:
             break
@@ -63,8 +62,8 @@ def within(
             found.best = top = candidate
         if top and found.lower >= query.distance.below(top.distance, epsilon):
             found.reason = CLOSED
-        if found.reason or candidate is not None:
-            break
+        if found.reason or candidate is not None or admits(query, slack_of(query, point)):
+            break  # a point of the hull that the deployed model rejects is not cut off by faces
         z = np.array([float(one) for one in hull.vector(query.space, point)])
         face = _constraint(query, nearest(hull, z).face)
         pairs = (*relaxed.constraints, (f"a face of {hull.text}", face))
