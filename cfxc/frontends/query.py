@@ -7,12 +7,13 @@ exact values only.  Engines consume nothing else.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from math import ceil, floor
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -33,6 +34,10 @@ from .inputs import input_sort
 from .lang import compile_constraint
 from .space import Feature, FeatureSpace
 from .target import Target, resolve_target, stricter_target, target_program
+
+
+#: What the constraint that ``max_changes`` stands for is called.
+CAP: Final = re.compile(r"at most (\d+) features? may change")
 
 
 @dataclass(frozen=True)
@@ -58,6 +63,15 @@ class Query:
     slack: Fraction = Fraction(0)
     effects: tuple[Effect, ...] = ()
     hulls: tuple[Hull, ...] = ()
+
+    @cached_property
+    def cap(self) -> tuple[int, frozenset[str]] | None:
+        """How many features may leave their factual value, and which are counted."""
+        for text, program in self.constraints:
+            found = CAP.fullmatch(text)
+            if found:
+                return int(found[1]), frozenset(name for name, _ in program.inputs)
+        return None
 
     @cached_property
     def delta(self) -> Program:
@@ -235,8 +249,6 @@ def few_changes(domains: Sequence[Domain], most: int) -> tuple[str, Program]:
     builder.reserve(domain.name for domain in domains)
     count: Operand = Literal(0)
     for domain in domains:
-        if domain.is_fixed:
-            continue
         x = builder.input(domain.name, domain.sort)
         if domain.is_symbolic:
             same = builder.let(ops.IsLabel(x, domain.factual))

@@ -7,13 +7,12 @@ In the end every rule matters, which a search without it has shown.
 
 from __future__ import annotations
 
-import re
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from ..frontends.domain import Domain, domain_of
-from ..frontends.query import Query, conditional_constraint
+from ..frontends.query import CAP, Query, conditional_constraint
 from .outcome import Outcome
 
 Ask = Callable[[Query, float], Outcome]
@@ -66,7 +65,6 @@ class Conflict:
     relaxed: tuple[tuple[str, ...], Outcome] | None = None
 
 
-CAP = re.compile(r"at most \d+ features? may change")
 ACTIONS = {
     "fixed": "{} may not change",
     "increase": "{} may only increase",

@@ -32,6 +32,7 @@ LARGEST = 2000  # rows that are remembered from one program to the next
 BEYOND = 1000.0  # cost of lying outside of the hull by 1, where a program has no point inside
 ROOM = 1e-9  # of l2: how far a slack may be beyond its tangents
 INFINITY = highspy.kHighsInf
+SETTLED = (highspy.HighsModelStatus.kOptimal, highspy.HighsModelStatus.kInfeasible)
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,12 +192,8 @@ class HullProgram:
             self._enter(self.pool.start(near))
         solver, first, size = self.solver, self.first, self.size
         for _ in range(ROUNDS):
-            solver.run()
-            status = solver.getModelStatus()
-            if status == highspy.HighsModelStatus.kInfeasible:
+            if not self._run():
                 return None
-            if status != highspy.HighsModelStatus.kOptimal:
-                raise SolverError(f"HiGHS ended with '{solver.modelStatusToString(status)}'")
             solution = solver.getSolution()
             values = np.array(solution.col_value, dtype=np.float64)
             duals = np.array(solution.row_dual, dtype=np.float64)[first : first + size + 1]
@@ -209,6 +206,17 @@ class HullProgram:
             if not (entering or added) or time.monotonic() >= deadline:
                 break
         return self._found(values, duals[:-1], objective, not entering)
+
+    def _run(self) -> bool:
+        """Whether the program has an optimum; a basis that HiGHS cannot go on from is given up."""
+        solver, status = self.solver, highspy.HighsModelStatus.kNotset
+        for _ in range(2):
+            solver.run()
+            status = solver.getModelStatus()
+            if status in SETTLED:
+                return bool(status == highspy.HighsModelStatus.kOptimal)
+            solver.clearSolver()
+        raise SolverError(f"HiGHS ended with '{solver.modelStatusToString(status)}'")
 
     def _found(self, values: Floats, normal: Floats, objective: float, complete: bool) -> Found:
         shares = values[self.over + 1 :]

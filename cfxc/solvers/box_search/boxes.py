@@ -7,6 +7,8 @@ from typing import Any
 import numba
 import numpy as np
 
+LAST = 2  # moves before the cap at which a split says whether there is another
+
 
 @numba.njit(nogil=True)
 def nearest(tables: Any, state: Any, d: Any) -> Any:
@@ -118,3 +120,49 @@ def halve(tables: Any, logic: Any, state: Any, d: Any, admitted: Any) -> Any:
     else:
         state.cut[d, 1] = (state.first[d, feature] + state.last[d, feature]) // 2
     return True
+
+
+@numba.njit(nogil=True)
+def confine(tables: Any, logic: Any, state: Any, d: Any) -> Any:
+    """Where as many features have moved as may, split off what another one could move to.
+
+    Whether there is such a one: the part split off breaks the cap, and the rest is smaller.
+    """
+    moved, feature = 0, -1
+    for j in range(tables.home.size):
+        if not logic.counted[j]:
+            continue
+        if state.point[j] != tables.home[j]:
+            moved += 1
+        elif feature < 0 and _goes_on(tables, state, d, j):
+            feature = j
+    if moved < logic.cap or feature < 0:
+        return False
+    home = tables.home[feature]
+    below = not tables.symbolic[feature] and state.first[d, feature] < home
+    state.cut[d, 0], state.cut[d, 1] = feature, home - 1 if below else home
+    return True
+
+
+@numba.njit(nogil=True)
+def _goes_on(tables: Any, state: Any, d: Any, j: Any) -> Any:
+    """Whether a box has more of feature j than the cell of its nearest point."""
+    if not tables.symbolic[j]:
+        return state.first[d, j] != state.last[d, j]
+    for code in range(tables.start[j + 1] - tables.start[j]):
+        inside = (state.labels[d, j, code // 64] >> np.uint64(code % 64)) & np.uint64(1)
+        if inside and code != state.point[j]:
+            return True
+    return False
+
+
+@numba.njit(nogil=True)
+def edge(tables: Any, logic: Any, state: Any, d: Any) -> None:
+    """Where one more feature may move, let the split say whether it does: at the factual's edge."""
+    feature, moved = state.cut[d, 0], 0
+    for j in range(tables.home.size):
+        moved += logic.counted[j] and state.point[j] != tables.home[j]
+    home = tables.home[feature]
+    if moved + LAST < logic.cap or tables.symbolic[feature] or state.point[feature] != home:
+        return
+    state.cut[d, 1] = home if state.cut[d, 1] >= home else home - 1

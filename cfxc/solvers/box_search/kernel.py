@@ -15,7 +15,7 @@ import numba
 import numpy as np
 
 from .bounds import drop_leaves, holds_at_point, misses, misses_when_sharing
-from .boxes import halve, meet_labels, narrow, nearest
+from .boxes import confine, edge, halve, meet_labels, narrow, nearest
 from .branching import forget, strongest, weigh
 from .logic import CONSTANT, truth
 from .ramps import decides_at_point, misses_on_ramps, part_from_aim
@@ -95,6 +95,8 @@ def _look(tables: Any, logic: Any, state: Any, d: Any) -> Any:
     if admitted == 0:
         control[CLOSED_BY] = BY_CONSTRAINT
         return DONE
+    if logic.cap >= 0 and confine(tables, logic, state, d):
+        return DONE
     if misses(tables, state, state.reach[d]):
         control[CLOSED_BY] = BY_SUM
         return DONE
@@ -122,6 +124,8 @@ def _look(tables: Any, logic: Any, state: Any, d: Any) -> Any:
         return DONE
     chosen = strongest(tables, state, d, count, radius - spent - top)
     forget(state, count)
+    if chosen and logic.cap >= 0:
+        edge(tables, logic, state, d)
     return DONE if chosen or halve(tables, logic, state, d, 2) else ALONE
 
 

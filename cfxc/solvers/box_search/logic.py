@@ -6,7 +6,7 @@ known.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -27,6 +27,7 @@ Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
 CONSTANT, NUMBER, LABEL, BELOW, SUM, CHOICE, LARGEST, PRODUCT, AT_MOST, NOT, AND, OR = range(12)
+WHOLE = 2.0**53  # sums of whole numbers up to here are exact
 WIDEN = 1e-12  # of the magnitude of a sum: above the rounding of its terms
 
 
@@ -36,7 +37,8 @@ class Logic(NamedTuple):
     Term i is of kind ``kind[i]`` over the terms ``operand[start[i] : start[i + 1]]``, with
     ``factor`` beside each in sums; ``low``, ``high`` hold constants and bounds, ``what`` the
     feature and ``code`` the label it reads; ``used`` (J,), which features matter; the last term is
-    the formula.
+    the formula.  It says, among others, that at most ``cap`` of the features ``counted`` (J,) leave
+    their factual value; -1 if it does not.
     """
 
     kind: Ints
@@ -48,6 +50,8 @@ class Logic(NamedTuple):
     what: Ints
     code: Ints
     used: npt.NDArray[np.bool_]
+    counted: npt.NDArray[np.bool_]
+    cap: int
 
 
 @dataclass(frozen=True)
@@ -73,7 +77,12 @@ def make_constraints(query: Query) -> Constraints:
         functional(program, {name: values[name] for name, _ in program.inputs}, pool)["holds"]
         for program, values in asked
     ]
-    return _compiled(pool.and_(*facts), reads, len(query.domains))
+    made = _compiled(pool.and_(*facts), reads, len(query.domains))
+    if query.cap is None:
+        return made
+    cap, names = query.cap
+    counted = np.array([domain.name in names for domain in query.domains])
+    return replace(made, logic=made.logic._replace(counted=counted, cap=cap))
 
 
 @lru_cache(maxsize=32)
@@ -124,6 +133,7 @@ def _compiled(root: Term, reads: dict[Term, tuple[int, int]], features: int) -> 
         np.array(kind), np.array(start), np.array(operands, dtype=np.int64),
         np.array(factors, dtype=np.float64), np.array(low, dtype=np.float64),
         np.array(high, dtype=np.float64), np.array(what), np.array(code), used,
+        np.zeros(features, dtype=np.bool_), -1,
     )  # fmt: skip
     return Constraints(logic, [np.array(found, dtype=np.float64) for found in cuts])
 
@@ -181,14 +191,17 @@ def truth(
         elif kind == LABEL:
             low[i], high[i] = _has_only(labels[j], code)
         elif kind == SUM:
-            size = max(abs(low[i]), abs(high[i]))
+            size, whole = max(abs(low[i]), abs(high[i])), low[i] == np.rint(low[i]) == high[i]
             for a in range(begin, end):
                 x, f = logic.operand[a], logic.factor[a]
+                whole = whole and f == np.rint(f)
+                whole = whole and low[x] == np.rint(low[x]) and high[x] == np.rint(high[x])
                 low[i] += f * (low[x] if f > 0 else high[x])
                 high[i] += f * (high[x] if f > 0 else low[x])
                 size += abs(f) * max(abs(low[x]), abs(high[x]))
-            low[i] -= WIDEN * size
-            high[i] += WIDEN * size
+            if not (whole and size <= WHOLE):
+                low[i] -= WIDEN * size
+                high[i] += WIDEN * size
         elif kind == CHOICE:
             c, x, y = logic.operand[begin], logic.operand[begin + 1], logic.operand[begin + 2]
             low[i] = low[x] if low[c] == 1 else low[y] if high[c] == 0 else min(low[x], low[y])

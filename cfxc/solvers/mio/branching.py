@@ -24,6 +24,7 @@ from .formulation import Formulation, Formulator
 from .regions import Ending
 
 CLEARER = tuple(Fraction(1, 10**k) for k in (8, 6, 4))  # margins, where a bare win is none
+DIVING, DIVE = 100, 0.2  # nodes from dive to dive; share of the time left that one may take
 WHOLE = 1e-6  # how far from a whole number counts as one
 
 Ranges = tuple[Floats, Floats]
@@ -70,6 +71,8 @@ class Branching:
             if found is None:
                 continue
             bound, values = found
+            if nodes == 1 or nodes % DIVING == 0:
+                self._dive(values, ranges, deadline)
             for child in self._children(values, ranges, bound, deadline):
                 made += 1
                 heapq.heappush(queue, (bound, -made, child))  # of equals, the newest: a dive
@@ -121,6 +124,55 @@ class Branching:
         below[j], above[j] = np.floor(values[j]), np.ceil(values[j])
         yield from ((lower, below), (above, upper))
 
+    def _dive(self, values: Floats, ranges: Ranges, deadline: float) -> None:
+        """Look for a point below a node: changes that cost are undone, while one is left.
+
+        One number is made whole after the other, those that pay for a change first, to 0, the least
+        first; what does not go is put the other way round, once.  This proves nothing.
+        """
+        now = time.monotonic()
+        until = min(deadline, now + DIVE * (deadline - now))
+        lower, upper = (ends.copy() for ends in ranges)
+        paid = self.binary & (self.program.cost > 0)
+        while time.monotonic() < until:
+            upper[paid & (lower == 0) & (values <= WHOLE)] = 0.0
+            chosen = self._torn(values, paid & (lower < upper))
+            if chosen is None:
+                held = [np.where(self.program.whole, np.round(values), e) for e in (lower, upper)]
+                self._place((held[0], held[1]), -np.inf, deadline)
+                return
+            j, goal = chosen
+            before = lower[j], upper[j]
+            lower[j] = upper[j] = goal
+            found = self._relaxed((lower, upper), until)
+            if found is None and self.binary[j]:
+                lower[j] = upper[j] = before[0] + before[1] - goal
+                found = self._relaxed((lower, upper), until)
+            if found is None:
+                return
+            values = found
+
+    def _torn(self, values: Floats, paid: Any) -> tuple[int, float] | None:
+        """Which number a dive fixes next, and where."""
+        if paid.any():
+            return int(np.where(paid, values, np.inf).argmin()), 0.0
+        away = np.where(self.program.whole, np.abs(values - np.round(values)), 0.0)
+        if away.max() <= WHOLE:
+            return None
+        j = int(np.where(away > WHOLE, away, np.inf).argmin())
+        return j, float(np.round(values[j]))
+
+    def _relaxed(self, ranges: Ranges, deadline: float) -> Floats | None:
+        """The solution of a linear program; none if there is none, or too far away."""
+        self.solver.hold(*ranges)
+        try:
+            found = self.solver.solve(self.near, deadline, self.more)
+        except SolverError:
+            return None
+        if found is None or found.objective / self.program.scale >= self.radius:
+            return None
+        return found.values
+
     def _offer(self, values: Floats) -> None:
         better = self.offer(self.formulation.lift(values))
         if better is not None:
@@ -131,6 +183,11 @@ class Branching:
 
         Where it lies on the target's border, and is not accepted, points that win clearly.
         """
+        self._place(ranges, bound, deadline)
+        if bound < self.radius:
+            self.least = min(self.least, bound)
+
+    def _place(self, ranges: Ranges, bound: float, deadline: float) -> None:
         for margin in (Fraction(0), *CLEARER):
             found = self._nearest(margin, ranges, deadline)
             better = None if found is None else self.offer(found)
@@ -138,8 +195,6 @@ class Branching:
                 self.radius = min(self.radius, better)
             if found is None or better is not None or bound >= self.radius:
                 break
-        if bound < self.radius:
-            self.least = min(self.least, bound)
 
     def _nearest(self, margin: Fraction, ranges: Ranges, deadline: float) -> Any:
         """The point of a node that is nearest, if the target is won by a margin."""

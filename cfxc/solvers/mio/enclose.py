@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import CfxcError
+from ...errors import CfxcError, SolverError
 from ...frontends.coordinates import Coordinate
 from ...frontends.domain import Domain
 from ...frontends.hull import Hull
@@ -52,7 +52,10 @@ def enclose(
     """Add the face that a solution's whole numbers leave; the nearest point they do, if any."""
     solver, near = program_over(formulation, held), formulation.lift(held)
     more = more_tangents(formulation, formulator)
-    found = solver.solve(vector_of(formulator.query, near), deadline, more)
+    try:
+        found = solver.solve(vector_of(formulator.query, near), deadline, more)
+    except SolverError:
+        return None
     if found is None:
         return None
     add_face(formulator, found.face)
