@@ -35,7 +35,6 @@ from .lang import compile_constraint
 from .space import Feature, FeatureSpace
 from .target import Target, resolve_target, stricter_target, target_program
 
-
 #: What the constraint that ``max_changes`` stands for is called.
 CAP: Final = re.compile(r"at most (\d+) features? may change")
 

@@ -125,11 +125,14 @@ def _mio(solver: str) -> Engine:
 
 def _mio_run(solver: str, query: Query, deployed: Deployed, limits: Limits) -> Outcome:
     search = partial(mio.search, solver=solver, pool=limits.pool)
+    started = time.monotonic()
     early = _by_boxes(query, deployed, limits)
     if early.infeasible or (early.best and early.reason == CLOSED):
         return replace(early, reason="")
     known = () if early.best is None else (early.best.point,)
-    outcome = _run(search, query, deployed, replace(limits, seeds=(*known, *limits.seeds)))
+    left = max(limits.seconds - (time.monotonic() - started), 0.0)
+    rest = replace(limits, seconds=left, seeds=(*known, *limits.seeds))
+    outcome = _run(search, query, deployed, rest)
     if early.lower > outcome.lower and not outcome.infeasible:
         outcome.lower = early.lower
         outcome.provers = tuple(dict.fromkeys([*outcome.provers, *early.provers]))

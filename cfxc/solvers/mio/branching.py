@@ -24,7 +24,8 @@ from .formulation import Formulation, Formulator
 from .regions import Ending
 
 CLEARER = tuple(Fraction(1, 10**k) for k in (8, 6, 4))  # margins, where a bare win is none
-DIVING, DIVE = 100, 0.2  # nodes from dive to dive; share of the time left that one may take
+EASY = 20  # nodes before the first dive
+DIVES, DIVE = 0.5, 0.2  # share of the time spent on dives; of the time left on one, at most
 WHOLE = 1e-6  # how far from a whole number counts as one
 
 Ranges = tuple[Floats, Floats]
@@ -53,6 +54,7 @@ class Branching:
         self.binary = self.program.whole & (self.program.upper - self.program.lower <= 1)
         self.names = [column.name for column in formulation.model.columns]
         self.clearer: dict[Fraction, tuple[Formulation, HullProgram | None]] = {}
+        self.started, self.diving = time.monotonic(), 0.0
         self.least = np.inf  # of the bounds of nodes that stay open
 
     def run(self, deadline: float) -> Ending:
@@ -71,8 +73,8 @@ class Branching:
             if found is None:
                 continue
             bound, values = found
-            if nodes == 1 or nodes % DIVING == 0:
-                self._dive(values, ranges, deadline)
+            if nodes > EASY:
+                self._dive_now_and_then(values, ranges, deadline)
             for child in self._children(values, ranges, bound, deadline):
                 made += 1
                 heapq.heappush(queue, (bound, -made, child))  # of equals, the newest: a dive
@@ -124,7 +126,15 @@ class Branching:
         below[j], above[j] = np.floor(values[j]), np.ceil(values[j])
         yield from ((lower, below), (above, upper))
 
-    def _dive(self, values: Floats, ranges: Ranges, deadline: float) -> None:
+    def _dive_now_and_then(self, values: Floats, ranges: Ranges, deadline: float) -> None:
+        """Dive from a node, both ways, unless diving already takes its share of the time."""
+        for paid_first in (True, False):
+            now = time.monotonic()
+            if self.diving <= DIVES * (now - self.started):
+                self._dive(values, ranges, paid_first, deadline)
+                self.diving += time.monotonic() - now
+
+    def _dive(self, values: Floats, ranges: Ranges, paid_first: bool, deadline: float) -> None:
         """Look for a point below a node: changes that cost are undone, while one is left.
 
         One number is made whole after the other, those that pay for a change first, to 0, the least
@@ -134,32 +144,45 @@ class Branching:
         until = min(deadline, now + DIVE * (deadline - now))
         lower, upper = (ends.copy() for ends in ranges)
         paid = self.binary & (self.program.cost > 0)
-        while time.monotonic() < until:
-            upper[paid & (lower == 0) & (values <= WHOLE)] = 0.0
-            chosen = self._torn(values, paid & (lower < upper))
+        while True:
+            if paid_first:
+                upper[paid & (lower == 0) & (values <= WHOLE)] = 0.0
+            chosen = self._torn(values, paid & (lower < upper), paid_first)
             if chosen is None:
-                held = [np.where(self.program.whole, np.round(values), e) for e in (lower, upper)]
-                self._place((held[0], held[1]), -np.inf, deadline)
-                return
+                break
             j, goal = chosen
-            before = lower[j], upper[j]
-            lower[j] = upper[j] = goal
-            found = self._relaxed((lower, upper), until)
+            other = lower[j] + upper[j] - goal
+            found = self._fixed(j, goal, lower, upper, until)
             if found is None and self.binary[j]:
-                lower[j] = upper[j] = before[0] + before[1] - goal
-                found = self._relaxed((lower, upper), until)
+                found = self._fixed(j, other, lower, upper, until)
             if found is None:
                 return
             values = found
+        for j in np.flatnonzero(paid & (lower == 1)).tolist():  # in vain, by what came after it?
+            found = self._fixed(j, 0.0, lower, upper, until)
+            if found is None:
+                lower[j] = upper[j] = 1.0
+            else:
+                values = found
+        held = [np.where(self.program.whole, np.round(values), ends) for ends in (lower, upper)]
+        self._place((held[0], held[1]), -np.inf, deadline)
 
-    def _torn(self, values: Floats, paid: Any) -> tuple[int, float] | None:
+    def _fixed(
+        self, j: int, value: float, lower: Floats, upper: Floats, deadline: float
+    ) -> Floats | None:
+        """The solution with one more number fixed; ``None`` if there is none, or no time."""
+        lower[j] = upper[j] = value
+        return None if time.monotonic() >= deadline else self._relaxed((lower, upper), deadline)
+
+    def _torn(self, values: Floats, paid: Any, paid_first: bool) -> tuple[int, float] | None:
         """Which number a dive fixes next, and where."""
-        if paid.any():
+        away = np.where(self.program.whole & ~paid, np.abs(values - np.round(values)), 0.0)
+        torn = away > WHOLE
+        if paid.any() and (paid_first or not torn.any()):
             return int(np.where(paid, values, np.inf).argmin()), 0.0
-        away = np.where(self.program.whole, np.abs(values - np.round(values)), 0.0)
-        if away.max() <= WHOLE:
+        if not torn.any():
             return None
-        j = int(np.where(away > WHOLE, away, np.inf).argmin())
+        j = int(np.where(torn, away, np.inf).argmin())
         return j, float(np.round(values[j]))
 
     def _relaxed(self, ranges: Ranges, deadline: float) -> Floats | None:

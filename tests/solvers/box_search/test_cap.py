@@ -29,7 +29,7 @@ def data(seed: int) -> tuple[pd.DataFrame, Any]:
 
 
 def by_enumeration(model: Any, X: pd.DataFrame, row: pd.DataFrame, most: int) -> float | None:
-    """The least l1 distance with at most so many changes; ``None`` if there is no counterfactual."""
+    """The least l1 distance with at most so many changes; ``None`` if nothing is one."""
     values = {name: [v for v in X[name].unique() if v != row[name].iloc[0]] for name in X.columns}
     tried = []
     for size in range(1, most + 1):
