@@ -1,0 +1,77 @@
+"""Answers along the frontier of how many features change and by how much, in the data's own units.
+
+For each person the fewest changes K are found, then, for K, K + 1 and K + 2 of them, the answers
+whose numbers move least; of all these, those that are cheapest where a change costs a tenth of the
+largest standard deviation, and one of a category ten of these.  Every search is proved on its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pandas as pd
+
+import cfxc
+
+CHANGE = 0.1  # standard deviations of the widest number that one more change must save
+LABEL = 10.0  # of these that a change of a category counts as
+MORE = 2  # changes beyond the fewest
+EPSILON = 1e-6
+
+
+class Frontier:
+    """One model's questions: ``X`` has the rows that units are taken from."""
+
+    def __init__(self, model: Any, space: cfxc.FeatureSpace, X: pd.DataFrame) -> None:
+        self.numbers = [feature.name for feature in space if not feature.is_symbolic]
+        self.ranges = {name: float(space[name].range) for name in self.numbers}
+        self.widest = float(X[self.numbers].std().max())
+        own: Mapping[str, float] = self.ranges
+        self.label = LABEL * self.widest
+        weighted = space
+        for feature in space:
+            weighted = weighted.replace(feature.name, weight=own.get(feature.name, self.label))
+        self.plain, self.weighted = cfxc.compile(model, space), cfxc.compile(model, weighted)
+
+    def answers(
+        self, row: pd.DataFrame, count: int, apart: float, seconds: float
+    ) -> list[cfxc.Result]:
+        """At most ``count`` answers, each unlike the others by ``apart`` of some number's range."""
+        fewest = self.plain.explain(row, target=1, distance="l0", time_limit=seconds)
+        if fewest.counterfactual is None:
+            return []
+        found: list[tuple[float, cfxc.Result]] = []
+        for most in range(len(fewest.changes), len(fewest.changes) + MORE + 1):
+            result = self.weighted.explain(
+                row, target=1, distance="l1", max_changes=most, count=count, apart=apart,
+                epsilon=EPSILON, time_limit=seconds,
+            )  # fmt: skip
+            found += [
+                (self._price(one), one) for one in result.all() if one.counterfactual is not None
+            ]
+        found.sort(key=lambda pair: pair[0])
+        kept: list[cfxc.Result] = []
+        for _, one in found:
+            if len(kept) < count and all(self._differ(one, other, apart) for other in kept):
+                kept.append(one)
+        return kept or [fewest]
+
+    def _price(self, result: cfxc.Result) -> float:
+        moved = sum(
+            abs(new - old) if name in self.ranges else self.label
+            for name, (old, new) in result.changes.items()
+        )
+        return moved + CHANGE * self.widest * len(result.changes)
+
+    def _differ(self, one: cfxc.Result, other: cfxc.Result, apart: float) -> bool:
+        first, second = one.counterfactual.iloc[0], other.counterfactual.iloc[0]
+        return any(
+            abs(first[name] - second[name]) >= apart * self.ranges[name] - 1e-9
+            if name in self.ranges
+            else first[name] != second[name]
+            for name in first.index
+        )
+
+
+__all__ = ["Frontier"]
