@@ -27,7 +27,7 @@ Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
 CONSTANT, NUMBER, LABEL, BELOW, SUM, CHOICE, LARGEST, PRODUCT, AT_MOST, NOT, AND, OR = range(12)
-WHOLE = 2.0**53  # sums of whole numbers up to here are exact
+WHOLE = 2.0**53  # sums of whole numbers below are exact
 WIDEN = 1e-12  # of the magnitude of a sum: above the rounding of its terms
 
 
@@ -126,7 +126,9 @@ def _compiled(root: Term, reads: dict[Term, tuple[int, int]], features: int) -> 
         if rows[-1][0] not in (CONSTANT, NUMBER, LABEL, BELOW):
             operands += [place[arg] for arg in term.args]
             linear = term.data if term.kind == "linear" else None
-            factors += [float(f) for f in linear.coefficients] if linear else [1.0] * len(term.args)
+            factors += (
+                [_factor(f) for f in linear.coefficients] if linear else [1.0] * len(term.args)
+            )
         start.append(len(operands))
     kind, low, high, what, code = zip(*rows, strict=True)
     logic = Logic(
@@ -136,6 +138,17 @@ def _compiled(root: Term, reads: dict[Term, tuple[int, int]], features: int) -> 
         np.zeros(features, dtype=np.bool_), -1,
     )  # fmt: skip
     return Constraints(logic, [np.array(found, dtype=np.float64) for found in cuts])
+
+
+def _factor(exact: Fraction) -> float:
+    """A double beside a coefficient; a whole one only if it is the coefficient itself.
+
+    Sums of whole numbers are taken for exact, all others are widened by more than an ulp.
+    """
+    near = float(exact)
+    if near.is_integer() and Fraction(near) != exact:
+        return float(np.nextafter(near, np.inf))
+    return near
 
 
 def _row(
@@ -199,7 +212,7 @@ def truth(
                 low[i] += f * (low[x] if f > 0 else high[x])
                 high[i] += f * (high[x] if f > 0 else low[x])
                 size += abs(f) * max(abs(low[x]), abs(high[x]))
-            if not (whole and size <= WHOLE):
+            if not (whole and size < WHOLE):
                 low[i] -= WIDEN * size
                 high[i] += WIDEN * size
         elif kind == CHOICE:

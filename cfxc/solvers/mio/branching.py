@@ -202,15 +202,16 @@ class Branching:
             self.radius = min(self.radius, better)
 
     def _settle(self, ranges: Ranges, bound: float, deadline: float) -> None:
-        """Offer the nearest point of a node that uses up less of the tolerance than bounds do.
-
-        Where it lies on the target's border, and is not accepted, points that win clearly.
-        """
+        """Offer the nearest point of a node, which stays open unless that closes it."""
         self._place(ranges, bound, deadline)
         if bound < self.radius:
             self.least = min(self.least, bound)
 
     def _place(self, ranges: Ranges, bound: float, deadline: float) -> None:
+        """Offer the nearest point of a node that uses up less of the tolerance than bounds do.
+
+        Where it lies on the target's border, and is not accepted, points that win clearly.
+        """
         for margin in (Fraction(0), *CLEARER):
             found = self._nearest(margin, ranges, deadline)
             better = None if found is None else self.offer(found)

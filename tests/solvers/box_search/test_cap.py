@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from itertools import combinations, product
 from typing import Any
 
@@ -14,6 +15,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OrdinalEncoder
 
 import cfxc
+from cfxc.solvers.box_search.logic import _factor
 
 FEATURES = 12
 
@@ -105,3 +107,17 @@ def test_a_freed_feature_counts_too() -> None:
     assert compiled.explain(row, **asked, relax=["actions"]).relaxed is None
     result = compiled.explain(row, **asked, relax=["actions", "max_changes"])
     assert result.given_up == ("x0 may not change", "at most 1 feature may change")
+
+
+def test_coefficients_that_round_to_whole_numbers_are_not_taken_for_these() -> None:
+    """0.99… (20 nines) is 1.0 as a double, and 3 of it still are less than 3."""
+    assert not _factor(1 - Fraction(1, 10**20)).is_integer()
+    assert _factor(Fraction(3)) == 3.0
+    X = pd.DataFrame(list(product(range(6), range(3))), columns=["a", "b"])
+    model = RandomForestClassifier(3, random_state=0, bootstrap=False).fit(X, X.a >= 3)
+    compiled = cfxc.compile(model, cfxc.FeatureSpace.infer(X))
+    row = pd.DataFrame({"a": [0], "b": [0]})
+    rule = "x.a * 0.99999999999999999999 + x.b < 3"
+    result = compiled.explain(row, target=True, method="box", constraints=[rule])
+    assert result.status == "optimal"
+    assert result.changes == {"a": (0, 3)}
