@@ -1,9 +1,9 @@
 """The exact engines beside the best exact peers: same models, people and distance, one thread.
 
 cfxc is timed from the call of ``explain`` to its verified answer, at the default ε = 10⁻³ and at
-10⁻⁶, since the peers prove the optimum itself; in one ``explain_batch`` of all people; and once
-more without what peers do not do either: reading a row, calling the pipeline for it and for the
-answer, and writing a row.  treecf and OCEAN
+10⁻⁶, since the peers prove the optimum itself; on what peers are given, the last step of the
+pipeline and its columns; in one ``explain_batch`` of all people; and once more without what peers
+do not do either: reading a row, calling the model for it and for the answer, and writing a row.  treecf and OCEAN
 run in a Python 3.12 of their own, found through ``CFXC_PEER_PYTHON`` (they are installed if it
 lacks them), on the same trees as plain arrays.  Exits with 1 if a peer's answer refutes a proved
 bound, or an answer does not flip.
@@ -35,6 +35,7 @@ from support.race import (
     own_faults,
     peer_run,
     run_of,
+    same_optima,
 )
 from support.race import times as ratio
 from support.report import Table, circumstances, write_section
@@ -147,6 +148,11 @@ def race(
         runs[f"cfxc {text}"] = run_of(f"cfxc, ε = {text}", answers)
         findings.add(own_faults(task, answers))
         print(task.name, *runs[f"cfxc {text}"].row(None), sep="  ", file=sys.stderr, flush=True)
+    alone_task = task.bare()
+    bare = ours(alone_task, people, EPSILONS[-1][1], options.seconds)
+    findings.add(own_faults(alone_task, bare))
+    findings.add(same_optima(task, answers, bare))
+    runs["bare"] = run_of(f"cfxc, model alone, ε = {EPSILONS[-1][0]}", bare)
     runs["batch"] = batched(task, people, 1e-3, options.seconds)
     runs["alone"] = alone(task, people, 1e-6, options.seconds)
     yardstick = runs["cfxc 10⁻⁶"]
@@ -168,7 +174,10 @@ def _targets(task: Task, runs: dict[str, Run]) -> list[tuple[str, ...]]:
     found: list[tuple[str, str, str, bool]] = []
     theirs, slow = runs.get("treecf"), runs.get("ocean")
     mine_by_name = {f"ε = {text}": runs[f"cfxc {text}"] for text, _ in EPSILONS}
-    others = {"explain_batch": runs["batch"], "search alone": runs["alone"]}
+    others = {
+        "model alone": runs["bare"], "explain_batch": runs["batch"],
+        "search alone": runs["alone"],
+    }  # fmt: skip
     for text, mine in {**mine_by_name, **others}.items():
         middle, proved = median(mine.seconds), sum(mine.proved)
         found.append((f"median, {text}", f"{middle:.3f} s", "<= 0.05 s", middle <= 0.05))

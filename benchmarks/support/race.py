@@ -174,10 +174,21 @@ def own_faults(task: Task, answers: Sequence[Answer]) -> Findings:
     for number, answer in enumerate(answers, start=1):
         result, who = answer.result, f"{task.name}, person {number}"
         row = result.counterfactual
-        if row is not None and task.pipeline.predict(row)[0] != 1:
+        if row is not None and task.compiled.predict(row)[0] != 1:
             found.faults.append(f"{who}: cfxc's answer does not flip")
         if not answer.proved:
             found.notes.append(f"{who}: cfxc {result.status} ({result.reason})")
+    return found
+
+
+def same_optima(task: Task, answers: Sequence[Answer], others: Sequence[Answer]) -> Findings:
+    """The same questions asked in two ways, person by person."""
+    found = Findings()
+    for number, (one, other) in enumerate(zip(answers, others, strict=True), start=1):
+        for left, right in ((one.result, other.result), (other.result, one.result)):
+            best = right.exact_distance
+            if best is not None and best < left.exact_lower_bound:
+                found.faults.append(f"{task.name}, person {number}: the model alone disagrees")
     return found
 
 

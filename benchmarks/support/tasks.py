@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -49,7 +49,7 @@ class Task:
 
     data: Data
     model: str
-    pipeline: Pipeline
+    pipeline: Pipeline | BaseEstimator
     compiled: cfxc.CompiledModel
     people: pd.DataFrame
     seconds: float
@@ -61,6 +61,25 @@ class Task:
     def columns(self, rows: pd.DataFrame) -> Array:
         """What the last step of the pipeline sees, (n, columns)."""
         return np.asarray(self.pipeline[:-1].transform(rows), np.float64)
+
+    def bare(self) -> Task:
+        """The last step alone and the columns it sees, which is what peers are given.
+
+        A category is a one-hot group there; the features, and so all distances, are the same.
+        """
+        space, (symbolic, numeric) = self.data.space, kinds(self.data.space)
+        features = [
+            replace(f, encoding="one_hot", columns=columns, dtypes=("float64",) * len(columns))
+            for f in map(space.__getitem__, symbolic)
+            for columns in [tuple(f"{f.name}={label}" for label in f.labels)]
+        ]
+        features += [replace(space[name], dtypes=("float64",)) for name in numeric]
+        narrow = cfxc.FeatureSpace(features)
+        X, people = (pd.DataFrame(self.columns(rows), rows.index, narrow.columns)
+                     for rows in (self.data.X, self.people))  # fmt: skip
+        last, data = self.pipeline[-1], replace(self.data, X=X, space=narrow)
+        compiled = cfxc.compile(last, narrow)
+        return replace(self, data=data, pipeline=last, compiled=compiled, people=people)
 
     def parts(self) -> list[Part]:
         """The features in the order of the columns, with the l1 distance of each (not the mean)."""
@@ -126,7 +145,8 @@ def fit(data: Data, model: str, make: Make, *, scaled: bool = False) -> Task:
         )
     symbolic, numeric = kinds(data.space)
     numbers = StandardScaler() if scaled else "passthrough"
-    steps = [(OneHotEncoder(sparse_output=False), symbolic)] if symbolic else []
+    labels = [[*data.space[name].labels] for name in symbolic]
+    steps = [(OneHotEncoder(categories=labels, sparse_output=False), symbolic)] if symbolic else []
     pipeline = make_pipeline(make_column_transformer(*steps, (numbers, numeric)), make())
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)

@@ -77,9 +77,10 @@ class SklearnPredictor:
 
     def table(self, frame: pd.DataFrame) -> Any:
         """The part of ``frame`` that the estimator takes, in the form it was trained on."""
-        if missing := [column for column in self._columns if column not in frame.columns]:
+        given = frame.columns.tolist()
+        if missing := [column for column in self._columns if column not in given]:
             raise MissingColumnError(f"the table lacks columns of the model: {shown(missing)}")
-        chosen = frame[self._columns]
+        chosen = frame if given == self._columns else frame[self._columns]
         if self._as_array:
             return chosen.to_numpy()
         return self._tables(chosen) if self._tables else chosen

@@ -29,6 +29,8 @@ def check_columns(columns: Sequence[str], given: Sequence[object], extra: Extra)
         MissingColumnError: listing all that are missing.
         InvalidInputError: unknown columns (unless ``extra="ignore"``), or one given twice.
     """
+    if given == list(columns):
+        return
     missing = [column for column in columns if column not in given]
     unknown = [column for column in given if column not in columns]
     if missing:
@@ -50,11 +52,12 @@ def check_columns(columns: Sequence[str], given: Sequence[object], extra: Extra)
 def row_cells(row: object, columns: Sequence[str], extra: Extra) -> dict[str, object]:
     """Cell of each column in a one-row DataFrame, a Series or a mapping."""
     if isinstance(row, pd.DataFrame):
-        check_columns(columns, list(row.columns), extra)
+        given = row.columns.tolist()
+        check_columns(columns, given, extra)
         if len(row) != 1:
             raise InvalidInputError(f"expected one row, got {len(row)}; select one: X.iloc[[0]]")
-        place = {column: i for i, column in enumerate(row.columns)}
-        return {column: row.iat[0, place[column]] for column in columns}
+        cells = dict(zip(given, row.to_numpy(dtype=object)[0], strict=True))
+        return {column: cells[column] for column in columns}
     if isinstance(row, pd.Series):
         check_columns(columns, list(row.index), extra)
         return {column: row[column] for column in columns}

@@ -190,11 +190,9 @@ class Feature:
         for dtype in self.dtypes:
             self._check_dtype(dtype, where)
         if self.encoding == "one_hot" and (
-            self.kind not in ("categorical", "binary") or len(self.labels) != len(self.columns)
+            not self.is_symbolic or len(self.labels) != len(self.columns)
         ):
-            raise InvalidInputError(
-                f"{where}: a one-hot group is categorical, with one label per column"
-            )
+            raise InvalidInputError(f"{where}: a one-hot group has labels, one label per column")
         if self.encoding == "thermometer" and (
             self.kind != "ordinal"
             or self.is_symbolic

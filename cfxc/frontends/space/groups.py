@@ -22,6 +22,7 @@ from .names import suggestion
 
 Bits = npt.NDArray[np.int64]
 _BOOLEANS = (bool, np.bool_)
+_PLAIN = (*_BOOLEANS, int, float, np.integer, np.floating)
 
 
 def assign_groups(
@@ -107,9 +108,20 @@ def encode_group(feature: Feature, cells: Mapping[str, object]) -> Label:
     Raises:
         InvalidInputError: the columns are no valid group.
     """
-    row = pd.DataFrame([[cells[column] for column in feature.columns]], columns=feature.columns)
-    code = int(encode_group_frame(feature, row.astype(object))[0])
+    held = [cells[column] for column in feature.columns]
+    code = _plain_code(feature, held)
+    if code is None:  # no plain numbers, or no group: said in the words for tables
+        row = pd.DataFrame([held], columns=feature.columns)
+        code = int(encode_group_frame(feature, row.astype(object))[0])
     return feature.labels[code] if feature.is_symbolic else code
+
+
+def _plain_code(feature: Feature, held: Sequence[object]) -> int | None:
+    """The code of a one-hot group in plain numbers, ``None`` where a closer look is needed."""
+    if feature.encoding != "one_hot" or not all(isinstance(cell, _PLAIN) for cell in held):
+        return None
+    rest = [cell for cell in held if cell != 0]
+    return held.index(rest[0]) if len(rest) == 1 and rest[0] == 1 else None
 
 
 def encode_group_frame(feature: Feature, frame: pd.DataFrame) -> Bits:
