@@ -3,10 +3,10 @@
 cfxc is timed from the call of ``explain`` to its verified answer, at the default ε = 10⁻³ and at
 10⁻⁶, since the peers prove the optimum itself; on what peers are given, the last step of the
 pipeline and its columns; in one ``explain_batch`` of all people; and once more without what peers
-do not do either: reading a row, calling the model for it and for the answer, and writing a row.  treecf and OCEAN
-run in a Python 3.12 of their own, found through ``CFXC_PEER_PYTHON`` (they are installed if it
-lacks them), on the same trees as plain arrays.  Exits with 1 if a peer's answer refutes a proved
-bound, or an answer does not flip.
+do not do either: reading a row, calling the model for it and for the answer, and writing a row.
+treecf and OCEAN run in a Python 3.12 of their own, found through ``CFXC_PEER_PYTHON`` (they are
+installed if it lacks them), on the same trees as plain arrays.  Exits with 1 if a peer's answer
+refutes a proved bound, or an answer does not flip.
 
     CFXC_DATA=… CFXC_PEER_PYTHON=… python benchmarks/exact.py --part adult --people 100
 """

@@ -20,12 +20,13 @@ from cfxc.errors import CfxcError
 from cfxc.frontends.space.groups import encode_group, encode_group_frame
 
 LEVELS = ("low", "middle", "high", "top")
-ORDERED = cfxc.Feature(
-    "level", "ordinal", labels=LEVELS, encoding="one_hot", columns=tuple(f"level={x}" for x in LEVELS)
-)  # fmt: skip
+COLUMNS = tuple(f"level={label}" for label in LEVELS)
+ORDERED = cfxc.Feature("level", "ordinal", labels=LEVELS, encoding="one_hot", columns=COLUMNS)
 CELLS: Any = st.sampled_from(
-    [0, 1, 0.0, 1.0, -0.0, True, False, np.int8(1), np.float32(1), np.bool_(True), 2, 0.5, -1]
-    + [float("nan"), float("inf"), None, "1", 1j]
+    [
+        *(0, 1, 0.0, 1.0, -0.0, True, False, np.int8(1), np.float32(1), np.bool_(True)),
+        *(2, 0.5, -1, float("nan"), float("inf"), None, "1", 1j),
+    ]
 )
 
 
