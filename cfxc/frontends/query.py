@@ -7,36 +7,24 @@ exact values only.  Engines consume nothing else.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from math import ceil, floor
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 
 from ..errors import DataTypeError, InvalidInputError
-from ..ir import (
-    Builder,
-    Literal,
-    Operand,
-    Program,
-    evaluate,
-    ops,
-)
-from .causal import Effect, Mechanism, effects_of
+from ..ir import Builder, Literal, Operand, Program, evaluate, ops
+from .causal import Effect, Mechanism
 from .distances import Distance, Norms, delta_program, resolve_distance
-from .domain import Domain, domain_of, is_admissible
+from .domain import Domain, domain_of
 from .hull import Hull
-from .inputs import input_sort
-from .lang import compile_constraint
-from .space import Feature, FeatureSpace
+from .rules import CAP, Rules, make_rules
+from .space import FeatureSpace
 from .target import Target, resolve_target, stricter_target, target_program
-
-#: What the constraint that ``max_changes`` stands for is called.
-CAP: Final = re.compile(r"at most (\d+) features? may change")
 
 
 @dataclass(frozen=True)
@@ -62,6 +50,11 @@ class Query:
     slack: Fraction = Fraction(0)
     effects: tuple[Effect, ...] = ()
     hulls: tuple[Hull, ...] = ()
+
+    @cached_property
+    def rules(self) -> Rules:
+        """What a row must keep to, whatever the model says of it."""
+        return Rules(self.space, self.factual, self.domains, self.constraints, self.effects)
 
     @cached_property
     def cap(self) -> tuple[int, frozenset[str]] | None:
@@ -92,12 +85,7 @@ class Query:
 
     def violated(self, values: Mapping[str, Any]) -> list[str]:
         """What makes a point inadmissible: ranges, actions, constraints; empty if nothing."""
-        found = [d.name for d in self.domains if not is_admissible(d, values[d.name])]
-        scope = self._scope(values)
-        for text, program in self.constraints:
-            arguments = {name: scope[name] for name, _ in program.inputs}
-            if not evaluate(program, arguments)["holds"]:
-                found.append(text)
+        found = self.rules.violated(values)
         for program in self.excluded:
             if not evaluate(program, {name: values[name] for name, _ in program.inputs})["holds"]:
                 found.append("differs from all that are excluded")
@@ -109,7 +97,7 @@ class Query:
         if norms is not None:  # what the program says, faster
             return mixed(norms, [(d.feature.weight, d.delta(values[d.name])) for d in self.domains])
         deltas = evaluate(self.delta, values)
-        scope = self._scope(values) | deltas
+        scope = self.rules.scope(values) | deltas
         scope |= {f"x.{name}": value for name, value in values.items()}
         program = self.distance.program
         arguments = {name: scope[name] for name, _ in program.inputs}
@@ -160,9 +148,6 @@ class Query:
             for d in self.domains
         ]
         return replace(self, domains=tuple(fixed))
-
-    def _scope(self, values: Mapping[str, Any]) -> dict[str, Any]:
-        return {**values, **{f"factual.{name}": value for name, value in self.factual.items()}}
 
 
 def mixed(norms: Norms, changes: Sequence[tuple[Fraction, Fraction]]) -> Fraction:
@@ -216,50 +201,9 @@ def make_query(
             f"the factual is already in the target {resolved} of the exact program: its outcome "
             "needs no change"
         )
-    sorts = {feature.name: input_sort(feature) for feature in space}
-    texts = [*constraints, *(conditional_constraint(f) for f in space if f.action == "conditional")]
-    cells = {feature.name: feature.held for feature in space if feature.kind == "real"}
-    rising = [feature.name for feature in space if feature.kind == "ordinal" and feature.labels]
-    compiled = tuple(
-        (text, compile_constraint(text, sorts, f"constraint {i}", ordered=rising, cells=cells))
-        for i, text in enumerate(texts, start=1)
-    )
-    domains = tuple(domain_of(feature, factual[feature.name]) for feature in space)
-    for domain in domains:
-        if domain.is_too_large:
-            raise InvalidInputError(
-                f"{domain.name}: values beyond 2^53 are not told apart by models, which compute "
-                "with doubles; narrow its range, or make it fixed"
-            )
-    compiled += tuple(models)
-    effects = effects_of(mechanisms, factual, domains)
-    compiled += tuple((each.mechanism.text, each.holds) for each in effects)
-    if max_changes is not None:
-        compiled += (few_changes(domains, max_changes),)
+    rules = make_rules(space, factual, constraints, mechanisms, max_changes, models)
     metric = resolve_distance(distance, space)
     return Query(
-        space, program, dict(factual), resolved, metric, domains, compiled, effects=effects
-    )
-
-
-def few_changes(domains: Sequence[Domain], most: int) -> tuple[str, Program]:
-    """The constraint that at most so many features differ from the factual."""
-    builder = Builder("changes")
-    builder.reserve(domain.name for domain in domains)
-    count: Operand = Literal(0)
-    for domain in domains:
-        x = builder.input(domain.name, domain.sort)
-        if domain.is_symbolic:
-            same = builder.let(ops.IsLabel(x, domain.factual))
-        else:
-            same = builder.let(ops.Eq(x, Literal(domain.factual)))
-        changed = builder.let(ops.Sub(Literal(1), builder.let(ops.ToReal(same))))
-        count = builder.let(ops.Add(count, changed))
-    few = builder.let(ops.Le(count, Literal(most)))
-    return f"at most {most} feature{'s' * (most > 1)} may change", builder.build(holds=few)
-
-
-def conditional_constraint(feature: Feature) -> str:
-    """The constraint that a conditional action stands for."""
-    quoted = "`" + feature.name.replace("\\", "\\\\").replace("`", "\\`") + "`"
-    return f"({feature.condition}\n) || x.{quoted} == factual.{quoted}"  # it may end in a comment
+        space, program, rules.factual, resolved, metric, rules.domains, rules.constraints,
+        effects=rules.effects,
+    )  # fmt: skip

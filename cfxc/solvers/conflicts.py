@@ -12,7 +12,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from ..frontends.domain import Domain, domain_of
-from ..frontends.query import CAP, Query, conditional_constraint
+from ..frontends.query import Query
+from ..frontends.rules import CAP, conditional_constraint
 from .outcome import Outcome
 
 Ask = Callable[[Query, float], Outcome]

@@ -19,9 +19,10 @@ import numpy.typing as npt
 from ...compiler.splits import raw_splits
 from ...frontends.domain import Domain
 from ...frontends.query import Query
-from ...ir import BatchEvaluator, LabelTuple, Program, ops
+from ...ir import BatchEvaluator, Program, ops
 from ..ball import shares_of, weights_of
 from ..candidates import Point
+from ..rows import PointRows
 
 Floats = npt.NDArray[np.float64]
 MAX_MOVES = 64  # per numeric feature and round
@@ -38,21 +39,19 @@ class Move:
     delta: float
 
 
-class LocalSearch:
+class LocalSearch(PointRows):
     """Greedy search for points in the target of one query, won by more than a margin."""
 
     def __init__(
         self, query: Query, rng: np.random.Generator, margin: Fraction = Fraction(0)
     ) -> None:
+        super().__init__(query.rules)
         self.query, self.rng = query, rng
-        self.domains = query.domains
         self.target = BatchEvaluator(query.target_with_margin(margin))
         self.score = _score_evaluator(query)
-        self.constraints = [BatchEvaluator(constraint) for _, constraint in query.constraints]
         self.excluded = [BatchEvaluator(program) for program in query.excluded]
         cuts = model_cuts(query.program)
         self.cuts = [_landing(domain, cuts[domain.name]) for domain in query.domains]
-        self.start = np.array([_code(d, d.factual) for d in self.domains])
         self.steps = {
             j: np.array([float(domain.delta(label)) for label in domain.feature.labels])
             for j, domain in enumerate(self.domains)
@@ -77,14 +76,6 @@ class LocalSearch:
         order = np.argsort(self.distances(rows), kind="stable")
         unique = list(dict.fromkeys(tuple(rows[i]) for i in order))
         return [self.point(np.array(row)) for row in unique]
-
-    def row(self, point: Point) -> Floats:
-        """A point as a row of doubles and codes."""
-        return np.array([_code(d, point[d.name]) for d in self.domains])
-
-    def point(self, row: Floats) -> dict[str, Any]:
-        """A row of doubles and codes as exact values."""
-        return {d.name: _value(d, v) for d, v in zip(self.domains, row, strict=True)}
 
     def _climb(self, patience: float) -> Floats | None:
         row, changed = self.start.copy(), set[int]()
@@ -245,33 +236,17 @@ class LocalSearch:
         start = self.start[j]
         return [Move(j, v, abs(v - start) / size) for v in values.tolist() if v != row[j]]
 
-    def followed(self, rows: Floats) -> Floats:
-        """The rows with every feature that follows from others where it then is."""
-        for effect in self.query.effects:
-            j = self.query.space.names.index(effect.mechanism.name)
-            rows = rows.copy()
-            rows[:, j] = effect.follow(self.columns(rows))
-        return rows
-
     def _applied(self, row: Floats, moves: Sequence[Move]) -> Floats:
         """One row per move, with what follows from it."""
         return self.followed(_applied(row, moves))
-
-    def columns(self, rows: Floats) -> dict[str, npt.NDArray[Any]]:
-        return {
-            d.name: rows[:, j].astype(np.int64) if d.is_symbolic else rows[:, j]
-            for j, d in enumerate(self.domains)
-        }
 
     def hits(self, rows: Floats) -> npt.NDArray[np.bool_]:
         """Which rows are in the target and satisfy the constraints."""
         columns = self.columns(rows)
         good: npt.NDArray[np.bool_] = self.target(columns)["in_target"].astype(bool)
-        scope = {**columns, **self._factual(rows.shape[0])}
-        asked = [(evaluator, scope) for evaluator in self.constraints]
-        asked += [(evaluator, columns) for evaluator in self.excluded]
-        for evaluator, values in asked:
-            held = evaluator({name: values[name] for name, _ in evaluator.program.inputs})
+        good = good & self.kept(rows)
+        for evaluator in self.excluded:
+            held = evaluator({name: columns[name] for name, _ in evaluator.program.inputs})
             good = good & np.broadcast_to(held["holds"], good.shape).astype(bool)
         return good
 
@@ -286,7 +261,7 @@ class LocalSearch:
             return np.asarray(added + worst, dtype=np.float64)
         columns = self.columns(rows)
         scope = {f"x.{name}": column for name, column in columns.items()}
-        scope |= BatchEvaluator(self.query.delta)(columns) | self._factual(rows.shape[0])
+        scope |= BatchEvaluator(self.query.delta)(columns) | self.factual(rows.shape[0])
         names = [name for name, _ in self.query.distance.program.inputs]
         spread = {name: np.broadcast_to(scope[name], (rows.shape[0],)) for name in names}
         return np.asarray(self.distance(spread)["result"], dtype=np.float64)
@@ -297,10 +272,6 @@ class LocalSearch:
         for j, steps in self.steps.items():
             deltas[:, j] = steps[rows[:, j].astype(np.int64)]
         return deltas
-
-    def _factual(self, count: int) -> dict[str, npt.NDArray[Any]]:
-        repeated = np.repeat(self.start[None], count, axis=0)
-        return {f"factual.{name}": column for name, column in self.columns(repeated).items()}
 
     def scores(self, rows: Floats) -> Floats:
         """How far each row is from the target on its deciding score; larger is nearer."""
@@ -394,18 +365,6 @@ def _on_grid(domain: Domain, multiples: Floats) -> Floats:
         return multiples
     held = [float(domain.held(int(k) * step)) for k in np.unique(multiples)]
     return np.array(held, dtype=np.float64)
-
-
-def _code(domain: Domain, value: Any) -> float:
-    if domain.is_symbolic:
-        return float(LabelTuple(domain.feature.labels).position(value))
-    return float(value)
-
-
-def _value(domain: Domain, code: float) -> Any:
-    if domain.is_symbolic:
-        return domain.feature.labels[int(code)]
-    return int(code) if domain.sort.kind == "int" else Fraction(code)
 
 
 def _applied(row: Floats, moves: Sequence[Move]) -> Floats:

@@ -1,0 +1,83 @@
+"""Points as rows of doubles, many at once: numbers as they are, categories as codes."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..frontends.domain import Domain
+from ..frontends.rules import Rules
+from ..ir import BatchEvaluator, LabelTuple
+from .candidates import Point
+
+Floats = npt.NDArray[np.float64]
+Mask = npt.NDArray[np.bool_]
+
+
+class PointRows:
+    """Rows (n, J) of the points of one person, a column per feature."""
+
+    def __init__(self, rules: Rules) -> None:
+        self.rules, self.domains = rules, rules.domains
+        self.start = np.array([_code(d, d.factual) for d in self.domains])
+
+    @cached_property
+    def constraints(self) -> list[BatchEvaluator]:
+        """What tells whether rows satisfy the constraints."""
+        return [BatchEvaluator(program) for _, program in self.rules.constraints]
+
+    def row(self, point: Point) -> Floats:
+        """A point as a row of doubles and codes."""
+        return np.array([_code(d, point[d.name]) for d in self.domains])
+
+    def point(self, row: Floats) -> dict[str, Any]:
+        """A row of doubles and codes as exact values."""
+        return {d.name: _value(d, v) for d, v in zip(self.domains, row, strict=True)}
+
+    def columns(self, rows: Floats) -> dict[str, npt.NDArray[Any]]:
+        """Rows as the batch evaluator takes them."""
+        return {
+            d.name: rows[:, j].astype(np.int64) if d.is_symbolic else rows[:, j]
+            for j, d in enumerate(self.domains)
+        }
+
+    def factual(self, count: int) -> dict[str, npt.NDArray[Any]]:
+        """The person's own row, so many times, as ``factual.…``."""
+        repeated = np.repeat(self.start[None], count, axis=0)
+        return {f"factual.{name}": column for name, column in self.columns(repeated).items()}
+
+    def followed(self, rows: Floats) -> Floats:
+        """The rows with every feature that follows from others where it then is."""
+        for effect in self.rules.effects:
+            j = self.rules.space.names.index(effect.mechanism.name)
+            rows = rows.copy()
+            rows[:, j] = effect.follow(self.columns(rows))
+        return rows
+
+    def kept(self, rows: Floats) -> Mask:
+        """Which rows satisfy the constraints."""
+        good = np.ones(rows.shape[0], dtype=bool)
+        scope = {**self.columns(rows), **self.factual(rows.shape[0])} if self.constraints else {}
+        for evaluator in self.constraints:
+            held = evaluator({name: scope[name] for name, _ in evaluator.program.inputs})
+            good &= np.broadcast_to(held["holds"], good.shape).astype(bool)
+        return good
+
+
+def _code(domain: Domain, value: Any) -> float:
+    if domain.is_symbolic:
+        return float(LabelTuple(domain.feature.labels).position(value))
+    return float(value)
+
+
+def _value(domain: Domain, code: float) -> Any:
+    if domain.is_symbolic:
+        return domain.feature.labels[int(code)]
+    return int(code) if domain.sort.kind == "int" else Fraction(code)
+
+
+__all__ = ["PointRows"]
