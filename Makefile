@@ -5,6 +5,7 @@ PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
+TORCH  := 2.13.0# tested with; installed first, so that nothing brings another one
 
 .PHONY: help demo test lint types bench clean
 
@@ -39,5 +40,6 @@ $(STAMP): pyproject.toml
 	  { echo "cfxc needs Python 3.11 to 3.13: make PYTHON=python3.12 …"; exit 1; }
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
+	$(BIN)/python -m pip install --quiet torch==$(TORCH)
 	$(BIN)/python -m pip install --quiet -e '.[test]'
 	@touch $@

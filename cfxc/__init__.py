@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from .frontends.model_constraint import ModelConstraint
     from .frontends.space import Feature, FeatureSpace
     from .frontends.trust_region import TrustRegion
+    from .solvers.bayes import AEP, SEP, BlackBox, CustomPotential, Evaluations, PotentialResult
     from .solvers.certification import Certificate
     from .solvers.outcome import Progress
     from .solvers.result import Result
@@ -39,16 +40,22 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _LAZY = {
+    "AEP": ".solvers.bayes",
+    "BlackBox": ".solvers.bayes",
     "CausalModel": ".frontends.causal",
     "Certificate": ".solvers.certification",
     "CompiledModel": ".api",
+    "CustomPotential": ".solvers.bayes",
+    "Evaluations": ".solvers.bayes",
     "Feature": ".frontends.space",
     "FeatureSpace": ".frontends.space",
     "Mahalanobis": ".frontends.distances",
     "ModelConstraint": ".frontends.model_constraint",
+    "PotentialResult": ".solvers.bayes",
     "Progress": ".solvers.outcome",
     "Report": ".certificates",
     "Result": ".solvers.result",
+    "SEP": ".solvers.bayes",
     "TrustRegion": ".frontends.trust_region",
     "compile": ".api",
     "export": ".certificates",
@@ -75,11 +82,16 @@ def __dir__() -> list[str]:
 
 
 __all__ = [
+    "AEP",
+    "SEP",
+    "BlackBox",
     "CausalModel",
     "Certificate",
     "CfxcError",
     "CompiledModel",
+    "CustomPotential",
     "DataTypeError",
+    "Evaluations",
     "Feature",
     "FeatureSpace",
     "InvalidInputError",
@@ -89,6 +101,7 @@ __all__ = [
     "MissingExtraError",
     "ModelConstraint",
     "ModelFileError",
+    "PotentialResult",
     "Progress",
     "Report",
     "Result",

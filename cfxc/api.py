@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 import pandas as pd
@@ -18,12 +18,24 @@ from .frontends.predictor import Predictor, Task
 from .frontends.space import FeatureSpace
 from .frontends.trust_region import TrustRegion
 from .ir import Program
+from .solvers import bayes
 from .solvers.batch import Done, explain_rows
+from .solvers.bayes import Potential
 from .solvers.certification import file_hash
 from .solvers.explaining import make_question, one_row
 from .solvers.options import check_options
 from .solvers.outcome import Watch
 from .solvers.result import Result, Semantics
+
+if TYPE_CHECKING:
+    from .solvers.bayes import BlackBox, PotentialResult
+
+BESIDE_POTENTIALS: Mapping[str, Any] = {
+    "probability": None, "margin": 0.0, "distance": "l1", "solver": "auto", "trust_region": None,
+    "change_penalty": 0.0, "semantics": "real", "count": 1, "diversity": "points", "apart": 0.0,
+    "relax": (), "seeds": None, "n_jobs": 1, "progress": None,
+}  # fmt: skip
+"""Options that a potential leaves as they are."""
 
 
 @dataclass(frozen=True)
@@ -50,6 +62,28 @@ class CompiledModel:
             raise InvalidInputError("predict: the table has no rows")
         return self.predictor.predict(rows)
 
+    @overload
+    def explain(
+        self, row: Any, *, target: Potential, method: str = ..., budget: int | None = ...,
+        epsilon: float = ...,
+        constraints: str | ModelConstraint | Sequence[str | ModelConstraint] = ...,
+        causal: CausalModel | None = ..., max_changes: int | None = ..., time_limit: float = ...,
+        random_state: int = ...,
+    ) -> PotentialResult: ...  # fmt: skip
+
+    @overload
+    def explain(
+        self, row: Any, *, target: Any = ..., probability: float | None = ..., margin: float = ...,
+        distance: Any = ..., epsilon: float = ...,
+        constraints: str | ModelConstraint | Sequence[str | ModelConstraint] = ...,
+        causal: CausalModel | None = ..., trust_region: TrustRegion | None = ...,
+        max_changes: int | None = ..., change_penalty: float = ..., semantics: Semantics = ...,
+        method: str = ..., solver: str = ..., time_limit: float = ..., count: int = ...,
+        diversity: str = ..., apart: float = ..., relax: str | Sequence[str] = ...,
+        seeds: pd.DataFrame | None = ..., random_state: int = ..., n_jobs: int = ...,
+        budget: None = ..., progress: Watch | None = ...,
+    ) -> Result: ...  # fmt: skip
+
     def explain(
         self,
         row: Any,
@@ -75,8 +109,9 @@ class CompiledModel:
         seeds: pd.DataFrame | None = None,
         random_state: int = 0,
         n_jobs: int = 1,
+        budget: int | None = None,
         progress: Watch | None = None,
-    ) -> Result:
+    ) -> Result | PotentialResult:
         """The nearest counterfactual of one row, with a proved lower bound.
 
         ``min d(x, x̂)  s.t.  x admissible, constraints, outcome(x) in target`` (eq. 2, 3 of
@@ -84,7 +119,9 @@ class CompiledModel:
 
         Args:
             row: One-row DataFrame, Series or mapping with the space's columns.
-            target: Wanted label (default: the other one of two), or ``(low, high)``.
+            target: Wanted label (default: the other one of two), or ``(low, high)``, or a potential
+                such as ``cfxc.SEP(width=10)``: an output about so much away, found by calling the
+                model (:class:`cfxc.BlackBox`; ``method="bayes"``).
             probability: That the model must give to the wanted label, at least; its own, where it
                 gives any, is asked too.
             margin: By how much the score that decides must win, over every other label's: of a
@@ -125,12 +162,31 @@ class CompiledModel:
             random_state: Seed of the local search.
             n_jobs: Threads that box search may use for a hard question; -1 for all processors.
                 Other engines use one.
+            budget: Of potentials: how often the model may be asked (100).  With a potential,
+                ``epsilon``, ``constraints``, ``causal``, ``max_changes``, ``time_limit`` and
+                ``random_state`` mean what they do in :meth:`cfxc.BlackBox.explain_all`; no other
+                option may be given.
             progress: Called now and then with a :class:`cfxc.Progress`: both bounds as they move.
 
         Raises:
             CfxcError: bad input, before any search; constraints that no row of the space can meet,
                 after one that found nothing.
         """
+        if isinstance(target, Potential):
+            _refuse_options(
+                method, probability=probability, margin=margin, distance=distance, solver=solver,
+                trust_region=trust_region, change_penalty=change_penalty, semantics=semantics,
+                count=count, diversity=diversity, apart=apart, relax=relax, seeds=seeds,
+                n_jobs=n_jobs, progress=progress,
+            )  # fmt: skip
+            box: BlackBox = bayes.BlackBox(self)
+            return box.explain(
+                row, target, budget=100 if budget is None else budget, epsilon=epsilon,
+                constraints=constraints, causal=causal, max_changes=max_changes,
+                time_limit=time_limit, random_state=random_state,
+            )  # fmt: skip
+        if budget is not None:
+            raise InvalidInputError("budget is for potentials: give target=cfxc.SEP(width=…)")
         options = check_options(
             epsilon=epsilon, method=method, time_limit=time_limit, constraints=constraints,
             random_state=random_state, n_jobs=n_jobs, semantics=semantics, max_changes=max_changes,
@@ -199,6 +255,25 @@ class CompiledModel:
             self, alone, target, distance, method, solver, None, causal, trust_region, None
         )
         return explain_rows(question, rows, options.n_jobs, out, progress)
+
+
+def _same(value: Any, usual: Any) -> bool:
+    return value is usual or (isinstance(value, type(usual)) and bool(value == usual))
+
+
+def _refuse_options(method: Any, **given: Any) -> None:
+    """Options that mean nothing to a potential, where they are given.
+
+    Raises:
+        InvalidInputError: naming them.
+    """
+    if method not in ("auto", "bayes"):
+        raise InvalidInputError(f"a potential is answered by method 'bayes', not {method!r}")
+    odd = [name for name, value in given.items() if not _same(value, BESIDE_POTENTIALS[name])]
+    if odd:
+        raise InvalidInputError(
+            f"{', '.join(odd)}: not for potentials; cfxc.BlackBox(model).explain takes what is"
+        )
 
 
 def compile(

@@ -66,6 +66,8 @@ def check_options(
     Raises:
         DataTypeError, InvalidInputError: naming the option and what it may be.
     """
+    if method == "bayes":
+        raise InvalidInputError("method 'bayes' answers potentials: give target=cfxc.SEP(width=…)")
     if method not in METHODS:
         raise InvalidInputError(f"unknown method '{method}': {', '.join(METHODS)}")
     if semantics not in SEMANTICS:
@@ -73,21 +75,21 @@ def check_options(
     if diversity not in DIVERSITY:
         raise InvalidInputError(f"unknown diversity {diversity!r}: {', '.join(DIVERSITY)}")
     constraints, models = _parted(constraints)
-    accuracy = _number(epsilon, "epsilon")
+    accuracy = positive_number(epsilon, "epsilon")
     if not isfinite(accuracy):
         raise InvalidInputError(f"epsilon must be a positive number, not {epsilon}")
-    seed = _whole(random_state, "random_state", 0)
-    limit = _number(time_limit, "time_limit")
+    seed = whole_number(random_state, "random_state", 0)
+    limit = positive_number(time_limit, "time_limit")
     jobs = cpu_count() if n_jobs == -1 and not isinstance(n_jobs, bool) else n_jobs
     return Options(
         epsilon=accuracy,
         time_limit=limit,
-        count=_whole(count, "count", 1),
+        count=whole_number(count, "count", 1),
         constraints=_texts(constraints),
         random_state=seed,
-        n_jobs=_whole(jobs, "n_jobs", 1),
+        n_jobs=whole_number(jobs, "n_jobs", 1),
         semantics=semantics,
-        max_changes=None if max_changes is None else _whole(max_changes, "max_changes", 1),
+        max_changes=None if max_changes is None else whole_number(max_changes, "max_changes", 1),
         diversity=diversity,
         change_penalty=_share(change_penalty, "change_penalty"),
         relax=_criteria(relax, constraints),
@@ -98,7 +100,12 @@ def check_options(
     )
 
 
-def _number(value: Any, name: str) -> float:
+def positive_number(value: Any, name: str) -> float:
+    """A number > 0.
+
+    Raises:
+        DataTypeError, InvalidInputError: naming the option.
+    """
     if isinstance(value, bool) or not isinstance(value, Real):
         raise DataTypeError(f"{name} must be a positive number, not {value!r}")
     if not float(value) > 0:
@@ -134,7 +141,12 @@ def _share(value: Any, name: str) -> Fraction:
     return share
 
 
-def _whole(value: Any, name: str, least: int) -> int:
+def whole_number(value: Any, name: str, least: int) -> int:
+    """A whole number from ``least`` on.
+
+    Raises:
+        DataTypeError, InvalidInputError: naming the option.
+    """
     if isinstance(value, bool) or not isinstance(value, Integral):
         raise DataTypeError(f"{name} must be a whole number from {least}, not {value!r}")
     if int(value) < least:
@@ -153,4 +165,4 @@ def _texts(constraints: Any, name: str = "constraints") -> tuple[str, ...]:
     return listed
 
 
-__all__ = ["METHODS", "Options", "check_options"]
+__all__ = ["METHODS", "Options", "check_options", "positive_number", "whole_number"]

@@ -1,0 +1,279 @@
+"""EI-CFX: by how much a point may be expected to improve on the best potential seen (eq. 9).
+
+With the surrogate's word on f(x), y ~ N(μ, σ²), and ρ* the best potential so far,
+
+    EI(x) = E[max(0, ρ(y; c) - ρ*)] = ∫ max(0, ρ(y; c) - ρ*) N(y; μ, σ²) dy .
+
+In units of the width, s = (y - c)/w, m = (μ - c)/w, t = σ/w, one side of an
+exponential-polynomial potential improves for s in [a, b], the two roots of s² exp(-s²) = ρ*
+(:func:`cfxc.solvers.bayes.potentials.band`), so that
+
+    EI = ∫_a^b s² exp(-s²) N(s; m, t²) ds - ρ* [Φ((b - m)/t) - Φ((a - m)/t)] .
+
+exp(-s²) N(s; m, t²) = C N(s; m', t'²) with k = 1 + 2t², m' = m/k, t' = t/√k and
+C = exp(-m²/k)/√k, whence, ζ = (s - m')/t',
+
+    ∫_a^b s² exp(-s²) N(s; m, t²) ds
+        = C [(m'² + t'²) Φ(ζ) - 2 m' t' φ(ζ) - t'² ζ φ(ζ)]  from ζ(a) to ζ(b) .
+
+That is appendix B with its slips put right: the roots are those of W₀ and W₋₁ at -ρ*, m takes
+away f(q) and not ρ(q), and ρ* is subtracted.  Far from the band, or where it is narrow, the terms
+cancel; what is left of them is then rounding, and Gauss-Legendre quadrature over the part of the
+band that carries the mass is used, with ρ - ρ* = ρ* expm1(ln(ρ/ρ*)).  Its logarithm is exact to
+rounding where EI itself underflows: what :func:`log_ei_cfx` gives, for optimisers.
+"""
+
+from __future__ import annotations
+
+from math import log, pi, sqrt
+from typing import Any
+
+import numpy as np
+import torch
+from botorch.acquisition.analytic import AnalyticAcquisitionFunction
+from botorch.models.model import Model
+from botorch.utils.transforms import t_batch_mode_transform
+from torch import Tensor
+
+from ...errors import DataTypeError, InvalidInputError
+from .potentials import PEAK, ExponentialPolynomial, Potential, band
+
+NODES = 96  # of a Gauss-Legendre rule
+FAR = 9.0  # beyond so many widths s² exp(-s²) is less than 1e-33
+LEAST = 1e-12  # widths: smaller deviations count as this
+MASS = 90.0  # a density e^(-MASS/2) times its largest is nothing
+CANCELLED = 1e-6  # below this share of its terms, their sum is left to quadrature
+_ROOT_2PI = sqrt(2 * pi)
+_GL = tuple(torch.from_numpy(part) for part in np.polynomial.legendre.leggauss(NODES))
+
+
+def ei_cfx(mean: Any, std: Any, best: Any, potential: Potential, center: Any) -> Any:
+    """The expected counterfactual improvement.
+
+    Args:
+        mean, std: The surrogate's mean and standard deviation >= 0; arrays or tensors, broadcast.
+        best: ρ*, the best potential seen; 0 if none.
+        potential: ρ.
+        center: The query's output f(q).
+
+    Returns:
+        Doubles of the broadcast shape, >= 0: a tensor if any argument is one, with gradients to
+        ``mean`` and ``std``; else an array.
+
+    Raises:
+        DataTypeError, InvalidInputError: no numbers; a negative deviation.
+    """
+    values, is_tensor = _tensors(mean, std, best, center)
+    found = torch.exp(_log_ei(values, potential))
+    return found if is_tensor else found.detach().numpy()[()]
+
+
+def log_ei_cfx(mean: Any, std: Any, best: Any, potential: Potential, center: Any) -> Any:
+    """ln of :func:`ei_cfx`, finite where that underflows; -inf where there is no improvement."""
+    values, is_tensor = _tensors(mean, std, best, center)
+    found = _log_ei(values, potential)
+    return found if is_tensor else found.detach().numpy()[()]
+
+
+def quadrature_ei(mean: Any, std: Any, best: Any, potential: Potential, center: Any) -> Any:
+    """:func:`ei_cfx` by Gauss-Legendre over the superlevel sets of any potential."""
+    values, is_tensor = _tensors(mean, std, best, center)
+    mean, std, best, center = values
+    found = torch.exp(_by_superlevels(mean, std, best, center, potential))
+    return found if is_tensor else found.detach().numpy()[()]
+
+
+def monte_carlo_ei(
+    mean: Any, std: Any, best: Any, potential: Potential, center: Any, *,
+    samples: int = 10_000, random_state: int = 0,
+) -> Any:  # fmt: skip
+    """:func:`ei_cfx` from antithetic normal samples: the mean of ``max(0, ρ(y) - ρ*)``."""
+    half = np.random.default_rng(random_state).standard_normal((samples + 1) // 2)
+    z = np.concatenate([half, -half])
+    mean, std, best, center = (np.asarray(part, np.float64)[..., None]
+                               for part in (mean, std, best, center))  # fmt: skip
+    gains = np.maximum(potential(mean + std * z, center) - best, 0.0)
+    return gains.mean(axis=-1)[()]
+
+
+class ExpectedCounterfactualImprovement(AnalyticAcquisitionFunction):  # type: ignore[misc]
+    """EI-CFX of a BoTorch model whose posterior is of f itself, not of the potential.
+
+    ``forward`` takes X of shape (b, 1, d) and gives (b,); with ``log`` its logarithm.
+    """
+
+    def __init__(
+        self, model: Model, best: float, potential: Potential, center: float, *, log: bool = False
+    ) -> None:
+        super().__init__(model=model)
+        self.best, self.potential, self.center, self.log = best, potential, center, log
+
+    @t_batch_mode_transform(expected_q=1)  # type: ignore[untyped-decorator]
+    def forward(self, X: Tensor) -> Tensor:
+        mean, std = self._mean_and_sigma(X)
+        judge = log_ei_cfx if self.log else ei_cfx
+        found: Tensor = judge(mean, std, self.best, self.potential, self.center)
+        return found
+
+
+def _log_ei(values: list[Tensor], potential: Potential) -> Tensor:
+    mean, std, best, center = values
+    if not isinstance(potential, ExponentialPolynomial):
+        return _by_superlevels(mean, std, best, center, potential)
+    m, t = (mean - center) / potential.width, std / potential.width
+    t = torch.clamp(t, min=LEAST)
+    found = [_one_side(side * m, t, best) for side in potential.sides]
+    return found[0] if len(found) == 1 else torch.logaddexp(*found)
+
+
+def _one_side(m: Tensor, t: Tensor, best: Tensor) -> Tensor:
+    """ln EI of [s]₊² exp(-[s]₊²), s ~ N(m, t²)."""
+    shape = m.shape
+    m, t, best = (part.reshape(-1) for part in (m, t, best))
+    a, b = (torch.from_numpy(end) for end in band(best.numpy()))
+    b = torch.clamp(b, max=FAR)
+    value, size = _closed_form(m, t, a, b, best)
+    good = value > CANCELLED * size
+    found = torch.log(torch.where(good, value, 1.0))
+    rest = torch.nonzero(~good)[:, 0]
+    if rest.numel():
+        found = found.index_put((rest,), _by_quadrature(*(p[rest] for p in (m, t, a, b, best))))
+    return found.reshape(shape)
+
+
+def _closed_form(m: Tensor, t: Tensor, a: Tensor, b: Tensor, best: Tensor) -> tuple[Tensor, Tensor]:
+    """EI as in the module's text, and the size of the terms that it is the sum of."""
+    k = 1 + 2 * t * t
+    mean, std = m / k, t / torch.sqrt(k)
+    factor = torch.exp(-m * m / k) / torch.sqrt(k)
+    low, high = (a - mean) / std, (b - mean) / std
+    mass, most = _between(low, high)
+    below, above = _density(low), _density(high)
+    middle, slope = mean * mean + std * std, 2 * mean * std
+    inner = middle * mass - slope * (above - below) - std * std * (high * above - low * below)
+    chance, likely = _between((a - m) / t, (b - m) / t)
+    size = factor * (middle * most + slope.abs() * (above + below)) + best * likely
+    size = size + factor * std * std * ((high * above).abs() + (low * below).abs())
+    return factor * inner - best * chance, size.detach()
+
+
+def _between(low: Tensor, high: Tensor) -> tuple[Tensor, Tensor]:
+    """Φ(high) - Φ(low), taken on the side where both are small; and the larger of the two."""
+    flip = low > 0
+    first, second = torch.where(flip, -high, low), torch.where(flip, -low, high)
+    top, rest = (0.5 * torch.erfc(-z / sqrt(2)) for z in (second, first))  # ndtr loses the tail
+    return top - rest, top.detach()
+
+
+def _density(z: Tensor) -> Tensor:
+    return torch.exp(-0.5 * torch.clamp(z * z, max=1500.0)) / _ROOT_2PI
+
+
+def _by_quadrature(m: Tensor, t: Tensor, a: Tensor, b: Tensor, best: Tensor) -> Tensor:
+    """ln ∫ max(0, s² exp(-s²) - ρ*) N(s; m, t²) ds over the part of [a, b] with the mass."""
+    with torch.no_grad():
+        start, end = _bearing(m, t, a, b)
+        nodes, weights = _GL
+        half = ((end - start) / 2)[..., None]
+        u = (start - a)[..., None] + half * (1 + nodes)  # from a on
+        v = (b - end)[..., None] + half * (1 - nodes)  # to b
+        gain = _log_gain(a[..., None], b[..., None], u, v, best[..., None])
+        spread = torch.log(half) + torch.log(weights)
+        s = torch.where(u < v, a[..., None] + u, b[..., None] - v)
+    away = (s - m[..., None]) / t[..., None]
+    total = gain + spread - 0.5 * away * away - torch.log(t)[..., None] - log(_ROOT_2PI)
+    return torch.logsumexp(total, dim=-1)
+
+
+def _bearing(m: Tensor, t: Tensor, a: Tensor, b: Tensor) -> tuple[Tensor, Tensor]:
+    """The part of [a, b] beyond which a normal density is nothing beside its largest there."""
+    nearest = torch.minimum(torch.maximum(m, a), b)
+    gap = (m - nearest).abs()
+    square = MASS * t * t
+    length = square / (gap + torch.sqrt(gap * gap + square))
+    return torch.maximum(a, nearest - length), torch.minimum(b, nearest + length)
+
+
+def _log_gain(a: Tensor, b: Tensor, u: Tensor, v: Tensor, best: Tensor) -> Tensor:
+    """ln(s² exp(-s²) - ρ*) at s = a + u = b - v, from the end that is nearer."""
+    s = a + u
+    open_end = best <= 0
+    safe_a = torch.where(a > 0, a, torch.ones_like(a))
+    from_a = 2 * torch.log1p(u / safe_a) - u * (2 * safe_a + u)
+    ratio = torch.clamp(v / b, max=1 - 1e-16)
+    from_b = 2 * torch.log1p(-ratio) + v * (2 * b - v)
+    excess = torch.clamp(torch.where((u < v) | (b >= FAR), from_a, from_b), min=1e-300)
+    safe_best = torch.where(open_end, torch.ones_like(best), best)
+    above = torch.log(safe_best) + excess + torch.log(-torch.expm1(-excess))
+    plain = 2 * torch.log(torch.clamp(s, min=1e-300)) - s * s
+    return torch.where(open_end, plain, above)
+
+
+def _by_superlevels(
+    mean: Tensor, std: Tensor, best: Tensor, center: Tensor, potential: Potential
+) -> Tensor:
+    """ln EI of any potential, by quadrature over the sets where it is above ρ*."""
+    std = torch.clamp(std, min=LEAST * potential.width)
+    shape = mean.shape
+    mean, std, best, center = (part.reshape(-1) for part in (mean, std, best, center))
+    pairs, which = np.unique(
+        torch.stack([best, center]).detach().numpy(), axis=1, return_inverse=True
+    )
+    found = torch.full_like(mean, -torch.inf)
+    for number, (level, middle) in enumerate(pairs.T.tolist()):
+        own = torch.from_numpy(np.flatnonzero(which.reshape(-1) == number))
+        parts = [
+            _over(mean[own], std[own], low, high, level, middle, potential)
+            for low, high in potential.superlevel(level, middle)
+        ]
+        if parts:
+            found = found.index_put((own,), torch.logsumexp(torch.stack(parts), dim=0))
+    return found.reshape(shape)
+
+
+def _over(
+    mean: Tensor, std: Tensor, low: float, high: float, level: float, center: float,
+    potential: Potential,
+) -> Tensor:  # fmt: skip
+    reach = FAR * potential.width
+    with torch.no_grad():
+        a = torch.full_like(mean, max(low, center - reach))
+        b = torch.full_like(mean, min(high, center + reach))
+        start, end = _bearing(mean, std, a, b)
+        half = ((end - start) / 2)[..., None]
+        y = start[..., None] + half * (1 + _GL[0])
+        gain = torch.from_numpy(potential(y.numpy(), center)) - level
+        terms = torch.log(torch.clamp(gain, min=1e-300)) + torch.log(half * _GL[1])
+    away = (y - mean[..., None]) / std[..., None]
+    total = terms - 0.5 * away * away - torch.log(std)[..., None] - log(_ROOT_2PI)
+    return torch.logsumexp(total, dim=-1)
+
+
+def _tensors(mean: Any, std: Any, best: Any, center: Any) -> tuple[list[Tensor], bool]:
+    """The four as doubles of one shape, ``best`` and ``center`` without gradients."""
+    given = (mean, std, best, center)
+    try:
+        values = [torch.as_tensor(part, dtype=torch.float64) for part in given]
+        shaped = list(torch.broadcast_tensors(*values))
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise DataTypeError(
+            f"mean, std, best and center are numbers that broadcast: {error}"
+        ) from error
+    names = zip(("mean", "std", "best", "center"), shaped, strict=True)
+    if odd := [name for name, part in names if not bool(torch.isfinite(part).all())]:
+        raise InvalidInputError(f"{' and '.join(odd)}: not all are finite numbers")
+    if bool((shaped[1] < 0).any()):
+        raise InvalidInputError("std: a standard deviation is not negative")
+    shaped[2] = torch.clamp(shaped[2].detach(), min=0.0)
+    shaped[3] = shaped[3].detach()
+    return shaped, any(isinstance(part, Tensor) for part in given)
+
+
+__all__ = [
+    "PEAK",
+    "ExpectedCounterfactualImprovement",
+    "ei_cfx",
+    "log_ei_cfx",
+    "monte_carlo_ei",
+    "quadrature_ei",
+]
