@@ -18,6 +18,7 @@ ROOT = Path(__file__).parents[1]
 README = ROOT / "README.md"
 SPACES = ROOT / "docs" / "feature-space.md"
 LANGUAGE = ROOT / "docs" / "language.md"
+OUTPUTS = ROOT / "docs" / "regression.md"
 
 
 def blocks(path: Path, language: str) -> list[str]:
@@ -39,6 +40,12 @@ def test_the_example_prints_what_it_says(capsys: pytest.CaptureFixture[str]) -> 
     for shown, here in zip(re.findall(number, first), re.findall(number, second), strict=True):
         # which point within epsilon is found depends on the libraries' versions
         assert abs(float(shown) - float(here)) <= 1e-3
+
+
+def test_the_example_of_outputs_prints_what_it_says(capsys: pytest.CaptureFixture[str]) -> None:
+    (example,), (said,) = blocks(OUTPUTS, "python"), blocks(OUTPUTS, "")
+    exec(compile(example, str(OUTPUTS), "exec"), {})
+    assert capsys.readouterr().out.strip() == said.strip()
 
 
 def test_programs_of_the_language() -> None:

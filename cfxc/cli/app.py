@@ -12,6 +12,7 @@ import typer
 
 from .. import __version__
 from . import certificates, commands
+from . import regress as potentials
 from .emission import Emit, Transformer
 from .guard import guarded
 
@@ -42,6 +43,19 @@ Trust = Annotated[
 Output = Annotated[
     Path | None, typer.Option("-o", "--out", help="File to write; stdout without it.")
 ]
+Factual = Annotated[
+    str, typer.Option(metavar="ROW", help="row.json, row.csv, or data.csv:17 (from 1).")
+]
+Constraints = Annotated[
+    list[str] | None,
+    typer.Option(metavar="CONDITION", help="Such as 'age >= factual.age'; may be repeated."),
+]
+Causal = Annotated[
+    list[str] | None,
+    typer.Option(metavar="EQUATION", help="Such as 'amount = 90 * duration'; may be repeated."),
+]
+MaxChanges = Annotated[int | None, typer.Option(metavar="K", help="How many features may change.")]
+Json = Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")]
 
 
 def _version(asked: bool) -> None:
@@ -134,9 +148,7 @@ def compile_(
 def explain(
     model: ModelFile,
     space: SpaceFile,
-    factual: Annotated[
-        str, typer.Option(metavar="ROW", help="row.json, row.csv, or data.csv:17 (from 1).")
-    ],
+    factual: Factual,
     target: Annotated[str | None, typer.Option(metavar="LABEL", help="Wanted label.")] = None,
     range_: Annotated[
         str | None, typer.Option("--range", metavar="LO:HI", help="Wanted range.")
@@ -161,20 +173,12 @@ def explain(
     apart: Annotated[
         float, typer.Option(metavar="SHARE", help="Of its range, by which one number differs.")
     ] = 0.0,
-    constraint: Annotated[
-        list[str] | None,
-        typer.Option(metavar="CONDITION", help="Such as 'age >= factual.age'; may be repeated."),
-    ] = None,
-    max_changes: Annotated[
-        int | None, typer.Option(metavar="K", help="How many features may change.")
-    ] = None,
+    constraint: Constraints = None,
+    max_changes: MaxChanges = None,
     change_penalty: Annotated[
         float, typer.Option(metavar="ALPHA", help="What each changed feature costs more.")
     ] = 0.0,
-    causal: Annotated[
-        list[str] | None,
-        typer.Option(metavar="EQUATION", help="Such as 'amount = 90 * duration'; may be repeated."),
-    ] = None,
+    causal: Causal = None,
     trust_region: Annotated[
         str | None,
         typer.Option(
@@ -200,7 +204,7 @@ def explain(
         Path | None,
         typer.Option(metavar="FILE", help="Write the certificate; .gz compresses it."),
     ] = None,
-    json: Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")] = False,
+    json: Json = False,
 ) -> int:
     """The nearest counterfactual of one person, and its proof."""
     question = commands.Question(
@@ -209,6 +213,65 @@ def explain(
         trust_region, probability, margin, relax or [], time_limit, jobs,
     )  # fmt: skip
     return commands.explain(model, space, question, trust_pickle, json, certificate)
+
+
+@app.command()
+@guarded
+def regress(
+    model: ModelFile,
+    space: SpaceFile,
+    factual: Factual,
+    width: Annotated[
+        float | None, typer.Option(metavar="W", help="About how far away the output should be.")
+    ] = None,
+    sign: Annotated[
+        str | None, typer.Option(help="Of --width: + (higher), - (lower) or both.  [default: both]")
+    ] = None,
+    to: Annotated[
+        float | None, typer.Option(metavar="VALUE", help="The output wanted, instead of --width.")
+    ] = None,
+    budget: Annotated[
+        int, typer.Option(metavar="N", help="Rows that the model may be asked about.")
+    ] = 100,
+    epsilon: Annotated[
+        float, typer.Option(help="By what share of an exact hit an answer may be worse.")
+    ] = 0.01,
+    constraint: Constraints = None,
+    causal: Causal = None,
+    max_changes: MaxChanges = None,
+    kernel: Annotated[str, typer.Option(help="Of the surrogate: matern or rbf.")] = "matern",
+    seed: Annotated[int, typer.Option(metavar="N", help="Of what is drawn at random.")] = 0,
+    data: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Evaluations (JSON) from before, read if the file is there; the new ones are "
+            "written to it.",
+        ),
+    ] = None,
+    no_proof: Annotated[
+        bool, typer.Option("--no-proof", help="Do not ask exact engines what was not reached.")
+    ] = False,
+    plot: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Draw the search: .png, .svg, .pdf (matplotlib)."),
+    ] = None,
+    time_limit: Annotated[
+        float, typer.Option(help="Seconds for the search, and again for the proof.")
+    ] = 60.0,
+    trust_pickle: Trust = False,
+    json: Json = False,
+) -> int:
+    """The row that brings a model's number to about what is asked.
+
+    Either --width, how far from the present output, or --to, the output wanted.  The model is asked
+    about few rows; what is not reached is decided by exact engines.
+    """
+    question = potentials.Question(
+        factual, width, sign, to, budget, epsilon, constraint or [], causal or [], max_changes,
+        kernel, seed, data, not no_proof, plot, time_limit,
+    )  # fmt: skip
+    return potentials.regress(model, space, question, trust_pickle, json)
 
 
 @app.command()
@@ -225,7 +288,7 @@ def check(
     explain: Annotated[
         bool, typer.Option("--explain", help="One page in Markdown: asked, shown, not shown.")
     ] = False,
-    json: Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")] = False,
+    json: Json = False,
 ) -> int:
     """Whether a certificate holds: exit code 0 if it does, 5 if not.
 

@@ -7,7 +7,8 @@ import os
 import sys
 import tempfile
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import ParamSpec
 
@@ -81,17 +82,33 @@ def deliver(text: str, path: Path | None) -> None:
         sys.stdout.write(text)
         sys.stdout.flush()
         return
+    with written_whole(path) as file:
+        file.write_text(text, encoding="utf-8", newline="\n")
+
+
+@contextmanager
+def written_whole(path: Path) -> Iterator[Path]:
+    """A new file of the same suffix, to be written; it takes the place of ``path`` at the end.
+
+    Raises:
+        InvalidInputError: the file cannot be written.
+    """
     try:
-        _replace(path, text)
+        with _replacing(path) as new:
+            yield new
     except OSError as error:
-        raise InvalidInputError(f"{path}: cannot write: {error.strerror}") from error
+        raise InvalidInputError(f"{path}: cannot write: {error.strerror or error}") from error
 
 
-def _replace(path: Path, text: str) -> None:
-    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+@contextmanager
+def _replacing(path: Path) -> Iterator[Path]:
+    if path.exists() and not path.is_file():  # a device is written to, never replaced
+        yield path
+        return
+    handle, name = tempfile.mkstemp(prefix=f".{path.stem}.", suffix=path.suffix, dir=path.parent)
+    os.close(handle)
     try:
-        with open(handle, "w", encoding="utf-8", newline="\n") as file:
-            file.write(text)
+        yield Path(name)
         os.chmod(name, _mode(path))
         os.replace(name, path)
     except BaseException:  # Ctrl-C too must not leave the half-written file

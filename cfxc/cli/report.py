@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from threading import Timer
 from typing import TYPE_CHECKING, Any
@@ -19,6 +19,10 @@ if TYPE_CHECKING:
     from ..solvers.result import Result
 
 Pair = tuple[str, str]
+Change = tuple[str, str, str]
+"""What changed, before, after."""
+Tell = Callable[[float, str], None]
+"""Takes seconds since the start, and where a search stands."""
 BOUNDS = "bounds"
 """What exact arithmetic on the ranges is called where solvers have their names."""
 PATIENCE = 1.0
@@ -29,25 +33,32 @@ EVERY = 10.0
 
 @contextmanager
 def progress(text: str) -> Iterator[Watch]:
-    """A spinner on stderr while something runs, with the bounds that it is told of.
+    """A spinner or lines on stderr while something runs, with the bounds that it is told of."""
+    with telling(text) as tell:
+        yield lambda now: tell(now.seconds, standing(now))
 
-    If stderr is no terminal: a line if it takes long, and lines with the bounds now and then.
+
+@contextmanager
+def telling(text: str) -> Iterator[Tell]:
+    """A spinner on stderr while something runs, with where it stands.
+
+    If stderr is no terminal: a line if it takes long, and lines with where it stands now and then.
     """
     console = Console(stderr=True)
     if console.is_terminal:
         with console.status(escape(text)) as status:
-            yield lambda now: status.update(escape(f"{text} {standing(now)}"))
+            yield lambda _, stands: status.update(escape(f"{text} {stands}"))
         return
     told = Timer(PATIENCE, print, [text], {"file": sys.stderr})
     told.daemon = True
     told.start()
     due = PATIENCE + EVERY
 
-    def line(now: Progress) -> None:
+    def line(seconds: float, stands: str) -> None:
         nonlocal due
-        if now.seconds >= due:
-            due = now.seconds + EVERY
-            print(f"searching, {now.seconds:.0f} s: {standing(now)}", file=sys.stderr)
+        if seconds >= due:
+            due = seconds + EVERY
+            print(f"searching, {seconds:.0f} s: {stands}", file=sys.stderr)
 
     try:
         yield line
@@ -63,25 +74,29 @@ def standing(now: Progress) -> str:
 
 def show(result: Result, more: Sequence[Pair] = ()) -> None:
     """Print one answer: what changes; and below, how far that is and what is proved about it."""
-    console = Console(highlight=False)
-    facts = [*_facts(result), *more]
+    outcome = ("outcome", cell(result.outcome_before), cell(result.outcome_after))
     found = result.counterfactual is not None
-    rows = _rows(result) if found else []
+    lay_out([*changed(result.changes), outcome] if found else [], [*_facts(result), *more])
+
+
+def lay_out(rows: Sequence[Change], facts: Sequence[Pair]) -> None:
+    """Print what changes, the outcome last, as a table on a terminal; and facts below."""
+    console = Console(highlight=False)
     names = [name for name, *_ in [*facts, *([] if console.is_terminal else rows)]]
     width = max(map(len, names)) + 2
-    if found:
+    if rows:
         _changes(rows, console, width)
         console.print()
     for name, value in facts:
         console.print(f"{name:<{width}}{escape(value)}", soft_wrap=True)
 
 
-def _rows(result: Result) -> list[tuple[str, str, str]]:
-    rows = [(name, cell(a), cell(b)) for name, (a, b) in result.changes.items()]
-    return [*rows, ("outcome", cell(result.outcome_before), cell(result.outcome_after))]
+def changed(changes: Mapping[str, tuple[Any, Any]]) -> list[Change]:
+    """Changed columns as they are shown."""
+    return [(name, cell(before), cell(after)) for name, (before, after) in changes.items()]
 
 
-def _changes(rows: Sequence[tuple[str, str, str]], console: Console, width: int) -> None:
+def _changes(rows: Sequence[Change], console: Console, width: int) -> None:
     if not console.is_terminal:
         for name, before, after in rows:
             console.print(escape(f"{name:<{width}}{before} → {after}"), soft_wrap=True)

@@ -16,8 +16,8 @@ C = exp(-m²/k)/√k, whence, ζ = (s - m')/t',
     ∫_a^b s² exp(-s²) N(s; m, t²) ds
         = C [(m'² + t'²) Φ(ζ) - 2 m' t' φ(ζ) - t'² ζ φ(ζ)]  from ζ(a) to ζ(b) .
 
-That is appendix B with its slips put right: the roots are those of W₀ and W₋₁ at -ρ*, m takes
-away f(q) and not ρ(q), and ρ* is subtracted.  Far from the band, or where it is narrow, the terms
+That is appendix B with its slips put right: the roots are those of W₀ and W₋₁ at -ρ*, and m takes
+away f(q), not ρ(q).  Far from the band, or where it is narrow, the terms
 cancel; what is left of them is then rounding, and Gauss-Legendre quadrature over the part of the
 band that carries the mass is used, with ρ - ρ* = ρ* expm1(ln(ρ/ρ*)).  Its logarithm is exact to
 rounding where EI itself underflows: what :func:`log_ei_cfx` gives, for optimisers.
@@ -39,7 +39,9 @@ from ...errors import DataTypeError, InvalidInputError
 from .potentials import PEAK, ExponentialPolynomial, Potential, band
 
 NODES = 96  # of a Gauss-Legendre rule
-FAR = 9.0  # beyond so many widths s² exp(-s²) is less than 1e-33
+FAR = 27.0  # beyond so many widths s² exp(-s²) is nothing, and no level has a root
+MOST = 1e100  # widths: means and deviations beyond count as this
+SUBNORMAL = 1e-290  # below, doubles lose digits: left to quadrature
 LEAST = 1e-12  # widths: smaller deviations count as this
 MASS = 90.0  # a density e^(-MASS/2) times its largest is nothing
 CANCELLED = 1e-6  # below this share of its terms, their sum is left to quadrature
@@ -88,10 +90,12 @@ def monte_carlo_ei(
     samples: int = 10_000, random_state: int = 0,
 ) -> Any:  # fmt: skip
     """:func:`ei_cfx` from antithetic normal samples: the mean of ``max(0, ρ(y) - ρ*)``."""
+    if samples < 1:
+        raise InvalidInputError(f"samples is at least 1, not {samples}")
+    values, _ = _tensors(mean, std, best, center)
     half = np.random.default_rng(random_state).standard_normal((samples + 1) // 2)
     z = np.concatenate([half, -half])
-    mean, std, best, center = (np.asarray(part, np.float64)[..., None]
-                               for part in (mean, std, best, center))  # fmt: skip
+    mean, std, best, center = (part.detach().numpy()[..., None] for part in values)
     gains = np.maximum(potential(mean + std * z, center) - best, 0.0)
     return gains.mean(axis=-1)[()]
 
@@ -110,7 +114,7 @@ class ExpectedCounterfactualImprovement(AnalyticAcquisitionFunction):  # type: i
 
     @t_batch_mode_transform(expected_q=1)  # type: ignore[untyped-decorator]
     def forward(self, X: Tensor) -> Tensor:
-        mean, std = self._mean_and_sigma(X)
+        mean, std = (part.reshape(X.shape[:-2]) for part in self._mean_and_sigma(X))
         judge = log_ei_cfx if self.log else ei_cfx
         found: Tensor = judge(mean, std, self.best, self.potential, self.center)
         return found
@@ -121,9 +125,8 @@ def _log_ei(values: list[Tensor], potential: Potential) -> Tensor:
     if not isinstance(potential, ExponentialPolynomial):
         return _by_superlevels(mean, std, best, center, potential)
     m, t = (mean - center) / potential.width, std / potential.width
-    t = torch.clamp(t, min=LEAST)
-    found = [_one_side(side * m, t, best) for side in potential.sides]
-    return found[0] if len(found) == 1 else torch.logaddexp(*found)
+    m, t = torch.clamp(m, -MOST, MOST), torch.clamp(t, LEAST, MOST)
+    return _log_sum(torch.stack([_one_side(side * m, t, best) for side in potential.sides], -1))
 
 
 def _one_side(m: Tensor, t: Tensor, best: Tensor) -> Tensor:
@@ -131,9 +134,12 @@ def _one_side(m: Tensor, t: Tensor, best: Tensor) -> Tensor:
     shape = m.shape
     m, t, best = (part.reshape(-1) for part in (m, t, best))
     a, b = (torch.from_numpy(end) for end in band(best.numpy()))
-    b = torch.clamp(b, max=FAR)
+    k = 1 + 2 * (t * t).detach()  # of level 0: as far as there is mass
+    b = torch.where(
+        best > 0, b, torch.clamp((m.detach() + 20 * t.detach() * torch.sqrt(k)) / k, min=9.0)
+    )
     value, size = _closed_form(m, t, a, b, best)
-    good = value > CANCELLED * size
+    good = (value > CANCELLED * size) & (value > SUBNORMAL)
     found = torch.log(torch.where(good, value, 1.0))
     rest = torch.nonzero(~good)[:, 0]
     if rest.numel():
@@ -169,29 +175,57 @@ def _density(z: Tensor) -> Tensor:
     return torch.exp(-0.5 * torch.clamp(z * z, max=1500.0)) / _ROOT_2PI
 
 
+def _log_sum(terms: Tensor) -> Tensor:
+    """ln Σ exp over the last axis; where all are -inf, -inf with no gradient instead of NaN."""
+    top = terms.detach().amax(dim=-1, keepdim=True)
+    top = torch.where(torch.isfinite(top), top, 0.0)
+    total = torch.exp(terms - top).sum(dim=-1)
+    some = total > 0
+    found = top[..., 0] + torch.log(torch.where(some, total, 1.0))
+    return torch.where(some, found, -torch.inf)
+
+
 def _by_quadrature(m: Tensor, t: Tensor, a: Tensor, b: Tensor, best: Tensor) -> Tensor:
     """ln ∫ max(0, s² exp(-s²) - ρ*) N(s; m, t²) ds over the part of [a, b] with the mass."""
     with torch.no_grad():
-        start, end = _bearing(m, t, a, b)
+        k = 1 + 2 * t * t
+        near, left, half = _bearing(m, t, a, b)
+        far, first, size = _bearing(m / k, t / torch.sqrt(k), a, b)  # of exp(-s²) N(s; m, t²)
+        right = torch.maximum(2 * half - left, far - near + 2 * size - first)
+        left = torch.maximum(left, near - far + first)
+        half = (left + right) / 2
         nodes, weights = _GL
-        half = ((end - start) / 2)[..., None]
-        u = (start - a)[..., None] + half * (1 + nodes)  # from a on
-        v = (b - end)[..., None] + half * (1 - nodes)  # to b
+        up, down = half[..., None] * (1 + nodes), half[..., None] * (1 - nodes)
+        u = torch.clamp(near - a - left, min=0.0)[..., None] + up  # from a on
+        v = torch.clamp(b - near - right, min=0.0)[..., None] + down  # to b
         gain = _log_gain(a[..., None], b[..., None], u, v, best[..., None])
-        spread = torch.log(half) + torch.log(weights)
-        s = torch.where(u < v, a[..., None] + u, b[..., None] - v)
-    away = (s - m[..., None]) / t[..., None]
-    total = gain + spread - 0.5 * away * away - torch.log(t)[..., None] - log(_ROOT_2PI)
-    return torch.logsumexp(total, dim=-1)
+        spread = _safe_log(half)[..., None] + torch.log(weights)
+        offset = up - left[..., None]
+    return _normal(gain + spread, near - m, offset, t)
 
 
-def _bearing(m: Tensor, t: Tensor, a: Tensor, b: Tensor) -> tuple[Tensor, Tensor]:
-    """The part of [a, b] beyond which a normal density is nothing beside its largest there."""
-    nearest = torch.minimum(torch.maximum(m, a), b)
-    gap = (m - nearest).abs()
+def _safe_log(x: Tensor) -> Tensor:
+    return torch.where(x > 0, torch.log(torch.where(x > 0, x, 1.0)), -torch.inf)
+
+
+def _normal(terms: Tensor, gap: Tensor, offset: Tensor, t: Tensor) -> Tensor:
+    """ln Σ exp(terms) N(gap + offset; 0, t²); what the offsets share is taken out of the sum."""
+    ratio, step = gap / t, offset / t[..., None]
+    found = _log_sum(terms - step * (ratio[..., None] + 0.5 * step))
+    return found - 0.5 * ratio * ratio - torch.log(t) - log(_ROOT_2PI)
+
+
+def _bearing(m: Tensor, t: Tensor, a: Tensor, b: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """The point of [a, b] nearest to m, and how far from it a normal density is not nothing.
+
+    That is to its left, and half of the whole length: without cancellation.
+    """
+    near = torch.minimum(torch.maximum(m, a), b)
+    gap = (m - near).abs()
     square = MASS * t * t
     length = square / (gap + torch.sqrt(gap * gap + square))
-    return torch.maximum(a, nearest - length), torch.minimum(b, nearest + length)
+    left, right = torch.minimum(near - a, length), torch.minimum(b - near, length)
+    return near, left, (left + right) / 2
 
 
 def _log_gain(a: Tensor, b: Tensor, u: Tensor, v: Tensor, best: Tensor) -> Tensor:
@@ -213,13 +247,14 @@ def _by_superlevels(
     mean: Tensor, std: Tensor, best: Tensor, center: Tensor, potential: Potential
 ) -> Tensor:
     """ln EI of any potential, by quadrature over the sets where it is above ρ*."""
-    std = torch.clamp(std, min=LEAST * potential.width)
+    std = torch.clamp(std, LEAST * potential.width, MOST * potential.width)
+    mean = center + torch.clamp(mean - center, -MOST * potential.width, MOST * potential.width)
     shape = mean.shape
     mean, std, best, center = (part.reshape(-1) for part in (mean, std, best, center))
     pairs, which = np.unique(
         torch.stack([best, center]).detach().numpy(), axis=1, return_inverse=True
     )
-    found = torch.full_like(mean, -torch.inf)
+    found = 0 * (mean + std) - torch.inf  # with a gradient, if without a level set
     for number, (level, middle) in enumerate(pairs.T.tolist()):
         own = torch.from_numpy(np.flatnonzero(which.reshape(-1) == number))
         parts = [
@@ -227,7 +262,7 @@ def _by_superlevels(
             for low, high in potential.superlevel(level, middle)
         ]
         if parts:
-            found = found.index_put((own,), torch.logsumexp(torch.stack(parts), dim=0))
+            found = found.index_put((own,), _log_sum(torch.stack(parts, -1)))
     return found.reshape(shape)
 
 
@@ -239,21 +274,35 @@ def _over(
     with torch.no_grad():
         a = torch.full_like(mean, max(low, center - reach))
         b = torch.full_like(mean, min(high, center + reach))
-        start, end = _bearing(mean, std, a, b)
-        half = ((end - start) / 2)[..., None]
-        y = start[..., None] + half * (1 + _GL[0])
+        near, left, half = _bearing(mean, std, a, b)
+        offset = half[..., None] * (1 + _GL[0]) - left[..., None]
+        y = near[..., None] + offset
         gain = torch.from_numpy(potential(y.numpy(), center)) - level
-        terms = torch.log(torch.clamp(gain, min=1e-300)) + torch.log(half * _GL[1])
-    away = (y - mean[..., None]) / std[..., None]
-    total = terms - 0.5 * away * away - torch.log(std)[..., None] - log(_ROOT_2PI)
-    return torch.logsumexp(total, dim=-1)
+        terms = (
+            torch.log(torch.clamp(gain, min=1e-300))
+            + _safe_log(half)[..., None]
+            + torch.log(_GL[1])
+        )
+    return _normal(terms, near - mean, offset, std)
+
+
+def _doubles(part: Any) -> Tensor:
+    """A number, or numbers, as doubles; not text, nor what stands for numbers."""
+    if isinstance(part, Tensor):
+        if part.is_complex():
+            raise TypeError("complex numbers")
+        return part.to(torch.float64)
+    array = np.asarray(part)
+    if array.dtype.kind not in "fiub":
+        raise TypeError(f"{array.dtype} is no type of numbers")
+    return torch.from_numpy(array.astype(np.float64))
 
 
 def _tensors(mean: Any, std: Any, best: Any, center: Any) -> tuple[list[Tensor], bool]:
     """The four as doubles of one shape, ``best`` and ``center`` without gradients."""
     given = (mean, std, best, center)
     try:
-        values = [torch.as_tensor(part, dtype=torch.float64) for part in given]
+        values = [_doubles(part) for part in given]
         shaped = list(torch.broadcast_tensors(*values))
     except (TypeError, ValueError, RuntimeError) as error:
         raise DataTypeError(

@@ -35,6 +35,7 @@ class PotentialResult:
         data: All evaluated rows, for later questions.
         failures: On how many rows the model gave no number.
         reason: Why the search ended.
+        by_proof: Whether the row was found by an exact engine, after the search.
     """
 
     status: Status
@@ -53,6 +54,7 @@ class PotentialResult:
     failures: int
     seconds: float
     reason: str
+    by_proof: bool
     data: Evaluations = field(repr=False, compare=False)
 
     @property
@@ -94,6 +96,7 @@ class PotentialResult:
             "failures": self.failures,
             "seconds": self.seconds,
             "reason": self.reason,
+            "by_proof": self.by_proof,
         }
 
     def summary(self) -> str:
@@ -101,7 +104,8 @@ class PotentialResult:
         by = ", ".join(self.provers)
         limit = "" if not by else f"; none has more than {self.bound:.4g} (proved by {by})"
         if self.counterfactual is None:
-            return f"unknown: no row found in {self.evaluations} evaluations{limit}"
+            why = f" ({self.reason})" if self.reason else ""
+            return f"unknown: no better row in {self.evaluations} evaluations{why}{limit}"
         found = (
             f"output {self.outcome_before:.6g} → {self.outcome_after:.6g}, {self.share:.4g} of the "
             f"largest potential ({self.target})"

@@ -37,7 +37,9 @@ def composite_search(search: Search) -> None:
 
 
 def quasi_newton_search(search: Search) -> None:
-    """L-BFGS-B with finite differences on the first question, from random rows, until the budget.
+    """L-BFGS-B with finite differences on the first question, until the budget.
+
+    First from the best row of the initial design, then from random ones.
 
     Features are numbers in [0, 1] there, categories by their codes, and rounded to what is
     admissible; rows that break a constraint have the potential 0.
@@ -79,42 +81,64 @@ class _OutOfBudget(Exception):
 
 def _by_quasi_newton(search: Search, task: Task) -> Floats | None:
     """One descent after the other, all of their evaluations made here."""
-    region, caller, budget = task.region, search.caller, search.settings.budget
-    free = region.free
-    size = np.where(region.high > region.low, region.high - region.low, 1.0)
-    size = np.array([len(d.feature.labels) - 1 if d.is_symbolic else size[j]
-                     for j, d in enumerate(region.domains)], np.float64)[free]  # fmt: skip
-    low = np.array([0.0 if d.is_symbolic else region.low[j]
-                    for j, d in enumerate(region.domains)])[free]  # fmt: skip
-
-    def row_of(share: Floats) -> Floats:
-        row = region.start.copy()
-        for j, value in zip(free.tolist(), low + share * size, strict=True):
-            domain = region.domains[j]
-            if domain.is_symbolic:
-                row[j] = region.codes[j][np.abs(region.codes[j] - value).argmin()]
-            else:
-                row[j] = snapped(domain, np.array([value]))[0]
-        return np.asarray(region.followed(row[None])[0])
-
-    def loss(share: Floats) -> float:
-        if caller.calls >= budget or task.reached:
-            raise _OutOfBudget
-        row = row_of(share)
-        point = region.point(row)
-        if region.rules.violated(point):
-            return 0.0
-        search._evaluate(task, [row])
-        output = float(caller.ask([point], [task.frame])[0])
-        return -float(task.potential(output, task.center)) if np.isfinite(output) else 0.0
-
-    start = (search.rng.random(free.size), caller.calls)
+    descent = _Descent(search, task)
+    start = search.rng.random(descent.size.size)
+    if task.taken == 1 and task.point is not None:
+        start = descent.share(task.region.row(task.point))
+    bounds = [(0.0, 1.0)] * start.size
     try:
-        minimize(loss, start[0], method="L-BFGS-B", bounds=[(0.0, 1.0)] * free.size,
-                 options={"eps": STEP})  # fmt: skip
+        minimize(descent.loss, start, method="L-BFGS-B", bounds=bounds, options={"eps": STEP})
     except _OutOfBudget:
         return None
     return _by_chance(search, task)
+
+
+class _Descent:
+    """The potential as a function of shares of ranges, in [0, 1], of the free features."""
+
+    def __init__(self, search: Search, task: Task) -> None:
+        self.search, self.task, self.region = search, task, task.region
+        domains = self.region.domains
+        self.low = np.array(
+            [0.0 if domains[j].is_symbolic else self.region.low[j] for j in self.region.free]
+        )
+        high = np.array(
+            [
+                len(domains[j].feature.labels) - 1
+                if domains[j].is_symbolic
+                else self.region.high[j]
+                for j in self.region.free
+            ]
+        )
+        self.size = np.where(high > self.low, high - self.low, 1.0)
+
+    def share(self, row: Floats) -> Floats:
+        """A row as shares."""
+        return np.asarray(np.clip((row[self.region.free] - self.low) / self.size, 0.0, 1.0))
+
+    def row(self, share: Floats) -> Floats:
+        """The admissible values next to shares, as a row."""
+        row = self.region.start.copy()
+        values = self.low + share * self.size
+        for j, value in zip(self.region.free.tolist(), values, strict=True):
+            domain, codes = self.region.domains[j], self.region.codes[j]
+            if domain.is_symbolic:
+                row[j] = codes[np.abs(codes - value).argmin()]
+            else:
+                row[j] = snapped(domain, np.array([value]))[0]
+        return np.asarray(self.region.followed(row[None])[0])
+
+    def loss(self, share: Floats) -> float:
+        """Minus the potential; 0 where the row is not admissible."""
+        task, caller = self.task, self.search.caller
+        if caller.calls >= self.search.settings.budget or task.reached:
+            raise _OutOfBudget
+        row = self.row(share)
+        point = self.region.point(row)
+        if self.region.rules.violated(point):
+            return 0.0
+        output = self.search.evaluate(task, [row])[0]
+        return -float(task.potential(output, task.center)) if np.isfinite(output) else 0.0
 
 
 METHODS: dict[str, Method] = {

@@ -145,19 +145,21 @@ class BlackBox:
         settings.initial = _initial(initial, tasks, settings.budget, data)
         seen = Evaluations(self.space) if data is None else _same_space(data, self.space)
         caller = Caller(self.call, self.space, seen)
+        if not self.noisy:
+            caller.compare()
         search = Search(caller, tasks, settings)
         search.run()
         asked = {"constraints": texts, "causal": causal, "max_changes": most}
         answers = []
         for task in tasks:
-            proved = Bracket(task.best, None, task.potential.maximum)
+            proved = Bracket(task.best, None, task.peak)
             if prove and self.exact is not None and search.reason != "interrupted":
-                proved = self._proved(task, asked, settings.seconds)
+                proved = self._proved(search, task, asked, settings.seconds)
             answers.append(_answer(task, search, proved, accuracy, time.monotonic() - started))
         return answers
 
-    def _proved(self, task: Task, asked: dict[str, Any], seconds: float) -> Bracket:
-        """What an exact engine adds."""
+    def _proved(self, search: Search, task: Task, asked: dict[str, Any], seconds: float) -> Bracket:
+        """What an exact engine adds; the model is asked about its rows too, beyond the budget."""
         model = self.exact
         assert model is not None
 
@@ -173,9 +175,10 @@ class BlackBox:
             return Existence(found.counterfactual, found.status == "infeasible", found.provers)
 
         def judge(row: pd.DataFrame) -> float:
-            output = float(np.asarray(self.call(row))[0])
-            task.see(self.space.encode_row(row, extra="ignore"), output)
-            return float(task.potential(output, task.center))
+            before = task.best
+            search.learn(task, self.space.encode_row(row, extra="ignore"), row)
+            task.by_proof = task.by_proof or task.best > before
+            return task.best
 
         row = None
         if task.point is not None:
@@ -188,7 +191,7 @@ class BlackBox:
 def _answer(
     task: Task, search: Search, proved: Bracket, epsilon: float, seconds: float
 ) -> PotentialResult:
-    maximum = task.potential.maximum
+    maximum = task.peak
     row = None
     if task.point is not None:
         row = search.caller.space.decode(task.point, like=task.frame)
@@ -214,7 +217,8 @@ def _answer(
         trace=tuple(value / maximum for value in task.trace),
         failures=len(data.failures),
         seconds=seconds,
-        reason="" if task.reached else search.reason,
+        reason="" if status in ("reached", "unreachable") else search.reason,
+        by_proof=task.by_proof,
         data=data,
     )
 

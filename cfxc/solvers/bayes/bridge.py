@@ -60,7 +60,8 @@ def bracket(
         best, row: The potential that was found, and its row.
     """
     deadline = time.monotonic() + seconds
-    found = Bracket(best, row, potential.maximum)
+    peak = potential.peak(center)
+    found = Bracket(best, row, peak)
     level = goal
     while found.best < goal and (left := deadline - time.monotonic()) > 0:
         higher, provers, refuted = None, found.provers, True
@@ -81,8 +82,8 @@ def bracket(
             found.bound, found.provers = level, provers
         else:
             break
-        low = max(found.best, LEAST * potential.maximum)
-        if found.bound - low <= CLOSE * potential.maximum:
+        low = max(found.best, LEAST * peak)
+        if found.bound - low <= CLOSE * peak:
             break
         level = (low + found.bound) / 2
     return found

@@ -62,7 +62,10 @@ class Evaluations:
         outputs = [None if value != value else value for value in self.outputs]
         text = {"format": FORMAT, "features": names, "rows": rows, "outputs": outputs,
                 "failures": {str(at): why for at, why in self.failures.items()}}  # fmt: skip
-        Path(path).write_text(json.dumps(text), encoding="utf-8")
+        path = Path(path)
+        beside = path.with_name(f"{path.name}.part")  # whole or not at all
+        beside.write_text(json.dumps(text), encoding="utf-8")
+        beside.replace(path)
 
     @classmethod
     def load(cls, path: str | Path, space: FeatureSpace) -> Evaluations:

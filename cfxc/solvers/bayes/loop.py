@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
+import torch
 
 from ...errors import InvalidInputError
 from ...frontends.rules import Rules
@@ -28,6 +29,7 @@ Floats = npt.NDArray[np.float64]
 DRAWN, NEAR = 384, 256  # rows looked at first: anywhere, and around the best
 ROUNDS, KEPT, MOVES = 5, 6, 240  # of moving the best of them
 LEAST_ROWS = 4  # from which on a noisy model's surrogate is believed
+PROPOSALS = 5  # until one is admissible exactly
 BEST = 5  # evaluated rows around which is looked
 Propose = Callable[["Search", "Task"], Floats | None]
 
@@ -38,7 +40,9 @@ class Task:
 
     Attributes:
         center: f(q).
+        peak: The largest value of the potential there.
         trace: The best potential after each evaluation of the run, first that of the query.
+        by_proof: Whether the best row is an exact engine's.
     """
 
     frame: pd.DataFrame
@@ -46,11 +50,13 @@ class Task:
     potential: Potential
     goal: float
     center: float = float("nan")
+    peak: float = float("nan")
     best: float = 0.0
     point: Point | None = None
     output: float = float("nan")
     trace: list[float] = field(default_factory=list)
     taken: int = 0
+    by_proof: bool = False
 
     @property
     def reached(self) -> bool:
@@ -103,24 +109,33 @@ class Search:
         self._stale = True
 
     def run(self) -> None:
-        """Ask about the queries, some random rows, and then where improvement is expected."""
-        started = time.monotonic()
-        self._open()
+        """Ask about the queries, some random rows, and then where improvement is expected.
+
+        On one thread: matrices are small, and threads that wait for each other spin.
+        """
+        threads = torch.get_num_threads()
+        torch.set_num_threads(1)
         try:
-            self._spread()
-            while open_tasks := self._open_tasks():
-                if self.caller.calls >= self.settings.budget:
-                    self.reason = "budget"
-                    break
-                if time.monotonic() - started > self.settings.seconds:
-                    self.reason = "time limit"
-                    break
-                task = min(open_tasks, key=lambda one: one.taken)
-                task.taken += 1
-                if not self._step(task):
-                    break
+            self._open()
+            self._go_on(time.monotonic() + self.settings.seconds)
         except KeyboardInterrupt:
             self.reason = "interrupted"
+        finally:
+            torch.set_num_threads(threads)
+
+    def _go_on(self, deadline: float) -> None:
+        self._spread()
+        while open_tasks := self.open_tasks():
+            if self.caller.calls >= self.settings.budget:
+                self.reason = "budget"
+                break
+            if time.monotonic() > deadline:
+                self.reason = "time limit"
+                break
+            task = min(open_tasks, key=lambda one: one.taken)
+            task.taken += 1
+            if not self._step(task):
+                break
 
     def _open(self) -> None:
         """The queries' own outputs, and what is known from before."""
@@ -131,7 +146,8 @@ class Search:
                 why = self.caller.failure(factual)
                 raise InvalidInputError(f"the model gives no number for the row to explain: {why}")
             task.center = output
-            task.goal *= task.potential.maximum
+            task.peak = task.potential.peak(output)
+            task.goal *= task.peak
             start = float(task.potential(output, output))
             if start >= task.goal > 0:
                 raise InvalidInputError(
@@ -146,13 +162,13 @@ class Search:
     def _spread(self) -> None:
         """The initial design: random admissible rows, those of the questions in turn."""
         wanted = min(self.settings.initial, self.settings.budget) - self.caller.calls
-        waiting = [list(task.region.sample(max(wanted, 1), self.rng)) for task in self.tasks]
-        for rows in waiting:
-            self.rng.shuffle(rows)
-        while wanted > 0 and any(waiting) and self._open_tasks():
+        waiting = [list(task.region.spread(max(wanted, 1), self.rng)) for task in self.tasks]
+        while wanted > 0 and any(waiting) and self.open_tasks():
             for task, rows in zip(self.tasks, waiting, strict=True):
-                if rows and wanted > 0 and self._evaluate(task, [rows.pop()]):
+                row = rows.pop() if rows and wanted > 0 else None
+                if row is not None and self._is_admissible(task, row):
                     wanted -= 1
+                    self.evaluate(task, [row])
 
     def _denoise(self) -> None:
         """Of a noisy model: what the surrogate believes of the rows, instead of what it said."""
@@ -162,13 +178,14 @@ class Search:
             rows = self.rows(task.region)
             means = self.surrogate.predict(self.inputs(rows))[0].detach().numpy()
             own = self.inputs(task.region.start[None])
-            task.center = float(self.surrogate.predict(own)[0][0])
+            task.center = float(self.surrogate.predict(own)[0].detach()[0])
             task.best, task.point, task.output = 0.0, None, float("nan")
             good = np.isfinite(self.caller.data.outputs) & self.admitted(task)
             for i in np.flatnonzero(good).tolist():
                 task.see(self.caller.data.points[i], float(means[i]))
 
-    def _open_tasks(self) -> list[Task]:
+    def open_tasks(self) -> list[Task]:
+        """The questions that are neither answered nor given up."""
         return [task for task in self.tasks if not task.reached and task.taken >= 0]
 
     def _step(self, task: Task) -> bool:
@@ -176,7 +193,7 @@ class Search:
         self.pending, rows = [], list[Floats]()
         left = self.settings.budget - self.caller.calls
         for _ in range(min(self.settings.batch, left)):
-            row = self.propose(self, task)
+            row = self._proposal(task)
             if row is None:
                 break
             rows.append(row)
@@ -184,27 +201,43 @@ class Search:
         self.pending = []
         if not rows:
             task.taken = -1
-            left_open = self._open_tasks()
-            self.reason = "" if left_open else "every admissible row was tried"
+            left_open = self.open_tasks()
+            self.reason = "" if left_open else "no other admissible row was found"
             return bool(left_open)
-        self._evaluate(task, rows)
+        self.evaluate(task, rows)
         return True
 
-    def _evaluate(self, task: Task, rows: list[Floats]) -> bool:
-        """Ask the model about rows of one question; whether any of them was new."""
-        pairs = [(row, task.region.point(row)) for row in rows]
-        exact = [p for _, p in pairs if not task.region.rules.violated(p)]
+    def learn(self, task: Task, point: Point, row: pd.DataFrame) -> None:
+        """Ask the model about a row that somebody else proposes for a question."""
         before = self.caller.calls
-        if exact:
-            like = self.caller.space.rows_like(task.frame)
-            outputs = self.caller.ask(exact, [like.decode(point) for point in exact])
-            for point, output in zip(exact, outputs.tolist(), strict=True):
-                self._show(task, point, output)
+        self._show(task, point, float(self.caller.ask([point], [row])[0]))
+        self._record(self.caller.calls - before)
+
+    def _proposal(self, task: Task) -> Floats | None:
+        """The first of a few proposals that is admissible, exactly."""
+        for _ in range(PROPOSALS):
+            row = self.propose(self, task)
+            if row is None or self._is_admissible(task, row):
+                return row
+        return None
+
+    def evaluate(self, task: Task, rows: list[Floats]) -> Floats:
+        """Ask the model about admissible rows of one question; their outputs, NaN without one."""
+        points = [task.region.point(row) for row in rows]
+        before = self.caller.calls
+        like = self.caller.space.rows_like(task.frame)
+        outputs = self.caller.ask(points, [like.decode(point) for point in points])
+        for point, output in zip(points, outputs.tolist(), strict=True):
+            self._show(task, point, output)
         self._stale = True
         if self.settings.noisy:
             self._denoise()
         self._record(self.caller.calls - before)
-        return self.caller.calls > before
+        return outputs
+
+    def _is_admissible(self, task: Task, row: Floats) -> bool:
+        """Exactly; what doubles take for admissible may miss a constraint by a rounding."""
+        return not task.region.rules.violated(task.region.point(row))
 
     def _show(self, asked: Task, point: Point, output: float) -> None:
         for task in self.tasks:
@@ -227,7 +260,7 @@ class Search:
             task.trace += [task.best] * times
         watch = self.settings.progress
         if watch is not None:
-            watch(self.caller.calls, min(task.best / task.potential.maximum for task in self.tasks))
+            watch(self.caller.calls, min(task.best / task.peak for task in self.tasks))
 
     # -- what proposals need ----------------------------------------------------------------------
 
@@ -277,16 +310,7 @@ class Search:
 
     def admitted(self, task: Task) -> npt.NDArray[np.bool_]:
         """Which evaluated rows a question admits."""
-        region, rows = task.region, self.rows(task.region)
-        inside = region.kept(rows)
-        for j, domain in enumerate(region.domains):
-            if domain.is_symbolic:
-                inside &= np.isin(rows[:, j], region.codes[j])
-            else:
-                inside &= (rows[:, j] >= region.low[j]) & (rows[:, j] <= region.high[j])
-        if region.most < region.free.size:
-            inside &= (rows != region.start)[:, region.free].sum(axis=1) <= region.most
-        return inside
+        return task.region.admits(self.rows(task.region))
 
     def climb(self, task: Task, rows: Floats, judge: Callable[[Floats], Floats]) -> Floats | None:
         """The best new row found by moving the best of these, as ``judge`` sees them."""
@@ -304,7 +328,10 @@ class Search:
 
 
 def by_improvement(search: Search, task: Task) -> Floats | None:
-    """Where EI-CFX is largest: of new admissible rows, by random search and local moves."""
+    """Where EI-CFX is largest: of new admissible rows, by random search and local moves.
+
+    Added up over all open questions that admit a row, each in shares of its largest potential.
+    """
     outputs: Any = np.array(search.caller.data.outputs)
     with np.errstate(invalid="ignore"):
         ranking = np.full(len(outputs), -np.inf)
@@ -316,9 +343,15 @@ def by_improvement(search: Search, task: Task) -> Floats | None:
         return fresh[0] if len(fresh) else None
 
     def judge(some: Floats) -> Floats:
-        mean, std = search.surrogate.predict(search.inputs(some))
-        value = log_ei_cfx(mean.detach(), std.detach(), task.best, task.potential, task.center)
-        return np.asarray(value.numpy())
+        mean, std = (part.detach() for part in search.surrogate.predict(search.inputs(some)))
+        worth = np.full(len(some), -np.inf)
+        for each in search.open_tasks():
+            own = log_ei_cfx(mean, std, each.best, each.potential, each.center).numpy()
+            own = own - np.log(each.peak)
+            if each is not task:
+                own = np.where(each.region.admits(some), own, -np.inf)
+            worth = np.logaddexp(worth, own)
+        return worth
 
     return search.climb(task, rows, judge)
 

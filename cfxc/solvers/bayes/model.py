@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from ...errors import CfxcError, DataTypeError
+from ...errors import CfxcError, DataTypeError, InvalidInputError
 from ...frontends.space import FeatureSpace
 from ..candidates import Point
 from .evaluations import Evaluations
@@ -48,6 +48,25 @@ class Caller:
                 self.data.add(points[i], output, failure)
         places = [self._place[_key(self.space, point)] for point in points]
         return np.array([self.data.outputs[place] for place in places])
+
+    def compare(self, most: int = 8) -> None:
+        """Ask again about a few rows that were known before: data of another model are refused.
+
+        Raises:
+            InvalidInputError: it says something else now.
+        """
+        good = [i for i, value in enumerate(self.data.outputs) if np.isfinite(value)]
+        some = good[:: max(1, len(good) // most)][:most]
+        if not some:
+            return
+        rows = [self.space.decode(self.data.points[i]) for i in some]
+        now, _ = self._outputs(rows)
+        for i, output in zip(some, now, strict=True):
+            if not np.isclose(output, self.data.outputs[i], rtol=1e-9, atol=0.0):
+                raise InvalidInputError(
+                    f"data: the model gives {output:.10g} where its evaluations from before say "
+                    f"{self.data.outputs[i]:.10g}: they are of another model"
+                )
 
     def failure(self, point: Point) -> str:
         """Why a point has no output."""

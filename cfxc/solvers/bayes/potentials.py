@@ -27,6 +27,7 @@ PEAK = 1 / e
 """The maximum of every exponential-polynomial potential."""
 SIDES = {"+": (1,), "-": (-1,), "+-": (1, -1)}
 SCAN = 4096  # points at which a user's potential is looked at to find where it is high
+SEEN = 64  # centers whose scans are kept
 REACH = 8.0  # how many widths to either side that is
 
 
@@ -35,15 +36,13 @@ class Potential(ABC):
 
     Attributes:
         width: The scale w > 0 of the outputs; the unit of ``z = (y - c) / w``.
-        maximum: The largest value that it takes anywhere.
     """
 
     width: float
 
-    @property
     @abstractmethod
-    def maximum(self) -> float:
-        """sup ρ."""
+    def peak(self, center: float) -> float:
+        """sup ρ(·; center)."""
 
     @abstractmethod
     def __call__(self, y: Any, center: Any) -> Floats:
@@ -78,8 +77,7 @@ class ExponentialPolynomial(Potential):
         """+1 for outputs above the query's, -1 for those below."""
         return SIDES[self.sign]
 
-    @property
-    def maximum(self) -> float:
+    def peak(self, center: float) -> float:
         return PEAK
 
     def __call__(self, y: Any, center: Any) -> Floats:
@@ -141,8 +139,8 @@ class CustomPotential(Potential):
         name: What it is called.
 
     Raises:
-        DataTypeError, InvalidInputError: no function, no width; it returns something else than
-            finite numbers >= 0, or is 0 everywhere within reach.
+        DataTypeError, InvalidInputError: no function, no width; when it is called: it returns
+            something else than finite numbers >= 0, or is 0 everywhere within reach.
     """
 
     function: Callable[[Floats, Floats], Any]
@@ -156,15 +154,15 @@ class CustomPotential(Potential):
         if not callable(self.function):
             raise DataTypeError(f"a potential's function is callable, not {self.function!r}")
         object.__setattr__(self, "width", positive(self.width, "width"))
-        if self.maximum <= 0:
+
+    def peak(self, center: float) -> float:
+        found = float(self._scan(center)[1].max())
+        if found <= 0:
             raise InvalidInputError(
-                f"{self.name} is 0 at all outputs within {REACH:g} widths of the query's; "
+                f"{self.name} is 0 at all outputs within {REACH:g} widths of {center:g}; "
                 "give the width on which it varies"
             )
-
-    @property
-    def maximum(self) -> float:
-        return float(self._scan(0.0)[1].max())
+        return found
 
     def __call__(self, y: Any, center: Any) -> Floats:
         values, centers = np.broadcast_arrays(
@@ -192,11 +190,23 @@ class CustomPotential(Potential):
         high = np.concatenate([[False], value >= level, [False]])
         begins = np.flatnonzero(~high[:-1] & high[1:])
         ends = np.flatnonzero(high[:-1] & ~high[1:]) - 1
-        return tuple((float(y[i]), float(y[j])) for i, j in zip(begins, ends, strict=True))
+        starts = self._crossing(y[np.maximum(begins - 1, 0)], y[begins], level, center)
+        stops = self._crossing(y[np.minimum(ends + 1, len(y) - 1)], y[ends], level, center)
+        return tuple(zip(starts.tolist(), stops.tolist(), strict=True))
+
+    def _crossing(self, out: Floats, into: Floats, level: float, center: float) -> Floats:
+        """Bisection between outputs below a level and outputs that reach it: the latter's last."""
+        for _ in range(60):
+            middle = (out + into) / 2
+            high = self(middle, center) >= level
+            out, into = np.where(high, out, middle), np.where(high, middle, into)
+        return into
 
     def _scan(self, center: float) -> tuple[Floats, Floats]:
         """Outputs around a center, those of the optimum at their finest, and their potential."""
         if center not in self._seen:
+            if len(self._seen) >= SEEN:
+                self._seen.clear()
             y = center + np.linspace(-REACH, REACH, SCAN + 1) * self.width
             value = self(y, center)
             step = 2 * REACH * self.width / SCAN
@@ -213,8 +223,8 @@ def band(level: float | Floats) -> tuple[Floats, Floats]:
     """Where z² exp(-z²) = level, for z >= 0: the roots a <= 1 <= b; level in [0, 1/e].
 
     With u = z², -u exp(-u) = -level, so u = -W(-level) on the branches W₀ (a) and W₋₁ (b) of
-    Lambert's function.  The appendix of the paper has W at +ρ*, and an i: a slip.  Of level 0 the
-    roots are 0 and infinity.  Near the branch point, where W loses half of its digits, Newton's
+    Lambert's function; eq. 13 of the paper has W at +ρ*.  Of level 0 the roots are 0 and infinity.
+    Near the branch point, where W loses half of its digits, Newton's
     method solves d - ln(1 + d) = -1 - ln(level) for d = u - 1.
     """
     given = np.clip(np.asarray(level, np.float64), 0.0, PEAK)
@@ -241,21 +251,27 @@ def positive(value: object, name: str) -> float:
     """
     if isinstance(value, bool) or not isinstance(value, Real):
         raise DataTypeError(f"{name} is a positive number, not {value!r}")
-    number = float(value)
+    try:
+        number = float(value)
+    except OverflowError:
+        number = inf
     if not (isfinite(number) and number > 0):
         raise InvalidInputError(f"{name} is a positive, finite number, not {value!r}")
     return number
 
 
-def width_to(output: float, goal: float) -> ExponentialPolynomial:
+def width_to(output: float, goal: Any) -> ExponentialPolynomial:
     """The asymmetric potential that is largest where the output is ``goal``.
 
     Raises:
-        InvalidInputError: the goal is the output of the query itself.
+        DataTypeError, InvalidInputError: no number; the output of the query itself.
     """
+    if isinstance(goal, bool) or not isinstance(goal, Real) or not isfinite(float(goal)):
+        raise DataTypeError(f"the output wanted is a finite number, not {goal!r}")
     if goal == output:
         raise InvalidInputError(f"the query's output is {output:g} already: ask for another one")
-    return AEP(abs(goal - output), "+" if goal > output else "-")
+    away = float(goal) - output
+    return AEP(abs(away), "+" if away > 0 else "-")
 
 
 __all__ = [

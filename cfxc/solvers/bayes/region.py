@@ -12,6 +12,7 @@ from math import ceil, floor
 
 import numpy as np
 import numpy.typing as npt
+from scipy.stats.qmc import LatinHypercube
 
 from ...frontends.domain import Domain
 from ...frontends.rules import Rules
@@ -43,6 +44,42 @@ class Region(PointRows):
     def sample(self, count: int, rng: np.random.Generator) -> Floats:
         """Up to ``count`` rows: a random set of changed features, at random values."""
         return self._enough(count, lambda n: self._drawn(n, rng))
+
+    def spread(self, count: int, rng: np.random.Generator) -> Floats:
+        """Up to ``count`` rows that fill the region: a Latin hypercube over all that may change.
+
+        Where few features may change at a time, or constraints leave too few, as ``sample``.
+        """
+        if not self.free.size or self.most < self.free.size:
+            return rng.permutation(self.sample(count, rng))
+        shares = LatinHypercube(self.free.size, rng=rng).random(count)
+        rows = np.repeat(self.start[None], count, axis=0)
+        for k, j in enumerate(self.free.tolist()):
+            codes = self.codes[j]
+            span = self.high[j] - self.low[j]
+            rows[:, j] = (
+                codes[(shares[:, k] * codes.size).astype(int)]
+                if self.domains[j].is_symbolic
+                else self.low[j] + span * shares[:, k]
+            )
+        rows = self._finished(rows, np.ones(rows.shape, bool), rng)
+        rows = np.unique(rows[self.admits(rows) & (rows != self.start).any(axis=1)], axis=0)
+        missing = count - len(rows)
+        if missing:
+            rows = np.vstack([rows, self.sample(missing, rng)])
+        return rng.permutation(rows)
+
+    def admits(self, rows: Floats) -> Mask:
+        """Which rows are admissible, as doubles tell; what is evaluated is checked exactly."""
+        inside = self.kept(rows)
+        for j, domain in enumerate(self.domains):
+            if domain.is_symbolic:
+                inside &= np.isin(rows[:, j], self.codes[j])
+            else:
+                inside &= (rows[:, j] >= self.low[j]) & (rows[:, j] <= self.high[j])
+        if self.most < self.free.size:
+            inside &= (rows != self.start)[:, self.free].sum(axis=1) <= self.most
+        return inside
 
     def around(self, rows: Floats, count: int, rng: np.random.Generator) -> Floats:
         """Up to ``count`` rows, each one of ``rows`` with one to three features moved."""

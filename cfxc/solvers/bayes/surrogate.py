@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from math import exp
 from typing import Any, Literal
 
 import numpy as np
@@ -12,7 +13,9 @@ from botorch.exceptions.errors import ModelFittingError
 from botorch.fit import fit_gpytorch_mll
 from botorch.models import SingleTaskGP
 from botorch.models.transforms import Standardize
+from gpytorch.constraints import GreaterThan
 from gpytorch.kernels import MaternKernel, RBFKernel
+from gpytorch.likelihoods import GaussianLikelihood
 from gpytorch.mlls import ExactMarginalLogLikelihood
 from gpytorch.priors import LogNormalPrior
 from torch import Tensor
@@ -20,7 +23,8 @@ from torch import Tensor
 Floats = npt.NDArray[np.float64]
 Kernel = Literal["rbf", "matern"]
 KERNELS = ("rbf", "matern")
-EXACT = 1e-6  # variance of the noise, of standardised outputs, of a model that has none
+LEAST = 1e-6  # variance of the noise, of standardised outputs
+QUIET, LOUD = (-6.0, 2.0), (-4.0, 1.0)  # its log-normal prior; a model without noise has ripples
 EACH = 1.15  # hyperparameters are fitted anew when there are so many times more rows
 STEPS = 30  # of L-BFGS for a fit that starts from the one before
 FIRST = 100  # of the first fit
@@ -29,7 +33,8 @@ FIRST = 100  # of the first fit
 class Surrogate:
     """A Gaussian process with a length scale per input, fitted by maximum a posteriori.
 
-    Length scales have the log-normal prior of Hvarfner et al. 2024, whose mode grows with √d.
+    Length scales have the log-normal prior of Hvarfner et al. 2024, whose mode grows with √d.  What
+    varies on shorter scales than the data tell, steps and ripples, goes into the noise.
     """
 
     def __init__(self, kernel: Kernel = "matern", *, noisy: bool = False) -> None:
@@ -61,17 +66,20 @@ class Surrogate:
     def _make(self, X: Floats, y: Floats) -> Any:
         inputs = torch.from_numpy(np.ascontiguousarray(X))
         outputs = torch.from_numpy(np.ascontiguousarray(y))[:, None]
-        spread = float(outputs.std()) if len(y) > 1 else 1.0
-        noise = None if self.noisy else torch.full_like(outputs, EXACT * max(spread, 1e-12) ** 2)
         columns = X.shape[1]
         prior = LogNormalPrior(loc=2**0.5 + np.log(columns) / 2, scale=3**0.5)
         options: dict[str, Any] = {"ard_num_dims": columns, "lengthscale_prior": prior}
         kernel = RBFKernel(**options) if self.kernel == "rbf" else MaternKernel(2.5, **options)
         kernel.lengthscale = torch.full((columns,), float(np.sqrt(columns)), dtype=torch.float64)
+        loc, scale = LOUD if self.noisy else QUIET
+        noise = GaussianLikelihood(
+            noise_prior=LogNormalPrior(loc=loc, scale=scale),
+            noise_constraint=GreaterThan(LEAST, transform=None, initial_value=exp(loc)),
+        ).double()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of constant outputs, which have no deviation
             return SingleTaskGP(
-                inputs, outputs, train_Yvar=noise, covar_module=kernel.double(),
+                inputs, outputs, likelihood=noise, covar_module=kernel.double(),
                 outcome_transform=Standardize(m=1),
             )  # fmt: skip
 

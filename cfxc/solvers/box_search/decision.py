@@ -30,6 +30,7 @@ Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
 LIMB = 62  # bits that a sum of limbs may use
+BEYOND = 3 << (LIMB - 2)  # more than any sum of high limbs, which stay within half of LIMB
 
 
 @dataclass(frozen=True)
@@ -164,7 +165,8 @@ def _decision(
         limbs.append(_limbs([part.values[k] for part in parts], starts, scale, shift))
         least = -each.form.constant * scale
         need = floor(least) + 1 if each.strict else ceil(least)
-        needs.append((need >> shift, need & ((1 << shift) - 1), float(-each.form.constant)))
+        top = min(max(need >> shift, -BEYOND), BEYOND)  # no sum is as large
+        needs.append((top, need & ((1 << shift) - 1), float(-each.form.constant)))
         scales.append(scale)
     joined = _joined_splits([part.splits for part in parts], starts)
     cuts, cut_of = _cuts(joined, len(ranges))

@@ -1,0 +1,365 @@
+"""EI-CFX beside the baselines of its paper, and what it takes.
+
+Adult: which of four methods brings young people whom a logistic regression is sure of nearest to
+an even chance (Figure 4).  Taxi: trips that last longer by a share, with few changes (Table 2).
+Then whether it finds what is asked for on five functions, what a shared run saves, and the time of
+an iteration.
+
+    CFXC_DATA=… python benchmarks/eicfx.py --part adult
+"""
+
+from __future__ import annotations
+
+import time
+from argparse import ArgumentParser, Namespace
+from collections.abc import Callable
+from math import e, exp
+from pathlib import Path
+from statistics import median
+
+import numpy as np
+import pandas as pd
+import torch
+from joblib import Parallel, delayed
+from support.functions import Function, functions
+from support.income import income
+from support.portable import Array
+from support.report import Table, circumstances, write_section
+from support.taxi import Taxi, reachable, taxi
+
+import cfxc
+from cfxc.frontends.rules import make_rules
+from cfxc.solvers.bayes.baselines import METHODS
+from cfxc.solvers.bayes.loop import Search, Settings, Task
+from cfxc.solvers.bayes.model import Caller
+from cfxc.solvers.bayes.potentials import width_to
+from cfxc.solvers.bayes.region import Region
+from cfxc.solvers.bayes.surrogate import Surrogate
+
+PAGE, PICTURE = Path("docs/regression.md"), Path("docs/eicfx.svg")
+SHARES = (0.1, 0.2, 0.5, 1.0)
+POINT = 0.01  # of the query's output: how near a result must be
+Section = tuple[list[Table], list[str]]
+
+
+def main() -> None:
+    """Run the parts and print their tables."""
+    options = parse()
+    for part in options.part:
+        tables, lines = PARTS[part](options)
+        for table in tables:
+            table.show()
+        print(*lines, sep="\n", end="\n\n")
+        if options.markdown:
+            text = "\n".join([*(table.markdown() for table in tables), "\n".join(lines)])
+            where = circumstances(f"python benchmarks/eicfx.py --part {part}")
+            write_section(options.markdown, f"eicfx {part}", f"{text}\n\n{where}")
+
+
+# -- Adult: Figure 4 -------------------------------------------------------------------------------
+
+
+def run_adult(options: Namespace) -> Section:
+    """The best potential against evaluations: four methods, all queries, five seeds."""
+    found = income()
+    if found is None:
+        return [], ["Adult skipped: it is not in the directory that CFXC_DATA names."]
+    compiled = cfxc.compile(found.pipeline, found.space)
+    queries = found.queries if options.people is None else found.queries.iloc[: options.people]
+    jobs = [
+        (name, i, seed) for name in METHODS for i in range(len(queries))
+        for seed in range(options.seeds)
+    ]  # fmt: skip
+    runs = Parallel(n_jobs=options.jobs, batch_size=4)(
+        delayed(_adult_run)(name, compiled, queries.iloc[[i]], seed, options.evaluations)
+        for name, i, seed in jobs
+    )
+    title = (
+        f"Adult: {len(queries)} people × {options.seeds} seeds, holdout accuracy "
+        f"{found.accuracy:.3f}; best potential, mean ± s.e. (most: 1/e = {1 / e:.4f})"
+    )
+    ticks = [n for n in (5, 10, 15, 20, 30, 40, 50, 60) if n <= options.evaluations]
+    traces = Table(title, ("method", *(f"{n} evaluations" for n in ticks), "s per run"))
+    changes = Table(
+        "mean change of the counterfactuals", ("method", "age", "capital gain + loss", "hours"),
+    )  # fmt: skip
+    curves: dict[str, Array] = {}
+    for name in METHODS:
+        own = [run for (method, _, _), run in zip(jobs, runs, strict=True) if method == name]
+        curve = np.array([trace for trace, _, _ in own])
+        curves[name] = curve
+        means, errors = curve.mean(axis=0), curve.std(axis=0, ddof=1) / np.sqrt(len(curve))
+        cells = [f"{means[n - 1]:.4f} ± {errors[n - 1]:.4f}" for n in ticks]
+        traces.rows.append((name, *cells, f"{median(seconds for *_, seconds in own):.2f}"))
+        moved = np.array([change for _, change, _ in own if change is not None])
+        middle = moved.mean(axis=0) if len(moved) else np.full(3, np.nan)
+        changes.rows.append((name, *(f"{value:,.1f}" for value in middle)))
+    if options.markdown:
+        draw(curves, PICTURE)
+    return [traces, changes], [_ranking(curves, n) for n in (20, options.evaluations)]
+
+
+def _adult_run(
+    name: str, model: cfxc.CompiledModel, row: pd.DataFrame, seed: int, budget: int
+) -> tuple[Array, tuple[float, float, float] | None, float]:
+    """The trace of best potentials, the change of three features, and seconds."""
+    torch.set_num_threads(1)
+    box, started = cfxc.BlackBox(model), time.perf_counter()
+    chance = float(np.asarray(box.call(row))[0])
+    task = _task(box, row, width_to(chance, 0.5), goal=1 - 1e-6)
+    search = Search(
+        Caller(box.call, box.space, cfxc.Evaluations(box.space)), [task],
+        Settings(budget, min(10, budget), kernel="rbf", random_state=seed),
+    )  # fmt: skip
+    METHODS[name](search)
+    seconds = time.perf_counter() - started
+    trace = np.array([*task.trace, *[task.best] * budget][:budget])
+    if task.point is None:
+        return trace, None, seconds
+    own, other = box.space.encode_row(row), task.point
+    gain, loss = (other[n] - own[n] for n in ("capital_gain", "capital_loss"))
+    moved = (
+        other["age"] - own["age"],
+        gain + loss,
+        other["hours_per_week"] - own["hours_per_week"],
+    )
+    return trace, tuple(map(float, moved)), seconds  # type: ignore[return-value]
+
+
+def _task(
+    box: cfxc.BlackBox, row: pd.DataFrame, potential: cfxc.solvers.bayes.Potential, goal: float
+) -> Task:
+    rules = make_rules(box.space, box.space.encode_row(row))
+    return Task(row, Region(rules), potential, goal)
+
+
+def _ranking(curves: dict[str, Array], n: int) -> str:
+    means = {name: float(curve[:, n - 1].mean()) for name, curve in curves.items()}
+    order = sorted(means, key=lambda name: -means[name])
+    return f"- After {n} evaluations: {', '.join(f'{name} {means[name]:.4f}' for name in order)}."
+
+
+def draw(curves: dict[str, Array], path: Path) -> None:
+    """Mean and standard error against evaluations."""
+    import matplotlib as mpl
+    from matplotlib.figure import Figure
+
+    mpl.rcParams.update({"svg.hashsalt": "cfxc", "svg.fonttype": "none", "font.size": 9})
+    figure = Figure(figsize=(6, 3.2), layout="constrained")
+    axes = figure.subplots()
+    for name, curve in curves.items():
+        means, errors = curve.mean(axis=0), curve.std(axis=0, ddof=1) / np.sqrt(len(curve))
+        at = np.arange(1, curve.shape[1] + 1)
+        axes.plot(at, means, label=name, linewidth=1.5)
+        axes.fill_between(at, means - errors, means + errors, alpha=0.25)
+    axes.axhline(1 / e, color="gray", linestyle=":", linewidth=1)
+    axes.set(xlabel="evaluations of the model", ylabel="best potential", ylim=(0, 0.39))
+    axes.legend(frameon=False, loc="lower right")
+    axes.grid(alpha=0.3)
+    figure.savefig(path, metadata={"Date": None})
+
+
+# -- taxi: Table 2 ---------------------------------------------------------------------------------
+
+
+def run_taxi(options: Namespace) -> Section:
+    """Targets × bounds on the number of changes, in seconds and in the model's own logarithms."""
+    found = taxi()
+    if found is None:
+        return [], ["Taxi skipped: it is not in the directory that CFXC_DATA names."]
+    tables, lines = [], []
+    for log in (False, True):
+        table, met, possible = _taxi_table(found, log, options)
+        tables.append(table)
+        what = "log seconds" if log else "seconds"
+        lines.append(
+            f"- Output in {what}: within 1 point in {met} of {possible} searches whose target the "
+            "whole grid says can be reached so closely."
+        )
+    return tables, lines
+
+
+def _taxi_table(found: Taxi, log: bool, options: Namespace) -> tuple[Table, int, int]:
+    def call(rows: pd.DataFrame) -> Array:
+        seconds = found.predict_seconds(rows)
+        return np.log(seconds) if log else seconds
+
+    box = cfxc.BlackBox(call, found.space)
+    start = float(call(found.query)[0])
+    what = "log seconds" if log else "seconds"
+    table = Table(
+        f"Taxi: output {start:.4g} {what}; up to {options.taxi_budget} evaluations, "
+        f"{options.seeds} seeds",
+        ("target", "most changes", "result, median", "nearest possible", "within 1 point",
+         "evaluations, median", "changes of the first seed"),
+    )  # fmt: skip
+    met = possible = 0
+    for share in SHARES:
+        for most in (1, 2, 3, 4):
+            limit = reachable(found, share, most, log=log)
+            can = abs(limit - share) <= POINT
+            results = []
+            for seed in range(options.seeds):
+                results.append(
+                    box.explain(
+                        found.query,
+                        cfxc.AEP(share * start),
+                        budget=options.taxi_budget,
+                        epsilon=_tolerance(POINT / share),
+                        max_changes=most,
+                        random_state=seed,
+                        time_limit=600.0,
+                    )
+                )
+            reached = [(r.outcome_after or start) / start - 1 for r in results]
+            good = sum(abs(value - share) <= POINT for value in reached)
+            met, possible = met + good * can, possible + len(results) * can
+            table.rows.append((
+                f"+{share:.0%}", str(most), f"{median(reached):+.1%}", f"{limit:+.1%}",
+                f"{good}/{len(results)}" + ("" if can else " (impossible)"),
+                f"{median(r.evaluations for r in results):.0f}",
+                ", ".join(f"{n} {b - a:+.4g}" for n, (a, b) in results[0].changes.items()),
+            ))  # fmt: skip
+    return table, met, possible
+
+
+def _tolerance(away: float) -> float:
+    """ε such that a potential of (1 - ε)/e is within ``away`` widths of the optimum."""
+    worst = max(
+        ((1 - away) ** 2) * exp(-((1 - away) ** 2)), ((1 + away) ** 2) * exp(-((1 + away) ** 2))
+    )
+    return 1 - worst * e
+
+
+# -- five functions, shared runs, time -------------------------------------------------------------
+
+
+def run_functions(options: Namespace) -> Section:
+    """How often 0.99/e is reached within the budget, over ten seeds."""
+    table = Table(
+        "potential of 0.99/e within the budget, 10 seeds (query and design change with the seed)",
+        ("function", "features", "budget", "reached", "evaluations, median", "most", "s per run"),
+    )
+    for one in functions():
+        results = [_one(one, seed) for seed in range(10)]
+        used = [r.evaluations for r in results]
+        table.rows.append((
+            one.name, str(len(one.space)), str(one.budget),
+            f"{sum(r.status == 'reached' for r in results)}/10", f"{median(used):.0f}",
+            str(max(used)), f"{median(r.seconds for r in results):.1f}",
+        ))  # fmt: skip
+    return [table], []
+
+
+def _one(one: Function, seed: int) -> cfxc.PotentialResult:
+    box = cfxc.BlackBox(one.call, one.space)
+    row = one.query(seed)
+    center = float(one.call(row)[0])
+    low, high = _range(one)
+    side = "+" if high - center > center - low else "-"
+    return box.explain(
+        row, cfxc.AEP(one.width, side), budget=one.budget, random_state=seed, time_limit=600.0
+    )
+
+
+def _range(one: Function) -> tuple[float, float]:
+    """The range of outputs on 20,000 random rows: on which side there is more room."""
+    rng = np.random.default_rng(0)
+    ends = np.array([[float(end) for end in feature.bounds] for feature in one.space])
+    X = ends[:, 0] + (ends[:, 1] - ends[:, 0]) * rng.random((20_000, len(ends)))
+    values = one.call(pd.DataFrame(X, columns=list(one.space.names)))
+    return float(values.min()), float(values.max())
+
+
+def run_shared(options: Namespace) -> Section:
+    """Two questions in one run beside two runs: evaluations until both reach 0.99/e."""
+    table = Table(
+        "evaluations of two queries, in two runs and in one that shares them; 10 seeds",
+        ("function", "two runs", "one run", "share", "all reached"),
+    )
+    totals = np.zeros(2)
+    for one in functions():
+        apart, together, reached = [], [], 0
+        for seed in range(10):
+            box = cfxc.BlackBox(one.call, one.space)
+            rows = [one.query(seed), one.query(seed + 100)]
+            low, high = _range(one)
+            goals = [
+                cfxc.AEP(one.width, "+" if high - c > c - low else "-")
+                for c in (float(one.call(row)[0]) for row in rows)
+            ]
+            single = [
+                box.explain(row, goal, budget=one.budget, random_state=seed, time_limit=600.0)
+                for row, goal in zip(rows, goals, strict=True)
+            ]
+            both = box.explain_all(
+                rows, goals, budget=2 * one.budget, random_state=seed, time_limit=600.0
+            )
+            apart.append(sum(r.evaluations for r in single))
+            together.append(both[0].evaluations)
+            reached += all(r.status == "reached" for r in [*single, *both])
+        totals += (sum(apart), sum(together))
+        table.rows.append((
+            one.name, f"{np.mean(apart):.1f}", f"{np.mean(together):.1f}",
+            f"{sum(together) / sum(apart):.0%}", f"{reached}/10",
+        ))  # fmt: skip
+    return [table], [f"- All together: {totals[1] / totals[0]:.0%} of the evaluations of two runs."]
+
+
+def run_speed(options: Namespace) -> Section:
+    """An iteration at n = 100 evaluated rows of d = 12 real features."""
+    torch.set_num_threads(1)
+    space = cfxc.FeatureSpace([cfxc.Feature(f"x{i}", "real", 0, 1) for i in range(12)])
+    weights = np.random.default_rng(0).normal(size=12)
+
+    def call(rows: pd.DataFrame) -> Array:
+        x = rows.to_numpy(np.float64)
+        return np.sin(3 * x @ weights) + (x - 0.5) ** 2 @ weights
+
+    stamps: list[float] = []
+    box = cfxc.BlackBox(call, space)
+    row = space.decode(dict.fromkeys(space.names, 0.5))
+    task = _task(box, row, cfxc.AEP(50.0), goal=1.0)  # out of reach: it goes on
+    Search(
+        Caller(call, space, cfxc.Evaluations(space)), [task],
+        Settings(112, 90, progress=lambda n, share: stamps.append(time.perf_counter())),
+    ).run()  # fmt: skip
+    spent = np.diff(stamps)[-16:]
+    table = Table(
+        "an iteration at 96 to 112 evaluated rows, 12 features, one thread",
+        ("median, s", "mean, s", "max, s"),
+    )
+    table.rows.append(tuple(f"{v:.3f}" for v in (np.median(spent), spent.mean(), spent.max())))
+    X, y = np.random.default_rng(1).random((100, 12)), np.random.default_rng(2).random(100)
+    started = time.perf_counter()
+    Surrogate().update(X, y)
+    return [table], [
+        f"- A fit of the surrogate from nothing at n = 100: {time.perf_counter() - started:.2f} s."
+    ]
+
+
+PARTS: dict[str, Callable[[Namespace], Section]] = {
+    "adult": run_adult,
+    "taxi": run_taxi,
+    "functions": run_functions,
+    "shared": run_shared,
+    "speed": run_speed,
+}
+
+
+def parse() -> Namespace:
+    parser = ArgumentParser(description=(__doc__ or "").split("\n\n")[0])
+    parser.add_argument("--part", choices=[*PARTS, "all"], default="all")
+    parser.add_argument("--people", type=int, help="of Adult; by default all")
+    parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--evaluations", type=int, default=50, help="per run, Adult")
+    parser.add_argument("--taxi-budget", type=int, default=200)
+    parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--markdown", type=Path, help=f"page whose sections are rewritten: {PAGE}")
+    options = parser.parse_args()
+    options.part = list(PARTS) if options.part == "all" else [options.part]
+    return options
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,362 @@
+"""``cfxc regress``: the row whose output is the best answer to "about this much different"."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal
+from importlib.util import find_spec
+from math import floor, isfinite, log10
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..errors import InvalidInputError, MissingExtraError
+from .commands import load
+from .guard import INFEASIBLE, LIMIT, check_writable, written_whole
+from .report import Change, Pair, cell, changed, lay_out, telling
+from .tables import read_causal, read_factual
+
+if TYPE_CHECKING:
+    from ..frontends.predictor import Predictor
+    from ..solvers.bayes.answer import PotentialResult
+    from ..solvers.bayes.black_box import BlackBox
+    from ..solvers.bayes.evaluations import Evaluations
+    from ..solvers.bayes.potentials import ExponentialPolynomial, Interval
+
+PICTURES = (".png", ".svg", ".pdf", ".jpg")
+SIGNS = {"+": "higher", "-": "lower", "both": "away, higher or lower"}
+OUTPUT = "output"
+EXITS = {"reached": 0, "unreachable": INFEASIBLE, "feasible": LIMIT, "unknown": LIMIT}
+ENDS = {"budget": "the budget is used up", "time limit": "the time is up", "interrupted": "stopped"}
+"""Why searches end, as people say it."""
+SAME = 1e-5
+"""By what share of the largest output two runs of one model may differ: what single-precision sums
+do in another order, and far less than what another model does."""
+DIGITS = 4
+"""Significant digits of the width to which outputs are shown."""
+MOST_PLACES = 15
+
+
+@dataclass(frozen=True)
+class Question:
+    """The options of ``cfxc regress`` that say what is asked and how."""
+
+    factual: str
+    width: float | None
+    sign: str | None
+    to: float | None
+    budget: int
+    epsilon: float
+    constraints: Sequence[str]
+    causal: Sequence[str]
+    max_changes: int | None
+    kernel: Any  # matern or rbf; checked where it is used
+    seed: int
+    data: Path | None
+    prove: bool
+    plot: Path | None
+    time_limit: float
+
+
+def regress(source: str, space: Path, question: Question, trust_pickle: bool, as_json: bool) -> int:
+    """Print the row whose output is the best answer, and what is proved about it."""
+    potential = _by_width(question)
+    check_writable(question.data)
+    _check_picture(question.plot)
+
+    from ..solvers.bayes import BlackBox
+
+    model = load(source, space, trust_pickle)
+    box = BlackBox(model)
+    _check_scale(question, model.predictor)
+    row = read_factual(question.factual, model.space)
+    potential = potential or _to_value(question, box, row)
+    with _kept(question.data, box) as known:
+        before = 0 if known is None else len(known)
+        result = _search(question, box, row, potential, known)
+    if as_json:
+        print(json.dumps(result.to_dict(), ensure_ascii=False, allow_nan=False))
+    else:
+        output = _name(model.predictor)
+        lay_out(*_answer(question, result, potential, output, before))
+    if question.data is not None:
+        print(f"evaluations: {question.data} ({len(result.data)} rows)", file=sys.stderr)
+    if question.plot is not None:
+        with written_whole(question.plot) as file:
+            result.plot(file)
+        print(f"picture: {question.plot}", file=sys.stderr)
+    return EXITS[result.status]
+
+
+def _search(
+    question: Question,
+    box: BlackBox,
+    row: Any,
+    potential: ExponentialPolynomial,
+    known: Evaluations | None,
+) -> PotentialResult:
+    started = time.monotonic()
+    with telling(f"searching, for at most {question.time_limit:g} s …") as tell:
+
+        def watch(calls: int, share: float) -> None:
+            stands = f"{calls} of {question.budget} evaluations, best {_percent(share)}"
+            tell(time.monotonic() - started, stands)
+
+        return box.explain(
+            row,
+            potential,
+            budget=question.budget,
+            epsilon=question.epsilon,
+            constraints=question.constraints,
+            causal=read_causal(question.causal),
+            max_changes=question.max_changes,
+            kernel=question.kernel,
+            data=known,
+            prove=question.prove,
+            time_limit=question.time_limit,
+            random_state=question.seed,
+            progress=watch,
+        )
+
+
+# -- what is asked -------------------------------------------------------------------------------
+
+
+def _by_width(question: Question) -> ExponentialPolynomial | None:
+    """The potential of ``--width``; ``None`` if ``--to`` is given, which needs the model.
+
+    Raises:
+        InvalidInputError: both or neither is given; no such width or sign.
+    """
+    from ..solvers.bayes.potentials import AEP, SEP
+
+    if (question.width is None) == (question.to is None):
+        both = "not both" if question.to is not None else "one of them is needed"
+        raise InvalidInputError(
+            "give --width W (how far away the output should be) or --to VALUE (the output "
+            f"wanted): {both}"
+        )
+    sign = question.sign or "both"
+    if sign not in SIGNS:
+        raise InvalidInputError(f"--sign '{sign}': write +, - or both")
+    if question.width is not None:
+        return SEP(question.width) if sign == "both" else AEP(question.width, sign)
+    if question.sign is not None:
+        raise InvalidInputError("--sign belongs to --width; --to says which output is wanted")
+    if question.to is not None and not isfinite(question.to):
+        raise InvalidInputError(f"--to is a number, not {question.to}")
+    return None
+
+
+def _to_value(question: Question, box: BlackBox, row: Any) -> ExponentialPolynomial:
+    """The potential that is largest at ``--to``, beside the model's output on the row.
+
+    Raises:
+        InvalidInputError: the model gives no number for the row, or this one already.
+    """
+    from ..solvers.bayes.evaluations import Evaluations
+    from ..solvers.bayes.model import Caller
+    from ..solvers.bayes.potentials import width_to
+
+    caller, point = Caller(box.call, box.space, Evaluations(box.space)), box.space.encode_row(row)
+    output = float(caller.ask([point], [box.space.decode(point)])[0])
+    if not isfinite(output):
+        why = caller.failure(point)
+        raise InvalidInputError(f"the model gives no number for the row to explain: {why}")
+    assert question.to is not None
+    return width_to(output, question.to)
+
+
+def _check_scale(question: Question, predictor: Predictor) -> None:
+    """Refuse percentages where probabilities are asked for.
+
+    Raises:
+        InvalidInputError: no probability is or differs by what is asked for.
+    """
+    if predictor.task == "regressor":
+        return
+    if question.to is not None and not 0 <= question.to <= 1:
+        raise InvalidInputError(
+            f"--to {question.to:g}: the model's output is a probability, between 0 and 1"
+        )
+    if question.width is not None and question.width > 1:
+        raise InvalidInputError(
+            f"--width {question.width:g}: the model's output is a probability, between 0 and 1"
+        )
+
+
+# -- files ---------------------------------------------------------------------------------------
+
+
+def _check_picture(path: Path | None) -> None:
+    """Refuse a picture that cannot be drawn, before any work.
+
+    Raises:
+        InvalidInputError, MissingExtraError: no such kind; it cannot be written; no matplotlib.
+    """
+    if path is None:
+        return
+    if path.suffix.lower() not in PICTURES:
+        raise InvalidInputError(f"{path}: a picture is {', '.join(PICTURES)}")
+    check_writable(path)
+    if find_spec("matplotlib") is None:
+        raise MissingExtraError("plot", "matplotlib", "plotting a trace")
+
+
+@contextmanager
+def _kept(path: Path | None, box: BlackBox) -> Iterator[Evaluations | None]:
+    """The evaluations in a file, if there is one; new ones are written to it whatever happens.
+
+    Raises:
+        CfxcError: the file holds none, or those of other features, or of another model.
+    """
+    if path is None:
+        yield None
+        return
+    from ..solvers.bayes.evaluations import Evaluations
+
+    data = Evaluations.load(path, box.space) if path.exists() else Evaluations(box.space)
+    _check_same(path, data, box)
+    before = len(data)
+    try:
+        yield data
+    finally:
+        if len(data) > before:
+            with written_whole(path) as file:
+                data.save(file)
+
+
+def _check_same(path: Path, data: Evaluations, box: BlackBox) -> None:
+    """Ask the model again: a file says nothing of the model that its outputs are of.
+
+    Raises:
+        InvalidInputError: they are not of this one.
+    """
+    from ..solvers.bayes.evaluations import Evaluations
+    from ..solvers.bayes.model import Caller
+
+    good = np.flatnonzero(np.isfinite(data.outputs)).tolist()
+    if not good:
+        return
+    points = [data.points[i] for i in good]
+    caller = Caller(box.call, box.space, Evaluations(box.space))
+    now = caller.ask(points, [box.space.decode(point) for point in points])
+    then = np.array([data.outputs[i] for i in good])
+    for i, a, b in zip(good, then.tolist(), now.tolist(), strict=True):
+        if not abs(a - b) <= SAME * float(np.abs(then).max()):
+            raise InvalidInputError(
+                f"{path}: evaluations of another model: {a:.6g} of row {i}, for which this one "
+                f"gives {b:.6g}; name another file"
+            )
+
+
+# -- what is answered ----------------------------------------------------------------------------
+
+
+def _answer(
+    question: Question,
+    result: PotentialResult,
+    potential: ExponentialPolynomial,
+    output: str,
+    known: int,
+) -> tuple[list[Change], list[Pair]]:
+    """What changes, and what there is to say about it."""
+    center = result.outcome_before
+    before = _figure(center, potential.width)
+    rows, facts = [], [("asked", _asked(question, result, potential))]
+    if result.outcome_after is None:
+        facts.insert(0, (output, before))
+    else:
+        after = _figure(result.outcome_after, potential.width)
+        rows = [*changed(result.changes), (output, before, after)]
+        away = _figure(result.outcome_after - center, potential.width)
+        facts.append(
+            ("got", f"{'+' * (away[0] != '-')}{away}: {_percent(result.share)} of an exact hit")
+        )
+    facts.append(("status", _status(result)))
+    if result.status != "reached":
+        facts.append(("proved", _proved(question, result, potential, output)))
+    stored = f", {known} known from before" if known else ""
+    spent = f"{result.evaluations} of {question.budget} evaluations{stored}"
+    return rows, [*facts, ("effort", f"{spent}, {result.seconds:.1f} s")]
+
+
+def _asked(question: Question, result: PotentialResult, potential: ExponentialPolynomial) -> str:
+    if question.to is not None:
+        wanted = f"an output of about {question.to:g}"
+    else:
+        wanted = f"an output about {potential.width:g} {SIGNS[question.sign or 'both']}"
+    enough = _outputs_of(1 - result.epsilon, result, potential)
+    return f"{wanted}: {enough} is enough" if enough else wanted
+
+
+def _status(result: PotentialResult) -> str:
+    why = ENDS.get(result.reason, result.reason)
+    if result.status == "reached":
+        return "reached: the model itself gives this output"
+    if result.status == "unreachable":
+        return "unreachable: no admissible row comes as close as asked"
+    if result.status == "unknown":
+        return f"unknown: no row was found that is any better; {why}"
+    return f"feasible: the best that was found; {why}"
+
+
+def _proved(
+    question: Question, result: PotentialResult, potential: ExponentialPolynomial, output: str
+) -> str:
+    if result.provers:
+        ruled_out, by = _outputs_of(result.bound, result, potential), ", ".join(result.provers)
+        if ruled_out:
+            return f"no admissible row gives {ruled_out} (by {by})"
+        return f"none is more than {100 * result.bound:.6g} % of an exact hit (by {by})"
+    why = "" if question.prove else " (--no-proof)"
+    if output != OUTPUT:
+        why = ", as of any probability"
+    return f"nothing{why}: a better row may exist"
+
+
+def _name(predictor: Predictor) -> str:
+    """What the model's number is called."""
+    if predictor.task == "regressor" or predictor.classes is None:
+        return OUTPUT
+    return f"probability of {cell(predictor.classes[1])}"
+
+
+def _percent(share: float) -> str:
+    """The share of the largest potential, rounded down."""
+    return f"{floor(1000 * share) / 10:g} %"
+
+
+def _outputs_of(share: float, result: PotentialResult, potential: ExponentialPolynomial) -> str:
+    """Which outputs have at least this share of the largest potential."""
+    from ..solvers.bayes.potentials import PEAK
+
+    return _ranges(potential.superlevel(share * PEAK, result.outcome_before), potential.width)
+
+
+def _ranges(intervals: Sequence[Interval], width: float) -> str:
+    """Outputs from … to …, rounded inwards; empty if that leaves nothing."""
+    shown = [(_figure(low, width, ROUND_CEILING), _figure(high, width, ROUND_FLOOR))
+             for low, high in intervals]  # fmt: skip
+    if any(Decimal(low) >= Decimal(high) for low, high in shown):
+        return ""
+    return " or ".join(f"{low} to {high}" for low, high in shown)
+
+
+def _figure(value: float, width: float, rounding: str = ROUND_HALF_EVEN) -> str:
+    """A number to as many decimal places as show ``DIGITS`` digits of the width."""
+    places = min(max(DIGITS - 1 - floor(log10(width)), 0), MOST_PLACES)
+    if abs(value) >= 1e15:
+        return repr(value)
+    least = Decimal(1).scaleb(-places)
+    rounded = Decimal(value).quantize(least, rounding, Context(prec=50))
+    return f"{rounded if rounded else abs(rounded):f}"  # no -0.0
+
+
+__all__ = ["Question", "regress"]
