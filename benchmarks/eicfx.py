@@ -71,7 +71,9 @@ def run_adult(options: Namespace) -> Section:
         for seed in range(options.seeds)
     ]  # fmt: skip
     runs = Parallel(n_jobs=options.jobs, batch_size=4)(
-        delayed(_adult_run)(name, compiled, queries.iloc[[i]], seed, options.evaluations)
+        delayed(_adult_run)(  # another seed for everybody, the same for all methods
+            name, compiled, queries.iloc[[i]], 1000 * i + seed, options.evaluations
+        )
         for name, i, seed in jobs
     )
     title = (
