@@ -247,7 +247,7 @@ def run_functions(options: Namespace) -> Section:
         used = [r.evaluations for r in results]
         table.rows.append((
             one.name, str(len(one.space)), str(one.budget),
-            f"{sum(r.status == 'reached' for r in results)}/10", f"{median(used):.0f}",
+            f"{sum(r.status == 'optimal' for r in results)}/10", f"{median(used):.0f}",
             str(max(used)), f"{median(r.seconds for r in results):.1f}",
         ))  # fmt: skip
     return [table], []
@@ -292,7 +292,7 @@ def run_shared(options: Namespace) -> Section:
             both = box.explain_all(rows, goals, budget=2 * budget, **limits)
             apart += sum(r.evaluations for r in single)
             together += both[0].evaluations
-            reached += all(r.status == "reached" for r in [*single, *both])
+            reached += all(r.status == "optimal" for r in [*single, *both])
         totals += (apart, together)
         table.rows.append((
             name, f"{apart / len(pairs):.1f}", f"{together / len(pairs):.1f}",

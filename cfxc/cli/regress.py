@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 PICTURES = (".png", ".svg", ".pdf", ".jpg")
 SIGNS = {"+": "higher", "-": "lower", "both": "away, higher or lower"}
 OUTPUT = "output"
-EXITS = {"reached": 0, "unreachable": INFEASIBLE, "feasible": LIMIT, "unknown": LIMIT}
+EXITS = {"optimal": 0, "infeasible": INFEASIBLE, "feasible": LIMIT, "unknown": LIMIT}
 ENDS = {"budget": "the budget is used up", "time limit": "the time is up", "interrupted": "stopped"}
 """Why searches end, as people say it."""
 SAME = 1e-5
@@ -280,7 +280,7 @@ def _answer(
             ("got", f"{'+' * (away[0] != '-')}{away}: {_percent(result.share)} of an exact hit")
         )
     facts.append(("status", _status(result)))
-    if result.status != "reached":
+    if result.status != "optimal":
         facts.append(("proved", _proved(question, result, potential, output)))
     stored = f", {known} known from before" if known else ""
     spent = f"{result.evaluations} of {question.budget} evaluations{stored}"
@@ -298,10 +298,10 @@ def _asked(question: Question, result: PotentialResult, potential: ExponentialPo
 
 def _status(result: PotentialResult) -> str:
     why = ENDS.get(result.reason, result.reason)
-    if result.status == "reached":
-        return "reached: the model itself gives this output"
-    if result.status == "unreachable":
-        return "unreachable: no admissible row comes as close as asked"
+    if result.status == "optimal":
+        return "optimal: the model itself gives this output"
+    if result.status == "infeasible":
+        return "infeasible: no admissible row comes as close as asked"
     if result.status == "unknown":
         return f"unknown: no row was found that is any better; {why}"
     return f"feasible: the best that was found; {why}"

@@ -110,7 +110,7 @@ def test_reached(shell: Shell, command: tuple[str, ...]) -> None:
     away = float(found["got"].partition(":")[0])
     assert away == pytest.approx(after - before, abs=0.11)
     assert 90 <= float(found["got"].split()[1]) <= 100
-    assert found["status"] == "reached: the model itself gives this output"
+    assert found["status"] == "optimal: the model itself gives this output"
     assert re.fullmatch(r"\d+ of 100 evaluations, \d+\.\d s", found["effort"])
     assert "proved" not in found
 
@@ -141,7 +141,7 @@ def test_unreachable_is_proved(shell: Shell) -> None:
         ended = shell(*command, *FAR, "--sign", "+")
         assert ended.code == 3, ended
         found = facts(ended)
-        assert found["status"].startswith("unreachable")
+        assert found["status"].startswith("infeasible")
         low, high, by = re.fullmatch(  # type: ignore[union-attr]  # it matches
             r"no admissible row gives ([\d.]+) to ([\d.]+) \(by (.+)\)", found["proved"]
         ).groups()
@@ -188,7 +188,7 @@ def test_json_is_the_result(shell: Shell) -> None:
         PERSON, cfxc.SEP(500), budget=5, epsilon=0.05, random_state=3, kernel="rbf", max_changes=2
     )
     assert {**found, "seconds": 0} == {**result.to_dict(), "seconds": 0}
-    assert found["status"] == "unreachable"
+    assert found["status"] == "infeasible"
     assert found["factual"] == PERSON
     assert len(found["trace"]) == found["evaluations"] >= 5  # more: rows of the exact engine
 
@@ -412,7 +412,7 @@ def test_a_proof_too_fine_for_the_digits_is_a_share() -> None:
     question = Question("", 2.0, None, None, 9, 1e-9, (), (), None, "rbf", 0, None, True, None, 1)
     row = pd.DataFrame({"age": [30]})
     result = cfxc.PotentialResult(
-        "unreachable", "", row, row, 0.0, 1.99, 0.36, 0.98, 1e-9, 1 - 1e-9, ("z3",), 9,
+        "infeasible", "", row, row, 0.0, 1.99, 0.36, 0.98, 1e-9, 1 - 1e-9, ("z3",), 9,
         (0.0,) * 9, 0, 0.1, "budget", False, cfxc.Evaluations(cfxc.FeatureSpace.infer(row)),
     )  # fmt: skip
     target = bayes.SEP(2.0)

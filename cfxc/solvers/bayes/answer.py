@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import pandas as pd
 
 from ...errors import MissingExtraError
-from ..result import _cell, _plain, changes_between
+from ..result import Status, _cell, _plain, changes_between
 from .evaluations import Evaluations
-
-Status = Literal["reached", "feasible", "unreachable", "unknown"]
 
 
 @dataclass(frozen=True)
@@ -20,9 +18,9 @@ class PotentialResult:
     """The best row found for a potential.
 
     Attributes:
-        status: ``reached`` (its potential is at least ``(1 - epsilon)`` times the largest there
-            is), ``feasible`` (it is lower), ``unreachable`` (it is lower, and no admissible row
-            reaches that, proved), ``unknown`` (no row of any potential was found).
+        status: ``optimal`` (its potential is at least ``(1 - epsilon)`` times the largest there
+            is), ``feasible`` (it is lower), ``infeasible`` (no admissible row reaches that, proved;
+            the row is the best there is to ``gap``), ``unknown`` (no better row was found).
         counterfactual: One-row table like the factual, or ``None``.
         outcome_before, outcome_after: The model's outputs; of a noisy one, the surrogate's means.
         potential: ρ of the outcome after; 0 without a row.
@@ -110,10 +108,10 @@ class PotentialResult:
             f"output {self.outcome_before:.6g} → {self.outcome_after:.6g}, {self.share:.4g} of the "
             f"largest potential ({self.target})"
         )
-        if self.status == "reached":
-            return f"reached: {found}, {self.evaluations} evaluations"
-        if self.status == "unreachable":
-            return f"unreachable: the best row has {found}{limit}"
+        if self.status == "optimal":
+            return f"optimal: {found}, {self.evaluations} evaluations"
+        if self.status == "infeasible":
+            return f"infeasible: the best row has {found}{limit}"
         short = f"no better one found in {self.evaluations} evaluations"
         return f"feasible: {found}; {short}{limit}"
 
@@ -144,4 +142,4 @@ class PotentialResult:
         return table + f"<p>{self.summary()}</p>"
 
 
-__all__ = ["PotentialResult", "Status"]
+__all__ = ["PotentialResult"]

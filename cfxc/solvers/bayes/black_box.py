@@ -18,8 +18,8 @@ from ...frontends.rules import make_rules
 from ...frontends.space import FeatureSpace
 from ..explaining import one_row
 from ..options import positive_number, whole_number
-from ..result import Result
-from .answer import PotentialResult, Status
+from ..result import Result, Status
+from .answer import PotentialResult
 from .bridge import Bracket, Existence, bracket
 from .evaluations import Evaluations
 from .loop import Search, Settings, Task
@@ -197,9 +197,9 @@ def _answer(
         row = search.caller.space.decode(task.point, like=task.frame)
     status: Status = "unknown" if row is None else "feasible"
     if task.reached:
-        status = "reached"
+        status = "optimal"
     elif proved.bound <= task.goal:
-        status = "unreachable"
+        status = "infeasible"
     data = search.caller.data
     return PotentialResult(
         status=status,
@@ -217,7 +217,7 @@ def _answer(
         trace=tuple(value / maximum for value in task.trace),
         failures=len(data.failures),
         seconds=seconds,
-        reason="" if status in ("reached", "unreachable") else search.reason,
+        reason="" if status in ("optimal", "infeasible") else search.reason,
         by_proof=task.by_proof,
         data=data,
     )

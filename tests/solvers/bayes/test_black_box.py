@@ -60,7 +60,7 @@ def every_row(row: pd.DataFrame, changes: int) -> pd.DataFrame:
 @pytest.mark.parametrize("target", [cfxc.SEP(12), cfxc.AEP(12), cfxc.AEP(12, "-")], ids=str)
 def test_the_output_is_about_as_far_away_as_asked_for(target: Any) -> None:
     found = cfxc.BlackBox(price, SPACE).explain(ROW, target, budget=40)
-    assert found.status == "reached"
+    assert found.status == "optimal"
     assert found.counterfactual is not None
     after = float(price(found.counterfactual)[0])
     assert after == found.outcome_after
@@ -96,10 +96,10 @@ def test_exact_engines_bracket_the_best_potential(width: float) -> None:
     best = float(target(FOREST.predict(rows), FOREST.predict(ROW)[0]).max()) * np.e
     assert found.share <= best + 1e-12
     assert best <= found.bound + 1e-9
-    if found.status == "reached":
+    if found.status == "optimal":
         assert best >= 0.99
     else:
-        assert found.status == "unreachable"
+        assert found.status == "infeasible"
         assert best < 0.99
         assert found.gap <= 0.0101
         assert found.provers
@@ -108,7 +108,7 @@ def test_exact_engines_bracket_the_best_potential(width: float) -> None:
 def test_a_target_in_reach_of_the_exact_engine_alone_is_found_by_it() -> None:
     model = cfxc.compile(FOREST, SPACE)
     found = model.explain(ROW, target=cfxc.AEP(10), budget=2, epsilon=0.05)
-    assert found.status == "reached"
+    assert found.status == "optimal"
     assert found.by_proof
     assert found.evaluations == len(found.trace) == len(found.data) >= 3
     assert found.trace[-1] == found.share
@@ -138,7 +138,7 @@ def test_questions_share_evaluations_and_keep_to_their_own_rules() -> None:
     box = cfxc.BlackBox(price, SPACE)
     rows = X.iloc[[3, 8]]
     both = box.explain_all(rows, [cfxc.AEP(15), cfxc.AEP(15, "-")], budget=80)
-    assert [found.status for found in both] == ["reached", "reached"]
+    assert [found.status for found in both] == ["optimal", "optimal"]
     assert both[0].data is both[1].data
     for found, (_, own) in zip(both, rows.iterrows(), strict=True):
         assert found.counterfactual is not None
@@ -154,7 +154,7 @@ def test_saved_evaluations_answer_later_questions(tmp_path: Path) -> None:
     assert data.points == first.data.points
     assert data.outputs == first.data.outputs
     again = box.explain(ROW, cfxc.AEP(15), budget=30, data=data)
-    assert again.status == "reached"
+    assert again.status == "optimal"
     assert again.evaluations == 0
 
 
@@ -176,7 +176,7 @@ def test_rows_without_an_output_are_avoided_and_counted() -> None:
 
     row = X[(X["area"] < 50) & (X["rooms"] < 4)].iloc[[0]]
     found = cfxc.BlackBox(flaky, SPACE).explain(row, cfxc.SEP(12), budget=60)
-    assert found.status == "reached"
+    assert found.status == "optimal"
     assert found.failures == len(found.data.failures) > 0
     assert {why.split(":")[0] for why in found.data.failures.values()} <= {
         "ValueError",
@@ -286,10 +286,10 @@ def test_wrong_input_is_told_apart(call: Any, message: str) -> None:
 def test_plain_values_and_a_picture(tmp_path: Path) -> None:
     found = BOX.explain(ROW, cfxc.SEP(12), budget=20)
     plain = found.to_dict()
-    assert plain["status"] == "reached"
+    assert plain["status"] == "optimal"
     assert plain["changes"] == {name: list(pair) for name, pair in found.changes.items()}
     assert found.to_frame().index.tolist() == ["factual", "counterfactual"]
-    assert found.summary().startswith("reached: output")
+    assert found.summary().startswith("optimal: output")
     found.plot(tmp_path / "trace.svg")
     assert (tmp_path / "trace.svg").read_text(encoding="utf-8").startswith("<?xml")
 
@@ -310,5 +310,5 @@ def test_sessions_of_onnxruntime() -> None:
         session = InferenceSession(proto.SerializeToString(), providers=["CPUExecutionProvider"])
         row = ROW[list(space.columns)]
         found = cfxc.BlackBox(session, space).explain(row, cfxc.SEP(12), budget=40)
-        assert found.status == "reached"
+        assert found.status == "optimal"
         assert found.outcome_after == pytest.approx(model(found.counterfactual)[0], rel=1e-5)
