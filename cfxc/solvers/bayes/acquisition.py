@@ -100,7 +100,7 @@ def monte_carlo_ei(
     return gains.mean(axis=-1)[()]
 
 
-class ExpectedCounterfactualImprovement(AnalyticAcquisitionFunction):  # type: ignore[misc]
+class ExpectedCounterfactualImprovement(AnalyticAcquisitionFunction):  # type: ignore[misc]  # untyped base
     """EI-CFX of a BoTorch model whose posterior is of f itself, not of the potential.
 
     ``forward`` takes X of shape (b, 1, d) and gives (b,); with ``log`` its logarithm.
@@ -112,7 +112,7 @@ class ExpectedCounterfactualImprovement(AnalyticAcquisitionFunction):  # type: i
         super().__init__(model=model)
         self.best, self.potential, self.center, self.log = best, potential, center, log
 
-    @t_batch_mode_transform(expected_q=1)  # type: ignore[untyped-decorator]
+    @t_batch_mode_transform(expected_q=1)  # type: ignore[untyped-decorator]  # BoTorch's
     def forward(self, X: Tensor) -> Tensor:
         mean, std = (part.reshape(X.shape[:-2]) for part in self._mean_and_sigma(X))
         judge = log_ei_cfx if self.log else ei_cfx

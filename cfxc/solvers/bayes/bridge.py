@@ -16,6 +16,7 @@ from .potentials import Interval, Potential
 
 CLOSE = 0.01  # of the largest potential: a bracket that is narrow enough
 LEAST = 1e-3  # of it: lower potentials are not told from none
+SLACK = 1e-9  # widths, and shares of an end, by which intervals are widened for rounding
 
 
 @dataclass(frozen=True)
@@ -67,8 +68,9 @@ def bracket(
         higher, provers, refuted = None, found.provers, True
         intervals = potential.superlevel(level, center)
         for interval in intervals:
-            answer = exists(interval, left / len(intervals), found.row)
-            refuted = refuted and answer.refuted
+            wider = _widened(interval, potential.width)
+            answer = exists(wider, left / len(intervals), found.row)
+            refuted = refuted and answer.refuted and potential.known
             provers = tuple(sorted({*provers, *answer.provers}))
             if answer.row is not None:
                 higher = answer.row
@@ -87,6 +89,12 @@ def bracket(
             break
         level = (low + found.bound) / 2
     return found
+
+
+def _widened(interval: Interval, width: float) -> Interval:
+    """An interval that holds the true one, whose ends were rounded when they were computed."""
+    low, high = interval
+    return low - SLACK * (width + abs(low)), high + SLACK * (width + abs(high))
 
 
 __all__ = ["Bracket", "Existence", "Exists", "bracket"]

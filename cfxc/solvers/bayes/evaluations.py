@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -108,21 +108,6 @@ class Evaluations:
         self.add(self.space.encode_row(frame), value, failure)
 
 
-def joined(parts: Sequence[Evaluations]) -> Evaluations:
-    """Several data sets of one space as one.
-
-    Raises:
-        InvalidInputError: of different features.
-    """
-    whole = Evaluations(parts[0].space)
-    for part in parts:
-        if part.space.names != whole.space.names:
-            raise InvalidInputError("evaluations of different features cannot be joined")
-        for at, (point, output) in enumerate(zip(part.points, part.outputs, strict=True)):
-            whole.add(point, output, part.failures.get(at, ""))
-    return whole
-
-
 def _plain(value: Any) -> Any:
     """A value for JSON: numbers as the double that a cell holds."""
     if value is None or isinstance(value, str | bool | int):
@@ -130,4 +115,4 @@ def _plain(value: Any) -> Any:
     return float(value)
 
 
-__all__ = ["Evaluations", "joined"]
+__all__ = ["Evaluations"]

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from math import e, inf, isfinite
 from numbers import Real
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -36,9 +36,12 @@ class Potential(ABC):
 
     Attributes:
         width: The scale w > 0 of the outputs; the unit of ``z = (y - c) / w``.
+        known: Whether ``superlevel`` follows from a formula.  Otherwise it is what was seen of a
+            function at many outputs, and nothing can be proved from it.
     """
 
     width: float
+    known: ClassVar[bool] = False
 
     @abstractmethod
     def peak(self, center: float) -> float:
@@ -66,6 +69,7 @@ class ExponentialPolynomial(Potential):
 
     width: float
     sign: str
+    known: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "width", positive(self.width, "width"))
@@ -137,6 +141,9 @@ class CustomPotential(Potential):
         function: ``function(y, center)`` on arrays of doubles of one shape, elementwise; >= 0.
         width: The scale on which it varies; it is looked for within 8 of these of the center.
         name: What it is called.
+
+    Its maximum is the largest of some thousand values; better rows are looked for by exact
+    engines too, but no bound is proved: between two outputs it could be anything.
 
     Raises:
         DataTypeError, InvalidInputError: no function, no width; when it is called: it returns

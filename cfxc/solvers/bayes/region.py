@@ -85,19 +85,6 @@ class Region(PointRows):
         """Up to ``count`` rows, each one of ``rows`` with one to three features moved."""
         return self._enough(count, lambda n: self._moved(rows, n, rng), tries=3)
 
-    def size(self) -> float:
-        """How many rows there are, at most; infinite with a number that has no grid."""
-        total = 1.0
-        for j in self.free.tolist():
-            domain = self.domains[j]
-            if domain.is_symbolic:
-                total *= len(self.codes[j])
-            elif domain.step is None:
-                return float("inf")
-            else:
-                total *= 1 + float((domain.upper - domain.lower) / domain.step)
-        return total
-
     def _enough(self, count: int, draw: Callable[[int], Floats], tries: int = TRIES) -> Floats:
         found = np.empty((0, len(self.domains)))
         if not self.free.size:
