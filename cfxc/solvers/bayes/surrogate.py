@@ -24,7 +24,8 @@ Floats = npt.NDArray[np.float64]
 Kernel = Literal["rbf", "matern"]
 KERNELS = ("rbf", "matern")
 LEAST = 1e-6  # variance of the noise, of standardised outputs
-QUIET, LOUD = (-6.0, 2.0), (-4.0, 1.0)  # its log-normal prior; a model without noise has ripples
+# Its log-normal prior: of models whose outputs are noise, have ripples or steps, or are smooth.
+LOUD, RIPPLED, SMOOTH = (-4.0, 1.0), (-6.0, 2.0), (-13.0, 1.0)
 EACH = 1.15  # hyperparameters are fitted anew when there are so many times more rows
 STEPS = 30  # of L-BFGS for a fit that starts from the one before
 FIRST = 100  # of the first fit
@@ -34,24 +35,34 @@ class Surrogate:
     """A Gaussian process with a length scale per input, fitted by maximum a posteriori.
 
     Length scales have the log-normal prior of Hvarfner et al. 2024, whose mode grows with √d.  What
-    varies on shorter scales than the data tell, steps and ripples, goes into the noise.
+    varies on shorter scales than the data tell, steps and ripples, goes into the noise.  Whether a
+    model without noise has any is not known beforehand: two priors are fitted, and the marginal
+    likelihood chooses.
     """
 
     def __init__(self, kernel: Kernel = "matern", *, noisy: bool = False) -> None:
-        self.kernel, self.noisy = kernel, noisy
+        self.kernel = kernel
         self.model: Any = None
-        self._fitted = 0
+        self._models: dict[tuple[float, float], Any] = dict.fromkeys(
+            [LOUD] if noisy else [SMOOTH, RIPPLED]
+        )
+        self._chosen, self._fitted = next(iter(self._models)), 0
 
     def update(self, X: Floats, y: Floats) -> None:
         """Condition on inputs (n, d) in [0, 1] and outputs (n,); fit if there are many more."""
-        before = None if self.model is None else self.model.state_dict()
-        self.model = self._make(X, y)
-        if before is not None:
-            kept = {k: v for k, v in before.items() if not k.startswith("outcome_transform")}
-            self.model.load_state_dict(kept, strict=False)
-        if len(y) >= EACH * self._fitted or len(y) - self._fitted > 25:
-            self._fit(STEPS if self._fitted else FIRST)
+        fit = len(y) >= EACH * self._fitted or len(y) - self._fitted > 25
+        for prior, before in self._models.items():
+            model = self._models[prior] = self._make(X, y, prior)
+            if before is not None:
+                kept = before.state_dict().items()
+                own = {k: v for k, v in kept if not k.startswith("outcome_transform")}
+                model.load_state_dict(own, strict=False)
+            if fit:
+                _fit(model, STEPS if self._fitted else FIRST)
+        if fit:
             self._fitted = len(y)
+            self._chosen = max(self._models, key=lambda prior: _evidence(self._models[prior]))
+        self.model = self._models[self._chosen]
         self.model.eval()
 
     def predict(self, X: Floats | Tensor) -> tuple[Tensor, Tensor]:
@@ -63,7 +74,7 @@ class Surrogate:
             mean, variance = posterior.mean[:, 0], posterior.variance[:, 0]
         return mean, torch.sqrt(torch.clamp(variance, min=0.0))
 
-    def _make(self, X: Floats, y: Floats) -> Any:
+    def _make(self, X: Floats, y: Floats, noise_prior: tuple[float, float]) -> Any:
         inputs = torch.from_numpy(np.ascontiguousarray(X))
         outputs = torch.from_numpy(np.ascontiguousarray(y))[:, None]
         columns = X.shape[1]
@@ -71,7 +82,7 @@ class Surrogate:
         options: dict[str, Any] = {"ard_num_dims": columns, "lengthscale_prior": prior}
         kernel = RBFKernel(**options) if self.kernel == "rbf" else MaternKernel(2.5, **options)
         kernel.lengthscale = torch.full((columns,), float(np.sqrt(columns)), dtype=torch.float64)
-        loc, scale = LOUD if self.noisy else QUIET
+        loc, scale = noise_prior
         noise = GaussianLikelihood(
             noise_prior=LogNormalPrior(loc=loc, scale=scale),
             noise_constraint=GreaterThan(LEAST, transform=None, initial_value=exp(loc)),
@@ -83,16 +94,28 @@ class Surrogate:
                 outcome_transform=Standardize(m=1),
             )  # fmt: skip
 
-    def _fit(self, steps: int) -> None:
-        """Fit; what cannot be fitted (constant outputs) keeps what it has."""
-        before = {key: value.clone() for key, value in self.model.state_dict().items()}
-        objective = ExactMarginalLogLikelihood(self.model.likelihood, self.model)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # the limit on steps is meant
-            try:
-                fit_gpytorch_mll(objective, optimizer_kwargs={"options": {"maxiter": steps}})
-            except ModelFittingError:
-                self.model.load_state_dict(before)
+
+def _fit(model: Any, steps: int) -> None:
+    """Fit; what cannot be fitted (constant outputs) keeps what it has."""
+    before = {key: value.clone() for key, value in model.state_dict().items()}
+    objective = ExactMarginalLogLikelihood(model.likelihood, model)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the limit on steps is meant
+        try:
+            fit_gpytorch_mll(objective, optimizer_kwargs={"options": {"maxiter": steps}})
+        except ModelFittingError:
+            model.load_state_dict(before)
+
+
+def _evidence(model: Any) -> float:
+    """The log marginal likelihood, with the prior of the length scales, not that of the noise."""
+    model.train()
+    with torch.no_grad(), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of jitter
+        data = model.likelihood(model(*model.train_inputs)).log_prob(model.train_targets)
+        kernel = model.covar_module
+        scales = kernel.lengthscale_prior.log_prob(kernel.lengthscale).sum()
+    return float(data + scales)
 
 
 __all__ = ["KERNELS", "Kernel", "Surrogate"]
