@@ -18,7 +18,7 @@ import sys
 import time
 import warnings
 from argparse import ArgumentParser
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -54,8 +54,11 @@ MODELS = {
     "gbm": GradientBoostingClassifier(n_estimators=30, max_depth=4, random_state=0),
     "svm": LinearSVC(random_state=0),
 }
-DISTANCE = {"l0": 0.5, "l1": 0.5}
-WIDE = 0.1  # ε of the trust region, under l1
+WAYS = {  # what rows are called, and ε of the trust region, under l1
+    "plain": ("cfxc", None),
+    "hull": ("cfxc, trust region", 0.1),
+    "exact": ("cfxc, exact hull", 0.0),
+}  # fmt: skip
 APART = 0.02
 AS_THEIRS = 1e-4  # of a range: by how much the paper's answers differ at least
 PAPER = {  # of CE-OCL, and with its trust region: categorical, continuous proximity, sparsity
@@ -129,17 +132,20 @@ def figures(
     return ["" if np.isnan(one) else f"{one:,.2f}" for one in means]
 
 
-Ask = Callable[[pd.DataFrame], list[cfxc.Result]]
-
-
 def ours(
-    data: Table, model: Any, people: pd.DataFrame, count: int, near: bool, seconds: float,
+    data: Table, model: Any, people: pd.DataFrame, count: int, way: str, seconds: float,
     apart: float = APART,
 ) -> list[str]:  # fmt: skip
     """One row of the table: cfxc, with a trust region or without."""
     space = _space(data)
     answers, spent, proved = [], [], 0
-    ask = (_within if near else _along)(data, model, space, count, apart, seconds)
+    width = WAYS[way][1]
+    region = None if width is None else cfxc.TrustRegion(data.X, data.y, epsilon=width)
+    frontier = Frontier(model, space, data.X, region)
+
+    def ask(row: pd.DataFrame) -> list[cfxc.Result]:
+        return frontier.answers(row, count, apart, seconds)
+
     ask(people.iloc[[0]])
     for i in range(len(people)):
         started = time.perf_counter()
@@ -156,29 +162,6 @@ def _space(data: Table) -> cfxc.FeatureSpace:
     if data.fractions:
         return cfxc.FeatureSpace.infer(data.X, fixed=data.fixed, resolution=None)
     return cfxc.FeatureSpace.infer(data.X, fixed=data.fixed)
-
-
-def _along(
-    data: Table, model: Any, space: cfxc.FeatureSpace, count: int, apart: float, seconds: float
-) -> Ask:
-    frontier = Frontier(model, space, data.X)
-    return lambda row: frontier.answers(row, count, apart, seconds)
-
-
-def _within(
-    data: Table, model: Any, space: cfxc.FeatureSpace, count: int, apart: float, seconds: float
-) -> Ask:
-    compiled = cfxc.compile(model, space)
-    region = cfxc.TrustRegion(data.X, data.y, epsilon=WIDE)
-
-    def ask(row: pd.DataFrame) -> list[cfxc.Result]:
-        result = compiled.explain(
-            row, target=1, distance=DISTANCE, trust_region=region, count=count, apart=apart,
-            time_limit=seconds,
-        )  # fmt: skip
-        return [one for one in result.all() if one.counterfactual is not None]
-
-    return ask
 
 
 def dice(data: Table, model: Any, people: pd.DataFrame, count: int) -> list[str] | None:
@@ -234,10 +217,11 @@ def tables(options: Any) -> Iterator[list[str]]:
             people = refused.sample(min(options.people, len(refused)), random_state=0)
             for count in map(int, options.counts.split(",")):
                 own = (name, kind, str(count))
-                for near in [way == "hull" for way in ("plain", "hull") if way in options.ways]:
-                    who = "cfxc, trust region" if near else "cfxc"
-                    yield [*own, who, *ours(data, model, people, count, near, options.seconds)]
-                    yield from _of_paper(own, near)
+                for way in options.ways.split(","):
+                    if way in WAYS:
+                        found = ours(data, model, people, count, way, options.seconds)
+                        yield [*own, WAYS[way][0], *found]
+                yield from _of_paper(own, options.ways)
                 row = (
                     dice(data, model, people.iloc[: options.dice], count)
                     if options.dice and "dice" in options.ways
@@ -248,7 +232,7 @@ def tables(options: Any) -> Iterator[list[str]]:
 
 
 def authors(options: Any) -> Iterator[list[str]]:
-    """The same of the paper's own models and people, without trust regions."""
+    """The same of the paper's own models and people."""
     for name in options.data.split(","):
         given = Authors(options.authors, name)
         for kind in FILES:
@@ -258,17 +242,19 @@ def authors(options: Any) -> Iterator[list[str]]:
                 continue  # some have what they ask for already
             for count in map(int, options.counts.split(",")):
                 own = (name, kind, str(count))
-                found = ours(given.table, model, people, count, False, options.seconds, AS_THEIRS)
-                yield [*own, "cfxc", *found]
-                yield from _of_paper(own, False)
+                for way in [one for one in options.ways.split(",") if one in WAYS]:
+                    found = ours(given.table, model, people, count, way, options.seconds, AS_THEIRS)
+                    yield [*own, WAYS[way][0], *found]
+                yield from _of_paper(own, options.ways)
 
 
-def _of_paper(own: tuple[str, str, str], near: bool) -> Iterator[list[str]]:
+def _of_paper(own: tuple[str, str, str], ways: str) -> Iterator[list[str]]:
     paper = PAPER.get((own[0], own[1], int(own[2])))
-    if paper is not None:
-        cells = ["" if x is None else f"{x:,.2f}" for x in paper[near]]
-        who = "paper, trust region" if near else "paper"
-        yield [*own, who, "30", "", "1.00", *cells, "", "", "", "", ""]
+    shown = {"paper": "plain" in ways, "paper, trust region": "hull" in ways or "exact" in ways}
+    for number, who in enumerate(shown):
+        if paper is not None and shown[who]:
+            cells = ["" if x is None else f"{x:,.2f}" for x in paper[number]]
+            yield [*own, who, "30", "", "1.00", *cells, "", "", "", "", ""]
 
 
 def hull(people: int) -> Iterator[list[str]]:
@@ -304,7 +290,7 @@ def main() -> None:
     parser.add_argument("--people", type=int, default=30)
     parser.add_argument("--seconds", type=float, default=10.0, help="limit of one counterfactual")
     parser.add_argument("--dice", type=int, default=30, help="people whom DiCE is asked about")
-    parser.add_argument("--ways", default="plain,hull,dice", help="of these, which rows")
+    parser.add_argument("--ways", default="plain,hull,dice", help="which rows; exact, too")
     parser.add_argument("--authors", type=Path, help="a copy of the repository of the paper")
     parser.add_argument("--markdown", type=Path, help="rewrite this page's section")
     options = parser.parse_args()

@@ -3,6 +3,7 @@
 For each person the fewest changes K are found, then, for K, K + 1 and K + 2 of them, the answers
 whose numbers move least; of all these, those that are cheapest where a change costs a tenth of the
 largest standard deviation, and one of a category ten of these.  Every search is proved on its own.
+Within a trust region the fewest changes alone are asked for, as the paper's price of a change does.
 """
 
 from __future__ import annotations
@@ -23,7 +24,11 @@ EPSILON = 1e-6
 class Frontier:
     """One model's questions: ``X`` has the rows that units are taken from."""
 
-    def __init__(self, model: Any, space: cfxc.FeatureSpace, X: pd.DataFrame) -> None:
+    def __init__(
+        self, model: Any, space: cfxc.FeatureSpace, X: pd.DataFrame,
+        region: cfxc.TrustRegion | None = None,
+    ) -> None:  # fmt: skip
+        self.region, self.more = region, MORE if region is None else 0
         self.numbers = [feature.name for feature in space if not feature.is_symbolic]
         self.ranges = {name: float(space[name].range) for name in self.numbers}
         self.widest = float(X[self.numbers].std().max())
@@ -38,14 +43,17 @@ class Frontier:
         self, row: pd.DataFrame, count: int, apart: float, seconds: float
     ) -> list[cfxc.Result]:
         """At most ``count`` answers, each unlike the others by ``apart`` of some number's range."""
-        fewest = self.plain.explain(row, target=1, distance="l0", time_limit=seconds)
+        fewest = self.plain.explain(
+            row, target=1, distance="l0", time_limit=seconds, trust_region=self.region
+        )
         if fewest.counterfactual is None:
             return []
         found: list[tuple[float, cfxc.Result]] = []
-        for most in range(len(fewest.changes), len(fewest.changes) + MORE + 1):
+        for most in range(len(fewest.changes), len(fewest.changes) + self.more + 1):
             result = self.weighted.explain(
                 row, target=1, distance="l1", max_changes=most, count=count, apart=apart,
-                epsilon=EPSILON, time_limit=seconds,
+                epsilon=EPSILON, time_limit=seconds, trust_region=self.region,
+                seeds=None if self.region is None else fewest.counterfactual,
             )  # fmt: skip
             found += [
                 (self._price(one), one) for one in result.all() if one.counterfactual is not None

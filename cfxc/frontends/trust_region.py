@@ -105,7 +105,10 @@ class TrustRegion:
     ) -> tuple[Hull, ...]:
         codes = space.encode_frame(self.X, extra="ignore", check_range=False)
         said = predict(self.X[list(space.columns)]) if self.y is None else self.y
-        inside = np.array([target.holds(_plain(one)) for one in said], dtype=np.bool_)
+        outcomes = [_plain(one) for one in said]
+        inside = np.array([target.holds(one) for one in outcomes], dtype=np.bool_)
+        if not (inside.any() or target.is_range):  # y may say 1 where the model says 1.0
+            inside = np.array([one == target.label for one in outcomes], dtype=np.bool_)
         if not inside.any():
             raise InvalidInputError(f"TrustRegion: no row of {len(self.X)} is in {target}")
         known, columns = list[Coordinate](), list[Floats]()

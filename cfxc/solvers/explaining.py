@@ -69,12 +69,12 @@ class Question:
         original = self._original(query, engine, frame)
         found: list[Result] = []
         rest: Literal["", "infeasible", "unknown"] = ""
-        clusters = self.options.diversity == "clusters"
+        clusters, before = self.options.diversity == "clusters", list[Point]()
         while len(found) < self.options.count:
             if clusters and not query.hulls:
                 rest = "infeasible"
                 break
-            outcome, seconds = self._search(query, engine, original, len(found))
+            outcome, seconds = self._search(query, engine, original, len(found), before)
             if outcome.best is None and found:
                 rest = "infeasible" if outcome.infeasible else "unknown"
                 break
@@ -87,6 +87,7 @@ class Question:
                 found.append(self._result(query, engine, original, other, 0.0))
             for known in (outcome.best, *met):
                 query = self._next(query, known.point)
+                before += [known.point] if query.hulls else []  # where another one may begin
         return replace(found[0], alternatives=tuple(found[1:]), rest=rest)
 
     def _pool(self, query: Query, outcome: Outcome, most: int) -> list[Candidate]:
@@ -207,11 +208,13 @@ class Question:
         )  # fmt: skip
 
     def _search(
-        self, query: Query, engine: Engine, original: Original, number: int
-    ) -> tuple[Outcome, float]:
+        self, query: Query, engine: Engine, original: Original, number: int,
+        before: Sequence[Point] = (),
+    ) -> tuple[Outcome, float]:  # fmt: skip
         """What the search finds, and its seconds; the first one refuses contradictions."""
-        started, options = time.monotonic(), self.options
-        outcome = engine.search(query, original.flips, self._limits(number))
+        started, options, limits = time.monotonic(), self.options, self._limits(number)
+        limits = replace(limits, seeds=(*limits.seeds, *before))
+        outcome = engine.search(query, original.flips, limits)
         if outcome.infeasible and not number:
             refuse_contradiction(query, options.constraints, self.asking, options.time_limit)
         return outcome, time.monotonic() - started

@@ -178,6 +178,10 @@ class HullProgram:
         columns = np.arange(self.count, dtype=np.int32)
         self.solver.changeColsBounds(self.count, columns, lower, upper)
 
+    def outside(self) -> float:
+        """How far outside of the hull the last solution lies: 0 where there are points inside."""
+        return float(self.solver.getSolution().col_value[self.over])
+
     def solve(
         self, near: Floats, deadline: float, extend: Callable[[Any, Floats], bool] | None = None
     ) -> Found | None:
