@@ -63,7 +63,7 @@ class Question:
         Raises:
             CfxcError: the row is bad, or no row of the space can meet the constraints.
         """
-        query, engine = self._pose(frame)
+        query, engine = self.pose(frame)
         if self.options.diversity == "clusters" and not query.hulls:
             raise InvalidInputError("diversity='clusters' needs a trust_region with clusters")
         original = self._original(query, engine, frame)
@@ -86,7 +86,7 @@ class Question:
                 other = replace(outcome, best=one, reason=MET, proof=None)
                 found.append(self._result(query, engine, original, other, 0.0))
             for known in (outcome.best, *met):
-                query = self._next(query, known.point)
+                query = self.after(query, known.point)
                 before += [known.point] if query.hulls else []  # where another one may begin
         return replace(found[0], alternatives=tuple(found[1:]), rest=rest)
 
@@ -95,11 +95,11 @@ class Question:
         assert outcome.best is not None
         if self.options.diversity != "pool":
             return []
-        chosen, query = list[Candidate](), self._next(query, outcome.best.point)
+        chosen, query = list[Candidate](), self.after(query, outcome.best.point)
         for one in sorted(outcome.pool, key=lambda one: one.distance):
             if len(chosen) < most and not query.violated(one.point):
                 chosen.append(one)
-                query = self._next(query, one.point)
+                query = self.after(query, one.point)
         return chosen
 
     def answers(self, frames: Sequence[pd.DataFrame]) -> list[Result | CfxcError]:
@@ -112,7 +112,7 @@ class Question:
         waiting = []
         for i, frame in enumerate(frames):
             try:
-                query, engine = self._pose(frame)
+                query, engine = self.pose(frame)
                 original = self._original(query, engine, frame, trusted=engine.by_row)
                 outcome, seconds = self._search(query, engine, original, 0)
                 if outcome.best is not None and original.trusted:
@@ -153,7 +153,7 @@ class Question:
             for (original, point), (first, second) in zip(pairs, told, strict=True):
                 original.tell(first, point, second)
 
-    def _pose(self, frame: pd.DataFrame) -> tuple[Query, Engine]:
+    def pose(self, frame: pd.DataFrame) -> tuple[Query, Engine]:
         """The question about one person, and what answers it."""
         model, options = self.model, self.options
         query = make_query(
@@ -179,7 +179,7 @@ class Question:
             method = "mio"
         return query, engine_for(query, method, self.solver)
 
-    def _next(self, query: Query, point: Point) -> Query:
+    def after(self, query: Query, point: Point) -> Query:
         """The question for another counterfactual, after one was found."""
         if self.options.diversity == "features":
             return query.keeping(d.name for d in query.domains if point[d.name] != d.factual)
@@ -199,7 +199,7 @@ class Question:
             chance=partial(chance_of, self.model.predictor),
         )  # fmt: skip
 
-    def _limits(self, number: int = 0) -> Limits:
+    def limits(self, number: int = 0) -> Limits:
         options = self.options
         return Limits(
             Fraction(options.epsilon), options.time_limit, self.starts,
@@ -212,7 +212,7 @@ class Question:
         before: Sequence[Point] = (),
     ) -> tuple[Outcome, float]:  # fmt: skip
         """What the search finds, and its seconds; the first one refuses contradictions."""
-        started, options, limits = time.monotonic(), self.options, self._limits(number)
+        started, options, limits = time.monotonic(), self.options, self.limits(number)
         limits = replace(limits, seeds=(*limits.seeds, *before))
         outcome = engine.search(query, original.flips, limits)
         if outcome.infeasible and not number:
@@ -227,7 +227,7 @@ class Question:
         answer = _result(query, original, outcome, options.epsilon, engine.solver, seconds, file)
         if not outcome.infeasible:
             return answer
-        ask = _asker(original.flips, self._limits(), self.method, self.solver)
+        ask = _asker(original.flips, self.limits(), self.method, self.solver)
         if options.relax:
             conflict = given_up_in_order(query, ask, options.time_limit, options.relax)
         else:
