@@ -18,6 +18,7 @@ ROOT = Path(__file__).parents[1]
 README = ROOT / "README.md"
 SPACES = ROOT / "docs" / "feature-space.md"
 LANGUAGE = ROOT / "docs" / "language.md"
+MODELS = ROOT / "docs" / "multiplicity.md"
 OUTPUTS = ROOT / "docs" / "regression.md"
 
 
@@ -45,6 +46,17 @@ def test_the_example_prints_what_it_says(capsys: pytest.CaptureFixture[str]) -> 
 def test_the_example_of_outputs_prints_what_it_says(capsys: pytest.CaptureFixture[str]) -> None:
     (example,), (said,) = blocks(OUTPUTS, "python"), blocks(OUTPUTS, "")
     exec(compile(example, str(OUTPUTS), "exec"), {})
+    assert capsys.readouterr().out.strip() == said.strip()
+
+
+@pytest.mark.parametrize("part", [0, 1])
+def test_the_examples_of_many_models_print_what_they_say(
+    part: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    if part:
+        pytest.importorskip("cvxpy")
+    example, said = blocks(MODELS, "python")[part], blocks(MODELS, "")[part]
+    exec(compile(example, str(MODELS), "exec"), {})
     assert capsys.readouterr().out.strip() == said.strip()
 
 
