@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from ...errors import DataTypeError, InvalidInputError
+from ...errors import DataTypeError, InvalidInputError, UnsupportedError
 from ...frontends.causal import CausalModel
 from ...frontends.model_constraint import ModelConstraint
 from ...frontends.predictor import chance_of
@@ -115,7 +115,10 @@ def robust(
     )
     frame = one_row(model.space, row)
     query, _ = question.pose(frame)
-    return _Asked.of(question, models, query, frame).plan(query, needed)
+    asked = _Asked.of(question, models, query, frame)
+    if (method, solver) != ("auto", "auto"):
+        asked.refuse(query)
+    return asked.plan(query, needed)
 
 
 def _checked(model: Any, others: Any, share: Any) -> tuple[tuple[CompiledModel, ...], int]:
@@ -187,6 +190,20 @@ class _Asked:
             for each, decider in zip(models, deciders, strict=True)
         ]  # fmt: skip
         return cls(question, tuple(deciders), tuple(originals), frame)
+
+    def refuse(self, query: Query) -> None:
+        """Refuse models that the engine asked for does not take, before any search.
+
+        Raises:
+            UnsupportedError: naming the first.
+        """
+        for i, decider in enumerate(self.deciders[1:], 1):
+            try:
+                engine_for(joint(query, [decider]), self.question.method, self.question.solver)
+            except UnsupportedError as error:
+                raise UnsupportedError(
+                    f"{_name(i)}: {error}", remedy="ask with method='auto'"
+                ) from None
 
     def plan(self, query: Query, needed: int) -> RobustPlan:
         """The members, one after the other, and what is proved in the end."""
@@ -263,7 +280,7 @@ class _Asked:
         return exact and self.originals[i].flips(point)
 
     def member(self, query: Query, answer: Answer, seconds: float) -> Member:
-        """A point and its bound as a row; what every model says of it is asked anew."""
+        """A point and its bound as a row, with what every original model says of it."""
         assert answer.best is not None
         found, measure, options = answer.best.candidate, query.distance, self.question.options
         closed = answer.lower >= measure.below(found.distance, Fraction(options.epsilon))

@@ -25,7 +25,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 import cfxc
-from cfxc import DataTypeError, FeatureSpace, InvalidInputError
+from cfxc import DataTypeError, FeatureSpace, InvalidInputError, UnsupportedError
 from cfxc.frontends.space import Feature
 from cfxc.solvers.plans import RobustPlan, retrained, robust
 from tests.solvers.grids import Found, Metric, brute_force, distance_of, exactly, norm, sampled
@@ -352,6 +352,10 @@ def test_bad_input() -> None:
     ]:
         with pytest.raises(InvalidInputError, match=message):
             robust(model, row, others)
+    network = cfxc.compile(mlp(MLPClassifier, "relu", 3).fit(POINTS, POINTS.a > 1), GRID)
+    plain = cfxc.compile(DecisionTreeClassifier().fit(POINTS, POINTS.a > 1), GRID)
+    with pytest.raises(UnsupportedError, match=r"others\[1\]: method 'box' does not take"):
+        robust(plain, row, [plain, network], method="box")
     for others in (model, 3, [DecisionTreeClassifier()], "model"):
         with pytest.raises(DataTypeError, match="compile"):
             robust(model, row, others)
