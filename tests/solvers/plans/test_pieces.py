@@ -231,3 +231,23 @@ def test_what_has_no_piece_is_refused() -> None:
     program = builder.build(in_target=builder.let(ops.Ge(rounded, Literal(F(1)))))
     with pytest.raises(UnsupportedError, match="float32"):
         piece_at(program, space_of(program), {"x": F(1)})
+
+
+def test_vectors_are_selected_entry_by_entry() -> None:
+    builder = Builder("entries")
+    x, y = builder.input("x", REAL), builder.input("y", REAL)
+    pair = builder.let(ops.Concat((x, y)))
+    above = builder.let(ops.Gt(pair, Literal(F(0))))
+    chosen = builder.let(ops.Select(above, pair, Literal(F(5))))
+    program = builder.build(value=builder.let(ops.ReduceSum(chosen)))
+    for x_sign, y_sign in ((1, 1), (1, -1), (-1, 1), (-1, -1)):
+        reader = reader_at(program, {"x": F(x_sign), "y": F(y_sign)})
+        (form,) = reader.entries(program.output("value"))
+        met = 0
+        for a in GRID:
+            for b in GRID:
+                z = reader.coordinates.at({"x": a, "y": b})
+                if all(each.holds(z) for each in reader.region):
+                    met += 1
+                    assert value_at(form, z) == evaluate(program, {"x": a, "y": b})["value"]
+        assert met >= 36  # a quadrant of 13 × 13 points
