@@ -25,10 +25,12 @@ from .solvers.certification import file_hash
 from .solvers.explaining import make_question, one_row
 from .solvers.options import check_options
 from .solvers.outcome import Watch
+from .solvers.plans.planning import check_plan_options, plan_row
 from .solvers.result import Result, Semantics
 
 if TYPE_CHECKING:
     from .solvers.bayes import BlackBox, PotentialResult
+    from .solvers.plans import PlanResult
 
 BESIDE_POTENTIALS: Mapping[str, Any] = {
     "probability": None, "margin": 0.0, "distance": "l1", "solver": "auto", "trust_region": None,
@@ -255,6 +257,72 @@ class CompiledModel:
             self, alone, target, distance, method, solver, None, causal, trust_region, None
         )
         return explain_rows(question, rows, options.n_jobs, out, progress)
+
+    def plan(
+        self,
+        row: Any,
+        *,
+        size: int | None = None,
+        moments: Any = None,
+        target: Any = None,
+        method: str = "copa",
+        plan: pd.DataFrame | None = None,
+        radius: float = 0.01,
+        epsilon: float = 0.1,
+        validity_weight: float = 1.0,
+        diversity_weight: float = 10.0,
+        corrections: int | None = None,
+        limit: float = 0.1,
+        constraints: str | ModelConstraint | Sequence[str | ModelConstraint] = (),
+        causal: CausalModel | None = None,
+        max_changes: int | None = None,
+        steps: int = 1000,
+        starts: int = 4,
+        time_limit: float = 60.0,
+        random_state: int = 0,
+    ) -> PlanResult:
+        """Several counterfactuals that stay valid, together, when a linear model is retrained.
+
+        Every row is admissible, distinct, and re-run through the original model; ``lower`` and
+        ``upper`` bound the chance that all stay valid, for all laws of the future parameters whose
+        moments are within ``radius`` of those given (Bui, Nguyen & Nguyen 2022).
+
+        Args:
+            row: As for :meth:`explain`.
+            size: J, how many rows (5).
+            moments: Of the future parameters: what
+                :func:`cfxc.solvers.plans.retrained_moments` or ``moments_of_models`` gives, or
+                ``(mean, covariance)`` over :class:`cfxc.solvers.plans.Encoding`.
+            target: Wanted label (default: the other one).
+            method: ``copa``: rows near COPA's points (eq. 6); ``correct``: the rows of ``plan``,
+                moved where they do not qualify (section 3.1).
+            plan: Rows to correct.
+            radius: ρ >= 0, of the Gelbrich ball, in units of the parameters.
+            epsilon: ε >= 0: the score that the mean parameters give to every row, at least.
+            validity_weight, diversity_weight: λ₁ and λ₂ of COPA; distances have weight 1.
+            corrections: K: of how many rows, those that fail first, the validity radius is then
+                made as large as it is within ``limit`` (Theorem 3.1); 0 for ``copa``, else up to 3.
+            limit: Δ >= 0, in the Euclidean norm of vectors, whose numbers are shares of ranges.
+            constraints, causal, max_changes: As for :meth:`explain`, of every row.
+            steps, starts: Of COPA's gradient search.
+            time_limit: Seconds for finding rows.
+            random_state: Seed.
+
+        Raises:
+            UnsupportedError: the model is not a linear classifier of two outcomes.
+            InvalidInputError: bad options or moments; fewer distinct rows qualify than ``size``.
+            MissingExtraError: the extra ``plans`` is not installed.
+        """
+        options = check_plan_options(
+            size=size, method=method, plan=plan, radius=radius, corrections=corrections,
+            limit=limit, time_limit=time_limit, epsilon=epsilon, validity_weight=validity_weight,
+            diversity_weight=diversity_weight, steps=steps, starts=starts,
+            random_state=random_state,
+        )  # fmt: skip
+        return plan_row(
+            self, row, options, moments=moments, target=target, constraints=constraints,
+            causal=causal, max_changes=max_changes,
+        )  # fmt: skip
 
 
 def _same(value: Any, usual: Any) -> bool:
