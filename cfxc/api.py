@@ -273,6 +273,7 @@ class CompiledModel:
         diversity_weight: float = 10.0,
         corrections: int | None = None,
         limit: float = 0.1,
+        apart: float = 0.05,
         constraints: str | ModelConstraint | Sequence[str | ModelConstraint] = (),
         causal: CausalModel | None = None,
         max_changes: int | None = None,
@@ -303,6 +304,8 @@ class CompiledModel:
             corrections: K: of how many rows, those that fail first, the validity radius is then
                 made as large as it is within ``limit`` (Theorem 3.1); 0 for ``copa``, else up to 3.
             limit: Δ >= 0, in the Euclidean norm of vectors, whose numbers are shares of ranges.
+            apart: By what share of its range a number must differ from another row's, unless
+                another feature does; 0 for any difference.  Rows of ``plan`` that qualify stay.
             constraints, causal, max_changes: As for :meth:`explain`, of every row.
             steps, starts: Of COPA's gradient search.
             time_limit: Seconds for finding rows.
@@ -315,9 +318,9 @@ class CompiledModel:
         """
         options = check_plan_options(
             size=size, method=method, plan=plan, radius=radius, corrections=corrections,
-            limit=limit, time_limit=time_limit, epsilon=epsilon, validity_weight=validity_weight,
-            diversity_weight=diversity_weight, steps=steps, starts=starts,
-            random_state=random_state,
+            limit=limit, apart=apart, time_limit=time_limit, epsilon=epsilon,
+            validity_weight=validity_weight, diversity_weight=diversity_weight, steps=steps,
+            starts=starts, random_state=random_state,
         )  # fmt: skip
         return plan_row(
             self, row, options, moments=moments, target=target, constraints=constraints,

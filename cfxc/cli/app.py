@@ -12,6 +12,7 @@ import typer
 
 from .. import __version__
 from . import certificates, commands
+from . import plan as plans
 from . import regress as potentials
 from .emission import Emit, Transformer
 from .guard import guarded
@@ -272,6 +273,80 @@ def regress(
         kernel, seed, data, not no_proof, plot, time_limit,
     )  # fmt: skip
     return potentials.regress(model, space, question, trust_pickle, json)
+
+
+@app.command()
+@guarded
+def plan(
+    model: ModelFile,
+    space: SpaceFile,
+    factual: Factual,
+    target: Annotated[str | None, typer.Option(metavar="LABEL", help="Wanted label.")] = None,
+    retrain: Annotated[
+        Path | None,
+        typer.Option(metavar="DATA.CSV", help="Train the model again and again on parts of it."),
+    ] = None,
+    outcome: Annotated[
+        str | None, typer.Option(metavar="NAME", help="The outcome's column in --retrain.")
+    ] = None,
+    retrainings: Annotated[int, typer.Option(metavar="N", help="How often.")] = 1000,
+    share: Annotated[float, typer.Option(help="Of the rows that each one sees.")] = 0.5,
+    dated: Annotated[
+        list[str] | None,
+        typer.Option("--model", metavar="FILE", help="Another dated model; may be repeated."),
+    ] = None,
+    moments: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Mean and covariance (JSON).")
+    ] = None,
+    shrinkage: Annotated[
+        str | None,
+        typer.Option(metavar="SHARE", help="Of the covariance, or ledoit-wolf.  [default: none]"),
+    ] = None,
+    save_moments: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write the moments (JSON).")
+    ] = None,
+    correct: Annotated[
+        Path | None, typer.Option(metavar="ROWS.CSV", help="A plan to correct, instead of COPA.")
+    ] = None,
+    size: Annotated[
+        int | None, typer.Option(metavar="J", help="How many rows.  [default: 5]")
+    ] = None,
+    radius: Annotated[float, typer.Option(help="Of the Gelbrich ball around the moments.")] = 0.01,
+    epsilon: Annotated[float, typer.Option(help="Least score by the mean parameters.")] = 0.1,
+    validity: Annotated[float, typer.Option(help="Weight of the validity radius.")] = 1.0,
+    diversity: Annotated[float, typer.Option(help="Weight of diversity.")] = 10.0,
+    corrections: Annotated[
+        int | None,
+        typer.Option(metavar="K", help="Rows to improve.  [default: 0; with --correct 3]"),
+    ] = None,
+    limit: Annotated[float, typer.Option(help="How far each of them may move.")] = 0.1,
+    apart: Annotated[
+        float, typer.Option(metavar="SHARE", help="Of its range, by which one number differs.")
+    ] = 0.05,
+    constraint: Constraints = None,
+    causal: Causal = None,
+    max_changes: MaxChanges = None,
+    time_limit: Annotated[float, typer.Option(help="Seconds for finding rows.")] = 60.0,
+    jobs: Annotated[int, typer.Option(help="Processes that retrain; -1 for all processors.")] = 1,
+    seed: Annotated[int, typer.Option(metavar="N", help="Of what is drawn at random.")] = 0,
+    plot: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Draw the bounds against the radius: .png, .svg, .pdf."),
+    ] = None,
+    trust_pickle: Trust = False,
+    json: Json = False,
+) -> int:
+    """Several counterfactuals that stay valid, together, when a linear model is retrained.
+
+    The chance that all of them do is bounded, for all laws of the future parameters with moments
+    within --radius of those of --retrain, --model or --moments.
+    """
+    question = plans.Question(
+        factual, target, retrain, outcome, retrainings, share, dated or [], moments, shrinkage,
+        save_moments, correct, size, radius, epsilon, validity, diversity, corrections, limit,
+        apart, constraint or [], causal or [], max_changes, time_limit, jobs, seed, plot,
+    )  # fmt: skip
+    return plans.plan(model, space, question, trust_pickle, json)
 
 
 @app.command()

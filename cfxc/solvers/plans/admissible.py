@@ -63,6 +63,8 @@ class Admissible:
             used.
         original: The original model, which every row must flip.
         deadline: As of ``time.monotonic``.
+        apart: By what share of its range a number must differ from another row's, unless another
+            feature does.
     """
 
     query: Query
@@ -70,6 +72,7 @@ class Admissible:
     encoding: Encoding
     deadline: float
     rng: np.random.Generator
+    apart: Fraction = Fraction(0)
 
     def found(self, point: Point) -> Found:
         """A point with its vector."""
@@ -162,10 +165,10 @@ class Admissible:
         return None if outcome.best is None else outcome
 
     def _other_than(self, query: Query, point: Point) -> Query:
-        """The same, with a vector other than that of a point."""
+        """The same, with a vector other than that of a point, and apart from it."""
         names = {entry.feature for entry in self.encoding.entries}
         seen = tuple(domain for domain in query.domains if domain.name in names)
-        narrowed = replace(query, domains=seen).without(point)
+        narrowed = replace(query, domains=seen).without(point, self.apart)
         return replace(narrowed, domains=query.domains)
 
 

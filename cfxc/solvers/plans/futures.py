@@ -58,7 +58,7 @@ class Moments:
         names: Sequence[str] = (),
         *,
         positive: Any = None,
-        shrinkage: float = 0.0,
+        shrinkage: float | str = 0.0,
     ) -> Moments:
         """Moments known from elsewhere.
 
@@ -77,6 +77,33 @@ class Moments:
         if known and len(known) != len(center):
             raise InvalidInputError(f"{len(known)} names for {len(center)} parameters")
         return cls(center, spread, known, positive=positive, shrinkage=share)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON, without the models."""
+        return {
+            "names": list(self.names),
+            "mean": self.mean.tolist(),
+            "covariance": self.covariance.tolist(),
+            "positive": self.positive,
+        }
+
+    @classmethod
+    def from_dict(cls, values: Any, *, shrinkage: float | str = 0.0) -> Moments:
+        """What ``to_dict`` gave.
+
+        Raises:
+            InvalidInputError: keys that are missing or unknown, or as :meth:`given`.
+        """
+        known = {"names", "mean", "covariance", "positive"}
+        if not isinstance(values, dict) or not {"mean", "covariance"} <= set(values) <= known:
+            raise InvalidInputError(
+                "moments are an object with mean and covariance, and names and positive if they "
+                "are known"
+            )
+        return cls.given(
+            values["mean"], values["covariance"], values.get("names", ()),
+            positive=values.get("positive"), shrinkage=shrinkage,
+        )  # fmt: skip
 
     @property
     def size(self) -> int:

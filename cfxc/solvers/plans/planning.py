@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +20,7 @@ from ...frontends.target import resolve_target
 from ...ir import evaluate
 from ..candidates import Point
 from ..explaining import one_row
-from ..options import check_options, positive_number, whole_number
+from ..options import _share, check_options, positive_number, whole_number
 from ..original import Original
 from .admissible import Admissible, Found, NoRowError, OutOfTimeError, at_rest, linear_program
 from .answer import PlanResult, Status, Step
@@ -48,6 +49,7 @@ class PlanOptions:
     corrections: int
     limit: float
     time_limit: float
+    apart: Fraction
 
 
 def check_plan_options(
@@ -59,6 +61,7 @@ def check_plan_options(
     corrections: Any,
     limit: Any,
     time_limit: Any,
+    apart: Any,
     **weights: Any,
 ) -> PlanOptions:
     """The options of ``model.plan``, checked before any work.
@@ -86,7 +89,7 @@ def check_plan_options(
         raise InvalidInputError(f"corrections is {moved}, and the plan has {copa.size} rows")
     return PlanOptions(
         method, plan, copa, radius_of(radius), moved, at_least_zero(limit, "limit"),
-        positive_number(time_limit, "time_limit"),
+        positive_number(time_limit, "time_limit"), _share(apart, "apart"),
     )  # fmt: skip
 
 
@@ -194,7 +197,7 @@ def _admissible(
     deadline = time.monotonic() + options.time_limit
     rng = np.random.default_rng(seed)
     query = at_rest(query, encoding)
-    return Admissible(query, original, encoding, deadline, rng), signed
+    return Admissible(query, original, encoding, deadline, rng, options.apart), signed
 
 
 @dataclass
@@ -226,7 +229,8 @@ class _Work:
                     return [], "infeasible", ""
                 raise InvalidInputError(
                     f"size is {len(anchors)}, and there are only {len(found)} distinct admissible "
-                    "rows with the wanted outcome and epsilon; ask for fewer, or allow more"
+                    "rows with the wanted outcome and epsilon (apart by "
+                    f"{float(self.options.apart):g}); ask for fewer, or allow more"
                 ) from None
             except OutOfTimeError:
                 self._note("rows", found, moved)

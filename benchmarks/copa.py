@@ -1,0 +1,362 @@
+"""Plans that survive retraining: bounds, corrections and COPA beside the figures of their paper.
+
+``figures``: whether the validity of 1,000 futures lies between L* and U* (Figure 3), and what
+shifts of the parameters' law leave of it (Figures 4 and 5).  ``table``: five plans for each of 100
+people on three data sets that change (Table 1).  ``laws``: whether any of 10⁵ laws inside the ball,
+with exact moments, escapes the bounds.  ``networks``: Table 4.
+
+    CFXC_DATA=… python benchmarks/copa.py --part table
+"""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from joblib import Parallel, delayed
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import train_test_split
+from support.dice import dice_plans
+from support.discrete_laws import run_laws
+from support.lime import run_networks
+from support.portable import Array
+from support.report import Table, circumstances, write_section
+from support.shifts import SHIFTS, Shift
+
+from cfxc.solvers.plans import (
+    Copa,
+    Moments,
+    copa_plan,
+    diversity,
+    empirical_validity,
+    gelbrich_distance,
+    mahalanobis_correction,
+    proximity,
+    requirement_correction,
+    retrained_moments,
+    validity_bounds,
+)
+
+PAGE, PICTURE = Path("docs/plans.md"), Path("docs/plans.svg")
+J, K, LIMIT, RADIUS, EPSILON = 5, 3, 0.1, 0.01, 0.1
+TINY = 1e-6  # shrinkage: one-hot indicators of all labels leave a direction without variance
+WEIGHTS = ((0.2, 2.0), (0.5, 5.0), (1.0, 10.0))
+Section = tuple[list[Table], list[str]]
+
+PAPER: dict[str, dict[str, tuple[float, float, float, float]]] = {
+    "Correction": {
+        "DiCE": (0.986, 0.072, 0.649, 0.996), "Mahalanobis": (1.002, 0.064, 0.750, 0.999),
+        "COPA (0.2, 2)": (0.916, 0.017, 0.944, 0.997),
+        "COPA (0.5, 5)": (1.154, 0.114, 0.946, 1.000),
+        "COPA (1, 10)": (1.351, 0.225, 0.911, 1.000),
+    },
+    "Temporal": {
+        "DiCE": (2.037, 0.089, 0.946, 0.801), "Mahalanobis": (2.014, 0.085, 0.966, 0.945),
+        "COPA (0.2, 2)": (1.831, 0.253, 0.994, 1.000),
+        "COPA (0.5, 5)": (1.966, 0.363, 0.995, 1.000),
+        "COPA (1, 10)": (2.010, 0.380, 0.995, 1.000),
+    },
+    "Geospatial": {
+        "DiCE": (1.486, 0.136, 0.549, 0.408), "Mahalanobis": (1.497, 0.126, 0.864, 0.757),
+        "COPA (0.2, 2)": (1.779, 0.052, 0.998, 1.000),
+        "COPA (0.5, 5)": (1.882, 0.089, 0.998, 1.000),
+        "COPA (1, 10)": (1.926, 0.109, 0.997, 1.000),
+    },
+}  # fmt: skip
+"""Table 1: proximity, diversity, L* and empirical validity."""
+
+
+def main() -> None:
+    """Run the parts and print their tables."""
+    options = parse()
+    for part in options.part:
+        tables, lines = PARTS[part](options)
+        for table in tables:
+            table.show()
+        print(*lines, sep="\n", end="\n\n")
+        if options.markdown:
+            text = "\n".join([*(table.markdown() for table in tables), "\n".join(lines)])
+            where = circumstances(f"python benchmarks/copa.py --part {part}")
+            write_section(options.markdown, f"copa {part}", f"{text}\n\n{where}")
+
+
+# -- Table 1 -------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Scene:
+    """One data set: vectors, the model of today, its moments, and the models of later."""
+
+    shift: Shift
+    data: Array
+    people: Array
+    moments: Moments
+    futures: Array
+    theta: Array
+
+
+def scene(shift: Shift, options: Namespace) -> Scene:
+    """Section 5.2: 80 % for today's model, people it refuses, retraining on half the data."""
+    X, later = shift.encoded()
+    half, _ = train_test_split(
+        np.arange(len(X)), train_size=0.8, random_state=0, stratify=shift.labels
+    )
+    model = LogisticRegression(max_iter=1000).fit(X[half, :-1], shift.labels[half])
+    moments = retrained_moments(
+        model, X[:, :-1], shift.labels, options.models, n_jobs=options.jobs, shrinkage=TINY
+    )
+    after = retrained_moments(
+        model, later[:, :-1], shift.later_labels, options.models, n_jobs=options.jobs,
+        shrinkage=TINY, random_state=1,
+    )  # fmt: skip
+    assert after.samples is not None
+    theta = np.append(model.coef_, model.intercept_)
+    held = np.setdiff1d(np.arange(len(X)), half)
+    refused = [i for i in [*held, *half] if X[i] @ theta <= 0][: options.people]
+    return Scene(shift, X, X[refused], moments, after.samples, theta)
+
+
+def run_table(options: Namespace) -> Section:
+    """Proximity, diversity, L* and empirical validity of five plans, 100 people, three shifts."""
+    table = Table(
+        f"Table 1: mean ± deviation over people; J = {J}, ρ = {RADIUS}, ε = {EPSILON}, K = {K}, "
+        f"Δ = {LIMIT}; of {options.models} models each; in brackets the paper's",
+        ("data", "plan", "proximity", "diversity", "L*", "empirical validity"),
+    )
+    lines = []
+    for load in SHIFTS:
+        shift = load()
+        if shift is None:
+            lines.append("- A data set is not in the directory that CFXC_DATA names: skipped.")
+            continue
+        here = scene(shift, options)
+        for name, plans in _all_plans(here, options).items():
+            values = _measured(here, plans, options.jobs)
+            paper = PAPER.get(shift.name, {}).get(name)
+            table.rows.append((shift.name, name, *_cells(values, paper)))
+            lines += _verdict(shift.name, name, values, paper)
+        accuracy = float(np.mean((here.data @ here.theta > 0) == shift.labels))
+        lines.append(
+            f"- {shift.name}: {len(here.people)} people; today's model agrees with {accuracy:.3f} "
+            "of the present labels."
+        )
+    return [table], lines
+
+
+def _all_plans(here: Scene, options: Namespace) -> dict[str, Array]:
+    moments = here.moments
+    dice = dice_plans(here.people, here.theta, here.data, J, 0)
+    corrected = np.array(
+        Parallel(n_jobs=options.jobs)(delayed(_corrected)(plan, moments) for plan in dice)
+    )
+    found = {"DiCE": dice, "Mahalanobis": corrected}
+    for near, apart in WEIGHTS:
+        found[f"COPA ({near:g}, {apart:g})"] = copa_plan(
+            here.people, moments.mean, moments.covariance,
+            Copa(J, near, apart, EPSILON, starts=options.starts),
+            lower=np.zeros(moments.size), upper=np.ones(moments.size), fixed=[-1],
+        )  # fmt: skip
+    return found
+
+
+def _corrected(plan: Array, moments: Moments) -> Array:
+    """Required, then improved."""
+    first = requirement_correction(plan, moments.mean, EPSILON, fixed=[-1]).plan
+    return mahalanobis_correction(
+        first, moments.mean, moments.covariance, RADIUS, count=K, limit=LIMIT, fixed=[-1]
+    ).plan
+
+
+def _measured(here: Scene, plans: Array, jobs: int) -> Array:
+    """Proximity, diversity, L*, empirical validity of each person's plan; shape (n, 4)."""
+    m, S = here.moments.mean, here.moments.covariance
+    lower = Parallel(n_jobs=jobs)(delayed(validity_bounds)(plan, m, S, RADIUS) for plan in plans)
+    return np.array([
+        (proximity(plan, home), diversity(plan), low, empirical_validity(plan, here.futures))
+        for plan, home, (low, _) in zip(plans, here.people, lower, strict=True)
+    ])  # fmt: skip
+
+
+def _cells(values: Array, paper: tuple[float, ...] | None) -> list[str]:
+    means, spread = values.mean(axis=0), values.std(axis=0)
+    theirs = [""] * 4 if paper is None else [f" [{value:.3f}]" for value in paper]
+    return [f"{m:.3f} ± {s:.3f}{p}" for m, s, p in zip(means, spread, theirs, strict=True)]
+
+
+def _verdict(data: str, name: str, values: Array, paper: tuple[float, ...] | None) -> list[str]:
+    """Of COPA: whether L* and empirical validity are at least the paper's, to its three digits."""
+    if paper is None or not name.startswith("COPA"):
+        return []
+    ours, lines = values.mean(axis=0).round(3), []
+    for k, what in ((2, "L*"), (3, "empirical validity")):
+        said = "reached" if ours[k] >= paper[k] else "NOT reached"
+        lines.append(f"- {data}, {name}: {what} {ours[k]:.3f}, paper {paper[k]:.3f}: {said}.")
+    return lines
+
+
+# -- Figures 3 to 5 ------------------------------------------------------------------------------
+
+
+def synthetic() -> tuple[Array, Array]:
+    """Two Gaussians and the logistic regression between them: vectors of the refused, θ₀.
+
+    Scaled to [0, 1] as all data of the paper (appendix B.1); plans keep to that box.
+    """
+    rng = np.random.default_rng(0)
+    y = np.repeat([0, 1], 500)
+    X = rng.normal(scale=np.sqrt(0.5), size=(1000, 2)) + np.where(y[:, None] == 1, [2, 2], [-2, -2])
+    X = (X - X.min(axis=0)) / (X.max(axis=0) - X.min(axis=0))
+    model = LogisticRegression().fit(X, y)
+    theta = np.append(model.coef_, model.intercept_)
+    rows = np.column_stack([X, np.ones(1000)])
+    return rows[rows @ theta < 0], theta
+
+
+def run_figures(options: Namespace) -> Section:
+    """Figure 3, then Figures 4 and 5, with a picture of all."""
+    people, theta = synthetic()
+    spread = 0.5 * np.eye(3)
+    plan = dice_plans(people[:1], theta, people, J, 0)[0]
+    third = Table(
+        f"Figure 3: {options.futures} futures within a distance of 1, "
+        f"{options.samples:,} parameters each",
+        ("nominal mean", "validity", "outside [L*, U*]", "narrowest margin"),
+    )
+    clouds = {}
+    for name, mean in (("outside", -theta), ("inside", theta)):
+        points, curve = _futures(plan, mean, spread, options)
+        clouds[name] = points, curve
+        bounds = np.array([_ceiling(curve, distance) for distance in points[:, 0]])
+        broken = int(((points[:, 1] < bounds[:, 0]) | (points[:, 1] > bounds[:, 1])).sum())
+        slack = min((points[:, 1] - bounds[:, 0]).min(), (bounds[:, 1] - points[:, 1]).min())
+        span = f"{points[:, 1].min():.3f} to {points[:, 1].max():.3f}"
+        third.rows.append((name, span, str(broken), f"{slack:.3f}"))
+    shifts, curves = _shifts(people, theta, spread, options)
+    if options.markdown:
+        draw(clouds, curves, PICTURE)
+    return [third, shifts], [f"![Bounds and futures; shifts]({PICTURE.name})"]
+
+
+def _ceiling(curve: Array, distance: float) -> Array:
+    """The bounds at the least radius of the curve that is at least the distance."""
+    return np.asarray(curve[np.searchsorted(curve[:, 0], distance - 1e-12), 1:])
+
+
+def _futures(plan: Array, mean: Array, spread: Array, options: Namespace) -> tuple[Array, Array]:
+    """(distance, validity) of each future, and (radius, L*, U*)."""
+    rng, points = np.random.default_rng(1), []
+    root = np.sqrt(spread[0, 0]) * np.eye(3)
+    while len(points) < options.futures:
+        reach, part = rng.uniform(), rng.uniform()
+        step = rng.normal(size=3)
+        bend = rng.normal(size=(3, 3))
+        bend = bend + bend.T
+        m = mean + np.sqrt(part) * reach * step / np.linalg.norm(step)
+        R = root + np.sqrt(1 - part) * reach * bend / np.linalg.norm(bend)
+        S = R @ R.T
+        distance = gelbrich_distance(m, S, mean, spread)
+        if distance <= 1:
+            thetas = m + rng.normal(size=(options.samples, 3)) @ R.T
+            points.append((distance, empirical_validity(plan, thetas)))
+    radii = np.linspace(0, 1, 51)
+    curve = [(rho, *validity_bounds(plan, mean, spread, rho)) for rho in radii.tolist()]
+    return np.array(points), np.array(curve)
+
+
+CORRELATED = np.array([[1.0, 0.5, 0.0], [0.5, 1.0, -0.5], [0.0, -0.5, 1.0]])
+"""Of Figure 5: positive and negative correlations.  The matrix as printed is not definite."""
+
+
+def _shifts(
+    people: Array, theta: Array, spread: Array, options: Namespace
+) -> tuple[Table, dict[str, Array]]:
+    """Mean validity of three plans against how far the law of the parameters moved."""
+    chosen = people[np.random.default_rng(2).choice(len(people), options.people, replace=False)]
+    moments = Moments.given(theta, spread)
+    dice = dice_plans(chosen, theta, people, J, 0)
+    plans = {
+        "DiCE": dice,
+        "Mahalanobis": np.array([_corrected(plan, moments) for plan in dice]),
+    }
+    for near, apart in ((2.0, 200.0), (2.0, 2.0)):
+        plans[f"COPA ({near:g}, {apart:g})"] = copa_plan(
+            chosen, theta, spread, Copa(J, near, apart, EPSILON, starts=options.starts),
+            lower=np.zeros(3), upper=np.ones(3), fixed=[-1],
+        )  # fmt: skip
+    ticks = np.linspace(0, 1, 6)
+    table = Table(
+        f"Figures 4 and 5: mean empirical validity of {len(chosen)} plans, μ = μ̂ + α(0, 1, 0), "
+        "covariance (1 + β)I, or (1 + β)A in Figure 5",
+        ("shift", "plan", *(f"{t:.1f}" for t in ticks)),
+    )
+    eye, curves = np.eye(3), {}
+    z = np.random.default_rng(3).normal(size=(options.samples // 10, 3))
+    kinds = {
+        "4a: α to 1": (1, 0, eye), "4b: β to 3": (0, 3, eye), "4c: both": (1, 3, eye),
+        "5a: β to 3, A": (0, 3, CORRELATED), "5b: both, A": (1, 3, CORRELATED),
+    }  # fmt: skip
+    for kind, (alpha, beta, A) in kinds.items():
+        for name, all_plans in plans.items():
+            means = []
+            for t in ticks:
+                root = np.linalg.cholesky((1 + beta * t) * A)
+                thetas = theta + alpha * t * np.array([0.0, 1.0, 0.0]) + z @ root.T
+                means.append(np.mean([empirical_validity(plan, thetas) for plan in all_plans]))
+            curves[f"{kind}|{name}"] = np.array(means)
+            table.rows.append((kind, name, *(f"{value:.3f}" for value in means)))
+    return table, curves
+
+
+def draw(clouds: dict[str, tuple[Array, Array]], curves: dict[str, Array], path: Path) -> None:
+    """Figure 3 above, the shifts of Figure 4 below, as SVG."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(10, 6), layout="constrained")
+    axes = figure.subplots(2, 3)
+    for axis, (name, (points, curve)) in zip(axes[0], clouds.items(), strict=False):
+        axis.plot(points[:, 0], points[:, 1], ".", markersize=2, color="seagreen", rasterized=True)
+        axis.plot(curve[:, 0], curve[:, 1], color="firebrick", label="L*")
+        axis.plot(curve[:, 0], curve[:, 2], color="navy", label="U*")
+        axis.set(title=f"nominal mean {name}", xlabel="distance, radius", ylim=(-0.05, 1.05))
+        axis.legend(frameon=False)
+    axes[0, 2].axis("off")
+    for axis, kind in zip(axes[1], ("4a: α to 1", "4b: β to 3", "4c: both"), strict=True):
+        for key, means in curves.items():
+            if key.startswith(kind):
+                axis.plot(np.linspace(0, 1, len(means)), means, label=key.split("|")[1])
+        axis.set(title=kind, xlabel="share of the shift", ylim=(-0.05, 1.05))
+    axes[1, 0].legend(frameon=False)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(path, metadata={"Date": None})
+
+
+PARTS: dict[str, Callable[[Namespace], Section]] = {
+    "figures": run_figures,
+    "table": run_table,
+    "laws": run_laws,
+    "networks": run_networks,
+}
+
+
+def parse() -> Namespace:
+    parser = ArgumentParser(description=(__doc__ or "").split("\n\n")[0])
+    parser.add_argument("--part", choices=[*PARTS, "all"], default="all")
+    parser.add_argument("--people", type=int, default=100)
+    parser.add_argument("--models", type=int, default=1000, help="retrained on each data set")
+    parser.add_argument("--starts", type=int, default=4, help="of COPA's gradient search")
+    parser.add_argument("--futures", type=int, default=1000)
+    parser.add_argument("--samples", type=int, default=100_000, help="parameters of each future")
+    parser.add_argument("--laws", type=int, default=100_000)
+    parser.add_argument("--networks", type=int, default=100, help="retrained on each data set")
+    parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--markdown", type=Path, help=f"page whose sections are rewritten: {PAGE}")
+    options = parser.parse_args()
+    options.part = list(PARTS) if options.part == "all" else [options.part]
+    return options
+
+
+if __name__ == "__main__":
+    main()

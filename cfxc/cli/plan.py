@@ -1,0 +1,250 @@
+"""``cfxc plan``: several counterfactuals that stay valid, together, when a model is retrained."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..errors import DataTypeError, InvalidInputError, MissingColumnError, MissingExtraError
+from ..solvers.shown import shown
+from .commands import load
+from .csv_files import read_csv
+from .guard import INFEASIBLE, LIMIT, check_writable, deliver, written_whole
+from .regress import PICTURES
+from .report import Pair, cell, lay_out, telling
+from .tables import read_causal, read_factual, read_target
+
+if TYPE_CHECKING:
+    from ..api import CompiledModel
+    from ..solvers.plans import Moments, PlanResult
+
+EXITS = {"feasible": 0, "infeasible": INFEASIBLE, "unknown": LIMIT}
+STEPS = {"gradient": "points", "given": "given", "rows": "rows", "improvement": "improved"}
+"""What the steps of a plan are called."""
+
+
+@dataclass(frozen=True)
+class Question:
+    """The options of ``cfxc plan`` that say what is asked and how."""
+
+    factual: str
+    target: str | None
+    retrain: Path | None
+    outcome: str | None
+    retrainings: int
+    share: float
+    models: Sequence[str]
+    moments: Path | None
+    shrinkage: str | None
+    save_moments: Path | None
+    correct: Path | None
+    size: int | None
+    radius: float
+    epsilon: float
+    validity: float
+    diversity: float
+    corrections: int | None
+    limit: float
+    apart: float
+    constraints: Sequence[str]
+    causal: Sequence[str]
+    max_changes: int | None
+    time_limit: float
+    jobs: int
+    seed: int
+    plot: Path | None
+
+
+def plan(source: str, space: Path, question: Question, trust_pickle: bool, as_json: bool) -> int:
+    """Print a plan for one person, and how likely all of it stays valid."""
+    _check_sources(question)
+    check_writable(question.save_moments)
+    _check_picture(question.plot)
+    model = load(source, space, trust_pickle)
+    row = read_factual(question.factual, model.space)
+    target = read_target(model, question.target, None)
+    given = None if question.correct is None else _rows(question.correct, model)
+    with telling(f"retraining and planning, rows for at most {question.time_limit:g} s …"):
+        moments = _moments(question, model, space, trust_pickle)
+        result = model.plan(
+            row,
+            size=question.size,
+            moments=moments,
+            target=target,
+            method="copa" if given is None else "correct",
+            plan=given,
+            radius=question.radius,
+            epsilon=question.epsilon,
+            validity_weight=question.validity,
+            diversity_weight=question.diversity,
+            corrections=question.corrections,
+            limit=question.limit,
+            apart=question.apart,
+            constraints=question.constraints,
+            causal=read_causal(question.causal),
+            max_changes=question.max_changes,
+            time_limit=question.time_limit,
+            random_state=question.seed,
+        )
+    if as_json:
+        print(json.dumps(result.to_dict(), ensure_ascii=False, allow_nan=False))
+    else:
+        lay_out([], [*_changes(result), *_facts(result)])
+    if question.save_moments is not None:
+        deliver(json.dumps(moments.to_dict(), ensure_ascii=False), question.save_moments)
+        print(f"moments: {question.save_moments}", file=sys.stderr)
+    if question.plot is not None and result.plan is not None:
+        with written_whole(question.plot) as file:
+            result.plot(file)
+        print(f"picture: {question.plot}", file=sys.stderr)
+    return EXITS[result.status]
+
+
+# -- moments -------------------------------------------------------------------------------------
+
+
+def _check_sources(question: Question) -> None:
+    """Refuse none or several sources of moments, and options of another one.
+
+    Raises:
+        InvalidInputError: naming the options.
+    """
+    named = {
+        "--retrain": question.retrain, "--model": question.models or None,
+        "--moments": question.moments,
+    }  # fmt: skip
+    given = [name for name, value in named.items() if value is not None]
+    if len(given) != 1:
+        raise InvalidInputError(
+            "give --retrain DATA.CSV --outcome COLUMN (train the model again and again), --model "
+            "FILE for each of several dated models, or --moments FILE.json: one of them"
+            + (f", not {' and '.join(given)}" if given else "")
+        )
+    if (question.outcome is not None) != (question.retrain is not None):
+        raise InvalidInputError("--retrain and --outcome belong together")
+
+
+def _moments(question: Question, model: CompiledModel, space: Path, trust: bool) -> Moments:
+    """Moments of the future parameters, from where the options say.
+
+    Raises:
+        CfxcError: files that cannot be read or do not fit; a covariance that is not definite.
+    """
+    from ..solvers.plans import Moments, moments_of_models, retrained_moments
+
+    shrinkage = _shrinkage(question.shrinkage)
+    if question.moments is not None:
+        return Moments.from_dict(_json(question.moments), shrinkage=shrinkage)
+    if question.models:
+        models = [load(source, space, trust) for source in question.models]
+        return moments_of_models([model, *models], shrinkage=shrinkage)
+    assert question.retrain is not None
+    table = read_csv(question.retrain).frame()
+    if question.outcome not in table.columns:
+        raise MissingColumnError(f"{question.retrain}: no column '{question.outcome}'")
+    return retrained_moments(
+        model, table, table[question.outcome], question.retrainings, question.share,
+        n_jobs=question.jobs, random_state=question.seed, shrinkage=shrinkage,
+    )  # fmt: skip
+
+
+def _shrinkage(text: str | None) -> float | str:
+    """A share, or the name of a rule."""
+    if text is None:
+        return 0.0
+    try:
+        return float(text)
+    except ValueError:
+        return text
+
+
+def _json(path: Path) -> Any:
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise InvalidInputError(f"{path}: no moments in JSON: {error}") from error
+
+
+def _rows(path: Path, model: CompiledModel) -> Any:
+    """The rows of a plan to correct, as a table of the space's columns."""
+    import pandas as pd
+
+    count = len(read_csv(path).rows)
+    if not count:
+        raise InvalidInputError(f"{path}: no rows to correct")
+    try:
+        points = [
+            model.space.encode_row(read_factual(f"{path}:{i}", model.space), check_range=False)
+            for i in range(1, count + 1)
+        ]
+        return pd.concat([model.space.decode(point) for point in points], ignore_index=True)
+    except (InvalidInputError, DataTypeError) as error:
+        raise type(error)(f"{path}: {error}") from error
+
+
+def _check_picture(path: Path | None) -> None:
+    """Refuse a picture that cannot be drawn, before any work.
+
+    Raises:
+        InvalidInputError, MissingExtraError: no such kind; it cannot be written; no matplotlib.
+    """
+    if path is None:
+        return
+    if path.suffix.lower() not in PICTURES:
+        raise InvalidInputError(f"{path}: a picture is {', '.join(PICTURES)}")
+    check_writable(path)
+    if find_spec("matplotlib") is None:
+        raise MissingExtraError("plot", "matplotlib", "plotting bounds")
+
+
+# -- what is answered ----------------------------------------------------------------------------
+
+
+def _changes(result: PlanResult) -> list[Pair]:
+    """What each row of the plan changes, a line each."""
+    lines = []
+    for i, changes in enumerate(result.changes, start=1):
+        parts = [f"{name} {cell(a)} → {cell(b)}" for name, (a, b) in changes.items()]
+        lines.append((f"plan {i}", ", ".join(parts) or "nothing changes"))
+    return lines
+
+
+def _facts(result: PlanResult) -> list[Pair]:
+    moments = result.moments
+    if result.status == "infeasible":
+        why = "no admissible row has the wanted outcome, and a nominal score of at least "
+        return [("status", f"infeasible: {why}{result.epsilon:g}; proved")]
+    if result.plan is None:
+        return [("status", f"unknown: {result.reason}")]
+    said = f"{sum(result.valid)} of {len(result.valid)} rows, asked of the model itself"
+    ball = f"whatever law the parameters have with moments within {result.radius:g}"
+    facts = [
+        ("valid now", said),
+        ("stay valid", f"all rows with a chance of at least {_figure(result.lower, -1)}"),
+        ("at most", f"{_figure(result.upper, 1)}; both proved, {ball}"),
+    ]
+    if result.share is not None and moments.samples is not None:
+        count = len(moments.samples)
+        facts.append(("of models", f"{result.share:.4g} of the {count} known have all rows valid"))
+    if moments.shrinkage:
+        facts.append(("shrinkage", f"{moments.shrinkage:.4g} of the covariance"))
+    trace = "; ".join(f"{STEPS[s.name]} {_figure(s.lower, -1)}" for s in result.trace)
+    facts.append(("on the way", f"at least: {trace}"))
+    if result.status == "unknown":
+        facts.append(("status", f"unknown: {result.reason}; rows are missing"))
+    apart = f"{result.proximity:.3g} away on average, diversity {result.diversity:.3g}"
+    return [*facts, ("effort", f"{apart}, {result.seconds:.1f} s")]
+
+
+def _figure(value: float, side: int) -> str:
+    """A bound rounded to its safe side."""
+    return shown(Fraction(value), side)
+
+
+__all__ = ["Question", "plan"]
