@@ -146,15 +146,15 @@ class _Box:
 
     def project(self, x: Floats) -> Floats:
         """The nearest points, (n, J, d)."""
-        x = np.clip(x, self.low, self.high)
-        short = x @ self.mean < self.epsilon
+        near = np.clip(x, self.low, self.high)
+        short = near @ self.mean < self.epsilon
         if not short.any():
-            return x
+            return near
         room = np.where(self.mean > 0, self.high - x, x - self.low)
         slopes = np.abs(self.mean)
         with np.errstate(invalid="ignore", divide="ignore"):
             ends = np.where((slopes > 0) & np.isfinite(room), room / slopes, 0.0).max(axis=-1)
-        gap, square = self.epsilon - x @ self.mean, float(self.mean @ self.mean)
+        gap, square = self.epsilon - near @ self.mean, float(self.mean @ self.mean)
         low, high = np.zeros(short.shape), np.maximum(ends, gap / square) * 2 + 1e-12
         while (bad := short & (self._at(x, high) @ self.mean < self.epsilon)).any():
             if (high[bad] > 1e12).all():
@@ -164,7 +164,7 @@ class _Box:
             middle = (low + high) / 2
             enough = self._at(x, middle) @ self.mean >= self.epsilon
             low, high = np.where(enough, low, middle), np.where(enough, middle, high)
-        return np.where(short[..., None], self._at(x, high), x)
+        return np.where(short[..., None], self._at(x, high), near)
 
     def _at(self, x: Floats, eta: Floats) -> Floats:
         return np.clip(x + eta[..., None] * self.mean, self.low, self.high)
