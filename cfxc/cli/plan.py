@@ -70,7 +70,8 @@ def plan(source: str, space: Path, question: Question, trust_pickle: bool, as_js
     row = read_factual(question.factual, model.space)
     target = read_target(model, question.target, None)
     given = None if question.correct is None else _rows(question.correct, model)
-    with telling(f"retraining and planning, rows for at most {question.time_limit:g} s …"):
+    _check_early(question, model, row, target, given)
+    with telling(f"searching, after retraining, for at most {question.time_limit:g} s …"):
         moments = _moments(question, model, space, trust_pickle)
         result = model.plan(
             row,
@@ -152,6 +153,33 @@ def _moments(question: Question, model: CompiledModel, space: Path, trust: bool)
         model, table, table[question.outcome], question.retrainings, question.share,
         n_jobs=question.jobs, random_state=question.seed, shrinkage=shrinkage,
     )  # fmt: skip
+
+
+def _check_early(
+    question: Question, model: CompiledModel, row: Any, target: Any, given: Any
+) -> None:
+    """Refuse what retraining would only delay.
+
+    Raises:
+        CfxcError: a bad option, target or row, or a model that is not linear.
+    """
+    from ..frontends.target import resolve_target
+    from ..ir import evaluate
+    from ..solvers.plans import Encoding
+    from ..solvers.plans.futures import check_shrinkage
+    from ..solvers.plans.planning import check_plan_options
+
+    check_plan_options(
+        size=question.size, method="copa" if given is None else "correct", plan=given,
+        radius=question.radius, corrections=question.corrections, limit=question.limit,
+        apart=question.apart, time_limit=question.time_limit, epsilon=question.epsilon,
+        validity_weight=question.validity, diversity_weight=question.diversity,
+        random_state=question.seed,
+    )  # fmt: skip
+    check_shrinkage(_shrinkage(question.shrinkage))
+    Encoding.of(model.program, model.space)
+    outcome = evaluate(model.program, dict(model.space.encode_row(row)))
+    resolve_target(model.program, target, outcome)
 
 
 def _shrinkage(text: str | None) -> float | str:

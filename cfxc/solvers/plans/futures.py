@@ -339,6 +339,16 @@ def _moments(
     return Moments(samples.mean(axis=0), covariance, names, samples, positive, share, accuracy)
 
 
+def check_shrinkage(value: Any) -> None:
+    """Refuse what is neither a share nor the name of a rule.
+
+    Raises:
+        InvalidInputError: it is none.
+    """
+    if value != LEDOIT_WOLF:
+        _share_of(value)
+
+
 def _share_of(value: Any) -> float:
     if isinstance(value, str):
         raise InvalidInputError(

@@ -227,17 +227,25 @@ class _Work:
             except NoRowError:
                 if not found:
                     return [], "infeasible", ""
-                raise InvalidInputError(
-                    f"size is {len(anchors)}, and there are only {len(found)} distinct admissible "
-                    "rows with the wanted outcome and epsilon (apart by "
-                    f"{float(self.options.apart):g}); ask for fewer, or allow more"
-                ) from None
+                raise self._too_many(len(anchors), len(found)) from None
             except OutOfTimeError:
                 self._note("rows", found, moved)
                 return found, "unknown", LATE
             moved.append(i)
         self._note("rows", found, moved)
         return self._improved(found), "feasible", ""
+
+    def _too_many(self, wanted: int, found: int) -> InvalidInputError:
+        """What says that there are fewer rows than were asked for."""
+        rows, apart = "admissible rows with the wanted outcome and epsilon", self.options.apart
+        if not apart:
+            said = f"there are only {found} distinct {rows}"
+        else:  # other ones might have left more room
+            said = f"of {rows}, none is apart by {float(apart):g} from the first {found}"
+        return InvalidInputError(
+            f"size is {wanted}, and {said}; ask for fewer, or allow more (epsilon, apart, "
+            "constraints)"
+        )
 
     def _anchors(self) -> tuple[Floats, list[Point | None]]:
         """Where the plan should be, and the rows that are there if it was given."""
