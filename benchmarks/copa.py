@@ -96,6 +96,7 @@ class Scene:
     moments: Moments
     futures: Array
     theta: Array
+    away: float
 
 
 def scene(shift: Shift, options: Namespace) -> Scene:
@@ -116,7 +117,8 @@ def scene(shift: Shift, options: Namespace) -> Scene:
     theta = np.append(model.coef_, model.intercept_)
     held = np.setdiff1d(np.arange(len(X)), half)
     refused = [i for i in [*held, *half] if X[i] @ theta <= 0][: options.people]
-    return Scene(shift, X, X[refused], moments, after.samples, theta)
+    away = gelbrich_distance(after.mean, after.covariance, moments.mean, moments.covariance)
+    return Scene(shift, X, X[refused], moments, after.samples, theta, away)
 
 
 def run_table(options: Namespace) -> Section:
@@ -141,7 +143,7 @@ def run_table(options: Namespace) -> Section:
         accuracy = float(np.mean((here.data @ here.theta > 0) == shift.labels))
         lines.append(
             f"- {shift.name}: {len(here.people)} people; today's model agrees with {accuracy:.3f} "
-            "of the present labels."
+            f"of the present labels; the moments of later models are {here.away:.2f} from today's."
         )
     return [table], lines
 

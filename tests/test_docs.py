@@ -20,6 +20,7 @@ SPACES = ROOT / "docs" / "feature-space.md"
 LANGUAGE = ROOT / "docs" / "language.md"
 MODELS = ROOT / "docs" / "multiplicity.md"
 OUTPUTS = ROOT / "docs" / "regression.md"
+PLANS = ROOT / "docs" / "plans.md"
 
 
 def blocks(path: Path, language: str) -> list[str]:
@@ -57,6 +58,9 @@ def test_the_examples_of_many_models_print_what_they_say(
         pytest.importorskip("cvxpy")
     example, said = blocks(MODELS, "python")[part], blocks(MODELS, "")[part]
     exec(compile(example, str(MODELS), "exec"), {})
+def test_the_example_of_plans_prints_what_it_says(capsys: pytest.CaptureFixture[str]) -> None:
+    (example,), (said,) = blocks(PLANS, "python"), blocks(PLANS, "")
+    exec(compile(example, str(PLANS), "exec"), {})
     assert capsys.readouterr().out.strip() == said.strip()
 
 

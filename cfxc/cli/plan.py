@@ -247,7 +247,7 @@ def _facts(result: PlanResult) -> list[Pair]:
     moments = result.moments
     if result.status == "infeasible":
         why = "no admissible row has the wanted outcome, and a nominal score of at least "
-        return [("status", f"infeasible: {why}{result.epsilon:g}; proved")]
+        return [("status", f"infeasible: {why}{result.epsilon:g}; {result.reason}")]
     if result.plan is None:
         return [("status", f"unknown: {result.reason}")]
     said = f"{sum(result.valid)} of {len(result.valid)} rows, asked of the model itself"

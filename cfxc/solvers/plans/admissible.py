@@ -26,8 +26,8 @@ from ...frontends.query import Query
 from ...frontends.rules import CAP
 from ...ir import Builder, LabelTuple, Literal, Operand, Program, Tensor, ops
 from ...ir.tensor import fractions
+from .. import mio
 from ..candidates import Point
-from ..engines import Limits, engine_for
 from ..original import Original
 from ..outcome import INTERRUPTED, Outcome
 from .encoding import Encoding
@@ -47,7 +47,7 @@ class Found:
 
 
 class NoRowError(Exception):
-    """No admissible row is left that a plan could hold: proved."""
+    """No admissible row is left that a plan could hold; who proved it."""
 
 
 class OutOfTimeError(Exception):
@@ -154,14 +154,15 @@ class Admissible:
         )
         for point in taken:
             query = self._other_than(query, point)
-        engine = engine_for(query, "mio", "auto")
-        seeds = () if seed is None else (seed.point,)
-        limits = Limits(ACCURACY, left, seeds, self.rng)
-        outcome = engine.search(query, self.original.flips, limits)
+        outcome = mio.search(
+            query, self.original.flips, epsilon=ACCURACY, seconds=left, rng=self.rng,
+            seeds=() if seed is None else (seed.point,),
+            regions=False,  # what is linear but for maxima solvers close faster
+        )  # fmt: skip
         if outcome.reason == INTERRUPTED:
             raise KeyboardInterrupt
         if outcome.infeasible:
-            raise NoRowError
+            raise NoRowError(", ".join(outcome.proved_by))
         return None if outcome.best is None else outcome
 
     def _other_than(self, query: Query, point: Point) -> Query:

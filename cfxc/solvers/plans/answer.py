@@ -149,7 +149,8 @@ class PlanResult:
     def summary(self) -> str:
         """One line: what was found and what was proved."""
         if self.status == "infeasible":
-            return "infeasible: no admissible row has the wanted outcome and epsilon (proved)"
+            why = "no admissible row has the wanted outcome and epsilon"
+            return f"infeasible: {why} ({self.reason})"
         if self.plan is None:
             return f"unknown: {self.reason}"
         found = f"{self.status}: {len(self.plan)} rows, {sum(self.valid)} valid now"

@@ -178,6 +178,18 @@ def _descend(
         import torch
     except ModuleNotFoundError as error:
         raise MissingExtraError("plans", str(error.name), "COPA") from error
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)  # for matrices as small as these, more only wait for each other
+    try:
+        return _adam(torch, people, mean, covariance, options, box)
+    finally:
+        torch.set_num_threads(threads)
+
+
+def _adam(
+    torch: Any, people: Floats, mean: Floats, covariance: Floats, options: Copa, box: _Box
+) -> tuple[Floats, Floats]:
+    """The same, with torch at hand."""
     rng = np.random.default_rng(options.random_state)
     x = torch.tensor(_first(people, options.size, box, rng), requires_grad=True)
     home, mu, sigma = (torch.tensor(each) for each in (people[:, None], mean, covariance))

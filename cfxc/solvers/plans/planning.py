@@ -224,9 +224,9 @@ class _Work:
                 continue
             try:
                 found.append(self.rows.nearest(anchor, taken))
-            except NoRowError:
+            except NoRowError as error:
                 if not found:
-                    return [], "infeasible", ""
+                    return [], "infeasible", f"proved by {error}"
                 raise self._too_many(len(anchors), len(found)) from None
             except OutOfTimeError:
                 self._note("rows", found, moved)
