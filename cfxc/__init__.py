@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from .solvers.bayes import AEP, SEP, BlackBox, CustomPotential, Evaluations, PotentialResult
     from .solvers.certification import Certificate
     from .solvers.outcome import Progress
+    from .solvers.plans import Moments, PlanResult
     from .solvers.result import Result
 
 __version__ = "0.1.0"
@@ -51,6 +52,8 @@ _LAZY = {
     "FeatureSpace": ".frontends.space",
     "Mahalanobis": ".frontends.distances",
     "ModelConstraint": ".frontends.model_constraint",
+    "Moments": ".solvers.plans",
+    "PlanResult": ".solvers.plans",
     "PotentialResult": ".solvers.bayes",
     "Progress": ".solvers.outcome",
     "Report": ".certificates",
@@ -101,6 +104,8 @@ __all__ = [
     "MissingExtraError",
     "ModelConstraint",
     "ModelFileError",
+    "Moments",
+    "PlanResult",
     "PotentialResult",
     "Progress",
     "Report",

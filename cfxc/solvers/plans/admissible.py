@@ -113,13 +113,20 @@ class Admissible:
     def steepest(
         self, start: Found, mean: Floats, covariance: Floats, limit: float, taken: Sequence[Point]
     ) -> Found:
-        """The row within ``limit`` of a row with the largest r(x); itself if there is no better."""
+        """The row within ``limit`` of a row with the largest r(x); itself if there is no better.
+
+        There is none either where the row itself is not apart from those taken, and no other is.
+        """
         ball = _Squares(self.encoding, self.query, start.vector)
         within, best, ratio = Fraction(limit) ** 2, start, _ratio(start.vector, mean, covariance)
         slopes = [_slope(start.vector, mean, covariance)]
         for _ in range(ROUNDS):
             goal = _gain(self.encoding, mean, ratio, slopes, self.query)
-            outcome = self._ask(goal, taken, ((f"within {limit:g}", ball.at_most(within)),), best)
+            near = ((f"within {limit:g}", ball.at_most(within)),)
+            try:
+                outcome = self._ask(goal, taken, near, best)
+            except NoRowError:
+                break
             if outcome is None:
                 break
             assert outcome.best is not None

@@ -57,6 +57,8 @@ class PlanResult:
         diversity: det K of the vectors, in [0, 1].
         vectors: The rows as the bounds see them (:class:`Encoding`), shape (J, d).
         trace: The steps that led here.
+        reason: ``time limit`` if the time was up: of a plan, before all rows asked for could be
+            improved; of an infeasible one, who proved it.
     """
 
     status: Status

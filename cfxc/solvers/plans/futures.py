@@ -178,8 +178,9 @@ def retrained_moments(
     if not 0 < part <= 1:
         raise InvalidInputError(f"share is a part of the rows, in (0, 1], not {share!r}")
     read = _reader_of(model)
-    outcomes = np.asarray(y)
-    rows = len(X)
+    outcomes, rows = np.asarray(y), len(X)
+    if pd.isna(outcomes).any():
+        raise InvalidInputError("some outcomes are missing")
     if outcomes.ndim != 1 or len(outcomes) != rows:
         raise InvalidInputError(f"{rows} rows with outcomes of shape {outcomes.shape}")
     size = round(part * rows)
@@ -310,7 +311,11 @@ def _retrain(
     fitted = clone(read.estimator)
     if "random_state" in fitted.get_params():
         fitted.set_params(random_state=int(rng.integers(2**31)))
-    fitted.fit(part, y[chosen])
+    try:
+        fitted.fit(part, y[chosen])
+    except ValueError as error:
+        said = str(error).splitlines()[0]
+        raise InvalidInputError(f"a classifier could not be trained on a part: {said}") from error
     if test is None:
         return read.theta(fitted), float("nan")
     right = np.asarray(read.predict(fitted, test[0])) == np.asarray(test[1])

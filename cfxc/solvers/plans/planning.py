@@ -233,7 +233,8 @@ class _Work:
                 return found, "unknown", LATE
             moved.append(i)
         self._note("rows", found, moved)
-        return self._improved(found), "feasible", ""
+        made = self._improved(found)
+        return made, "feasible", LATE if time.monotonic() >= self.rows.deadline else ""
 
     def _too_many(self, wanted: int, found: int) -> InvalidInputError:
         """What says that there are fewer rows than were asked for."""

@@ -215,6 +215,11 @@ def test_options_of_retraining(compiled, options, words):
 
 def test_what_cannot_be_retrained(compiled):
     X, y = people()
+    holes = X.assign(income=X["income"].where(X.index > 5))
+    with pytest.raises(InvalidInputError, match="could not be trained on a part"):
+        retrained_moments(compiled, holes, y, n=8)
+    with pytest.raises(InvalidInputError, match="outcomes are missing"):
+        retrained_moments(compiled, X, np.where(np.arange(len(y)) < 3, None, y), n=4)
     with pytest.raises(InvalidInputError, match="rows with outcomes of shape"):
         retrained_moments(compiled, X, y[:-1], n=4)
     with pytest.raises(InvalidInputError, match="outcomes of two kinds"):

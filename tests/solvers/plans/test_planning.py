@@ -184,6 +184,16 @@ def test_correcting_a_plan_keeps_what_qualifies_and_mends_the_rest(model, person
     assert better.lower >= result.lower
 
 
+def test_given_rows_that_are_close_together_stay(model, person, moments):
+    """Apart by more than they are: neither can move, nor is anything refused."""
+    best = model.plan(person, moments=moments, size=1, **FAST).plan
+    other = best.assign(pay=best["pay"] - 0.5)
+    options = {"method": "correct", "plan": pd.concat([best, other], ignore_index=True)}
+    result = model.plan(person, moments=moments, **options, corrections=2, limit=0.01, apart=0.9)
+    check(result, model, person, moments)
+    assert (result.plan == options["plan"]).all(axis=None)
+
+
 def test_a_result_tells_everything(model, person, moments, tmp_path):
     result = model.plan(person, moments=moments, size=2, radius=0.05, **FAST)
     table = result.to_frame()
