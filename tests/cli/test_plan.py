@@ -106,6 +106,9 @@ def test_refusals(shell: Shell, options: tuple[str, ...], words: str) -> None:
 def test_other_models(shell: Shell) -> None:
     text = shell.refuses("plan", "tree.skops", *ASKED[2:], *RETRAIN)
     assert "linear classifier" in text
+    text = shell.refuses("plan", "lr.onnx", *ASKED[2:], *RETRAIN)
+    assert "single float" in text
+    assert ".skops" in text
 
 
 def test_a_covariance_that_is_not_definite(shell: Shell) -> None:

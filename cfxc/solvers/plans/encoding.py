@@ -166,9 +166,14 @@ class _Score:
         for source, factor in form.terms.items():
             if not isinstance(source, Unary):
                 raise _not_linear("trees decide")
-            if source.steps or source.rounded:
-                what = "rounded to single floats" if source.rounded else "cut into steps"
-                raise _not_linear(f"'{source.input}' is {what} before it is weighed")
+            if source.steps:
+                raise _not_linear(f"'{source.input}' is cut into steps before it is weighed")
+            if source.rounded:
+                raise UnsupportedError(
+                    "plans need scores that are linear in the features: this model rounds "
+                    f"'{source.input}' to a single float first, as ONNX does",
+                    remedy="compile the scikit-learn model itself (.skops): it computes in doubles",
+                )
             if source.table is None:
                 slopes[source.input] = slopes.get(source.input, Fraction(0)) + factor
             else:

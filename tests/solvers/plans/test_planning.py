@@ -231,6 +231,13 @@ def test_nothing_qualifies_is_an_answer(model, person, moments):
         result.plot()
 
 
+def test_no_time_is_no_plan_and_no_proof(model, person, moments):
+    result = model.plan(person, moments=moments, size=2, time_limit=1e-9, **FAST)
+    assert (result.status, result.reason) == ("unknown", "time limit")
+    assert result.plan is None
+    assert (result.lower, result.upper) == (0.0, 1.0)
+
+
 def test_more_rows_than_there_are_is_refused(model, person, moments):
     rows, signed = engine(model, person, moments)
     known = admissible_vectors(model, person, signed, rows)
