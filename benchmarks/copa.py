@@ -3,7 +3,7 @@
 ``figures``: whether the validity of 1,000 futures lies between L* and U* (Figure 3), and what
 shifts of the parameters' law leave of it (Figures 4 and 5).  ``table``: five plans for each of 100
 people on three data sets that change (Table 1).  ``laws``: whether any of 10⁵ laws inside the ball,
-with exact moments, escapes the bounds.  ``networks``: Table 4.
+with exact moments, escapes the bounds.  ``networks``: Table 4.  ``rows``: plans of valid rows.
 
     CFXC_DATA=… python benchmarks/copa.py --part table
 """
@@ -22,6 +22,7 @@ from sklearn.model_selection import train_test_split
 from support.dice import dice_plans
 from support.discrete_laws import run_laws
 from support.lime import run_networks
+from support.plan_rows import run_rows
 from support.portable import Array
 from support.report import Table, circumstances, write_section
 from support.shifts import SHIFTS, Shift
@@ -340,6 +341,7 @@ PARTS: dict[str, Callable[[Namespace], Section]] = {
     "table": run_table,
     "laws": run_laws,
     "networks": run_networks,
+    "rows": run_rows,
 }
 
 
@@ -352,6 +354,7 @@ def parse() -> Namespace:
     parser.add_argument("--futures", type=int, default=1000)
     parser.add_argument("--samples", type=int, default=100_000, help="parameters of each future")
     parser.add_argument("--laws", type=int, default=100_000)
+    parser.add_argument("--row-people", type=int, default=5, help="of part rows, a data set")
     parser.add_argument("--networks", type=int, default=100, help="retrained on each data set")
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--markdown", type=Path, help=f"page whose sections are rewritten: {PAGE}")
