@@ -37,7 +37,9 @@ def run_rows(options: Namespace) -> tuple[list[Table], list[str]]:
 def _line(shift: Shift, options: Namespace) -> tuple[str, ...]:
     numbers = [c for c in shift.now if pd.api.types.is_numeric_dtype(shift.now[c])]
     others = [c for c in shift.now if c not in numbers]
-    encode = make_column_transformer((MinMaxScaler(), numbers), (OneHotEncoder(), others))
+    encode = make_column_transformer(
+        (MinMaxScaler(), numbers), (OneHotEncoder(handle_unknown="ignore"), others)
+    )
     estimator = make_pipeline(encode, LogisticRegression(max_iter=1000))
     model = cfxc.compile(estimator.fit(shift.now, shift.labels), cfxc.FeatureSpace.infer(shift.now))
     moments = retrained_moments(
