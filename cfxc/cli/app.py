@@ -336,10 +336,10 @@ def plan(
     trust_pickle: Trust = False,
     json: Json = False,
 ) -> int:
-    """Several counterfactuals that stay valid, together, when a linear model is retrained.
+    """A menu of counterfactuals that survives retraining of the model.
 
-    The chance that all of them do is bounded, for all laws of the future parameters with moments
-    within --radius of those of --retrain, --model or --moments.
+    Of linear classifiers.  The chance that all rows stay valid is bounded, for all laws of the
+    future parameters with moments within --radius of those of --retrain, --model or --moments.
     """
     question = plans.Question(
         factual, target, retrain, outcome, retrainings, share, dated or [], moments, shrinkage,

@@ -435,11 +435,13 @@ def test_a_limit_prints_the_best_answer(shell: Shell) -> None:
 def test_version_and_help(shell: Shell) -> None:
     assert shell("--version").out == f"cfxc {cfxc.__version__}\n"
     text = shell("--help").out
-    assert {"demo", "explain", "regress", "compile", "space"} <= set(text.split())
+    assert {"demo", "explain", "regress", "plan", "compile", "space"} <= set(text.split())
     assert "Exit codes: 0 done, 1 a fault of cfxc, 2 bad input, 3 no counterfactual" in text
     assert "..." not in text.partition("Commands:")[2]  # nothing is cut
     assert shell("-h").out == text
-    for command in (("explain",), ("regress",), ("compile",), ("space", "infer"), ("demo",)):
+    for command in (
+        ("explain",), ("regress",), ("plan",), ("compile",), ("space", "infer"), ("demo",),
+    ):  # fmt: skip
         ended = shell(*command, "-h")
         assert ended.code == 0
         assert ended.out == shell(*command, "--help").out
