@@ -11,7 +11,7 @@ with exact moments, escapes the bounds.  ``networks``: Table 4.  ``rows``: plans
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -80,8 +80,19 @@ def main() -> None:
         print(*lines, sep="\n", end="\n\n")
         if options.markdown:
             text = "\n".join([*(table.markdown() for table in tables), "\n".join(lines)])
-            where = circumstances(f"python benchmarks/copa.py --part {part}")
+            where = circumstances(f"python benchmarks/copa.py --part {part}{_changed(options)}")
             write_section(options.markdown, f"copa {part}", f"{text}\n\n{where}")
+
+
+def _changed(options: Namespace) -> str:
+    """Options that were given another value than theirs, as they are written."""
+    usual = parse([])
+    names = [name for name in vars(options) if name not in ("part", "markdown", "jobs")]
+    return "".join(
+        f" --{name.replace('_', '-')} {getattr(options, name)}"
+        for name in names
+        if getattr(options, name) != getattr(usual, name)
+    )
 
 
 # -- Table 1 -------------------------------------------------------------------------------------
@@ -345,7 +356,7 @@ PARTS: dict[str, Callable[[Namespace], Section]] = {
 }
 
 
-def parse() -> Namespace:
+def parse(arguments: Sequence[str] | None = None) -> Namespace:
     parser = ArgumentParser(description=(__doc__ or "").split("\n\n")[0])
     parser.add_argument("--part", choices=[*PARTS, "all"], default="all")
     parser.add_argument("--people", type=int, default=100)
@@ -358,7 +369,7 @@ def parse() -> Namespace:
     parser.add_argument("--networks", type=int, default=100, help="retrained on each data set")
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--markdown", type=Path, help=f"page whose sections are rewritten: {PAGE}")
-    options = parser.parse_args()
+    options = parser.parse_args(arguments)
     options.part = list(PARTS) if options.part == "all" else [options.part]
     return options
 
