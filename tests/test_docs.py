@@ -58,6 +58,9 @@ def test_the_examples_of_many_models_print_what_they_say(
         pytest.importorskip("cvxpy")
     example, said = blocks(MODELS, "python")[part], blocks(MODELS, "")[part]
     exec(compile(example, str(MODELS), "exec"), {})
+    assert capsys.readouterr().out.strip() == said.strip()
+
+
 def test_the_example_of_plans_prints_what_it_says(capsys: pytest.CaptureFixture[str]) -> None:
     (example,), (said,) = blocks(PLANS, "python"), blocks(PLANS, "")
     exec(compile(example, str(PLANS), "exec"), {})

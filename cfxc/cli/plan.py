@@ -259,7 +259,7 @@ def _facts(result: PlanResult) -> list[Pair]:
     ]
     if result.share is not None and moments.samples is not None:
         count = len(moments.samples)
-        facts.append(("of models", f"{result.share:.4g} of the {count} known have all rows valid"))
+        facts.append(("of models", f"{round(result.share * count)} of {count} have all rows valid"))
     if moments.shrinkage:
         facts.append(("shrinkage", f"{moments.shrinkage:.4g} of the covariance"))
     trace = "; ".join(f"{STEPS[s.name]} {_figure(s.lower, -1)}" for s in result.trace)

@@ -187,8 +187,8 @@ class _Score:
 def _not_linear(why: str) -> UnsupportedError:
     return UnsupportedError(
         f"plans need a linear classifier of two outcomes: {why}",
-        remedy="for other models, ask for rows that several retrained models accept "
-        "(constraints=[cfxc.ModelConstraint(model, label=…)]), or plan with a linear surrogate",
+        remedy="for other models, ask for rows that retrained copies all accept "
+        "(cfxc.solvers.plans.robust), or bound a linear stand-in (local_linear, surrogate)",
     )
 
 
