@@ -54,7 +54,7 @@ def test_what_is_printed(shell: Shell) -> None:
     assert "plan" in lines
     assert "stay valid" in ended.out
     assert "both proved, whatever law the parameters have with moments within 0.01" in ended.out
-    assert "of the 40 known" in ended.out
+    assert "of 40 have all rows valid" in ended.out
     assert (shell.folder / "bounds.svg").read_text().lstrip().startswith("<?xml")
 
 

@@ -315,5 +315,5 @@ def test_other_models_are_pointed_elsewhere(person):
     X, y = data()
     X = X[["age", "pay"]]
     tree = cfxc.compile(DecisionTreeClassifier(max_depth=2).fit(X, y), cfxc.FeatureSpace.infer(X))
-    with pytest.raises(UnsupportedError, match=r"ModelConstraint[\s\S]*surrogate"):
+    with pytest.raises(UnsupportedError, match=r"plans\.robust[\s\S]*surrogate"):
         tree.plan(person[["age", "pay"]], moments=GIVEN)
