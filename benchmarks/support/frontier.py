@@ -3,7 +3,8 @@
 For each person the fewest changes K are found, then, for K, K + 1 and K + 2 of them, the answers
 whose numbers move least; of all these, those that are cheapest where a change costs a tenth of the
 largest standard deviation, and one of a category ten of these.  Every search is proved on its own.
-Within a trust region the fewest changes alone are asked for, as the paper's price of a change does.
+Within a trust region more than the fewest changes are allowed only where these are proved to be the
+fewest: else the time is too short for it.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ class Frontier:
         self, model: Any, space: cfxc.FeatureSpace, X: pd.DataFrame,
         region: cfxc.TrustRegion | None = None,
     ) -> None:  # fmt: skip
-        self.region, self.more = region, MORE if region is None else 0
+        self.region = region
         self.numbers = [feature.name for feature in space if not feature.is_symbolic]
         self.ranges = {name: float(space[name].range) for name in self.numbers}
         self.widest = float(X[self.numbers].std().max())
@@ -49,7 +50,8 @@ class Frontier:
         if fewest.counterfactual is None:
             return []
         found: list[tuple[float, cfxc.Result]] = []
-        for most in range(len(fewest.changes), len(fewest.changes) + self.more + 1):
+        more = MORE if self.region is None or fewest.status == "optimal" else 0
+        for most in range(len(fewest.changes), len(fewest.changes) + more + 1):
             result = self.weighted.explain(
                 row, target=1, distance="l1", max_changes=most, count=count, apart=apart,
                 epsilon=EPSILON, time_limit=seconds, trust_region=self.region,

@@ -26,24 +26,33 @@ from .regions import Ending
 CLEARER = tuple(Fraction(1, 10**k) for k in (8, 6, 4))  # margins, where a bare win is none
 EASY = 20  # nodes before the first dive
 DIVES, DIVE = 0.5, 0.2  # share of the time spent on dives; of the time left on one, at most
+BRIEF, SLICE = 0.3, 0.5  # seconds before the first descent; of one at a time, at most
 WHOLE = 1e-6  # how far from a whole number counts as one
 
 Ranges = tuple[Floats, Floats]
 Offer = Callable[[dict[str, Any]], Fraction | None]
 """Offers a point; the new radius to look within if it is an improvement, else ``None``."""
+Descend = Callable[[float], Fraction | None]
+"""Looks for points otherwise, until then; the new radius if there was an improvement."""
 
 
 class Branching:
     """The nodes of one formulation within a radius.
 
-    ``offer`` is told every point that a node's whole numbers leave.
+    ``offer`` is told every point that a node's whole numbers leave.  Best first meets few of
+    them: ``descend`` looks for some; without it there are dives.
     """
 
     def __init__(
-        self, formulation: Formulation, formulator: Formulator, radius: Fraction, offer: Offer
+        self,
+        formulation: Formulation,
+        formulator: Formulator,
+        radius: Fraction,
+        offer: Offer,
+        descend: Descend | None = None,
     ) -> None:
         self.formulation, self.formulator = formulation, formulator
-        self.radius, self.offer = radius, offer
+        self.radius, self.offer, self.descend = radius, offer, descend
         self.program, self.solver = rounded(formulation.model), program_over(formulation)
         self.more = more_tangents(formulation, formulator)
         self.inner = float(formulator.query.hulls[0].inner)
@@ -73,7 +82,9 @@ class Branching:
             if found is None:
                 continue
             bound, values = found
-            if nodes > EASY:
+            if self.descend is not None:
+                self._descend_now_and_then(self.descend, deadline)
+            elif nodes > EASY:
                 self._dive_now_and_then(values, ranges, deadline)
             for child in self._children(values, ranges, bound, deadline):
                 made += 1
@@ -125,6 +136,16 @@ class Branching:
         below, above = upper.copy(), lower.copy()
         below[j], above[j] = np.floor(values[j]), np.ceil(values[j])
         yield from ((lower, below), (above, upper))
+
+    def _descend_now_and_then(self, descend: Descend, deadline: float) -> None:
+        """Descend, unless that already takes its share of the time."""
+        now = time.monotonic()
+        spent = now - self.started
+        if spent > BRIEF and self.diving <= DIVES * spent:
+            better = descend(min(now + SLICE, deadline))
+            if better is not None:
+                self.radius = min(self.radius, better)
+            self.diving += time.monotonic() - now
 
     def _dive_now_and_then(self, values: Floats, ranges: Ranges, deadline: float) -> None:
         """Dive from a node, both ways, unless diving already takes its share of the time."""

@@ -123,11 +123,6 @@ class Descent:
         self._begun: Iterator[Floats] | None = None
 
     @property
-    def has_begun(self) -> bool:
-        """Whether it ran before."""
-        return self._begun is not None
-
-    @property
     def is_over(self) -> bool:
         """Whether more descents are in vain, as it seems."""
         return self.stale >= STALE

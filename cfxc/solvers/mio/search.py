@@ -49,8 +49,6 @@ CLOSE = Fraction(9, 10)  # share of ε below the incumbent at which nothing may 
 SHARE = Fraction(1, 4)  # of ε: the absolute gap that the solver may leave
 EXCLUSIONS = 64  # solutions that only tolerances and closed borders admit
 FIRST = 0.5  # seconds of the first solve; its bounds are tightened if that is not enough
-DESCENT = 0.5  # of the time that is left
-BRIEF = 0.3  # seconds of branching before the first descent
 PRICING = 4.0  # times as long: branching over the rows of a hull, before a solver does
 PATIENCE = 1.0  # seconds of the first search by regions; half of it where numbers are continuous
 ATTEMPTS = (6, 3)  # searches by regions that may run out of time: on grids, and where not
@@ -189,7 +187,7 @@ class _Search:
             if self.pooling:
                 self._fill()
             if any(isinstance(let.op, ops.TreeEnsemble) for let in self.query.program.lets()):
-                self._descend()  # programs of trees are slow
+                self._descend(time.monotonic() + FIRST)  # programs of trees are slow
             while self._is_open() and self._step():
                 pass
             self._tidy()
@@ -335,35 +333,30 @@ class _Search:
         return False
 
     def _branch(self, formulation: Formulation, radius: Fraction) -> bool:
-        """Branch and price; whether it closed the ball or found something nearer.
-
-        What branching does not soon close, it goes on with after descents.
-        """
+        """Branch and price; whether it closed the ball or found something nearer."""
         before, started = self.outcome.best, time.monotonic()
-        brief = self.descent is not None and not self.descent.has_begun
-        end = min(self.deadline, started + (BRIEF if brief else PRICING * self.patience))
-        ending = Branching(formulation, self.formulator, radius, self._improve).run(end)
+        end = min(self.deadline, started + PRICING * self.patience)
+        descend = None if self.descent is None else self._descend
+        ending = Branching(formulation, self.formulator, radius, self._improve, descend).run(end)
         self.outcome.nodes += ending.boxes
         debug(2, partial(_explored, radius, ending, time.monotonic() - started))
         if ending.status == "closed":
             self._empty(ending.lower, "HiGHS")
-            return True
-        self._raise(ending.lower, "HiGHS")
-        self._descend()
-        if not brief:
+        else:
+            self._raise(ending.lower, "HiGHS")
             self.patience *= GROWTH
             self._simplify()
-        return self.outcome.best is not before
+        return ending.status == "closed" or self.outcome.best is not before
 
-    def _descend(self) -> None:
-        """Look for points of few changes, which branching takes long to meet."""
-        if self.descent is None or self.descent.is_over:
-            return
-        now, best = time.monotonic(), self.outcome.best
-        if best is not None:
-            self.descent.learn(best.point)
-        self.descent.run(self._use, now + DESCENT * (self.deadline - now))
-        debug(2, partial(_descended, self.descent, time.monotonic() - now))
+    def _descend(self, until: float) -> Fraction | None:
+        """Look for points of few changes; the radius that is left if there are some."""
+        descent, before = self.descent, self.outcome.best
+        if descent is None or descent.is_over:
+            return None
+        if before is not None:
+            descent.learn(before.point)
+        descent.run(self._use, until)
+        return None if self.outcome.best is before else self._radius()
 
     def _simplify(self) -> None:
         """Put back what the best point changes in vain, where it was not found so by branching."""
@@ -542,10 +535,6 @@ def _report(size: int, answer: Answer, encoding: float, solving: float) -> str:
         f"{size} columns in {encoding:.3f} s, {answer.status} in {solving:.3f} s, "
         f"{answer.nodes} nodes"
     )
-
-
-def _descended(descent: Descent, seconds: float) -> str:
-    return f"descents: {len(descent.known)} points that the model agrees with in {seconds:.3f} s"
 
 
 def _explored(radius: Fraction | None, ending: Ending, seconds: float) -> str:
