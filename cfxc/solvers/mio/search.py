@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from functools import lru_cache, partial
@@ -124,7 +124,7 @@ def _in_hulls(
         now = time.monotonic()
         until = now + (deadline - now) / (len(rows) - number)
         found = _Search(part, solver, deployed, epsilon, until, rng)
-        found.descent = None if query.effects else Descent(part, rng, seeds)
+        found.begin = None if query.effects else partial(Descent, part, rng, seeds)
         found.report, found.outcome.best, found.pooling = report, total.best, pool
         outcome = found.run(())
         total.pool += outcome.pool
@@ -165,6 +165,7 @@ class _Search:
         self.epsilon, self.deadline, self.rng = epsilon, deadline, rng
         self.formulator = Formulator(query)
         self.local = LocalSearch(query, rng)
+        self.begin: Callable[[], Descent] | None = None  # makes one when it is needed
         self.descent: Descent | None = None
         self.outcome = Outcome()
         self.report: Report = silent
@@ -336,7 +337,7 @@ class _Search:
         """Branch and price; whether it closed the ball or found something nearer."""
         before, started = self.outcome.best, time.monotonic()
         end = min(self.deadline, started + PRICING * self.patience)
-        descend = None if self.descent is None else self._descend
+        descend = None if self.begin is None else self._descend
         ending = Branching(formulation, self.formulator, radius, self._improve, descend).run(end)
         self.outcome.nodes += ending.boxes
         debug(2, partial(_explored, radius, ending, time.monotonic() - started))
@@ -350,8 +351,11 @@ class _Search:
 
     def _descend(self, until: float) -> Fraction | None:
         """Look for points of few changes; the radius that is left if there are some."""
-        descent, before = self.descent, self.outcome.best
-        if descent is None or descent.is_over:
+        if self.begin is None:
+            return None
+        descent, before = self.descent or self.begin(), self.outcome.best
+        self.descent = descent
+        if descent.is_over:
             return None
         if before is not None:
             descent.learn(before.point)
