@@ -29,7 +29,8 @@ from ..candidates import Point
 from ..hulls import HullProgram
 
 STARTS, TRIED = 4, 12  # rows of the hull that a descent may begin at; that are tried for it
-WAYS = 3  # points that agreed, towards which one that does not is moved
+RECENT = 200  # points that agreed lately, which alone are looked through
+WAYS = 3  # of them, towards which one that does not is moved
 STEPS = 17  # points on such a way
 HOMEWARD = 8  # rounds of moving home
 OUTSIDE = 1e-8  # of the hull: what a program's solution may lie beyond it
@@ -119,8 +120,10 @@ class Descent:
         self.graded = norms is None or norms.l0 != 1  # whether it matters how far a number moves
         self.known: list[Floats] = []  # rows that the model agrees with
         self.best = np.inf
+        self.nearest: tuple[float, Floats] | None = None  # of the known rows
         self.stale = 0
-        self._begun: Iterator[Floats] | None = None
+        self.deadline = -np.inf  # of the run that is under way
+        self._begun = self._starts()
 
     @property
     def is_over(self) -> bool:
@@ -132,28 +135,30 @@ class Descent:
         row = self.local.row(point)
         distance = float(self.local.distances(row[None])[0])
         if distance < self.best - LESS:
-            self.known.append(row)
+            self._know(row)
             self.best, self.stale = distance, 0
 
     def run(self, offer: Offer, deadline: float) -> None:
         """Descend from one start after the other, then from where the best one ended."""
-        if self._begun is None:
-            self._begun = self._starts(deadline)
-        while not self.is_over and time.monotonic() < deadline:
+        self.deadline = deadline
+        while not (self.is_over or self._late()):
             start = next(self._begun, None)
             if start is None:
-                start = self._shaken(deadline)
+                start = self._shaken()
             if start is None:
-                self.stale += 1
+                self.stale += not self._late()
                 continue
             before = self.best
-            self._down(start, offer, deadline)
-            if time.monotonic() < deadline:
+            self._down(start, offer)
+            if not self._late():
                 self.stale = 0 if self.best < before else self.stale + 1
+
+    def _late(self) -> bool:
+        return time.monotonic() >= self.deadline
 
     # -- where to begin ---------------------------------------------------------------------------
 
-    def _starts(self, deadline: float) -> Iterator[Floats]:
+    def _starts(self) -> Iterator[Floats | None]:
         """Rows that the model agrees with: by the seeds, then the hull's own that are nearest."""
         space, hull = self.query.space, self.query.hulls[0]
         codes = space.encode_frame(hull.table, extra="ignore", check_range=False)
@@ -166,24 +171,30 @@ class Descent:
         agreed = rows[self.local.hits(rows)]
         away = np.abs(self.z(agreed) - self.goal) @ self.weights
         nearest, found = np.argsort(away, kind="stable")[:TRIED].tolist(), 0
-        self.known += [agreed[i] for i in nearest]
+        for i in nearest:
+            self._know(agreed[i])
         for seed in map(self.local.row, self.seeds):
-            start = self._agreeing(seed, seed, seed != self.local.start, deadline)
+            start = self._agreeing(seed, seed, seed != self.local.start)
             if start is not None:
                 yield start
         for i in nearest:
-            if found >= STARTS or time.monotonic() >= deadline:
+            if found >= STARTS:
                 return
-            start = self._in_slice(agreed[i], self.free, deadline)
+            if self._late():
+                yield None  # goes on in the next run
+            start = self._in_slice(agreed[i], self.free)
             if start is not None and self._agrees(start):
                 found += 1
                 yield start
 
-    def _shaken(self, deadline: float) -> Floats | None:
-        """The best row with one of its changes undone, and as few others as that takes."""
-        if not self.known:
+    def _shaken(self) -> Floats | None:
+        """The nearest known row with one or two changes undone, and as few others as that takes.
+
+        Also from rows that were refused: what is next to them may be accepted.
+        """
+        if self.nearest is None:
             return None
-        best = min(self.known, key=lambda row: float(self.local.distances(row[None])[0]))
+        _, best = self.nearest
         changed = np.flatnonzero(best != self.local.start)
         if not changed.size:
             return None
@@ -193,42 +204,42 @@ class Descent:
         allowed[out] = kept[out] = False
         row = np.where(allowed, best, self.local.start)
         inner, near = kept[self.of], self.z(row[None])[0]
-        weights = np.where(inner, 1e-3, self.rng.uniform(0.5, 1.5, inner.size))
-        z = near
+        z, weights = near, np.where(inner, 1e-3, self.rng.uniform(0.5, 1.5, inner.size))
         for _ in range(SPARSER):
-            found = self._nearest(near, weights, row, allowed, deadline)
+            found = self._nearest(near, weights, row, allowed)
             if found is None:
                 return None
-            z, weights = found, np.where(inner, 1e-3, 1 / (np.abs(found - near) + SMALL))
+            z = found
+            weights = np.where(inner, 1e-3, 1 / (np.abs(z - near) + SMALL))
             weights /= weights.max()
-        return self._agreeing(self._landed(z[None], row)[0], row, allowed, deadline)
+        return self._agreeing(self._landed(z[None], row)[0], row, allowed)
 
     # -- fewer changes ----------------------------------------------------------------------------
 
-    def _down(self, row: Floats, offer: Offer, deadline: float) -> None:
+    def _down(self, row: Floats, offer: Offer) -> None:
         """Undo changes until none goes; offer what is left, also with its numbers moved home."""
         needed = np.zeros(len(self.domains), dtype=np.bool_)  # no slice of the hull is without
         undone = True
-        while undone and time.monotonic() < deadline:
+        while undone and not self._late():
             undone = False
             for j in self._order(row, needed):
                 allowed = row != self.local.start
                 allowed[j] = False
-                fewer, empty = self._without(row, j, allowed, deadline)
+                fewer, empty = self._without(row, j, allowed)
                 needed[j] = empty
                 if fewer is not None:
                     row, undone = fewer, True
-                    self._finish(row, offer, deadline, graded=self.graded)
+                    self._finish(row, offer, graded=self.graded)
                     break
-                if time.monotonic() >= deadline:
+                if self._late():
                     break
-        self._finish(row, offer, deadline)
+        self._finish(row, offer)
 
-    def _finish(self, row: Floats, offer: Offer, deadline: float, *, graded: bool = True) -> None:
+    def _finish(self, row: Floats, offer: Offer, *, graded: bool = True) -> None:
         """Offer a row that changes few enough; ``graded``: with its numbers moved home."""
         if (row != self.local.start).sum() <= self.most:
             if graded:
-                self._offered(self._homeward(row, deadline), offer)
+                self._offered(self._homeward(row), offer)
             self._offered(row, offer)
 
     def _order(self, row: Floats, needed: Any) -> list[int]:
@@ -241,32 +252,26 @@ class Descent:
         ].tolist()
         return order
 
-    def _without(
-        self, row: Floats, j: int, allowed: Any, deadline: float
-    ) -> tuple[Floats | None, bool]:
+    def _without(self, row: Floats, j: int, allowed: Any) -> tuple[Floats | None, bool]:
         """A row that keeps feature j, and whether the hull has none."""
         kept = row.copy()
         kept[j] = self.local.start[j]
-        z = self._nearest(self.z(row[None])[0], self.weights, kept, allowed, deadline)
+        z = self._nearest(self.z(row[None])[0], self.weights, kept, allowed)
         if z is None:
-            return None, time.monotonic() < deadline
-        return self._agreeing(self._landed(z[None], kept)[0], kept, allowed, deadline), False
+            return None, not self._late()
+        return self._agreeing(self._landed(z[None], kept)[0], kept, allowed), False
 
-    def _agreeing(
-        self, row: Floats | None, labels: Floats, allowed: Any, deadline: float
-    ) -> Floats | None:
+    def _agreeing(self, row: Floats | None, labels: Floats, allowed: Any) -> Floats | None:
         """The row if the model agrees, or one on the way to where it does, within its slice."""
         if row is None or self._agrees(row):
             return row
         own = self.z(row[None])[0]
-        within = (row == labels)[None, :] | allowed
-        near = [other for other in self.known[-200:] if (within | (other == labels)).all()]
-        near = near or self.known[-200:]
+        near = self.known[-RECENT:]
         far = np.abs(self.z(np.array(near)) - own) @ self.weights if near else np.zeros(0)
         for i in np.argsort(far)[:WAYS].tolist():
-            if time.monotonic() >= deadline:
+            if self._late():
                 return None
-            z = self._nearest(self.z(near[i][None])[0], self.weights, labels, allowed, deadline)
+            z = self._nearest(self.z(near[i][None])[0], self.weights, labels, allowed)
             if z is None:
                 continue
             shares = np.linspace(0.0, 1.0, STEPS)[1:, None]
@@ -277,14 +282,14 @@ class Descent:
 
     # -- nearer -----------------------------------------------------------------------------------
 
-    def _homeward(self, row: Floats, deadline: float) -> Floats:
+    def _homeward(self, row: Floats) -> Floats:
         """The row with its numbers moved home within its slice, as far as the model agrees."""
         allowed, here = row != self.local.start, self._far(row)
         weights = self.weights
         for _ in range(HOMEWARD):
-            if time.monotonic() >= deadline:
+            if self._late():
                 break
-            goal = self._nearest(self.goal, weights, row, allowed, deadline)
+            goal = self._nearest(self.goal, weights, row, allowed)
             if goal is None:
                 break
             shares = np.linspace(0.0, 1.0, 4 * STEPS)[:, None]
@@ -326,17 +331,15 @@ class Descent:
                 lower[k] = upper[k] = self.goal[k]
         return lower, upper
 
-    def _nearest(
-        self, goal: Floats, weights: Floats, row: Floats, allowed: Any, deadline: float
-    ) -> Floats | None:
+    def _nearest(self, goal: Floats, weights: Floats, row: Floats, allowed: Any) -> Floats | None:
         """The nearest point of a slice that may be rounded; of a narrow one, rounded one by one."""
         lower, upper = self._box(row, allowed)
         room = float(self.half[lower < upper].sum())
-        z = self.slices.nearest(goal, weights, lower, upper, room, deadline)
+        z = self.slices.nearest(goal, weights, lower, upper, room, self.deadline)
         if z is not None or not room:
             return z
         for _ in range(len(self.coordinates)):
-            z = self.slices.nearest(goal, weights, lower, upper, 0.0, deadline)
+            z = self.slices.nearest(goal, weights, lower, upper, 0.0, self.deadline)
             if z is None:
                 return None
             loose = np.flatnonzero((lower < upper) & (self.half > 0))
@@ -358,9 +361,9 @@ class Descent:
                 rows[:, j] = np.where(held, self.local.start[j], moved)
         return rows
 
-    def _in_slice(self, row: Floats, allowed: Any, deadline: float) -> Floats | None:
+    def _in_slice(self, row: Floats, allowed: Any) -> Floats | None:
         """A row, or the nearest one of the hull that is admissible."""
-        z = self._nearest(self.z(row[None])[0], self.weights, row, allowed, deadline)
+        z = self._nearest(self.z(row[None])[0], self.weights, row, allowed)
         return None if z is None else self._landed(z[None], row)[0]
 
     def _first(self, points: Floats, labels: Floats) -> Floats | None:
@@ -370,13 +373,19 @@ class Descent:
         if not hits.any():
             return None
         found: Floats = rows[int(hits.argmax())]
-        self.known.append(found)
+        self._know(found)
         return found
+
+    def _know(self, row: Floats) -> None:
+        distance = float(self.local.distances(row[None])[0])
+        self.known.append(row)
+        if self.nearest is None or distance < self.nearest[0]:
+            self.nearest = distance, row
 
     def _agrees(self, row: Floats) -> bool:
         agreed = bool(self.local.hits(row[None])[0])
         if agreed:
-            self.known.append(row)
+            self._know(row)
         return agreed
 
     def _offered(self, row: Floats, offer: Offer) -> None:
