@@ -9,15 +9,18 @@ import tempfile
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 from typing import ParamSpec
 
 import typer
 
-from ..errors import CfxcError, InvalidInputError
+from ..errors import CfxcError, InvalidInputError, MissingExtraError
 
 INFEASIBLE, LIMIT, FAULT, INTERRUPTED = 3, 4, 1, 130
 """No counterfactual exists, proved; a limit was reached; a fault of ours; Ctrl-C."""
+
+PICTURES = (".png", ".svg", ".pdf", ".jpg")
 
 P = ParamSpec("P")
 
@@ -70,6 +73,21 @@ def check_writable(path: Path | None) -> None:
         raise InvalidInputError(f"{path}: cannot write: it is a folder")
     if not os.access(folder, os.W_OK):
         raise InvalidInputError(f"{path}: cannot write: no permission in {folder}")
+
+
+def check_picture(path: Path | None, purpose: str) -> None:
+    """Refuse a picture that cannot be drawn, before any work.
+
+    Raises:
+        InvalidInputError, MissingExtraError: no such kind; it cannot be written; no matplotlib.
+    """
+    if path is None:
+        return
+    if path.suffix.lower() not in PICTURES:
+        raise InvalidInputError(f"{path}: a picture is {', '.join(PICTURES)}")
+    check_writable(path)
+    if find_spec("matplotlib") is None:
+        raise MissingExtraError("plot", "matplotlib", purpose)
 
 
 def deliver(text: str, path: Path | None) -> None:

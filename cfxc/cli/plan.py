@@ -7,16 +7,14 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..errors import DataTypeError, InvalidInputError, MissingColumnError, MissingExtraError
+from ..errors import DataTypeError, InvalidInputError, MissingColumnError
 from ..solvers.shown import shown
 from .commands import load
 from .csv_files import read_csv
-from .guard import INFEASIBLE, LIMIT, check_writable, deliver, written_whole
-from .regress import PICTURES
+from .guard import INFEASIBLE, LIMIT, check_picture, check_writable, deliver, written_whole
 from .report import Pair, cell, lay_out, telling
 from .tables import read_causal, read_factual, read_target
 
@@ -65,7 +63,7 @@ def plan(source: str, space: Path, question: Question, trust_pickle: bool, as_js
     """Print a plan for one person, and how likely all of it stays valid."""
     _check_sources(question)
     check_writable(question.save_moments)
-    _check_picture(question.plot)
+    check_picture(question.plot, "plotting bounds")
     model = load(source, space, trust_pickle)
     row = read_factual(question.factual, model.space)
     target = read_target(model, question.target, None)
@@ -214,21 +212,6 @@ def _rows(path: Path, model: CompiledModel) -> Any:
         return pd.concat([model.space.decode(point) for point in points], ignore_index=True)
     except (InvalidInputError, DataTypeError) as error:
         raise type(error)(f"{path}: {error}") from error
-
-
-def _check_picture(path: Path | None) -> None:
-    """Refuse a picture that cannot be drawn, before any work.
-
-    Raises:
-        InvalidInputError, MissingExtraError: no such kind; it cannot be written; no matplotlib.
-    """
-    if path is None:
-        return
-    if path.suffix.lower() not in PICTURES:
-        raise InvalidInputError(f"{path}: a picture is {', '.join(PICTURES)}")
-    check_writable(path)
-    if find_spec("matplotlib") is None:
-        raise MissingExtraError("plot", "matplotlib", "plotting bounds")
 
 
 # -- what is answered ----------------------------------------------------------------------------

@@ -9,16 +9,15 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal
-from importlib.util import find_spec
 from math import floor, isfinite, log10
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..errors import InvalidInputError, MissingExtraError
+from ..errors import InvalidInputError
 from .commands import load
-from .guard import INFEASIBLE, LIMIT, check_writable, written_whole
+from .guard import INFEASIBLE, LIMIT, check_picture, check_writable, written_whole
 from .report import Change, Pair, cell, changed, lay_out, telling
 from .tables import read_causal, read_factual
 
@@ -29,7 +28,6 @@ if TYPE_CHECKING:
     from ..solvers.bayes.evaluations import Evaluations
     from ..solvers.bayes.potentials import ExponentialPolynomial, Interval
 
-PICTURES = (".png", ".svg", ".pdf", ".jpg")
 SIGNS = {"+": "higher", "-": "lower", "both": "away, higher or lower"}
 OUTPUT = "output"
 EXITS = {"optimal": 0, "infeasible": INFEASIBLE, "feasible": LIMIT, "unknown": LIMIT}
@@ -68,7 +66,7 @@ def regress(source: str, space: Path, question: Question, trust_pickle: bool, as
     """Print the row whose output is the best answer, and what is proved about it."""
     potential = _by_width(question)
     check_writable(question.data)
-    _check_picture(question.plot)
+    check_picture(question.plot, "plotting a trace")
 
     from ..solvers.bayes import BlackBox
 
@@ -192,21 +190,6 @@ def _check_scale(question: Question, predictor: Predictor) -> None:
 
 
 # -- files ---------------------------------------------------------------------------------------
-
-
-def _check_picture(path: Path | None) -> None:
-    """Refuse a picture that cannot be drawn, before any work.
-
-    Raises:
-        InvalidInputError, MissingExtraError: no such kind; it cannot be written; no matplotlib.
-    """
-    if path is None:
-        return
-    if path.suffix.lower() not in PICTURES:
-        raise InvalidInputError(f"{path}: a picture is {', '.join(PICTURES)}")
-    check_writable(path)
-    if find_spec("matplotlib") is None:
-        raise MissingExtraError("plot", "matplotlib", "plotting a trace")
 
 
 @contextmanager

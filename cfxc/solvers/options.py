@@ -91,12 +91,12 @@ def check_options(
         semantics=semantics,
         max_changes=None if max_changes is None else whole_number(max_changes, "max_changes", 1),
         diversity=diversity,
-        change_penalty=_share(change_penalty, "change_penalty"),
+        change_penalty=non_negative(change_penalty, "change_penalty"),
         relax=_criteria(relax, constraints),
         probability=probability,
         margin=margin,
         models=models,
-        apart=_share(apart, "apart"),
+        apart=non_negative(apart, "apart"),
     )
 
 
@@ -134,7 +134,12 @@ def _criteria(relax: Any, constraints: Any) -> tuple[str, ...]:
     return found
 
 
-def _share(value: Any, name: str) -> Fraction:
+def non_negative(value: Any, name: str) -> Fraction:
+    """An exact number from 0 on.
+
+    Raises:
+        InvalidInputError: it is no number, or is less.
+    """
     share = as_written(value, name)
     if share < 0:
         raise InvalidInputError(f"{name} must be at least 0, not {value}")

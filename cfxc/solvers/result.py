@@ -147,11 +147,13 @@ class Result:
         return {
             "status": self.status,
             "target": self._plain_target(),
-            "factual": _plain(self.factual),
-            "counterfactual": None if self.counterfactual is None else _plain(self.counterfactual),
+            "factual": plain_row(self.factual),
+            "counterfactual": None
+            if self.counterfactual is None
+            else plain_row(self.counterfactual),
             "changes": {column: list(pair) for column, pair in self.changes.items()},
-            "outcome_before": _cell(self.outcome_before),
-            "outcome_after": _cell(self.outcome_after),
+            "outcome_before": plain_cell(self.outcome_before),
+            "outcome_after": plain_cell(self.outcome_after),
             "distance": self.distance,
             "distance_name": self.distance_name,
             "lower_bound": self.lower_bound,
@@ -220,7 +222,7 @@ def changes_between(before: pd.DataFrame, after: pd.DataFrame) -> list[dict[str,
         pairs = zip(before[column].array, after[column].array, strict=True)
         for changes, (old, new) in zip(found, pairs, strict=True):
             if not _same(old, new):
-                changes[str(column)] = (_cell(old), _cell(new))
+                changes[str(column)] = (plain_cell(old), plain_cell(new))
     return found
 
 
@@ -228,7 +230,7 @@ def _same(before: Any, after: Any) -> bool:
     return bool(before == after) or (before != before and after != after)
 
 
-def _cell(value: Any) -> Any:
+def plain_cell(value: Any) -> Any:
     """A cell as a plain Python value; a float32 as the shortest decimal that it holds."""
     if isinstance(value, np.float32):
         value = float(str(value))
@@ -236,5 +238,6 @@ def _cell(value: Any) -> Any:
     return None if plain is not None and plain != plain else plain
 
 
-def _plain(row: pd.DataFrame) -> Mapping[str, Any]:
-    return {str(column): _cell(row[column].iloc[0]) for column in row.columns}
+def plain_row(row: pd.DataFrame) -> Mapping[str, Any]:
+    """A one-row table as a mapping of plain cells."""
+    return {str(column): plain_cell(row[column].iloc[0]) for column in row.columns}

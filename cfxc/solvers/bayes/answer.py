@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 
 from ...errors import MissingExtraError
-from ..result import Status, _cell, _plain, changes_between
+from ..result import Status, changes_between, plain_cell, plain_row
 from .evaluations import Evaluations
 
 
@@ -79,11 +79,13 @@ class PotentialResult:
         return {
             "status": self.status,
             "target": self.target,
-            "factual": _plain(self.factual),
-            "counterfactual": None if self.counterfactual is None else _plain(self.counterfactual),
+            "factual": plain_row(self.factual),
+            "counterfactual": None
+            if self.counterfactual is None
+            else plain_row(self.counterfactual),
             "changes": {column: list(pair) for column, pair in self.changes.items()},
-            "outcome_before": _cell(self.outcome_before),
-            "outcome_after": _cell(self.outcome_after),
+            "outcome_before": plain_cell(self.outcome_before),
+            "outcome_after": plain_cell(self.outcome_after),
             "potential": self.potential,
             "share": self.share,
             "epsilon": self.epsilon,

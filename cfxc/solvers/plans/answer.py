@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from ...errors import InvalidInputError, MissingExtraError
-from ..result import _cell, _plain, changes_between
+from ..result import changes_between, plain_cell, plain_row
 from .bounds import validity_bounds
 from .futures import Moments
 from .moments import Floats
@@ -121,16 +121,16 @@ class PlanResult:
         rows = [] if self.plan is None else [self.plan.iloc[[i]] for i in range(count)]
         return {
             "status": self.status,
-            "target": _cell(self.target),
-            "factual": _plain(self.factual),
-            "plan": [_plain(row) for row in rows],
+            "target": plain_cell(self.target),
+            "factual": plain_row(self.factual),
+            "plan": [plain_row(row) for row in rows],
             "changes": [{c: list(pair) for c, pair in each.items()} for each in self.changes],
             "lower": self.lower,
             "upper": self.upper,
             "radius": self.radius,
             "epsilon": self.epsilon,
-            "outcome_before": _cell(self.outcome_before),
-            "outcomes": [_cell(outcome) for outcome in self.outcomes],
+            "outcome_before": plain_cell(self.outcome_before),
+            "outcomes": [plain_cell(outcome) for outcome in self.outcomes],
             "valid": list(self.valid),
             "margins": list(self.margins),
             "radii": list(self.radii),

@@ -28,7 +28,7 @@ import numpy.typing as npt
 
 from ...errors import InvalidInputError, MissingExtraError
 from ..options import positive_number, whole_number
-from .corrections import _free, at_least_zero, radii_of
+from .corrections import at_least_zero, free_entries, radii_of
 from .moments import Floats, array_of, covariance_of, mean_of
 
 HALVINGS = 60  # of the interval in which the step of a projection lies
@@ -101,7 +101,7 @@ def copa_plan(
             f"factual has {people.shape[1]} entries and mean has {len(center)}: both need one for "
             "each parameter"
         )
-    free = _free(fixed, len(center))
+    free = free_entries(fixed, len(center))
     low = _bound(lower, people, -np.inf, "lower")
     high = _bound(upper, people, np.inf, "upper")
     low, high = np.where(free, low, people), np.where(free, high, people)

@@ -99,7 +99,7 @@ def requirement_correction(
     rows, center = array_of(plan, "plan", 2), mean_of(mean)
     _same_width(rows, center)
     margin = at_least_zero(epsilon, "epsilon")
-    direction = np.where(_free(fixed, len(center)), center, 0.0)
+    direction = np.where(free_entries(fixed, len(center)), center, 0.0)
     short = [j for j in range(len(rows)) if _margin(rows[j], center) < margin]
     if short and not direction.any():
         raise InvalidInputError("no entry that may move has a weight in mean: no row can be moved")
@@ -147,7 +147,7 @@ def mahalanobis_correction(
     wanted, reach = whole_number(count, "count", 0), at_least_zero(limit, "limit")
     if wanted > len(rows):
         raise InvalidInputError(f"count is {wanted}, and the plan has {len(rows)} rows")
-    free = _free(fixed, len(center))
+    free = free_entries(fixed, len(center))
     refuse_invalid(rows, center)
     masses = worst_masses(rows, center, spread, radius)
     made = rows.copy()
@@ -291,7 +291,7 @@ def _same_width(rows: Floats, mean: Floats) -> None:
         )
 
 
-def _free(fixed: Iterable[int], size: int) -> Any:
+def free_entries(fixed: Iterable[int], size: int) -> Any:
     """Which entries may move."""
     free = np.ones(size, dtype=bool)
     for one in fixed:

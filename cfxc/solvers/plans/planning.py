@@ -20,7 +20,7 @@ from ...frontends.target import resolve_target
 from ...ir import evaluate
 from ..candidates import Point
 from ..explaining import one_row
-from ..options import _share, check_options, positive_number, whole_number
+from ..options import check_options, non_negative, positive_number, whole_number
 from ..original import Original
 from .admissible import Admissible, Found, NoRowError, OutOfTimeError, at_rest, linear_program
 from .answer import PlanResult, Status, Step
@@ -89,7 +89,7 @@ def check_plan_options(
         raise InvalidInputError(f"corrections is {moved}, and the plan has {copa.size} rows")
     return PlanOptions(
         method, plan, copa, radius_of(radius), moved, at_least_zero(limit, "limit"),
-        positive_number(time_limit, "time_limit"), _share(apart, "apart"),
+        positive_number(time_limit, "time_limit"), non_negative(apart, "apart"),
     )  # fmt: skip
 
 
