@@ -25,6 +25,7 @@ from support.lime import run_networks
 from support.plan_rows import run_rows
 from support.portable import Array
 from support.report import Table, circumstances, write_section
+from support.shift_curves import PENALTIES, VARIANCE, shift_curves, synthetic
 from support.shifts import SHIFTS, Shift
 
 from cfxc.solvers.plans import (
@@ -163,10 +164,8 @@ def run_table(options: Namespace) -> Section:
 def _all_plans(here: Scene, options: Namespace) -> dict[str, Array]:
     moments = here.moments
     dice = dice_plans(here.people, here.theta, here.data, J, 0)
-    corrected = np.array(
-        Parallel(n_jobs=options.jobs)(delayed(_corrected)(plan, moments) for plan in dice)
-    )
-    found = {"DiCE": dice, "Mahalanobis": corrected}
+    better = Parallel(n_jobs=options.jobs)(delayed(corrected)(plan, moments) for plan in dice)
+    found = {"DiCE": dice, "Mahalanobis": np.array(better)}
     for near, apart in WEIGHTS:
         found[f"COPA ({near:g}, {apart:g})"] = copa_plan(
             here.people, moments.mean, moments.covariance,
@@ -176,7 +175,7 @@ def _all_plans(here: Scene, options: Namespace) -> dict[str, Array]:
     return found
 
 
-def _corrected(plan: Array, moments: Moments) -> Array:
+def corrected(plan: Array, moments: Moments) -> Array:
     """Required, then improved."""
     first = requirement_correction(plan, moments.mean, EPSILON, fixed=[-1]).plan
     return mahalanobis_correction(
@@ -214,25 +213,10 @@ def _verdict(data: str, name: str, values: Array, paper: tuple[float, ...] | Non
 # -- Figures 3 to 5 ------------------------------------------------------------------------------
 
 
-def synthetic() -> tuple[Array, Array]:
-    """Two Gaussians and the logistic regression between them: vectors of the refused, θ₀.
-
-    Scaled to [0, 1] as all data of the paper (appendix B.1); plans keep to that box.
-    """
-    rng = np.random.default_rng(0)
-    y = np.repeat([0, 1], 500)
-    X = rng.normal(scale=np.sqrt(0.5), size=(1000, 2)) + np.where(y[:, None] == 1, [2, 2], [-2, -2])
-    X = (X - X.min(axis=0)) / (X.max(axis=0) - X.min(axis=0))
-    model = LogisticRegression().fit(X, y)
-    theta = np.append(model.coef_, model.intercept_)
-    rows = np.column_stack([X, np.ones(1000)])
-    return rows[rows @ theta < 0], theta
-
-
 def run_figures(options: Namespace) -> Section:
     """Figure 3, then Figures 4 and 5, with a picture of all."""
-    people, theta = synthetic()
-    spread = 0.5 * np.eye(3)
+    people, theta = synthetic(1.0)
+    spread = VARIANCE * np.eye(3)
     plan = dice_plans(people[:1], theta, people, J, 0)[0]
     third = Table(
         f"Figure 3: {options.futures} futures within a distance of 1, "
@@ -248,10 +232,14 @@ def run_figures(options: Namespace) -> Section:
         slack = min((points[:, 1] - bounds[:, 0]).min(), (bounds[:, 1] - points[:, 1]).min())
         span = f"{points[:, 1].min():.3f} to {points[:, 1].max():.3f}"
         third.rows.append((name, span, str(broken), f"{slack:.3f}"))
-    shifts, curves = _shifts(people, theta, spread, options)
+    tables, lines, curves = [third], [], {}
+    for penalty in PENALTIES:
+        table, curves[penalty], said = shift_curves(penalty, options, corrected)
+        tables.append(table)
+        lines += said
     if options.markdown:
-        draw(clouds, curves, PICTURE)
-    return [third, shifts], [f"![Bounds and futures; shifts]({PICTURE.name})"]
+        draw(clouds, curves[PENALTIES[-1]], PICTURE)
+    return tables, [*lines, "", f"![Bounds and futures; shifts]({PICTURE.name})"]
 
 
 def _ceiling(curve: Array, distance: float) -> Array:
@@ -280,52 +268,8 @@ def _futures(plan: Array, mean: Array, spread: Array, options: Namespace) -> tup
     return np.array(points), np.array(curve)
 
 
-CORRELATED = np.array([[1.0, 0.5, 0.0], [0.5, 1.0, -0.5], [0.0, -0.5, 1.0]])
-"""Of Figure 5: positive and negative correlations.  The matrix as printed is not definite."""
-
-
-def _shifts(
-    people: Array, theta: Array, spread: Array, options: Namespace
-) -> tuple[Table, dict[str, Array]]:
-    """Mean validity of three plans against how far the law of the parameters moved."""
-    chosen = people[np.random.default_rng(2).choice(len(people), options.people, replace=False)]
-    moments = Moments.given(theta, spread)
-    dice = dice_plans(chosen, theta, people, J, 0)
-    plans = {
-        "DiCE": dice,
-        "Mahalanobis": np.array([_corrected(plan, moments) for plan in dice]),
-    }
-    for near, apart in ((2.0, 200.0), (2.0, 2.0)):
-        plans[f"COPA ({near:g}, {apart:g})"] = copa_plan(
-            chosen, theta, spread, Copa(J, near, apart, EPSILON, starts=options.starts),
-            lower=np.zeros(3), upper=np.ones(3), fixed=[-1],
-        )  # fmt: skip
-    ticks = np.linspace(0, 1, 6)
-    table = Table(
-        f"Figures 4 and 5: mean empirical validity of {len(chosen)} plans, μ = μ̂ + α(0, 1, 0), "
-        "covariance (1 + β)I, or (1 + β)A in Figure 5",
-        ("shift", "plan", *(f"{t:.1f}" for t in ticks)),
-    )
-    eye, curves = np.eye(3), {}
-    z = np.random.default_rng(3).normal(size=(options.samples // 10, 3))
-    kinds = {
-        "4a: α to 1": (1, 0, eye), "4b: β to 3": (0, 3, eye), "4c: both": (1, 3, eye),
-        "5a: β to 3, A": (0, 3, CORRELATED), "5b: both, A": (1, 3, CORRELATED),
-    }  # fmt: skip
-    for kind, (alpha, beta, A) in kinds.items():
-        for name, all_plans in plans.items():
-            means = []
-            for t in ticks:
-                root = np.linalg.cholesky((1 + beta * t) * A)
-                thetas = theta + alpha * t * np.array([0.0, 1.0, 0.0]) + z @ root.T
-                means.append(np.mean([empirical_validity(plan, thetas) for plan in all_plans]))
-            curves[f"{kind}|{name}"] = np.array(means)
-            table.rows.append((kind, name, *(f"{value:.3f}" for value in means)))
-    return table, curves
-
-
 def draw(clouds: dict[str, tuple[Array, Array]], curves: dict[str, Array], path: Path) -> None:
-    """Figure 3 above, the shifts of Figure 4 below, as SVG."""
+    """Figure 3 above, the shifts of Figure 4 (C = 1,000) below, as SVG."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(10, 6), layout="constrained")
@@ -366,7 +310,7 @@ def parse(arguments: Sequence[str] | None = None) -> Namespace:
     parser.add_argument("--samples", type=int, default=100_000, help="parameters of each future")
     parser.add_argument("--laws", type=int, default=100_000)
     parser.add_argument("--row-people", type=int, default=5, help="of part rows, a data set")
-    parser.add_argument("--networks", type=int, default=100, help="retrained on each data set")
+    parser.add_argument("--networks", type=int, default=1000, help="retrained on each data set")
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--markdown", type=Path, help=f"page whose sections are rewritten: {PAGE}")
     options = parser.parse_args(arguments)
