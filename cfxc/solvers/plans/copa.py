@@ -33,6 +33,7 @@ from .moments import Floats, array_of, covariance_of, mean_of
 
 HALVINGS = 60  # of the interval in which the step of a projection lies
 NEAREST = 1e-18  # squares of distances below it count as this: a root has no slope at 0
+MOST = 250  # rows of a plan: each step takes the determinant of a J x J matrix
 SPREAD = 0.5  # of the box, or of 1 where there is none: how far apart the first points are drawn
 
 
@@ -68,6 +69,16 @@ class Copa:
         object.__setattr__(self, "rate", positive_number(self.rate, "rate"))
 
 
+def refuse_large(size: int) -> None:
+    """Refuse plans of more rows than the search can weigh.
+
+    Raises:
+        InvalidInputError: saying how many it can.
+    """
+    if size > MOST:
+        raise InvalidInputError(f"size is at most {MOST} rows in one plan, not {size}")
+
+
 def copa_plan(
     factual: Any,
     mean: Any,
@@ -88,10 +99,12 @@ def copa_plan(
         fixed: Entries that keep the person's value, such as the trailing 1.
 
     Raises:
-        InvalidInputError: shapes that do not fit, or bounds within which no x has μ̂ᵀx ≥ ε.
+        InvalidInputError: shapes that do not fit, more rows than can be weighed, or bounds within
+            which no x has μ̂ᵀx ≥ ε.
         MissingExtraError: torch is not installed.
     """
     chosen = Copa() if options is None else options
+    refuse_large(chosen.size)
     given = np.asarray(factual)
     people = array_of(given[None] if given.ndim == 1 else given, "factual", 2)
     center = mean_of(mean)
@@ -257,4 +270,4 @@ def objective(plan: Floats, factual: Floats, mean: Floats, covariance: Floats, o
     )
 
 
-__all__ = ["Copa", "copa_plan", "diversity", "objective", "proximity"]
+__all__ = ["Copa", "copa_plan", "diversity", "objective", "proximity", "refuse_large"]

@@ -25,7 +25,7 @@ from ..original import Original
 from .admissible import Admissible, Found, NoRowError, OutOfTimeError, at_rest, linear_program
 from .answer import PlanResult, Status, Step
 from .bounds import validity_bounds
-from .copa import Copa, copa_plan, diversity, proximity
+from .copa import Copa, copa_plan, diversity, proximity, refuse_large
 from .corrections import at_least_zero, radii_of, worst_masses
 from .encoding import Encoding
 from .futures import Moments
@@ -83,6 +83,8 @@ def check_plan_options(
     if plan is not None and wanted != len(plan):
         raise InvalidInputError(f"size is {wanted}, and the plan to correct has {len(plan)} rows")
     copa = Copa(size=wanted, **weights)
+    if plan is None:
+        refuse_large(copa.size)
     moved = (0 if plan is None else min(3, copa.size)) if corrections is None else corrections
     moved = whole_number(moved, "corrections", 0)
     if moved > copa.size:

@@ -159,6 +159,8 @@ def test_bad_input():
         copa_plan(home, mean, covariance, lower=np.ones(4), upper=np.zeros(4))
     with pytest.raises(InvalidInputError, match="no plan is valid"):
         copa_plan(home, mean, covariance, Copa(epsilon=1e3), lower=home, upper=home)
+    with pytest.raises(InvalidInputError, match="at most 250 rows in one plan, not 251"):
+        copa_plan(home, mean, covariance, Copa(251))
     with pytest.raises(InvalidInputError, match="nan"):
         copa_plan(home * np.nan, mean, covariance)
 

@@ -251,6 +251,11 @@ def test_more_rows_than_there_are_is_refused(model, person, moments):
         model.plan(person, size=count, **{**options, "apart": 0.9})
 
 
+def test_more_rows_than_can_be_weighed_are_refused(model, person, moments):
+    with pytest.raises(InvalidInputError, match="at most 250 rows"):
+        model.plan(person, moments=moments, size=1_000_000)
+
+
 def test_rows_are_apart(model, person, moments):
     result = model.plan(person, moments=moments, size=4, apart=0.3, **FAST)
     check(result, model, person, moments)
