@@ -10,6 +10,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -68,8 +69,7 @@ class Problem:
 
         ``last``: an estimator in place of the paper's.
         """
-        held = train_test_split(self.X, self.y, test_size=VALIDATION, random_state=seed)
-        kept, labels = held[0], held[2]
+        kept, _, labels, _ = self._parts(seed)
         rows = self.rows
         others = [name for name in self.X if name not in self.levels]
         hot = OneHotEncoder(
@@ -79,6 +79,25 @@ class Problem:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
             return make_pipeline(steps, last or self._black_box(seed)).fit(kept, labels)
+
+    def held(self, seed: int) -> pd.DataFrame:
+        """The fifth of the training rows that the black box of a seed did not see."""
+        rows: pd.DataFrame = self._parts(seed)[1]
+        return rows
+
+    def beyond(self) -> float:
+        """The share of test people with a number or a label outside of all training rows."""
+        outside = np.zeros(len(self.people), bool)
+        for name in self.X:
+            column, known = self.people[name], self.X[name]
+            if name in self.levels:
+                outside |= ~column.between(known.min(), known.max()).to_numpy()
+            else:
+                outside |= ~column.isin(known.unique()).to_numpy()
+        return float(outside.mean())
+
+    def _parts(self, seed: int) -> Any:
+        return train_test_split(self.X, self.y, test_size=VALIDATION, random_state=seed)
 
     def _black_box(self, seed: int) -> BaseEstimator:
         if self.units is None:
