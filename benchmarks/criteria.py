@@ -10,20 +10,15 @@ people, from a copy of its repository (``--authors``).  ``hull``: 30,000 rows of
 
 from __future__ import annotations
 
-import json
-import os
 import resource
-import subprocess
 import sys
 import time
 import warnings
 from argparse import ArgumentParser
 from collections.abc import Iterator
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
-import joblib
 import numpy as np
 import pandas as pd
 from sklearn.compose import make_column_transformer
@@ -37,15 +32,14 @@ from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 from support.authors import FILES, Authors
 from support.carla import TABLES, Table
+from support.dice_peer import ask_dice
 from support.frontier import Frontier
-from support.peers import VARIABLE, clean
 from support.report import Table as Shown
 from support.report import circumstances, write_section
 
 import cfxc
 from cfxc import metrics
 
-WORKER = Path(__file__).parent / "support" / "dice_worker.py"
 MODELS = {
     "rf": RandomForestClassifier(50, max_depth=6, random_state=0),
     "lr": LogisticRegression(max_iter=1000),
@@ -166,36 +160,15 @@ def _space(data: Table) -> cfxc.FeatureSpace:
 
 def dice(data: Table, model: Any, people: pd.DataFrame, count: int) -> list[str] | None:
     """The same of DiCE's genetic search; ``None`` without its Python."""
-    python = os.environ.get(VARIABLE)
-    if not python:
+    numbers = [column for column in data.X if column not in data.categories]
+    replies = ask_dice(model, data.X, data.y, people, numbers, data.fixed, count)
+    if not replies:
         return None
     space = _space(data)
-    with TemporaryDirectory() as name:
-        folder = Path(name)
-        joblib.dump(model, folder / "model.joblib")
-        data.X.assign(y=data.y).to_csv(folder / "data.csv", index=False)
-        people.to_csv(folder / "people.csv", index=False)
-        numbers = [column for column in data.X if column not in data.categories]
-        free = [column for column in data.X if column not in data.fixed]
-        dtypes = {column: str(dtype) for column, dtype in data.X.dtypes.items()}
-        text = json.dumps({"numbers": numbers, "free": free, "dtypes": dtypes})
-        (folder / "names.json").write_text(text, encoding="utf-8")
-        order = [python, str(WORKER), str(folder), "--count", str(count)]
-        done = subprocess.run(order, env=clean(), capture_output=True, text=True, check=False)
-    replies = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")][1:]
-    answers = [_as_rows(reply["rows"], data.X) for reply in replies]
-    spent = [reply["seconds"] / max(len(reply["rows"]), 1) for reply in replies]
+    answers = [reply.rows for reply in replies]
+    spent = [reply.seconds / max(len(reply.rows), 1) for reply in replies]
     found = sum(map(len, answers))
-    return _line(space, people, answers, model, spent, found, "") if replies else None
-
-
-def _as_rows(rows: list[dict[str, Any]], like: pd.DataFrame) -> pd.DataFrame:
-    table = pd.DataFrame(rows, columns=like.columns)
-    for name, dtype in like.dtypes.items():
-        table[name] = table[name].astype("float64" if dtype.kind in "if" else dtype)
-        if dtype.kind == "i" and (table[name] == table[name].round()).all():
-            table[name] = table[name].astype(dtype)
-    return table
+    return _line(space, people, answers, model, spent, found, "")
 
 
 def _line(

@@ -1,6 +1,6 @@
-"""Run by the peers' own Python: DiCE (genetic) on the people of a folder, one JSON line each.
+"""Run by the peers' own Python: DiCE on the people of a folder, one JSON line each.
 
-    python dice_worker.py FOLDER --count K
+    python dice_worker.py FOLDER --count K [--method random] [--desired opposite] [--seconds S]
 
 The folder holds ``model.joblib``, ``data.csv`` (features and the column ``y``), ``people.csv`` and
 ``names.json``.  Imports nothing of this repository.
@@ -41,6 +41,9 @@ def main() -> None:
     parser = ArgumentParser()
     parser.add_argument("folder", type=Path)
     parser.add_argument("--count", type=int, default=1)
+    parser.add_argument("--method", choices=("genetic", "random"), default="genetic")
+    parser.add_argument("--desired", default="1", help="a class, or opposite")
+    parser.add_argument("--seconds", type=float, default=float("inf"), help="then no more people")
     options = parser.parse_args()
     import dice_ml
 
@@ -52,13 +55,21 @@ def main() -> None:
     model = joblib.load(options.folder / "model.joblib")
     model = model if hasattr(model, "predict_proba") else Sure(model)
     data = dice_ml.Data(dataframe=table, continuous_features=names["numbers"], outcome_name="y")
-    engine = dice_ml.Dice(data, dice_ml.Model(model=model, backend="sklearn"), method="genetic")
+    engine = dice_ml.Dice(
+        data, dice_ml.Model(model=model, backend="sklearn"), method=options.method
+    )
+    desired = options.desired if options.desired == "opposite" else int(options.desired)
+    # the step after the search changes only final_cfs_df_sparse, which nobody reads here
+    extra = {"posthoc_sparsity_param": None} if options.method == "random" else {}
+    began = time.perf_counter()
     for i in [0, *range(len(people))]:
+        if time.perf_counter() - began > options.seconds:
+            break
         started = time.perf_counter()
         try:
             found = engine.generate_counterfactuals(
-                people.iloc[[i]], total_CFs=options.count, desired_class=1,
-                features_to_vary=names["free"], verbose=False,
+                people.iloc[[i]], total_CFs=options.count, desired_class=desired,
+                features_to_vary=names["free"], verbose=False, **extra,
             )  # fmt: skip
             rows = found.cf_examples_list[0].final_cfs_df
         except Exception as error:  # the library's own errors share no base but this one

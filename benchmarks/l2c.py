@@ -1,0 +1,261 @@
+"""The learned generator beside the paper it is of (Vo et al. 2023) and DiCE's random search.
+
+``tables``: tables 2 and 4, four data sets and five black boxes of each.  ``selector``: table 6.
+``threshold``: figure 4.  ``speed``: 1,000 people of Adult.  ``trees``: models without a gradient.
+``seeds``: exact search that starts from its rows.  ``shifted``: people of another school and of
+other years.  The paper's own figures are in pictures and tables that its text lacks: what stands
+beside ours was measured here.  DiCE 0.12 runs in the Python that ``CFXC_PEER_PYTHON`` names.
+
+    CFXC_DATA=… CFXC_PEER_PYTHON=… python benchmarks/l2c.py --part tables
+"""
+
+from __future__ import annotations
+
+import sys
+from argparse import ArgumentParser, Namespace
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from sklearn.ensemble import GradientBoostingClassifier, RandomForestClassifier
+from support.l2c_adult import run_seeds, run_speed
+from support.l2c_data import PROBLEMS, Problem
+from support.l2c_runs import HEADER, Outcome, dice, row, train
+from support.report import Table, circumstances, write_section
+
+PAGE, PICTURE = Path("docs/generator.md"), Path("docs/l2c.svg")
+THRESHOLDS = (0.2, 0.3, 0.5, 0.7, 1.0)
+FORESTS = {
+    "forest, 100 × depth 8": lambda: RandomForestClassifier(100, max_depth=8, random_state=0),
+    "boosting, 100 × depth 3": lambda: GradientBoostingClassifier(random_state=0),
+}
+Section = tuple[list[Table], list[str]]
+
+
+def main() -> None:
+    """Run the parts and print their tables."""
+    options = parse()
+    for part in options.part:
+        tables, lines = PARTS[part](options)
+        for table in tables:
+            table.show()
+        print(*lines, sep="\n", end="\n\n")
+        if options.markdown:
+            text = "\n".join([*(table.markdown() for table in tables), *lines])
+            where = circumstances(f"python benchmarks/l2c.py --part {part}{_changed(options)}")
+            write_section(options.markdown, f"l2c {part}", f"{text}\n\n{where}")
+
+
+def _changed(options: Namespace) -> str:
+    """Options that were given another value than theirs, as they are written."""
+    usual = parse([])
+    names = [name for name in vars(options) if name not in ("part", "markdown")]
+    return "".join(
+        f" --{name.replace('_', '-')} {getattr(options, name)}"
+        for name in names
+        if getattr(options, name) != getattr(usual, name)
+    )
+
+
+def problems(options: Namespace) -> Iterator[Problem]:
+    """Those asked for whose files are there."""
+    for name in options.data.split(","):
+        problem = PROBLEMS[name]()
+        if problem is None:
+            print(f"{name} skipped: it is not in the directory that CFXC_DATA names.")
+        else:
+            yield problem
+
+
+def people_of(problem: Problem, options: Namespace) -> pd.DataFrame:
+    """The test set, or so many of it, at random."""
+    if options.people >= len(problem.people):
+        return problem.people
+    return problem.people.sample(options.people, random_state=0).sort_index()
+
+
+def _told(table: Table, data: str, who: str, outcomes: Sequence[Outcome]) -> None:
+    table.rows.append(row(data, who, outcomes))
+    print(*table.rows[-1], sep="  ", file=sys.stderr, flush=True)
+
+
+# -- tables 2, 4 and 6, figure 4 -----------------------------------------------------------------
+
+
+def run_tables(options: Namespace) -> Section:
+    """Tables 2 and 4: cfxc at the authors' thresholds and without, DiCE on the same people."""
+    table = Table(
+        f"Tables 2 and 4: 100 counterfactuals a person, means over {options.seeds} black boxes; "
+        "s is for all people",
+        HEADER,
+    )
+    lines = []
+    for problem in problems(options):
+        people = people_of(problem, options)
+        runs: dict[str, list[Outcome]] = {}
+        asked = f"cfxc, threshold {problem.threshold}"
+        for seed in range(options.seeds):
+            trained = train(problem, seed)
+            peer = dice(problem, trained.pipeline, people, options.dice_seconds)
+            same = people.iloc[: peer.people] if peer else people
+            runs.setdefault(asked, []).append(trained.run(same, problem.threshold))
+            runs.setdefault("cfxc, no threshold", []).append(trained.run(same))
+            if peer:
+                runs.setdefault("DiCE, random", []).append(peer)
+        for who, outcomes in runs.items():
+            _told(table, problem.name, who, outcomes)
+        lines += _verdict(problem, runs, asked)
+    return [table], lines
+
+
+def _verdict(problem: Problem, runs: dict[str, list[Outcome]], asked: str) -> list[str]:
+    """What the tables must show, of one data set."""
+    ours = [outcome.measures for outcome in runs[asked]]
+    whole = all(min(m.validity, m.coverage, m.valid_cat) == 1 for m in ours)
+    said = "100 %" if whole else "NOT 100 %"
+    lines = [f"- {problem.name}: validity, coverage and valid categories {said}."]
+    if "DiCE, random" in runs:
+        means = [
+            float(np.mean([outcome.measures.harmonic for outcome in runs[who]]))
+            for who in (asked, "DiCE, random")
+        ]
+        above = "above" if means[0] > means[1] else "NOT above"
+        lines.append(
+            f"- {problem.name}: harmonic mean {means[0]:.3f}, {above} DiCE's {means[1]:.3f}."
+        )
+    return lines
+
+
+def run_selector(options: Namespace) -> Section:
+    """Table 6: with S and without, no threshold."""
+    table = Table(
+        f"Table 6: no threshold, means over {options.seeds} black boxes; s is for all people",
+        HEADER,
+    )
+    for problem in problems(options):
+        people = people_of(problem, options)
+        for who, selector in (("with S", True), ("without S", False)):
+            runs = [
+                train(problem, seed, selector=selector).run(people) for seed in range(options.seeds)
+            ]
+            _told(table, problem.name, who, runs)
+    return [table], []
+
+
+def run_threshold(options: Namespace) -> Section:
+    """Figure 4: seconds, harmonic mean and diversity against the threshold."""
+    table = Table(
+        f"Figure 4: thresholds on the numbers that change, means over {options.seeds} black boxes",
+        HEADER,
+    )
+    curves: dict[str, list[tuple[float, ...]]] = {}
+    for problem in problems(options):
+        people = people_of(problem, options)
+        trained = [train(problem, seed) for seed in range(options.seeds)]
+        for threshold in THRESHOLDS:
+            runs = [each.run(people, threshold) for each in trained]
+            _told(table, problem.name, f"threshold {threshold}", runs)
+            curves.setdefault(problem.name, []).append(
+                (
+                    threshold,
+                    float(np.mean([run.seconds / run.people for run in runs])),
+                    float(np.mean([run.measures.harmonic for run in runs])),
+                    float(np.mean([run.measures.diversity for run in runs])),
+                    problem.threshold,
+                )
+            )
+    if not options.markdown:
+        return [table], []
+    draw(curves, PICTURE)
+    return [table], [f"![Time, harmonic mean and diversity against the threshold]({PICTURE.name})"]
+
+
+def draw(curves: dict[str, list[tuple[float, ...]]], path: Path) -> None:
+    """Three panels as SVG; squares mark the authors' thresholds."""
+    import matplotlib as mpl
+    from matplotlib.figure import Figure
+
+    mpl.rcParams.update({"svg.hashsalt": "cfxc", "svg.fonttype": "none", "font.size": 9})
+    figure = Figure(figsize=(9, 2.8), layout="constrained")
+    titles = ("seconds per person", "harmonic mean", "diversity")
+    for number, (axis, title) in enumerate(zip(figure.subplots(1, 3), titles, strict=True), 1):
+        for name, points in curves.items():
+            x, y = [point[0] for point in points], [point[number] for point in points]
+            (line,) = axis.plot(x, y, ".-", label=name)
+            chosen = [(a, b) for a, b, point in zip(x, y, points, strict=True) if a == point[4]]
+            axis.plot(*zip(*chosen, strict=True), "s", color=line.get_color())
+        axis.set(title=title, xlabel="largest share of numbers changed")
+    figure.axes[0].legend(frameon=False)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(path, metadata={"Date": None})
+
+
+# -- trees, other people -------------------------------------------------------------------------
+
+
+def run_trees(options: Namespace) -> Section:
+    """Coverage where there is no gradient."""
+    table = Table("Models without a gradient: no threshold; s is for all people", HEADER)
+    lines = []
+    for problem in problems(options):
+        people = people_of(problem, options)
+        for name, make in FORESTS.items():
+            runs = [train(problem, seed, make()).run(people) for seed in range(options.seeds)]
+            _told(table, problem.name, name, runs)
+            coverage = float(np.mean([run.measures.coverage for run in runs]))
+            said = "reached" if coverage >= 0.99 else "NOT reached"
+            lines.append(f"- {problem.name}, {name}: coverage {coverage:.2%}, 99 % {said}.")
+    return [table], lines
+
+
+def run_shifted(options: Namespace) -> Section:
+    """People of the training data that the black box did not see, and people from elsewhere."""
+    table = Table("People from elsewhere: no threshold; s is for all people", HEADER)
+    lines = []
+    for problem in problems(options):
+        if not problem.shifted:
+            continue
+        runs: dict[str, list[Outcome]] = {}
+        for seed in range(options.seeds):
+            trained = train(problem, seed)
+            runs.setdefault("at home", []).append(trained.run(problem.held(seed)))
+            runs.setdefault("elsewhere", []).append(trained.run(people_of(problem, options)))
+        for who, outcomes in runs.items():
+            _told(table, problem.name, who, outcomes)
+        lines.append(
+            f"- {problem.name}: {problem.beyond():.1%} of the people from elsewhere have a number "
+            "or a label that no training row has."
+        )
+    return [table], lines
+
+
+PARTS: dict[str, Callable[[Namespace], Section]] = {
+    "tables": run_tables,
+    "selector": run_selector,
+    "threshold": run_threshold,
+    "speed": run_speed,
+    "trees": run_trees,
+    "seeds": run_seeds,
+    "shifted": run_shifted,
+}
+
+
+def parse(arguments: Sequence[str] | None = None) -> Namespace:
+    parser = ArgumentParser(description=(__doc__ or "").split("\n\n")[0])
+    parser.add_argument("--part", choices=[*PARTS, "all"], default="all")
+    parser.add_argument("--data", default=",".join(PROBLEMS), help="names of data sets")
+    parser.add_argument("--people", type=int, default=10**9, help="at most, of each test set")
+    parser.add_argument("--seeds", type=int, default=5, help="black boxes of each data set")
+    parser.add_argument(
+        "--dice-seconds", type=float, help="of each black box; all are asked about fewer people"
+    )
+    parser.add_argument("--exact-people", type=int, default=20, help="of each model of part seeds")
+    parser.add_argument("--markdown", type=Path, help=f"page whose sections are rewritten: {PAGE}")
+    options = parser.parse_args(arguments)
+    options.part = list(PARTS) if options.part == "all" else [options.part]
+    return options
+
+
+if __name__ == "__main__":
+    main()

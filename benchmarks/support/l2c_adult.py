@@ -1,0 +1,133 @@
+"""The generator on Adult: its speed, and what its rows are worth as seeds of exact search."""
+
+from __future__ import annotations
+
+import sys
+import time
+from argparse import Namespace
+from statistics import median
+from typing import Any
+
+import pandas as pd
+from sklearn.linear_model import LogisticRegression
+
+import cfxc
+
+from .race import explain
+from .report import Table
+from .tasks import Make, Task, adult, boosting, fit, forest, network
+from .tasks import xgboost as boosted
+
+PEOPLE, COUNT, EPSILON = 1000, 100, 1e-3
+LIMIT = 60.0  # seconds of an exact search
+Section = tuple[list[Table], list[str]]
+
+
+def run_speed(options: Namespace) -> Section:
+    """Training on Adult, and 100 counterfactuals of 1,000 people in one call."""
+    table = Table(
+        f"Adult: {COUNT} counterfactuals of {PEOPLE:,} refused people in one call, one core",
+        ("model", "rows", "training, s", "epochs", "generate, s", "coverage, %", "validity, %",
+         "found", "<= 5 s"),
+    )  # fmt: skip
+    models: dict[str, tuple[Make, bool]] = {
+        "logistic regression": (lambda: LogisticRegression(max_iter=1000), True),
+        "network (50, 50)": (network(50, 50), True),
+        "RF 100×8": (forest(100, 8), False),
+        "GB 100×6": (boosting(100, 6), False),
+    }
+    for name, (make, scaled) in models.items():
+        task = fit(adult(), name, make, scaled=scaled)
+        generator, training = _trained(task)
+        people = task.people.iloc[:PEOPLE]
+        generator.generate(people.iloc[:10], n=COUNT, target=1)  # what is compiled on first use
+        started = time.perf_counter()
+        found = generator.generate(people, n=COUNT, target=1)
+        seconds = time.perf_counter() - started
+        valid = task.pipeline.predict(found[list(people)]) == 1
+        reached = found.index.get_level_values(0).nunique() / len(people)
+        table.rows.append(
+            (name, f"{len(task.data.X):,}", f"{training:.0f}", _epochs(generator), f"{seconds:.2f}",
+             f"{100 * reached:.2f}", f"{100 * valid.mean():.2f}", f"{len(found) / len(people):.1f}",
+             "yes" if seconds <= 5 else "NO")
+        )  # fmt: skip
+        print(*table.rows[-1], sep="  ", file=sys.stderr, flush=True)
+    return [table], []
+
+
+def _trained(task: Task) -> tuple[Any, float]:
+    started = time.perf_counter()
+    generator = cfxc.Generator(task.compiled, random_state=0).fit(task.data.X)
+    return generator, time.perf_counter() - started
+
+
+def _epochs(generator: Any) -> str:
+    return str(len(generator.history))
+
+
+def run_seeds(options: Namespace) -> Section:
+    """Nodes of exact search with candidates and without, on the models of the exact benchmark."""
+    table = Table(
+        f"Adult, l1, ε = {EPSILON:g}: exact search of {options.exact_people} people, from the "
+        f"generator's {COUNT} rows and without",
+        ("model", "way", "candidates", "proved", "nodes, median", "nodes, all", "s, median",
+         "s, all", "fewer nodes", "more"),
+    )  # fmt: skip
+    models: dict[str, tuple[Make, bool, str]] = {
+        "RF 100×8": (forest(100, 8), False, "box"),
+        "GB 100×6": (boosting(100, 6), False, "box"),
+        "MLP (10, 10)": (network(10, 10), True, "mio"),
+        "MLP (20, 20)": (network(20, 20), True, "mio"),
+    }
+    try:
+        models["XGB 100×6"] = boosted(100, 6), False, "box"
+    except ImportError:
+        print("XGBoost skipped: it is not installed", file=sys.stderr)
+    lines = []
+    for name, (make, scaled, method) in models.items():
+        task = fit(adult(), name, make, scaled=scaled)
+        generator, _ = _trained(task)
+        table.rows += _seeded(task, generator, method, options.exact_people)
+        for cells in table.rows[-2:]:
+            print(*cells, sep="  ", file=sys.stderr, flush=True)
+    return [table], lines
+
+
+def _seeded(task: Task, generator: Any, method: str, count: int) -> list[tuple[str, ...]]:
+    """Both ways on the people after the first, who warms up."""
+    people = task.people.iloc[1 : 1 + count]
+    explain(task, task.people.iloc[[0]], EPSILON, 5.0, method=method)
+    rows = generator.generate(people, n=COUNT, target=1)
+    ways: dict[str, list[Any]] = {"without": [], "with": []}
+    for label in people.index:
+        person = people.loc[[label]]
+        given = _of(rows, label)
+        for way, options in (("without", {}), ("with", {"candidates": given})):
+            ways[way].append(explain(task, person, EPSILON, LIMIT, method=method, **options))
+    found = []
+    pairs = list(zip(*ways.values(), strict=True))
+    for without, seeded in pairs:
+        _check(task, without.result, seeded.result)
+    fewer = sum(b.result.nodes < a.result.nodes for a, b in pairs)
+    more = sum(b.result.nodes > a.result.nodes for a, b in pairs)
+    for way, answers in ways.items():
+        nodes, seconds = [a.result.nodes for a in answers], [a.seconds for a in answers]
+        found.append(
+            (task.model, method, way, f"{sum(a.proved for a in answers)}/{len(answers)}",
+             f"{median(nodes):,.0f}", f"{sum(nodes):,}", f"{median(seconds):.3f}",
+             f"{sum(seconds):.2f}", *([str(fewer), str(more)] if way == "with" else ["", ""]))
+        )  # fmt: skip
+    return found
+
+
+def _of(rows: pd.DataFrame, label: Any) -> pd.DataFrame:
+    """One person's rows, as a plain table."""
+    return rows[rows.index.get_level_values(0) == label].reset_index(drop=True)
+
+
+def _check(task: Task, first: cfxc.Result, second: cfxc.Result) -> None:
+    """Two proved answers to one question cannot be further apart than their ε."""
+    for one, other in ((first, second), (second, first)):
+        best = one.exact_distance
+        if best is not None and best < other.exact_lower_bound:
+            raise AssertionError(f"{task.name}: candidates change a proved optimum")

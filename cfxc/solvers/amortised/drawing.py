@@ -1,0 +1,225 @@
+"""Rounds of samples until everybody has enough that seem valid."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from ...ir import Program
+from .climbing import climbed, mutated
+from .judging import Judge
+from .laws import Laws
+from .levels import Codes, Levels, Mask
+from .people import People
+from .verifying import Columns, Conditions, Goal
+
+DRAWS = 6
+"""Samples in a round, for each counterfactual that is asked for."""
+FEWEST = 64
+"""Samples in a round, at least."""
+TEMPERATURES = (16.0, 8.0, 4.0, 2.0, 1.0)
+"""Of the first rounds: varied rows first, then what the networks know to be valid."""
+AROUND = 8
+"""So many rounds, at most, then look around the rows found."""
+NEW = 0.02
+"""Share of what is asked for that a round around a person's rows must bring for there to be more.
+"""
+PIECE = 1 << 16
+"""Samples that are made at once."""
+Done = Callable[[int, int], None]
+"""Is told for how many people drawing has ended, and of how many."""
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What a row may change, beyond what its features allow.
+
+    Attributes:
+        numbers: How many numbers at most; ``None`` for any.
+        changes: How many features at most; ``None`` for any.
+    """
+
+    numbers: int | None
+    changes: int | None
+
+
+@dataclass
+class Pool:
+    """Distinct rows found so far: row i, levels ``codes[i]``, is of person ``people[i]``.
+
+    ``drawn``: samples of each person; ``rounds``: in how many rounds.
+    """
+
+    people: Codes
+    codes: Codes
+    drawn: Codes
+    rounds: Codes
+
+    def counts(self) -> Codes:
+        """Rows of each person."""
+        return np.bincount(self.people, minlength=self.drawn.size).astype(np.int64)
+
+    def add(self, people: Codes, codes: Codes) -> None:
+        """Rows that are not there yet, sorted by person."""
+        people = np.concatenate([self.people, people])
+        codes = np.concatenate([self.codes, codes])
+        first = distinct(people, codes)
+        self.people, self.codes = people[first], codes[first]
+
+
+class Drawing:
+    """Draws for people from their laws, and keeps what seems to be a counterfactual."""
+
+    def __init__(
+        self, program: Program, people: People, levels: Levels, laws: Laws, goals: dict[int, Goal],
+        conditions: Conditions, limits: Limits,
+    ) -> None:  # fmt: skip
+        self.program, self.people, self.levels, self.laws = program, people, levels, laws
+        self.goals, self.conditions, self.limits = goals, conditions, limits
+        numbers = [not levels.features[j].feature.is_symbolic for j in levels.free.tolist()]
+        self.is_number = np.array(numbers)
+        self.judge = Judge(program, people.raw)
+
+    def run(
+        self, asked: int, rng: np.random.Generator, deadline: float, done: Done | None = None
+    ) -> Pool:
+        """Rounds for those who do not have enough yet: from their laws, then around their rows."""
+        n, width = self.people.own.shape
+        none = np.zeros(0, np.int64)
+        pool = Pool(
+            none, np.zeros((0, width), np.int64), np.zeros(n, np.int64), np.zeros(n, np.int64)
+        )
+        lacking = np.flatnonzero(self.people.before != self.people.wanted)
+        for number in range(len(TEMPERATURES) + AROUND):
+            if not lacking.size or time.monotonic() > deadline:
+                break
+            if number == len(TEMPERATURES):
+                self._climb(lacking, pool, deadline)
+            before = pool.counts()
+            self._round(lacking, number, max(DRAWS * asked, FEWEST), pool, rng)
+            counts = pool.counts()
+            going = counts < asked
+            if number >= len(TEMPERATURES):
+                going &= counts - before > NEW * asked
+            lacking = lacking[going[lacking]]
+            if done is not None:
+                done(n - lacking.size, n)
+        return pool
+
+    def _round(
+        self, who: Codes, number: int, draws: int, pool: Pool, rng: np.random.Generator
+    ) -> None:
+        """So many samples for each of some people; those that seem valid go into the pool."""
+        pool.rounds[who] += 1
+        size = max(PIECE // draws, 1)
+        found = []
+        for start in range(0, who.size, size):
+            part = who[start : start + size]
+            if number < len(TEMPERATURES):
+                laws = self.laws.of(part)
+                chosen = laws.draw(TEMPERATURES[number], draws, rng).astype(np.int64)
+            else:
+                part = part[pool.counts()[part] > 0]
+                chosen = self._near(part, draws, pool, rng)
+            pool.drawn[part] += draws
+            self._within_limits(chosen, self.laws.own[part], rng)
+            people = np.repeat(part, draws)
+            codes = self.people.own[people]
+            codes[:, self.levels.free] = chosen.reshape(people.size, chosen.shape[2])
+            found.append(self._valid(people, codes))
+        pool.add(np.concatenate([f[0] for f in found]), np.concatenate([f[1] for f in found]))
+
+    def _near(self, who: Codes, draws: int, pool: Pool, rng: np.random.Generator) -> Codes:
+        """Levels (n, draws, K) around rows of the pool picked at random."""
+        counts = pool.counts()
+        first = np.cumsum(counts) - counts
+        picked = first[who, None] + rng.integers(0, counts[who, None], (who.size, draws))
+        rows = pool.codes[picked.ravel()]
+        people = np.repeat(who, draws)
+        raw = {name: column[people] for name, column in self.people.raw.items()}
+        reach = self.levels.reach(raw, self.people.own[people])
+        found = mutated(rows, reach, self.levels.free, rng)[:, self.levels.free]
+        return found.reshape(who.size, draws, self.levels.free.size)
+
+    def _climb(self, who: Codes, pool: Pool, deadline: float) -> None:
+        """Ascend for those of whom nothing was found."""
+        most = (self.limits.numbers, self.limits.changes)
+        free = self.levels.free.size
+        limits = tuple(free if limit is None else limit for limit in most)
+        for person in who[pool.counts()[who] == 0].tolist():
+            if time.monotonic() > deadline:
+                return
+            raw = {name: column[[person]] for name, column in self.people.raw.items()}
+            reach = self.levels.reach(raw, self.people.own[[person]])[0]
+            rows = climbed(
+                self.people, self.levels, self.judge, reach, person, limits, self.is_number
+            )
+            pool.add(*self._valid(np.full(len(rows), person), rows))
+
+    def _valid(self, people: Codes, codes: Codes) -> tuple[Codes, Codes]:
+        """Rows that seem valid, each once."""
+        first = distinct(people, codes)
+        people, codes = people[first], codes[first]
+        good = self.seem_valid(people, codes)
+        return people[good], codes[good]
+
+    def _within_limits(self, chosen: Codes, own: Codes, rng: np.random.Generator) -> None:
+        """Take back changes picked at random where there are too many, in place."""
+        most = {"numbers": self.limits.numbers, "changes": self.limits.changes}
+        for what, limit in most.items():
+            if limit is None:
+                continue
+            moved = chosen != own[:, None]
+            if what == "numbers":
+                moved &= self.is_number
+            if (moved.sum(axis=2) > limit).any():
+                noise = np.where(moved, rng.random(moved.shape), 2.0)
+                rank = noise.argsort(axis=2).argsort(axis=2)
+                back = moved & (rank >= limit)
+                np.copyto(chosen, own[:, None], where=back)
+
+    def seem_valid(self, people: Codes, codes: Codes) -> Mask:
+        """What the batch evaluator says of rows: target and constraints, in doubles."""
+        columns = self.columns(people, codes)
+        good = np.ones(people.size, dtype=bool)
+        if self.conditions:
+            good = self.conditions.seem_kept(self.scope(people, columns), people.size)
+        for position, goal in self.goals.items():
+            at = np.flatnonzero(good & (self.people.wanted[people] == position))
+            if at.size:
+                good[at] = goal.reached({name: column[at] for name, column in columns.items()})
+        return good
+
+    def columns(self, people: Codes, codes: Codes) -> dict[str, npt.NDArray[np.float64]]:
+        """Rows as the batch evaluator takes them."""
+        return self.levels.columns(self.people.raw, people, self.people.own, codes)
+
+    def scope(self, people: Codes, columns: Columns) -> Columns:
+        """Rows, and the people they are of as ``factual.…``."""
+        before = {f"factual.{name}": c[people] for name, c in self.people.raw.items()}
+        return {**before, **columns}
+
+
+def distinct(people: Codes, codes: Codes) -> Codes:
+    """The first place of each distinct pair of a person and a row, sorted by person."""
+    words: list[Codes] = []
+    sizes: Sequence[int] = (codes.max(axis=0, initial=0) + 1).tolist()
+    word, room = np.zeros(people.size, np.int64), 1
+    for column, size in zip(codes.T, sizes, strict=True):
+        if room * size >= 2**62:
+            words.append(word)
+            word, room = np.zeros(people.size, np.int64), 1
+        word, room = word * size + column, room * size
+    keys = [*words, word, people]
+    order = np.lexsort(keys)
+    new = np.ones(order.size, dtype=bool)
+    if order.size:
+        new[1:] = np.any([key[order][1:] != key[order][:-1] for key in keys], axis=0)
+    return order[new]
+
+
+__all__ = ["Drawing", "Limits", "Pool", "distinct"]
