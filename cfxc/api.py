@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 BESIDE_POTENTIALS: Mapping[str, Any] = {
     "probability": None, "margin": 0.0, "distance": "l1", "solver": "auto", "trust_region": None,
     "change_penalty": 0.0, "semantics": "real", "count": 1, "diversity": "points", "apart": 0.0,
-    "relax": (), "seeds": None, "candidates": None, "n_jobs": 1, "progress": None,
+    "relax": (), "seeds": None, "n_jobs": 1, "progress": None,
 }  # fmt: skip
 """Options that a potential leaves as they are."""
 
@@ -83,7 +83,7 @@ class CompiledModel:
         max_changes: int | None = ..., change_penalty: float = ..., semantics: Semantics = ...,
         method: str = ..., solver: str = ..., time_limit: float = ..., count: int = ...,
         diversity: str = ..., apart: float = ..., relax: str | Sequence[str] = ...,
-        seeds: pd.DataFrame | None = ..., candidates: pd.DataFrame | Generator | None = ...,
+        seeds: pd.DataFrame | Generator | None = ...,
         random_state: int = ..., n_jobs: int = ...,
         budget: None = ..., progress: Watch | None = ...,
     ) -> Result: ...  # fmt: skip
@@ -110,8 +110,7 @@ class CompiledModel:
         diversity: str = "points",
         apart: float = 0.0,
         relax: str | Sequence[str] = (),
-        seeds: pd.DataFrame | None = None,
-        candidates: pd.DataFrame | Generator | None = None,
+        seeds: pd.DataFrame | Generator | None = None,
         random_state: int = 0,
         n_jobs: int = 1,
         budget: int | None = None,
@@ -163,10 +162,9 @@ class CompiledModel:
                 until there is one: ``constraints``, ``max_changes``, ``causal``, ``trust_region``,
                 ``actions``, or one constraint's text.  The answer says what had to go
                 (``given_up``), and has the nearest one then (``relaxed``).
-            seeds: Rows to start from; whatever verifies bounds the distance from above.
-            candidates: A fitted :class:`cfxc.Generator`, or rows that it or anybody proposes: the
+            seeds: Rows to start from, or a fitted :class:`cfxc.Generator` that proposes some: the
                 nearest valid ones are moved towards the person, verified, and bound the distance
-                from above.  The answer says how many were ``candidates``, and valid.
+                from above.  The answer says how many ``seeds`` there were, and how many valid.
             random_state: Seed of the local search.
             n_jobs: Threads that box search may use for a hard question; -1 for all processors.
                 Other engines use one.
@@ -185,7 +183,7 @@ class CompiledModel:
                 method, probability=probability, margin=margin, distance=distance, solver=solver,
                 trust_region=trust_region, change_penalty=change_penalty, semantics=semantics,
                 count=count, diversity=diversity, apart=apart, relax=relax, seeds=seeds,
-                candidates=candidates, n_jobs=n_jobs, progress=progress,
+                n_jobs=n_jobs, progress=progress,
             )  # fmt: skip
             box: BlackBox = bayes.BlackBox(self)
             return box.explain(
@@ -202,9 +200,8 @@ class CompiledModel:
             diversity=diversity, apart=apart, relax=relax,
         )  # fmt: skip
         question = make_question(
-            self, options, target, distance, method, solver, seeds, causal, trust_region, progress,
-            candidates,
-        )  # fmt: skip
+            self, options, target, distance, method, solver, seeds, causal, trust_region, progress
+        )
         return question.answer(one_row(self.space, row))
 
     def explain_batch(

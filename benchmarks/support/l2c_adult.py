@@ -102,7 +102,7 @@ def _seeded(task: Task, generator: Any, method: str, count: int) -> list[tuple[s
     for label in people.index:
         person = people.loc[[label]]
         given = _of(rows, label)
-        for way, options in (("without", {}), ("with", {"candidates": given})):
+        for way, options in (("without", {}), ("with", {"seeds": given})):
             ways[way].append(explain(task, person, EPSILON, LIMIT, method=method, **options))
     found = []
     pairs = list(zip(*ways.values(), strict=True))
@@ -130,4 +130,4 @@ def _check(task: Task, first: cfxc.Result, second: cfxc.Result) -> None:
     for one, other in ((first, second), (second, first)):
         best = one.exact_distance
         if best is not None and best < other.exact_lower_bound:
-            raise AssertionError(f"{task.name}: candidates change a proved optimum")
+            raise AssertionError(f"{task.name}: seeds change a proved optimum")

@@ -29,9 +29,9 @@ from .hulls import slack_of
 from .options import Options
 from .original import Original
 from .outcome import INTERRUPTED, Outcome, Watch
-from .proposals import Proposals, nearest_of, points_of
 from .result import Result, Status
 from .rounding import deployed_slack
+from .seeds import Seeds, nearest_of
 from .smt import Backend, refuse_contradiction, refuse_negative_distance
 
 if TYPE_CHECKING:
@@ -53,8 +53,7 @@ class Question:
     method: str
     solver: str
     asking: Backend
-    starts: Sequence[Point]
-    proposals: Proposals
+    seeds: Seeds
     mechanisms: Sequence[Mechanism]
     region: TrustRegion | None
     progress: Watch | None
@@ -72,12 +71,15 @@ class Question:
         found: list[Result] = []
         rest: Literal["", "infeasible", "unknown"] = ""
         clusters = self.options.diversity == "clusters"
-        before, candidates = self._proposed(query, frame)
+        given, before, valid = self.seeds.of(frame), list[Point](), 0
         while len(found) < self.options.count:
             if clusters and not query.hulls:
                 rest = "infeasible"
                 break
-            outcome, seconds = self._search(query, engine, original, len(found), before)
+            starts, good = nearest_of(query, given, self.options.random_state)
+            valid = valid if found else good
+            starts += before
+            outcome, seconds = self._search(query, engine, original, len(found), starts)
             if outcome.best is None and found:
                 rest = "infeasible" if outcome.infeasible else "unknown"
                 break
@@ -91,16 +93,8 @@ class Question:
             for known in (outcome.best, *met):
                 query = self.after(query, known.point)
                 before += [known.point] if query.hulls else []  # where another one may begin
-        others = tuple(found[1:])
-        return replace(found[0], alternatives=others, rest=rest, candidates=candidates)
-
-    def _proposed(self, query: Query, frame: pd.DataFrame) -> tuple[list[Point], tuple[int, int]]:
-        """Points that candidates lead to; how many candidates there were, and how many valid."""
-        given = self.proposals.of(frame)
-        if not given:
-            return [], (0, 0)
-        points, valid = nearest_of(query, given, self.options.random_state)
-        return points, (len(given), valid)
+        others, counts = tuple(found[1:]), (len(given), valid)
+        return replace(found[0], alternatives=others, rest=rest, seeds=counts)
 
     def _pool(self, query: Query, outcome: Outcome, most: int) -> list[Candidate]:
         """The nearest points that a search met on its way, if they were asked for."""
@@ -214,18 +208,18 @@ class Question:
     def limits(self, number: int = 0) -> Limits:
         options = self.options
         return Limits(
-            Fraction(options.epsilon), options.time_limit, self.starts,
+            Fraction(options.epsilon), options.time_limit, (),
             np.random.default_rng(options.random_state + number), self.progress, options.n_jobs,
             options.diversity == "pool" and options.count > 1,
         )  # fmt: skip
 
     def _search(
         self, query: Query, engine: Engine, original: Original, number: int,
-        before: Sequence[Point] = (),
+        starts: Sequence[Point] = (),
     ) -> tuple[Outcome, float]:  # fmt: skip
         """What the search finds, and its seconds; the first one refuses contradictions."""
         started, options, limits = time.monotonic(), self.options, self.limits(number)
-        limits = replace(limits, seeds=(*limits.seeds, *before))
+        limits = replace(limits, seeds=tuple(starts))
         outcome = engine.search(query, original.flips, limits)
         if outcome.infeasible and not number:
             refuse_contradiction(query, options.constraints, self.asking, options.time_limit)
@@ -254,11 +248,10 @@ def make_question(
     distance: Any,
     method: str,
     solver: str,
-    seeds: pd.DataFrame | None,
+    seeds: Any,
     causal: CausalModel | None,
     region: TrustRegion | None,
     progress: Watch | None,
-    candidates: Any = None,
 ) -> Question:
     """Check what does not depend on the person.
 
@@ -277,8 +270,7 @@ def make_question(
         metric = penalised(metric, options.change_penalty, model.space)
     return Question(
         model, options, target, metric, method, solver,
-        smt_backend(solver), _starts(model.space, seeds),
-        Proposals(model, candidates, options, target), mechanisms, region, progress,
+        smt_backend(solver), Seeds(model, seeds, options, target), mechanisms, region, progress,
     )  # fmt: skip
 
 
@@ -295,14 +287,6 @@ def one_row(space: FeatureSpace, row: Any) -> pd.DataFrame:
     if not isinstance(row, Mapping):
         raise InvalidInputError("a row is a one-row DataFrame, a Series or a mapping of columns")
     return space.decode(space.encode_row(row))
-
-
-def _starts(space: FeatureSpace, seeds: pd.DataFrame | None) -> list[Point]:
-    if seeds is None:
-        return []
-    if not isinstance(seeds, pd.DataFrame):
-        raise DataTypeError(f"seeds is a DataFrame of rows, not {type(seeds).__name__}")
-    return points_of(space, seeds)
 
 
 def _asker(deployed: Deployed, limits: Limits, method: str, solver: str) -> Ask:

@@ -1,4 +1,4 @@
-"""Candidates that somebody proposes: rows of a table, or what a generator gives for a person."""
+"""Rows that searches start from: a table's, or what a generator gives for a person."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
     from .amortised import Generator
 
 NEAREST = 3
-"""Valid candidates that are moved towards the person before the search begins."""
+"""Valid rows that are moved towards the person before the search begins."""
 ASKED = 100
 """Rows that a generator is asked for."""
 
 
-class Proposals:
-    """Where candidates for each person come from.
+class Seeds:
+    """Where the rows for each person come from.
 
     Raises:
         DataTypeError, InvalidInputError: neither rows nor a generator for this model.
@@ -38,12 +38,12 @@ class Proposals:
         self.points: list[Point] = []
         self.generator: Generator | None = None
         if isinstance(source, pd.DataFrame):
-            self.points = points_of(model.space, source)
+            self.points = _points_of(model.space, source)
         elif source is not None:
             self.generator = _generator(model, source)
 
     def of(self, frame: pd.DataFrame) -> list[Point]:
-        """Candidates for one person, as points."""
+        """The rows for one person, as points."""
         if self.generator is None:
             return self.points
         rows = self.generator.generate(
@@ -51,29 +51,29 @@ class Proposals:
             constraints=self.options.constraints, random_state=self.options.random_state,
             time_limit=self.options.time_limit,
         )  # fmt: skip
-        return points_of(self.space, rows)
+        return _points_of(self.space, rows)
 
 
 def nearest_of(query: Query, points: Sequence[Point], seed: int) -> tuple[list[Point], int]:
-    """The nearest valid candidates moved towards the person, and how many are valid.
+    """The nearest valid points, also moved towards the person, and how many points are valid.
 
     Validity is the batch evaluator's word: whoever uses a point verifies it exactly.
     """
-    local = LocalSearch(query, np.random.default_rng(seed))
     kept = [point for point in points if not query.violated(point)]
     if not kept:
         return [], 0
+    local = LocalSearch(query, np.random.default_rng(seed))
     rows = np.array([local.row(point) for point in kept])
     rows = rows[local.hits(rows)]
-    order = np.argsort(local.distances(rows), kind="stable")
-    shrunk = np.array([local.shrink(rows[i]) for i in order[:NEAREST]])
-    if not shrunk.size:
+    if not len(rows):
         return [], 0
-    closest = np.argsort(local.distances(shrunk), kind="stable")
-    return [local.point(shrunk[i]) for i in closest], len(rows)
+    near = rows[np.argsort(local.distances(rows), kind="stable")[:NEAREST]]
+    both = np.array([*map(local.shrink, near), *near])  # what was moved may have left a hull
+    closest = np.argsort(local.distances(both), kind="stable")
+    return [local.point(both[i]) for i in closest], len(rows)
 
 
-def points_of(space: FeatureSpace, rows: pd.DataFrame) -> list[Point]:
+def _points_of(space: FeatureSpace, rows: pd.DataFrame) -> list[Point]:
     """Rows as exact values."""
     return [space.encode_row(rows.iloc[[i]], check_range=False) for i in range(len(rows))]
 
@@ -87,11 +87,11 @@ def _generator(model: CompiledModel, source: Any) -> Generator:
 
         if isinstance(source, Generator):
             if source.model.program != model.program:
-                raise InvalidInputError("candidates: the generator was made for another model")
+                raise InvalidInputError("seeds: the generator was made for another model")
             return source
     raise DataTypeError(
-        f"candidates is a DataFrame of rows or a cfxc.Generator, not {type(source).__name__}"
+        f"seeds is a DataFrame of rows or a cfxc.Generator, not {type(source).__name__}"
     )
 
 
-__all__ = ["Proposals", "nearest_of", "points_of"]
+__all__ = ["Seeds", "nearest_of"]

@@ -1,4 +1,4 @@
-"""Candidates for the exact engines: the same optimum, and what is no candidate."""
+"""Rows that searches start from: the same optimum, and what is none."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ def test_the_optimum_stays_the_same(kind: str, method: str) -> None:
         person = refused(model, 2).iloc[[i]]
         rows = made.generate(person, n=30, target=1)
         plain = model.explain(person, target=1, method=method)
-        given = model.explain(person, target=1, method=method, candidates=rows)
-        asked = model.explain(person, target=1, method=method, candidates=made)
-        assert plain.candidates == (0, 0)
-        assert given.candidates == (30, 30)
-        assert asked.candidates[0] == asked.candidates[1] > 0
+        given = model.explain(person, target=1, method=method, seeds=rows)
+        asked = model.explain(person, target=1, method=method, seeds=made)
+        assert plain.seeds == (0, 0)
+        assert given.seeds == (30, 30)
+        assert asked.seeds[0] == asked.seeds[1] > 0
         for one in (given, asked):
             assert one.status == "optimal"
             assert one.distance is not None
@@ -40,8 +40,8 @@ def test_rows_that_are_no_counterfactuals_are_passed_over() -> None:
     model, person = compiled("forest"), refused(compiled("forest"), 1)
     people = loans()
     others = people[people["job"] != person["job"].iloc[0]].iloc[:5]  # job is fixed
-    result = model.explain(person, target=1, candidates=others)
-    assert result.candidates == (5, 0)
+    result = model.explain(person, target=1, seeds=others)
+    assert result.seeds == (5, 0)
     assert result.distance == model.explain(person, target=1).distance
 
 
@@ -55,6 +55,6 @@ def test_rows_that_are_no_counterfactuals_are_passed_over() -> None:
         (lambda: cfxc.Generator(compiled("forest")), "not fitted"),
     ],
 )
-def test_bad_candidates_are_refused(given: Any, said: str) -> None:
+def test_bad_seeds_are_refused(given: Any, said: str) -> None:
     with pytest.raises(CfxcError, match=said):
-        compiled("forest").explain(refused(compiled("forest"), 1), target=1, candidates=given())
+        compiled("forest").explain(refused(compiled("forest"), 1), target=1, seeds=given())
