@@ -250,6 +250,7 @@ def parse(arguments: Sequence[str] | None = None) -> Namespace:
     parser.add_argument(
         "--dice-seconds", type=float, help="of each black box; all are asked about fewer people"
     )
+    parser.add_argument("--models", default="", help="of parts speed and seeds; all by default")
     parser.add_argument("--exact-people", type=int, default=20, help="of each model of part seeds")
     parser.add_argument("--markdown", type=Path, help=f"page whose sections are rewritten: {PAGE}")
     options = parser.parse_args(arguments)
