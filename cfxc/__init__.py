@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from .frontends.model_constraint import ModelConstraint
     from .frontends.space import Feature, FeatureSpace
     from .frontends.trust_region import TrustRegion
+    from .solvers.amortised import Generator
     from .solvers.bayes import AEP, SEP, BlackBox, CustomPotential, Evaluations, PotentialResult
     from .solvers.certification import Certificate
     from .solvers.outcome import Progress
@@ -50,6 +51,7 @@ _LAZY = {
     "Evaluations": ".solvers.bayes",
     "Feature": ".frontends.space",
     "FeatureSpace": ".frontends.space",
+    "Generator": ".solvers.amortised",
     "Mahalanobis": ".frontends.distances",
     "ModelConstraint": ".frontends.model_constraint",
     "Moments": ".solvers.plans",
@@ -97,6 +99,7 @@ __all__ = [
     "Evaluations",
     "Feature",
     "FeatureSpace",
+    "Generator",
     "InvalidInputError",
     "LanguageError",
     "Mahalanobis",

@@ -31,7 +31,7 @@ def deployed_slack(query: Query, unit: Fraction) -> Fraction:
         own = Fraction(domain.factual)
         box.append((domain.name, (min(low, own), max(high, own))))
     try:
-        return _slack(query.program, query.target, tuple(box), unit)
+        return slack_within(query.program, query.target, tuple(box), unit)
     except UnsupportedError as error:
         raise UnsupportedError(
             f"semantics='float' is not known for this model: {error}",
@@ -40,12 +40,17 @@ def deployed_slack(query: Query, unit: Fraction) -> Fraction:
 
 
 @lru_cache(maxsize=16)
-def _slack(
+def slack_within(
     program: Program,
     target: Target,
     box: tuple[tuple[str, tuple[Fraction, Fraction] | None], ...],
     unit: Fraction,
 ) -> Fraction:
+    """The same within a box: of each input the ends of its range, or ``None`` for categories.
+
+    Raises:
+        UnsupportedError: it has no bound, or no score is known to decide.
+    """
     sorts, bounds = dict(program.inputs), dict[str, Bounds]()
     for name, ends in box:
         labels = sorts[name].labels
@@ -68,4 +73,4 @@ def _compared(program: Program, definitions: dict[str, Op]) -> tuple[Operand, Op
     raise UnsupportedError("no score is known to decide")
 
 
-__all__ = ["deployed_slack"]
+__all__ = ["deployed_slack", "slack_within"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from fractions import Fraction
 from typing import Any, Literal
 
@@ -140,6 +141,38 @@ class Rows:
                 made = _series(feature, cell, [self.like.dtypes.iloc[place], dtype])
                 frame.isetitem(place, made.set_axis(self.like.index))
         return frame
+
+
+def level_cells(
+    features: Sequence[Feature], values: Mapping[str, Sequence[Value]], like: pd.DataFrame
+) -> dict[str, pd.Series[Any]]:
+    """What each column holds at several exact values of its feature: a cell per value, in order.
+
+    In the dtype of ``like``'s column, or one that can hold all cells; they read back as the values.
+
+    Raises:
+        InvalidInputError, DataTypeError: a value that is not admissible, or that no cell holds.
+    """
+    made: dict[str, pd.Series[Any]] = {}
+    for feature in features:
+        checked = [_check_value(feature, value, {}) for value in values[feature.name]]
+        columns: dict[str, list[tuple[str, Label]]] = {name: [] for name in feature.columns}
+        for value in checked:
+            for column, dtype, cell in _cells(feature, value):
+                columns[column].append((dtype, cell))
+        for column, cells in columns.items():
+            dtypes = (like.dtypes[column], *dict.fromkeys(dtype for dtype, _ in cells))
+            made[column] = _all_cells(feature, [cell for _, cell in cells], dtypes)
+    return made
+
+
+def _all_cells(feature: Feature, cells: Sequence[Label], dtypes: Sequence[Any]) -> pd.Series[Any]:
+    """The first dtype's series that holds all cells."""
+    for dtype in dtypes[:-1]:
+        with suppress(InvalidInputError):
+            return pd.concat([_series(feature, c, [dtype]) for c in cells], ignore_index=True)
+    parts = [_series(feature, cell, dtypes[-1:]) for cell in cells]
+    return pd.concat(parts, ignore_index=True)
 
 
 def _check_value_names(names: Sequence[str], values: Mapping[str, object]) -> None:

@@ -1,0 +1,111 @@
+"""The settings of a generator, checked before any work; by default those of the paper."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from math import isfinite
+from numbers import Real
+from typing import Any
+
+from ...errors import DataTypeError, InvalidInputError
+from ..options import positive_number, whole_number
+
+GRADIENTS = ("auto", "pathwise", "reinforce", "straight-through")
+"""How the loss reaches the networks: through the model, or around it."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How rows are cut into levels and the networks are trained (A.2, A.3 of Vo et al. 2023).
+
+    Attributes:
+        buckets: Most levels of a number.
+        bucket_rows: Fewest rows in each.
+        hidden: Units of the hidden layers, of G and of S.
+        temperature: τ > 0 of the relaxed samples.
+        alpha: α >= 0, the price of a feature that S selects.
+        learning_rate: Of Adam.
+        epochs: Passes over the rows, at most.
+        batch_size: Rows in a step.
+        selector: Whether there is S; without it G alone decides (B.4).
+        gradient: One of :data:`GRADIENTS`.
+        draws: Samples of each row in a step, of the gradients that go around the model.
+        held_out: Share of the rows that only tell when to stop.
+        patience: Epochs without a lower loss on them before training stops.
+        random_state: Seed of everything that is drawn while training.
+    """
+
+    buckets: int = 4
+    bucket_rows: int = 100
+    hidden: tuple[int, ...] = (50, 50)
+    temperature: float = 0.2
+    alpha: float = 1e-3
+    learning_rate: float = 1e-4
+    epochs: int = 200
+    batch_size: int = 256
+    selector: bool = True
+    gradient: str = "auto"
+    draws: int = 4
+    held_out: float = 0.1
+    patience: int = 20
+    random_state: int = 0
+
+
+def check_settings(**given: Any) -> Settings:
+    """Settings from what a user gave.
+
+    Raises:
+        DataTypeError, InvalidInputError: naming the setting and what it may be.
+    """
+    checked: dict[str, Any] = {}
+    for name, least in _WHOLE.items():
+        checked[name] = whole_number(given[name], name, least)
+    for name in ("temperature", "learning_rate"):
+        checked[name] = positive_number(given[name], name)
+    checked["alpha"] = _at_least_zero(given["alpha"])
+    checked["hidden"] = _units(given["hidden"])
+    checked["held_out"] = _share(given["held_out"])
+    if not isinstance(given["selector"], bool):
+        raise DataTypeError(f"selector is True or False, not {given['selector']!r}")
+    if given["gradient"] not in GRADIENTS:
+        raise InvalidInputError(f"unknown gradient {given['gradient']!r}: {', '.join(GRADIENTS)}")
+    for name in ("temperature", "learning_rate"):
+        if not isfinite(checked[name]):
+            raise InvalidInputError(f"{name} must be a finite number")
+    return Settings(selector=given["selector"], gradient=given["gradient"], **checked)
+
+
+_WHOLE = {
+    "buckets": 1, "bucket_rows": 1, "epochs": 1, "batch_size": 1, "draws": 2, "patience": 1,
+    "random_state": 0,
+}  # fmt: skip
+assert {*_WHOLE, "temperature", "learning_rate", "alpha", "hidden", "held_out", "selector",
+        "gradient"} == {field.name for field in fields(Settings)}  # fmt: skip
+
+
+def _units(value: Any) -> tuple[int, ...]:
+    if not isinstance(value, Sequence) or isinstance(value, str) or not value:
+        raise DataTypeError(
+            f"hidden lists the units of each layer, such as (50, 50), not {value!r}"
+        )
+    return tuple(whole_number(each, "hidden", 1) for each in value)
+
+
+def _at_least_zero(value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, Real):
+        raise DataTypeError(f"alpha is a number from 0, not {value!r}")
+    if not 0 <= float(value) < float("inf"):
+        raise InvalidInputError(f"alpha is a number from 0, not {value}")
+    return float(value)
+
+
+def _share(value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, Real):
+        raise DataTypeError(f"held_out is a share below 1, not {value!r}")
+    if not 0 <= float(value) < 1:
+        raise InvalidInputError(f"held_out is a share from 0 to below 1, not {value}")
+    return float(value)
+
+
+__all__ = ["GRADIENTS", "Settings", "check_settings"]

@@ -1,0 +1,236 @@
+"""Training G and S (section 3.3), with early stopping and checkpoints."""
+
+from __future__ import annotations
+
+import copy
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from ...errors import InvalidInputError
+from ...ir import Program
+from .checkpoints import read_checkpoint, write_checkpoint
+from .gradients import Gradient, gradient_of
+from .levels import Codes
+from .material import Material
+from .networks import Batch, Networks, drawn, effective
+from .settings import Settings
+
+Floats = npt.NDArray[np.float32]
+
+HELD_OUT_DRAWS = 2
+"""Samples of each held-out row, the same noise in every epoch."""
+MOST_HELD_OUT = 2000
+"""Rows that suffice to tell whether the loss still falls."""
+BETTER = 1e-3
+"""By what share of its size the held-out loss must fall to count as lower."""
+
+
+@dataclass(frozen=True, slots=True)
+class Epoch:
+    """Where training stands.
+
+    Attributes:
+        number, of: Passes over the rows so far, and at most.
+        loss: Of the rows held out (of those trained on, if none are): eq. 3 on hard samples.
+        best: The lowest so far.
+        seconds: Since training began, or was resumed.
+    """
+
+    number: int
+    of: int
+    loss: float
+    best: float
+    seconds: float
+
+
+Watch = Callable[[Epoch], None]
+
+
+@dataclass
+class State:
+    """Everything that training goes on from, apart from networks and optimisers."""
+
+    epoch: int = 0
+    waited: int = 0
+    best: float = float("inf")
+    losses: list[float] = field(default_factory=list)
+    done: bool = False
+
+
+@dataclass(frozen=True)
+class Trained:
+    """What came of training: weights by name, the loss after every epoch, how it was reached."""
+
+    weights: dict[str, Floats]
+    losses: tuple[float, ...]
+    gradient: str
+
+
+def train(
+    program: Program,
+    material: Material,
+    targets: Codes,
+    settings: Settings,
+    *,
+    checkpoint: Path | None = None,
+    identity: str = "",
+    progress: Watch | None = None,
+) -> Trained:
+    """Train on all rows that a target can be wanted of.
+
+    Args:
+        targets: Positions of the classes that may be wanted.
+        checkpoint: A file to go on from, if it is there, and to write after every epoch.
+        identity: Of all that the outcome depends on; another one's checkpoint is refused.
+
+    Raises:
+        UnsupportedError, InvalidInputError, ModelFileError: no such gradient; nobody to learn from;
+            a checkpoint of something else.
+    """
+    torch.manual_seed(settings.random_state)  # of the first weights, which nn.Linear draws
+    networks = Networks(material.levels, material.classes, settings.hidden, settings.selector)
+    name, gradient = gradient_of(program, material, settings)
+    lesson = Lesson(material, targets, settings, networks, gradient)
+    if checkpoint is not None and checkpoint.exists():
+        lesson.restore(read_checkpoint(checkpoint, identity))
+    lesson.run(checkpoint, identity, progress)
+    weights = {key: value.numpy().copy() for key, value in lesson.weights.items()}
+    return Trained(weights, tuple(lesson.state.losses), name)
+
+
+class Lesson:
+    """Networks, their optimiser, and the rows they learn from."""
+
+    def __init__(
+        self,
+        material: Material,
+        targets: Codes,
+        settings: Settings,
+        networks: Networks,
+        gradient: Gradient,
+    ) -> None:
+        self.material, self.settings, self.targets = material, settings, targets
+        self.networks, self.gradient = networks, gradient
+        self.optimiser = torch.optim.Adam(networks.parameters(), settings.learning_rate)
+        self.rng = torch.Generator().manual_seed(settings.random_state)
+        self.state = State()
+        self.weights = copy.deepcopy(networks.state_dict())
+        self.rows, self.held = self._parted()
+
+    def run(self, checkpoint: Path | None, identity: str, progress: Watch | None) -> None:
+        """Epochs until the last, or until the held-out loss has not fallen for long enough."""
+        started, state = time.monotonic(), self.state
+        while not state.done:
+            trained_on = self._epoch()
+            loss = self._held_out() if self.held.size else trained_on
+            self._note(loss)
+            if checkpoint is not None:
+                write_checkpoint(checkpoint, identity, self.snapshot())
+            if progress is not None:
+                spent = time.monotonic() - started
+                progress(Epoch(state.epoch, self.settings.epochs, loss, state.best, spent))
+
+    def _parted(self) -> tuple[Codes, Codes]:
+        """Rows to learn from, and rows held out.
+
+        Raises:
+            InvalidInputError: every row has the only class that may be wanted.
+        """
+        others = (self.material.before[:, None] != self.targets[None]).any(axis=1)
+        rows = np.flatnonzero(others)
+        if not rows.size:
+            raise InvalidInputError(
+                "every row already has the class that is wanted: there is nobody to learn from"
+            )
+        rows = np.random.default_rng(self.settings.random_state).permutation(rows)
+        count = min(int(rows.size * self.settings.held_out), MOST_HELD_OUT)
+        return rows[count:], rows[:count]
+
+    def _epoch(self) -> float:
+        """One pass; the mean loss."""
+        order = self.rows[torch.randperm(self.rows.size, generator=self.rng).numpy()]
+        wanted = self._wanted(order, self.rng)
+        total, size = 0.0, self.settings.batch_size
+        for start in range(0, order.size, size):
+            batch = self.material.batch(order[start : start + size], wanted[start : start + size])
+            loss = self.gradient(self.networks, batch, self.rng) + self._price(batch)
+            self.optimiser.zero_grad()
+            loss.backward()
+            self.optimiser.step()
+            total += float(loss) * len(batch)
+        return total / len(order)
+
+    def _price(self, batch: Batch) -> torch.Tensor:
+        """α ‖π‖₁, the mean over a batch."""
+        if self.networks.selector is None:
+            return torch.zeros(())
+        select = self.networks.selector(batch.inputs)
+        return self.settings.alpha * torch.sigmoid(select).sum(dim=1).mean()
+
+    def _wanted(self, rows: Codes, rng: torch.Generator) -> Codes:
+        """For each row one of the targets that it does not have, all as likely."""
+        open_to = torch.from_numpy(self.material.before[rows, None] != self.targets[None])
+        picked = torch.multinomial(open_to.float(), 1, generator=rng)[:, 0].numpy()
+        wanted: Codes = self.targets[picked]
+        return wanted
+
+    @torch.no_grad()  # type: ignore[untyped-decorator]
+    def _held_out(self) -> float:
+        """Eq. 3 on hard samples of the rows held out, drawn with the same noise every time."""
+        rng = torch.Generator().manual_seed(self.settings.random_state + 1)
+        wanted, total = self._wanted(self.held, rng), 0.0
+        for part in self._pieces():
+            batch = self.material.batch(self.held[part], wanted[part])
+            log_p, select = self.networks(batch)
+            q = effective(log_p, select, batch.own)
+            chosen = drawn(q, HELD_OUT_DRAWS, rng).numpy()
+            loss = -float(self.material.rewards(batch, chosen).mean()) + float(self._price(batch))
+            total += loss * len(batch)
+        return total / len(self.held)
+
+    def _pieces(self) -> Iterator[slice]:
+        size = max(self.settings.batch_size, 1024)
+        return (slice(start, start + size) for start in range(0, self.held.size, size))
+
+    def _note(self, loss: float) -> None:
+        """Keep the weights if they are the best, and see whether to go on."""
+        state = self.state
+        state.epoch += 1
+        state.losses.append(loss)
+        if loss < state.best - BETTER * abs(state.best) or state.epoch == 1:
+            state.best, state.waited = loss, 0
+            self.weights = copy.deepcopy(self.networks.state_dict())
+        else:
+            state.waited += 1
+        out_of_patience = self.held.size > 0 and state.waited >= self.settings.patience
+        state.done = state.epoch >= self.settings.epochs or out_of_patience
+
+    def snapshot(self) -> dict[str, Any]:
+        """All that :meth:`restore` needs."""
+        return {
+            "state": self.state,
+            "networks": self.networks.state_dict(),
+            "best": self.weights,
+            "adam": self.optimiser.state_dict(),
+            "gradient": self.gradient.state(),
+            "rng": self.rng.get_state(),
+        }
+
+    def restore(self, found: dict[str, Any]) -> None:
+        """Go on as if training had never stopped."""
+        self.state = State(**found["state"])
+        self.networks.load_state_dict(found["networks"])
+        self.weights = found["best"]
+        self.optimiser.load_state_dict(found["adam"])
+        self.gradient.restore(found["gradient"])
+        self.rng.set_state(found["rng"])
+
+
+__all__ = ["Epoch", "Trained", "train"]
