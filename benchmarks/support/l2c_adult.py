@@ -33,7 +33,7 @@ def run_speed(options: Namespace) -> Section:
     )  # fmt: skip
     models: dict[str, tuple[Make, bool]] = {
         "logistic regression": (lambda: LogisticRegression(max_iter=1000), True),
-        "network (50, 50)": (network(50, 50), True),
+        "MLP 50×50": (network(50, 50), True),
         "RF 100×8": (forest(100, 8), False),
         "GB 100×6": (boosting(100, 6), False),
     }
@@ -75,8 +75,8 @@ def run_seeds(options: Namespace) -> Section:
     models: dict[str, tuple[Make, bool, str]] = {
         "RF 100×8": (forest(100, 8), False, "box"),
         "GB 100×6": (boosting(100, 6), False, "box"),
-        "MLP (10, 10)": (network(10, 10), True, "mio"),
-        "MLP (20, 20)": (network(20, 20), True, "mio"),
+        "MLP 10×10": (network(10, 10), True, "mio"),
+        "MLP 20×20": (network(20, 20), True, "mio"),
     }
     try:
         models["XGB 100×6"] = boosted(100, 6), False, "box"
