@@ -29,13 +29,14 @@ from .solvers.plans.planning import check_plan_options, plan_row
 from .solvers.result import Result, Semantics
 
 if TYPE_CHECKING:
+    from .solvers.amortised import Generator
     from .solvers.bayes import BlackBox, PotentialResult
     from .solvers.plans import PlanResult
 
 BESIDE_POTENTIALS: Mapping[str, Any] = {
     "probability": None, "margin": 0.0, "distance": "l1", "solver": "auto", "trust_region": None,
     "change_penalty": 0.0, "semantics": "real", "count": 1, "diversity": "points", "apart": 0.0,
-    "relax": (), "seeds": None, "n_jobs": 1, "progress": None,
+    "relax": (), "seeds": None, "candidates": None, "n_jobs": 1, "progress": None,
 }  # fmt: skip
 """Options that a potential leaves as they are."""
 
@@ -82,7 +83,8 @@ class CompiledModel:
         max_changes: int | None = ..., change_penalty: float = ..., semantics: Semantics = ...,
         method: str = ..., solver: str = ..., time_limit: float = ..., count: int = ...,
         diversity: str = ..., apart: float = ..., relax: str | Sequence[str] = ...,
-        seeds: pd.DataFrame | None = ..., random_state: int = ..., n_jobs: int = ...,
+        seeds: pd.DataFrame | None = ..., candidates: pd.DataFrame | Generator | None = ...,
+        random_state: int = ..., n_jobs: int = ...,
         budget: None = ..., progress: Watch | None = ...,
     ) -> Result: ...  # fmt: skip
 
@@ -109,6 +111,7 @@ class CompiledModel:
         apart: float = 0.0,
         relax: str | Sequence[str] = (),
         seeds: pd.DataFrame | None = None,
+        candidates: pd.DataFrame | Generator | None = None,
         random_state: int = 0,
         n_jobs: int = 1,
         budget: int | None = None,
@@ -161,6 +164,9 @@ class CompiledModel:
                 ``actions``, or one constraint's text.  The answer says what had to go
                 (``given_up``), and has the nearest one then (``relaxed``).
             seeds: Rows to start from; whatever verifies bounds the distance from above.
+            candidates: A fitted :class:`cfxc.Generator`, or rows that it or anybody proposes: the
+                nearest valid ones are moved towards the person, verified, and bound the distance
+                from above.  The answer says how many were ``candidates``, and valid.
             random_state: Seed of the local search.
             n_jobs: Threads that box search may use for a hard question; -1 for all processors.
                 Other engines use one.
@@ -179,7 +185,7 @@ class CompiledModel:
                 method, probability=probability, margin=margin, distance=distance, solver=solver,
                 trust_region=trust_region, change_penalty=change_penalty, semantics=semantics,
                 count=count, diversity=diversity, apart=apart, relax=relax, seeds=seeds,
-                n_jobs=n_jobs, progress=progress,
+                candidates=candidates, n_jobs=n_jobs, progress=progress,
             )  # fmt: skip
             box: BlackBox = bayes.BlackBox(self)
             return box.explain(
@@ -196,8 +202,9 @@ class CompiledModel:
             diversity=diversity, apart=apart, relax=relax,
         )  # fmt: skip
         question = make_question(
-            self, options, target, distance, method, solver, seeds, causal, trust_region, progress
-        )
+            self, options, target, distance, method, solver, seeds, causal, trust_region, progress,
+            candidates,
+        )  # fmt: skip
         return question.answer(one_row(self.space, row))
 
     def explain_batch(

@@ -29,6 +29,7 @@ from .hulls import slack_of
 from .options import Options
 from .original import Original
 from .outcome import INTERRUPTED, Outcome, Watch
+from .proposals import Proposals, nearest_of, points_of
 from .result import Result, Status
 from .rounding import deployed_slack
 from .smt import Backend, refuse_contradiction, refuse_negative_distance
@@ -53,6 +54,7 @@ class Question:
     solver: str
     asking: Backend
     starts: Sequence[Point]
+    proposals: Proposals
     mechanisms: Sequence[Mechanism]
     region: TrustRegion | None
     progress: Watch | None
@@ -69,7 +71,8 @@ class Question:
         original = self._original(query, engine, frame)
         found: list[Result] = []
         rest: Literal["", "infeasible", "unknown"] = ""
-        clusters, before = self.options.diversity == "clusters", list[Point]()
+        clusters = self.options.diversity == "clusters"
+        before, candidates = self._proposed(query, frame)
         while len(found) < self.options.count:
             if clusters and not query.hulls:
                 rest = "infeasible"
@@ -88,7 +91,16 @@ class Question:
             for known in (outcome.best, *met):
                 query = self.after(query, known.point)
                 before += [known.point] if query.hulls else []  # where another one may begin
-        return replace(found[0], alternatives=tuple(found[1:]), rest=rest)
+        others = tuple(found[1:])
+        return replace(found[0], alternatives=others, rest=rest, candidates=candidates)
+
+    def _proposed(self, query: Query, frame: pd.DataFrame) -> tuple[list[Point], tuple[int, int]]:
+        """Points that candidates lead to; how many candidates there were, and how many valid."""
+        given = self.proposals.of(frame)
+        if not given:
+            return [], (0, 0)
+        points, valid = nearest_of(query, given, self.options.random_state)
+        return points, (len(given), valid)
 
     def _pool(self, query: Query, outcome: Outcome, most: int) -> list[Candidate]:
         """The nearest points that a search met on its way, if they were asked for."""
@@ -246,6 +258,7 @@ def make_question(
     causal: CausalModel | None,
     region: TrustRegion | None,
     progress: Watch | None,
+    candidates: Any = None,
 ) -> Question:
     """Check what does not depend on the person.
 
@@ -264,7 +277,8 @@ def make_question(
         metric = penalised(metric, options.change_penalty, model.space)
     return Question(
         model, options, target, metric, method, solver,
-        smt_backend(solver), _starts(model.space, seeds), mechanisms, region, progress,
+        smt_backend(solver), _starts(model.space, seeds),
+        Proposals(model, candidates, options, target), mechanisms, region, progress,
     )  # fmt: skip
 
 
@@ -288,7 +302,7 @@ def _starts(space: FeatureSpace, seeds: pd.DataFrame | None) -> list[Point]:
         return []
     if not isinstance(seeds, pd.DataFrame):
         raise DataTypeError(f"seeds is a DataFrame of rows, not {type(seeds).__name__}")
-    return [space.encode_row(seeds.iloc[[i]], check_range=False) for i in range(len(seeds))]
+    return points_of(space, seeds)
 
 
 def _asker(deployed: Deployed, limits: Limits, method: str, solver: str) -> Ask:

@@ -51,6 +51,7 @@ class Result:
             none was found in time (``unknown``).
         conflict: If none exists: constraints and actions that together leave none, each of them
             needed; empty if there is none even without any.
+        candidates: How many were given (``candidates=``), and how many of them are valid.
         given_up, relaxed: Of these, the cheapest to give up (or, with ``relax=``, what had to go
             in the order given), and the answer then.
         target: What was wanted, as text.
@@ -86,6 +87,7 @@ class Result:
     relaxed: Result | None = field(default=None, repr=False)
     wanted: tuple[Any, ...] | None = None
     evidence: Any = field(default=None, repr=False, compare=False)
+    candidates: tuple[int, int] = (0, 0)
 
     @property
     def certificate(self) -> Certificate:

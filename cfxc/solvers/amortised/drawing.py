@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from ...ir import Program
+from .climbing import climbed, mutated
+from .judging import Judge
 from .laws import Laws
 from .levels import Codes, Levels, Mask
 from .people import People
@@ -20,15 +22,14 @@ DRAWS = 6
 FEWEST = 64
 """Samples in a round, at least."""
 TEMPERATURES = (16.0, 8.0, 4.0, 2.0, 1.0)
-"""Of the rounds in turn: varied rows first, then what the networks know to be valid."""
-ROUNDS = 15
-"""After so many nobody is drawn for any more."""
-DRY = 3
-"""After so many rounds in a row that brought a person next to nothing new, nor are they."""
+"""Of the first rounds: varied rows first, then what the networks know to be valid."""
+AROUND = 8
+"""So many rounds, at most, then look around the rows found."""
 NEW = 0.02
-"""Share of what is asked for that counts as next to nothing."""
-
-
+"""Share of what is asked for that a round around a person's rows must bring for there to be more.
+"""
+PIECE = 1 << 16
+"""Samples that are made at once."""
 Done = Callable[[int, int], None]
 """Is told for how many people drawing has ended, and of how many."""
 
@@ -56,7 +57,7 @@ class Pool:
     people: Codes
     codes: Codes
     drawn: Codes
-    rounds: Codes = field(default_factory=lambda: np.zeros(0, np.int64))
+    rounds: Codes
 
     def counts(self) -> Codes:
         """Rows of each person."""
@@ -81,42 +82,86 @@ class Drawing:
         self.goals, self.conditions, self.limits = goals, conditions, limits
         numbers = [not levels.features[j].feature.is_symbolic for j in levels.free.tolist()]
         self.is_number = np.array(numbers)
+        self.judge = Judge(program, people.raw)
 
     def run(
         self, asked: int, rng: np.random.Generator, deadline: float, done: Done | None = None
     ) -> Pool:
-        """Rounds of rising temperature, for those who do not have enough yet."""
+        """Rounds for those who do not have enough yet: from their laws, then around their rows."""
         n, width = self.people.own.shape
         none = np.zeros(0, np.int64)
-        pool = Pool(none, np.zeros((0, width), np.int64), np.zeros(n, np.int64))
-        pool.rounds, dry = np.zeros(n, np.int64), np.zeros(n, np.int64)
-        draws = max(DRAWS * asked, FEWEST)
+        pool = Pool(
+            none, np.zeros((0, width), np.int64), np.zeros(n, np.int64), np.zeros(n, np.int64)
+        )
         lacking = np.flatnonzero(self.people.before != self.people.wanted)
-        for number in range(ROUNDS):
+        for number in range(len(TEMPERATURES) + AROUND):
             if not lacking.size or time.monotonic() > deadline:
                 break
+            if number == len(TEMPERATURES):
+                self._climb(lacking, pool, deadline)
             before = pool.counts()
-            pool.add(*self._round(lacking, draws, TEMPERATURES[number % len(TEMPERATURES)], rng))
-            pool.drawn[lacking] += draws
-            pool.rounds[lacking] += 1
+            self._round(lacking, number, max(DRAWS * asked, FEWEST), pool, rng)
             counts = pool.counts()
-            few = counts - before <= NEW * asked
-            again = number >= len(TEMPERATURES)
-            dry = np.where(few & (counts > 0) & again, dry + 1, 0)
-            lacking = lacking[(counts[lacking] < asked) & (dry[lacking] < DRY)]
+            going = counts < asked
+            if number >= len(TEMPERATURES):
+                going &= counts - before > NEW * asked
+            lacking = lacking[going[lacking]]
             if done is not None:
                 done(n - lacking.size, n)
         return pool
 
     def _round(
-        self, who: Codes, draws: int, temperature: float, rng: np.random.Generator
-    ) -> tuple[Codes, Codes]:
-        """People and levels of samples that seem valid, each once."""
-        chosen = self.laws.of(who).draw(temperature, draws, rng).astype(np.int64)
-        self._within_limits(chosen, self.laws.own[who], rng)
+        self, who: Codes, number: int, draws: int, pool: Pool, rng: np.random.Generator
+    ) -> None:
+        """So many samples for each of some people; those that seem valid go into the pool."""
+        pool.rounds[who] += 1
+        size = max(PIECE // draws, 1)
+        found = []
+        for start in range(0, who.size, size):
+            part = who[start : start + size]
+            if number < len(TEMPERATURES):
+                laws = self.laws.of(part)
+                chosen = laws.draw(TEMPERATURES[number], draws, rng).astype(np.int64)
+            else:
+                part = part[pool.counts()[part] > 0]
+                chosen = self._near(part, draws, pool, rng)
+            pool.drawn[part] += draws
+            self._within_limits(chosen, self.laws.own[part], rng)
+            people = np.repeat(part, draws)
+            codes = self.people.own[people]
+            codes[:, self.levels.free] = chosen.reshape(-1, chosen.shape[2])
+            found.append(self._valid(people, codes))
+        pool.add(np.concatenate([f[0] for f in found]), np.concatenate([f[1] for f in found]))
+
+    def _near(self, who: Codes, draws: int, pool: Pool, rng: np.random.Generator) -> Codes:
+        """Levels (n, draws, K) around rows of the pool picked at random."""
+        counts = pool.counts()
+        first = np.cumsum(counts) - counts
+        picked = first[who, None] + rng.integers(0, counts[who, None], (who.size, draws))
+        rows = pool.codes[picked.ravel()]
         people = np.repeat(who, draws)
-        codes = self.people.own[people]
-        codes[:, self.levels.free] = chosen.reshape(-1, chosen.shape[2])
+        raw = {name: column[people] for name, column in self.people.raw.items()}
+        reach = self.levels.reach(raw, self.people.own[people])
+        found = mutated(rows, reach, self.levels.free, rng)[:, self.levels.free]
+        return found.reshape(who.size, draws, -1)
+
+    def _climb(self, who: Codes, pool: Pool, deadline: float) -> None:
+        """Ascend for those of whom nothing was found."""
+        most = (self.limits.numbers, self.limits.changes)
+        free = self.levels.free.size
+        limits = tuple(free if limit is None else limit for limit in most)
+        for person in who[pool.counts()[who] == 0].tolist():
+            if time.monotonic() > deadline:
+                return
+            raw = {name: column[[person]] for name, column in self.people.raw.items()}
+            reach = self.levels.reach(raw, self.people.own[[person]])[0]
+            rows = climbed(
+                self.people, self.levels, self.judge, reach, person, limits, self.is_number
+            )
+            pool.add(*self._valid(np.full(len(rows), person), rows))
+
+    def _valid(self, people: Codes, codes: Codes) -> tuple[Codes, Codes]:
+        """Rows that seem valid, each once."""
         first = distinct(people, codes)
         people, codes = people[first], codes[first]
         good = self.seem_valid(people, codes)

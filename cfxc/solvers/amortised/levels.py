@@ -71,20 +71,51 @@ def levels_of(feature: Feature, column: npt.NDArray[Any], buckets: int, rows: in
     """Cut a feature by a column of data (A.3): at most ``buckets``, each of at least ``rows``.
 
     Quantiles as ``pandas.qcut`` has them, equal edges dropped; fewer until every bucket holds
-    enough, and until all buckets decode to different numbers.  Labels are levels as they are.
+    enough, and until all buckets decode to different numbers.  Where all quantiles are one value
+    that is not the only one (most people gain no capital), this value is a bucket of its own beside
+    those of smaller and of larger ones; by quantiles alone it could not change.  Labels are levels
+    as they are.
     """
     if feature.is_symbolic:
         return FeatureLevels(feature, np.arange(float(len(feature.labels))), np.empty(0))
+    values, edges = _cut(feature, column, buckets, rows)
+    if values.size == 1 and buckets > 1:
+        values, edges = _beside(feature, column, buckets, rows)
+    return FeatureLevels(feature, values, edges)
+
+
+def _cut(feature: Feature, column: Floats, buckets: int, rows: int) -> tuple[Floats, Floats]:
+    """Values and inner edges of quantile buckets."""
     for count in range(buckets, 1, -1):
         _, bins = pd.qcut(column, count, retbins=True, duplicates="drop")
-        held = np.bincount(np.searchsorted(bins[1:-1], column, side="left"), minlength=1)
         if bins.size < 3:
             break
+        held = np.bincount(np.searchsorted(bins[1:-1], column, side="left"), minlength=1)
         values = np.array([_middle(feature, *ends) for ends in pairwise(bins)])
         if held.min() >= rows and (np.diff(values) > 0).all():
-            return FeatureLevels(feature, values, bins[1:-1].astype(np.float64))
+            return values, bins[1:-1].astype(np.float64)
     ends = float(column.min()), float(column.max())
-    return FeatureLevels(feature, np.array([_middle(feature, *ends)]), np.empty(0))
+    return np.array([_middle(feature, *ends)]), np.empty(0)
+
+
+def _beside(feature: Feature, column: Floats, buckets: int, rows: int) -> tuple[Floats, Floats]:
+    """Buckets of what lies below the most frequent value, of this value, and of what lies above.
+
+    A side with too few rows belongs to the value's own bucket.
+    """
+    distinct, counts = np.unique(column, return_counts=True)
+    middle = float(distinct[counts.argmax()])
+    below, above = column[column < middle], column[column > middle]
+    values, edges = [_middle(feature, middle, middle)], list[float]()
+    if below.size >= rows:
+        first, inner = _cut(feature, below, buckets - 1, rows)
+        values, edges = [*first.tolist(), *values], [*inner.tolist(), float(below.max())]
+    if above.size >= rows:
+        last, inner = _cut(feature, above, buckets - 1, rows)
+        values, edges = [*values, *last.tolist()], [*edges, middle, *inner.tolist()]
+    if (np.diff(values) > 0).all():
+        return np.array(values), np.array(edges, np.float64)
+    return np.array([_middle(feature, float(column.min()), float(column.max()))]), np.empty(0)
 
 
 def _middle(feature: Feature, low: float, high: float) -> float:

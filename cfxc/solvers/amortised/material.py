@@ -62,8 +62,7 @@ class Material:
         logs = self.log_chances(batch, chosen)
         wanted = np.repeat(batch.wanted.numpy(), chosen.shape[1])
         found = np.take_along_axis(logs, wanted[:, None], axis=1)
-        rewards: npt.NDArray[np.float32] = np.asarray(found, np.float32)
-        return rewards.reshape(chosen.shape[0], chosen.shape[1])
+        return np.asarray(found.reshape(chosen.shape[:2]), np.float32)
 
     def log_chances(self, batch: Batch, chosen: Codes) -> npt.NDArray[np.float64]:
         """log P of samples (n, draws, K) of levels, as (n · draws, classes)."""
@@ -83,13 +82,15 @@ def network_input(
     levels: Levels, codes: Codes, wanted: Codes, classes: int
 ) -> npt.NDArray[np.float32]:
     """z and the class that is wanted, both one-hot (n, D + T)."""
-    return np.hstack([levels.one_hot(codes), np.eye(classes, dtype=np.float32)[wanted]])
+    found: npt.NDArray[np.float32] = np.eye(classes, dtype=np.float32)[wanted]
+    return np.hstack([levels.one_hot(codes), found])
 
 
 def _own(levels: Levels, codes: Codes) -> npt.NDArray[np.float32]:
     """The own levels of the free features, one-hot (n, K, L)."""
     at = codes[:, levels.free]
-    return (at[..., None] == np.arange(levels.most)).astype(np.float32)
+    hot: npt.NDArray[np.bool_] = at[..., None] == np.arange(levels.most)
+    return hot.astype(np.float32)
 
 
 def _values(

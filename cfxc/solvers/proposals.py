@@ -1,0 +1,97 @@
+"""Candidates that somebody proposes: rows of a table, or what a generator gives for a person."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from ..errors import DataTypeError, InvalidInputError
+from ..frontends.query import Query
+from ..frontends.space import FeatureSpace
+from .baselines.local_search import LocalSearch
+from .candidates import Point
+from .options import Options
+
+if TYPE_CHECKING:
+    from ..api import CompiledModel
+    from .amortised import Generator
+
+NEAREST = 3
+"""Valid candidates that are moved towards the person before the search begins."""
+ASKED = 100
+"""Rows that a generator is asked for."""
+
+
+class Proposals:
+    """Where candidates for each person come from.
+
+    Raises:
+        DataTypeError, InvalidInputError: neither rows nor a generator for this model.
+        MissingColumnError, …: rows that are not of the space.
+    """
+
+    def __init__(self, model: CompiledModel, source: Any, options: Options, target: Any) -> None:
+        self.space, self.options, self.target = model.space, options, target
+        self.points: list[Point] = []
+        self.generator: Generator | None = None
+        if isinstance(source, pd.DataFrame):
+            self.points = points_of(model.space, source)
+        elif source is not None:
+            self.generator = _generator(model, source)
+
+    def of(self, frame: pd.DataFrame) -> list[Point]:
+        """Candidates for one person, as points."""
+        if self.generator is None:
+            return self.points
+        rows = self.generator.generate(
+            frame, n=ASKED, target=self.target, max_changes=self.options.max_changes,
+            constraints=self.options.constraints, random_state=self.options.random_state,
+            time_limit=self.options.time_limit,
+        )  # fmt: skip
+        return points_of(self.space, rows)
+
+
+def nearest_of(query: Query, points: Sequence[Point], seed: int) -> tuple[list[Point], int]:
+    """The nearest valid candidates moved towards the person, and how many are valid.
+
+    Validity is the batch evaluator's word: whoever uses a point verifies it exactly.
+    """
+    local = LocalSearch(query, np.random.default_rng(seed))
+    kept = [point for point in points if not query.violated(point)]
+    if not kept:
+        return [], 0
+    rows = np.array([local.row(point) for point in kept])
+    rows = rows[local.hits(rows)]
+    order = np.argsort(local.distances(rows), kind="stable")
+    shrunk = np.array([local.shrink(rows[i]) for i in order[:NEAREST]])
+    if not shrunk.size:
+        return [], 0
+    closest = np.argsort(local.distances(shrunk), kind="stable")
+    return [local.point(shrunk[i]) for i in closest], len(rows)
+
+
+def points_of(space: FeatureSpace, rows: pd.DataFrame) -> list[Point]:
+    """Rows as exact values."""
+    return [space.encode_row(rows.iloc[[i]], check_range=False) for i in range(len(rows))]
+
+
+def _generator(model: CompiledModel, source: Any) -> Generator:
+    """A fitted generator for the same program."""
+    from importlib.util import find_spec
+
+    if find_spec("torch") is not None and find_spec("safetensors") is not None:
+        from .amortised import Generator
+
+        if isinstance(source, Generator):
+            if source.model.program != model.program:
+                raise InvalidInputError("candidates: the generator was made for another model")
+            return source
+    raise DataTypeError(
+        f"candidates is a DataFrame of rows or a cfxc.Generator, not {type(source).__name__}"
+    )
+
+
+__all__ = ["Proposals", "nearest_of", "points_of"]
