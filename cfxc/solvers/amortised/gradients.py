@@ -88,7 +88,7 @@ class Pathwise(Stateless):
 
         self.material, self.temperature = material, settings.temperature
         self.module = TorchModule(material.judge.program)
-        self.fixed = {name: torch.from_numpy(column) for name, column in material.raw.items()}
+        self.fixed = {name: torch.tensor(column) for name, column in material.raw.items()}
 
     def __call__(self, networks: Networks, batch: Batch, rng: torch.Generator) -> Tensor:
         log_p, select = networks(batch)

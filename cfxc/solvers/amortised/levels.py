@@ -113,7 +113,7 @@ def _beside(feature: Feature, column: Floats, buckets: int, rows: int) -> tuple[
     if above.size >= rows:
         last, inner = _cut(feature, above, buckets - 1, rows)
         values, edges = [*values, *last.tolist()], [*edges, middle, *inner.tolist()]
-    if (np.diff(values) > 0).all():
+    if counts.max() >= rows and (np.diff(values) > 0).all():
         return np.array(values), np.array(edges, np.float64)
     return np.array([_middle(feature, float(column.min()), float(column.max()))]), np.empty(0)
 

@@ -164,7 +164,7 @@ class Lesson:
             self.optimiser.zero_grad()
             loss.backward()
             self.optimiser.step()
-            total += float(loss) * len(batch)
+            total += float(loss.detach()) * len(batch)
         return total / len(order)
 
     def _price(self, batch: Batch) -> torch.Tensor:

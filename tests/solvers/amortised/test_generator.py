@@ -1,0 +1,335 @@
+"""What is returned: valid, admissible, distinct, in the people's own columns; and what is not."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+
+import cfxc
+from cfxc.errors import CfxcError, DataTypeError, InvalidInputError, MissingColumnError
+from cfxc.frontends.query import make_query
+from cfxc.ir import evaluate
+
+from .loans import LABELS, NUMBERS, QUICK, compiled, fitted, loans, refused
+
+
+@pytest.fixture(autouse=True)
+def one_thread() -> Any:
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+def check(
+    model: cfxc.CompiledModel, people: pd.DataFrame, rows: pd.DataFrame, **asked: Any
+) -> None:
+    """Every row against the exact program, the rules of its person, and the original model."""
+    assert (rows.dtypes == people.dtypes).all()
+    assert not rows.reset_index().duplicated(subset=[rows.index.names[0] or "row", *people]).any()
+    assert (model.predict(rows) == 1).all()
+    for label, own in rows.groupby(level=0):
+        factual = model.space.encode_row(people.loc[[label]])
+        query = make_query(model.program, model.space, factual, target=1, **asked)
+        assert list(own.index.get_level_values("k")) == list(range(len(own)))
+        for i in range(min(len(own), 4)):
+            point = model.space.encode_row(own.iloc[[i]])
+            assert query.violated(point) == []
+            assert evaluate(model.program, point)["label"] == 1
+
+
+@pytest.mark.parametrize(
+    ("kind", "diversity"),
+    [("forest", "maxmin"), ("boosting", "dpp"), ("linear", None), ("network", "maxmin")],
+)
+def test_rows_are_counterfactuals(kind: str, diversity: str | None) -> None:
+    model, people = compiled(kind), refused(compiled(kind), 20)
+    made = fitted(kind)
+    rows = made.generate(people, n=20, target=1, diversity=diversity)
+    check(model, people, rows)
+    report = made.last_report
+    assert report is not None
+    assert (report.index == people.index).all()
+    counts = rows.groupby(level=0).size().reindex(people.index, fill_value=0)
+    assert (report["returned"] == counts).all()
+    assert set(report["status"]) <= {"full", "fewer", "none"}
+    assert ((report["status"] == "full") == (counts == 20)).all()
+    assert (counts > 0).mean() >= 0.99
+
+
+def test_coverage_is_all_that_the_levels_hold() -> None:
+    """Beside enumeration of every row over the levels, for a model without a gradient."""
+    X, model = loans(), compiled("forest")
+    made = fitted("forest")
+    assert made._stored is not None
+    levels = made._stored.levels
+    people = refused(model, 4)
+    rows = made.generate(people, n=10_000, target=1)
+    raw = model.space.encode_frame(people)
+    codes = levels.codes(raw)
+    reach = levels.reach(raw, codes)
+    for i, label in enumerate(people.index):
+        axes = [np.flatnonzero(reach[i, k]) for k in range(levels.free.size)]
+        every = np.stack(np.meshgrid(*axes, indexing="ij"), -1).reshape(-1, len(axes))
+        grid = np.repeat(codes[[i]], len(every), axis=0)
+        grid[:, levels.free] = every
+        columns = levels.columns(raw, np.full(len(grid), i), codes, grid)
+        frame = pd.DataFrame({name: columns[name] for name in NUMBERS})
+        for name in LABELS:
+            frame[name] = np.array(model.space[name].labels, object)[columns[name]]
+        valid = int((model.predict(frame[X.columns]) == 1).sum())
+        assert len(rows.loc[label]) >= 0.9 * valid
+        assert len(rows.loc[label]) <= valid
+
+
+def test_what_does_not_change_stays_as_it_is() -> None:
+    people = refused(compiled("linear"), 5)
+    housing = pd.CategoricalDtype(["rent", "own", "free"])
+    people = people.astype({"age": "int32", "amount": "float64", "housing": housing})
+    rows = fitted("linear").generate(people, n=30, target=1)
+    check(compiled("linear"), people, rows)
+    assert (rows["job"] == people["job"].reindex(rows.index.get_level_values(0)).to_numpy()).all()
+    older = people["age"].reindex(rows.index.get_level_values(0)).to_numpy()
+    assert (rows["age"] >= older).all()
+    assert (rows["age"] == older).any()
+
+
+def test_encoded_groups_come_back_encoded() -> None:
+    X = loans()
+    wide = pd.get_dummies(X[[*NUMBERS, "housing"]], columns=["housing"], dtype=int)
+    from sklearn.linear_model import LogisticRegression
+
+    y = compiled("linear").predict(X)
+    space = cfxc.FeatureSpace.infer(wide, one_hot=["housing_"])
+    model = cfxc.compile(LogisticRegression(max_iter=2000).fit(wide, y), space)
+    people = wide[model.predict(wide) == 0].iloc[:10]
+    rows = cfxc.Generator(model, **QUICK).fit(wide).generate(people, n=10, target=1)
+    check(model, people, rows)
+    group = rows[[c for c in rows if c.startswith("housing_")]]
+    assert (group.sum(axis=1) == 1).all()
+    assert group.drop_duplicates().shape[0] > 1
+
+
+def test_limits_and_constraints_hold() -> None:
+    model, people = compiled("network"), refused(compiled("network"), 15)
+    made, texts = (
+        fitted("network"),
+        ["amount >= 20 * age", "housing == factual.housing || rate <= 5"],
+    )
+    rows = made.generate(people, n=15, target=1, sparsity=0.5, max_changes=3, constraints=texts)
+    check(model, people, rows, constraints=texts, max_changes=3)
+    own = people.loc[rows.index.get_level_values(0)].to_numpy()
+    changed = rows.to_numpy() != own
+    numbers = [people.columns.get_loc(name) for name in NUMBERS]
+    assert changed[:, numbers].sum(axis=1).max() == 2
+    assert changed.sum(axis=1).max() == 3
+
+
+def test_conditional_features_change_only_where_they_may() -> None:
+    X = loans()
+    space = compiled("linear").space.replace("housing", action="conditional", condition="rate <= 5")
+    made = cfxc.Generator(compiled("linear"), space, **QUICK).fit(X)
+    people = refused(compiled("linear"), 15)
+    rows = made.generate(people, n=20, target=1)
+    check(replace(compiled("linear"), space=space), people, rows)
+    own = people["housing"].loc[rows.index.get_level_values(0)].to_numpy()
+    moved = rows["housing"].to_numpy() != own
+    assert moved.any()
+    assert (rows["rate"][moved] <= 5).all()
+
+
+def test_diversity_is_chosen() -> None:
+    people, made = refused(compiled("network"), 10), fitted("network")
+
+    def spread(diversity: str | None) -> float:
+        rows = made.generate(people, n=10, target=1, diversity=diversity)
+        apart = [
+            (own.to_numpy()[:, None] != own.to_numpy()[None]).sum(axis=2)[
+                ~np.eye(len(own), dtype=bool)
+            ]
+            for _, own in rows.groupby(level=0)
+        ]
+        return float(np.mean([each.mean() for each in apart]))
+
+    assert spread("maxmin") > spread(None)
+    assert spread("dpp") > spread(None)
+
+
+def test_the_same_seed_gives_the_same_rows() -> None:
+    people, made = refused(compiled("forest"), 5), fitted("forest")
+    first = made.generate(people, n=10, target=1)
+    assert first.equals(made.generate(people, n=10, target=1))
+    assert not first.equals(made.generate(people, n=10, target=1, random_state=5))
+
+
+def test_one_person_as_a_mapping_or_a_series() -> None:
+    person = refused(compiled("linear"), 1)
+    rows = fitted("linear").generate(person.iloc[0].to_dict(), n=5, target=1)
+    assert len(rows) == 5
+    assert rows.index.names == ["row", "k"]
+    assert len(fitted("linear").generate(person.iloc[0], n=5)) == 5
+
+
+def test_rows_the_original_refuses_are_not_returned() -> None:
+    """A deployed model that differs from the compiled one: what it says is final."""
+    model, people = compiled("forest"), refused(compiled("forest"), 10)
+
+    class Stricter:
+        task, classes, unit_roundoff = (
+            model.predictor.task, model.predictor.classes, model.predictor.unit_roundoff,
+        )  # fmt: skip
+
+        def predict(self, frame: pd.DataFrame) -> Any:
+            return np.where(frame["rate"] < 5, model.predict(frame), 0)
+
+        def probabilities(self, frame: pd.DataFrame) -> Any:
+            return None
+
+    made = cfxc.Generator(replace(model, predictor=Stricter()), **QUICK).fit(loans())
+    rows = made.generate(people, n=15, target=1)
+    assert (rows["rate"] < 5).all()
+    assert len(rows) > 0
+    assert made.last_report is not None
+    assert made.last_report["refused"].sum() > 0
+
+
+def test_polishing_keeps_what_changes_and_comes_nearer() -> None:
+    model, people = compiled("boosting"), refused(compiled("boosting"), 3)
+    made = fitted("boosting")
+    plain = made.generate(people, n=4, target=1)
+    near = made.generate(people, n=4, target=1, polish=True)
+    check(model, people, near)
+    assert made.last_report is not None
+    assert (made.last_report["polished"] > 0).all()
+
+    def facts(rows: pd.DataFrame, label: Any) -> dict[frozenset[str], float]:
+        factual = model.space.encode_row(people.loc[[label]])
+        query = make_query(model.program, model.space, factual, target=1)
+        found: dict[frozenset[str], float] = {}
+        for i in range(len(rows.loc[label])):
+            point = model.space.encode_row(rows.loc[label].iloc[[i]])
+            moved = frozenset(name for name in point if point[name] != factual[name])
+            away = float(query.distance_to(point))
+            found[moved] = min(found.get(moved, 1.0), away)
+        return found
+
+    for label in people.index:
+        before, after = facts(plain, label), facts(near, label)
+        assert before.keys() == after.keys()
+        assert all(after[moved] <= before[moved] for moved in before)
+        assert sum(after.values()) < sum(before.values())
+
+
+def test_people_who_are_there_already_get_none() -> None:
+    X, model = loans().iloc[:20], compiled("linear")
+    rows = fitted("linear").generate(X, n=3, target=1)
+    report = fitted("linear").last_report
+    assert report is not None
+    there = model.predict(X) == 1
+    assert (report["status"][there] == "in target").all()
+    assert not set(X.index[there]) & set(rows.index.get_level_values(0))
+    with pytest.raises(InvalidInputError, match="everybody already has"):
+        fitted("linear").generate(X[there], target=1)
+    both = fitted("linear").generate(X, n=3)
+    assert set(both.index.get_level_values(0)) == set(X.index)
+    assert (model.predict(both) != model.predict(X.loc[both.index.get_level_values(0)])).all()
+
+
+def test_a_feature_with_one_level_does_not_change() -> None:
+    X = loans().assign(flat=7)
+    from sklearn.linear_model import LogisticRegression
+
+    columns = [*NUMBERS, "flat"]
+    model = cfxc.compile(
+        LogisticRegression(max_iter=2000).fit(X[columns], compiled("linear").predict(X)),
+        cfxc.FeatureSpace.infer(X[columns]),
+    )
+    made = cfxc.Generator(model, **QUICK).fit(X[columns])
+    rows = made.generate(X[columns][model.predict(X[columns]) == 0].iloc[:5], n=5, target=1)
+    assert (rows["flat"] == 7).all()
+    with pytest.raises(InvalidInputError, match="nothing can change"):
+        cfxc.Generator(model, model.space.subset(columns), bucket_rows=300).fit(X[columns])
+
+
+BAD_ROWS: list[tuple[Any, type[CfxcError], str]] = [
+    (lambda X: X.drop(columns="age"), MissingColumnError, "age"),
+    (lambda X: X.assign(housing="tent"), InvalidInputError, "'tent' is not a category"),
+    (lambda X: X.assign(rate=np.nan), InvalidInputError, "missing value"),
+    (lambda X: X.assign(age=200), InvalidInputError, "outside of the range"),
+    (lambda X: X.iloc[:0], InvalidInputError, "no rows"),
+    (lambda X: X.to_numpy(), DataTypeError, "DataFrame"),
+]
+
+
+@pytest.mark.parametrize(("spoil", "kind", "said"), BAD_ROWS)
+def test_bad_rows_are_refused(spoil: Any, kind: type[CfxcError], said: str) -> None:
+    with pytest.raises(kind, match=said):
+        fitted("linear").generate(spoil(loans().iloc[:3]), n=3)
+    with pytest.raises(kind, match=said):
+        cfxc.Generator(compiled("linear"), **QUICK).fit(spoil(loans()))
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        ({"n": 0}, "n must be a whole number from 1"), ({"n": 2.5}, "whole number"),
+        ({"sparsity": 1.2}, "share from 0 to 1"), ({"sparsity": "x"}, "share"),
+        ({"max_changes": 0}, "max_changes"), ({"diversity": "most"}, "unknown diversity"),
+        ({"polish": 1}, "True or False"), ({"target": "maybe"}, "no outcome"),
+        ({"time_limit": 0}, "time_limit"), ({"constraints": "salary > 3"}, "salary"),
+        ({"progress": 3}, "function"), ({"target": (0, 1)}, "no outcome"),
+    ],
+)  # fmt: skip
+def test_bad_requests_are_refused(asked: dict[str, Any], said: str) -> None:
+    with pytest.raises(CfxcError, match=said):
+        fitted("linear").generate(refused(compiled("linear"), 2), **asked)
+
+
+def test_what_can_be_asked_of_nobody_is_refused() -> None:
+    X, model = loans(), compiled("linear")
+    with pytest.raises(InvalidInputError, match="not fitted"):
+        cfxc.Generator(model).generate(X)
+    still = model.space
+    for name in still.names:
+        still = still.replace(name, action="fixed")
+    with pytest.raises(InvalidInputError, match="nothing can change"):
+        cfxc.Generator(model, still)
+    with pytest.raises(InvalidInputError, match="to none of these rows"):
+        cfxc.Generator(model, **QUICK).fit(X[model.predict(X) == 0], target=1)
+    with pytest.raises(InvalidInputError, match="to none of these rows"):
+        cfxc.Generator(model, **QUICK).fit(X[model.predict(X) == 0])
+    with pytest.raises(InvalidInputError, match="no outcome of the model"):
+        cfxc.Generator(model, **QUICK).fit(X, target=7)
+    with pytest.raises(InvalidInputError, match="compiled for"):
+        cfxc.Generator(model, model.space.subset(NUMBERS))
+    only = cfxc.Generator(model, **QUICK).fit(X, target=1)
+    with pytest.raises(InvalidInputError, match="not trained for target 0"):
+        only.generate(X, target=0)
+
+
+def test_a_regressor_is_refused() -> None:
+    from sklearn.linear_model import LinearRegression
+
+    X = loans()[NUMBERS]
+    model = cfxc.compile(LinearRegression().fit(X, X["rate"]), cfxc.FeatureSpace.infer(X))
+    with pytest.raises(InvalidInputError, match="takes classifiers"):
+        cfxc.Generator(model)
+
+
+@pytest.mark.parametrize(
+    "setting",
+    [
+        {"buckets": 0}, {"bucket_rows": 1.5}, {"hidden": ()}, {"hidden": 50}, {"temperature": 0},
+        {"alpha": -1}, {"learning_rate": float("inf")}, {"epochs": 0}, {"batch_size": 0},
+        {"selector": 1}, {"gradient": "best"}, {"draws": 1}, {"held_out": 1}, {"patience": 0},
+        {"random_state": -1}, {"space": "space.toml"},
+    ],
+)  # fmt: skip
+def test_bad_settings_are_refused(setting: dict[str, Any]) -> None:
+    with pytest.raises(CfxcError, match=next(iter(setting))):
+        cfxc.Generator(compiled("linear"), **setting)

@@ -1,0 +1,66 @@
+"""Compiled loops beside plain ones."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from cfxc.solvers.amortised.drawing import distinct
+from cfxc.solvers.amortised.kernels import determinantal, draw_levels, max_min
+
+rows = st.integers(2, 12).flatmap(
+    lambda n: st.lists(
+        st.tuples(*[st.integers(0, 3)] * 5), min_size=n, max_size=n, unique=True
+    ).map(lambda found: np.array(found, np.int16))
+)
+
+
+def hamming(rows: np.ndarray) -> np.ndarray:
+    return (rows[:, None] != rows[None]).sum(axis=2)
+
+
+@given(rows, st.data())
+@settings(max_examples=60, deadline=None)
+def test_max_min_takes_the_farthest_next(found: np.ndarray, data: st.DataObject) -> None:
+    first = data.draw(st.integers(0, len(found) - 1))
+    apart = hamming(found)
+    chosen = max_min(found, first, len(found)).tolist()
+    assert chosen[0] == first
+    assert sorted(chosen) == list(range(len(found)))
+    for step in range(1, len(chosen)):
+        before, left = chosen[:step], chosen[step:]
+        key = [(apart[i, before].min(), apart[i, before].sum()) for i in left]
+        assert key[0] == max(key)
+
+
+@given(rows)
+@settings(max_examples=60, deadline=None)
+def test_determinantal_takes_the_largest_determinant_next(found: np.ndarray) -> None:
+    kernel = 2.0 ** -hamming(found).astype(float)
+    chosen = determinantal(found, len(found)).tolist()
+    assert sorted(chosen) == list(range(len(found)))
+    for step in range(1, min(5, len(chosen))):
+        gains = [
+            np.linalg.det(kernel[np.ix_([*chosen[:step], i], [*chosen[:step], i])])
+            for i in chosen[step:]
+        ]
+        assert gains[0] >= max(gains) - 1e-9
+
+
+def test_levels_are_drawn_by_their_law() -> None:
+    law = np.array([[[0.2, 0.0, 0.5, 0.3], [0.0, 1.0, 0.0, 0.0]]])
+    found = draw_levels(law, np.random.default_rng(0).random((1, 20000, 2)))
+    shares = np.bincount(found[0, :, 0], minlength=4) / 20000
+    assert np.abs(shares - law[0, 0]).max() < 0.02
+    assert (found[0, :, 1] == 1).all()
+    top = draw_levels(law * (1 - 1e-12), np.full((1, 1, 2), 1 - 1e-16))
+    assert top[0, 0].tolist() == [3, 1]  # rounding never leads to a level that may not be
+
+
+@given(st.lists(st.tuples(*[st.integers(0, 2)] * 4), min_size=0, max_size=40))
+def test_distinct_rows(found: list[tuple[int, ...]]) -> None:
+    table = np.array(found, np.int64).reshape(len(found), 4)
+    first = distinct(table[:, 0], table[:, 1:])
+    assert sorted(map(tuple, table[first].tolist())) == sorted(set(found))
+    assert (np.diff(table[first, 0]) >= 0).all()
