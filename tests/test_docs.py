@@ -21,6 +21,7 @@ LANGUAGE = ROOT / "docs" / "language.md"
 MODELS = ROOT / "docs" / "multiplicity.md"
 OUTPUTS = ROOT / "docs" / "regression.md"
 PLANS = ROOT / "docs" / "plans.md"
+GENERATOR = ROOT / "docs" / "generator.md"
 
 
 def blocks(path: Path, language: str) -> list[str]:
@@ -64,6 +65,15 @@ def test_the_examples_of_many_models_print_what_they_say(
 def test_the_example_of_plans_prints_what_it_says(capsys: pytest.CaptureFixture[str]) -> None:
     (example,), (said,) = blocks(PLANS, "python"), blocks(PLANS, "")
     exec(compile(example, str(PLANS), "exec"), {})
+    assert capsys.readouterr().out.strip() == said.strip()
+
+
+def test_the_example_of_the_generator_prints_what_it_says(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    pytest.importorskip("safetensors")
+    (example,), (said,) = blocks(GENERATOR, "python"), blocks(GENERATOR, "")
+    exec(compile(example, str(GENERATOR), "exec"), {})
     assert capsys.readouterr().out.strip() == said.strip()
 
 

@@ -12,6 +12,7 @@ import typer
 
 from .. import __version__
 from . import certificates, commands
+from . import generate as generators
 from . import plan as plans
 from . import regress as potentials
 from .emission import Emit, Transformer
@@ -27,6 +28,12 @@ app = typer.Typer(
 )
 space_app = typer.Typer(help="Feature spaces.", no_args_is_help=True, rich_markup_mode=None)
 app.add_typer(space_app, name="space")
+generate_app = typer.Typer(
+    help="Many diverse counterfactuals: train once, then draw.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+app.add_typer(generate_app, name="generate")
 
 Columns = list[str] | None
 NAMES = "NAMES"
@@ -347,6 +354,82 @@ def plan(
         apart, constraint or [], causal or [], max_changes, time_limit, jobs, seed, plot,
     )  # fmt: skip
     return plans.plan(model, space, question, trust_pickle, json)
+
+
+@generate_app.command("fit")
+@guarded
+def generate_fit(
+    model: ModelFile,
+    space: SpaceFile,
+    data: Annotated[
+        Path, typer.Option(metavar="DATA.CSV", help="Rows to learn from; best the model's own.")
+    ],
+    out: Annotated[Path, typer.Option("-o", "--out", help="Folder to write the generator to.")],
+    target: Annotated[
+        str | None, typer.Option(metavar="LABEL", help="The only label wanted.  [default: any]")
+    ] = None,
+    epochs: Annotated[int, typer.Option(metavar="N", help="Passes over the rows, at most.")] = 200,
+    buckets: Annotated[int, typer.Option(metavar="N", help="Most levels of a number.")] = 4,
+    bucket_rows: Annotated[int, typer.Option(metavar="N", help="Fewest rows in each.")] = 100,
+    alpha: Annotated[float, typer.Option(help="The price of a feature that may change.")] = 1e-3,
+    gradient: Annotated[
+        str, typer.Option(help="auto, pathwise, reinforce or straight-through.")
+    ] = "auto",
+    no_selector: Annotated[
+        bool, typer.Option("--no-selector", help="Do without the network that picks features.")
+    ] = False,
+    checkpoint: Annotated[
+        Path | None, typer.Option(metavar="FOLDER", help="Keep the state; go on from one.")
+    ] = None,
+    seed: Annotated[int, typer.Option(metavar="N", help="Of what is drawn at random.")] = 0,
+    trust_pickle: Trust = False,
+    json: Json = False,
+) -> int:
+    """Train a generator of counterfactuals for a classifier."""
+    training = generators.Training(
+        data, out, target, epochs, buckets, bucket_rows, alpha, gradient, no_selector, checkpoint,
+        seed,
+    )  # fmt: skip
+    return generators.fit(model, space, training, trust_pickle, json)
+
+
+@generate_app.command("run")
+@guarded
+def generate_run(
+    model: ModelFile,
+    space: SpaceFile,
+    generator: Annotated[Path, typer.Option(metavar="FOLDER", help="What fit wrote.")],
+    rows: Annotated[
+        str, typer.Option(metavar="ROWS", help="data.csv; or row.json, data.csv:17 (from 1).")
+    ],
+    n: Annotated[int, typer.Option("-n", "--count", metavar="N", help="For each, at most.")] = 100,
+    target: Annotated[str | None, typer.Option(metavar="LABEL", help="Wanted label.")] = None,
+    sparsity: Annotated[
+        float | None, typer.Option(metavar="SHARE", help="Of the numbers, that may change.")
+    ] = None,
+    max_changes: MaxChanges = None,
+    constraint: Constraints = None,
+    diversity: Annotated[str, typer.Option(help="maxmin, dpp or none.")] = "maxmin",
+    polish: Annotated[
+        bool, typer.Option("--polish", help="Move each as near as its changes allow, exactly.")
+    ] = False,
+    time_limit: Annotated[float, typer.Option(help="Seconds in all.")] = 60.0,
+    seed: Annotated[
+        int | None, typer.Option(metavar="N", help="Of what is drawn.  [default: training's]")
+    ] = None,
+    out: Output = None,
+    trust_pickle: Trust = False,
+    json: Json = False,
+) -> int:
+    """Draw counterfactuals for people: valid, different, re-run through the model.
+
+    CSV, with the person's number and the counterfactual's first; exit code 4 if somebody gets none.
+    """
+    request = generators.Request(
+        generator, rows, n, target, sparsity, max_changes, constraint or [], diversity, polish,
+        time_limit, seed, out,
+    )  # fmt: skip
+    return generators.run(model, space, request, trust_pickle, json)
 
 
 @app.command()

@@ -172,7 +172,7 @@ def read_distance(text: str, space: FeatureSpace) -> str | dict[str, str] | Maha
 
     name, _, file = text.partition("=")
     if name.strip() == MAHALANOBIS:
-        return Mahalanobis(_rows_of(Path(file.strip()), space))
+        return Mahalanobis(read_rows(Path(file.strip()), space))
     parts = [part.partition("=") for part in text.split(",")]
     return _once([(name.strip(), factor.strip()) for name, _, factor in parts])
 
@@ -196,7 +196,7 @@ def read_trust_region(text: str | None, space: FeatureSpace) -> TrustRegion | No
                 f"--trust-region: '{part}' is none of epsilon=…, norm=…, clusters=…, weight=…"
             )
         options[name] = value if name == "norm" else _figure(name, value)
-    return TrustRegion(_rows_of(Path(file.strip()), space), **options)
+    return TrustRegion(read_rows(Path(file.strip()), space), **options)
 
 
 def _figure(name: str, text: str) -> int | float:
@@ -206,7 +206,7 @@ def _figure(name: str, text: str) -> int | float:
         raise InvalidInputError(f"--trust-region: {name}={text} is no number") from None
 
 
-def _rows_of(path: Path, space: FeatureSpace) -> pd.DataFrame:
+def read_rows(path: Path, space: FeatureSpace) -> pd.DataFrame:
     """The space's columns of a file, every cell in its column's type."""
     import pandas as pd
 

@@ -129,7 +129,7 @@ class Drawing:
             self._within_limits(chosen, self.laws.own[part], rng)
             people = np.repeat(part, draws)
             codes = self.people.own[people]
-            codes[:, self.levels.free] = chosen.reshape(-1, chosen.shape[2])
+            codes[:, self.levels.free] = chosen.reshape(people.size, chosen.shape[2])
             found.append(self._valid(people, codes))
         pool.add(np.concatenate([f[0] for f in found]), np.concatenate([f[1] for f in found]))
 
@@ -143,7 +143,7 @@ class Drawing:
         raw = {name: column[people] for name, column in self.people.raw.items()}
         reach = self.levels.reach(raw, self.people.own[people])
         found = mutated(rows, reach, self.levels.free, rng)[:, self.levels.free]
-        return found.reshape(who.size, draws, -1)
+        return found.reshape(who.size, draws, self.levels.free.size)
 
     def _climb(self, who: Codes, pool: Pool, deadline: float) -> None:
         """Ascend for those of whom nothing was found."""

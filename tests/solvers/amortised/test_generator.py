@@ -130,6 +130,20 @@ def test_limits_and_constraints_hold() -> None:
     assert changed.sum(axis=1).max() == 3
 
 
+def test_who_gets_none_is_told() -> None:
+    people, made = refused(compiled("linear"), 3), fitted("linear")
+    said = f"age != {people['age'].iloc[0]} && factual.amount != {people['amount'].iloc[1]}"
+    rows = made.generate(people, n=5, target=1, constraints=[said, "rate == 100 || gain >= 0"])
+    assert made.last_report is not None
+    assert made.last_report["status"].iloc[1] == "none"
+    assert (made.last_report["returned"].iloc[[0, 2]] > 0).all()
+    empty = made.generate(people, n=5, target=1, constraints="rate == 100")
+    assert len(empty) == 0
+    assert list(empty.columns) == list(people.columns)
+    assert (made.last_report["status"] == "none").all()
+    assert set(rows.index.get_level_values(0)) == set(people.index[[0, 2]])
+
+
 def test_conditional_features_change_only_where_they_may() -> None:
     X = loans()
     space = compiled("linear").space.replace("housing", action="conditional", condition="rate <= 5")

@@ -1,0 +1,164 @@
+"""``cfxc generate``: train a generator once, then many diverse counterfactuals for anybody."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..errors import InvalidInputError
+from .commands import load
+from .guard import LIMIT, check_writable, deliver
+from .report import telling
+from .tables import read_factual, read_rows, read_target
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from ..solvers.amortised import Epoch, Generator
+
+
+@dataclass(frozen=True)
+class Training:
+    """The options of ``cfxc generate fit``."""
+
+    data: Path
+    out: Path
+    target: str | None
+    epochs: int
+    buckets: int
+    bucket_rows: int
+    alpha: float
+    gradient: str
+    no_selector: bool
+    checkpoint: Path | None
+    seed: int
+
+
+@dataclass(frozen=True)
+class Request:
+    """The options of ``cfxc generate run``."""
+
+    generator: Path
+    rows: str
+    n: int
+    target: str | None
+    sparsity: float | None
+    max_changes: int | None
+    constraints: Sequence[str]
+    diversity: str
+    polish: bool
+    time_limit: float
+    seed: int | None
+    out: Path | None
+
+
+def fit(source: str, space: Path, training: Training, trust_pickle: bool, as_json: bool) -> int:
+    """Train a generator on a table, and write it into a folder."""
+    _check_folder(training.out)
+    model = load(source, space, trust_pickle)
+    target = None if training.target is None else read_target(model, training.target, None)
+    from ..solvers.amortised import Generator
+
+    made = Generator(
+        model, epochs=training.epochs, buckets=training.buckets, bucket_rows=training.bucket_rows,
+        alpha=training.alpha, gradient=training.gradient, selector=not training.no_selector,
+        random_state=training.seed,
+    )  # fmt: skip
+    table, started = read_rows(training.data, model.space), time.monotonic()
+    with telling("training …") as tell:
+
+        def watch(now: Epoch) -> None:
+            stands = f"epoch {now.number} of {now.of}, loss {now.loss:.4g}, best {now.best:.4g}"
+            tell(now.seconds, stands)
+
+        made.fit(table, target, checkpoint=training.checkpoint, progress=watch)
+    made.save(training.out)
+    facts = {
+        "generator": str(training.out), "rows": len(table), "targets": list(made.targets),
+        "gradient": made.gradient, "epochs": len(made.losses), "loss": min(made.losses),
+        "seconds": round(time.monotonic() - started, 1),
+    }  # fmt: skip
+    if as_json:
+        print(json.dumps(facts, ensure_ascii=False, allow_nan=False))
+    else:
+        for name, value in facts.items():
+            print(f"{name:<11}{value}")
+    return 0
+
+
+def run(source: str, space: Path, request: Request, trust_pickle: bool, as_json: bool) -> int:
+    """Counterfactuals of everybody, as CSV or JSON; what was found is told on stderr."""
+    check_writable(request.out)
+    model = load(source, space, trust_pickle)
+    from ..solvers.amortised import Generator
+
+    made = Generator.load(request.generator, model)
+    target = None if request.target is None else read_target(model, request.target, None)
+    diversity = None if request.diversity == "none" else request.diversity
+    people, started = _people(request.rows, made), time.monotonic()
+    with telling(f"drawing, for at most {request.time_limit:g} s …") as tell:
+
+        def watch(done: int, of: int) -> None:
+            tell(time.monotonic() - started, f"{done} of {of} people")
+
+        found = made.generate(
+            people, n=request.n, target=target, sparsity=request.sparsity,
+            max_changes=request.max_changes, constraints=request.constraints, diversity=diversity,
+            polish=request.polish, time_limit=request.time_limit, random_state=request.seed,
+            progress=watch,
+        )  # fmt: skip
+    report = made.last_report
+    assert report is not None
+    if as_json:
+        content = json.dumps(_answer(found, report), ensure_ascii=False, allow_nan=False) + "\n"
+    else:
+        content = found.to_csv()
+    deliver(content, request.out)
+    counts = report["status"].value_counts()
+    told = ", ".join(f"{count} {status}" for status, count in counts.items())
+    print(f"{len(found)} rows for {len(report)} people: {told}", file=sys.stderr)
+    return LIMIT if (report["status"] == "none").any() else 0
+
+
+def _people(text: str, made: Generator) -> Any:
+    """The rows of a CSV file, or one person as ``--factual`` takes them."""
+    path = Path(text)
+    if path.suffix.lower() == ".csv":
+        return read_rows(path, made.space)
+    return read_factual(text, made.space)
+
+
+def _answer(found: pd.DataFrame, report: pd.DataFrame) -> dict[str, Any]:
+    """Everybody's rows and counts, for machines."""
+    people = []
+    records = json.loads(found.to_json(orient="records", double_precision=15))
+    ends = report["returned"].cumsum()
+    for (label, facts), end in zip(report.iterrows(), ends, strict=True):
+        counts = {name: v.item() if hasattr(v, "item") else v for name, v in facts.items()}
+        rows = records[int(end) - int(counts["returned"]) : int(end)]
+        people.append({"row": label, **counts, "counterfactuals": rows})
+    return {"people": people}
+
+
+def _check_folder(path: Path) -> None:
+    """Refuse a folder that cannot be made, before any work.
+
+    Raises:
+        InvalidInputError: something else is there, or it has no parent that can be written.
+    """
+    if path.exists() and not path.is_dir():
+        raise InvalidInputError(f"{path}: cannot write: it is no folder")
+    home = path if path.is_dir() else path.parent
+    if not home.is_dir():
+        raise InvalidInputError(f"{path}: cannot write: no folder {home}")
+    if not os.access(home, os.W_OK):
+        raise InvalidInputError(f"{path}: cannot write: no permission in {home}")
+
+
+__all__ = ["Request", "Training", "fit", "run"]

@@ -1,0 +1,91 @@
+"""``generate``: trained, drawn, printed; and what is refused."""
+
+from __future__ import annotations
+
+import io
+import json
+from typing import Any
+
+import pandas as pd
+import pytest
+import torch
+
+from cfxc.cli.commands import load
+
+from .conftest import Shell
+
+MODEL = ("lr.skops", "--space", "space.toml")
+FIT = (
+    "generate", "fit", *MODEL, "--data", "data.csv", "--epochs", "2", "--bucket-rows", "40", "-o",
+)  # fmt: skip
+RUN = ("generate", "run", *MODEL, "--generator", "g")
+
+
+@pytest.fixture(autouse=True)
+def one_thread() -> Any:
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+def test_trained_then_drawn(shell: Shell) -> None:
+    ended = shell(*FIT, "g", "--json", "--checkpoint", "c")
+    assert ended.code == 0, ended
+    facts = json.loads(ended.out)
+    assert facts["targets"] == ["no", "yes"]
+    assert facts["gradient"] == "pathwise"
+    assert facts["epochs"] == 2
+    assert (shell.folder / "c" / "checkpoint.safetensors").is_file()
+    model = load(str(shell.folder / "lr.skops"), shell.folder / "space.toml", False)
+
+    drawn = shell(*RUN, "--rows", "data.csv", "-n", "5", "--target", "yes")
+    assert drawn.code == 0, drawn
+    rows = pd.read_csv(io.StringIO(drawn.out))
+    assert list(rows.columns) == ["row", "k", "age", "pay gap", "sector"]
+    assert (model.predict(rows[["age", "pay gap", "sector"]]) == "yes").all()
+    assert "in target" in drawn.err
+
+    one = shell(*RUN, "--rows", "person.json", "-n", "4", "--json", "--max-changes", "2")
+    answer = json.loads(one.out)
+    assert one.out.count("\n") == 1
+    (person,) = answer["people"]
+    assert person["status"] == "full"
+    assert len(person["counterfactuals"]) == person["returned"] == 4
+    again = shell(*RUN, "--rows", "person.json", "-n", "4", "--json", "--max-changes", "2")
+    assert again.out == one.out
+    written = shell(*RUN, "--rows", "data.csv:1", "-n", "2", "-o", "rows.csv")
+    assert written.code == 0, written
+    assert len(pd.read_csv(shell.folder / "rows.csv")) == 2
+
+
+def test_somebody_without_an_answer(shell: Shell) -> None:
+    assert shell(*FIT, "g").code == 0
+    ended = shell(*RUN, "--rows", "person.json", "--constraint", "age == factual.age && age > 99")
+    assert ended.code == 4
+    assert "1 none" in ended.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ((*FIT, "person.json"), "it is no folder"), ((*FIT, "no/g"), "no folder no"),
+        ((*FIT, "g", "--gradient", "best"), "unknown gradient"),
+        ((*FIT, "g", "--target", "maybe"), "no outcome of the model"),
+        ((*FIT, "g", "--bucket-rows", "0"), "bucket_rows"),
+        ((*RUN, "--rows", "person.json"), "cannot read"),
+        (("generate", "fit", "regression.skops", "--space", "space.toml", "--data", "data.csv",
+          "-o", "g"), "takes classifiers"),
+        (("generate", "fit", *MODEL, "--data", "none.csv", "-o", "g"), "none.csv"),
+    ],
+)  # fmt: skip
+def test_refusals(arguments: tuple[str, ...], said: str, shell: Shell) -> None:
+    assert said in shell.refuses(*arguments)
+
+
+def test_the_generator_of_another_model(shell: Shell) -> None:
+    assert shell(*FIT, "g").code == 0
+    other = ("generate", "run", "tree.skops", "--space", "space.toml", "--generator", "g")
+    ended = shell(*other, "--rows", "person.json")
+    assert ended.code == 2
+    assert "trained for another model" in ended.err
