@@ -15,6 +15,7 @@ import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -128,17 +129,18 @@ def _verdict(problem: Problem, runs: dict[str, list[Outcome]], asked: str) -> li
 
 
 def run_selector(options: Namespace) -> Section:
-    """Table 6: with S and without, no threshold."""
+    """Table 6: with S and without, no threshold; and what training is worth."""
     table = Table(
         f"Table 6: no threshold, means over {options.seeds} black boxes; s is for all people",
         HEADER,
     )
+    ways: dict[str, dict[str, Any]] = {
+        "with S": {}, "without S": {"selector": False}, "with S, one epoch": {"epochs": 1},
+    }  # fmt: skip
     for problem in problems(options):
         people = people_of(problem, options)
-        for who, selector in (("with S", True), ("without S", False)):
-            runs = [
-                train(problem, seed, selector=selector).run(people) for seed in range(options.seeds)
-            ]
+        for who, given in ways.items():
+            runs = [train(problem, seed, **given).run(people) for seed in range(options.seeds)]
             _told(table, problem.name, who, runs)
     return [table], []
 
@@ -250,6 +252,7 @@ def parse(arguments: Sequence[str] | None = None) -> Namespace:
     parser.add_argument(
         "--dice-seconds", type=float, help="of each black box; all are asked about fewer people"
     )
+    parser.add_argument("--models", default="", help="of parts speed and seeds; all by default")
     parser.add_argument("--exact-people", type=int, default=20, help="of each model of part seeds")
     parser.add_argument("--markdown", type=Path, help=f"page whose sections are rewritten: {PAGE}")
     options = parser.parse_args(arguments)

@@ -78,7 +78,8 @@ class Problem:
         steps = make_column_transformer((StandardScaler(), [*self.levels]), (hot, others))
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
-            return make_pipeline(steps, last or self._black_box(seed)).fit(kept, labels)
+            last = self._black_box(seed) if last is None else last
+            return make_pipeline(steps, last).fit(kept, labels)
 
     def held(self, seed: int) -> pd.DataFrame:
         """The fifth of the training rows that the black box of a seed did not see."""
