@@ -81,7 +81,8 @@ def fit(source: str, space: Path, training: Training, trust_pickle: bool, as_jso
     made.save(training.out)
     facts = {
         "generator": str(training.out), "rows": len(table), "targets": list(made.targets),
-        "gradient": made.gradient, "epochs": len(made.losses), "loss": float(f"{min(made.losses):.4g}"),
+        "gradient": made.gradient, "epochs": len(made.losses),
+        "loss": float(f"{min(made.losses):.4g}"),
         "seconds": round(time.monotonic() - started, 1),
     }  # fmt: skip
     if as_json:
