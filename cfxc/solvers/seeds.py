@@ -49,7 +49,7 @@ class Seeds:
         rows = self.generator.generate(
             frame, n=ASKED, target=self.target, max_changes=self.options.max_changes,
             constraints=self.options.constraints, random_state=self.options.random_state,
-            time_limit=self.options.time_limit,
+            time_limit=self.options.time_limit, exact=False,
         )  # fmt: skip
         return _points_of(self.space, rows)
 

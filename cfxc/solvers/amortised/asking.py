@@ -23,6 +23,7 @@ class Asked:
     limits: Limits
     diversity: str | None
     polish: bool
+    exact: bool
     constraints: tuple[str, ...]
     seed: int
     time_limit: float
@@ -36,6 +37,7 @@ def check_asked(
     max_changes: Any,
     diversity: Any,
     polish: Any,
+    exact: Any,
     constraints: Any,
     random_state: Any,
     time_limit: Any,
@@ -47,8 +49,9 @@ def check_asked(
     """
     count = whole_number(n, "n", 1)
     check_diversity(diversity)
-    if not isinstance(polish, bool):
-        raise DataTypeError(f"polish is True or False, not {polish!r}")
+    for name, given in (("polish", polish), ("exact", exact)):
+        if not isinstance(given, bool):
+            raise DataTypeError(f"{name} is True or False, not {given!r}")
     usual = check_options(
         epsilon=1e-3, method="auto", time_limit=time_limit, constraints=constraints,
         random_state=random_state, n_jobs=1, max_changes=max_changes,
@@ -60,7 +63,7 @@ def check_asked(
     numbers = sum(not each.feature.is_symbolic for each in levels.features)
     limits = Limits(_most(sparsity, numbers), usual.max_changes)
     return Asked(
-        count, limits, diversity, polish, usual.constraints, usual.random_state,
+        count, limits, diversity, polish, exact, usual.constraints, usual.random_state,
         positive_number(time_limit, "time_limit"),
     )  # fmt: skip
 

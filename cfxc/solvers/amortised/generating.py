@@ -19,6 +19,7 @@ from .material import network_input
 from .menus import Choosing, Menus
 from .people import People, people_of, target_at
 from .polishing import polished
+from .reaching import Reached, reached
 from .storage import Stored
 from .verifying import Conditions, Goal
 
@@ -48,7 +49,11 @@ def generate(
             model, people, menus, distance=distance, constraints=asked.constraints,
             deadline=deadline,
         )  # fmt: skip
-    return _labelled(menus, frame), _report(people, pool, menus, asked.n, moved)
+    exact = None
+    if asked.exact:
+        exact = reached(model, people, stored.levels, menus, asked, deadline)
+        menus = exact.menus
+    return _labelled(menus, frame), _report(people, pool, menus, asked.n, moved, exact)
 
 
 def drawing_of(model: CompiledModel, stored: Stored, people: People, asked: Asked) -> Drawing:
@@ -101,11 +106,14 @@ def _labelled(menus: Menus, frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def _report(
-    people: People, pool: Pool, menus: Menus, asked: int, moved: np.ndarray[Any, Any] | None
-) -> pd.DataFrame:
+    people: People, pool: Pool, menus: Menus, asked: int, moved: np.ndarray[Any, Any] | None,
+    exact: Reached | None,
+) -> pd.DataFrame:  # fmt: skip
     """Counts of each person, with the index of their table."""
     found, returned = pool.counts(), np.bincount(menus.people, minlength=len(people))
     status = np.where(returned >= asked, "full", np.where(returned > 0, "fewer", "none"))
+    if exact is not None:
+        status = np.where(exact.none, "impossible", status)
     status = np.where(people.before == people.wanted, "in target", status)
     report = pd.DataFrame(
         {
@@ -115,6 +123,7 @@ def _report(
             "refused": menus.refused,
             "drawn": pool.drawn,
             "rounds": pool.rounds,
+            "exact": 0 if exact is None else exact.rows,
         },
         index=people.frame.index,
     )

@@ -166,6 +166,7 @@ class Generator:
         constraints: str | Sequence[str] = (),
         diversity: str | None = "maxmin",
         polish: bool = False,
+        exact: bool = True,
         distance: Any = "l1",
         random_state: int | None = None,
         time_limit: float = 60.0,
@@ -189,6 +190,8 @@ class Generator:
                 Hamming distance over levels, or ``None`` (any).
             polish: Move each row as near to the person as it goes while the same features change,
                 by the exact engines.
+            exact: Ask the exact engines about people of whom nothing was found: up to 5 rows each,
+                no two of which change the same feature, within 2 seconds a row.
             distance: Of polishing, as :meth:`cfxc.CompiledModel.explain` takes it.
             random_state: Seed of the samples; by default that of training.
             time_limit: Seconds for drawing, and for polishing what was drawn in what is left.
@@ -197,10 +200,10 @@ class Generator:
         Returns:
             The rows, with the columns and dtypes of ``rows`` (a wider dtype where that cannot hold
             a level), indexed by the person's label and k = 0, 1, ….  ``last_report`` then has for
-            each person ``status`` (``full``, ``fewer``, ``none``, or ``in target``), and how many
-            rows were ``returned``, ``found`` (distinct, valid for the batch evaluator), ``refused``
-            (by exact program or original model), ``drawn``, in how many ``rounds``, and
-            ``polished``.
+            each person ``status`` (``full``, ``fewer``, ``none``, ``impossible``: proved that there
+            are none, or ``in target``), how many rows were ``returned``, ``found`` (distinct, valid
+            for the batch evaluator), ``refused`` (by exact program or original model), ``drawn``,
+            in how many ``rounds``, given by ``exact`` engines, and ``polished``.
 
         Raises:
             CfxcError: not fitted; bad rows or options; a target that was not trained for; nobody
@@ -211,7 +214,7 @@ class Generator:
             raise DataTypeError(f"progress is a function of two numbers, not {progress!r}")
         asked = check_asked(
             stored.levels, n=n, sparsity=sparsity, max_changes=max_changes, diversity=diversity,
-            polish=polish, constraints=constraints, time_limit=time_limit,
+            polish=polish, exact=exact, constraints=constraints, time_limit=time_limit,
             random_state=self.settings.random_state if random_state is None else random_state,
         )  # fmt: skip
         frame = table(self.space, rows, "rows")

@@ -1,0 +1,101 @@
+"""People whom no sample reaches: the exact engines are asked about them."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+
+from ...errors import InvalidInputError, UnsupportedError
+from .asking import Asked
+from .levels import Codes, Levels, Mask
+from .menus import Menus
+from .people import People, columns_of, target_at
+
+if TYPE_CHECKING:
+    from ...api import CompiledModel
+    from ..result import Result
+
+ROWS = 5
+"""Rows that are asked for, at most; no two change the same feature."""
+SECONDS = 2.0
+"""For each of them, at most."""
+
+
+@dataclass(frozen=True)
+class Reached:
+    """Menus with rows of exact engines: how many of each person, and who is proved to have none."""
+
+    menus: Menus
+    rows: Codes
+    none: Mask
+
+
+def reached(
+    model: CompiledModel, people: People, levels: Levels, menus: Menus, asked: Asked,
+    deadline: float,
+) -> Reached:  # fmt: skip
+    """The nearest counterfactuals of people who have no row yet, in the time that is left.
+
+    Levels miss what lies between their midpoints; the exact engines do not.
+    """
+    counts = np.bincount(menus.people, minlength=len(people))
+    rows, none = np.zeros(len(people), np.int64), np.zeros(len(people), dtype=bool)
+    new, frames = list[int](), [menus.frame] if len(menus.frame) else []
+    for person in np.flatnonzero((counts == 0) & (people.before != people.wanted)).tolist():
+        left = deadline - time.monotonic()
+        if left <= 0:
+            break
+        result = _explained(model, people, person, asked, min(left, SECONDS))
+        if result is None:
+            continue
+        none[person] = result.status == "infeasible"
+        for one in (result, *result.alternatives):
+            found = one.counterfactual
+            if found is not None and _keeps(people, levels, person, found, asked):
+                frames.append(found)
+                new.append(person)
+                rows[person] += 1
+    if not new:
+        return Reached(menus, rows, none)
+    frame = pd.concat(frames, ignore_index=True)
+    codes = levels.codes(columns_of(model.space, frame.iloc[len(menus.frame) :]))
+    who = np.concatenate([menus.people, np.array(new, np.int64)])
+    order = np.argsort(who, kind="stable")
+    whole = np.concatenate([menus.codes, codes])[order]
+    frame = frame.iloc[order].reset_index(drop=True)
+    return Reached(Menus(who[order], whole, frame, menus.refused), rows, none)
+
+
+def _explained(
+    model: CompiledModel, people: People, person: int, asked: Asked, seconds: float
+) -> Result | None:
+    """What the engines say; ``None`` if no engine takes the model, or the constraints."""
+    try:
+        return model.explain(
+            people.frame.iloc[[person]],
+            target=target_at(model.program, int(people.wanted[person])).label,
+            constraints=asked.constraints, max_changes=asked.limits.changes,
+            count=min(asked.n, ROWS), diversity="features", time_limit=seconds,
+            random_state=asked.seed,
+        )  # fmt: skip
+    except (UnsupportedError, InvalidInputError):  # also: no row at all meets the constraints
+        return None
+
+
+def _keeps(people: People, levels: Levels, person: int, row: pd.DataFrame, asked: Asked) -> bool:
+    """Whether a row changes few enough numbers."""
+    if asked.limits.numbers is None:
+        return True
+    before = people.frame.iloc[person]
+    numbers = [each.feature for each in levels.features if not each.feature.is_symbolic]
+    changed = sum(
+        any(row[name].iloc[0] != before[name] for name in feature.columns) for feature in numbers
+    )
+    return changed <= asked.limits.numbers
+
+
+__all__ = ["Reached", "reached"]

@@ -1,0 +1,66 @@
+"""People whom levels cannot help: the exact engines do, or prove that nothing can."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.tree import DecisionTreeClassifier
+
+import cfxc
+
+from .loans import compiled, fitted, refused
+
+
+@lru_cache
+def narrow() -> tuple[cfxc.Generator, pd.DataFrame]:
+    """Only 45 to 55 is accepted, and no bucket has its midpoint there."""
+    X = pd.DataFrame({"x": np.arange(400) % 100, "z": np.arange(400) % 7})
+    tree = DecisionTreeClassifier().fit(X, X["x"].between(45, 55))
+    model = cfxc.compile(tree, cfxc.FeatureSpace.infer(X))
+    return cfxc.Generator(model, epochs=1, bucket_rows=50).fit(X), X.iloc[[3, 90]]
+
+
+def test_what_lies_between_midpoints_is_reached() -> None:
+    made, people = narrow()
+    assert made.generate(people, n=10, target=True, exact=False).empty
+    assert made.last_report is not None
+    assert list(made.last_report["status"]) == ["none", "none"]
+    rows = made.generate(people, n=10, target=True)
+    assert list(rows["x"]) == [45, 55]  # the nearest; none that keeps x is another
+    assert list(rows["z"]) == list(people["z"])
+    assert list(rows.index) == [(3, 0), (90, 0)]
+    assert (rows.dtypes == people.dtypes).all()
+    assert list(made.last_report["status"]) == ["fewer", "fewer"]
+    assert list(made.last_report["exact"]) == [1, 1]
+    assert list(made.last_report["returned"]) == [1, 1]
+
+
+def test_that_there_are_none_is_proved() -> None:
+    made, people = narrow()
+    rows = made.generate(people, n=10, target=True, constraints="abs(x - factual.x) <= 40")
+    assert made.last_report is not None
+    assert list(made.last_report["status"]) == ["impossible", "fewer"]
+    assert list(rows["x"]) == [55]
+
+
+def test_too_many_changed_numbers_are_not_returned() -> None:
+    made, people = narrow()
+    assert made.generate(people, n=10, target=True, sparsity=0.4).empty
+    assert len(made.generate(people, n=10, target=True, sparsity=0.5)) == 2
+
+
+def test_those_who_have_rows_are_left_alone() -> None:
+    made, people = fitted("forest"), refused(compiled("forest"), 5)
+    with_, without = (made.generate(people, n=5, target=1, exact=e) for e in (True, False))
+    pd.testing.assert_frame_equal(with_, without)
+    assert made.last_report is not None
+    assert (made.last_report["exact"] == 0).all()
+
+
+def test_exact_is_a_truth_value() -> None:
+    made, people = narrow()
+    with pytest.raises(cfxc.DataTypeError, match="exact is True or False"):
+        made.generate(people, exact=1)
