@@ -22,9 +22,10 @@ from sklearn.model_selection import train_test_split
 from support.dice import dice_plans
 from support.discrete_laws import run_laws
 from support.lime import run_networks
+from support.parts import Section, parsed, run_parts
 from support.plan_rows import run_rows
 from support.portable import Array
-from support.report import Table, circumstances, write_section
+from support.report import Table
 from support.shift_curves import PENALTIES, VARIANCE, shift_curves, synthetic
 from support.shifts import SHIFTS, Shift
 
@@ -46,7 +47,6 @@ PAGE, PICTURE = Path("docs/plans.md"), Path("docs/plans.svg")
 J, K, LIMIT, RADIUS, EPSILON = 5, 3, 0.1, 0.01, 0.1
 TINY = 1e-6  # shrinkage: one-hot indicators of all labels leave a direction without variance
 WEIGHTS = ((0.2, 2.0), (0.5, 5.0), (1.0, 10.0))
-Section = tuple[list[Table], list[str]]
 
 PAPER: dict[str, dict[str, tuple[float, float, float, float]]] = {
     "Correction": {
@@ -73,27 +73,7 @@ PAPER: dict[str, dict[str, tuple[float, float, float, float]]] = {
 
 def main() -> None:
     """Run the parts and print their tables."""
-    options = parse()
-    for part in options.part:
-        tables, lines = PARTS[part](options)
-        for table in tables:
-            table.show()
-        print(*lines, sep="\n", end="\n\n")
-        if options.markdown:
-            text = "\n".join([*(table.markdown() for table in tables), "\n".join(lines)])
-            where = circumstances(f"python benchmarks/copa.py --part {part}{_changed(options)}")
-            write_section(options.markdown, f"copa {part}", f"{text}\n\n{where}")
-
-
-def _changed(options: Namespace) -> str:
-    """Options that were given another value than theirs, as they are written."""
-    usual = parse([])
-    names = [name for name in vars(options) if name not in ("part", "markdown", "jobs")]
-    return "".join(
-        f" --{name.replace('_', '-')} {getattr(options, name)}"
-        for name in names
-        if getattr(options, name) != getattr(usual, name)
-    )
+    run_parts("copa", PARTS, parse(), parse([]))
 
 
 # -- Table 1 -------------------------------------------------------------------------------------
@@ -302,7 +282,6 @@ PARTS: dict[str, Callable[[Namespace], Section]] = {
 
 def parse(arguments: Sequence[str] | None = None) -> Namespace:
     parser = ArgumentParser(description=(__doc__ or "").split("\n\n")[0])
-    parser.add_argument("--part", choices=[*PARTS, "all"], default="all")
     parser.add_argument("--people", type=int, default=100)
     parser.add_argument("--models", type=int, default=1000, help="retrained on each data set")
     parser.add_argument("--starts", type=int, default=4, help="of COPA's gradient search")
@@ -313,9 +292,7 @@ def parse(arguments: Sequence[str] | None = None) -> Namespace:
     parser.add_argument("--networks", type=int, default=1000, help="retrained on each data set")
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--markdown", type=Path, help=f"page whose sections are rewritten: {PAGE}")
-    options = parser.parse_args(arguments)
-    options.part = list(PARTS) if options.part == "all" else [options.part]
-    return options
+    return parsed(parser, PARTS, arguments)
 
 
 if __name__ == "__main__":

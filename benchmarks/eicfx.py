@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import time
 from argparse import ArgumentParser, Namespace
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from math import e, exp
 from pathlib import Path
 from statistics import median
@@ -23,8 +23,9 @@ import torch
 from joblib import Parallel, delayed
 from support.functions import Function, functions
 from support.income import income
+from support.parts import Section, parsed, run_parts
 from support.portable import Array
-from support.report import Table, circumstances, write_section
+from support.report import Table
 from support.taxi import Taxi, reachable, taxi
 
 import cfxc
@@ -39,21 +40,11 @@ from cfxc.solvers.bayes.surrogate import Surrogate
 PAGE, PICTURE = Path("docs/regression.md"), Path("docs/eicfx.svg")
 SHARES = (0.1, 0.2, 0.5, 1.0)
 POINT = 0.01  # of the query's output: how near a result must be
-Section = tuple[list[Table], list[str]]
 
 
 def main() -> None:
     """Run the parts and print their tables."""
-    options = parse()
-    for part in options.part:
-        tables, lines = PARTS[part](options)
-        for table in tables:
-            table.show()
-        print(*lines, sep="\n", end="\n\n")
-        if options.markdown:
-            text = "\n".join([*(table.markdown() for table in tables), "\n".join(lines)])
-            where = circumstances(f"python benchmarks/eicfx.py --part {part}")
-            write_section(options.markdown, f"eicfx {part}", f"{text}\n\n{where}")
+    run_parts("eicfx", PARTS, parse(), parse([]))
 
 
 # -- Adult: Figure 4 -------------------------------------------------------------------------------
@@ -367,18 +358,15 @@ PARTS: dict[str, Callable[[Namespace], Section]] = {
 }
 
 
-def parse() -> Namespace:
+def parse(arguments: Sequence[str] | None = None) -> Namespace:
     parser = ArgumentParser(description=(__doc__ or "").split("\n\n")[0])
-    parser.add_argument("--part", choices=[*PARTS, "all"], default="all")
     parser.add_argument("--people", type=int, help="of Adult; by default all")
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--evaluations", type=int, default=50, help="per run, Adult")
     parser.add_argument("--taxi-budget", type=int, default=200)
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--markdown", type=Path, help=f"page whose sections are rewritten: {PAGE}")
-    options = parser.parse_args()
-    options.part = list(PARTS) if options.part == "all" else [options.part]
-    return options
+    return parsed(parser, PARTS, arguments)
 
 
 if __name__ == "__main__":

@@ -23,7 +23,8 @@ from sklearn.ensemble import GradientBoostingClassifier, RandomForestClassifier
 from support.l2c_adult import run_seeds, run_speed
 from support.l2c_data import PROBLEMS, Problem
 from support.l2c_runs import HEADER, Outcome, dice, row, train
-from support.report import Table, circumstances, write_section
+from support.parts import Section, parsed, run_parts
+from support.report import Table
 
 PAGE, PICTURE = Path("docs/generator.md"), Path("docs/l2c.svg")
 THRESHOLDS = (0.2, 0.3, 0.5, 0.7, 1.0)
@@ -31,32 +32,11 @@ FORESTS = {
     "forest, 100 × depth 8": lambda: RandomForestClassifier(100, max_depth=8, random_state=0),
     "boosting, 100 × depth 3": lambda: GradientBoostingClassifier(random_state=0),
 }
-Section = tuple[list[Table], list[str]]
 
 
 def main() -> None:
     """Run the parts and print their tables."""
-    options = parse()
-    for part in options.part:
-        tables, lines = PARTS[part](options)
-        for table in tables:
-            table.show()
-        print(*lines, sep="\n", end="\n\n")
-        if options.markdown:
-            text = "\n".join([*(table.markdown() for table in tables), *lines])
-            where = circumstances(f"python benchmarks/l2c.py --part {part}{_changed(options)}")
-            write_section(options.markdown, f"l2c {part}", f"{text}\n\n{where}")
-
-
-def _changed(options: Namespace) -> str:
-    """Options that were given another value than theirs, as they are written."""
-    usual = parse([])
-    names = [name for name in vars(options) if name not in ("part", "markdown")]
-    return "".join(
-        f" --{name.replace('_', '-')} {getattr(options, name)}"
-        for name in names
-        if getattr(options, name) != getattr(usual, name)
-    )
+    run_parts("l2c", PARTS, parse(), parse([]))
 
 
 def problems(options: Namespace) -> Iterator[Problem]:
@@ -245,7 +225,6 @@ PARTS: dict[str, Callable[[Namespace], Section]] = {
 
 def parse(arguments: Sequence[str] | None = None) -> Namespace:
     parser = ArgumentParser(description=(__doc__ or "").split("\n\n")[0])
-    parser.add_argument("--part", choices=[*PARTS, "all"], default="all")
     parser.add_argument("--data", default=",".join(PROBLEMS), help="names of data sets")
     parser.add_argument("--people", type=int, default=10**9, help="at most, of each test set")
     parser.add_argument("--seeds", type=int, default=5, help="black boxes of each data set")
@@ -255,9 +234,7 @@ def parse(arguments: Sequence[str] | None = None) -> Namespace:
     parser.add_argument("--models", default="", help="of parts speed and seeds; all by default")
     parser.add_argument("--exact-people", type=int, default=20, help="of each model of part seeds")
     parser.add_argument("--markdown", type=Path, help=f"page whose sections are rewritten: {PAGE}")
-    options = parser.parse_args(arguments)
-    options.part = list(PARTS) if options.part == "all" else [options.part]
-    return options
+    return parsed(parser, PARTS, arguments)
 
 
 if __name__ == "__main__":

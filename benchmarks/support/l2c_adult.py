@@ -14,6 +14,7 @@ from sklearn.linear_model import LogisticRegression
 import cfxc
 
 from .l2c_runs import warm
+from .parts import Section
 from .race import explain
 from .report import Table
 from .tasks import Make, Task, adult, boosting, fit, forest, network
@@ -22,7 +23,6 @@ from .tasks import xgboost as boosted
 PEOPLE, COUNT, EPSILON = 1000, 100, 1e-3
 LIMIT = 60.0  # seconds of an exact search
 SEED_ROWS = 5000  # of Adult, that a generator of candidates learns from
-Section = tuple[list[Table], list[str]]
 
 
 def run_speed(options: Namespace) -> Section:
