@@ -289,6 +289,9 @@ def parse(arguments: Sequence[str] | None = None) -> Namespace:
     parser.add_argument("--samples", type=int, default=100_000, help="parameters of each future")
     parser.add_argument("--laws", type=int, default=100_000)
     parser.add_argument("--row-people", type=int, default=5, help="of part rows, a data set")
+    parser.add_argument(
+        "--present", type=int, default=30, help="networks on halves of today's data"
+    )
     parser.add_argument("--networks", type=int, default=1000, help="retrained on each data set")
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--markdown", type=Path, help=f"page whose sections are rewritten: {PAGE}")

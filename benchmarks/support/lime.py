@@ -5,6 +5,9 @@ to the person, (μ̂, Σ̂) = (θ, 0.05 I).  Samples are of normal laws with the
 deviations, and features are standardised, as LIME does it where nothing else is said.  The
 surrogate may be unfaithful, and then rows that it accepts are not valid for the network itself:
 *current validity* is the share of plans that are.
+
+*retrained*: Σ̂ is not 0.05 I but what retraining does to the surrogate.  Networks are trained on
+halves of the present data, and (μ̂, Σ̂) are the moments of their surrogates of the person.
 """
 
 from __future__ import annotations
@@ -38,6 +41,9 @@ from .shifts import Shift, correction, geospatial, temporal
 J, K, LIMIT, RADIUS, EPSILON = 5, 3, 0.1, 0.01, 0.1
 WEIGHTS = ((0.1, 1.0), (0.1, 2.0), (0.2, 2.0))
 SAMPLES, VARIANCE, WIDTH = 5000, 0.05, 0.75
+SHRUNK = 0.1  # of the covariance of few surrogates, towards a multiple of the identity
+RETRAINED = ", retrained"
+OTHERS = 1_000_000  # seeds of networks on the present data begin there
 
 PAPER = {
     "Correction": {
@@ -91,29 +97,38 @@ def surrogate(model: Any, x: Array, data: Array, seed: int) -> Array:
     return np.append(slope, fitted.intercept_ - slope @ center)
 
 
-def _person(model: Any, x: Array, data: Array, seed: int) -> dict[str, tuple[Array, float]] | None:
-    """Every method's plan and its L*; ``None`` if no x of the box satisfies the surrogate."""
+def _person(
+    model: Any, others: list[Any], x: Array, data: Array, seed: int
+) -> dict[str, tuple[Array, float]] | None:
+    """Every method's plan and its L*; ``None`` if no x of the box satisfies a surrogate."""
     theta = surrogate(model, x, data, seed)
-    if np.maximum(theta[:-1], 0).sum() + theta[-1] < EPSILON:
+    again = np.array([theta, *(surrogate(each, x, data, seed) for each in others)])
+    spread, drift = VARIANCE * np.eye(len(theta)), _shrunk(np.cov(again.T))
+    laws = {"": (theta, spread), RETRAINED: (again.mean(axis=0), drift)}
+    if any(np.maximum(m[:-1], 0).sum() + m[-1] < EPSILON for m, _ in laws.values()):
         return None
-    spread = VARIANCE * np.eye(len(theta))
     dice = _dice(model, x, data, seed)
     first = requirement_correction(dice, theta, EPSILON, fixed=[-1]).plan
-    plans = {
-        "DiCE": dice,
-        "Mahalanobis": mahalanobis_correction(
-            first, theta, spread, RADIUS, count=K, limit=LIMIT, fixed=[-1]
-        ).plan,
-    }
-    for near, apart in WEIGHTS:
-        plans[f"COPA ({near:g}, {apart:g})"] = copa_plan(
-            x, theta, spread, Copa(J, near, apart, EPSILON, steps=500, starts=1),
-            lower=np.zeros(len(x)), upper=np.ones(len(x)), fixed=[-1],
-        )  # fmt: skip
+    corrected = mahalanobis_correction(
+        first, theta, spread, RADIUS, count=K, limit=LIMIT, fixed=[-1]
+    ).plan
+    plans = {"DiCE": (dice, theta, spread), "Mahalanobis": (corrected, theta, spread)}
+    for what, (mean, covariance) in laws.items():
+        for near, apart in WEIGHTS:
+            made = copa_plan(
+                x, mean, covariance, Copa(J, near, apart, EPSILON, steps=500, starts=1),
+                lower=np.zeros(len(x)), upper=np.ones(len(x)), fixed=[-1],
+            )  # fmt: skip
+            plans[f"COPA ({near:g}, {apart:g}){what}"] = made, mean, covariance
     return {
-        name: (plan, validity_bounds(plan, theta, spread, RADIUS)[0])
-        for name, plan in plans.items()
+        name: (plan, validity_bounds(plan, mean, covariance, RADIUS)[0])
+        for name, (plan, mean, covariance) in plans.items()
     }
+
+
+def _shrunk(covariance: Array) -> Array:
+    size = len(covariance)
+    return (1 - SHRUNK) * covariance + SHRUNK * np.trace(covariance) / size * np.eye(size)
 
 
 def _dice(model: Any, x: Array, data: Array, seed: int) -> Array:
@@ -147,9 +162,12 @@ def _rows(shift: Shift, options: Namespace, table: Table) -> list[str]:
     futures = Parallel(n_jobs=options.jobs)(
         delayed(_half)(later, shift.later_labels, seed) for seed in range(options.networks)
     )
+    others = Parallel(n_jobs=options.jobs)(
+        delayed(_half)(X, shift.labels, seed) for seed in range(OTHERS, OTHERS + options.present)
+    )
     refused = X[model.predict(X[:, :-1]) == 0][: options.people]
     made = Parallel(n_jobs=options.jobs)(
-        delayed(_person)(model, x, X, i) for i, x in enumerate(refused)
+        delayed(_person)(model, others, x, X, i) for i, x in enumerate(refused)
     )
     kept = [(x, plans) for x, plans in zip(refused, made, strict=True) if plans is not None]
     for name in kept[0][1] if kept else {}:
@@ -161,7 +179,7 @@ def _rows(shift: Shift, options: Namespace, table: Table) -> list[str]:
             now = float(model.predict(rows).all())
             values.append((proximity(plan, x), diversity(plan), lower, later_ones, now))
         means = np.mean(values, axis=0)
-        paper = PAPER[shift.name][name]
+        paper = PAPER[shift.name][name.removesuffix(RETRAINED)]
         cells = [f"{m:.3f} [{p:.3f}]" for m, p in zip(means, paper, strict=True)]
         table.rows.append((shift.name, name, *cells))
     agree = float(np.mean(model.predict(X[:, :-1]) == shift.labels))

@@ -94,9 +94,10 @@ def train(
         UnsupportedError, InvalidInputError, ModelFileError: no such gradient; nobody to learn from;
             a checkpoint of something else.
     """
-    torch.manual_seed(settings.random_state)  # of the first weights, which nn.Linear draws
-    networks = Networks(material.levels, material.classes, settings.hidden, settings.selector)
-    name, gradient = gradient_of(program, material, settings)
+    with torch.random.fork_rng(devices=[]):  # the user's own generator stays where it is
+        torch.manual_seed(settings.random_state)  # of the first weights, which nn.Linear draws
+        networks = Networks(material.levels, material.classes, settings.hidden, settings.selector)
+        name, gradient = gradient_of(program, material, settings)
     lesson = Lesson(material, targets, settings, networks, gradient)
     if checkpoint is not None and checkpoint.exists():
         lesson.restore(read_checkpoint(checkpoint, identity))

@@ -191,3 +191,10 @@ def test_three_classes() -> None:
     assert some.targets == (0, 2)
     with pytest.raises(InvalidInputError, match="not trained for target 1"):
         some.generate(X.iloc[:5], target=1)
+
+
+def test_the_users_random_numbers_stay_theirs() -> None:
+    torch.manual_seed(5)
+    before = torch.get_rng_state()
+    cfxc.Generator(compiled("linear"), **(QUICK | {"epochs": 1})).fit(loans())
+    assert torch.equal(torch.get_rng_state(), before)
