@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import io
 import json
-from typing import Any
 
 import pandas as pd
 import pytest
-import torch
 
 from cfxc.cli.commands import load
 
@@ -21,12 +19,7 @@ FIT = (
 RUN = ("generate", "run", *MODEL, "--generator", "g")
 
 
-@pytest.fixture(autouse=True)
-def one_thread() -> Any:
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
+pytestmark = pytest.mark.usefixtures("one_torch_thread")
 
 
 def test_trained_then_drawn(shell: Shell) -> None:

@@ -20,12 +20,7 @@ RETRAIN = ("--retrain", "data.csv", "--outcome", "outcome", "--retrainings", "40
 SMALL = ("--size", "2")
 
 
-@pytest.fixture(scope="module", autouse=True)
-def one_thread() -> Any:
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
+pytestmark = pytest.mark.usefixtures("one_torch_thread")
 
 
 def answered(ended: Ended, code: int = 0) -> dict[str, Any]:

@@ -45,7 +45,8 @@ def read_checkpoint(path: Path, identity: str) -> dict[str, Any]:
     try:
         with safe_open(path, "pt") as file:
             head = file.metadata() or {}
-            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+            names = file.keys()  # it is no mapping: it cannot be iterated itself
+            tensors = {name: file.get_tensor(name) for name in names}
     except (OSError, SafetensorError) as error:
         raise ModelFileError(f"{path}: no checkpoint that can be read: {error}") from error
     if head.get("format") != FORMAT:

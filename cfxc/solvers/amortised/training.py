@@ -182,7 +182,7 @@ class Lesson:
         wanted: Codes = self.targets[picked]
         return wanted
 
-    @torch.no_grad()  # type: ignore[untyped-decorator]
+    @torch.no_grad()  # type: ignore[untyped-decorator]  # torch has no types here
     def _held_out(self) -> float:
         """Eq. 3 on hard samples of the rows held out, drawn with the same noise every time."""
         rng = torch.Generator().manual_seed(self.settings.random_state + 1)

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-import torch
 
 import cfxc
 from cfxc.errors import CfxcError, DataTypeError, InvalidInputError, MissingColumnError
@@ -17,13 +16,7 @@ from cfxc.ir import evaluate
 
 from .loans import LABELS, NUMBERS, QUICK, compiled, fitted, loans, refused
 
-
-@pytest.fixture(autouse=True)
-def one_thread() -> Any:
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
+pytestmark = pytest.mark.usefixtures("one_torch_thread")
 
 
 def check(

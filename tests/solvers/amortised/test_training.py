@@ -20,13 +20,7 @@ from cfxc.solvers.amortised.settings import Settings
 
 from .loans import QUICK, compiled, loans
 
-
-@pytest.fixture(autouse=True)
-def one_thread() -> Any:
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
+pytestmark = pytest.mark.usefixtures("one_torch_thread")
 
 
 def material(kind: str, classes: int = 2, rows: int = 400) -> Material:

@@ -29,12 +29,7 @@ torch = pytest.importorskip("torch")
 FAST = {"steps": 150, "starts": 1}
 
 
-@pytest.fixture(scope="module", autouse=True)
-def one_thread():
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
+pytestmark = pytest.mark.usefixtures("one_torch_thread")
 
 
 def data(n=150):
