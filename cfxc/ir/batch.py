@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import numpy.typing as npt
 
 from ..errors import InvalidInputError
 from . import ops
-from .interval import Interval, nearest_float
+from .interval import nearest_float
 from .op import Literal, Op, Operand
 from .ops import arithmetic, logic
 from .program import Let, Program, walk
@@ -260,18 +261,15 @@ def _affine(op: ops.Affine, sorts: list[Sort], x: Array) -> Array:
     return np.asarray(x, dtype=np.float64) @ weight.T + op.bias.floats()
 
 
+_TABLES: WeakKeyDictionary[ops.TreeEnsemble, Any] = WeakKeyDictionary()
+
+
 @rule(ops.TreeEnsemble)
 def _tree_ensemble(op: ops.TreeEnsemble, sorts: list[Sort], x: Array) -> Array:
-    from .tree_kernel import evaluate_trees
+    from .tree_kernel import TreeTables
 
-    rows = np.ascontiguousarray(x, dtype=np.float64)
-    nodes = (op.roots.array, op.feature.array, _thresholds(op.threshold))
-    total: Array = evaluate_trees(
-        rows, *nodes, op.left.array, op.right.array, op.value.floats(), op.base.floats()
-    )
+    tables = _TABLES.get(op)
+    if tables is None:
+        tables = _TABLES[op] = TreeTables.of(op)
+    total: Array = tables(x)
     return total
-
-
-def _thresholds(threshold: Tensor) -> Array:
-    # x <= t holds for the same doubles x when t is rounded down, and only then
-    return Interval.constant(threshold.array).lower

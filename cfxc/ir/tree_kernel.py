@@ -1,44 +1,102 @@
-"""The compiled kernel behind the batch evaluation of tree ensembles."""
+"""Batch evaluation of tree ensembles: all rows of a block go down a tree together.
+
+A leaf is its own child, so that rows already at one wait there without a branch, and steps of
+different rows overlap in the processor.  Indices are unsigned, for which numba tests no sign.
+"""
 
 from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numba
 import numpy as np
 import numpy.typing as npt
 
+from .interval import Interval
+
+if TYPE_CHECKING:
+    from .ops import TreeEnsemble
+
 Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
-BYTES = 1 << 16  # of rows in a block
+BYTES, MOST = 1 << 16, 256  # of rows in a block, which is to stay in cache, and their number
+
+
+@dataclass(frozen=True)
+class TreeTables:
+    """The arrays of an ensemble of N nodes and T trees as the kernel reads them.
+
+    ``child`` (2N,) has both children of each node, itself of a leaf; ``feature`` is 0 of a leaf.
+    """
+
+    roots: npt.NDArray[Any]
+    feature: npt.NDArray[Any]
+    threshold: Floats
+    child: npt.NDArray[Any]
+    value: Floats
+    base: Floats
+
+    @staticmethod
+    def of(trees: TreeEnsemble) -> TreeTables:
+        """The tables of an op; thresholds that are no doubles are rounded down.
+
+        x <= t holds for the same doubles x when t is rounded down, and only then.
+        """
+        feature, own = trees.feature.array, np.arange(trees.feature.array.size)
+        index = np.uint32 if 2 * own.size < 2**32 else np.uint64
+        sides = [np.where(feature < 0, own, side.array) for side in (trees.left, trees.right)]
+        return TreeTables(
+            trees.roots.array.astype(index),
+            np.maximum(feature, 0).astype(index),
+            Interval.constant(trees.threshold.array).lower,
+            np.stack(sides, axis=1).ravel().astype(index),
+            trees.value.floats(),
+            trees.base.floats(),
+        )
+
+    def __call__(self, rows: Floats) -> Floats:
+        """Leaf values summed tree after tree: rows (n, F) → (n, K), as ``TreeEnsemble`` defines."""
+        if not rows.shape[1]:  # then all trees are leaves, and a leaf reads feature 0
+            rows = np.zeros((len(rows), 1))
+        flat = np.ascontiguousarray(rows, dtype=np.float64).ravel()
+        block = min(max(BYTES // (8 * rows.shape[1]), 1), MOST)
+        total: Floats = np.tile(self.base, (len(rows), 1))
+        _add(
+            flat, rows.shape[1], block, self.roots, self.feature, self.threshold, self.child,
+            self.value, total,
+        )  # fmt: skip
+        return total
 
 
 @numba.njit(cache=True, nogil=True)
-def evaluate_trees(
-    rows: Floats,
-    roots: Ints,
-    feature: Ints,
+def _add(
+    flat: Floats,
+    width: int,
+    block: int,
+    roots: npt.NDArray[Any],
+    feature: npt.NDArray[Any],
     threshold: Floats,
-    left: Ints,
-    right: Ints,
+    child: npt.NDArray[Any],
     value: Floats,
-    base: Floats,
-) -> Floats:
-    """Leaf values summed tree after tree: rows (n, F) → (n, K), as ``TreeEnsemble`` defines.
-
-    Rows go in blocks that stay in cache for all trees, and in a block one tree's nodes do.
-    """
-    count, outputs = rows.shape[0], base.size
-    total = np.empty((count, outputs))
-    for i in range(count):
-        for k in range(outputs):
-            total[i, k] = base[k]
-    block = max(BYTES // (8 * max(rows.shape[1], 1)), 1)
+    total: Floats,
+) -> None:
+    count, outputs = total.shape
+    at = np.empty(block, np.uint64)
     for start in range(0, count, block):
-        stop = min(start + block, count)
+        size = min(block, count - start)
         for root in roots:
-            for i in range(start, stop):
-                node = root
-                while feature[node] >= 0:
-                    node = left[node] if rows[i, feature[node]] <= threshold[node] else right[node]
+            at[:size] = root
+            moved = np.uint64(1)
+            while moved:
+                moved = np.uint64(0)
+                row = np.uint64(start) * np.uint64(width)
+                for i in range(size):
+                    node = at[i]
+                    above = not (flat[row + np.uint64(feature[node])] <= threshold[node])
+                    below = np.uint64(child[(node << np.uint64(1)) + np.uint64(above)])
+                    moved |= below ^ node
+                    at[i] = below
+                    row += np.uint64(width)
+            for i in range(size):
                 for k in range(outputs):
-                    total[i, k] += value[node, k]
-    return total
+                    total[start + i, k] += value[at[i], k]

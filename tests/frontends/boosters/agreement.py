@@ -12,7 +12,7 @@ import cfxc
 from cfxc import FeatureSpace
 from cfxc.frontends.predictor import Predictor
 from cfxc.ir import BatchEvaluator, LabelTuple, Program, evaluate, ops, parse_program
-from cfxc.ir.tree_kernel import evaluate_trees
+from cfxc.ir.tree_kernel import TreeTables
 
 CODES = [0, 1, 2, 5, 7, 31, 32, 33, 40]
 NUMBERS = ["normal", "tenths", "large", "count", "flag"]
@@ -91,11 +91,11 @@ def singly_summed(program: Program, columns: Any) -> Any:
     """The leaves that the program reaches, added in float32, tree after tree: (n, K)."""
     op = ensemble(program)
     x = np.ascontiguousarray(value_of(program, op.x, columns), dtype=float)
-    nodes = (op.feature.array, op.threshold.array, op.left.array, op.right.array, op.value.array)
-    none = np.zeros(op.base.array.size)
+    tables = dataclasses.replace(TreeTables.of(op), base=np.zeros(op.base.array.size))
     total = np.tile(op.base.array.astype(np.float32), (len(x), 1))
-    for root in op.roots.array:
-        total += evaluate_trees(x, np.array([root]), *nodes, none).astype(np.float32)
+    for root in tables.roots:
+        one = dataclasses.replace(tables, roots=np.array([root]))
+        total += one(x).astype(np.float32)
     return total
 
 
