@@ -231,7 +231,9 @@ def parse(arguments: Sequence[str] | None = None) -> Namespace:
     parser.add_argument(
         "--dice-seconds", type=float, help="of each black box; all are asked about fewer people"
     )
-    parser.add_argument("--models", default="", help="of parts speed and seeds; all by default")
+    parser.add_argument(
+        "--models", default="", help="of part speed: A,B; of seeds: data, A; data, B"
+    )
     parser.add_argument("--exact-people", type=int, default=20, help="of each model of part seeds")
     parser.add_argument("--markdown", type=Path, help=f"page whose sections are rewritten: {PAGE}")
     return parsed(parser, PARTS, arguments)

@@ -7,10 +7,10 @@ precision; whoever uses a candidate verifies it exactly.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -31,12 +31,32 @@ GRID = 17  # values tried in a range that has no cuts
 
 
 @dataclass(frozen=True)
-class Move:
-    """Feature number ``feature`` takes ``value`` (its code, for a category) at cost ``delta``."""
+class Moves:
+    """Moves (n,): a feature's number, the value it takes (its code, for a category), the cost."""
 
-    feature: int
-    value: float
-    delta: float
+    feature: npt.NDArray[np.int64]
+    value: Floats
+    delta: Floats
+
+    @staticmethod
+    def of(feature: int, values: npt.ArrayLike, deltas: npt.ArrayLike = 0.0) -> Moves:
+        """Moves of one feature."""
+        found = np.asarray(values, dtype=np.float64)
+        costs = np.broadcast_to(np.asarray(deltas, dtype=np.float64), found.shape)
+        return Moves(np.full(found.size, feature), found, costs)
+
+    @staticmethod
+    def all(parts: Iterable[Moves]) -> Moves:
+        """One after the other."""
+        columns = zip(*((part.feature, part.value, part.delta) for part in parts), strict=True)
+        return Moves(*map(np.concatenate, columns))
+
+    def __len__(self) -> int:
+        return self.value.size
+
+    def only(self, chosen: npt.NDArray[Any]) -> Moves:
+        """Those under a mask, or at places."""
+        return Moves(self.feature[chosen], self.value[chosen], self.delta[chosen])
 
 
 class LocalSearch(PointRows):
@@ -78,12 +98,12 @@ class LocalSearch(PointRows):
         return [self.point(np.array(row)) for row in unique]
 
     def _climb(self, patience: float) -> Floats | None:
-        row, changed = self.start.copy(), set[int]()
+        row, changed = self.start.copy(), list[int]()
         best_score = self.scores(row[None])[0]
         for _ in range(len(self.domains) + 2):
-            moves = [m for j in range(len(self.domains)) for m in self.moves(j, row)]
-            moves = [move for move in moves if move.feature not in changed]
-            if not moves:
+            moves = self._all_moves(row)
+            moves = moves.only(~np.isin(moves.feature, changed))
+            if not len(moves):
                 return None
             rows = self._applied(row, moves)
             hits = self.hits(rows)
@@ -92,14 +112,14 @@ class LocalSearch(PointRows):
                 nearest: Floats = rows[int(distances.argmin())]
                 return nearest
             gains = self.scores(rows) - best_score
-            costs = np.array([move.delta for move in moves]) + 1e-3
+            costs = moves.delta + 1e-3
             usable = gains > 0
             if not usable.any():
                 return None
             worth = np.where(usable, gains / costs**patience, -np.inf)
             chosen = int(worth.argmax())
             row, best_score = rows[chosen], best_score + gains[chosen]
-            changed.add(moves[chosen].feature)
+            changed.append(int(moves.feature[chosen]))
         return None
 
     def _inflate(self) -> list[Floats]:
@@ -134,9 +154,11 @@ class LocalSearch(PointRows):
         row, score = self.start.copy(), -np.inf
         for _ in range(2):
             for j, domain in enumerate(self.domains):
-                moves = [move for move in self.moves(j, row) if move.delta <= radius]
-                moves += self._ends(j, domain, radius)
-                if moves:
+                moves = self.moves(j, row)
+                moves = Moves.all(
+                    [moves.only(moves.delta <= radius), self._ends(j, domain, radius)]
+                )
+                if len(moves):
                     rows = np.vstack([row[None], self._applied(row, moves)])
                     scores = self.scores(rows)
                     best = int(scores.argmax())
@@ -145,22 +167,22 @@ class LocalSearch(PointRows):
                 return row, score
         return None, score
 
-    def _ends(self, j: int, domain: Domain, radius: float) -> list[Move]:
+    def _ends(self, j: int, domain: Domain, radius: float) -> Moves:
         """The farthest admissible values of a numeric feature within the radius."""
         if domain.is_symbolic or domain.is_fixed:
-            return []
+            return Moves.of(j, [])
         reach = radius * float(domain.feature.range)
         low = domain.ceil(max(self.start[j] - reach, float(domain.lower)))
         high = domain.floor(min(self.start[j] + reach, float(domain.upper)))
-        return [Move(j, float(value), radius) for value in (low, high) if value is not None]
+        return Moves.of(j, [float(value) for value in (low, high) if value is not None], radius)
 
     def shrink(self, row: Floats) -> Floats:
         """Move features back towards the factual while the target still holds."""
         best, here = row, self.distances(row[None])[0]
         for _ in range(50):
-            moves = [m for j in range(len(self.domains)) for m in self.moves(j, best)]
-            moves += [Move(j, self.start[j], 0.0) for j in range(len(self.domains))]
-            moves += [m for j in range(len(self.domains)) for m in self._halfway(j, best)]
+            home = Moves(np.arange(len(self.domains)), self.start, np.zeros(len(self.domains)))
+            halfway = (self._halfway(j, best) for j in range(len(self.domains)))
+            moves = Moves.all([self._all_moves(best), home, *halfway])
             rows = self._applied(best, moves)
             distances = self.distances(rows)
             nearer = distances < here - 1e-12
@@ -191,54 +213,71 @@ class LocalSearch(PointRows):
             rounds.insert(0, self.point(row))
         return rounds
 
-    def _back(self, j: int, row: Floats, wholly: bool) -> list[Move]:
+    def _back(self, j: int, row: Floats, wholly: bool) -> Moves:
         """Moves of one changed feature towards the factual, the farthest first."""
-        home = Move(j, self.start[j], 0.0)
+        home = Moves.of(j, self.start[j : j + 1])
         if wholly or self.domains[j].is_symbolic:
-            return [home]
-        found = self.moves(j, row) + self._halfway(j, row)
-        away = {move: abs(move.value - home.value) for move in found}
-        nearer = [move for move in found if away[move] < abs(row[j] - home.value)]
-        return [home, *sorted(nearer, key=lambda move: away[move])]
+            return home
+        found = Moves.all([self.moves(j, row), self._halfway(j, row)])
+        away = np.abs(found.value - self.start[j])
+        order = np.argsort(away, kind="stable")
+        nearer = order[away[order] < abs(row[j] - self.start[j])]
+        return Moves.all([home, found.only(nearer)])
 
-    def _halfway(self, j: int, row: Floats) -> list[Move]:
+    def _halfway(self, j: int, row: Floats) -> Moves:
         """Steps of 1/2, 1/4, … of the way back, for a number."""
-        domain, moves = self.domains[j], list[Move]()
-        here, start = row[j], self.start[j]
+        domain, here, start = self.domains[j], row[j], self.start[j]
         if domain.is_symbolic or here == start:
-            return moves
-        before = here
-        for power in range(1, 21):
-            raw = here + (start - here) / 2**power
-            side = domain.floor(raw) if start < here else domain.ceil(raw)
-            value = here if side is None else float(side)
-            if value in (here, before):
+            return Moves.of(j, [])
+        values, before = list[float](), here
+        for raw in (here + (start - here) / 2.0 ** np.arange(1, 21)).tolist():
+            value = _between(domain, raw, -1 if start < here else 1)
+            if value is None or value in (here, before):
                 break  # on a grid: shorter steps end there too
-            moves.append(Move(j, value, 0.0))
+            values.append(value)
             before = value
-        return moves
+        return Moves.of(j, values)
 
-    def moves(self, j: int, row: Floats) -> list[Move]:
+    @cached_property
+    def _tried(self) -> list[Moves]:
+        """Of each feature, everything that may be worth trying."""
+        found = []
+        for j, (domain, cuts) in enumerate(zip(self.domains, self.cuts, strict=True)):
+            if domain.is_fixed:
+                found.append(Moves.of(j, []))
+            elif domain.is_symbolic:
+                codes = np.flatnonzero(np.isfinite(domain.deltas))
+                found.append(Moves.of(j, codes, domain.deltas[codes]))
+            else:
+                found.append(Moves.of(j, cuts, np.abs(cuts - self.start[j]) / self.sizes[j]))
+        return found
+
+    @cached_property
+    def _few(self) -> Moves | None:
+        """All of them, if no feature has too many to try them all each time."""
+        few = all(len(moves) <= MAX_MOVES for moves in self._tried)
+        return Moves.all(self._tried) if few else None
+
+    def _all_moves(self, row: Floats) -> Moves:
+        if self._few is None:
+            return Moves.all(self.moves(j, row) for j in range(len(self.domains)))
+        return self._few.only(self._few.value != row[self._few.feature])
+
+    def moves(self, j: int, row: Floats) -> Moves:
         """Single-feature changes of ``row`` worth trying."""
-        domain = self.domains[j]
-        if domain.is_fixed:
-            return []
-        if domain.is_symbolic:
-            deltas = domain.deltas
-            codes = np.flatnonzero(np.isfinite(deltas)).tolist()
-            return [Move(j, float(code), float(deltas[code])) for code in codes if code != row[j]]
-        values = self.cuts[j]
-        if values.size > MAX_MOVES:  # the nearest cuts, and a sample of the others
-            order = np.argsort(np.abs(values - row[j]), kind="stable")
+        found = self._tried[j]
+        if len(found) > MAX_MOVES and not self.domains[j].is_symbolic:
+            # the nearest cuts, and a sample of the others
+            order = np.argsort(np.abs(found.value - row[j]), kind="stable")
             far = self.rng.choice(order[MAX_MOVES // 2 :], MAX_MOVES // 2, replace=False)
-            values = values[np.concatenate([order[: MAX_MOVES // 2], far])]
-        size = float(domain.feature.range) or 1.0
-        start = self.start[j]
-        return [Move(j, v, abs(v - start) / size) for v in values.tolist() if v != row[j]]
+            found = found.only(np.concatenate([order[: MAX_MOVES // 2], far]))
+        return found.only(found.value != row[j])
 
-    def _applied(self, row: Floats, moves: Sequence[Move]) -> Floats:
+    def _applied(self, row: Floats, moves: Moves) -> Floats:
         """One row per move, with what follows from it."""
-        return self.followed(_applied(row, moves))
+        rows = np.repeat(row[None], len(moves), axis=0)
+        rows[np.arange(len(moves)), moves.feature] = moves.value
+        return self.followed(rows)
 
     def hits(self, rows: Floats) -> npt.NDArray[np.bool_]:
         """Which rows are in the target and satisfy the constraints."""
@@ -347,6 +386,8 @@ def _landing(domain: Domain, cuts: Floats) -> Floats:
 def _grid_below(domain: Domain, values: Floats) -> Floats:
     """Admissible values just at or below, up to rounding (candidates are verified exactly)."""
     if domain.step is None:
+        if domain.is_plain:
+            return values
         below = (domain.floor(float(value)) for value in values)
         return np.array([float(value) for value in below if value is not None])
     return _on_grid(domain, np.floor(values / float(domain.step)))
@@ -354,6 +395,8 @@ def _grid_below(domain: Domain, values: Floats) -> Floats:
 
 def _grid_above(domain: Domain, values: Floats) -> Floats:
     if domain.step is None:
+        if domain.is_plain:
+            return np.nextafter(values, np.inf)
         above = (domain.ceil(float(np.nextafter(value, np.inf))) for value in values)
         return np.array([float(value) for value in above if value is not None])
     return _on_grid(domain, np.floor(values / float(domain.step)) + 1)
@@ -367,7 +410,9 @@ def _on_grid(domain: Domain, multiples: Floats) -> Floats:
     return np.array(held, dtype=np.float64)
 
 
-def _applied(row: Floats, moves: Sequence[Move]) -> Floats:
-    rows = np.repeat(row[None], len(moves), axis=0)
-    rows[np.arange(len(moves)), [move.feature for move in moves]] = [m.value for m in moves]
-    return rows
+def _between(domain: Domain, value: float, side: int) -> float | None:
+    """The next admissible number below (``side`` -1) or above, up to rounding of the range."""
+    if domain.is_plain and domain.step is None:
+        return value if domain.lower <= value <= domain.upper else None
+    found = domain.floor(value) if side < 0 else domain.ceil(value)
+    return None if found is None else float(found)

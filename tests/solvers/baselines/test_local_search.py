@@ -138,7 +138,7 @@ def test_fixed_features_do_not_move() -> None:
     program = by_hand(STEP).program
     query = make_query(program, space, OWN, target=(1, None))
     made = search(query)
-    assert [bool(made.moves(j, made.start)) for j in range(3)] == [False, True, False]
+    assert [len(made.moves(j, made.start)) > 0 for j in range(3)] == [False, True, False]
     assert not any(query.in_target(point) for point in made.candidates())
 
 
