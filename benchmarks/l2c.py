@@ -132,12 +132,20 @@ def run_threshold(options: Namespace) -> Section:
         HEADER,
     )
     curves: dict[str, list[tuple[float, ...]]] = {}
+    lines = []
     for problem in problems(options):
         people = people_of(problem, options)
         trained = [train(problem, seed) for seed in range(options.seeds)]
         for threshold in THRESHOLDS:
             runs = [each.run(people, threshold) for each in trained]
             _told(table, problem.name, f"threshold {threshold}", runs)
+            none = sum(run.people * (1 - run.measures.coverage) for run in runs)
+            if round(none):
+                lines.append(
+                    f"- {problem.name}, threshold {threshold}: {none:.0f} of "
+                    f"{sum(run.people for run in runs)} have no row; for "
+                    f"{sum(run.impossible for run in runs)} it is proved that none exists."
+                )
             curves.setdefault(problem.name, []).append(
                 (
                     threshold,
@@ -148,9 +156,13 @@ def run_threshold(options: Namespace) -> Section:
                 )
             )
     if not options.markdown:
-        return [table], []
+        return [table], lines
     draw(curves, PICTURE)
-    return [table], [f"![Time, harmonic mean and diversity against the threshold]({PICTURE.name})"]
+    return [table], [
+        *lines,
+        "",
+        f"![Time, harmonic mean and diversity against the threshold]({PICTURE.name})",
+    ]
 
 
 def draw(curves: dict[str, list[tuple[float, ...]]], path: Path) -> None:

@@ -23,12 +23,16 @@ COUNT = 100
 
 @dataclass(frozen=True)
 class Outcome:
-    """Measures of a run, the people asked about, and seconds: of all answers, and of training."""
+    """Measures of a run, the people asked about, and seconds: of all answers, and of training.
+
+    ``impossible`` counts people for whom an exact engine proved that nobody finds more.
+    """
 
     measures: Measures
     people: int
     seconds: float
     training: float
+    impossible: int = 0
 
 
 @dataclass(frozen=True)
@@ -48,7 +52,8 @@ class Trained:
         seconds = time.perf_counter() - started
         sets = split(found, rows)
         measures = Ruler(self.problem, self.pipeline.predict).people(rows, sets)
-        return Outcome(mean(measures), len(rows), seconds, self.training)
+        none = int((self.generator.last_report["status"] == "impossible").sum())
+        return Outcome(mean(measures), len(rows), seconds, self.training, none)
 
 
 @lru_cache

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from ...errors import InvalidInputError, UnsupportedError
+from ...ir.sorts import format_name
 from .asking import Asked
 from .levels import Codes, Levels, Mask
 from .menus import Menus
@@ -49,16 +50,10 @@ def reached(
         left = deadline - time.monotonic()
         if left <= 0:
             break
-        result = _explained(model, people, person, asked, min(left, SECONDS))
-        if result is None:
-            continue
-        none[person] = result.status == "infeasible"
-        for one in (result, *result.alternatives):
-            found = one.counterfactual
-            if found is not None and _keeps(people, levels, person, found, asked):
-                frames.append(found)
-                new.append(person)
-                rows[person] += 1
+        found, none[person] = _asked_about(model, people, person, levels, asked, left)
+        frames += found
+        new += [person] * len(found)
+        rows[person] = len(found)
     if not new:
         return Reached(menus, rows, none)
     frame = pd.concat(frames, ignore_index=True)
@@ -70,15 +65,51 @@ def reached(
     return Reached(Menus(who[order], whole, frame, menus.refused), rows, none)
 
 
+def _asked_about(
+    model: CompiledModel, people: People, person: int, levels: Levels, asked: Asked, left: float
+) -> tuple[list[pd.DataFrame], bool]:
+    """Rows for one person, and whether it is proved that there are none.
+
+    How many numbers change is a condition that makes searches slower: it is only put where the
+    nearest rows change too many.
+    """
+    deadline = time.monotonic() + left
+    numbers = [each.feature.name for each in levels.features if not each.feature.is_symbolic]
+    rounds: list[tuple[str, ...]] = [()]
+    if asked.limits.numbers is not None and asked.limits.numbers < len(numbers):
+        rounds.append(_at_most(numbers, asked.limits.numbers))
+    for further in rounds:
+        seconds = min(deadline - time.monotonic(), SECONDS)
+        result = _explained(model, people, person, asked, further, seconds) if seconds > 0 else None
+        if result is None:
+            continue
+        if result.status == "infeasible":
+            return [], True
+        rows = [one.counterfactual for one in (result, *result.alternatives)]
+        kept = [r for r in rows if r is not None and _keeps(people, levels, person, r, asked)]
+        if kept:
+            return kept, False
+    return [], False
+
+
+def _at_most(numbers: list[str], most: int) -> tuple[str, ...]:
+    """So many of the numbers may change."""
+    pairs = [(f"x.{format_name(name)}", f"factual.{format_name(name)}") for name in numbers]
+    if not most:
+        return tuple(f"{new} == {own}" for new, own in pairs)
+    return (" + ".join(f"ite({new} == {own}, 0, 1)" for new, own in pairs) + f" <= {most}",)
+
+
 def _explained(
-    model: CompiledModel, people: People, person: int, asked: Asked, seconds: float
-) -> Result | None:
+    model: CompiledModel, people: People, person: int, asked: Asked, further: tuple[str, ...],
+    seconds: float,
+) -> Result | None:  # fmt: skip
     """What the engines say; ``None`` if no engine takes the model, or the constraints."""
     try:
         return model.explain(
             people.frame.iloc[[person]],
             target=target_at(model.program, int(people.wanted[person])).label,
-            constraints=asked.constraints, max_changes=asked.limits.changes,
+            constraints=asked.constraints + further, max_changes=asked.limits.changes,
             count=min(asked.n, ROWS), diversity="features", time_limit=seconds,
             random_state=asked.seed,
         )  # fmt: skip

@@ -52,6 +52,21 @@ def test_too_many_changed_numbers_are_not_returned() -> None:
     assert len(made.generate(people, n=10, target=True, sparsity=0.5)) == 2
 
 
+def test_farther_rows_that_change_fewer_numbers_are_found() -> None:
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"x y": rng.integers(0, 100, 2000), "z": rng.integers(0, 100, 2000)})
+    near, far = X["x y"].between(50, 52) & (X["z"] > 9), X["x y"].between(97, 98)
+    tree = DecisionTreeClassifier().fit(X, near | far)
+    model = cfxc.compile(tree, cfxc.FeatureSpace.infer(X))
+    made = cfxc.Generator(model, epochs=1).fit(X)
+    person = pd.DataFrame({"x y": [40], "z": [0]})
+    assert made.generate(person, n=1, target=True)["x y"].tolist() == [50]
+    assert made.generate(person, n=1, target=True, sparsity=0.5)["x y"].tolist() == [97]
+    assert made.generate(person, n=1, target=True, sparsity=0.4).empty
+    assert made.last_report is not None
+    assert list(made.last_report["status"]) == ["impossible"]
+
+
 def test_those_who_have_rows_are_left_alone() -> None:
     made, people = fitted("forest"), refused(compiled("forest"), 5)
     with_, without = (made.generate(people, n=5, target=1, exact=e) for e in (True, False))
