@@ -44,7 +44,10 @@ MET = "met on the way to the nearest one"
 
 @dataclass(frozen=True)
 class Question:
-    """What is asked about every person: ``explain``'s arguments but the row, checked."""
+    """What is asked about every person: ``explain``'s arguments but the row, checked.
+
+    ``conflicts``: whether an answer that there is none tells what rules everything out.
+    """
 
     model: CompiledModel
     options: Options
@@ -57,6 +60,7 @@ class Question:
     mechanisms: Sequence[Mechanism]
     region: TrustRegion | None
     progress: Watch | None
+    conflicts: bool = True
 
     def answer(self, frame: pd.DataFrame) -> Result:
         """The nearest counterfactuals of one person.
@@ -221,7 +225,7 @@ class Question:
         started, options, limits = time.monotonic(), self.options, self.limits(number)
         limits = replace(limits, seeds=tuple(starts))
         outcome = engine.search(query, original.flips, limits)
-        if outcome.infeasible and not number:
+        if outcome.infeasible and self.conflicts and not number:
             refuse_contradiction(query, options.constraints, self.asking, options.time_limit)
         return outcome, time.monotonic() - started
 
@@ -231,7 +235,7 @@ class Question:
         """The answer; if none exists, with what rules everything out, and what giving up costs."""
         options, file = self.options, self.model.file
         answer = _result(query, original, outcome, options.epsilon, engine.solver, seconds, file)
-        if not outcome.infeasible:
+        if not (outcome.infeasible and (self.conflicts or options.relax)):
             return answer
         ask = _asker(original.flips, self.limits(), self.method, self.solver)
         if options.relax:

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 
 from ...errors import InvalidInputError, UnsupportedError
-from ...ir.sorts import format_name
+from ...frontends.space import Feature
+from ..explaining import make_question
+from ..options import check_options
 from .asking import Asked
 from .levels import Codes, Levels, Mask
 from .menus import Menus
 from .people import People, columns_of, target_at
+from .polishing import quoted
 
 if TYPE_CHECKING:
     from ...api import CompiledModel
@@ -74,7 +78,7 @@ def _asked_about(
     nearest rows change too many.
     """
     deadline = time.monotonic() + left
-    numbers = [each.feature.name for each in levels.features if not each.feature.is_symbolic]
+    numbers = [each.feature for each in levels.features if not each.feature.is_symbolic]
     rounds: list[tuple[str, ...]] = [()]
     if asked.limits.numbers is not None and asked.limits.numbers < len(numbers):
         rounds.append(_at_most(numbers, asked.limits.numbers))
@@ -92,9 +96,9 @@ def _asked_about(
     return [], False
 
 
-def _at_most(numbers: list[str], most: int) -> tuple[str, ...]:
+def _at_most(numbers: Sequence[Feature], most: int) -> tuple[str, ...]:
     """So many of the numbers may change."""
-    pairs = [(f"x.{format_name(name)}", f"factual.{format_name(name)}") for name in numbers]
+    pairs = [(f"x.{quoted(each)}", f"factual.{quoted(each)}") for each in numbers]
     if not most:
         return tuple(f"{new} == {own}" for new, own in pairs)
     return (" + ".join(f"ite({new} == {own}, 0, 1)" for new, own in pairs) + f" <= {most}",)
@@ -105,15 +109,18 @@ def _explained(
     seconds: float,
 ) -> Result | None:  # fmt: skip
     """What the engines say; ``None`` if no engine takes the model, or the constraints."""
+    options = check_options(
+        epsilon=1e-3, method="auto", time_limit=seconds, constraints=asked.constraints + further,
+        random_state=asked.seed, n_jobs=1, max_changes=asked.limits.changes,
+        count=min(asked.n, ROWS), diversity="features",
+    )  # fmt: skip
     try:
-        return model.explain(
-            people.frame.iloc[[person]],
-            target=target_at(model.program, int(people.wanted[person])).label,
-            constraints=asked.constraints + further, max_changes=asked.limits.changes,
-            count=min(asked.n, ROWS), diversity="features", time_limit=seconds,
-            random_state=asked.seed,
-        )  # fmt: skip
-    except (UnsupportedError, InvalidInputError):  # also: no row at all meets the constraints
+        label = target_at(model.program, int(people.wanted[person])).label
+        question = make_question(
+            model, options, label, "l1", "auto", "auto", None, None, None, None
+        )
+        return replace(question, conflicts=False).answer(people.frame.iloc[[person]])
+    except (UnsupportedError, InvalidInputError):  # rows or rules that no engine takes
         return None
 
 

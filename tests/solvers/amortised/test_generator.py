@@ -128,12 +128,12 @@ def test_who_gets_none_is_told() -> None:
     said = f"age != {people['age'].iloc[0]} && factual.amount != {people['amount'].iloc[1]}"
     rows = made.generate(people, n=5, target=1, constraints=[said, "rate == 100 || gain >= 0"])
     assert made.last_report is not None
-    assert made.last_report["status"].iloc[1] == "none"
+    assert made.last_report["status"].iloc[1] == "impossible"
     assert (made.last_report["returned"].iloc[[0, 2]] > 0).all()
     empty = made.generate(people, n=5, target=1, constraints="rate == 100")
     assert len(empty) == 0
     assert list(empty.columns) == list(people.columns)
-    assert (made.last_report["status"] == "none").all()
+    assert (made.last_report["status"] == "impossible").all()
     assert set(rows.index.get_level_values(0)) == set(people.index[[0, 2]])
 
 
