@@ -80,7 +80,8 @@ class Question:
             if clusters and not query.hulls:
                 rest = "infeasible"
                 break
-            starts, good = nearest_of(query, given, self.options.random_state)
+            moved = engine.method != "box"
+            starts, good = nearest_of(query, given, self.options.random_state, moved=moved)
             valid = valid if found else good
             starts += before
             outcome, seconds = self._search(query, engine, original, len(found), starts)

@@ -54,9 +54,12 @@ class Seeds:
         return _points_of(self.space, rows)
 
 
-def nearest_of(query: Query, points: Sequence[Point], seed: int) -> tuple[list[Point], int]:
-    """The nearest valid points, also moved towards the person, and how many points are valid.
+def nearest_of(
+    query: Query, points: Sequence[Point], seed: int, *, moved: bool = True
+) -> tuple[list[Point], int]:
+    """The nearest valid points, also ``moved`` towards the person, and how many points are valid.
 
+    Without that, all valid points: box search moves them by itself, faster.
     Validity is the batch evaluator's word: whoever uses a point verifies it exactly.
     """
     kept = [point for point in points if not query.violated(point)]
@@ -67,6 +70,9 @@ def nearest_of(query: Query, points: Sequence[Point], seed: int) -> tuple[list[P
     rows = rows[local.hits(rows)]
     if not len(rows):
         return [], 0
+    if not moved:
+        order = np.argsort(local.distances(rows), kind="stable")
+        return [local.point(rows[i]) for i in order], len(rows)
     near = rows[np.argsort(local.distances(rows), kind="stable")[:NEAREST]]
     both = np.array([*map(local.shrink, near), *near])  # what was moved may have left a hull
     closest = np.argsort(local.distances(both), kind="stable")

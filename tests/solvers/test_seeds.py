@@ -8,6 +8,11 @@ import pytest
 
 import cfxc
 from cfxc.errors import CfxcError
+from cfxc.solvers.box_search import engine
+from cfxc.solvers.box_search.climb import make_forest, shrunk
+from cfxc.solvers.box_search.problem import make_problem
+from cfxc.solvers.explaining import make_question
+from cfxc.solvers.options import check_options
 
 from .amortised.loans import compiled, fitted, loans, refused
 
@@ -34,6 +39,52 @@ def test_the_optimum_stays_the_same(kind: str, method: str) -> None:
             assert abs(one.distance - plain.distance) <= 1e-3
             assert one.lower_bound <= plain.distance
             assert one.nodes <= plain.nodes
+
+
+@pytest.mark.parametrize("kind", ["forest", "boosting"])
+def test_cells_of_rows_and_the_way_back(kind: str) -> None:
+    """A row's cells hold it; moved towards the person it stays valid and comes no farther."""
+    model, made = compiled(kind), fitted(kind)
+    person = refused(model, 1)
+    rows = made.generate(person, n=40, target=1)
+    options = check_options(
+        epsilon=1e-3, method="box", time_limit=9, constraints=(), random_state=0, n_jobs=1
+    )
+    asked = make_question(model, options, 1, "l1", "box", "auto", None, None, None, None)
+    query, _ = asked.pose(person)
+    decision, cells = make_problem(query).sketch()
+    points = [model.space.encode_row(rows.iloc[[i]]) for i in range(len(rows))]
+    chosen = [cells.around(query, point) for point in points]
+    for point, cell in zip(points, chosen, strict=True):
+        nearest = cells.values(query, cell)
+        assert query.in_target(nearest)
+        assert query.distance_to(nearest) <= query.distance_to(point)
+        assert (cells.around(query, nearest) == cell).all()
+    moved = [cells.values(query, cell) for cell in shrunk(make_forest(decision, cells), chosen)]
+    assert all(query.in_target(point) and not query.violated(point) for point in moved)
+    away = [query.distance_to(point) for point in moved]
+    assert away == sorted(away)
+    assert away[0] <= min(query.distance_to(point) for point in points)
+
+
+@pytest.mark.parametrize("doubt", [0, 3, 10**6])
+def test_what_is_hoped_of_seeds_does_not_matter(
+    doubt: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Bad seeds, few of them, and a search that leaps at once: the same optimum, as well proved."""
+    for name, value in (("EASY", 0), ("MANY", 1), ("DOUBT", doubt)):
+        monkeypatch.setattr(engine, name, value)
+    model = compiled("forest")
+    people = refused(model, 3)
+    rows = loans()[model.predict(loans()) == 1].iloc[::40]
+    for i in range(3):
+        plain = model.explain(people.iloc[[i]], target=1)
+        given = model.explain(people.iloc[[i]], target=1, seeds=rows)
+        assert plain.distance is not None
+        assert given.distance is not None
+        assert abs(given.distance - plain.distance) <= 1e-3
+        assert given.lower_bound >= given.distance - 1e-3
+        assert cfxc.check(given.certificate).ok
 
 
 def test_rows_that_are_no_counterfactuals_are_passed_over() -> None:

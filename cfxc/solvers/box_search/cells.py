@@ -7,7 +7,7 @@ never above the distance of a point in it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -76,6 +76,16 @@ class Cells:
                     int(value) if domain.sort.kind == "int" else Fraction(float(value))
                 )
         return point
+
+    def around(self, query: Query, point: Mapping[str, Any]) -> Ints:
+        """The cell of each feature that holds a point: what ``values`` takes."""
+        chosen = [
+            domain.labels.position(point[domain.name])
+            if domain.is_symbolic
+            else int(np.searchsorted(cuts, float(point[domain.name]), side="left"))
+            for domain, cuts in zip(query.domains, self.cuts, strict=True)
+        ]
+        return np.array(chosen, dtype=np.int64)
 
 
 @dataclass(frozen=True)

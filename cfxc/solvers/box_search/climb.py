@@ -6,6 +6,7 @@ each tree, both ways at splits on that feature.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numba
@@ -80,7 +81,20 @@ def climb(forest: Forest, linf: bool) -> list[Ints]:
         if _inflate(forest, point, scores, HALVINGS):
             _shrink(forest, point, scores)
             found.append(point)
-    unique = {tuple(point.tolist()): point for point in found}
+    return _in_order(forest, found)
+
+
+def shrunk(forest: Forest, points: Iterable[Ints]) -> list[Ints]:
+    """Points (J,) of cells in the target, moved as near as single moves get them, nearest first."""
+    size = int((forest.start[1:] - forest.start[:-1]).max())
+    scores, found = np.zeros((forest.need.size, size)), [point.copy() for point in points]
+    for point in found:
+        _shrink(forest, point, scores)
+    return _in_order(forest, found)
+
+
+def _in_order(forest: Forest, points: Sequence[Ints]) -> list[Ints]:
+    unique = {tuple(point.tolist()): point for point in points}
     return sorted(unique.values(), key=lambda point: int(_distance(forest, point, -1)[0]))
 
 
@@ -262,4 +276,4 @@ def _ascend(forest: Any, point: Any, scores: Any, limit: Any) -> Any:
     return False
 
 
-__all__ = ["Forest", "climb", "make_forest"]
+__all__ = ["Forest", "climb", "make_forest", "shrunk"]

@@ -28,7 +28,7 @@ from ..outcome import INTERRUPTED, Outcome, Report, silent
 from ..smt import backend
 from ..smt import search as ask_solver
 from .cells import UNIT, Cells
-from .climb import climb, make_forest
+from .climb import climb, make_forest, shrunk
 from .crew import ALONE_UNTIL, Crew, Worker
 from .problem import Problem, decision_for, make_problem, refuses
 from .proof import SplitTree
@@ -52,6 +52,8 @@ EASY = 200  # boxes that the optimum itself may take to prove, before anything e
 NEAR, NEAREST = Fraction(1, 64), Fraction(1, 4096)  # of the best distance, or of the largest
 FIRST = Fraction(1, 4)  # of either: up to here radii are cheap, and grow in leaps
 LEAP, GROWTH = 8, Fraction(3, 2)
+SURE, MANY = Fraction(18, 5), 10  # growth where so many seeds were moved: the best may be it,
+DOUBT = 20_000  # unless it takes more boxes than that
 SLICE = 0.05  # seconds between looks at the clock
 LEAST_STEP = 50  # boxes between them
 NUDGES = (1e-7, 1e-9, 0.0)  # beyond a point aimed at, where the deployed model agrees
@@ -135,6 +137,7 @@ class BoxSearch:
     ) -> None:
         self.problem, self.query, self.deployed = problem, problem.query, deployed
         self.epsilon, self.deadline, self.rng = epsilon, deadline, rng
+        self.sure = False  # whether the best of many points is likely to be the nearest
         self.tight = False  # whether to prove the optimum itself, not just up to ε
         self.outcome = Outcome()
         self.found: list[Candidate] = []
@@ -168,9 +171,17 @@ class BoxSearch:
     # -- upper bounds -----------------------------------------------------------------------------
 
     def _start(self, seeds: Sequence[Point]) -> None:
-        self._use(seeds)
+        if self._use(seeds):
+            self.sure = self._shrink_all(seeds) and len(seeds) >= MANY
         if not self._climb() and (self.query.constraints or self.query.excluded):
             self._use(LocalSearch(self.query, self.rng).candidates(seeds))
+
+    def _shrink_all(self, seeds: Sequence[Point]) -> bool:
+        """Move all seeds towards the person, over cells; whether a verified point came of it."""
+        decision, cells = self.problem.sketch()
+        points = (cells.around(self.query, point) for point in seeds)
+        found = shrunk(make_forest(decision, cells), points)
+        return self._use(cells.values(self.query, point) for point in found)
 
     def _climb(self) -> bool:
         """Greedy moves over all cells; whether a verified point came of it."""
@@ -223,13 +234,17 @@ class BoxSearch:
         radius = goal * (NEAR if self.found else NEAREST)
         while goal >= 0:
             radius = min(radius, goal)
-            if not self._refute(radius):
-                return
+            leaps = self.sure and radius > FIRST * goal
+            if not self._refute(radius, DOUBT if leaps else float("inf")):
+                if not leaps or self.outcome.reason:
+                    return
+                self.sure, radius = False, self.outcome.lower  # it was not that easy
             goal = self._goal()
             if self.outcome.lower >= goal - UNIT:
                 break
             low = radius < FIRST * goal
-            radius = min(radius * LEAP, FIRST * goal) if low else radius * GROWTH
+            growth = SURE if self.sure else GROWTH
+            radius = min(radius * LEAP, FIRST * goal) if low else radius * growth
         self.outcome.infeasible = not self.found
 
     def _tighten(self, boxes: int) -> bool:
