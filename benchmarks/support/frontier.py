@@ -40,16 +40,16 @@ class Frontier:
             weighted = weighted.replace(feature.name, weight=own.get(feature.name, self.label))
         self.plain, self.weighted = cfxc.compile(model, space), cfxc.compile(model, weighted)
 
-    def answers(
+    def candidates(
         self, row: pd.DataFrame, count: int, apart: float, seconds: float
     ) -> list[cfxc.Result]:
-        """At most ``count`` answers, each unlike the others by ``apart`` of some number's range."""
+        """Answers of the fewest changes, and of a few more: ``count`` of each."""
         fewest = self.plain.explain(
             row, target=1, distance="l0", time_limit=seconds, trust_region=self.region
         )
         if fewest.counterfactual is None:
             return []
-        found: list[tuple[float, cfxc.Result]] = []
+        found: list[cfxc.Result] = []
         more = MORE if self.region is None or fewest.status == "optimal" else 0
         for most in range(len(fewest.changes), len(fewest.changes) + more + 1):
             result = self.weighted.explain(
@@ -57,22 +57,28 @@ class Frontier:
                 epsilon=EPSILON, time_limit=seconds, trust_region=self.region,
                 seeds=None if self.region is None else fewest.counterfactual,
             )  # fmt: skip
-            found += [
-                (self._price(one), one) for one in result.all() if one.counterfactual is not None
-            ]
-        found.sort(key=lambda pair: pair[0])
+            found += [one for one in result.all() if one.counterfactual is not None]
+        return found or [fewest]
+
+    def cheapest(
+        self, candidates: list[cfxc.Result], count: int, apart: float, change: float = CHANGE
+    ) -> list[cfxc.Result]:
+        """At most ``count``, each unlike the others by ``apart`` of some number's range.
+
+        ``change``: standard deviations of the widest number that one more change costs.
+        """
         kept: list[cfxc.Result] = []
-        for _, one in found:
+        for one in sorted(candidates, key=lambda one: self._price(one, change)):
             if len(kept) < count and all(self._differ(one, other, apart) for other in kept):
                 kept.append(one)
-        return kept or [fewest]
+        return kept
 
-    def _price(self, result: cfxc.Result) -> float:
+    def _price(self, result: cfxc.Result, change: float) -> float:
         moved = sum(
             abs(new - old) if name in self.ranges else self.label
             for name, (old, new) in result.changes.items()
         )
-        return moved + CHANGE * self.widest * len(result.changes)
+        return moved + change * self.widest * len(result.changes)
 
     def _differ(self, one: cfxc.Result, other: cfxc.Result, apart: float) -> bool:
         first, second = one.counterfactual.iloc[0], other.counterfactual.iloc[0]
