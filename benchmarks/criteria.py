@@ -253,7 +253,7 @@ def hull(people: int) -> Iterator[list[str]]:
         for i in range(len(refused)):
             started = time.perf_counter()
             result = compiled.explain(refused.iloc[[i]], target=1, trust_region=region,
-                                      time_limit=9)  # fmt: skip
+                                      time_limit=8)  # fmt: skip
             spent.append(time.perf_counter() - started)
             proved += i > 0 and result.status == "optimal"
         memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024

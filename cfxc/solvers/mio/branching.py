@@ -240,6 +240,8 @@ class Branching:
                 self.radius = min(self.radius, better)
             if found is None or better is not None or bound >= self.radius:
                 break
+            if time.monotonic() > deadline:
+                break
 
     def _nearest(self, margin: Fraction, ranges: Ranges, deadline: float) -> Any:
         """The point of a node that is nearest, if the target is won by a margin."""

@@ -450,7 +450,9 @@ class _Search:
     def _use(self, point: Point) -> bool:
         """Whether a solution's point, or one around it, is a verified improvement."""
         before = self.outcome.best
-        for candidate in around(self.local, point):
+        for number, candidate in enumerate(around(self.local, point)):
+            if number and time.monotonic() > self.deadline:
+                break  # each may take a linear program over a hull's rows
             farther = before and self.query.distance_to(candidate) >= before.distance
             if farther and not self.pooling:
                 continue

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 from fractions import Fraction
 from typing import Any
 
@@ -269,6 +270,21 @@ def test_no_time_gives_the_best_so_far(regions: bool) -> None:
     assert outcome.best is not None
     assert outcome.reason == "time limit"
     assert outcome.lower <= outcome.best.distance
+
+
+@pytest.mark.parametrize(("left", "looked_at"), [(-1.0, 1), (60.0, 20)])
+def test_points_around_a_solution_are_looked_at_while_there_is_time(
+    left: float, looked_at: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Within a hull of many rows each takes a linear program."""
+    query, deployed, _ = asked("relu", 3, "l1")
+    point, seen = {d.name: d.factual for d in query.domains}, []
+    monkeypatch.setattr(SEARCH, "around", lambda *_: [point] * 20)
+    monkeypatch.setattr(SEARCH, "verify", lambda *_: seen.append(1))
+    deadline, rng = time.monotonic() + left, np.random.default_rng(0)
+    found = SEARCH._Search(query, mio.backend("highs"), deployed, TINY, deadline, rng)
+    assert not found._use(point)
+    assert len(seen) == looked_at
 
 
 def test_an_interruption_gives_the_best_so_far(monkeypatch: pytest.MonkeyPatch) -> None:
