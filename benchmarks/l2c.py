@@ -180,6 +180,7 @@ def draw(curves: dict[str, list[tuple[float, ...]]], path: Path) -> None:
             chosen = [(a, b) for a, b, point in zip(x, y, points, strict=True) if a == point[4]]
             axis.plot(*zip(*chosen, strict=True), "s", color=line.get_color())
         axis.set(title=title, xlabel="largest share of numbers changed")
+    figure.axes[0].set_yscale("log")
     figure.axes[0].legend(frameon=False)
     path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path, metadata={"Date": None})
