@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from ..frontends.domain import Domain
 from ..frontends.rules import Rules
+from ..frontends.space import Feature, Value
 from ..ir import BatchEvaluator, LabelTuple
 from .candidates import Point
 
@@ -36,7 +37,7 @@ class PointRows:
 
     def point(self, row: Floats) -> dict[str, Any]:
         """A row of doubles and codes as exact values."""
-        return {d.name: _value(d, v) for d, v in zip(self.domains, row, strict=True)}
+        return {d.name: exact_value(d.feature, v) for d, v in zip(self.domains, row, strict=True)}
 
     def columns(self, rows: Floats) -> dict[str, npt.NDArray[Any]]:
         """Rows as the batch evaluator takes them."""
@@ -74,10 +75,13 @@ def _code(domain: Domain, value: Any) -> float:
     return float(value)
 
 
-def _value(domain: Domain, code: float) -> Any:
-    if domain.is_symbolic:
-        return domain.feature.labels[int(code)]
-    return int(code) if domain.sort.kind == "int" else Fraction(code)
+def exact_value(feature: Feature, code: float) -> Value:
+    """The exact value that a number of the batch evaluator stands for; NaN is a missing one."""
+    if feature.is_symbolic:
+        return feature.labels[int(code)]
+    if np.isnan(code):
+        return None
+    return Fraction(code) if feature.kind == "real" else int(code)
 
 
-__all__ = ["PointRows"]
+__all__ = ["PointRows", "exact_value"]

@@ -14,6 +14,7 @@ from ..frontends.space import FeatureSpace
 from .baselines.local_search import LocalSearch
 from .candidates import Point
 from .options import Options
+from .rows import exact_value
 
 if TYPE_CHECKING:
     from ..api import CompiledModel
@@ -81,7 +82,12 @@ def nearest_of(
 
 def _points_of(space: FeatureSpace, rows: pd.DataFrame) -> list[Point]:
     """Rows as exact values."""
-    return [space.encode_row(rows.iloc[[i]], check_range=False) for i in range(len(rows))]
+    try:
+        columns = space.encode_frame(rows, check_range=False)
+    except InvalidInputError:  # whole numbers that doubles do not hold; or what is wrong is told
+        return [space.encode_row(rows.iloc[[i]], check_range=False) for i in range(len(rows))]
+    values = [[exact_value(f, code) for code in columns[f.name].tolist()] for f in space]
+    return [dict(zip(space.names, each, strict=True)) for each in zip(*values, strict=True)]
 
 
 def _generator(model: CompiledModel, source: Any) -> Generator:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+import pandas as pd
 import pytest
 
 import cfxc
@@ -13,6 +15,7 @@ from cfxc.solvers.box_search.climb import make_forest, shrunk
 from cfxc.solvers.box_search.problem import make_problem
 from cfxc.solvers.explaining import make_question
 from cfxc.solvers.options import check_options
+from cfxc.solvers.seeds import _points_of
 
 from .amortised.loans import compiled, fitted, loans, refused
 
@@ -65,6 +68,25 @@ def test_cells_of_rows_and_the_way_back(kind: str) -> None:
     away = [query.distance_to(point) for point in moved]
     assert away == sorted(away)
     assert away[0] <= min(query.distance_to(point) for point in points)
+
+
+def test_rows_are_read_exactly() -> None:
+    """All at once as one by one; whole numbers that doubles do not hold, too."""
+    space = cfxc.FeatureSpace(
+        [
+            cfxc.Feature("n", "integer", lower=0, upper=2**60),
+            cfxc.Feature("r", "real", lower=0, upper=9, dtypes=("float32",)),
+            cfxc.Feature("c", "categorical", labels=("u", "v")),
+        ]
+    )
+    X = pd.DataFrame({"n": [2**53 + 1, 3], "r": np.float32([0.1, 7.5]), "c": ["u", "v"]})
+    for rows in (X, X.iloc[1:]):
+        one_by_one = [space.encode_row(rows.iloc[[i]]) for i in range(len(rows))]
+        read = _points_of(space, rows)
+        assert read == one_by_one
+        kinds = [[type(value) for value in point.values()] for point in read]
+        assert kinds == [[type(value) for value in point.values()] for point in one_by_one]
+    assert _points_of(space, X.iloc[:0]) == []
 
 
 @pytest.mark.parametrize("doubt", [0, 3, 10**6])

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from ...errors import SolverError
-from ...frontends.space import Feature, FeatureSpace, Value
+from ...frontends.space import FeatureSpace, Value
 from ...frontends.space.codec import encode_frame, level_cells
+from ..rows import exact_value
 from .levels import Codes, FeatureLevels, Levels
 
 
@@ -54,13 +54,6 @@ def level_values(each: FeatureLevels) -> list[Value]:
     return [exact_value(each.feature, value) for value in each.values.tolist()]
 
 
-def exact_value(feature: Feature, value: float) -> Value:
-    """The exact value that a number of the batch evaluator stands for."""
-    if feature.is_symbolic:
-        return feature.labels[int(value)]
-    return Fraction(value) if feature.kind == "real" else int(value)
-
-
 def _with(cells: Any, places: Codes, new: Any) -> Any:
     """An array with some cells replaced, in a dtype that holds them all."""
     if cells.dtype != new.dtype:
@@ -82,4 +75,4 @@ def _check(free: Sequence[FeatureLevels], cells: dict[str, pd.Series[Any]]) -> N
             raise SolverError(f"{each.feature.name}: a level does not read back as its value")
 
 
-__all__ = ["Decoder", "exact_value", "level_values"]
+__all__ = ["Decoder", "level_values"]

@@ -15,7 +15,7 @@ from ...frontends.space import FeatureSpace
 from ...frontends.target import Target, target_program
 from ...ir import BatchEvaluator, Program, evaluate
 from ..rounding import slack_within
-from .decoding import exact_value
+from ..rows import exact_value
 from .judging import in_chunks
 from .levels import Mask
 

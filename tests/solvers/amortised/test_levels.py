@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 import cfxc
 from cfxc.errors import ModelFileError
 from cfxc.frontends.domain import domain_of, is_admissible
-from cfxc.solvers.amortised.decoding import exact_value
 from cfxc.solvers.amortised.levels import Levels
+from cfxc.solvers.rows import exact_value
 
 from .loans import loans
 
