@@ -423,7 +423,8 @@ def generate_run(
 ) -> int:
     """Draw counterfactuals for people: valid, different, re-run through the model.
 
-    CSV, with the person's number and the counterfactual's first; exit code 4 if somebody gets none.
+    CSV, with the person's number and the counterfactual's first.  Exit code 4 if none was found for
+    somebody; 3 if of all who get none it is proved that there is none.
     """
     request = generators.Request(
         generator, rows, n, target, sparsity, max_changes, constraint or [], diversity, polish,

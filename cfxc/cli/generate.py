@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import InvalidInputError
 from .commands import load
-from .guard import LIMIT, check_writable, deliver
+from .guard import INFEASIBLE, LIMIT, check_writable, deliver
 from .report import telling
 from .tables import read_factual, read_rows, read_target
 
@@ -124,7 +124,9 @@ def run(source: str, space: Path, request: Request, trust_pickle: bool, as_json:
     counts = report["status"].value_counts()
     told = ", ".join(f"{count} {status}" for status, count in counts.items())
     print(f"{len(found)} rows for {len(report)} people: {told}", file=sys.stderr)
-    return LIMIT if (report["status"] == "none").any() else 0
+    if (report["status"] == "none").any():
+        return LIMIT
+    return INFEASIBLE if (report["status"] == "impossible").any() else 0
 
 
 def _people(text: str, made: Generator) -> Any:

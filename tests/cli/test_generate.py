@@ -8,6 +8,7 @@ import json
 import pandas as pd
 import pytest
 
+import cfxc
 from cfxc.cli.commands import load
 
 from .conftest import Shell
@@ -52,11 +53,18 @@ def test_trained_then_drawn(shell: Shell) -> None:
     assert len(pd.read_csv(shell.folder / "rows.csv")) == 2
 
 
-def test_somebody_without_an_answer(shell: Shell) -> None:
+def test_somebody_without_an_answer(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> None:
+        raise cfxc.UnsupportedError("no engine")
+
     assert shell(*FIT, "g").code == 0
     ended = shell(*RUN, "--rows", "person.json", "--constraint", "age == factual.age && age > 99")
-    assert ended.code == 4
-    assert "1 none" in ended.err
+    assert ended.code == 3
+    assert "1 impossible" in ended.err
+    monkeypatch.setattr("cfxc.solvers.amortised.reaching.make_question", refuse)
+    unknown = shell(*RUN, "--rows", "person.json", "--constraint", "age > 99")
+    assert unknown.code == 4
+    assert "1 none" in unknown.err
 
 
 @pytest.mark.parametrize(
