@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from sklearn.ensemble import GradientBoostingClassifier, RandomForestClassifier
-from support.l2c_adult import run_seeds, run_speed
+from support.l2c_costs import run_seeds, run_speed
 from support.l2c_data import PROBLEMS, Problem
 from support.l2c_runs import HEADER, Outcome, dice, row, train
 from support.parts import Section, parsed, run_parts

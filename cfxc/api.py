@@ -162,9 +162,10 @@ class CompiledModel:
                 until there is one: ``constraints``, ``max_changes``, ``causal``, ``trust_region``,
                 ``actions``, or one constraint's text.  The answer says what had to go
                 (``given_up``), and has the nearest one then (``relaxed``).
-            seeds: Rows to start from, or a fitted :class:`cfxc.Generator` that proposes some: the
-                nearest valid ones are moved towards the person, verified, and bound the distance
-                from above.  The answer says how many ``seeds`` there were, and how many valid.
+            seeds: Rows to start from, or a fitted :class:`cfxc.Generator` that proposes some. Valid
+                ones (by box search all, else the three nearest) are moved towards the person,
+                verified, and bound the distance from above.  The answer says how many ``seeds``
+                there were, and how many valid.
             random_state: Seed of the local search.
             n_jobs: Threads that box search may use for a hard question; -1 for all processors.
                 Other engines use one.
