@@ -34,6 +34,7 @@ from support.authors import FILES, Authors
 from support.carla import TABLES, Table
 from support.dice_peer import ask_dice
 from support.frontier import CHANGE, Frontier
+from support.paper_program import PaperProgram
 from support.report import Table as Shown
 from support.report import circumstances, write_section
 
@@ -48,12 +49,15 @@ MODELS = {
     "gbm": GradientBoostingClassifier(n_estimators=30, max_depth=4, random_state=0),
     "svm": LinearSVC(random_state=0),
 }
-WAYS = {  # what rows are called, and ε of the trust region, under l1
-    "plain": ("cfxc", None),
-    "hull": ("cfxc, trust region", 0.1),
-    "exact": ("cfxc, exact hull", 0.0),
+WAYS = {  # what rows are called, ε of the trust region, under l1, ranges that numbers may leave
+    "plain": ("cfxc", None, 0),
+    "free": ("cfxc, beyond the data", None, 1),
+    "hull": ("cfxc, trust region", 0.1, 0),
+    "exact": ("cfxc, exact hull", 0.0, 0),
 }  # fmt: skip
+THEIR_PROGRAM = "program"
 APART = 0.02
+FAR = 10**9  # of numbers that nothing bounds
 AS_THEIRS = 1e-4  # of a range: by how much the paper's answers differ at least
 PAPER = {  # of CE-OCL, and with its trust region: categorical, continuous proximity, sparsity
     ("adult", "rf", 1): ((1.00, -4844.35, 0.93), (0.97, -21785.50, 0.86)),
@@ -134,11 +138,10 @@ def ours(
 
     The searches are the same for all prices.
     """
-    space = _space(data)
     asked, spent = list[list[cfxc.Result]](), list[float]()
-    who, width = WAYS[way]
+    who, width, beyond = WAYS[way]
     region = None if width is None else cfxc.TrustRegion(data.X, data.y, epsilon=width)
-    frontier = Frontier(model, space, data.X, region)
+    frontier = Frontier(model, _space(data), data.X, region, beyond)
     frontier.candidates(people.iloc[[0]], count, apart, seconds)
     for i in range(len(people)):
         started = time.perf_counter()
@@ -151,8 +154,8 @@ def ours(
         answers = [pd.concat(each) if each else people.iloc[:0] for each in frames]
         proved = sum(one.status == "optimal" for each in chosen for one in each)
         named = who if price == CHANGE else f"{who}, a change at {price:g}"
-        line = _line(space, people, answers, model, spent, sum(map(len, answers)), f"{proved}")
-        yield [named, *line]
+        found = sum(map(len, answers))
+        yield [named, *_line(frontier.space, people, answers, model, spent, found, f"{proved}")]
 
 
 def _space(data: Table) -> cfxc.FeatureSpace:
@@ -172,6 +175,25 @@ def dice(data: Table, model: Any, people: pd.DataFrame, count: int) -> list[str]
     spent = [reply.seconds / max(len(reply.rows), 1) for reply in replies]
     found = sum(map(len, answers))
     return _line(space, people, answers, model, spent, found, "")
+
+
+def their_program(given: Authors, model: Any, people: pd.DataFrame, seconds: float) -> list[str]:
+    """The same of the paper's own program, solved by HiGHS: what the model says of its answers."""
+    program = PaperProgram(given, model)
+    real = dict.fromkeys(given.numbers, "real")  # all of them, there
+    space = cfxc.FeatureSpace.infer(given.X, kinds=real, resolution=None)
+    for name in given.numbers:
+        space = space.replace(name, lower=-FAR, upper=FAR)
+    answers, valid, spent = list[pd.DataFrame](), list[float](), list[float]()
+    for i in range(len(people)):
+        started, person = time.perf_counter(), people.iloc[[i]]
+        answer = program.answer(person, seconds)
+        spent.append(time.perf_counter() - started)
+        answers.append(people.iloc[:0] if answer is None else program.rounded(person, answer))
+        valid += [] if answer is None else [float(model.predict(answer)[0] == 1)]
+    line = _line(space, people, answers, model, spent, sum(map(len, answers)), "")
+    line[2] = f"{np.mean(valid):.2f}"  # of the rows before rounding
+    return ["the paper's program, HiGHS", *line]
 
 
 def _line(
@@ -226,12 +248,17 @@ def authors(options: Any) -> Iterator[list[str]]:
                         AS_THEIRS,
                     )  # fmt: skip
                     yield from ([*own, *each] for each in rows)
+                if THEIR_PROGRAM in options.ways and (kind, count) == ("rf", 1):
+                    yield [*own, *their_program(given, model, people, options.seconds)]
                 yield from _of_paper(own, options.ways)
 
 
 def _of_paper(own: tuple[str, str, str], ways: str) -> Iterator[list[str]]:
     paper = PAPER.get((own[0], own[1], int(own[2])))
-    shown = {"paper": "plain" in ways, "paper, trust region": "hull" in ways or "exact" in ways}
+    shown = {
+        "paper": "plain" in ways or "free" in ways,
+        "paper, trust region": "hull" in ways or "exact" in ways,
+    }
     for number, who in enumerate(shown):
         if paper is not None and shown[who]:
             cells = ["" if x is None else f"{x:,.2f}" for x in paper[number]]
@@ -278,7 +305,9 @@ def main() -> None:
     )
     parser.add_argument("--seconds", type=float, default=10.0, help="limit of one counterfactual")
     parser.add_argument("--dice", type=int, default=30, help="people whom DiCE is asked about")
-    parser.add_argument("--ways", default="plain,hull,dice", help="which rows; exact, too")
+    parser.add_argument(
+        "--ways", default="plain,hull,dice", help="which rows; exact, free, program, too"
+    )
     parser.add_argument("--authors", type=Path, help="a copy of the repository of the paper")
     parser.add_argument("--markdown", type=Path, help="rewrite this page's section")
     options = parser.parse_args()

@@ -9,7 +9,6 @@ fewest: else the time is too short for it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import pandas as pd
@@ -23,22 +22,30 @@ EPSILON = 1e-6
 
 
 class Frontier:
-    """One model's questions: ``X`` has the rows that units are taken from."""
+    """One model's questions: ``X`` has the rows that units are taken from.
+
+    ``beyond``: by how many ranges of the data a number may leave them, on either side.
+    """
 
     def __init__(
         self, model: Any, space: cfxc.FeatureSpace, X: pd.DataFrame,
-        region: cfxc.TrustRegion | None = None,
+        region: cfxc.TrustRegion | None = None, beyond: int = 0,
     ) -> None:  # fmt: skip
         self.region = region
         self.numbers = [feature.name for feature in space if not feature.is_symbolic]
         self.ranges = {name: float(space[name].range) for name in self.numbers}
         self.widest = float(X[self.numbers].std().max())
-        own: Mapping[str, float] = self.ranges
         self.label = LABEL * self.widest
-        weighted = space
-        for feature in space:
-            weighted = weighted.replace(feature.name, weight=own.get(feature.name, self.label))
-        self.plain, self.weighted = cfxc.compile(model, space), cfxc.compile(model, weighted)
+        self.space = space
+        for name in self.numbers if beyond else ():
+            more, (lower, upper) = beyond * space[name].range, space[name].bounds
+            self.space = self.space.replace(name, lower=lower - more, upper=upper + more)
+        self.share = 1 / (1 + 2 * beyond)  # of a wider range, what the data's is
+        weighted = self.space
+        for feature in self.space:
+            own = self.label if feature.is_symbolic else float(feature.range)
+            weighted = weighted.replace(feature.name, weight=own)
+        self.plain, self.weighted = cfxc.compile(model, self.space), cfxc.compile(model, weighted)
 
     def candidates(
         self, row: pd.DataFrame, count: int, apart: float, seconds: float
@@ -53,7 +60,8 @@ class Frontier:
         more = MORE if self.region is None or fewest.status == "optimal" else 0
         for most in range(len(fewest.changes), len(fewest.changes) + more + 1):
             result = self.weighted.explain(
-                row, target=1, distance="l1", max_changes=most, count=count, apart=apart,
+                row, target=1, distance="l1", max_changes=most, count=count,
+                apart=apart * self.share,
                 epsilon=EPSILON, time_limit=seconds, trust_region=self.region,
                 seeds=None if self.region is None else fewest.counterfactual,
             )  # fmt: skip

@@ -10,9 +10,9 @@ import time
 from dataclasses import dataclass
 from typing import Any
 
-import highspy
 import numpy as np
 
+from .highs_rows import INFINITE, Program
 from .portable import Array
 from .tasks import Task
 
@@ -37,27 +37,22 @@ class NaiveProgram:
     """The program of one person; building it is not timed."""
 
     def __init__(self, task: Task, number: int) -> None:
-        self.highs = highspy.Highs()
-        self.highs.silent()
+        self.program = Program()
         person = task.people.iloc[[number]]
         network = task.pipeline[-1]
         inputs, low, high = self._inputs(task, person)
         for weights, bias in zip(network.coefs_[:-1], network.intercepts_[:-1], strict=True):
             inputs, low, high = self._layer(inputs, low, high, weights, bias)
         last, bias = network.coefs_[-1][:, 0], network.intercepts_[-1][0]
-        self._row(MARGIN - bias, highspy.kHighsInf, inputs, last)
+        self.program.row(MARGIN - bias, INFINITE, inputs, last)
 
     def solve(self, seconds: float) -> Solved:
         """One thread, HiGHS's own gaps."""
-        self.highs.setOptionValue("threads", 1)
-        self.highs.setOptionValue("time_limit", float(seconds))
         wall, cpu = time.perf_counter(), time.process_time()
-        self.highs.run()
-        status = self.highs.modelStatusToString(self.highs.getModelStatus())
+        status = self.program.solve(seconds)
         taken = time.perf_counter() - wall, time.process_time() - cpu
-        info = self.highs.getInfo()
-        found = info.primal_solution_status == 2
-        return Solved(status, info.objective_function_value if found else None, *taken)
+        least = self.program.highs.getInfo().objective_function_value
+        return Solved(status, least if self.program.found else None, *taken)
 
     def _inputs(self, task: Task, person: Any) -> tuple[list[int], Array, Array]:
         """Columns of the first layer, standardised, and their least and largest values."""
@@ -69,8 +64,8 @@ class NaiveProgram:
             if part.costs is not None:
                 here = int(np.argmax(own[part.columns]))
                 costs = np.array(part.costs[here]) / len(parts)
-                group = [self._variable(0, 1, cost, whole=True) for cost in costs]
-                self._row(1, 1, group, np.ones(len(group)))
+                group = [self.program.variable(0, 1, cost, whole=True) for cost in costs]
+                self.program.row(1, 1, group, np.ones(len(group)))
                 columns += group
                 low += [0.0] * len(group)
                 high += [1.0] * len(group)
@@ -78,14 +73,14 @@ class NaiveProgram:
             j = plain.index(part)
             value = float(person[part.name].iloc[0])
             cost = 1 / (part.upper - part.lower) / len(parts)
-            number = self._variable(part.lower, part.upper, whole=part.step == 1)
-            change = self._variable(0, part.upper - part.lower, cost)
-            self._row(-value, highspy.kHighsInf, [change, number], np.array([1, -1]))
-            self._row(value, highspy.kHighsInf, [change, number], np.array([1, 1]))
+            number = self.program.variable(part.lower, part.upper, whole=part.step == 1)
+            change = self.program.variable(0, part.upper - part.lower, cost)
+            self.program.row(-value, INFINITE, [change, number], np.array([1, -1]))
+            self.program.row(value, INFINITE, [change, number], np.array([1, 1]))
             ends = ((part.lower - mean[j]) / scale[j], (part.upper - mean[j]) / scale[j])
-            standard = self._variable(*ends)
+            standard = self.program.variable(*ends)
             shift = -mean[j] / scale[j]
-            self._row(shift, shift, [standard, number], np.array([1, -1 / scale[j]]))
+            self.program.row(shift, shift, [standard, number], np.array([1, -1 / scale[j]]))
             columns.append(standard)
             low.append(ends[0])
             high.append(ends[1])
@@ -100,27 +95,13 @@ class NaiveProgram:
         outputs = []
         for k in range(weights.shape[1]):
             top = max(float(largest[k]), 0.0)
-            output, bit = self._variable(0, top), self._variable(0, 1, whole=True)
+            output, bit = self.program.variable(0, top), self.program.variable(0, 1, whole=True)
             together, minus = [output, *inputs], np.concatenate([[1.0], -weights[:, k]])
-            self._row(bias[k], highspy.kHighsInf, together, minus)
+            self.program.row(bias[k], INFINITE, together, minus)
             bottom = min(float(least[k]), 0.0)
-            self._row(
-                -highspy.kHighsInf, bias[k] - bottom, [*together, bit], np.append(minus, -bottom)
+            self.program.row(
+                -INFINITE, bias[k] - bottom, [*together, bit], np.append(minus, -bottom)
             )
-            self._row(-highspy.kHighsInf, 0, [output, bit], np.array([1, -top]))
+            self.program.row(-INFINITE, 0, [output, bit], np.array([1, -top]))
             outputs.append(output)
         return outputs, np.maximum(least, 0), np.maximum(largest, 0)
-
-    def _variable(self, low: float, high: float, cost: float = 0.0, *, whole: bool = False) -> int:
-        column = int(self.highs.getNumCol())
-        self.highs.addVar(float(low), float(high))
-        self.highs.changeColCost(column, float(cost))
-        if whole:
-            self.highs.changeColIntegrality(column, highspy.HighsVarType.kInteger)
-        return column
-
-    def _row(self, low: float, high: float, columns: list[int], weights: Array) -> None:
-        self.highs.addRow(
-            float(low), float(high), len(columns), np.array(columns, np.int32),
-            np.asarray(weights, np.float64),
-        )  # fmt: skip
