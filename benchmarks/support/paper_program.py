@@ -8,12 +8,14 @@ In the data scaled to [0, 1], x free:
 
 with μ = 10⁴ and M = 10⁵, as its authors' repository has them; there the distance is squared, and
 the solver Gurobi.  A solver lets a binary be 10⁻⁶ from whole, which M makes 0.1 of every feature's
-range: a leaf can be taken whose conditions do not hold.  Their evaluation takes validity as given;
-here the model is asked.
+range: a leaf can be taken whose conditions do not hold.  Both sides of a split hold at its
+threshold, too, where the model goes left.  Their evaluation takes validity as given; here the model
+is asked, and :meth:`PaperProgram.reaches` tells the second kind of refusal from the first.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -25,6 +27,19 @@ from .highs_rows import INFINITE, Program
 from .portable import Array
 
 CHANGE, CHANGED, BIG = 1e4, 1e4, 1e5
+
+
+def _leaves(tree: Any) -> Iterator[tuple[int, list[tuple[int, float, float]]]]:
+    """Leaves, and what holds on the way to each: (k, ±1, limit) is ``± x_k <= limit``."""
+    waiting: list[tuple[int, list[tuple[int, float, float]]]] = [(0, [])]
+    while waiting:
+        node, way = waiting.pop()
+        if tree.children_left[node] < 0:
+            yield node, way
+            continue
+        k, t = int(tree.feature[node]), float(tree.threshold[node])
+        waiting.append((tree.children_left[node], [*way, (k, 1.0, t)]))
+        waiting.append((tree.children_right[node], [*way, (k, -1.0, -t)]))
 
 
 class PaperProgram:
@@ -58,6 +73,22 @@ class PaperProgram:
         solution = program.highs.getSolution().col_value
         return self._row(person, np.array([solution[column] for column in x]))
 
+    def reaches(self, answer: pd.DataFrame, within: float) -> bool:
+        """Whether leaves that every tree could take ``within`` that share of the ranges have 1/2.
+
+        Trees move on their own, which is more than one step of all numbers can do.
+        """
+        x = self.given.columns.transform(answer)[0]
+        best = [
+            max(
+                float(tree.value[leaf][0, 1])
+                for leaf, way in _leaves(tree)
+                if all(sign * x[k] <= limit + within for k, sign, limit in way)
+            )
+            for tree in (each.tree_ for each in self.forest.estimators_)
+        ]
+        return sum(best) >= len(best) / 2 - 1e-9
+
     def _moved(self, program: Program, x: int, value: float) -> None:
         away = program.variable(0, INFINITE, 1.0)
         changed = program.variable(0, 1, CHANGE, whole=True)
@@ -67,14 +98,8 @@ class PaperProgram:
 
     def _tree(self, program: Program, x: list[int], tree: Any) -> dict[int, float]:
         """Its leaves' columns, with the probability that each gives."""
-        leaves, open_nodes = dict[int, float](), [(0, list[tuple[int, float, float]]())]
-        while open_nodes:
-            node, way = open_nodes.pop()
-            if tree.children_left[node] >= 0:
-                k, t = int(tree.feature[node]), float(tree.threshold[node])
-                open_nodes.append((tree.children_left[node], [*way, (k, 1.0, t)]))
-                open_nodes.append((tree.children_right[node], [*way, (k, -1.0, -t)]))
-                continue
+        leaves = dict[int, float]()
+        for node, way in _leaves(tree):
             leaf = program.variable(0, 1, whole=True)
             leaves[leaf] = float(tree.value[node][0, 1])
             for k, sign, limit in way:
