@@ -25,7 +25,7 @@ from support.lime import run_networks
 from support.parts import Section, parsed, run_parts
 from support.plan_rows import run_rows
 from support.portable import Array
-from support.report import Table
+from support.report import Table, verdict
 from support.shift_curves import PENALTIES, VARIANCE, shift_curves, synthetic
 from support.shifts import SHIFTS, Shift
 
@@ -132,7 +132,9 @@ def run_table(options: Namespace) -> Section:
             values = _measured(here, plans, options.jobs)
             paper = PAPER.get(shift.name, {}).get(name)
             table.rows.append((shift.name, name, *_cells(values, paper)))
-            lines += _verdict(shift.name, name, values, paper)
+            if paper is not None and name.startswith("COPA"):
+                means = values.mean(axis=0)[2:]
+                lines += verdict(f"{shift.name}, {name}", means, paper[2:])
         accuracy = float(np.mean((here.data @ here.theta > 0) == shift.labels))
         lines.append(
             f"- {shift.name}: {len(here.people)} people; today's model agrees with {accuracy:.3f} "
@@ -177,17 +179,6 @@ def _cells(values: Array, paper: tuple[float, ...] | None) -> list[str]:
     means, spread = values.mean(axis=0), values.std(axis=0)
     theirs = [""] * 4 if paper is None else [f" [{value:.3f}]" for value in paper]
     return [f"{m:.3f} ± {s:.3f}{p}" for m, s, p in zip(means, spread, theirs, strict=True)]
-
-
-def _verdict(data: str, name: str, values: Array, paper: tuple[float, ...] | None) -> list[str]:
-    """Of COPA: whether L* and empirical validity are at least the paper's, to its three digits."""
-    if paper is None or not name.startswith("COPA"):
-        return []
-    ours, lines = values.mean(axis=0).round(3), []
-    for k, what in ((2, "L*"), (3, "empirical validity")):
-        said = "reached" if ours[k] >= paper[k] else "NOT reached"
-        lines.append(f"- {data}, {name}: {what} {ours[k]:.3f}, paper {paper[k]:.3f}: {said}.")
-    return lines
 
 
 # -- Figures 3 to 5 ------------------------------------------------------------------------------

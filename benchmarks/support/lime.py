@@ -3,10 +3,9 @@
 Appendix C.2: 5,000 samples, a ridge regression of the network's probability p weighted by nearness
 to the person, (μ̂, Σ̂) = (θ, 0.05 I).  Samples are of normal laws with the data's means and
 deviations, and features are standardised, as LIME does it where nothing else is said.  The score is
-4 (p - 1/2), the log-odds to first order where they change sign: 0.05 I says something of parameters
-only in the units of a linear classifier's, as table 1 has them.  The surrogate may be unfaithful,
-and then rows that it accepts are not valid for the network itself: *current validity* is the share
-of plans that are.
+2p - 1, the mean of labels of -1 and 1: 0.05 I says something of parameters only in some unit.
+The surrogate may be unfaithful, and then rows that it accepts are not valid for the network itself:
+*current validity* is the share of plans that are.
 
 *retrained*: Σ̂ is not 0.05 I but what retraining does to the surrogate.  Networks are trained on
 halves of the present data, and (μ̂, Σ̂) are the moments of their surrogates of the person.  Both have
@@ -38,13 +37,14 @@ from cfxc.solvers.plans import (
 
 from .dice import dice_plans
 from .portable import Array
-from .report import Table
+from .report import Table, verdict
 from .shifts import Shift, correction, geospatial, temporal
 
 J, K, LIMIT, RADIUS, EPSILON = 5, 3, 0.1, 0.01, 0.1
 WEIGHTS = ((0.1, 1.0), (0.1, 2.0), (0.2, 2.0))
 SAMPLES, VARIANCE, WIDTH = 5000, 0.05, 0.75
-LOGIT = 4.0  # the slope of log-odds in the probability, where it is 1/2
+SIGNED = 2.0  # from -1 to 1 in probabilities
+MOST_EPOCHS = 1000
 SHRUNK = 0.1  # of the covariance of few surrogates, towards a multiple of the identity
 RETRAINED = ", retrained"
 OTHERS = 1_000_000  # seeds of networks on the present data begin there
@@ -76,10 +76,10 @@ PAPER = {
 
 
 def network(X: Array, y: Array, seed: int) -> Any:
-    """20, 50 and 20 units."""
-    made = MLPClassifier((20, 50, 20), max_iter=200, tol=1e-3, random_state=seed)
+    """20, 50 and 20 units, trained until the loss no longer falls."""
+    made = MLPClassifier((20, 50, 20), max_iter=MOST_EPOCHS, random_state=seed)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # a budget, as in any retraining
+        warnings.simplefilter("ignore", ConvergenceWarning)  # a few of a thousand are not done
         return made.fit(X, y)
 
 
@@ -106,7 +106,7 @@ def _person(
 ) -> dict[str, tuple[Array, float]] | None:
     """Every method's plan and its L*; ``None`` if no x of the box satisfies a surrogate."""
     again = np.array([surrogate(each, x, data, seed) for each in (model, *others)])
-    theta = LOGIT * again[0]
+    theta = SIGNED * again[0]
     spread, drift = VARIANCE * np.eye(len(theta)), _shrunk(np.cov(again.T))
     laws = {"": (theta, spread), RETRAINED: (again.mean(axis=0), drift)}
     if any(np.maximum(m[:-1], 0).sum() + m[-1] < EPSILON for m, _ in laws.values()):
@@ -175,7 +175,7 @@ def _rows(shift: Shift, options: Namespace, table: Table) -> list[str]:
     )
     kept = [(x, plans) for x, plans in zip(refused, made, strict=True) if plans is not None]
     willing = np.array([each.predict(later[:, :-1]).any() for each in futures])
-    among_willing = []
+    among_willing, verdicts = list[str](), list[str]()
     for name in kept[0][1] if kept else {}:
         values = []
         for x, plans in kept:
@@ -189,13 +189,16 @@ def _rows(shift: Shift, options: Namespace, table: Table) -> list[str]:
         *means, last = np.mean(values, axis=0)
         among_willing.append(f"{last:.3f}")
         paper = PAPER[shift.name][name.removesuffix(RETRAINED)]
+        if name.startswith("COPA"):
+            verdicts += verdict(f"{shift.name}, {name}", means[2:4], paper[2:4])
         cells = [f"{m:.3f} [{p:.3f}]" for m, p in zip(means, paper, strict=True)]
         table.rows.append((shift.name, name, *cells))
     agree = float(np.mean(model.predict(X[:, :-1]) == shift.labels))
     return [
+        *verdicts,
         f"- {shift.name}: {len(refused)} people; for {len(refused) - len(kept)} of them no vector "
         f"in [0, 1] has a score of at least {EPSILON} under the surrogate, and they are left out; "
         f"today's network agrees with {agree:.3f} of the present labels; later networks "
         f"that accept none of the later people: {np.sum(~willing)}, and without these empirical "
-        f"validity is, in the order of the table, {', '.join(among_willing)}."
+        f"validity is, in the order of the table, {', '.join(among_willing)}.",
     ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from importlib.metadata import version
@@ -47,6 +47,15 @@ def circumstances(command: str) -> str:
     today = datetime.now(UTC).date().isoformat()
     python = platform.python_version()
     return f"`{command}`, {today}; cfxc {cfxc.__version__}, Python {python}, {versions}."
+
+
+def verdict(who: str, ours: Iterable[float], paper: Iterable[float]) -> list[str]:
+    """Whether L* and empirical validity are at least the paper's, to its three digits."""
+    lines = []
+    for what, mine, theirs in zip(("L*", "empirical validity"), ours, paper, strict=True):
+        said = "reached" if round(float(mine), 3) >= theirs else "NOT reached"
+        lines.append(f"- {who}: {what} {mine:.3f}, paper {theirs:.3f}: {said}.")
+    return lines
 
 
 def write_section(path: Path, name: str, text: str) -> None:
