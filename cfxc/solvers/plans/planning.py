@@ -141,7 +141,8 @@ def _moments_for(moments: Any, encoding: Encoding) -> Moments:
     if known.size != encoding.size or (known.names and known.names != encoding.names):
         raise InvalidInputError(
             f"the moments are of {known.size} parameters ({_some(known.names)}), and this model "
-            f"has {encoding.size}: {_some(encoding.names)}"
+            f"has {encoding.size}: {_some(encoding.names)}; retrained_moments and "
+            "moments_of_models make them so from what cfxc.compile gave"
         )
     positive = encoding.classes[1] if known.positive is None else known.positive
     if positive not in encoding.classes:

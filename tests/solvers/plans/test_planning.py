@@ -266,7 +266,7 @@ GIVEN = Moments.given(np.zeros(3), np.eye(3))
     [
         ({"moments": None}, "needs moments"),
         ({"moments": 3}, "moments is what retrained_moments"),
-        ({"moments": GIVEN}, "of 3 parameters.*this model has 6"),
+        ({"moments": GIVEN}, "of 3 parameters.*this model has 6.*from what cfxc.compile gave"),
         ({"moments": (np.zeros(6), np.zeros((6, 6)))}, "not positive definite"),
         ({"moments": (np.zeros(6), np.diag([1, 1, 1, 1, 1, -1e-3]))}, "from -0.001"),
         ({"moments": (np.full(6, np.nan), np.eye(6))}, "holds nan"),
