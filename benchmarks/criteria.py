@@ -1,11 +1,13 @@
 """Realistic counterfactuals: tables 2 and 3 of Maragno, Röber & Birbil (2022), beside DiCE.
 
-    CFXC_DATA=… python benchmarks/criteria.py [--part tables|authors|hull] [--data …] [--models …]
+    CFXC_DATA=… python benchmarks/criteria.py [--part tables|settings|authors|hull] [--data …]
 
 Adult, COMPAS, HELOC and Give Me Some Credit as CARLA prepares them, six kinds of models, 1 and 3
 counterfactuals, with and without a trust region; DiCE (genetic) in the Python that
-``CFXC_PEER_PYTHON`` names, on the same models and people.  ``authors``: the paper's own models and
-people, from a copy of its repository (``--authors``).  ``hull``: 30,000 rows of 50 columns.
+``CFXC_PEER_PYTHON`` names, on the same models and people.  ``settings``: models of the settings
+that the paper's own have, and numbers that may be fractions, as there.  ``authors``: those models
+themselves and the paper's people, from a copy of its repository (``--authors``).  ``hull``: 30,000
+rows of 50 columns.
 """
 
 from __future__ import annotations
@@ -15,9 +17,9 @@ import sys
 import time
 import warnings
 from argparse import ArgumentParser
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -34,6 +36,7 @@ from support.authors import FILES, Authors
 from support.carla import TABLES, Table
 from support.dice_peer import ask_dice
 from support.frontier import CHANGE, Frontier
+from support.paper_figures import PAPER, of_paper
 from support.paper_program import PaperProgram
 from support.report import Table as Shown
 from support.report import circumstances, write_section
@@ -41,6 +44,8 @@ from support.report import circumstances, write_section
 import cfxc
 from cfxc import metrics
 
+Row = tuple[float | None, list[str]]
+"""A row of the table, and the price of a change that its answers were chosen by."""
 MODELS = {
     "rf": RandomForestClassifier(50, max_depth=6, random_state=0),
     "lr": LogisticRegression(max_iter=1000),
@@ -49,55 +54,39 @@ MODELS = {
     "gbm": GradientBoostingClassifier(n_estimators=30, max_depth=4, random_state=0),
     "svm": LinearSVC(random_state=0),
 }
-WAYS = {  # what rows are called, ε of the trust region, under l1, ranges that numbers may leave
-    "plain": ("cfxc", None, 0),
-    "free": ("cfxc, beyond the data", None, 1),
-    "hull": ("cfxc, trust region", 0.1, 0),
-    "exact": ("cfxc, exact hull", 0.0, 0),
-}  # fmt: skip
+
+
+class Way(NamedTuple):
+    """How rows are asked for: their name, ε of a trust region, ranges that numbers may leave."""
+
+    who: str
+    epsilon: float | None = None
+    beyond: int = 0
+
+
+WAYS = {
+    "plain": Way("cfxc"),
+    "free": Way("cfxc, beyond the data", beyond=1),
+    "hull": Way("cfxc, trust region", 0.1),
+    "exact": Way("cfxc, exact hull", 0.0),
+}
 THEIR_PROGRAM = "program"
-APART = 0.02
+APART = 0.02  # of a range: by how much whole answers differ at least
 EDGE = 2e-6  # of a range: what a solver's tolerance makes of a threshold
 FAR = 10**9  # of numbers that nothing bounds
 AS_THEIRS = 1e-4  # of a range: by how much the paper's answers differ at least
-PAPER = {  # of CE-OCL, and with its trust region: categorical, continuous proximity, sparsity
-    ("adult", "rf", 1): ((1.00, -4844.35, 0.93), (0.97, -21785.50, 0.86)),
-    ("compas", "rf", 1): ((1.00, -15.23, 0.85), (1.00, -30.83, 0.85)),
-    ("heloc", "rf", 1): ((None, -12.21, 0.94), (None, -92.71, 0.75)),
-    ("credit", "rf", 1): ((None, -1.18, 0.90), (None, -120.61, 0.87)),
-    ("adult", "rf", 3): ((0.99, -6775.61, 0.92), (0.97, -25044.04, 0.86)),
-    ("adult", "lr", 3): ((0.99, -4226.05, 0.89), (0.96, -23288.53, 0.84)),
-    ("adult", "cart", 3): ((0.88, -13994.62, 0.83), (0.94, -19490.98, 0.84)),
-    ("adult", "mlp", 3): ((1.00, -10553.10, 0.88), (0.97, -21467.01, 0.86)),
-    ("adult", "gbm", 3): ((1.00, -2488.82, 0.91), (0.97, -22732.34, 0.88)),
-    ("compas", "rf", 3): ((1.00, -18.79, 0.85), (1.00, -38.02, 0.85)),
-    ("compas", "lr", 3): ((1.00, -121.74, 0.80), (0.98, -35.84, 0.75)),
-    ("compas", "cart", 3): ((1.00, -23.14, 0.84), (1.00, -28.43, 0.83)),
-    ("compas", "mlp", 3): ((1.00, -16.55, 0.81), (1.00, -27.75, 0.82)),
-    ("compas", "gbm", 3): ((1.00, -10.10, 0.86), (1.00, -25.70, 0.85)),
-    ("heloc", "rf", 3): ((None, -13.53, 0.93), (None, -94.24, 0.75)),
-    ("heloc", "lr", 3): ((None, -99.09, 0.88), (None, -138.29, 0.72)),
-    ("heloc", "cart", 3): ((None, -13.12, 0.95), (None, -99.05, 0.73)),
-    ("heloc", "mlp", 3): ((None, -25.09, 0.92), (None, -98.94, 0.75)),
-    ("heloc", "gbm", 3): ((None, -8.41, 0.94), (None, -89.91, 0.76)),
-    ("credit", "rf", 3): ((None, -6.77, 0.90), (None, -97.01, 0.89)),
-    ("credit", "lr", 3): ((None, -3.79, 0.88), (None, -614.00, 0.83)),
-    ("credit", "cart", 3): ((None, -1.85, 0.87), (None, -212.82, 0.85)),
-    ("credit", "mlp", 3): ((None, -24.21, 0.89), (None, -996.30, 0.85)),
-    ("credit", "gbm", 3): ((None, -175.98, 0.89), (None, -219.19, 0.86)),
-}
 HEAD = ["data", "model", "k", "who", "people", "found", "valid", "cat. prox.", "cont. prox.",
         "sparsity", "cat. div.", "cont. div.", "proved", "s per answer", "most"]  # fmt: skip
 
 
-def fitted(data: Table, name: str) -> Any:
-    """A model of the data: two-valued categories in one column, numbers in [0, 1]."""
+def fitted(data: Table, model: Any) -> Any:
+    """The model of the data: two-valued categories in one column, numbers in [0, 1]."""
     numbers = [column for column in data.X if column not in data.categories]
     columns = make_column_transformer(
         (OneHotEncoder(sparse_output=False, drop="if_binary"), data.categories),
         (MinMaxScaler(), numbers),
     )
-    return make_pipeline(columns, MODELS[name]).fit(data.X, data.y)
+    return make_pipeline(columns, model).fit(data.X, data.y)
 
 
 def figures(
@@ -132,37 +121,38 @@ def figures(
 
 
 def ours(
-    data: Table, model: Any, people: pd.DataFrame, count: int, way: str, seconds: float,
-    prices: Sequence[float], apart: float = APART,
-) -> Iterator[list[str]]:  # fmt: skip
+    data: Table, model: Any, people: pd.DataFrame, count: int, way: Way, options: Any
+) -> Iterator[tuple[float, list[str]]]:  # fmt: skip
     """Rows of the table: cfxc, with a trust region or without, for each price of a change.
 
     The searches are the same for all prices.
     """
     asked, spent = list[list[cfxc.Result]](), list[float]()
-    who, width, beyond = WAYS[way]
-    region = None if width is None else cfxc.TrustRegion(data.X, data.y, epsilon=width)
-    frontier = Frontier(model, _space(data), data.X, region, beyond)
+    whole, seconds, region = options.part == "tables", options.seconds, None
+    apart = APART if whole else AS_THEIRS
+    if way.epsilon is not None:
+        region = cfxc.TrustRegion(data.X, data.y, epsilon=way.epsilon)
+    frontier = Frontier(model, _space(data, whole), data.X, region, way.beyond)
     frontier.candidates(people.iloc[[0]], count, apart, seconds)
     for i in range(len(people)):
         started = time.perf_counter()
         asked.append(frontier.candidates(people.iloc[[i]], count, apart, seconds))
         answered = len(frontier.cheapest(asked[-1], count, apart))
         spent.append((time.perf_counter() - started) / max(answered, 1))
-    for price in prices:
+    for price in options.prices:
         chosen = [frontier.cheapest(each, count, apart, price) for each in asked]
         frames = [[one.counterfactual for one in each] for each in chosen]
         answers = [pd.concat(each) if each else people.iloc[:0] for each in frames]
         proved = sum(one.status == "optimal" for each in chosen for one in each)
-        named = who if price == CHANGE else f"{who}, a change at {price:g}"
         found = sum(map(len, answers))
-        yield [named, *_line(frontier.space, people, answers, model, spent, found, f"{proved}")]
+        line = _line(frontier.space, people, answers, model, spent, found, f"{proved}")
+        yield price, [way.who, *line]
 
 
-def _space(data: Table) -> cfxc.FeatureSpace:
-    if data.fractions:
-        return cfxc.FeatureSpace.infer(data.X, fixed=data.fixed, resolution=None)
-    return cfxc.FeatureSpace.infer(data.X, fixed=data.fixed)
+def _space(data: Table, whole: bool) -> cfxc.FeatureSpace:
+    if whole:
+        return cfxc.FeatureSpace.infer(data.X, fixed=data.fixed)
+    return cfxc.FeatureSpace.infer(data.X, fixed=data.fixed, resolution=None)
 
 
 def dice(data: Table, model: Any, people: pd.DataFrame, count: int) -> list[str] | None:
@@ -171,7 +161,7 @@ def dice(data: Table, model: Any, people: pd.DataFrame, count: int) -> list[str]
     replies = ask_dice(model, data.X, data.y, people, numbers, data.fixed, count)
     if not replies:
         return None
-    space = _space(data)
+    space = _space(data, whole=True)
     answers = [reply.rows for reply in replies]
     spent = [reply.seconds / max(len(reply.rows), 1) for reply in replies]
     found = sum(map(len, answers))
@@ -216,33 +206,29 @@ def _line(
     return [str(len(people)), str(found), *measured, proved, *times]
 
 
-def tables(options: Any) -> Iterator[list[str]]:
+def tables(options: Any) -> Iterator[Row]:
     """The rows of both tables."""
     for name in options.data.split(","):
         data = TABLES[name]()
         for kind in options.models.split(","):
-            model = fitted(data, kind)
+            unfitted = MODELS if options.part == "tables" else of_paper(name)
+            model = fitted(data, unfitted[kind])
             refused = data.X[model.predict(data.X) == 0]
             people = refused.sample(min(options.people, len(refused)), random_state=0)
             for count in map(int, options.counts.split(",")):
                 own = (name, kind, str(count))
-                for way in options.ways.split(","):
-                    if way in WAYS:
-                        rows = ours(
-                            data, model, people, count, way, options.seconds, options.prices
-                        )
-                        yield from ([*own, *each] for each in rows)
-                yield from _of_paper(own, options.ways)
+                yield from _rows(own, data, model, people, options)
+                yield from ((None, each) for each in _of_paper(own, options.ways))
                 row = (
                     dice(data, model, people.iloc[: options.dice], count)
                     if options.dice and "dice" in options.ways
                     else None
                 )
                 if row is not None:
-                    yield [*own, "DiCE", *row]
+                    yield None, [*own, "DiCE", *row]
 
 
-def authors(options: Any) -> Iterator[list[str]]:
+def authors(options: Any) -> Iterator[Row]:
     """The same of the paper's own models and people."""
     for name in options.data.split(","):
         given = Authors(options.authors, name)
@@ -253,16 +239,56 @@ def authors(options: Any) -> Iterator[list[str]]:
                 continue  # some have what they ask for already
             for count in map(int, options.counts.split(",")):
                 own = (name, kind, str(count))
-                for way in [one for one in options.ways.split(",") if one in WAYS]:
-                    rows = ours(
-                        given.table, model, people, count, way, options.seconds, options.prices,
-                        AS_THEIRS,
-                    )  # fmt: skip
-                    yield from ([*own, *each] for each in rows)
+                yield from _rows(own, given.table, model, people, options)
                 if THEIR_PROGRAM in options.ways and (kind, count) == ("rf", 1):
                     rows = their_program(given, model, people, options.seconds)
-                    yield from ([*own, *each] for each in rows)
-                yield from _of_paper(own, options.ways)
+                    yield from ((None, [*own, *each]) for each in rows)
+                yield from ((None, each) for each in _of_paper(own, options.ways))
+
+
+def _rows(
+    own: tuple[str, str, str], data: Table, model: Any, people: pd.DataFrame, options: Any
+) -> Iterator[Row]:
+    """What is ours in the table, of one model and count."""
+    for way in (WAYS[each] for each in options.ways.split(",") if each in WAYS):
+        rows = ours(data, model, people, int(own[2]), way, options)
+        yield from ((price, [*own, *each]) for price, each in rows)
+
+
+def both(rows: list[Row], part: str) -> list[Shown]:
+    """The table of the usual price of a change, or the least, and those of all prices."""
+    models_of = {
+        "tables": "the benchmark CARLA",
+        "settings": "models of the paper's settings",
+        "authors": "the paper's own models",
+    }
+    usual = Shown(f"Counterfactuals in {models_of[part]}", HEAD)
+    prices = sorted({price for price, _ in rows if price is not None})
+    shown = CHANGE if CHANGE in prices else min(prices, default=CHANGE)
+    usual.rows += [row for price, row in rows if price in (None, shown)]
+    head = ["data", "model", "k", "who", "paper", *(f"{price:g}" for price in prices)]
+    frontier = Shown(
+        "The frontier: continuous proximity and sparsity for several prices of a change",
+        [*head, "both at least the paper's"],
+    )
+    x, y = HEAD.index("cont. prox."), HEAD.index("sparsity")
+    theirs = {(*row[:3], "trust" in row[3]): row for _, row in rows if row[3].startswith("paper")}
+    found = dict[tuple[str, ...], dict[float, tuple[str, str]]]()
+    for price, row in rows:
+        if price is not None and (*row[:3], "hull" in row[3] or "trust" in row[3]) in theirs:
+            found.setdefault(tuple(row[:4]), {})[price] = row[x], row[y]
+    for own, each in found.items():
+        paper = theirs[*own[:3], "hull" in own[3] or "trust" in own[3]]
+        asked = paper[x], paper[y]
+        reached = [price for price in each if all(map(_at_least, each[price], asked))]
+        cells = [", ".join(each[price]) if price in each else "" for price in prices]
+        told = ", ".join(f"{price:g}" for price in reached) or "at none"
+        frontier.rows.append([*own, ", ".join(asked), *cells, told])
+    return [usual, *([frontier] if len(prices) > 1 else [])]
+
+
+def _at_least(ours: str, theirs: str) -> bool:
+    return float(ours.replace(",", "")) >= float(theirs.replace(",", ""))
 
 
 def _of_paper(own: tuple[str, str, str], ways: str) -> Iterator[list[str]]:
@@ -303,7 +329,9 @@ def hull(people: int) -> Iterator[list[str]]:
 def main() -> None:
     """Print the tables, each row to stderr as soon as it is there."""
     parser = ArgumentParser(description=__doc__)
-    parser.add_argument("--part", choices=("tables", "authors", "hull"), default="tables")
+    parser.add_argument(
+        "--part", choices=("tables", "settings", "authors", "hull"), default="tables"
+    )
     parser.add_argument("--data", default=",".join(TABLES))
     parser.add_argument("--models", default=",".join(MODELS))
     parser.add_argument("--counts", default="1,3")
@@ -327,19 +355,23 @@ def main() -> None:
         parser.error("--part authors and --authors FOLDER go together")
     if options.part == "hull":
         head = ["model", "people", "proved", "first, s", "median, s", "most, s", "memory, MB"]
-        table = Shown("A trust region over 30,000 rows of 50 columns", head)
-        rows = hull(options.people)
+        whole = Shown("A trust region over 30,000 rows of 50 columns", head)
+        shown = [whole]
+        for row in hull(options.people):
+            print(" | ".join(row), file=sys.stderr, flush=True)
+            whole.rows.append(row)
     else:
-        shown = {"tables": "the benchmark CARLA", "authors": "the paper's own models"}
-        table = Shown(f"Counterfactuals in {shown[options.part]}", HEAD)
-        rows = (tables if options.part == "tables" else authors)(options)
-    for row in rows:
-        print("  ".join(row), file=sys.stderr, flush=True)
-        table.rows.append(row)
-    table.show()
+        rows = list[Row]()
+        for price, row in (authors if options.part == "authors" else tables)(options):
+            print(f"{price} | {' | '.join(row)}", file=sys.stderr, flush=True)
+            rows.append((price, row))
+        shown = both(rows, options.part)
+    for each in shown:
+        each.show()
     if options.markdown is not None:
         told = circumstances(f"python benchmarks/criteria.py --part {options.part}")
-        write_section(options.markdown, f"criteria {options.part}", f"{told}\n\n{table.markdown()}")
+        text = "\n\n".join([told, *(each.markdown() for each in shown)])
+        write_section(options.markdown, f"criteria {options.part}", text)
 
 
 if __name__ == "__main__":

@@ -74,6 +74,7 @@ class Authors:
         told = self._told()
         target = told["target"][0]
         scaled = self._read(f"dataset_carla_{FOLDERS[name]}.csv")
+        whole = scaled is not None
         if scaled is None:  # too large for some copies
             scaled = self._read(f"test_carla_{FOLDERS[name]}.csv")
         assert scaled is not None
@@ -92,13 +93,16 @@ class Authors:
             (rows[self.numbers] * size + low).assign(**self._labels(rows))
             for rows in (scaled, people)
         )
-        self.X = pd.concat([X, self.people], ignore_index=True)  # ranges hold the people too
         corners = pd.DataFrame([low, low + size]).reset_index(drop=True)
+        every = [X, self.people]  # ranges hold the people too
+        if not whole:  # and those rows that were lost, whose ends the scaler knows
+            every.append(corners.assign(**X[self.dummies].iloc[0]))
+        self.X = pd.concat(every, ignore_index=True)
         self.columns = make_column_transformer(
             (MinMaxScaler(), self.numbers), (OrdinalEncoder(), self.dummies)
         ).fit(corners.assign(**{dummy: ["0", "1"] for dummy in self.dummies}))
-        y = pd.concat([scaled[target], pd.Series(np.zeros(len(people)))], ignore_index=True)
-        self.table = Table(name, self.X, y.astype(int), tuple(fixed), fractions=True)
+        y = np.append(scaled[target], np.zeros(len(self.X) - len(scaled)))
+        self.table = Table(name, self.X, pd.Series(y.astype(int)), tuple(fixed))
 
     def model(self, kind: str) -> Any:
         """One of their models, over the data's own units."""

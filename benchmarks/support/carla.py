@@ -16,13 +16,12 @@ import pandas as pd
 
 @dataclass(frozen=True)
 class Table:
-    """Features, their label (1: favourable), what a person cannot change, and kinds of numbers."""
+    """Features, their label (1: favourable), and what a person cannot change."""
 
     name: str
     X: pd.DataFrame
     y: pd.Series
     fixed: tuple[str, ...]
-    fractions: bool = False
 
     @property
     def categories(self) -> list[str]:
