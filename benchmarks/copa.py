@@ -284,6 +284,9 @@ def parse(arguments: Sequence[str] | None = None) -> Namespace:
         "--present", type=int, default=30, help="networks on halves of today's data"
     )
     parser.add_argument("--networks", type=int, default=1000, help="retrained on each data set")
+    parser.add_argument(
+        "--unit", type=float, default=2.0, help="of a surrogate's score, times p - 1/2"
+    )
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--markdown", type=Path, help=f"page whose sections are rewritten: {PAGE}")
     return parsed(parser, PARTS, arguments)

@@ -17,7 +17,7 @@ import sys
 import time
 import warnings
 from argparse import ArgumentParser
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -255,7 +255,7 @@ def _rows(
         yield from ((price, [*own, *each]) for price, each in rows)
 
 
-def both(rows: list[Row], part: str) -> list[Shown]:
+def usual_and_frontier(rows: list[Row], part: str) -> list[Shown]:
     """The table of the usual price of a change, or the least, and those of all prices."""
     models_of = {
         "tables": "the benchmark CARLA",
@@ -272,19 +272,24 @@ def both(rows: list[Row], part: str) -> list[Shown]:
         [*head, "both at least the paper's"],
     )
     x, y = HEAD.index("cont. prox."), HEAD.index("sparsity")
-    theirs = {(*row[:3], "trust" in row[3]): row for _, row in rows if row[3].startswith("paper")}
+    theirs = {(*row[:3], _in_hull(row)): row for _, row in rows if row[3].startswith("paper")}
     found = dict[tuple[str, ...], dict[float, tuple[str, str]]]()
     for price, row in rows:
-        if price is not None and (*row[:3], "hull" in row[3] or "trust" in row[3]) in theirs:
+        if price is not None and (*row[:3], _in_hull(row)) in theirs:
             found.setdefault(tuple(row[:4]), {})[price] = row[x], row[y]
     for own, each in found.items():
-        paper = theirs[*own[:3], "hull" in own[3] or "trust" in own[3]]
+        paper = theirs[*own[:3], _in_hull(own)]
         asked = paper[x], paper[y]
         reached = [price for price in each if all(map(_at_least, each[price], asked))]
         cells = [", ".join(each[price]) if price in each else "" for price in prices]
         told = ", ".join(f"{price:g}" for price in reached) or "at none"
         frontier.rows.append([*own, ", ".join(asked), *cells, told])
     return [usual, *([frontier] if len(prices) > 1 else [])]
+
+
+def _in_hull(row: Sequence[str]) -> bool:
+    """Whether the row, of ours or of the paper, is of answers within a hull of the data."""
+    return row[3].endswith(("trust region", "exact hull"))
 
 
 def _at_least(ours: str, theirs: str) -> bool:
@@ -365,7 +370,7 @@ def main() -> None:
         for price, row in (authors if options.part == "authors" else tables)(options):
             print(f"{price} | {' | '.join(row)}", file=sys.stderr, flush=True)
             rows.append((price, row))
-        shown = both(rows, options.part)
+        shown = usual_and_frontier(rows, options.part)
     for each in shown:
         each.show()
     if options.markdown is not None:

@@ -3,7 +3,8 @@
 Appendix C.2: 5,000 samples, a ridge regression of the network's probability p weighted by nearness
 to the person, (μ̂, Σ̂) = (θ, 0.05 I).  Samples are of normal laws with the data's means and
 deviations, and features are standardised, as LIME does it where nothing else is said.  The score is
-2p - 1, the mean of labels of -1 and 1: 0.05 I says something of parameters only in some unit.
+2p - 1, the mean of labels of -1 and 1: 0.05 I says something of parameters only in some unit, and
+others can be tried (``--unit``, of which p - 1/2 is multiplied).
 The surrogate may be unfaithful, and then rows that it accepts are not valid for the network itself:
 *current validity* is the share of plans that are.
 
@@ -43,7 +44,6 @@ from .shifts import Shift, correction, geospatial, temporal
 J, K, LIMIT, RADIUS, EPSILON = 5, 3, 0.1, 0.01, 0.1
 WEIGHTS = ((0.1, 1.0), (0.1, 2.0), (0.2, 2.0))
 SAMPLES, VARIANCE, WIDTH = 5000, 0.05, 0.75
-SIGNED = 2.0  # from -1 to 1 in probabilities
 MOST_EPOCHS = 1000
 SHRUNK = 0.1  # of the covariance of few surrogates, towards a multiple of the identity
 RETRAINED = ", retrained"
@@ -102,11 +102,11 @@ def surrogate(model: Any, x: Array, data: Array, seed: int) -> Array:
 
 
 def _person(
-    model: Any, others: list[Any], x: Array, data: Array, seed: int
+    model: Any, others: list[Any], x: Array, data: Array, seed: int, unit: float
 ) -> dict[str, tuple[Array, float]] | None:
     """Every method's plan and its L*; ``None`` if no x of the box satisfies a surrogate."""
     again = np.array([surrogate(each, x, data, seed) for each in (model, *others)])
-    theta = SIGNED * again[0]
+    theta = unit * again[0]
     spread, drift = VARIANCE * np.eye(len(theta)), _shrunk(np.cov(again.T))
     laws = {"": (theta, spread), RETRAINED: (again.mean(axis=0), drift)}
     if any(np.maximum(m[:-1], 0).sum() + m[-1] < EPSILON for m, _ in laws.values()):
@@ -171,7 +171,7 @@ def _rows(shift: Shift, options: Namespace, table: Table) -> list[str]:
     )
     refused = X[model.predict(X[:, :-1]) == 0][: options.people]
     made = Parallel(n_jobs=options.jobs)(
-        delayed(_person)(model, others, x, X, i) for i, x in enumerate(refused)
+        delayed(_person)(model, others, x, X, i, options.unit) for i, x in enumerate(refused)
     )
     kept = [(x, plans) for x, plans in zip(refused, made, strict=True) if plans is not None]
     willing = np.array([each.predict(later[:, :-1]).any() for each in futures])
