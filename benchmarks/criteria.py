@@ -35,7 +35,7 @@ from sklearn.tree import DecisionTreeClassifier
 from support.authors import FILES, Authors
 from support.carla import TABLES, Table
 from support.dice_peer import ask_dice
-from support.frontier import CHANGE, Frontier
+from support.frontier import Candidates, Frontier, Measured, nearest
 from support.paper_figures import PAPER, of_paper
 from support.paper_program import PaperProgram
 from support.report import Table as Shown
@@ -44,8 +44,8 @@ from support.report import circumstances, write_section
 import cfxc
 from cfxc import metrics
 
-Row = tuple[float | None, list[str]]
-"""A row of the table, and the price of a change that its answers were chosen by."""
+Key = tuple[str, str, str]
+"""Data, model, and how many counterfactuals."""
 MODELS = {
     "rf": RandomForestClassifier(50, max_depth=6, random_state=0),
     "lr": LogisticRegression(max_iter=1000),
@@ -54,6 +54,22 @@ MODELS = {
     "gbm": GradientBoostingClassifier(n_estimators=30, max_depth=4, random_state=0),
     "svm": LinearSVC(random_state=0),
 }
+
+
+MODELS_OF = {
+    "tables": "the benchmark CARLA",
+    "settings": "models of the paper's settings",
+    "authors": "the paper's own models",
+}
+
+
+class Row(NamedTuple):
+    """A row of the table; of ours, too, the figures where the paper's sparsity is asked for."""
+
+    cells: list[str]
+    proximity: str = ""
+    sparsity: str = ""
+    most: str = ""  # of the sparsity of any answers, as proved
 
 
 class Way(NamedTuple):
@@ -121,32 +137,54 @@ def figures(
 
 
 def ours(
-    data: Table, model: Any, people: pd.DataFrame, count: int, way: Way, options: Any
-) -> Iterator[tuple[float, list[str]]]:  # fmt: skip
-    """Rows of the table: cfxc, with a trust region or without, for each price of a change.
-
-    The searches are the same for all prices.
-    """
-    asked, spent = list[list[cfxc.Result]](), list[float]()
-    whole, seconds, region = options.part == "tables", options.seconds, None
+    own: Key, data: Table, model: Any, people: pd.DataFrame, way: Way, options: Any
+) -> Row:  # fmt: skip
+    """A row of the table: cfxc, with a trust region or without."""
+    asked, spent = list[Candidates](), list[float]()
+    whole, count, region = options.part == "tables", int(own[2]), None
     apart = APART if whole else AS_THEIRS
     if way.epsilon is not None:
         region = cfxc.TrustRegion(data.X, data.y, epsilon=way.epsilon)
     frontier = Frontier(model, _space(data, whole), data.X, region, way.beyond)
-    frontier.candidates(people.iloc[[0]], count, apart, seconds)
+    frontier.candidates(people.iloc[[0]], count, apart, options.seconds)
     for i in range(len(people)):
         started = time.perf_counter()
-        asked.append(frontier.candidates(people.iloc[[i]], count, apart, seconds))
-        answered = len(frontier.cheapest(asked[-1], count, apart))
+        asked.append(frontier.candidates(people.iloc[[i]], count, apart, options.seconds))
+        answered = len(frontier.cheapest(asked[-1].answers, count, apart))
         spent.append((time.perf_counter() - started) / max(answered, 1))
-    for price in options.prices:
-        chosen = [frontier.cheapest(each, count, apart, price) for each in asked]
-        frames = [[one.counterfactual for one in each] for each in chosen]
-        answers = [pd.concat(each) if each else people.iloc[:0] for each in frames]
-        proved = sum(one.status == "optimal" for each in chosen for one in each)
-        found = sum(map(len, answers))
-        line = _line(frontier.space, people, answers, model, spent, found, f"{proved}")
-        yield price, [way.who, *line]
+    chosen = [frontier.cheapest(each.answers, count, apart) for each in asked]
+    frames = [[one.counterfactual for one in each] for each in chosen]
+    answers = [pd.concat(each) if each else people.iloc[:0] for each in frames]
+    proved = sum(one.status == "optimal" for each in chosen for one in each)
+    found = sum(map(len, answers))
+    line = _line(frontier.space, people, answers, model, spent, found, f"{proved}")
+    paper = _theirs(own, way)
+    if paper is None or not found:
+        return Row([*own, way.who, *line])
+    return Row([*own, way.who, *line], *_as_sparse(frontier, people, asked, count, apart, paper))
+
+
+def _as_sparse(
+    frontier: Frontier, people: pd.DataFrame, asked: list[Candidates], count: int, apart: float,
+    paper: Sequence[float | None],
+) -> list[str]:  # fmt: skip
+    """The least movement at the paper's sparsity, that sparsity, and the most that is possible."""
+    options = list[list[Measured]]()
+    fewest = [each.fewest for each in asked if each.answers]
+    for i in range(len(asked)):
+        own = asked[i].answers
+        if own:
+            each = dict(zip(map(id, own), frontier.measured(people.iloc[[i]], own), strict=True))
+            sets = frontier.sets(own, count, apart)
+            options.append(
+                [Measured(*np.mean([each[id(one)] for one in chosen], axis=0)) for chosen in sets]
+            )
+    kept, _, sparsity = paper
+    assert sparsity is not None
+    best = nearest(options, Measured(0.0, sparsity, kept or 0.0))
+    means = np.mean([own[i] for own, i in zip(options, best, strict=True)], axis=0)
+    most = 1 - np.mean(fewest) / len(list(frontier.space))
+    return [f"{means[0]:,.2f}", f"{means[1]:.2f}", f"{most:.3f}"]
 
 
 def _space(data: Table, whole: bool) -> cfxc.FeatureSpace:
@@ -206,8 +244,8 @@ def _line(
     return [str(len(people)), str(found), *measured, proved, *times]
 
 
-def tables(options: Any) -> Iterator[Row]:
-    """The rows of both tables."""
+def trained(options: Any) -> Iterator[Row]:
+    """The rows of both tables, of models trained here."""
     for name in options.data.split(","):
         data = TABLES[name]()
         for kind in options.models.split(","):
@@ -218,14 +256,14 @@ def tables(options: Any) -> Iterator[Row]:
             for count in map(int, options.counts.split(",")):
                 own = (name, kind, str(count))
                 yield from _rows(own, data, model, people, options)
-                yield from ((None, each) for each in _of_paper(own, options.ways))
+                yield from _of_paper(own, options.ways)
                 row = (
                     dice(data, model, people.iloc[: options.dice], count)
                     if options.dice and "dice" in options.ways
                     else None
                 )
                 if row is not None:
-                    yield None, [*own, "DiCE", *row]
+                    yield Row([*own, "DiCE", *row])
 
 
 def authors(options: Any) -> Iterator[Row]:
@@ -242,61 +280,59 @@ def authors(options: Any) -> Iterator[Row]:
                 yield from _rows(own, given.table, model, people, options)
                 if THEIR_PROGRAM in options.ways and (kind, count) == ("rf", 1):
                     rows = their_program(given, model, people, options.seconds)
-                    yield from ((None, [*own, *each]) for each in rows)
-                yield from ((None, each) for each in _of_paper(own, options.ways))
+                    yield from (Row([*own, *each]) for each in rows)
+                yield from _of_paper(own, options.ways)
 
 
-def _rows(
-    own: tuple[str, str, str], data: Table, model: Any, people: pd.DataFrame, options: Any
-) -> Iterator[Row]:
+def _rows(own: Key, data: Table, model: Any, people: pd.DataFrame, options: Any) -> Iterator[Row]:
     """What is ours in the table, of one model and count."""
     for way in (WAYS[each] for each in options.ways.split(",") if each in WAYS):
-        rows = ours(data, model, people, int(own[2]), way, options)
-        yield from ((price, [*own, *each]) for price, each in rows)
+        yield ours(own, data, model, people, way, options)
 
 
-def usual_and_frontier(rows: list[Row], part: str) -> list[Shown]:
-    """The table of the usual price of a change, or the least, and those of all prices."""
-    models_of = {
-        "tables": "the benchmark CARLA",
-        "settings": "models of the paper's settings",
-        "authors": "the paper's own models",
-    }
-    usual = Shown(f"Counterfactuals in {models_of[part]}", HEAD)
-    prices = sorted({price for price, _ in rows if price is not None})
-    shown = CHANGE if CHANGE in prices else min(prices, default=CHANGE)
-    usual.rows += [row for price, row in rows if price in (None, shown)]
-    head = ["data", "model", "k", "who", "paper", *(f"{price:g}" for price in prices)]
-    frontier = Shown(
-        "The frontier: continuous proximity and sparsity for several prices of a change",
-        [*head, "both at least the paper's"],
-    )
+def beside_paper(rows: Sequence[Row]) -> Shown:
+    """Where proximity and sparsity are at least the paper's: each row, to the digits it prints."""
+    head = ["data", "model", "k", "who", "paper", "ours", "at the paper's sparsity",
+            "sparsity at most", "at least the paper's"]  # fmt: skip
+    shown = Shown("Proximity and sparsity beside the paper's", head)
     x, y = HEAD.index("cont. prox."), HEAD.index("sparsity")
-    theirs = {(*row[:3], _in_hull(row)): row for _, row in rows if row[3].startswith("paper")}
-    found = dict[tuple[str, ...], dict[float, tuple[str, str]]]()
-    for price, row in rows:
-        if price is not None and (*row[:3], _in_hull(row)) in theirs:
-            found.setdefault(tuple(row[:4]), {})[price] = row[x], row[y]
-    for own, each in found.items():
-        paper = theirs[*own[:3], _in_hull(own)]
-        asked = paper[x], paper[y]
-        reached = [price for price in each if all(map(_at_least, each[price], asked))]
-        cells = [", ".join(each[price]) if price in each else "" for price in prices]
-        told = ", ".join(f"{price:g}" for price in reached) or "at none"
-        frontier.rows.append([*own, ", ".join(asked), *cells, told])
-    return [usual, *([frontier] if len(prices) > 1 else [])]
+    for cells, *asked, most in rows:
+        paper = next(
+            (each.cells for each in rows
+             if each.cells[3].startswith("paper") and each.cells[:3] == cells[:3]
+             and _in_hull(each.cells) == _in_hull(cells)),
+            None,
+        )  # fmt: skip
+        if not most or paper is None:
+            continue
+        usual, theirs = (cells[x], cells[y]), (paper[x], paper[y])
+        if all(map(_at_least, usual, theirs)):
+            told = "yes"
+        elif all(map(_at_least, asked, theirs)):
+            told = "at its sparsity"
+        else:
+            impossible = not _at_least(f"{float(most):.2f}", theirs[1])
+            told = "**no**, proved impossible" if impossible else "**no**"
+        shown.rows.append([*cells[:4], *map(", ".join, (theirs, usual, asked)), most, told])
+    return shown
 
 
-def _in_hull(row: Sequence[str]) -> bool:
+def _in_hull(cells: Sequence[str]) -> bool:
     """Whether the row, of ours or of the paper, is of answers within a hull of the data."""
-    return row[3].endswith(("trust region", "exact hull"))
+    return cells[3].endswith(("trust region", "exact hull"))
 
 
 def _at_least(ours: str, theirs: str) -> bool:
     return float(ours.replace(",", "")) >= float(theirs.replace(",", ""))
 
 
-def _of_paper(own: tuple[str, str, str], ways: str) -> Iterator[list[str]]:
+def _theirs(own: Key, way: Way) -> tuple[float | None, ...] | None:
+    """The paper's figures: categorical and continuous proximity, sparsity."""
+    paper = PAPER.get((own[0], own[1], int(own[2])))
+    return None if paper is None else paper[way.epsilon is not None]
+
+
+def _of_paper(own: Key, ways: str) -> Iterator[Row]:
     paper = PAPER.get((own[0], own[1], int(own[2])))
     shown = {
         "paper": "plain" in ways or "free" in ways,
@@ -305,7 +341,7 @@ def _of_paper(own: tuple[str, str, str], ways: str) -> Iterator[list[str]]:
     for number, who in enumerate(shown):
         if paper is not None and shown[who]:
             cells = ["" if x is None else f"{x:,.2f}" for x in paper[number]]
-            yield [*own, who, "30", "", "1.00", *cells, "", "", "", "", ""]
+            yield Row([*own, who, "30", "", "1.00", *cells, "", "", "", "", ""])
 
 
 def hull(people: int) -> Iterator[list[str]]:
@@ -341,13 +377,6 @@ def main() -> None:
     parser.add_argument("--models", default=",".join(MODELS))
     parser.add_argument("--counts", default="1,3")
     parser.add_argument("--people", type=int, default=30)
-    parser.add_argument(
-        "--prices",
-        type=float,
-        nargs="+",
-        default=[CHANGE],
-        help="deviations that one more change must save; several: a row each",
-    )
     parser.add_argument("--seconds", type=float, default=10.0, help="limit of one counterfactual")
     parser.add_argument("--dice", type=int, default=30, help="people whom DiCE is asked about")
     parser.add_argument(
@@ -366,11 +395,13 @@ def main() -> None:
             print(" | ".join(row), file=sys.stderr, flush=True)
             whole.rows.append(row)
     else:
-        rows = list[Row]()
-        for price, row in (authors if options.part == "authors" else tables)(options):
-            print(f"{price} | {' | '.join(row)}", file=sys.stderr, flush=True)
-            rows.append((price, row))
-        shown = usual_and_frontier(rows, options.part)
+        rows, of = list[Row](), authors if options.part == "authors" else trained
+        for one in of(options):
+            print(" | ".join([*one.cells, *one[1:]]), file=sys.stderr, flush=True)
+            rows.append(one)
+        found = Shown(f"Counterfactuals in {MODELS_OF[options.part]}", HEAD)
+        found.rows += [cells for cells, *_ in rows]
+        shown = [found, beside_paper(rows)]
     for each in shown:
         each.show()
     if options.markdown is not None:
