@@ -131,8 +131,8 @@ class Program:
         terms: Form = {}
         for source, factor in map(_listed, _listed(given)):
             kind, k, *rest = _listed(source)
-            labels = self.features[whole(k, 0)].labels if kind in ("x", "is") else []
-            there = {"one": k == 0, "x": True, "is": labels, "tree": True}.get(kind)
+            labels: Any = self.features[whole(k, 0)].labels if kind in ("x", "is") else []
+            there = {"one": k == 0, "x": not labels, "is": labels, "tree": True}.get(kind)
             there = self.kinds[whole(k, 0)] == kind if there is None else there
             most = len(self.trees[whole(k, 0)][1][-1]) if kind == "tree" else len(labels)
             fits = [whole(i, 0) < most for i in rest] == [True] * (most > 0)
@@ -535,7 +535,7 @@ class Proof(Question):
         """The same over trees and features; leaves with which the only row used fails drop out."""
         budget, rows, shares = by
         used = [k for name, k in rows if name != "peak"]
-        drops = closing and len(used) == 1 and ("row", used[0]) in rows
+        drops = closing and len(used) == 1 and rows.get(("row", used[0]), ZERO) > 0
         trees = list(self.trees(terms, by, parts))
         free = [1 - sum(y for (_, i), y in shares.items() if i == j) for j in range(len(parts))]
         pieces = trees + [self.values(j, p, terms, by, free[j]) for j, p in enumerate(parts)]
