@@ -26,7 +26,7 @@ from support.report import Table, circumstances, write_section
 from support.tasks import adult, boosting, fit, forest, network, xgboost
 
 import cfxc
-from cfxc.certificates import check
+from cfxc.certificates import checker as check
 from cfxc.errors import UnsupportedError
 
 HEADER = (

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
+from .alone import write_checker
 from .export import export
 from .report import Report, report
 
-__all__ = ["Report", "export", "report"]
+__all__ = ["Report", "export", "report", "write_checker"]

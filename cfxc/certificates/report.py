@@ -1,4 +1,4 @@
-"""What the checker says of a certificate, for people."""
+"""What the checker says of a certificate."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import InvalidInputError
-from . import check as checker
+from . import checker
+from .checker import report as page
+from .checker.policy import require_no_narrower
 
 
 @dataclass(frozen=True)
@@ -19,111 +21,75 @@ class Report:
     Attributes:
         ok: Whether everything that it claims was shown.
         reason: What was wrong with it; empty if nothing was.
-        shown: What was shown: status, distance, lower bound, parts closed, and the changes.
+        facts: The question, the claim and the proof as they were checked; empty if it does not hold.
         content: The certificate.
+        shown: The same as values of the checker; ``None`` if it does not hold.
     """
 
     ok: bool
     reason: str
-    shown: Mapping[str, str]
+    facts: Mapping[str, Any]
     content: Mapping[str, Any] = field(repr=False)
+    shown: checker.Shown | None = field(default=None, repr=False)
 
     def summary(self) -> str:
-        """A few lines of plain words."""
-        if not self.ok:
-            return f"rejected: {self.reason}"
-        lines = ["accepted", *(f"  {name}: {value}" for name, value in self.shown.items())]
-        return "\n".join([*lines, checker.SHOWN[self.shown["status"]], checker.NOT_SHOWN])
+        """A page of plain words: the question as it was checked, the claim and the proof."""
+        return page.text(dict(self.facts)) if self.ok else f"REJECTED: {self.reason}"
 
     def to_markdown(self) -> str:
-        """One page: who asked what, what was shown and how, and what was not."""
-        content, verdict = self.content, "holds" if self.ok else f"was **rejected**: {self.reason}"
-        question, model = content["question"], content["model"] or {}
-        target = question["target"]
-        wanted = (
-            f"the label `{_label(target['label'])}`"
-            if "label" in target
-            else f"a value from {_end(target['lower'], '-∞')} to {_end(target['upper'], '∞')}"
-        )
-        norms = [f"{_end(v, '')} {name}" for name, v in question["norms"].items() if v != "0"]
-        rows = [
-            f"| {f['name']} | {_plain(f, own)} | {_plain(f, new)} |"
-            for f, own, new in zip(
-                content["features"], question["factual"], content["witness"] or (), strict=False
-            )
-            if own != new
-        ]
-        changes = ["", "| Feature | Was | Would be |", "|---|---|---|", *rows] if rows else []
-        rules = [f"- `{one['text']}`" for one in question["constraints"]]
-        shown = [f"- {name}: {value}" for name, value in list(self.shown.items())[:4]]
-        nodes = len(content["proof"]["nodes"])
-        return "\n".join(
-            [
-                "# Certificate of a counterfactual",
-                "",
-                f"The certificate {verdict}{'.' if self.ok else ''}",
-                "",
-                f"- asked for: {wanted}, at the least {' + '.join(norms)} distance",
-                f"- model: {model.get('name', 'not a file')}",
-                f"- semantics: {content['semantics']}{_slack(content)}",
-                f"- SHA-256 of the model: {model.get('sha256', 'none')}",
-                f"- SHA-256 of the certificate: {content['hash']}",
-                *changes,
-                *(["", "Conditions that had to hold:", "", *rules] if rules else []),
-                *(["", "Shown, in exact arithmetic:", "", *shown] if shown else []),
-                f"- nodes of the proof: {nodes}",
-                "",
-                checker.SHOWN.get(self.shown.get("status", ""), ""),
-                "",
-                checker.NOT_SHOWN,
-                "",
-            ]
-        )
+        """The same for people."""
+        return page.markdown(dict(self.facts)) if self.ok else f"# Rejected\n\n    {self.reason}\n"
+
+    def _repr_markdown_(self) -> str:
+        return self.to_markdown()
 
 
-def report(source: Any) -> Report:
+def report(source: Any, *, policy: str | Path | None = None, run: str = page.UNRUN) -> Report:
     """Check a certificate: a path, the values of its JSON, or what ``Result.certificate`` gives.
 
+    Args:
+        policy: A file of what a question must allow at least; see ``docs/certificates.md``.
+        run: Whether the model was run, as the page says it.
+
     Raises:
-        InvalidInputError: there is no such file, or it is none that can be read.
+        InvalidInputError: there is nothing to check: a file cannot be read, or is no JSON.
     """
-    content = source
+    content, clock = source, None
     if isinstance(source, str | Path):
-        try:
-            content = checker.read(Path(source))
-        except OSError as error:
-            raise InvalidInputError(f"{source}: cannot be read: {error.strerror}") from None
-        except (EOFError, zlib.error) as error:
-            raise InvalidInputError(f"{source}: no gzip file: {error}") from None
-        except (ValueError, RecursionError, checker.Rejected) as error:
-            raise InvalidInputError(f"{source}: no certificate: {str(error)[:100]}") from None
+        content, clock = _read(Path(source))
     elif hasattr(source, "to_dict"):
         content = source.to_dict()
+    kept = content if isinstance(content, dict) else {}
     try:
-        return Report(True, "", checker.check(content), content)
+        shown = checker.check(content, clock or checker.Clock(LONG))
+        facts = page.facts(shown, run)
+        if policy is not None:
+            require_no_narrower(shown, _text(Path(policy)), facts["constraints"])
     except checker.Rejected as error:
-        return Report(False, str(error), {}, content if isinstance(content, dict) else {})
+        return Report(False, str(error), {}, kept)
+    return Report(True, "", facts, kept, shown)
 
 
-def _slack(content: Mapping[str, Any]) -> str:
-    """By how much the outcome may be missed, where rounding is allowed for."""
-    if content["semantics"] == "real":
-        return " (of the exact program)"
-    return (
-        f" (of the model as it runs: scores may be off by {_end(content['question']['slack'], '')})"
-    )
+LONG = 600.0  # seconds for a certificate that is no file
 
 
-def _label(label: Any) -> Any:
-    return _end(label["float"], "") if isinstance(label, dict) else label
+def _read(path: Path) -> tuple[Any, checker.Clock]:
+    try:
+        return checker.read(path)
+    except OSError as error:
+        raise InvalidInputError(f"{path}: cannot be read: {error.strerror or error}") from None
+    except (EOFError, zlib.error) as error:
+        raise InvalidInputError(f"{path}: no gzip file: {error}") from None
+    except (ValueError, RecursionError, checker.Rejected) as error:
+        raise InvalidInputError(f"{path}: no certificate: {str(error)[:100]}") from None
 
 
-def _end(value: str | None, infinite: str) -> str:
-    return infinite if value is None else f"{float(checker.number(value)):.12g}"
-
-
-def _plain(feature: Mapping[str, Any], value: Any) -> str:
-    return str(_label(value)) if feature["labels"] else _end(value, "")
+def _text(path: Path) -> str:
+    try:
+        return path.read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        why = getattr(error, "strerror", None) or "not UTF-8 text"
+        raise InvalidInputError(f"{path}: cannot be read: {why}") from None
 
 
 __all__ = ["Report", "report"]

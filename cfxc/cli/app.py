@@ -443,17 +443,38 @@ def check(
         str | None,
         typer.Option(metavar="MODEL", help="Compile this file anew: is it the same program?"),
     ] = None,
+    rows: Annotated[
+        Path | None, typer.Option(metavar="CSV", help="Run model and program on these rows too.")
+    ] = None,
+    seed: Annotated[
+        int | None, typer.Option(metavar="N", help="Of the rows that are drawn.  [default: random]")
+    ] = None,
     trust_pickle: Trust = False,
-    explain: Annotated[
-        bool, typer.Option("--explain", help="One page in Markdown: asked, shown, not shown.")
-    ] = False,
+    policy: Annotated[
+        Path | None,
+        typer.Option(metavar="TOML", help="Reject a question that allows less than this."),
+    ] = None,
+    summary: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write a page for people (Markdown).")
+    ] = None,
     json: Json = False,
 ) -> int:
-    """Whether a certificate holds: exit code 0 if it does, 5 if not.
+    """Whether a certificate holds, and what it says: exit code 0 if it does, 5 if not.
 
-    The same check without cfxc: python check.py CERTIFICATE, with cfxc/certificates/check.py alone.
+    The same check without cfxc: see the command checker.
     """
-    return certificates.check(certificate, model, trust_pickle, explain, json)
+    return certificates.check(certificate, model, rows, seed, trust_pickle, policy, summary, json)
+
+
+@app.command()
+@guarded
+def checker(
+    out: Annotated[Path, typer.Option("--out", "-o", help="The file to write.")] = Path(
+        "cfxc-check.pyz"
+    ),
+) -> int:
+    """Write the checker as one file for auditors: python cfxc-check.pyz CERTIFICATE."""
+    return certificates.checker(out)
 
 
 @app.command()

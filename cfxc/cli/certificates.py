@@ -3,36 +3,60 @@
 from __future__ import annotations
 
 import json
+import secrets
+from dataclasses import replace
 from pathlib import Path
 
-from ..errors import VerificationError
+from ..errors import InvalidInputError, VerificationError
 
 REJECTED = 5
 """Exit code of a certificate that does not hold."""
 
 
-def check(source: Path, model: str | None, trust_pickle: bool, page: bool, as_json: bool) -> int:
+def check(
+    source: Path,
+    model: str | None,
+    rows: Path | None,
+    seed: int | None,
+    trust_pickle: bool,
+    policy: Path | None,
+    summary: Path | None,
+    as_json: bool,
+) -> int:
     """Print what a certificate shows; the exit code says whether it holds."""
     from ..certificates import report
 
-    found = report(source)
-    reason = found.reason
+    found = report(source, policy=policy)
     if found.ok and model is not None:
         from ..solvers.certification import require_program_of
 
+        seed = secrets.randbits(32) if seed is None else seed
         try:
-            require_program_of(found.content, model, trust_pickle=trust_pickle)
+            sampled = require_program_of(
+                found.content, model, trust_pickle=trust_pickle, seed=seed, rows=rows
+            )
+            said = f"compiled anew, and the same program; run beside it: {sampled}"
+            found = replace(found, facts={**found.facts, "run": said})
         except VerificationError as error:
-            reason = str(error)
+            found = replace(found, ok=False, reason=str(error), facts={})
     if as_json:
-        print(json.dumps({"ok": not reason, "reason": reason, "shown": dict(found.shown)}))
-    elif page:
-        print(found.to_markdown() if found.ok else f"# Rejected\n\n{reason}")
+        print(json.dumps({"ok": found.ok, "reason": found.reason, **found.facts}))
     else:
-        print(f"rejected: {reason}" if reason else found.summary())
-    if model is not None and not reason and not as_json:
-        print(f"The program is what {model} computes: compiled anew, and the same.")
-    return REJECTED if reason else 0
+        print(found.summary())
+    if summary is not None:
+        try:
+            summary.write_text(found.to_markdown(), "utf-8")
+        except OSError as error:
+            raise InvalidInputError(f"{summary}: cannot be written: {error.strerror}") from None
+    return 0 if found.ok else REJECTED
+
+
+def checker(out: Path) -> int:
+    """Write the checker as one file."""
+    from ..certificates import write_checker
+
+    print(f"wrote {write_checker(out)}")
+    return 0
 
 
 def export(source: Path, format: str, out: Path, time_limit: float) -> int:
@@ -49,4 +73,4 @@ def export(source: Path, format: str, out: Path, time_limit: float) -> int:
     return 0
 
 
-__all__ = ["check", "export"]
+__all__ = ["check", "checker", "export"]

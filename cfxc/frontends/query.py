@@ -34,8 +34,8 @@ class Query:
     ``target_program``: features → ``in_target``; ``constraints``: (text, features and ``factual.…``
     → ``holds``); ``excluded``: features → ``holds``, false at one point each; ``delta``: features →
     ``delta.1 …``; ``distance``: see :class:`Distance`; ``slack``: by how much the score that
-    decides may miss, for the deployed model's rounding (0: as the exact program has it);
-    ``effects``: the causal model, whose equations are among the constraints; ``hulls``: of which
+    decides may miss, for the deployed model's rounding at unit ``roundoff`` (0: as the exact
+    program has it); ``effects``: the causal model, whose equations are among the constraints; ``hulls``: of which
     the point lies in one, if there are any.
     """
 
@@ -48,6 +48,7 @@ class Query:
     constraints: tuple[tuple[str, Program], ...]
     excluded: tuple[Program, ...] = ()
     slack: Fraction = Fraction(0)
+    roundoff: Fraction = Fraction(1, 2**53)
     effects: tuple[Effect, ...] = ()
     hulls: tuple[Hull, ...] = ()
 

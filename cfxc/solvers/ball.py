@@ -28,6 +28,16 @@ def shares_of(weights: tuple[Fraction, ...]) -> tuple[list[Fraction], list[Fract
     return [weight / total for weight in weights], [weight / largest for weight in weights]
 
 
+def everywhere(query: Query) -> Fraction:
+    """A radius beyond every admissible point of a query whose distance is made of norms."""
+    ends = [
+        domain.delta(value)
+        for domain in query.domains
+        for value in (domain.allowed if domain.is_symbolic else (domain.lower, domain.upper))
+    ]
+    return (1 + max(ends, default=Fraction(0))) ** 2
+
+
 def make_ball(query: Query, norms: Norms, radius: Fraction) -> Ball:
     """The query's ball for pruning: doubles rounded so that the ball only grows."""
     domains = query.domains

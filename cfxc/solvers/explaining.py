@@ -180,8 +180,8 @@ class Question:
         if options.semantics == "float":
             if query.target.chance is not None:
                 raise UnsupportedError("semantics='float' with a probability", ["ask for a margin"])
-            slack = deployed_slack(query, model.predictor.unit_roundoff)
-            query = replace(query, slack=slack)
+            unit = model.predictor.unit_roundoff
+            query = replace(query, slack=deployed_slack(query, unit), roundoff=unit)
         refuse_negative_distance(query, self.asking, options.time_limit)
         method = self.method
         if options.diversity == "pool":

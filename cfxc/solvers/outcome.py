@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
+from ..frontends.query import Query
 from .candidates import Candidate
 
 INTERRUPTED = "interrupted"
@@ -39,6 +40,14 @@ Report = Callable[[Fraction, Fraction | None, int], None]
 
 def silent(lower: Fraction, upper: Fraction | None, nodes: int) -> None:
     """Nobody watches."""
+
+
+@dataclass(frozen=True, slots=True)
+class Refuted:
+    """Nothing is nearer than ``radius``, by the word of a solver; a proof is made on demand."""
+
+    query: Query
+    radius: Fraction
 
 
 @dataclass(frozen=True, slots=True)

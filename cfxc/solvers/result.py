@@ -41,8 +41,8 @@ class Result:
             model as deployed, whose rounding was allowed for.
         calls: Every satisfiability query, with radius, answer and seconds.
         provers: Everyone whose refutations back the bound.
-        proof: What shows the bound: of box search a tree of boxes, of mixed-integer search a proof
-            that ``proof.make()`` makes on demand, else ``None``.
+        proof: What shows the bound: of box search a tree of boxes, of mixed-integer search what
+            was refuted, of which ``certificate`` makes a proof, else ``None``.
         nodes: Boxes or branch-and-bound nodes that the engine looked at.
         exact_distance, exact_lower_bound: The same two as exact numbers; of l2, which is a root,
             the doubles around it.

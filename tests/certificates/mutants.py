@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from fractions import Fraction
 from typing import Any
 
-from cfxc.certificates import check
+from cfxc.certificates import checker as check
 
 F = Fraction
 TEXTS = (

@@ -15,11 +15,11 @@ import joblib
 import jsonschema
 import numpy as np
 import pytest
+from cfxc.certificates.spot_check import difference
 from sklearn.base import clone
 
 import cfxc
-from cfxc.certificates import check
-from cfxc.certificates.spot_check import difference
+from cfxc.certificates import checker as check
 from cfxc.errors import InvalidInputError, UnsupportedError, VerificationError
 from cfxc.solvers.certification import Certificate, require_program_of
 from tests.certificates.oracle import is_true

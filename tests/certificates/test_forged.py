@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from cfxc.certificates import check
+from cfxc.certificates import checker as check
 from tests.certificates.mutants import rehashed
 from tests.certificates.oracle import is_true
 from tests.certificates.samples import SAMPLES, answered

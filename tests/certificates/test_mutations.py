@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cfxc.certificates import check
+from cfxc.certificates import checker as check
 from tests.certificates.mutants import crossed, mutants, rehashed
 from tests.certificates.oracle import is_true
 from tests.certificates.samples import SAMPLES, answered

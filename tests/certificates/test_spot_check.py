@@ -29,7 +29,7 @@ from sklearn.tree import DecisionTreeRegressor
 
 import cfxc
 from cfxc import FeatureSpace
-from cfxc.certificates import check, spot_check
+from cfxc.certificates import checker as check
 from tests.certificates.mutants import rehashed
 
 RNG = np.random.default_rng(0)

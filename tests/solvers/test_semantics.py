@@ -17,7 +17,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 import cfxc
 from cfxc import FeatureSpace
-from cfxc.certificates import check
+from cfxc.certificates import checker as check
 from cfxc.cli.app import main
 from cfxc.errors import InvalidInputError, UnsupportedError, VerificationError
 from cfxc.frontends.sklearn.predictor import SklearnPredictor

@@ -12,7 +12,7 @@ from fractions import Fraction
 from math import floor
 from typing import Any
 
-from ..check import CONSTANT, HALF_ULP, LEAST, Feature, Form, Proof, Question, number, rounded
+from ..checker import CONSTANT, HALF_ULP, LEAST, Feature, Form, Proof, Question, number, rounded
 
 ZERO = Fraction(0)
 

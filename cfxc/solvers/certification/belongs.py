@@ -9,21 +9,29 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from ...certificates import check
-from ...certificates.spot_check import difference
+from ...certificates.checker import Rejected, check, number
+from ...certificates.sampling import Differs, compare
 from ...errors import CfxcError, ModelFileError, VerificationError
 from ...frontends.files import load_model
 from ...frontends.query import make_query
 from ...frontends.space import FeatureSpace
 from ..rounding import deployed_slack
 from .core import exact
-from .writer import written_program, written_slack
+from .writer import written_program, written_semantics, written_slack
 
 
 def require_program_of(
-    content: Mapping[str, Any], model: str | Path, *, trust_pickle: bool = False
-) -> None:
+    content: Mapping[str, Any], model: str | Path, *, trust_pickle: bool = False, seed: int = 0,
+    rows: Path | None = None,
+) -> str:  # fmt: skip
     """Compile a model file anew and compare: hash, features, program, outcomes of some rows.
+
+    Args:
+        seed: Of the rows that are drawn.
+        rows: A CSV file of further rows.
+
+    Returns:
+        On which rows both were run.
 
     Raises:
         VerificationError: the certificate belongs to another model.
@@ -43,11 +51,14 @@ def require_program_of(
     wanted = (
         _value(target["label"])
         if "label" in target
-        else tuple(None if e is None else check.number(e) for e in target.values())
+        else tuple(None if e is None else number(e) for e in target.values())
     )
     query = make_query(program, space, factual, target=wanted)
-    if content["semantics"] == "float":
-        query = replace(query, slack=deployed_slack(query, predictor.unit_roundoff))
+    if content["semantics"] != "real":
+        unit = predictor.unit_roundoff
+        query = replace(query, slack=deployed_slack(query, unit), roundoff=unit)
+    if content["semantics"] != written_semantics(query):
+        raise VerificationError("the certificate's semantics is not the arithmetic of the model")
     features, made = written_program(query)
     stated = content["program"]
     known = {**stated, "made": stated["made"][: len(made["made"])]}  # constraints add to them
@@ -57,10 +68,10 @@ def require_program_of(
         raise VerificationError(f"the certificate's program is not what {model} computes")
     if content["question"]["slack"] != exact(written_slack(query)):
         raise VerificationError("the certificate's slack is not what the model's rounding may do")
-    asked = check.Question(content["features"], content["program"], content["question"])
-    space_text, witness = content["space"], content["witness"]
-    if differs := difference(asked, space_text, witness, predictor.predict):
-        raise VerificationError(f"the certificate's program: {differs}")
+    try:
+        return compare(check(dict(content)), content["space"], predictor.predict, seed, rows)
+    except (Differs, Rejected) as error:
+        raise VerificationError(f"the certificate's program: {error}") from None
 
 
 def file_hash(path: str | Path) -> str:
@@ -76,11 +87,11 @@ def file_hash(path: str | Path) -> str:
 
 
 def _value(label: Any) -> Any:
-    return float(check.number(label["float"])) if isinstance(label, dict) else label
+    return float(number(label["float"])) if isinstance(label, dict) else label
 
 
 def _number(feature: Any, value: str) -> Any:
-    number = check.number(value)
+    number = number(value)
     return int(number) if feature.kind != "real" and number.denominator == 1 else Fraction(number)
 
 

@@ -17,9 +17,8 @@ from ...compiler.units import UnitReader, Units
 from ...errors import UnsupportedError
 from ...frontends.query import Query
 from ...ir import Let, Operand, Program, ops
-from ..linear_proof.parts import declared
 
-ONE = Fraction(1)
+ZERO, ONE = Fraction(0), Fraction(1)
 FINE = 2.0**-900  # doubles above are multiples of 2⁻¹⁰⁰⁰
 Source = tuple[Any, ...]
 
@@ -35,6 +34,20 @@ class Core:
     def key(self) -> tuple[Any, ...]:
         """The same for equal forms."""
         return self.constant, frozenset(self.terms.items())
+
+    def less(self, other: Core) -> Core:
+        """The difference to another form."""
+        sources = dict.fromkeys([*self.terms, *other.terms])
+        terms = {s: self.terms.get(s, ZERO) - other.terms.get(s, ZERO) for s in sources}
+        kept = {source: factor for source, factor in terms.items() if factor}
+        return Core(self.constant - other.constant, kept)
+
+    def times(self, other: Core) -> Fraction | None:
+        """How many times another form this is, constants aside; ``None`` if it is no multiple."""
+        if set(self.terms) != set(other.terms):
+            return None
+        ratios = {factor / other.terms[source] for source, factor in self.terms.items()}
+        return ratios.pop() if len(ratios) == 1 and min(ratios) > 0 else None
 
 
 @dataclass
@@ -219,6 +232,27 @@ def plain_label(label: Any) -> Any:
     return {"float": exact(label)} if isinstance(label, float) else label
 
 
+def written_label(label: tuple[str, Any]) -> Any:
+    """A label of the checker's, by type and value, for JSON."""
+    kind, value = label
+    return {"float": exact(value)} if kind == "float" else value
+
+
+def declared(query: Query) -> tuple[dict[str, list[Additive]], dict[str, str | int]]:
+    """Features, and ``factual.…``, as a ``UnitReader`` reads them: forms, and labels by place."""
+    numbers: dict[str, list[Additive]] = {}
+    labels: dict[str, str | int] = {}
+    for domain in query.domains:
+        name, own = domain.name, domain.factual
+        if domain.is_symbolic:
+            labels[name] = name
+            labels[f"factual.{name}"] = domain.labels.position(own)
+        else:
+            numbers[name] = [Additive(ZERO, {("x", name): ONE})]
+            numbers[f"factual.{name}"] = [constant(own)]
+    return numbers, labels
+
+
 def read_program(query: Query) -> tuple[Sources, Units, list[Any] | None, list[Core]]:
     """The deployed program of a query: sources, labels (of a classifier) and output forms.
 
@@ -238,4 +272,4 @@ def read_program(query: Query) -> tuple[Sources, Units, list[Any] | None, list[C
     return sources, units, labels, forms
 
 
-__all__ = ["Core", "CoreReader", "Sources", "exact", "plain_label", "read_program"]
+__all__ = ["Core", "CoreReader", "Sources", "exact", "plain_label", "read_program", "written_label"]

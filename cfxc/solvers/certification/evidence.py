@@ -4,24 +4,24 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from math import inf
 from typing import Any
 
 from ... import __version__
+from ...certificates.checker import Clock, Rejected, check
 from ...compiler.emit.smtlib import emit
 from ...errors import UnsupportedError
 from ...frontends.query import Query
 from .. import box_search
-from ..linear_proof import everywhere, prove
-from ..outcome import Outcome
+from ..ball import everywhere
+from ..outcome import Outcome, Refuted
 from ..smt.encoding import Encoder
-from .writer import Certificate, certify
+from .writer import SECONDS, Certificate, certify
 
 INSIDE = 1 - Fraction(1, 2**40)
-SECONDS = 60.0  # that a proof may take which the search did not keep
 
 
 @dataclass(frozen=True)
@@ -37,13 +37,14 @@ class Evidence:
 
     @cached_property
     def certificate(self) -> Certificate:
-        """The certificate.
+        """The certificate, which the checker took.
 
         A proof that the search did not keep, or that leaves something to a solver's word, is made
         anew by an engine that does not, if there is one for the question.
 
         Raises:
-            UnsupportedError: nothing was answered, or it cannot be written down.
+            UnsupportedError: nothing was answered, or what was shown cannot be written down so
+                that the checker takes it.
         """
         if self.status == "unknown":
             raise UnsupportedError("no counterfactual was found, so there is nothing to certify")
@@ -55,6 +56,11 @@ class Evidence:
             if proof is None:
                 raise UnsupportedError(f"this answer has no certificate: {error}") from None
         return self._of(proof)
+
+    @property
+    def is_certified(self) -> bool:
+        """Whether a certificate was asked for, and taken by the checker."""
+        return "certificate" in vars(self)
 
     @cached_property
     def script(self) -> str:
@@ -86,12 +92,10 @@ class Evidence:
     def _refuse(self) -> None:
         if self.query.hulls:
             raise UnsupportedError("an answer within a trust region has no certificate")
-        if not self.query.target.is_plain:
-            raise UnsupportedError("an answer with a probability or a margin has no certificate")
 
     def _of(self, proof: Any) -> Certificate:
         best = self.outcome.best
-        return certify(
+        made = certify(
             self.query,
             status=self.status,
             point=None if best is None else best.point,
@@ -101,6 +105,11 @@ class Evidence:
             made={"cfxc": __version__, "python": platform.python_version(), "engine": self.solver},
             model=self.model,
         )
+        try:
+            check(made.to_dict(), Clock(inf))
+        except Rejected as error:
+            raise UnsupportedError(f"its proof is beyond the checker's rules: {error}") from None
+        return made
 
     def _anew(self) -> Any:
         """A proof of the same bound by box search, or by linear programs; ``None`` if none is."""
@@ -110,9 +119,7 @@ class Evidence:
             return None
         if not box_search.refuses(self.query):
             return box_search.refute(self.query, min(radius, Fraction(1)), SECONDS)
-        with suppress(UnsupportedError):
-            return prove(self.query, radius, SECONDS)
-        return None
+        return None if isinstance(self.outcome.proof, Refuted) else Refuted(self.query, radius)
 
 
 __all__ = ["Evidence"]

@@ -3,38 +3,39 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from math import inf
 from typing import Any
 
-from ...certificates import check
-from ...compiler.additive import Additive
+from ...certificates.checker import Clock, Proof
 from ...compiler.pipeline import simplified
 from ...compiler.separable import requirements
 from ...errors import UnsupportedError
 from ...ir import ops
 from ..box_search.cells import UNIT
 from ..box_search.proof import Closing, Sharing, Split, SplitTree
-from ..linear_proof import Branch, LinearTree, Multipliers, OnDemand
-from ..linear_proof.parts import Ball
-from .core import Sources, exact, plain_label
+from ..outcome import Refuted
+from .core import exact, plain_label
+from .prover import Given, prove
+from .undecided import undecided
 
 SHARES = 2**40  # shares of costs are rounded down to so many parts
 Node = list[Any]
-Given = tuple[list[Any], dict[str, Any], dict[str, Any]]  # features, program and question
+DEEP = 40  # splits of one part, until its constraints are decided
 
 
-def proof_of(proof: Any, given: Given, sources: Sources) -> tuple[dict[str, Any], Fraction]:
-    """A proof as plain values, and the radius within which it leaves nothing.
+def proof_of(proof: Any, given: Given, seconds: float) -> dict[str, Any]:
+    """A proof as plain values; of what a solver refuted, made in so many seconds.
 
     Raises:
         UnsupportedError: it leaves something to a solver's word, or is none.
     """
     if isinstance(proof, SplitTree):
         radius = proof.radius * (1 + Fraction(1, 2**60)) if proof.radius >= 1 else proof.radius
-        return _Boxes(proof, radius, given).written(), radius  # it covers the boundary too
-    tree = proof.make() if isinstance(proof, OnDemand) else proof
-    if isinstance(tree, LinearTree):
-        return _Linear(tree, check.Question(*given), sources).written(), tree.radius
-    raise UnsupportedError("no proof was kept that a certificate could hold")
+        return _Boxes(proof, radius, given).written()  # it covers the boundary too
+    found = prove(given, proof.radius, seconds) if isinstance(proof, Refuted) else None
+    if found is None:
+        raise UnsupportedError("no proof was kept that a certificate could hold")
+    return found
 
 
 class _Boxes:
@@ -43,36 +44,58 @@ class _Boxes:
     def __init__(self, proof: SplitTree, radius: Fraction, given: Given) -> None:
         self.proof = proof
         self.content = {"radius": exact(radius), "lemmas": [], "nodes": [["distance"]]}
-        self.asked = check.Proof(*given, self.content)
+        self.asked = Proof(*given, self.content, Clock(inf))
         self.names = [domain.name for domain in proof.query.domains]
-        self.scales = self._scales()
+        program, _ = simplified(proof.query.target_program)
+        self.required = requirements(program, "in_target")
+        self.scales = self._scales(program)
+        self.nodes: list[Node] = [[]] * len(proof)
 
     def written(self) -> dict[str, Any]:
-        walker = self.asked
-        nodes: list[Node] = [[]] * len(self.proof)
-        stack: list[Any] = [(0, walker.root)]
+        stack: list[Any] = [(0, self.asked.root)]
         while stack:
             place, parts = stack.pop()
             node = self.proof[place]
             if isinstance(node, Closing):
-                nodes[place] = self.closed(node, parts)
+                self.close(place, self.closed(node, parts), parts, {}, DEEP)
                 continue
-            nodes[place] = self.split(node)
-            pair = walker.halves(nodes[place][0], nodes[place][1:], parts, {})
+            split = self.split(node)
+            pair = self.asked.halves(split[0], split[1:], parts, {})
             stack += [(child, side) for child, (side, _) in zip(node.children, pair, strict=True)]
-        return {**self.content, "nodes": nodes}
+            self.nodes[place] = [*split, *node.children]
+        return {**self.content, "nodes": self.nodes}
 
-    def _scales(self) -> list[Fraction]:
+    def close(self, place: int, node: Node, parts: list[Any], signs: Any, depth: int) -> None:
+        """Write a node that closes a part; one by constraints only where all of them are decided,
+        which the search knows of more functions than the checker.
+        """
+        self.nodes[place] = node
+        if node[0] != "constraint" or self.asked.closes("constraint", [], parts, signs):
+            return
+        split = undecided(self.asked, parts, signs) if depth else None
+        if split is None:
+            raise UnsupportedError("a constraint that closes a part is beyond the checker's rules")
+        children = [len(self.nodes), len(self.nodes) + 1]
+        self.nodes[place] = [*split, *children]
+        self.nodes += [[], []]
+        halves = self.asked.halves(split[0], split[1:], parts, signs)
+        for child, half in zip(children, halves, strict=True):
+            self.close(child, node, *half, depth - 1)
+
+    def row(self, requirement: int) -> int:
+        """The checker's row for one of the search's: one alone is what implies all others."""
+        last = len(self.asked.wanted) - 1
+        return last if len(self.required) == 1 else min(requirement, last)
+
+    def _scales(self, program: Any) -> list[Fraction]:
         """By how much the search's requirements are larger than the checker's rows.
 
         The compiler multiplies by what averages divide by; spreads of leaves tell.
         """
-        program, _ = simplified(self.proof.query.target_program)
         held = {s.name: s.op for s in program.lets() if isinstance(s.op, ops.TreeEnsemble)}
         found = []
-        for required, (row, _) in zip(
-            requirements(program, "in_target"), self.asked.wanted, strict=True
-        ):
+        for place, required in enumerate(self.required):
+            row, _ = self.asked.wanted[self.row(place)]
             theirs, ours = Fraction(0), Fraction(0)
             for name, op in held.items():
                 factors = {
@@ -85,26 +108,26 @@ class _Boxes:
                 theirs += _spread(leaves, factors)
             for n, (_, nodes) in enumerate(self.asked.program.trees):
                 factors = {s[2]: f for s, f in row.items() if s[:2] == ("tree", n)}
-                held_leaves = {tuple(map(id, n)): n for n in nodes if isinstance(n, list)}
-                ours += _spread(list(held_leaves.values()), factors)
+                distinct = {tuple(map(id, n)): n for n in nodes if isinstance(n, list)}
+                ours += _spread(list(distinct.values()), factors)
             found.append(theirs / ours if ours else Fraction(1))
         return found
 
     def split(self, node: Split) -> Node:
         j = self.names.index(node.feature)
         if node.cut is None:
-            return ["label", j, plain_label(node.label), *node.children]
-        return ["cut", j, exact(node.cut), *node.children]
+            return ["label", j, plain_label(node.label)]
+        return ["cut", j, exact(node.cut)]
 
     def closed(self, node: Closing, parts: list[Any]) -> Node:
         if node.reason == "solver":
             raise UnsupportedError("a solver closed a part of the proof, and left no record")
         if node.reason not in ("sum", "sharing"):
             return [node.reason]
-        row = [["row", node.requirement, "1"]]
+        assert node.requirement is not None
+        row = [["row", self.row(node.requirement), "1"]]
         if node.sharing is None:
             return ["bound", "0", row, []]
-        assert node.requirement is not None
         price = node.sharing.price / UNIT / self.scales[node.requirement]
         deltas, linf = self.asked.deltas(parts), self.asked.norms[2]
         if linf and price and deltas is not None:
@@ -135,71 +158,6 @@ def _spread(leaves: list[Any], factors: dict[int, Fraction]) -> Fraction:
         return Fraction(0)
     values = [sum(f * Fraction(leaf[c]) for c, f in factors.items()) for leaf in leaves]
     return Fraction(max(values) - min(values))
-
-
-class _Linear:
-    """Splits and multipliers of a program of forms and units."""
-
-    def __init__(self, tree: LinearTree, asked: check.Question, sources: Sources) -> None:
-        self.tree, self.asked, self.sources = tree, asked, sources
-        self.ball = Ball(tree.query, tree.radius)
-        self.names = [domain.name for domain in tree.query.domains]
-        self.units = [self._unit(k) for k in range(len(self.ball.units.forms))]
-        self.rows: dict[int, tuple[int, Fraction]] = {}
-
-    def _unit(self, k: int) -> int:
-        form = self.sources.core(Additive(Fraction(0), {("unit", k): Fraction(1)}), self.ball.units)
-        ((_, place),) = form.terms
-        return int(place)
-
-    def row(self, i: int) -> tuple[int, Fraction]:
-        """The checker's row for one of the proof's, and the factor between them."""
-        if i not in self.rows:
-            form = self.sources.core(self.ball.rows[i].form, self.ball.units)
-            for place, (other, _) in enumerate(self.asked.rows):
-                terms = {source: f for source, f in other.items() if f and source != ("one", 0)}
-                if set(terms) == set(form.terms):
-                    pairs = [(form.terms[source], factor) for source, factor in terms.items()]
-                    ratios = {mine / theirs for mine, theirs in pairs}
-                    ratio = ratios.pop() if len(ratios) == 1 else Fraction(0)
-                    if ratio > 0 and ratio * other.get(("one", 0), 0) == form.constant:
-                        self.rows[i] = (place, ratio)
-                        break
-            else:
-                raise UnsupportedError("a row of the proof is not one of the question")
-        return self.rows[i]
-
-    def written(self) -> dict[str, Any]:
-        lemmas = [
-            [self.units[each.unit], each.side, exact(each.bound), *self.by(each.by)]
-            for each in self.tree.lemmas
-        ]
-        nodes = [
-            ["bound", *self.by(node)] if isinstance(node, Multipliers) else self.split(node)
-            for node in self.tree.nodes
-        ]
-        return {"radius": exact(self.tree.radius), "lemmas": lemmas, "nodes": nodes}
-
-    def by(self, given: Multipliers) -> Node:
-        found: dict[tuple[str, int], Fraction] = {}
-        for (kind, k), y in given.y.items():
-            place, factor = k, Fraction(1)
-            if kind == "row":
-                place, factor = self.row(k)
-            elif kind != "peak":
-                place = self.units[k]
-            if y:
-                found[kind, place] = found.get((kind, place), Fraction(0)) + y * factor
-        named = [[kind, place, exact(y)] for (kind, place), y in found.items()]
-        return [exact(given.budget), named, []]
-
-    def split(self, node: Branch) -> Node:
-        if node.unit is not None:
-            return ["sign", self.units[node.unit], *node.children]
-        j = self.names.index(node.feature)
-        if node.cut is None:
-            return ["label", j, plain_label(node.label), *node.children]
-        return ["cut", j, exact(node.cut), *node.children]
 
 
 __all__ = ["proof_of"]

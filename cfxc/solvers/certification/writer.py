@@ -6,28 +6,33 @@ import gzip
 import hashlib
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from ...certificates import check
+from ...certificates.checker import canonical, number
+from ...compiler.units import Units
 from ...errors import UnsupportedError
 from ...frontends.domain import Domain
 from ...frontends.query import Query
-from ...ir import ops
+from ...frontends.target import target_program
+from ...ir import Program, ops
 from ...ir.patterns import deciding, scaling
 from .core import Core, CoreReader, Sources, exact, plain_label, read_program
 from .steps import proof_of
 from .trees import trees_of
 
 VERSION = "cfxc certificate 1"
+DOUBLE = Fraction(1, 2**53)
+SECONDS = 60.0  # that a proof may take which the search did not keep
 
 
 class Certificate:
     """One answer with all that it takes to check it; see ``docs/certificates.md``."""
 
     def __init__(self, content: Mapping[str, Any]) -> None:
-        digest = hashlib.sha256(check.canonical(dict(content))).hexdigest()
+        digest = hashlib.sha256(canonical(dict(content))).hexdigest()
         self.content: dict[str, Any] = {**content, "hash": digest}
 
     def to_dict(self) -> dict[str, Any]:
@@ -75,28 +80,26 @@ def certify(
         raise UnsupportedError("a certificate needs a distance made of l0, l1, l2 and linf")
     sources, units, labels, forms = read_program(query)
     constraints = []
-    for text, program in (*query.constraints, *(("another answer", p) for p in query.excluded)):
+    for program in (*(program for _, program in query.constraints), *query.excluded):
         reader = CoreReader(program, query, sources, units)
-        constraints.append((text, reader.truth(program.output("holds"))))
-        if _reads_trees(_truth(constraints[-1][1])):
-            raise UnsupportedError(f"a certificate cannot hold a condition on trees: {text}")
+        constraints.append(_truth(reader.truth(program.output("holds"))))
     content: dict[str, Any] = {
         "version": VERSION,
         "made": dict(made),
-        "semantics": "float" if query.slack else "real",
+        "semantics": written_semantics(query),
         "claim": {},
         "model": None if model is None else dict(model),
-        "space": query.space.to_toml(),
+        "space": replace(query.space, features=tuple(d.feature for d in query.domains)).to_toml(),
         "features": [_feature(domain) for domain in query.domains],
         "program": _program(query, sources, labels, forms),
         "question": {
             "factual": written_point(query, query.factual),
-            "target": _target(query),
+            "target": _target(query, sources, units, forms),
             "slack": exact(written_slack(query)),
             "norms": {
                 name: exact(n) for name, n in zip(("l0", "l1", "linf", "l2"), norms, strict=True)
             },
-            "constraints": [{"text": text, "holds": _truth(truth)} for text, truth in constraints],
+            "constraints": constraints,
         },
         "witness": None if point is None else written_point(query, point),
         "proof": {"radius": "0", "lemmas": [], "nodes": [["distance"]]},
@@ -104,24 +107,17 @@ def certify(
     bound = Fraction(0)
     if lower > 0 or status == "infeasible":
         given = content["features"], content["program"], content["question"]
-        content["proof"], bound = proof_of(proof, given, sources)
+        content["proof"] = proof_of(proof, given, SECONDS)
+        bound = number(content["proof"]["radius"])
     distance = None if point is None else query.distance_to(point)
     bound = min(bound, max(lower, Fraction(0)), *([] if distance is None else [distance]))
     content["claim"] = {
-        "status": _status(query, status, distance, bound, epsilon),
+        "status": _status(query, status, distance, bound, Fraction(epsilon)),
         "distance": None if distance is None else exact(distance),
         "lower_bound": exact(bound),
         "epsilon": exact(Fraction(epsilon)),
     }
     return Certificate(content)
-
-
-def _reads_trees(truth: Any) -> bool:
-    """Whether a condition, as written, is one on the sum of trees; no range is known of these."""
-    kind, *parts = truth
-    if kind in ("ge", "gt"):
-        return any(source[0] == "tree" for source, _ in parts[0])
-    return any(_reads_trees(part) for part in parts)
 
 
 def written_program(query: Query) -> tuple[list[Any], dict[str, Any]]:
@@ -163,12 +159,13 @@ def _program(
 
 
 def _status(
-    query: Query, status: str, distance: Fraction | None, bound: Fraction, epsilon: float
+    query: Query, status: str, distance: Fraction | None, bound: Fraction, epsilon: Fraction
 ) -> str:
     """What the bound that is written down shows."""
     if status == "optimal" and distance is not None:
-        goal = query.distance.below(distance, Fraction(epsilon))
-        return "optimal" if goal <= bound else "feasible"
+        norms = query.distance.norms
+        power = 2 if norms is not None and norms.l2 == 1 else 1
+        return "optimal" if bound >= distance * (1 - epsilon) ** power else "feasible"
     return status
 
 
@@ -182,12 +179,56 @@ def _truth(truth: list[Any]) -> list[Any]:
     return [kind, *(_form(part) if isinstance(part, Core) else _truth(part) for part in parts)]
 
 
-def _target(query: Query) -> dict[str, Any]:
+def written_semantics(query: Query) -> str:
+    """In what arithmetic the bound holds."""
+    if not query.slack:
+        return "real"
+    return "float32" if query.roundoff > DOUBLE else "float"
+
+
+def _target(query: Query, sources: Sources, units: Units, forms: list[Core]) -> dict[str, Any]:
+    """What is wanted of the outputs.
+
+    Raises:
+        UnsupportedError: a probability that is neither an output nor known from a lead.
+    """
     target = query.target
-    if not target.is_range:
-        return {"label": plain_label(target.label)}
-    ends = {"lower": target.lower, "upper": target.upper}
-    return {name: None if end is None else exact(end) for name, end in ends.items()}
+    if target.is_range:
+        ends = {"lower": target.lower, "upper": target.upper}
+        return {name: None if end is None else exact(end) for name, end in ends.items()}
+    label = plain_label(target.label)
+    if target.is_plain:
+        return {"label": label}
+    margin, least = target.margin, None
+    if target.chance is not None:
+        lead, least = _chance(query, CoreReader(_likely(query), query, sources, units), forms)
+        margin = max(margin, lead)
+    return {
+        "label": label, "margin": exact(margin), "least": None if least is None else exact(least),
+    }  # fmt: skip
+
+
+def _likely(query: Query) -> Program:
+    return target_program(query.program, replace(query.target, margin=Fraction(0)), Fraction(0))
+
+
+def _chance(
+    query: Query, reader: CoreReader, forms: list[Core]
+) -> tuple[Fraction, Fraction | None]:
+    """By what a label must lead, or what its score must be, for the probability that is wanted."""
+    labels = query.program.output_sorts["label"].labels
+    own = labels.position(query.target.label)
+    truth = reader.truth(reader.program.output("in_target"))
+    while truth[0] == "and":
+        truth = truth[-1]
+    score = forms[own]
+    leads = [score.less(other) for i, other in enumerate(forms) if i != own]
+    for each, is_lead in ((leads[0], len(leads) == 1), (score, True)):
+        factor = truth[1].times(each) if truth[0] == "ge" and is_lead else None
+        if factor:
+            end = each.constant - truth[1].constant / factor
+            return (max(end, Fraction(0)), None) if each is leads[0] else (Fraction(0), end)
+    raise UnsupportedError("a certificate cannot hold how this probability is reached")
 
 
 def written_point(query: Query, values: Mapping[str, Any]) -> list[Any]:
@@ -219,4 +260,11 @@ def _feature(domain: Domain) -> dict[str, Any]:
     }
 
 
-__all__ = ["Certificate", "certify", "written_point", "written_program", "written_slack"]
+__all__ = [
+    "Certificate",
+    "certify",
+    "written_point",
+    "written_program",
+    "written_semantics",
+    "written_slack",
+]

@@ -30,10 +30,10 @@ from ...compiler.pipeline import debug
 from ...errors import UnsupportedError
 from ...frontends.query import Query
 from ...ir import ops
+from ..ball import everywhere
 from ..baselines import LocalSearch
 from ..candidates import MARGINS, Candidate, Deployed, Point, verify
-from ..linear_proof import OnDemand, everywhere
-from ..outcome import INTERRUPTED, Outcome, Report, silent
+from ..outcome import INTERRUPTED, Outcome, Refuted, Report, silent
 from .backends import Answer, Backend, Floats, backend
 from .branching import Branching
 from .descent import Descent
@@ -196,9 +196,9 @@ class _Search:
             self.outcome.reason = INTERRUPTED
         if self.query.distance.norms is not None and not self.query.hulls:
             if self.outcome.infeasible:
-                self.outcome.proof = OnDemand(self.query, everywhere(self.query))
+                self.outcome.proof = Refuted(self.query, everywhere(self.query))
             elif self.outcome.lower:
-                self.outcome.proof = OnDemand(self.query, self.outcome.lower)
+                self.outcome.proof = Refuted(self.query, self.outcome.lower)
         return self.outcome
 
     def _fill(self) -> None:

@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import cfxc
-from cfxc.certificates import check
+from cfxc.certificates import checker as check
 from cfxc.certificates.export.cpc import cpc, plain, proof_of
 from cfxc.certificates.export.smtlib import grid_slack, smtlib
 from cfxc.cli.app import main

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from cfxc.certificates.check import Question, number
+from cfxc.certificates.checker import Question, number
 from cfxc.certificates.export.vipr import vipr
 from cfxc.certificates.export.vipr.problem import Problem
 from cfxc.certificates.export.vipr.program import nearest

@@ -11,7 +11,7 @@ from fractions import Fraction as Q
 from typing import Any
 
 from ....errors import SolverError
-from ...check import Question, number
+from ...checker import Question, number
 from .manifest import manifest
 from .problem import Problem
 from .program import nearest

@@ -9,7 +9,7 @@ from itertools import pairwise
 from typing import Any
 
 from ....errors import UnsupportedError
-from ...check import Question
+from ...checker import Question
 from .problem import ZERO, Affine, Point, Problem, constant, total
 
 

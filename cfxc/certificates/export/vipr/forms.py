@@ -6,7 +6,7 @@ from collections.abc import Callable
 from fractions import Fraction as Q
 from typing import Any
 
-from ...check import HALF_ULP, LEAST, Form, Question, rounded
+from ...checker import HALF_ULP, LEAST, Form, Question, rounded
 from .features import Features
 from .problem import ONE, REST, ZERO, Affine, Point, Problem, constant, total
 from .ranges import Ranges, misses

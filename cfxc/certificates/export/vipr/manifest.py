@@ -7,7 +7,7 @@ from fractions import Fraction as Q
 from itertools import groupby
 from typing import Any
 
-from ...check import number
+from ...checker import number
 from .problem import Problem
 from .search import Search
 

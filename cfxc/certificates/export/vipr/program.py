@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from ....errors import UnsupportedError
-from ...check import Form, Question
+from ...checker import Form, Question
 from .features import Features
 from .forms import Forms
 from .problem import Problem

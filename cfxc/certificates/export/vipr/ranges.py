@@ -8,7 +8,7 @@ from fractions import Fraction as Q
 from typing import Any
 
 from ....errors import UnsupportedError
-from ...check import Form, Question, Rejected, rounded
+from ...checker import Form, Question, Rejected, rounded
 from .problem import ZERO
 
 Range = tuple[Q, Q]

@@ -1,21 +1,27 @@
-"""The linear program of a part of the ball, its duals, and where its solution is wrong."""
+"""The linear program of a part of the ball, its duals, and where its solution is wrong.
+
+Everything is read from the checker's :class:`Proof`, in doubles; only duals come back.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from fractions import Fraction
+from math import inf, nextafter
 from typing import Any
 
 import highspy
 import numpy as np
 import numpy.typing as npt
 
-from ...compiler.additive import Additive
-from ...frontends.domain import Domain
+from ...certificates.checker import Proof
+from ...certificates.checker.program import HALF_ULP, LEAST, Form, image
+from ...certificates.checker.rules import Multipliers
 from ..tangents import Tangents
-from .parts import Ball, Key, Multipliers, Part, Spans
 
 Floats = npt.NDArray[np.float64]
+Key = tuple[str, int]
+Cut = tuple[int, Fraction]  # a feature, and the largest value on the left
 ZERO = Fraction(0)
 PENALTY = 1e3  # what missing a requirement costs, as a distance
 WRONG = 1e-9  # by how much a solution may miss what it stands for
@@ -25,123 +31,113 @@ SMALLEST = 1e-12  # multipliers below this are left out
 class Solution:
     """A solution of a part's linear program, and where it is wrong."""
 
-    def __init__(self, program: Program, values: Floats) -> None:
+    def __init__(self, program: LinearProgram, values: Floats) -> None:
         self.program, self.values = program, values
 
     def worst_unit(self) -> tuple[int, float]:
         """The open unit that differs most from the maximum that it stands for."""
         best, at = 0.0, -1
         for k, column in self.program.open.items():
-            if k in self.program.part.signs:
+            if k in self.program.signs:
                 continue
-            z = float(self.program.z[k] @ self.values) + self.program.z0[k]
-            wrong = abs(self.values[column] - max(z, 0.0))
+            wrong = abs(self.values[column] - max(self._made(k), 0.0))
             if wrong > best:
                 best, at = wrong, k
         return at, best
 
-    def wrong_step(self) -> tuple[str, Fraction, Fraction] | None:
+    def _made(self, k: int) -> float:
+        return float(self.program.z[k] @ self.values) + self.program.z0[k]
+
+    def wrong_step(self) -> Cut | None:
         """A cut at a step that the solution takes by halves, or against its number."""
-        program = self.program
-        domains = {domain.name: domain for domain in program.ball.query.domains}
-        for k, (least, most) in enumerate(program.spans.steps):
-            if least == most:
+        program, asked = self.program, self.program.asked
+        for k, column in program.steps.items():
+            low, high = (image("step", end) for end in program.spans[k])
+            z, value = self._made(k), self.values[column]
+            if low == high or (abs(value - (z >= 0)) <= WRONG and abs(z) > WRONG):
                 continue
-            step = program.ball.units.steps[k]
-            row, shift = program.form(step.form)
-            z, value = float(row @ self.values) + shift, self.values[program.steps[k]]
-            if abs(value - (z >= 0)) <= WRONG and abs(z) > WRONG:
+            form = asked.program.made[k]
+            ((source, factor),) = [one for one in form.items() if one[0] != ("one", 0)][:1]
+            if source[0] != "x":
                 continue
-            ((_, name), factor), *_ = step.form.terms.items()
-            edge, domain = -step.form.constant / factor, domains[name]
-            low, high = program.part.ranges[name]
-            upward = (factor > 0) != step.strict  # whether the edge itself lies above the cut
-            beside = Fraction(float(np.nextafter(float(edge), -np.inf if upward else np.inf)))
-            cut, after = (
-                domain.floor(beside if upward else edge),
-                domain.ceil(edge if upward else beside),
-            )
-            if cut is not None and after is not None and low <= cut < after <= high:
-                return name, cut, after
+            edge, feature = -form.get(("one", 0), ZERO) / factor, asked.features[source[1]]
+            beside = Fraction(nextafter(float(edge), -inf)) if factor > 0 else edge
+            cut, (low, high) = feature.near(beside, -1), program.parts[source[1]]
+            if cut is not None and low <= cut < high:
+                return source[1], cut
         return None
 
-    def worst_label(self) -> tuple[str, int, float]:
+    def worst_label(self) -> tuple[int, int, float]:
         """The label whose share is nearest to one half."""
-        best, name, place = 0.0, "", -1
-        for (each, i), column in self.program.labels.items():
+        best, feature, place = 0.0, -1, -1
+        for (j, i), column in self.program.labels.items():
             share = min(self.values[column], 1 - self.values[column])
             if share > best:
-                best, name, place = share, each, i
-        return name, place, best
+                best, feature, place = share, j, i
+        return feature, place, best
 
-    def cut(self) -> tuple[str, Fraction, Fraction] | None:
+    def cut(self) -> Cut | None:
         """Where to cut the number whose cost is understated most, or that is off its grid."""
-        ball, program = self.program.ball, self.program
+        program, asked = self.program, self.program.asked
         best, found = WRONG, None
-        for j, domain in enumerate(ball.query.domains):
-            if domain.is_symbolic:
-                continue
-            up, down, _ = program.numbers[domain.name]
-            low, high = program.part.ranges[domain.name]
-            x = float(program.base[domain.name]) + self.values[up] - self.values[down]
+        for j, (up, down, _) in program.numbers.items():
+            feature, (low, high) = asked.features[j], program.parts[j]
+            x = float(program.base[j]) + self.values[up] - self.values[down]
             at = min(max(Fraction(float(x)), low), high)
-            wrong = float(ball.cost(j, domain.delta(at))) - program.paid(j, self.values)
-            below, above = domain.floor(at), domain.ceil(at)
-            if domain.step is not None and below is not None and above is not None:
-                gap = min(at - below, above - at) / domain.feature.range if below < above else ZERO
+            wrong = float(asked.cost(j, feature.delta(at))) - program.paid(j, self.values)
+            below, above = feature.near(at, -1), feature.near(at, 1)
+            if feature.step is not None and None not in (below, above) and below < above:
+                gap = min(at - below, above - at) / feature.size  # type: ignore[operator]
                 wrong = max(wrong, float(gap))
-            if wrong > best:
-                pair = self._beside(domain, at)
-                best, found = (wrong, (domain.name, *pair)) if pair else (best, found)
+            if wrong > best and (cut := self._beside(j, at)) is not None:
+                best, found = wrong, (j, cut)
         return found
 
-    def _beside(self, domain: Domain, at: Fraction) -> tuple[Fraction, Fraction] | None:
-        """Two admissible values, one after the other, of a number's range: at the factual's own
-        where any change costs, else around a place, or in the middle.
+    def _beside(self, j: int, at: Fraction) -> Fraction | None:
+        """An admissible value of a number below the end of its range: at the factual's own where
+        any change costs, else around a place, or in the middle.
         """
-        low, high = self.program.part.ranges[domain.name]
-        own, places = Fraction(domain.factual), [at, (low + high) / 2]
-        if self.program.ball.norms.l0 and low <= own <= high:
-            before = Fraction(float(np.nextafter(float(own), -np.inf)))
-            places = [own, before, *places]
+        feature, (low, high) = self.program.asked.features[j], self.program.parts[j]
+        own, places = feature.own, [at, (low + high) / 2]
+        if self.program.asked.norms[0] and low <= own <= high:
+            places = [own, Fraction(nextafter(float(own), -inf)), *places]
         for place in places:
-            cut = domain.floor(place)
+            cut = feature.near(place, -1)
             if cut is not None and low <= cut < high:
-                after = domain.ceil(float(np.nextafter(float(cut), np.inf)))
-                if after is not None and after <= high:
-                    return cut, after
+                return cut
         return None
 
 
-class Program:
-    """The linear program of a part in doubles; only its duals are used."""
+class LinearProgram:
+    """The linear program of a part, over the first ``depth`` forms that were made."""
 
-    def __init__(self, ball: Ball, part: Part, spans: Spans, depth: int) -> None:
-        self.ball, self.part, self.spans = ball, part, spans
+    def __init__(self, asked: Proof, parts: list[Any], signs: Any, spans: Any, depth: int) -> None:
+        self.asked, self.parts, self.signs, self.spans = asked, parts, signs, spans
         self.lower: list[float] = []
         self.upper: list[float] = []
         self.cost: list[float] = []
         self.shift = 0.0
-        self.base: dict[str, Fraction] = {}
-        self.numbers: dict[str, tuple[int, int, int]] = {}
-        self.labels: dict[tuple[str, int], int] = {}
-        self.noise = [self._column(-float(size), float(size)) for size in spans.noise]
-        self.steps = [self._column(*map(float, ends)) for ends in spans.steps]
+        self.base: dict[int, Fraction] = {}
+        self.numbers: dict[int, tuple[int, int, int]] = {}
+        self.labels: dict[tuple[int, int], int] = {}
         self.groups: list[list[int]] = []
+        self.open: dict[int, int] = {}
+        self.steps: dict[int, int] = {}
+        self.noise: dict[int, int] = {}
         self._squares: list[tuple[int, int, int, float, float]] = []
-        for j, domain in enumerate(ball.query.domains):
-            if domain.is_symbolic:
+        self.depth = depth
+        for k in range(depth):
+            self._make(k)
+        for j, feature in enumerate(asked.features):
+            if feature.labels:
                 self._category(j)
             else:
                 self._number(j)
-        self.open = {
-            k: self._column(0.0, float(high))
-            for k, (low, high) in enumerate(spans.units[:depth])
-            if low < 0 < high
-        }
-        self.depth = depth
-        self.top = self._column(0.0, 1.0, float(ball.norms.linf)) if ball.norms.linf else -1
-        self._read_units()
+        linf = float(asked.norms[2])
+        self.top = self._column(0.0, 1.0, linf) if linf else -1
+        self.z, self.z0 = np.zeros((depth, len(self.cost) + 1)), np.zeros(depth)
+        for k in range(depth):
+            self.z[k], self.z0[k] = self.form(asked.program.made[k])
 
     def _column(self, low: float, high: float, cost: float = 0.0) -> int:
         self.lower.append(low)
@@ -149,76 +145,77 @@ class Program:
         self.cost.append(cost)
         return len(self.cost) - 1
 
+    def _make(self, k: int) -> None:
+        """Columns of what is made: open units, steps, and by how much roundings may be off."""
+        kind, (low, high) = self.asked.program.kinds[k], self.spans[k]
+        if kind == "step":
+            self.steps[k] = self._column(*(float(image(kind, end)) for end in (low, high)))
+        elif kind == "single":
+            size = float(HALF_ULP * max(abs(low), abs(high)) + LEAST)
+            self.noise[k] = self._column(-size, size)
+        elif low < 0 < high:
+            self.open[k] = self._column(0.0, float(high))
+
     def _category(self, j: int) -> None:
-        domain = self.ball.query.domains[j]
-        group = []
-        for i in sorted(self.part.labels[domain.name]):
-            cost = float(self.ball.cost(j, domain.delta(domain.labels[i])))
-            group.append(self._column(0.0, 1.0, cost))
-            self.labels[domain.name, i] = group[-1]
+        feature, group = self.asked.features[j], []
+        for i in sorted(self.parts[j]):
+            group.append(self._column(0.0, 1.0, float(self.asked.cost(j, feature.delta(i)))))
+            self.labels[j, i] = group[-1]
         self.groups.append(group)
 
     def _number(self, j: int) -> None:
         """``x = base + up - down``, base being the value of the range next to the factual."""
-        ball, domain = self.ball, self.ball.query.domains[j]
-        low, high = self.part.ranges[domain.name]
-        base = min(max(Fraction(domain.factual), low), high)
-        self.base[domain.name] = base
-        size, norms, share = domain.feature.range, ball.norms, ball.shares[j]
-        start = domain.delta(base)
-        self.shift += float(ball.cost(j, start))
+        asked, feature, (low, high) = self.asked, self.asked.features[j], self.parts[j]
+        base = self.base[j] = min(max(feature.own, low), high)
+        (l0, l1, _, l2), share, size = asked.norms, asked.shares[j], feature.size
+        start = feature.delta(base)
+        self.shift += float(asked.cost(j, start))
         columns = []
         for reach in (high - base, base - low):
             slope = ZERO
             if size:
-                slope = share * (norms.l1 + 2 * norms.l2 * start) / size
-                if not start and reach and norms.l0:
-                    slope += share * norms.l0 / reach
+                slope = share * (l1 + 2 * l2 * start) / size
+                if not start and reach and l0:
+                    slope += share * l0 / reach
             columns.append(self._column(0.0, float(reach), float(slope)))
         square = -1
-        if norms.l2 and size and low < high:
+        if l2 and size and low < high:
             most = max(high - base, base - low) / size
             square = self._column(0.0, float(most * most), float(share))
-            for place in Tangents().of(domain.name, most):
+            for place in Tangents().of(feature.name, most):
                 tangent = float(2 * place / size), -float(place * place)
                 self._squares.append((columns[0], columns[1], square, *tangent))
-        self.numbers[domain.name] = (columns[0], columns[1], square)
+        self.numbers[j] = (columns[0], columns[1], square)
 
     def paid(self, j: int, values: Floats) -> float:
         """What the program thinks that number j costs."""
-        domain = self.ball.query.domains[j]
-        start = float(self.ball.cost(j, domain.delta(self.base[domain.name])))
-        own = [i for i in self.numbers[domain.name] if i >= 0]
+        start = float(self.asked.cost(j, self.asked.features[j].delta(self.base[j])))
+        own = [i for i in self.numbers[j] if i >= 0]
         return start + float(sum(self.cost[i] * values[i] for i in own))
 
-    def _read_units(self) -> None:
-        width = len(self.cost)
-        self.z, self.z0 = np.zeros((self.depth, width + 1)), np.zeros(self.depth)
-        for k in range(self.depth):
-            self.z[k], self.z0[k] = self.form(self.ball.units.forms[k])
-
-    def form(self, form: Additive) -> tuple[Floats, float]:
+    def form(self, form: Form) -> tuple[Floats, float]:
         """A form over the columns (the last is slack): factors, constant."""
         row: Floats = np.zeros(len(self.cost) + 1)
-        shift = float(form.constant)
-        for key, factor in form.terms.items():
+        shift = 0.0
+        for (kind, k, *rest), factor in form.items():
             value = float(factor)
-            if key[0] == "x":
-                up, down, _ = self.numbers[key[1]]
+            if kind == "one":
+                shift += value
+            elif kind == "x":
+                up, down, _ = self.numbers[k]
                 row[up] += value
                 row[down] -= value
-                shift += value * float(self.base[key[1]])
-            elif key[0] == "is":
-                column = self.labels.get((key[1], key[2]))
-                if column is not None:
-                    row[column] += value
-            elif key[0] in ("noise", "step"):
-                row[(self.noise if key[0] == "noise" else self.steps)[key[1]]] += value
-            elif key[1] in self.open:
-                row[self.open[key[1]]] += value
-            elif self.spans.units[key[1]][0] >= 0:
-                row += value * self.z[key[1]]
-                shift += value * float(self.z0[key[1]])
+                shift += value * float(self.base[k])
+            elif kind == "is":
+                if (k, rest[0]) in self.labels:
+                    row[self.labels[k, rest[0]]] += value
+            elif kind == "step" or k in self.open:
+                row[self.steps[k] if kind == "step" else self.open[k]] += value
+            elif kind == "single" or self.spans[k][0] >= 0:
+                row += value * self.z[k]
+                shift += value * self.z0[k]
+                if kind == "single":
+                    row[self.noise[k]] += value
         return row, shift
 
     # -- solving ----------------------------------------------------------------------------------
@@ -232,13 +229,13 @@ class Program:
 
     def _multipliers(self, duals: dict[Key, Fraction], budget: Fraction) -> Multipliers:
         """Duals with shares of the largest change that do not exceed it."""
-        room = budget * self.ball.norms.linf
+        room = budget * self.asked.norms[2]
         peaks = sum((y for (kind, _), y in duals.items() if kind == "peak"), ZERO)
         if peaks > room:
             duals = {key: y * room / peaks if key[0] == "peak" else y for key, y in duals.items()}
-        return Multipliers(duals, budget)
+        return Multipliers(budget, duals, {})
 
-    def largest(self, form: Additive) -> Multipliers | None:
+    def largest(self, form: Form) -> Multipliers | None:
         """Multipliers for an upper bound of a form within the budget."""
         row, _ = self.form(form)
         duals, _ = self._solve(-row, budget=True)
@@ -260,18 +257,15 @@ class Program:
             rows.append(row)
             sides.append(side)
 
-        usable = range(self.depth)
-        for i, required in enumerate(self.ball.rows):
-            if all(key[0] != "unit" or key[1] in usable for key in required.form.terms):
-                row, shift = self.form(required.form)
+        for i, (form, _) in enumerate(self.asked.rows):
+            if all(source[0] in ("one", "x", "is") or source[1] < self.depth for source in form):
+                row, shift = self.form(form)
                 add(("row", i), row, -shift, slack=True)
-        for k, sign in self.part.signs.items():
-            if k in usable:
+        for k, sign in self.signs.items():
+            if k < self.depth:
                 add(("sign", k), sign * self.z[k], -sign * self.z0[k], slack=True)
         for k, column in self.open.items():
-            low, high = map(float, self.spans.units[k])
-            if k in self.part.signs:
-                continue
+            low, high = map(float, self.spans[k])
             above = -self.z[k]
             above[column] += 1.0
             add(("above", k), above, self.z0[k], slack=False)
@@ -287,17 +281,17 @@ class Program:
 
     def _changes(self) -> Iterator[tuple[Floats, float]]:
         """``-peak_j δ_j`` over the columns, and what it is at the base, as a positive number."""
-        for j, domain in enumerate(self.ball.query.domains):
-            row, peak = np.zeros(len(self.cost) + 1), float(self.ball.peaks[j])
-            if domain.is_symbolic:
-                for i in self.part.labels[domain.name]:
-                    row[self.labels[domain.name, i]] = -peak * float(domain.delta(domain.labels[i]))
+        for j, feature in enumerate(self.asked.features):
+            row, peak = np.zeros(len(self.cost) + 1), float(self.asked.peaks[j])
+            if feature.labels:
+                for i in self.parts[j]:
+                    row[self.labels[j, i]] = -peak * float(feature.delta(i))
                 yield row, 0.0
                 continue
-            up, down, _ = self.numbers[domain.name]
-            size = float(domain.feature.range)
+            up, down, _ = self.numbers[j]
+            size = float(feature.size)
             row[up] = row[down] = -peak / size if size else 0.0
-            yield row, peak * float(domain.delta(self.base[domain.name]))
+            yield row, peak * float(feature.delta(self.base[j]))
 
     def _solve(
         self, cost: Floats, *, budget: bool
@@ -308,7 +302,7 @@ class Program:
         if budget:
             names.append(("budget", 0))
             rows.append(np.array([-c for c in self.cost] + [0.0]))
-            sides.append(self.shift - float(self.ball.radius))
+            sides.append(self.shift - float(self.asked.radius))
             tops.append(np.inf)
         for up, down, square, slope, below in self._squares:
             row = np.zeros(width)
@@ -365,4 +359,4 @@ def _run(
     return np.array(solution.row_dual), np.array(solution.col_value)
 
 
-__all__ = ["Program", "Solution"]
+__all__ = ["WRONG", "LinearProgram", "Solution"]

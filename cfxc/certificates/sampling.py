@@ -1,7 +1,7 @@
-"""Run a model file beside a certificate's program: on the person, the witness, and rows at random.
+"""Run a model file beside a certificate's program: on the factual, the witness, and other rows.
 
-``check.py --model`` calls this file where it lies beside it.  It needs pandas and what runs the
-model (onnxruntime; skops or joblib, and scikit-learn; xgboost; lightgbm), and nothing of cfxc.
+The checker calls this with ``--model``.  It needs pandas and what runs the model (onnxruntime;
+skops or joblib, and scikit-learn; xgboost; lightgbm), and nothing else of cfxc.
 """
 
 from __future__ import annotations
@@ -13,13 +13,15 @@ import tomllib
 from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 from pathlib import Path
+from statistics import median
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import pandas as pd
 
-ROWS = 400
-ROOM = Fraction(1, 10**5)  # of the scores: less may be rounding, in single floats too
+ROWS, MOST = 400, 20_000  # drawn, and read from a file
+NEAR = Fraction(1, 10**5)  # of the median lead of the scores: less may be rounding
+EXCUSED = 0.02  # the share of rows, at most, of which the labels may differ as near as that
 TRUSTED = {
     "sklearn.tree._tree.Tree",
     "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor",
@@ -28,6 +30,7 @@ TRUSTED = {
     "sklearn.neural_network._stochastic_optimizers.SGDOptimizer",
 }  # numbers of supported models, which skops leaves to its users to trust
 CLASSIFY = ("binary:hinge", "binary:logistic", "multi:softmax", "multi:softprob")
+SINGLE = (".onnx", ".json", ".ubj")  # files of models that compute in single floats
 Predict = Callable[["pd.DataFrame"], Any]
 
 
@@ -35,45 +38,100 @@ class NotRun(Exception):
     """The model could not be run; says why."""
 
 
-def run(question: Any, certificate: Any, model: Path, trust_pickle: bool) -> tuple[str, str]:
-    """How the model in a file differs from the program of a certificate, and why it was not run.
+class Differs(Exception):
+    """The model and the program say different things; says where."""
 
-    Both are empty where it was run and says the same.
+
+def run(
+    shown: Any, space: str, model: Path, seed: int, data: Path | None, trust_pickle: bool
+) -> tuple[str, str, str]:
+    """How a model differs from a program, why it was not run, and on what it was.
 
     Args:
-        question: The checker's ``Question`` of this certificate.
-        certificate: The values of its JSON.
+        shown: What the checker shows of the certificate.
+        space: The certificate's feature space, by which rows are made.
         model: The file; of a pickle, ``trust_pickle`` says that the code in it may run.
+        seed: Of the rows that are drawn.
+        data: A CSV file of further rows.
     """
     try:
-        predict = opened(model, question, trust_pickle)
-        return difference(question, certificate["space"], certificate["witness"], predict), ""
+        if model.suffix.lower() in SINGLE and shown.semantics == "float":
+            return "it computes in single floats, and the slack allows for doubles", "", ""
+        predict = opened(model, shown.question, trust_pickle)
+        return "", "", compare(shown, space, predict, seed, data)
+    except Differs as error:
+        return str(error), "", ""
     except NotRun as error:
-        return "", str(error)
+        return "", str(error), ""
     except Exception as error:  # whatever a library raises of files and tables it does not take
         reason = str(error).splitlines() or [""]
-        return "", f"{type(error).__name__}: {reason[0][:200]}"
+        return "", f"{type(error).__name__}: {reason[0][:200]}", ""
 
 
-def difference(question: Any, space: str, witness: Any, predict: Predict) -> str:
-    """The first row of which model and program say different things; empty if there is none."""
-    rows = list(_points(question, None if witness is None else question.point(witness)))
+def compare(
+    shown: Any, space: str, predict: Predict, seed: int = 0, data: Path | None = None
+) -> str:
+    """Run both on rows; says on how many, and how many labels differ within rounding.
+
+    Raises:
+        Differs: they say different things.
+        NotRun: the rows of the file cannot be read.
+    """
+    question, rng = shown.question, random.Random(seed)
+    rows, read = list(_points(question, shown.witness, rng)), 0
     outcomes = list(predict(table(question, space, rows)))
-    for number, (row, outcome) in enumerate(zip(rows, outcomes, strict=True)):
-        if not _says(question.program, row, outcome):
-            which = ("the person", "the witness")[number] if number < 2 else "a row"
-            return f"of {which} the model says {outcome!r}, and the program does not"
-    return ""
+    if data is not None:
+        more, frame = _given(question, space, data)
+        rows, outcomes, read = rows + more, outcomes + list(predict(frame)), len(more)
+    scores = [question.program.values(question.program.outputs, row) for row in rows]
+    near = max(NEAR * median(map(_lead, scores)), question.slack)
+    excused = 0
+    for number, (score, outcome) in enumerate(zip(scores, outcomes, strict=True)):
+        miss = _miss(question.program, score, outcome)
+        which = ("the factual", "the witness")[number] if number < 2 else f"row {number}"
+        if miss is None or miss > near:
+            raise Differs(f"of {which} the model says {outcome!r}, and the program does not")
+        excused += miss > question.slack
+    if question.program.labels is not None and excused > EXCUSED * len(rows):
+        raise Differs(f"{excused} of {len(rows)} labels differ within rounding: too many")
+    where = f"{len(rows) - read} rows drawn with seed {seed}"
+    where += f" and {read} rows of {data.name!a}" if data is not None else ""
+    return f"{where}; {excused} differ within {float(near):.3g} of a tie"
 
 
-def _points(question: Any, witness: list[Any] | None) -> Iterator[list[Any]]:
-    """The person, the witness, rows like these, and rows from all over; at cuts where they may."""
-    rng, own = random.Random(0), [feature.own for feature in question.features]
+def _lead(scores: list[Fraction]) -> Fraction:
+    """By how much the largest score leads, or how large the only one is."""
+    ordered = sorted(scores, reverse=True)
+    return ordered[0] - ordered[1] if len(ordered) > 1 else abs(ordered[0])
+
+
+def _miss(program: Any, scores: list[Fraction], outcome: Any) -> Fraction | None:
+    """By how much the program misses an outcome; ``None`` if it does not know it."""
+    if program.labels is None:
+        return abs(scores[0] - Fraction(float(outcome)))
+    plain = outcome.item() if hasattr(outcome, "item") else outcome
+    same = [i for i, (_, label) in enumerate(program.labels) if _is_same(label, plain)]
+    if not same:
+        return None
+    return Fraction(0) if scores.index(max(scores)) == same[0] else max(scores) - scores[same[0]]
+
+
+def _is_same(label: Any, outcome: Any) -> bool:
+    """Labels that libraries write differently: 1, 1.0 and true are one, "1" is another."""
+    return isinstance(label, str) == isinstance(outcome, str) and label == outcome
+
+
+# -- rows -----------------------------------------------------------------------------------------
+
+
+def _points(question: Any, witness: Any, rng: random.Random) -> Iterator[list[Any]]:
+    """The factual, the witness, rows like these, and rows from all over; at cuts where they may."""
+    own = [feature.own for feature in question.features]
     cuts: list[list[Any]] = [[] for _ in own]
     for node in (node for _, nodes in question.program.trees for node in nodes):
         if isinstance(node, tuple):
             cuts[node[0]].append(node[1])
-    known = [own, own if witness is None else witness]
+    known = [own, own if witness is None else list(witness)]
     yield from known
     for number in range(ROWS):
         base, count = known[number % 2], 1 + number % 4 if number % 3 else len(own)
@@ -84,33 +142,32 @@ def _points(question: Any, witness: list[Any] | None) -> Iterator[list[Any]]:
 
 
 def _any_of(feature: Any, cuts: list[Any], rng: random.Random) -> Any:
-    """An admissible value of a feature; of a number, half of them right beside a cut."""
+    """A value of a feature's range, fixed or not; of a number, half of them right beside a cut."""
     if feature.labels:
-        return rng.choice(sorted(feature.all))
-    value = feature.lower + (feature.upper - feature.lower) * Fraction(rng.random())
+        return rng.randrange(len(feature.labels))
+    value = feature.low + (feature.high - feature.low) * Fraction(rng.random())
     if cuts and rng.random() < 1 / 2:
         value = rng.choice(cuts)
     side = rng.choice((1, -1))
     if side > 0 and value in cuts:
         value = Fraction(math.nextafter(float(value), math.inf))
-    near = feature.near(value, side)
-    return feature.own if near is None else near
+    near = feature.on_grid(value, side)
+    return near if feature.low <= near <= feature.high else feature.own
 
 
 def table(question: Any, space: str, rows: Sequence[Sequence[Any]]) -> pd.DataFrame:
-    """Points of the certificate's features as a table with the columns of its feature space."""
+    """Points of the certificate's features as a table with the columns of its feature space.
+
+    Raises:
+        Differs: the space's types change values.
+    """
     import pandas as pd
 
     document = tomllib.loads(space)
-    if [f["name"] for f in document["feature"]] != [f.name for f in question.features]:
-        raise NotRun("the certificate's features are not those of its feature space")
     made: dict[str, Any] = {}
     for j, (given, feature) in enumerate(zip(document["feature"], question.features, strict=True)):
-        names = given.get("columns", [given["name"]])
-        dtypes = given["dtype"] if isinstance(given["dtype"], list) else [given["dtype"]]
         values, encoding = [row[j] for row in rows], given.get("encoding", "plain")
-        for i, name in enumerate(names):
-            dtype = dtypes[i % len(dtypes)]
+        for i, (name, dtype) in enumerate(_columns(given)):
             cells: list[Any] = [int(value > i) for value in values]
             if encoding == "one_hot":
                 cells = [int(value == i) for value in values]
@@ -119,33 +176,68 @@ def table(question: Any, space: str, rows: Sequence[Sequence[Any]]) -> pd.DataFr
                 cells = [labels[value] for value in values]
                 if dtype == "category":
                     known = [label for label in labels if label is not None]
-                    dtype = pd.CategoricalDtype(known, ordered=feature.ordered)
+                    dtype = pd.CategoricalDtype(known, ordered=feature.kind == "ordinal")
             elif encoding == "plain":
                 cells = [int(v) if v.denominator == 1 else float(v) for v in values]
             empty = math.nan if dtype == "object" else None
             series = pd.Series([empty if c is None else c for c in cells], dtype=object)
             made[name] = series.astype(dtype)
+            if not all(c is None or _is_same(c, x) for c, x in zip(cells, made[name], strict=True)):
+                raise Differs(f"as {dtype}, the column {name!a} has other values")
     return pd.DataFrame({name: made[name] for name in document.get("columns", made)})
+
+
+def _columns(given: dict[str, Any]) -> list[tuple[str, Any]]:
+    """Columns of a feature and their types."""
+    names = given.get("columns", [given["name"]])
+    dtypes = given["dtype"] if isinstance(given["dtype"], list) else [given["dtype"]]
+    return [(name, dtypes[i % len(dtypes)]) for i, name in enumerate(names)]
 
 
 def _cell(label: Any) -> Any:
     return float(label) if isinstance(label, Fraction) else label
 
 
-def _says(program: Any, point: list[Any], outcome: Any) -> bool:
-    """Whether the program has an outcome too, but for rounding."""
-    scores = [program.at(form, point) for form in program.outputs]
-    room = ROOM * max([Fraction(1), *map(abs, scores)])
-    if program.labels is None:
-        return bool(abs(scores[0] - Fraction(float(outcome))) <= room)
-    plain = outcome.item() if hasattr(outcome, "item") else outcome
-    same = [i for i, (_, label) in enumerate(program.labels) if _is_same(label, plain)]
-    return bool(same) and max(scores) - scores[same[0]] <= room
+def _given(question: Any, space: str, data: Path) -> tuple[list[list[Any]], pd.DataFrame]:
+    """The rows of a CSV file that the program knows all values of, as points and as a table."""
+    import pandas as pd
+
+    document = tomllib.loads(space)
+    names = [name for given in document["feature"] for name, _ in _columns(given)]
+    frame = pd.read_csv(data, nrows=MOST)
+    if lacking := [name for name in names if name not in frame]:
+        raise NotRun(f"{data.name}: no column {lacking[0]!a}")
+    points = []
+    for cells in frame[names].itertuples(index=False, name=None):
+        here, point = iter(cells), []
+        for given, feature in zip(document["feature"], question.features, strict=True):
+            own = [next(here) for _ in _columns(given)]
+            point.append(_value(feature, own, given.get("encoding", "plain")))
+        if None not in point:
+            points.append(point)
+    if not points:
+        raise NotRun(f"{data.name}: no row that the program knows all values of")
+    return points, table(question, space, points)
 
 
-def _is_same(label: Any, outcome: Any) -> bool:
-    """Labels that libraries write differently: 1, 1.0 and true are one, "1" is another."""
-    return isinstance(label, str) == isinstance(outcome, str) and label == outcome
+def _value(feature: Any, cells: list[Any], encoding: str) -> Any:
+    """The value of a feature in its columns; ``None`` if it is none of those known."""
+    if encoding == "one_hot":
+        return cells.index(1) if cells.count(1) == 1 else None
+    if encoding == "thermometer":
+        return int(sum(cells))
+    (cell,) = cells
+    cell = cell.item() if hasattr(cell, "item") else cell
+    missing = cell is None or cell != cell
+    if feature.labels:
+        known = [i for i, (_, x) in enumerate(feature.labels) if _is_same(x, cell)]
+        known = [i for i, (_, x) in enumerate(feature.labels) if x is None] if missing else known
+        return known[0] if known else None
+    held = None if missing or isinstance(cell, str) else Fraction(cell)
+    return held if held is not None and feature.on_grid(held, 1) == held else None
+
+
+# -- models ---------------------------------------------------------------------------------------
 
 
 def opened(path: Path, question: Any, trust_pickle: bool) -> Predict:

@@ -1,0 +1,36 @@
+"""The checker as one file that needs Python alone."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+from pathlib import Path
+
+from ..errors import InvalidInputError
+
+START = "from cfxc_check.checker.__main__ import main\n\nraise SystemExit(main())\n"
+
+
+def write_checker(path: str | Path) -> Path:
+    """Write ``cfxc-check.pyz``: ``python cfxc-check.pyz certificate.json``; the same bytes always.
+
+    Raises:
+        InvalidInputError: it cannot be written.
+    """
+    here, body = Path(__file__).parent, io.BytesIO(b"#!/usr/bin/env python3\n")
+    body.seek(0, io.SEEK_END)
+    texts = {"__main__.py": START, "cfxc_check/__init__.py": ""}
+    for file in (here / "sampling.py", *sorted((here / "checker").glob("*.py"))):
+        name = file.relative_to(here).as_posix()
+        texts[f"cfxc_check/{name}"] = file.read_text("utf-8")
+    with zipfile.ZipFile(body, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, text in texts.items():
+            archive.writestr(zipfile.ZipInfo(name), text, zipfile.ZIP_DEFLATED)
+    try:
+        Path(path).write_bytes(body.getvalue())
+    except OSError as error:
+        raise InvalidInputError(f"{path}: cannot be written: {error.strerror}") from None
+    return Path(path)
+
+
+__all__ = ["write_checker"]

@@ -1,0 +1,128 @@
+"""Feature spaces as TOML: the one that a certificate was made with, and an auditor's policy.
+
+A policy is a feature space, with more entries if the auditor likes: ``constraints``, the conditions
+that a question may make, as the report prints them, where ``factual.NAME`` stands for the factual's
+value; ``target``, the label that is wanted; ``norms``, the distance; ``epsilon``, the largest.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from fractions import Fraction as Q
+from typing import Any
+
+from .question import Feature
+from .reader import Rejected, listed, need
+
+TEXT = 2**20  # characters of a space
+DECIMAL = re.compile(r"-?[0-9]{1,400}(\.[0-9]{1,400}|/[1-9][0-9]{0,400})?", re.ASCII)
+NAMES = ("version", "columns", "feature", "constraints", "target", "norms", "epsilon")
+FIELDS = ("name", "kind", "lower", "upper", "resolution", "labels", "missing", "action",
+          "condition", "weight", "encoding", "columns", "dtype")  # fmt: skip
+
+
+class Stated:
+    """One feature as TOML states it."""
+
+    def __init__(self, given: dict[str, Any], where: str) -> None:
+        odd = sorted(set(given) - set(FIELDS))
+        need("name" in given and not odd, f"{where}: no name, or unknown {odd[:1]!a}")
+        self.name, self.kind = given["name"], given.get("kind")
+        self.action, self.weight = given.get("action", "free"), decimal(given.get("weight", 1))
+        ends = (given.get(end) for end in ("lower", "upper"))
+        self.low, self.high = (Q(end) if isinstance(end, float) else decimal(end) for end in ends)
+        self.step = Q(1) if self.kind == "integer" else decimal(given.get("resolution"))
+        labels = [None if one == {"missing": True} else one for one in given.get("labels", ())]
+        self.labels = [(type(x).__name__, Q(x) if isinstance(x, float) else x) for x in labels]
+
+
+def decimal(value: Any) -> Q | None:
+    """A number as it is written, in text or not; the exact fraction."""
+    if value is None:
+        return None
+    text = value if isinstance(value, str) else repr(value)
+    if isinstance(value, float) and "e" in text:
+        return Q(text)
+    need(DECIMAL.fullmatch(text), f"no number: {text[:40]!a}")
+    return Q(text)
+
+
+def document(text: Any, where: str) -> dict[str, Any]:
+    """The entries of a TOML text."""
+    need(isinstance(text, str) and len(text) <= TEXT, f"{where}: no text, or too long")
+    try:
+        found = tomllib.loads(text)
+    except tomllib.TOMLDecodeError:
+        raise Rejected(f"{where}: no TOML") from None
+    odd = sorted(set(found) - set(NAMES))
+    need(not odd, f"{where}: unknown {odd[:1]!a}")
+    return found
+
+
+def stated(text: Any, where: str) -> list[Stated]:
+    """The features of a space in TOML."""
+    features = listed(document(text, where).get("feature", []), f"{where}.feature")
+    return [Stated(one, f"{where}.feature[{j}]") for j, one in enumerate(features)]
+
+
+def require_same(space: list[Stated], features: list[Feature]) -> None:
+    """The space, by which rows are made for the model, says of features what the question says."""
+    need(len(space) == len(features), "space: not one entry for each feature")
+    names = ("name", "kind", "action", "weight", "labels", "low", "high", "step")
+    for own, feature in zip(space, features, strict=True):
+        for name in names:
+            same = getattr(own, name) == getattr(feature, name)
+            need(same, f"features: {feature.name!a}: the space has another {name}")
+
+
+def require_no_narrower(shown: Any, text: str, rules: list[str]) -> None:
+    """The question allows all that a policy allows, and measures as it does.
+
+    ``rules`` are the question's constraints as the report prints them.
+    """
+    found, question = document(text, "policy"), shown.question
+    known = {feature.name: feature for feature in question.features}
+    for wide in stated(text, "policy"):
+        need(wide.name in known, f"policy: the question has no feature {wide.name!a}")
+        _require_wide(wide, known[wide.name])
+    allowed = {_in_figures(rule, known) for rule in found.get("constraints", [])}
+    for rule in rules:
+        need(rule in allowed, f"policy: it has no constraint {rule}")
+    if "target" in found:
+        labels = question.program.labels or []
+        own = [labels[next(iter(row[0]))][1] for row in question.asked] if labels else [None]
+        need(found["target"] == own[0], "policy: another outcome is wanted")
+    if "norms" in found:
+        need(list(map(decimal, found["norms"])) == question.norms, "policy: another distance")
+    most = decimal(found.get("epsilon", 1))
+    need(most is not None and shown.epsilon <= most, "policy: epsilon is larger")
+
+
+def _require_wide(wide: Stated, own: Feature) -> None:
+    where = f"policy: {own.name!a}: "
+    free = own.action in ("free", "conditional", wide.action) or wide.action == "fixed"
+    need(free, f"{where}it may not change as it should: {own.action}, not {wide.action}")
+    need(own.weight == wide.weight, f"{where}another weight")
+    if own.labels or wide.labels:
+        missing = [label for label in wide.labels if label not in own.labels]
+        need(not missing, f"{where}labels are missing: {missing[:1]!a}")
+        return
+    assert own.low is not None
+    assert own.high is not None
+    inside = own.low <= (own.low if wide.low is None else wide.low)
+    inside = inside and own.high >= (own.high if wide.high is None else wide.high)
+    need(inside, f"{where}the range is narrower")
+    coarse = own.step is not None and (wide.step is None or wide.step % own.step)
+    need(not coarse, f"{where}the grid is coarser")
+
+
+def _in_figures(rule: Any, features: dict[str, Feature]) -> str:
+    """A constraint of a policy with the factual's numbers put in."""
+    from .report import exact, quoted
+
+    for name, feature in sorted(features.items(), key=lambda one: -len(one[0])):
+        own = feature.own
+        figures = quoted(feature.labels[own][1]) if feature.labels else exact(own)
+        rule = str(rule).replace(f"factual.{name}", figures)
+    return rule

@@ -1,0 +1,151 @@
+"""The decision: sums of features, trees, and of values made on the way; exact at every point."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction as Q
+from typing import Any
+
+from .reader import Clock, Rejected, distinct, listed, members, need, number, small, whole
+
+ZERO, ONE = Q(0), Q(1)
+HALF_ULP, LEAST = Q(1, 2**24), Q(1, 2**150)  # of float32: relative, and half of the least number
+Form = dict[Any, Q]  # factors of sources
+Point = Sequence[Any]  # numbers, and places of labels, by feature
+CONSTANT = ("one", 0)
+KINDS = ("unit", "step", "single")
+
+
+def plus(form: Form, other: Form, factor: Q = ONE) -> Form:
+    """``form + factor * other``."""
+    made = dict(form)
+    for source, own in other.items():
+        made[source] = small(made.get(source, ZERO) + factor * own)
+    return made
+
+
+def rounded(x: Q, width: int, how: Any = round) -> Q:
+    """The nearest float of 4 or 8 bytes, ties to even; or, by floor and ceil, the one beside."""
+    bits, least = (24, -149) if width == 4 else (53, -1074)
+    exponent = abs(x).numerator.bit_length() - x.denominator.bit_length()
+    quantum = Q(2) ** max(exponent - (Q(2) ** exponent > abs(x)) - bits + 1, least)
+    result = Q(how(x / quantum) * quantum)
+    if abs(result) >= 2 ** (128 if width == 4 else 1024):
+        raise Rejected("limits: a number beyond all floats")
+    return result
+
+
+def image(kind: str, z: Q) -> Q:
+    """What is made of z: max(z, 0), whether z >= 0, or the float32 nearest to z."""
+    return Q(z >= 0) if kind == "step" else max(z, ZERO) if kind == "unit" else rounded(z, 4)
+
+
+class Program:
+    """Values made on the way, trees, and outputs: one number, or a score for each label.
+
+    A form is a sum of multiples of ``("one", 0)``; ``("x", j)``, a number; ``("is", j, i)``, 1 for
+    label i of feature j; ``("tree", n, c)``, column c of trees n; and, of forms made before,
+    ``("unit", k)``, the maximum with 0; ``("step", k)``, 1 from 0 on; ``("single", k)``, a float32.
+    """
+
+    def __init__(self, given: Any, features: Sequence[Any], clock: Clock) -> None:
+        made, trees, labels, outputs = members(given, "made trees labels outputs", "program")
+        self.features, self.clock, self.used = features, clock, set[tuple[str, int]]()
+        self.kinds, self.made, self.trees = list[str](), list[Form](), list[Any]()
+        for n, ensemble in enumerate(listed(trees, "program.trees")):
+            self.trees.append(self.ensemble(ensemble, f"program.trees[{n}]"))
+        for k, entry in enumerate(listed(made, "program.made")):
+            where = f"program.made[{k}]"
+            kind, form = listed(entry, where)
+            need(kind in KINDS, f"{where}: an unknown kind of source")
+            self.made.append(self.form(form, where))
+            self.kinds.append(kind)
+        self.labels = None if labels is None else distinct(labels, "program.labels")
+        given = enumerate(listed(outputs, "program.outputs"))
+        self.outputs = [self.form(form, f"program.outputs[{i}]") for i, form in given]
+        count = 1 if self.labels is None else len(self.labels)
+        need(len(self.outputs) == count > 0, "program.outputs: not one for each label")
+
+    def form(self, given: Any, where: str) -> Form:
+        """A form as it is written; every source exists, and stands once."""
+        terms: Form = {}
+        for entry in listed(given, where):
+            source, factor = listed(entry, where)
+            source = tuple(listed(source, where))
+            need(self.exists(*source) and source not in terms, f"{where}: source {source!a}")
+            self.used.add(source[:2])
+            terms[source] = number(factor)
+        self.clock.tick()
+        return terms
+
+    def exists(self, kind: Any = None, k: Any = -1, *rest: Any) -> bool:
+        """Whether a source is there to be read."""
+        k, places = whole(k), [whole(place) for place in rest]
+        if kind in ("one", *KINDS):
+            there = k == 0 if kind == "one" else k < len(self.made) and self.kinds[k] == kind
+            return there and not rest
+        if kind == "tree":
+            return k < len(self.trees) and len(rest) == 1 and places[0] < len(self.trees[k][1][-1])
+        count = len(self.features[k].labels) if k < len(self.features) else -1
+        return (kind == "x" and count == 0 and not rest) or (
+            kind == "is" and len(rest) == 1 and places[0] < count
+        )
+
+    def ensemble(self, given: Any, where: str) -> tuple[list[int], list[Any]]:
+        """Roots and nodes of trees: every node has one parent, or is a root, and lies behind it."""
+        roots, nodes = members(given, "roots nodes", where)
+        read = [self.node(node, i, where) for i, node in enumerate(listed(nodes, where))]
+        links = [whole(root) for root in listed(roots, where)]
+        links += [child for node in read if type(node) is tuple for child in node[2:]]
+        need(sorted(links) == list(range(len(read))), f"{where}: nodes are not those of trees")
+        widths = {len(node) for node in read if type(node) is list}
+        need(len(widths) == 1, f"{where}: leaves of different lengths")
+        return links[: len(roots)], read
+
+    def node(self, given: Any, place: int, where: str) -> Any:
+        """The values of a leaf, a list; or feature, what goes left, and both children, a tuple."""
+        self.clock.tick()
+        if type(listed(given, where)[0]) is not int:
+            return [number(value) for value in given]
+        j, test, left, right = given
+        if min(whole(left), whole(right)) <= place:
+            raise Rejected(f"{where}.nodes[{place}]: a child before its parent")
+        return whole(j), self.features[j].test(test), left, right
+
+    # -- meaning ----------------------------------------------------------------------------------
+
+    def at(self, form: Form, point: Point) -> Q:
+        """The value of a form at a point."""
+        return self.values([form], point)[0]
+
+    def values(self, forms: Sequence[Form], point: Point) -> list[Q]:
+        """The values of forms at a point."""
+        made = list[Q]()
+        for kind, form in zip(self.kinds, self.made, strict=True):
+            made.append(image(kind, self._value(form, point, made)))
+        return [self._value(form, point, made) for form in forms]
+
+    def _value(self, form: Form, point: Point, made: Sequence[Q]) -> Q:
+        """The value of a form, where those made before it are known."""
+        self.clock.tick()
+        total = ZERO
+        for (kind, k, *rest), factor in form.items():
+            if kind == "tree":
+                own = sum((leaf[rest[0]] for leaf in self.reached(k, point)), ZERO)
+            else:
+                own = ONE if kind == "one" else made[k] if kind in KINDS else point[k]
+                own = Q(own == rest[0]) if kind == "is" else own
+            total = small(total + factor * own)
+        return total
+
+    def reached(self, n: int, point: Point) -> list[list[Q]]:
+        """The leaf of each tree of an ensemble that a point reaches."""
+        roots, nodes = self.trees[n]
+        leaves = []
+        for root in roots:
+            while isinstance(node := nodes[root], tuple):
+                j, test, *both = node
+                left = point[j] in test if self.features[j].labels else point[j] <= test
+                root = both[0 if left else 1]
+            leaves.append(node)
+        return leaves

@@ -1,0 +1,127 @@
+"""Files, and the values in them: JSON, numbers, labels.  What is too large is refused unread."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import re
+import time
+from fractions import Fraction as Q
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+BYTES = 2**26  # of a file, unpacked
+MEMORY = 400_000_000  # bytes that the values of a file may take, at most, before they are made
+DIGITS = 1000  # of a numerator or a denominator in a file
+BITS = 2**17  # of a numerator or a denominator that is computed
+DEPTH = 50  # of conditions within conditions
+SECONDS, PER_MEGABYTE = 8.0, 100.0  # of time, if nothing else is asked for
+NUMBER = re.compile(rf"-?[0-9]{{1,{DIGITS}}}(/[1-9][0-9]{{0,{DIGITS - 1}}})?", re.ASCII)
+DOUBLE = re.compile(r"-?0x[01]\.[0-9a-f]{1,13}p[+-][0-9]{1,4}", re.ASCII)
+
+
+class Rejected(Exception):
+    """The certificate does not show what it claims; says where, and why."""
+
+
+def need(condition: object, why: str) -> None:
+    """Reject unless a condition holds."""
+    if not condition:
+        raise Rejected(why)
+
+
+class Clock:
+    """A deadline, which every loop asks about."""
+
+    def __init__(self, seconds: float = SECONDS) -> None:
+        self.seconds, self.end = seconds, time.monotonic() + seconds
+
+    def tick(self) -> None:
+        if time.monotonic() > self.end:
+            raise Rejected(f"limits: it takes more than {self.seconds:g} seconds")
+
+
+def members(value: Any, names: str, where: str) -> list[Any]:
+    """The members of an object that has exactly these."""
+    need(isinstance(value, dict), f"{where}: no object")
+    odd = sorted(set(value) ^ set(names.split()))
+    need(not odd, f"{where}: unknown or missing: {odd[:1]!a}")
+    return [value[name] for name in names.split()]
+
+
+def listed(value: Any, where: str) -> list[Any]:
+    """A list, and nothing like one: the letters of a text are none."""
+    need(isinstance(value, list), f"{where}: no list")
+    return list(value)
+
+
+@lru_cache(2**17)
+def number(value: Any, is_double: bool = False) -> Q:
+    """A rational as text: 7, -1/3, or a double in hexadecimal digits."""
+    need(isinstance(value, str), "a number is not in quotes")
+    if DOUBLE.fullmatch(value):
+        return Q(float.fromhex(value))
+    need(NUMBER.fullmatch(value), f"not a number, or too long: {value[:40]!a}")
+    need(not is_double or Q(float(Q(value))) == Q(value), "a cut is no double")
+    return Q(value)
+
+
+def whole(value: Any, least: int = 0) -> int:
+    """A whole number, at least this: the place of something in a list."""
+    need(type(value) is int and least <= value < 2**53, f"a place is out of range: {value!a:.40}")
+    return int(value)
+
+
+def key(label: Any) -> tuple[str, Any]:
+    """A label by type and value: 1 is not true."""
+    if isinstance(label, dict):
+        return "float", number(*members(label, "float", "a label"))
+    need(label is None or isinstance(label, str | bool | int), "a label of an unknown type")
+    return type(label).__name__, label
+
+
+def distinct(labels: Any, where: str) -> list[tuple[str, Any]]:
+    """Labels by type and value, each once."""
+    keys = [key(label) for label in listed(labels, where)]
+    need(len(set(keys)) == len(keys), f"{where}: one twice")
+    return keys
+
+
+def small(value: Q) -> Q:
+    """A number that was computed, unless its digits outgrow all use."""
+    if max(value.numerator.bit_length(), value.denominator.bit_length()) > BITS:
+        raise Rejected("limits: numbers grow too long")
+    return value
+
+
+def canonical(certificate: dict[str, Any]) -> bytes:
+    """The bytes that are hashed."""
+    kept = {name: value for name, value in certificate.items() if name != "hash"}
+    return json.dumps(kept, sort_keys=True, separators=(",", ":")).encode()
+
+
+def parse(body: bytes) -> Any:
+    """JSON of ASCII without floats and without a member twice.
+
+    Raises:
+        Rejected: it is too large, or not of this kind.
+        ValueError, RecursionError: it is no JSON.
+    """
+    counts = zip((232, 88, 72), map(body.count, (b"{", b"[", b",")), strict=True)
+    need(sum(size * n for size, n in counts) + 3 * len(body) <= MEMORY, "limits: it is too large")
+    need(body.isascii(), "limits: characters beyond ASCII are to be escaped")
+
+    def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        need(len({name for name, _ in pairs}) == len(pairs), "a member twice")
+        return dict(pairs)
+
+    return json.loads(body, object_pairs_hook=once, parse_float=number, parse_constant=number)
+
+
+def read(path: Path) -> tuple[Any, Clock]:
+    """A certificate from a file, gzipped or not, and the time that one of its size may take."""
+    with gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb") as stream:
+        body = stream.read(BYTES + 1)
+    need(len(body) <= BYTES, "limits: the file is too large")
+    return parse(body), Clock(SECONDS + PER_MEGABYTE * len(body) / 1e6)

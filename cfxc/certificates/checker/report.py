@@ -1,0 +1,208 @@
+"""What was checked, in words: made from what the rules read, and from nothing else."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from fractions import Fraction as Q
+from typing import Any
+
+from .claim import Shown
+from .program import CONSTANT, Form
+from .question import Question
+
+NEARER = "The change leads to the wanted outcome; no admissible change nearer than the bound does"
+CLAIMS = {
+    "optimal": f"{NEARER}, and the two differ by at most epsilon times the distance.",
+    "feasible": f"{NEARER}, but one between the two may.",
+    "infeasible": "No admissible change leads to the wanted outcome.",
+}
+SEMANTICS = {
+    "real": "exact arithmetic; the model as it runs may round otherwise at ties",
+    "float": "the program evaluated in doubles: scores may be off by the slack",
+    "float32": "the program evaluated in single floats: scores may be off by the slack",
+}
+MOVES = {"free": "any", "conditional": "any", "fixed": "may not change", "increase": "up only",
+         "decrease": "down only"}  # fmt: skip
+UNRUN = "not run: that the program is the model's is not shown"
+NOT_SHOWN = "Not shown: that the model is any good, or that its data were honest."
+
+
+def printable(text: str) -> str:
+    """Text without what moves a cursor, turns lines around, or cannot be written."""
+    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
+
+
+def quoted(value: Any) -> str:
+    """A label as text."""
+    if isinstance(value, Q):
+        return exact(value)
+    return f'"{printable(value)}"' if isinstance(value, str) else str(value)
+
+
+def exact(value: Q) -> str:
+    """A number as a decimal that is exactly it, or as a fraction; long ones to 17 digits."""
+    text = repr(float(value)).removesuffix(".0")
+    if Q(text) == value or Q(float(value)) == value:
+        return text
+    return str(value) if len(str(value)) < 25 else f"about {text}"
+
+
+def name_of(text: str) -> str:
+    return text if re.fullmatch(r"\w+", text) else quoted(text)
+
+
+def condition(question: Question, truth: Any, inner: bool = False) -> str:
+    """A constraint as text, from what is checked."""
+    kind, parts = truth
+    if kind in ("ge", "gt"):
+        left, right = (_side(parts[0], sign) for sign in (1, -1))
+        constant = parts[0].get(CONSTANT, Q(0))
+        sides = (right, left, constant, "<") if not left else (left, right, -constant, ">")
+        first, last, end, relation = sides
+        both = {**last, CONSTANT: end} if end or not last else last
+        relation += "=" if kind == "ge" else ""
+        return f"{_sum(question, first)} {relation} {_sum(question, both)}"
+    if kind == "not":
+        return f"not ({condition(question, parts[0])})"
+    if not parts:
+        return "always" if kind == "and" else "never"
+    text = f" {kind} ".join(condition(question, part, True) for part in parts)
+    return f"({text})" if inner and len(parts) > 1 else text
+
+
+def _side(form: Form, sign: int) -> Form:
+    return {s: f * sign for s, f in form.items() if f * sign > 0 and s != CONSTANT}
+
+
+def _sum(question: Question, form: Form) -> str:
+    terms = [_term(question, source, factor) for source, factor in form.items()]
+    return " + ".join(terms).replace("+ -", "- ") or "0"
+
+
+def _term(question: Question, source: Any, factor: Q) -> str:
+    if source == CONSTANT:
+        return exact(factor)
+    kind, k, *rest = source
+    if kind in ("x", "is"):
+        feature = question.features[k]
+        label = "" if kind == "x" else f" = {quoted(feature.labels[rest[0]][1])}"
+        text = f"[{name_of(feature.name)}{label}]" if label else name_of(feature.name)
+    elif kind == "tree":
+        text = f"trees{k}[{rest[0]}]"
+    else:
+        inner = _sum(question, question.program.made[k])
+        text = {"unit": "max(0, {})", "step": "[{} >= 0]", "single": "float32({})"}[kind]
+        text = text.format(inner)
+    return text if factor == 1 else f"{exact(factor)}*{text}"
+
+
+def facts(shown: Shown, run: str = UNRUN) -> dict[str, Any]:
+    """Question, claim and proof as plain values; ``run``: whether the model was run, and on what."""
+    q, root = shown.question, 0.5 if shown.question.squared else 1
+    names = zip(("l0", "l1", "linf", "l2"), q.norms, strict=True)
+    outcome, had = _outcome(q)
+    warnings = ["The factual has the wanted outcome already."] if had else []
+    if all(len(f.all) == 1 if f.labels else f.lower == f.upper for f in q.features):
+        warnings.append("No feature may change.")
+    if shown.within_slack:
+        warnings.append(
+            "In exact arithmetic the witness misses the outcome by less than the slack."
+        )
+    return {
+        "status": shown.status,
+        "model": None if shown.model is None else printable(shown.model[0]),
+        "sha256": None if shown.model is None else shown.model[1],
+        "run": run,
+        "wanted": _wanted(q),
+        "outcome": outcome,
+        "distance by": " + ".join(f"{exact(n)} {name}" for name, n in names if n),
+        "features": [_feature(q, j) for j in range(len(q.features))],
+        "constraints": [condition(q, truth) for truth in q.truths],
+        "semantics": SEMANTICS[shown.semantics],
+        "slack": exact(q.slack),
+        "epsilon": exact(shown.epsilon),
+        "distance": None if shown.distance is None else float(shown.distance) ** root,
+        "lower bound": float(shown.bound) ** root,
+        "changes": {} if shown.witness is None else dict(_changes(q, shown.witness)),
+        "parts closed": shown.parts,
+        "warnings": warnings,
+        "hash": shown.hash,
+    }
+
+
+def _outcome(q: Question) -> tuple[str, bool]:
+    """The program's outcome of the factual, and whether it is wanted."""
+    scores = q.program.values(q.program.outputs, [feature.own for feature in q.features])
+    parts = (sum((f * scores[r] for r, f in row.items()), c) for row, c, _ in q.asked)
+    had = not any(v < 0 or (v == 0 and row[2]) for v, row in zip(parts, q.asked, strict=True))
+    if q.program.labels is None:
+        return exact(scores[0]), had
+    return quoted(q.program.labels[scores.index(max(scores))][1]), had
+
+
+def _wanted(q: Question) -> str:
+    if q.program.labels is None:
+        ends = {factors[0]: -factors[0] * constant for factors, constant, _ in q.asked}
+        ends_text = [f"at {'least' if s > 0 else 'most'} {exact(end)}" for s, end in ends.items()]
+        return " and ".join(ends_text)
+    text = quoted(q.program.labels[q.place][1])
+    text += f", by a margin of {exact(q.margin)}" if q.margin else ""
+    return text + (f", with a score of at least {exact(q.least)}" if q.least else "")
+
+
+def _feature(q: Question, j: int) -> dict[str, str]:
+    f = q.features[j]
+    if f.labels:
+        span = ", ".join(quoted(label) for _, label in f.labels)
+        grid = "in order" if f.kind == "ordinal" else "labels"
+    else:
+        assert f.low is not None
+        assert f.high is not None
+        span = f"{exact(f.low)} to {exact(f.high)}"
+        grid = f"floats of {f.width} bytes" if f.step is None else f"steps of {exact(f.step)}"
+    own = quoted(f.labels[f.own][1]) if f.labels else exact(f.own)
+    return {"name": name_of(f.name), "factual": own, "range": span, "grid": grid,
+            "may change": MOVES[f.action], "weight": exact(f.weight)}  # fmt: skip
+
+
+def _changes(q: Question, witness: Any) -> Iterator[tuple[str, str]]:
+    for f, value in zip(q.features, witness, strict=True):
+        if value != f.own:
+            pair = (quoted(f.labels[v][1]) if f.labels else exact(v) for v in (f.own, value))
+            yield name_of(f.name), " -> ".join(pair)
+
+
+def text(found: dict[str, Any]) -> str:
+    """A page for a terminal."""
+    model = f"{quoted(found['model'])}, SHA-256 {found['sha256']}" if found["sha256"] else "no file"
+    closed = ", ".join(f"{n} by {rule}" for rule, n in found["parts closed"].items())
+    lines = ["accepted", f"model: {model}; {found['run']}", f"wanted: {found['wanted']}"]
+    lines += [f"factual's outcome: {found['outcome']}", f"distance: {found['distance by']}"]
+    lines.append("features (factual; range; grid; change; weight):")
+    lines += ["  {name}: {factual}; {range}; {grid}; {may change}; {weight}".format(**f)
+              for f in found["features"]]  # fmt: skip
+    lines += [f"constraint {i}: {one}" for i, one in enumerate(found["constraints"], 1)]
+    lines += [f"semantics: {found['semantics']} (slack {found['slack']})"]
+    lines += [f"epsilon: {found['epsilon']}", f"claim: {found['status']}"]
+    if found["distance"] is not None:
+        lines += [f"  distance {found['distance']}, lower bound {found['lower bound']}"]
+        lines += [f"  {name}: {change}" for name, change in found["changes"].items()]
+    lines += [f"proof: parts closed: {closed}", f"hash: {found['hash']}"]
+    lines += [f"NOTE: {warning}" for warning in found["warnings"]]
+    return "\n".join([*lines, CLAIMS[found["status"]], NOT_SHOWN])
+
+
+def markdown(found: dict[str, Any]) -> str:
+    """A page for people."""
+    rows = [list(found["features"][0]), ["---"] * 6, *(list(f.values()) for f in found["features"])]
+    table = ["| " + " | ".join(_plain(cell) for cell in row) + " |" for row in rows]
+    table[1] = "| --- | --- | --- | --- | --- | --- |"
+    body = [f"    {line}" for line in text(found).splitlines() if not line.startswith("  {")]
+    changes = [f"- {_plain(name)}: {_plain(c)}" for name, c in found["changes"].items()]
+    head = ["# Certificate of a counterfactual", "", CLAIMS[found["status"]], ""]
+    return "\n".join([*head, *changes, "", *table, "", "As it was checked:", "", *body, ""])
+
+
+def _plain(text: str) -> str:
+    return re.sub(r"([\\`*_{}\[\]<>()#+.!|~-])", r"\\\1", text)

@@ -1,0 +1,333 @@
+"""The proof: a tree of splits that covers the ball, each part of it closed by one rule.
+
+A part is closed if it holds no counterfactual nearer than the radius.  The numbers of lemmas are
+those of ``docs/certificate-format.md``.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from fractions import Fraction as Q
+from typing import Any, NamedTuple
+
+from .program import CONSTANT, HALF_ULP, KINDS, LEAST, ONE, ZERO, Form, image, plus, rounded
+from .question import Part, Question, misses
+from .reader import Clock, Rejected, key, listed, members, need, number, small, whole
+
+Spans = Sequence[tuple[Q, Q]]  # ranges of the forms that were made
+Signs = Mapping[int, int]  # of forms of units: -1 where z <= 0, 1 where z >= 0
+Worths = list[tuple[Q, Q]]  # of each leaf or value: what it adds, and what it pays
+SPLITS = ("cut", "label", "sign")
+
+
+class Multipliers(NamedTuple):
+    """μ of the distance, y of inequalities, and shares of a feature's cost by tree and feature."""
+
+    budget: Q
+    rows: Mapping[tuple[str, int], Q]
+    shares: Mapping[tuple[int, int], Q]
+
+    @property
+    def only(self) -> int | None:
+        """The one row that a part is closed by, if it is one, taken more than 0 times."""
+        used = [name for name, y in self.rows.items() if name[0] != "peak"]
+        single = len(used) == 1 and used[0][0] == "row" and self.rows[used[0]] > 0
+        return used[0][1] if single else None
+
+
+NONE = Multipliers(ZERO, {}, {})
+
+
+class Proof(Question):
+    """A question, and a tree of splits that covers all that is admissible, its leaves closed."""
+
+    def __init__(
+        self, features: Any, program: Any, question: Any, given: Any, clock: Clock
+    ) -> None:
+        super().__init__(features, program, question, clock)
+        radius, lemmas, nodes = members(given, "radius lemmas nodes", "proof")
+        self.radius, self.nodes = number(radius), listed(nodes, "proof.nodes")
+        self.root = [self.clip(j, f.all, self.radius) for j, f in enumerate(self.features)]
+        units = [k for k, kind in enumerate(self.program.kinds) if kind == "unit"]
+        self.known = {"row": range(len(self.rows)), "peak": range(len(self.features))}
+        self.known |= {"above": set(units), "chord": set(units)}
+        self.bounds: dict[tuple[int, int], Q] = {}
+        for i, (k, side, bound, *by) in enumerate(listed(lemmas, "proof.lemmas")):
+            self.bound_unit(k, side, number(bound), self.multipliers(by, {}), f"proof.lemmas[{i}]")
+
+    def bound_unit(self, k: Any, side: Any, bound: Q, by: Multipliers, where: str) -> None:
+        """Lemma 12: ``side * z <= bound`` for a form that was made, at every counterfactual."""
+        there = whole(k) < len(self.program.made) and side in (1, -1)
+        need(there and type(side) is int and (k, side) not in self.bounds, f"{where}: a bound")
+        spans = self.spans(self.root, {})
+        need(spans is not None, f"{where}: nothing is left to bound")
+        most = self.most(plus({}, self.program.made[k], Q(side)), by, self.root, {}, spans or [])
+        need(most <= bound, f"{where}: the bound is not shown")
+        self.bounds[k, side] = bound
+
+    def walk(self) -> dict[str, int]:
+        """Walk all nodes from the root; how many parts were closed for which reason."""
+        stack: list[tuple[int, list[Part], Signs]] = [(0, self.root, {})]
+        seen, reasons = set[int](), dict[str, int]()
+        while stack:
+            place, parts, signs = stack.pop()
+            need(place not in seen and place < len(self.nodes), f"proof: no tree at node {place}")
+            seen.add(place)
+            kind, *node = listed(self.nodes[place], "proof.nodes")
+            if kind in SPLITS:
+                children = [whole(child, 1) for child in node[-2:]]
+                halves = self.halves(kind, node[:-2], parts, signs)
+                stack += [(c, *half) for c, half in zip(children, halves, strict=True)]
+            else:
+                if not self.closes(kind, node, parts, signs):
+                    raise Rejected(f"proof: {str(kind)[:10]!a} does not close node {place}")
+                reasons[kind] = reasons.get(kind, 0) + 1
+        need(len(seen) == len(self.nodes), "proof: nodes that nothing leads to")
+        return reasons
+
+    # -- parts ------------------------------------------------------------------------------------
+
+    def halves(self, kind: str, node: Any, parts: list[Part], signs: Signs) -> Any:
+        """Lemma 2: the two sides of a split, parts and signs of units."""
+        if kind == "sign":
+            (k,) = node
+            need(self.program.kinds[whole(k)] == "unit", "proof: the sign of no unit")
+            return (parts, {**signs, k: -1}), (parts, {**signs, k: 1})
+        j, left = node
+        feature = self.features[whole(j)]
+        need((kind == "label") == bool(feature.labels), f"proof: a {kind} of {feature.name!a}")
+        test = feature.test([feature.labels.index(key(left))] if feature.labels else left)
+        sides = feature.sides(parts[j], test)
+        return [([*parts[:j], side, *parts[j + 1 :]], signs) for side in sides]
+
+    def clip(self, j: int, part: Part, radius: Q) -> Part:
+        """Lemma 3: what of a part of a feature lies within a radius, and perhaps a little more."""
+        feature, reach = self.features[j], self.reach(j, radius)
+        if reach is None:
+            return part
+        if feature.labels:
+            return frozenset(i for i in part if feature.delta(i) <= reach)
+        away = reach * feature.size
+        ends = feature.near(feature.own - away, 1), feature.near(feature.own + away, -1)
+        how = zip(part, ends, (max, min), strict=True)
+        return tuple(None if None in (old, new) else pick(old, new) for old, new, pick in how)
+
+    def deltas(self, parts: list[Part]) -> list[Q] | None:
+        """The least change of each feature in a part; None if the part is empty."""
+        self.clock.tick()
+        near = [f.nearest(part) for f, part in zip(self.features, parts, strict=True)]
+        return None if None in near else near  # type: ignore[return-value]
+
+    def spans(self, parts: list[Part], signs: Signs) -> Spans | None:
+        """Lemma 4: ranges of all forms that were made; None if a sign cannot be what it should."""
+        found: list[tuple[Q, Q]] = []
+        for k, form in enumerate(self.program.made):
+            self.clock.tick()
+            low, high = self.range(form, parts, found)
+            low = max(low, -self.bounds.get((k, -1), -low), low if signs.get(k, 0) <= 0 else ZERO)
+            high = min(high, self.bounds.get((k, 1), high), high if signs.get(k, 0) >= 0 else ZERO)
+            if low > high:
+                return None
+            found.append((rounded(low, 8, math.floor), rounded(high, 8, math.ceil)))
+        return found
+
+    def range(self, form: Form, parts: list[Part], spans: Spans) -> tuple[Q, Q]:
+        """Lemma 4: between which values a form lies, all over a part."""
+        low, high, labels = ZERO, ZERO, dict[int, dict[int, Q]]()
+        for (kind, k, *rest), factor in form.items():
+            if kind == "is":
+                labels.setdefault(k, {})[rest[0]] = factor
+                continue
+            need(kind != "tree", "program.made: a range of trees")
+            made = [image(kind, z) for z in spans[k]] if kind in KINDS else None
+            both = [factor * z for z in made or ([ONE] if kind == "one" else parts[k])]
+            low, high = small(low + min(both)), small(high + max(both))
+        for j, factors in labels.items():
+            values = [factors.get(i, ZERO) for i in parts[j]]
+            low, high = low + min(values), high + max(values)
+        return low, high
+
+    # -- rules ------------------------------------------------------------------------------------
+
+    def closes(self, kind: Any, node: list[Any], parts: list[Part], signs: Signs) -> bool:
+        """Whether a rule shows that a part holds no counterfactual nearer than the radius."""
+        need(kind in ("distance", "constraint", "bound"), "proof: a node of no known kind")
+        by = self.multipliers(node, signs) if kind == "bound" else NONE
+        need(kind == "bound" or not node, f"proof: a {kind} has no more to it")
+        if (near := self.within(parts)) is None or kind == "distance":
+            return near is None
+        if (spans := self.spans(near, signs)) is None:
+            return True
+        if kind == "bound":
+            return self.outweighs(by, near, signs, spans)
+        return self.contradicts(near, signs, spans)
+
+    def within(self, parts: list[Part]) -> list[Part] | None:
+        """Lemmas 3 and 6: what of a part lies within the radius; None if nothing does."""
+        deltas = self.deltas(parts)
+        if deltas is None or self.distance(deltas) >= self.radius:
+            return None
+        costs = list(map(self.cost, range(len(deltas)), deltas))
+        rest = self.radius - sum(costs)
+        return [self.clip(j, part, rest + costs[j]) for j, part in enumerate(parts)]
+
+    def contradicts(self, parts: list[Part], signs: Signs, spans: Spans) -> bool:
+        """Lemma 5: a constraint fails all over a part."""
+
+        def span(form: Form) -> tuple[Q, Q]:
+            ends = [self.most(plus({}, form, s), NONE, parts, signs, spans) for s in (-ONE, ONE)]
+            return -ends[0], ends[1]
+
+        return not all(self.told(truth, span)[1] for truth in self.truths)
+
+    def outweighs(self, by: Multipliers, parts: list[Part], signs: Signs, spans: Spans) -> bool:
+        """Lemma 7: ``Σ y g + μ (r - d)`` is below 0 all over a part, or 0 where it may not be."""
+        total = self.most({}, by, parts, signs, spans, by.only)
+        strict = any(name == "row" and self.rows[k][1] and y for (name, k), y in by.rows.items())
+        return total < 0 or (total == 0 and (by.budget > 0 or strict))
+
+    def multipliers(self, given: Any, signs: Signs) -> Multipliers:
+        """Lemma 7: numbers that are not negative; shares of one feature sum to 1 at most."""
+        budget, rows, shares = given
+        trees = sum(len(roots) for roots, _ in self.program.trees)
+        found = dict[tuple[str, int], Q]()
+        for name, k, y in listed(rows, "proof: multipliers"):
+            if whole(k) not in (signs if name == "sign" else self.known.get(name, ())):
+                raise Rejected(f"proof: a multiplier of no inequality: {str(name)[:10]!a} {k}")
+            found[name, k] = number(y)
+        parted = {(whole(t), whole(j)): number(y) for t, j, y in listed(shares, "proof: shares")}
+        need(len(found) == len(rows) and len(parted) == len(shares), "proof: a multiplier twice")
+        need(all(t < trees and j < len(self.features) for t, j in parted), "proof: a share of none")
+        need(min([number(budget), *found.values(), *parted.values()]) >= 0, "proof: below 0")
+        peaks = sum(y for (name, _), y in found.items() if name == "peak")
+        totals = dict[int, Q]()
+        for (_, j), y in parted.items():
+            totals[j] = totals.get(j, ZERO) + y
+        fit = max([ZERO, *totals.values()]) <= 1 and peaks <= number(budget) * self.norms[2]
+        need(fit, "proof: shares of more than there is")
+        return Multipliers(number(budget), found, parted)
+
+    def inequality(self, name: str, k: int, signs: Signs, spans: Spans) -> Form:
+        """Lemma 8: g, which is at least 0 at every counterfactual of a part."""
+        if name == "row":
+            return self.rows[k][0]
+        z, unit = self.program.made[k], {("unit", k): ONE}
+        if name == "sign":
+            return plus({}, z, Q(signs[k]))
+        if name == "above":
+            return plus(unit, z, -ONE)
+        low, high = spans[k]
+        if not low < 0 < high:
+            return {}
+        steep = Q(float(high / (high - low)))  # short digits: any slope will do, the line is raised
+        return plus(plus({CONSTANT: max(-steep * low, high - steep * high)}, z, steep), unit, -ONE)
+
+    # -- bounds -----------------------------------------------------------------------------------
+
+    def most(
+        self, form: Form, by: Multipliers, parts: list[Part], signs: Signs, spans: Spans,
+        only: int | None = None,
+    ) -> Q:  # fmt: skip
+        """Lemma 9: nothing ``form + Σ y g + μ (r - d)`` exceeds, all over a part within the radius.
+
+        What was made is put in by its range, or by what it is made of, from the last one back.
+        """
+        terms, value = plus(form, {CONSTANT: by.budget * self.radius}), ZERO
+        for (name, k), y in by.rows.items():
+            if name != "peak":
+                terms = plus(terms, self.inequality(name, k, signs, spans), y)
+        for k in reversed(range(len(spans))):
+            kind, inner = self.program.kinds[k], self.program.made[k]
+            factor, (low, high) = terms.pop((kind, k), ZERO), spans[k]
+            if kind == "step":
+                value += max(factor * image(kind, z) for z in (low, high))
+            elif kind == "single" or (factor and low >= 0):
+                terms = plus(terms, inner, factor)
+                if kind == "single":
+                    value += abs(factor) * (HALF_ULP * max(abs(low), abs(high)) + LEAST)
+            elif high > 0:
+                value += max(factor * high, ZERO)
+        return self.apart(terms, value + terms.get(CONSTANT, ZERO), by, parts, only)
+
+    def apart(
+        self, terms: Form, value: Q, by: Multipliers, parts: list[Part], only: int | None
+    ) -> Q:
+        """Lemma 10: the maximum, tree by tree and feature by feature.
+
+        Lemma 11: what is closed by one row alone leaves out where that row fails anyhow.
+        """
+        free = [ONE] * len(parts)
+        for (_, j), share in by.shares.items():
+            free[j] -= share
+        trees = list(self.trees(terms, by, parts))
+        pieces = trees + [self.values(j, p, terms, by, free[j]) for j, p in enumerate(parts)]
+        if only is None:
+            return small(
+                value + sum(max(worth - paid for worth, paid in piece) for piece in pieces)
+            )
+        tops = [max(worth for worth, _ in piece) for piece in pieces]
+        spare = value - by.budget * self.radius + sum(tops)  # the most that the row may be
+        for j, (piece, top) in enumerate(zip(pieces, tops, strict=True), -len(trees)):
+            kept, least, factor = piece, top - spare, terms.get(("x", j), ZERO)
+            if factor:
+                (low, high), end = parts[j], least / factor
+                part = (max(low, end), high) if factor > 0 else (low, min(high, end))
+                kept = self.values(j, part, terms, by, free[j])
+            else:
+                kept = [one for one in piece if not misses(one[0] - least, self.rows[only][1])]
+            if not kept:
+                return -ONE
+            value += max(worth - paid for worth, paid in kept)
+        return small(value)
+
+    def values(self, j: int, part: Part, terms: Form, by: Multipliers, free: Q) -> Worths:
+        """Lemma 10: what a feature adds and pays, where the difference may be largest."""
+        feature, budget = self.features[j], by.budget * free
+        peak = by.rows.get(("peak", j), ZERO) * self.peaks[j]
+        if feature.labels:
+            worth = {i: terms.get(("is", j, i), ZERO) for i in part}
+        else:
+            (low, high), factor = part, terms.get(("x", j), ZERO)
+            places = {low, high, min(max(feature.own, low), high)} if low <= high else set()
+            squares = 2 * budget * self.norms[3] * self.shares[j]
+            if squares and feature.size and places:  # the vertex of a parabola
+                away = factor * feature.size * feature.size / squares
+                places.add(min(max(feature.own + away, low), high))
+            worth = {x: factor * x for x in places}
+        priced = [(own, feature.delta(x)) for x, own in worth.items()]
+        return [(own, budget * self.cost(j, delta) + peak * delta) for own, delta in priced]
+
+    def trees(self, terms: Form, by: Multipliers, parts: list[Part]) -> Iterator[Worths]:
+        """Lemma 10: for every tree what each leaf in reach adds, and what it pays."""
+        tree = -1
+        for n, (roots, nodes) in enumerate(self.program.trees):
+            own = [(source[2], f) for source, f in terms.items() if source[:2] == ("tree", n)]
+            for root in roots:
+                tree += 1
+                pays = [(j, share) for (each, j), share in by.shares.items() if each == tree]
+                if own or pays:
+                    met = self.leaves(nodes, root, parts)
+                    paid = ((leaf, sum(y * self.cost(j, d[j]) for j, y in pays)) for leaf, d in met)
+                    yield [(sum(f * leaf[c] for c, f in own), by.budget * p) for leaf, p in paid]
+
+    def leaves(self, nodes: list[Any], root: int, parts: list[Part]) -> Iterator[Any]:
+        """The leaves that a part meets within the radius, with the least δ of what is left."""
+        near = self.deltas(parts) or []
+        paid = sum(map(self.cost, range(len(near)), near), ZERO)
+        stack = [(root, parts, near, paid, self.distance(near) - paid)]
+        while stack:
+            place, here, near, paid, top = stack.pop()
+            if not isinstance(node := nodes[place], tuple):
+                yield node, near
+                continue
+            self.clock.tick()
+            j, test, *children = node
+            for child, side in zip(children, self.features[j].sides(here[j], test), strict=True):
+                if side is here[j]:
+                    stack.append((child, here, near, paid, top))
+                elif (delta := self.features[j].nearest(side)) is not None:  # at least near[j]
+                    cost = paid + self.cost(j, delta) - self.cost(j, near[j])
+                    if cost + (peak := max(top, self.tops[j] * delta)) < self.radius:
+                        both = [*here[:j], side, *here[j + 1 :]], [*near[:j], delta, *near[j + 1 :]]
+                        stack.append((child, *both, cost, peak))

@@ -1,0 +1,1 @@
+"""Checks certificates of counterfactual explanations."""
