@@ -214,7 +214,7 @@ def test_alone_without_the_package(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert "ONLY THE HASH of the model was compared; it was not run: there is no" in found.stdout
     monkeypatch.setattr(check, "__file__", str(alone / "check.py"))
     assert check.main([str(saved), "--model", str(model)]) == 3
-    shutil.copy(spot_check.__file__, alone)
+    shutil.copy(sampling.__file__, alone)
     assert asked("-S").returncode == 3  # no packages at all
     assert "is not installed" in asked("-S").stdout
     found = asked()
@@ -238,6 +238,6 @@ def test_files_that_cannot_be_run(name: str, why: str, tmp_path: Path) -> None:
     content = certified(path, onnx_in_one(path, 0))
     (tmp_path / name).write_text("{nothing", encoding="utf-8")
     asked = check.Question(content["features"], content["program"], content["question"])
-    differs, unrun = spot_check.run(asked, content, tmp_path / name, False)
+    differs, unrun = sampling.run(asked, content, tmp_path / name, False)
     assert not differs
     assert why in unrun

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 from dataclasses import replace
-from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -91,8 +90,8 @@ def _value(label: Any) -> Any:
 
 
 def _number(feature: Any, value: str) -> Any:
-    number = number(value)
-    return int(number) if feature.kind != "real" and number.denominator == 1 else Fraction(number)
+    exact = number(value)
+    return int(exact) if feature.kind != "real" and exact.denominator == 1 else exact
 
 
 __all__ = ["file_hash", "require_program_of"]
