@@ -8,7 +8,7 @@ from fractions import Fraction as Q
 from typing import Any
 
 from .program import CONSTANT, ONE, ZERO, Form, Point, Program, plus, rounded
-from .reader import DEPTH, Clock, distinct, key, listed, members, need, number, small, whole
+from .reader import DEPTH, Clock, Rejected, distinct, key, listed, members, need, number, small, whole
 
 Row = tuple[Form, bool]  # a form that is at least 0 or, if True, above 0
 Part = Any  # of a number the least and the largest value, (None, None) if none; places of labels
@@ -100,10 +100,10 @@ class Feature:
         """What goes left of a split: some labels, or numbers up to a double."""
         if not self.labels:
             return number(cut, True)
-        places = [whole(i) for i in listed(cut, self.name)]
-        need(len(set(places)) == len(places), "a label twice")
-        need(max(places, default=0) < len(self.labels), "a label that is none")
-        return frozenset(places)
+        places = frozenset(map(whole, listed(cut, "a split by labels")))
+        if len(places) < len(cut) or max(places, default=0) >= len(self.labels):
+            raise Rejected(f"{self.name!a}: a split by a label twice, or by none")
+        return places
 
     def delta(self, value: Any) -> Q:
         """δ_j: how far a value is from the factual's, over the feature's range."""

@@ -52,14 +52,15 @@ def members(value: Any, names: str, where: str) -> list[Any]:
 
 def listed(value: Any, where: str) -> list[Any]:
     """A list, and nothing like one: the letters of a text are none."""
-    need(isinstance(value, list), f"{where}: no list")
-    return list(value)
+    if type(value) is not list:
+        raise Rejected(f"{where}: no list")
+    return value
 
 
 @lru_cache(2**17)
 def number(value: Any, is_double: bool = False) -> Q:
     """A rational as text: 7, -1/3, or a double in hexadecimal digits."""
-    need(isinstance(value, str), "a number is not in quotes")
+    need(type(value) is str, "a number is not in quotes")
     if DOUBLE.fullmatch(value):
         return Q(float.fromhex(value))
     need(NUMBER.fullmatch(value), f"not a number, or too long: {value[:40]!a}")
@@ -69,8 +70,9 @@ def number(value: Any, is_double: bool = False) -> Q:
 
 def whole(value: Any, least: int = 0) -> int:
     """A whole number, at least this: the place of something in a list."""
-    need(type(value) is int and least <= value < 2**53, f"a place is out of range: {value!a:.40}")
-    return int(value)
+    if type(value) is not int or not least <= value < 2**53:
+        raise Rejected(f"a place is out of range: {ascii(value)[:40]}")
+    return value
 
 
 def key(label: Any) -> tuple[str, Any]:

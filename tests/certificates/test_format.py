@@ -1,0 +1,34 @@
+"""The page of the format: its certificate holds, and its one trap is one."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from cfxc.certificates import checker
+from tests.certificates.mutants import rehashed
+
+ROOT = Path(__file__).parents[2]
+PAGE = ROOT / "docs" / "certificate-format.md"
+FOLDER = ROOT / "cfxc" / "certificates" / "checker"
+
+
+def test_the_certificate_by_hand_holds() -> None:
+    (text,) = re.findall(r"```json\n(.*?)```", PAGE.read_text("utf-8"), flags=re.DOTALL)
+    content = json.loads(text)
+    shown = checker.check(content)
+    assert (shown.status, shown.parts) == ("optimal", {"distance": 1, "bound": 1})
+    content["proof"]["nodes"][1][2][0][2] = "0"
+    with pytest.raises(checker.Rejected, match="node 1"):
+        checker.check(rehashed(content))
+
+
+def test_every_lemma_that_the_code_names_is_on_the_page() -> None:
+    page = PAGE.read_text("utf-8")
+    code = "".join(path.read_text("utf-8") for path in FOLDER.glob("*.py"))
+    named = {int(n) for n in re.findall(r"[Ll]emmas? (\d+)", code)}
+    stated = {int(n) for n in re.findall(r"\*\*Lemma (\d+)", page)}
+    assert named == stated == set(range(1, 15))
