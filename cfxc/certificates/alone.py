@@ -8,7 +8,7 @@ from pathlib import Path
 
 from ..errors import InvalidInputError
 
-START = "from cfxc_check.checker.__main__ import main\n\nraise SystemExit(main())\n"
+START = "from cfxc_check.auditing.__main__ import main\n\nraise SystemExit(main())\n"
 
 
 def write_checker(path: str | Path) -> Path:
@@ -20,7 +20,7 @@ def write_checker(path: str | Path) -> Path:
     here, body = Path(__file__).parent, io.BytesIO(b"#!/usr/bin/env python3\n")
     body.seek(0, io.SEEK_END)
     texts = {"__main__.py": START, "cfxc_check/__init__.py": ""}
-    for file in (here / "sampling.py", *sorted((here / "checker").glob("*.py"))):
+    for file in sorted([*here.glob("auditing/*.py"), *here.glob("checker/*.py")]):
         name = file.relative_to(here).as_posix()
         texts[f"cfxc_check/{name}"] = file.read_text("utf-8")
     with zipfile.ZipFile(body, "w", zipfile.ZIP_DEFLATED) as archive:

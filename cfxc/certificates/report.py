@@ -10,8 +10,8 @@ from typing import Any
 
 from ..errors import InvalidInputError
 from . import checker
-from .checker import report as page
-from .checker.policy import require_no_narrower
+from .auditing import policy as policies
+from .auditing import report as page
 
 
 @dataclass(frozen=True)
@@ -21,7 +21,7 @@ class Report:
     Attributes:
         ok: Whether everything that it claims was shown.
         reason: What was wrong with it; empty if nothing was.
-        facts: The question, the claim and the proof as they were checked; empty if it does not hold.
+        facts: Question, claim and proof as they were checked; empty if it does not hold.
         content: The certificate.
         shown: The same as values of the checker; ``None`` if it does not hold.
     """
@@ -62,9 +62,11 @@ def report(source: Any, *, policy: str | Path | None = None, run: str = page.UNR
     kept = content if isinstance(content, dict) else {}
     try:
         shown = checker.check(content, clock or checker.Clock(LONG))
+        policies.require_same(policies.stated(shown.space, "space"), shown.question.features)
         facts = page.facts(shown, run)
         if policy is not None:
-            require_no_narrower(shown, _text(Path(policy)), facts["constraints"])
+            text = _text(Path(policy))
+            policies.require_no_narrower(shown, text, facts["constraints"])
     except checker.Rejected as error:
         return Report(False, str(error), {}, kept)
     return Report(True, "", facts, kept, shown)

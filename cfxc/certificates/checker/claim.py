@@ -7,7 +7,7 @@ import re
 from fractions import Fraction as Q
 from typing import Any, NamedTuple
 
-from . import policy, slack
+from . import slack
 from .program import Point
 from .question import Question
 from .reader import Clock, Rejected, canonical, members, need, number
@@ -29,40 +29,47 @@ class Shown(NamedTuple):
     epsilon: Q
     semantics: str
     witness: Point | None
-    within_slack: bool
-    parts: dict[str, int]
-    model: tuple[str, str] | None
+    within_slack: bool  # whether the witness has the outcome only with the slack
+    parts: dict[str, int]  # how many were closed by which rule
+    model: list[Any] | None  # name and SHA-256 of its file
+    space: str
     hash: str
 
 
 def check(certificate: Any, clock: Clock | None = None) -> Shown:
     """What a certificate shows; ``Rejected`` if it does not show what it claims, or is none."""
     try:
-        return shown(certificate, clock or Clock())
+        return _shown(certificate, clock or Clock())
     except ODD as error:
-        why = str(error)[:100]
-        raise Rejected(f"malformed: {type(error).__name__}: {ascii(why)[1:-1]}") from None
+        why = ascii(str(error)[:100])[1:-1]
+        raise Rejected(f"malformed: {type(error).__name__}: {why}") from None
 
 
-def shown(certificate: Any, clock: Clock) -> Shown:
-    """The same; raises whatever is wrong with it."""
+def _shown(certificate: Any, clock: Clock) -> Shown:
     parts = dict(zip(ENTRIES.split(), members(certificate, ENTRIES, "certificate"), strict=True))
     need(parts["version"] == VERSION, "version: another one")
     digest = hashlib.sha256(canonical(certificate)).hexdigest()
     need(parts["hash"] == digest, "hash: it is not that of the rest")
-    texts = members(parts["made"], "cfxc python engine", "made") if parts["made"] else []
-    need(all(isinstance(text, str) for text in texts), "made: no text")
-    model, semantics = _model(parts["model"]), parts["semantics"]
+    model, made, semantics = parts["model"], parts["made"], parts["semantics"]
+    model = None if model is None else members(model, "name sha256", "model")
+    texts = [
+        parts["space"],
+        *(model or []),
+        *(members(made, "cfxc python engine", "made") if made else []),
+    ]
+    need(all(type(text) is str for text in texts), "made, model, space: no text")
+    need(model is None or re.fullmatch("[0-9a-f]{64}", model[1]), "model.sha256: no hash")
     proof = Proof(*(parts[name] for name in ("features", "program", "question", "proof")), clock)
-    _require_all_used(proof)
-    policy.require_same(policy.stated(parts["space"], "space"), proof.features)
+    made = [*zip(proof.program.kinds, range(len(proof.program.kinds)), strict=True)]
+    made += [("tree", n) for n in range(len(proof.program.trees))]
+    need(not (idle := set(made) - proof.program.used), f"program: nothing reads {[*idle][:1]}")
     need(semantics in ("real", *slack.FLOATS), "semantics: of no known kind")
     least = Q(0) if semantics == "real" else slack.least(proof, semantics)
     enough = proof.slack == 0 if semantics == "real" else proof.slack >= least
-    need(enough, f"question.slack: rounding may do {float(least):.3g}, and it allows for another")
-    status, away, bound, epsilon, point, needed = _claim(parts["claim"], parts["witness"], proof)
+    need(enough, f"question.slack: it must be {'0' if semantics == 'real' else float(least)}")
+    claim = _claim(parts["claim"], parts["witness"], proof)
     return Shown(
-        proof, status, away, bound, epsilon, semantics, point, needed, proof.walk(), model, digest
+        proof, *claim[:4], semantics, *claim[4:], proof.walk(), model, parts["space"], digest
     )
 
 
@@ -70,7 +77,7 @@ def _claim(claim: Any, witness: Any, proof: Proof) -> Any:
     """Lemma 14: what follows where nothing in the ball is a counterfactual nearer than r."""
     status, distance, *given = members(claim, "status distance lower_bound epsilon", "claim")
     bound, epsilon = map(number, given)
-    need(status in STATUS and 0 <= epsilon < 1, "claim: status, or epsilon beyond 0 to 1")
+    need(status in STATUS and 0 <= epsilon < 1, "claim: status, or epsilon not from 0 to 1")
     need(0 <= bound <= proof.radius, "claim.lower_bound: not what the proof covers")
     if status == "infeasible":
         need(witness is None and distance is None, "claim: infeasible, and a witness")
@@ -83,20 +90,3 @@ def _claim(claim: Any, witness: Any, proof: Proof) -> Any:
     goal = away * (1 - epsilon) ** (2 if proof.squared else 1)
     need(status != "optimal" or bound >= goal, "claim.epsilon: the gap exceeds it")
     return status, away, bound, epsilon, point, needed
-
-
-def _model(given: Any) -> tuple[str, str] | None:
-    if given is None:
-        return None
-    name, digest = members(given, "name sha256", "model")
-    need(isinstance(name, str) and isinstance(digest, str), "model: no text")
-    need(re.fullmatch("[0-9a-f]{64}", digest), "model.sha256: no hash")
-    return name, digest
-
-
-def _require_all_used(proof: Proof) -> None:
-    """Nothing is made, and no tree grows, that nothing reads."""
-    for k, kind in enumerate(proof.program.kinds):
-        need((kind, k) in proof.program.used, f"program.made[{k}]: nothing reads it")
-    for n in range(len(proof.program.trees)):
-        need(("tree", n) in proof.program.used, f"program.trees[{n}]: nothing reads it")

@@ -8,7 +8,19 @@ from fractions import Fraction as Q
 from typing import Any
 
 from .program import CONSTANT, ONE, ZERO, Form, Point, Program, plus, rounded
-from .reader import DEPTH, Clock, Rejected, distinct, key, listed, members, need, number, small, whole
+from .reader import (
+    DEPTH,
+    Clock,
+    Rejected,
+    distinct,
+    key,
+    listed,
+    members,
+    need,
+    number,
+    small,
+    whole,
+)
 
 Row = tuple[Form, bool]  # a form that is at least 0 or, if True, above 0
 Part = Any  # of a number the least and the largest value, (None, None) if none; places of labels
@@ -24,23 +36,21 @@ class Feature:
     """
 
     def __init__(self, given: Any, factual: Any, where: str) -> None:
-        names = "name kind labels lower upper step float weight action"
-        self.name, self.kind, labels, *ends, step, self.width, weight, self.action = members(
+        names = "name kind action labels weight float lower upper step"
+        self.name, self.kind, self.action, labels, weight, self.width, *range_ = members(
             given, names, where
         )
+        need(type(self.name) is str and self.kind in KINDS, f"{where}: name or kind")
         self.labels, self.weight = distinct(labels, f"{where}.labels"), number(weight)
-        need(isinstance(self.name, str) and self.kind in KINDS, f"{where}: name or kind")
         need(self.action in ACTIONS and self.weight >= 0, f"{where}: action or weight")
         self.known, self.away = dict[Q, Any](), dict[Any, Q]()
-        self.low, self.high, self.step = (None if e is None else number(e) for e in (*ends, step))
-        if self.labels:
-            need([*ends, step, self.width] == [None, None, None, 0], f"{where}: labels and numbers")
-            self._place(factual)
-        else:
-            need(self.kind in ("real", "integer"), f"{where}: no labels")
+        self.low, self.high, self.step = (None if end is None else number(end) for end in range_)
+        is_number = self.kind in ("real", "integer")
+        need(is_number or (self.labels and not self.width), f"{where}: labels are missing")
+        need(is_number != bool(self.labels), f"{where}: labels, of a number")
+        if is_number:
             self._range(number(factual), where)
-
-    def _place(self, factual: Any) -> None:
+            return
         self.own: Any = self.labels.index(key(factual))
         first = self.own if self.action in ("fixed", "increase") else 0
         last = self.own + 1 if self.action in ("fixed", "decrease") else len(self.labels)
@@ -247,7 +257,7 @@ class Question:
         return left / slope if slope else None
 
     def check(self, point: Point) -> tuple[Q, bool]:
-        """The distance of a counterfactual, and whether it needs the slack; rejects what is none."""
+        """A counterfactual's distance, and whether it needs the slack; rejects what is none."""
         for feature, value in zip(self.features, point, strict=True):
             fits = value in feature.all if feature.labels else feature.near(value, 1) == value
             need(fits, f"witness: {feature.name!a} may not be that")

@@ -11,10 +11,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-BYTES = 2**26  # of a file, unpacked
-MEMORY = 400_000_000  # bytes that the values of a file may take, at most, before they are made
-DIGITS = 1000  # of a numerator or a denominator in a file
-BITS = 2**17  # of a numerator or a denominator that is computed
+BYTES, MEMORY = 2**26, 400_000_000  # of a file, unpacked; that its values may take, at most
+DIGITS, BITS = 1000, 2**17  # of a numerator or denominator: in a file; that is computed
 DEPTH = 50  # of conditions within conditions
 SECONDS, PER_MEGABYTE = 8.0, 100.0  # of time, if nothing else is asked for
 NUMBER = re.compile(rf"-?[0-9]{{1,{DIGITS}}}(/[1-9][0-9]{{0,{DIGITS - 1}}})?", re.ASCII)
@@ -92,7 +90,7 @@ def distinct(labels: Any, where: str) -> list[tuple[str, Any]]:
 
 def small(value: Q) -> Q:
     """A number that was computed, unless its digits outgrow all use."""
-    if max(value.numerator.bit_length(), value.denominator.bit_length()) > BITS:
+    if value.denominator.bit_length() > BITS or value.numerator.bit_length() > BITS:
         raise Rejected("limits: numbers grow too long")
     return value
 
@@ -104,14 +102,9 @@ def canonical(certificate: dict[str, Any]) -> bytes:
 
 
 def parse(body: bytes) -> Any:
-    """JSON of ASCII without floats and without a member twice.
-
-    Raises:
-        Rejected: it is too large, or not of this kind.
-        ValueError, RecursionError: it is no JSON.
-    """
-    counts = zip((232, 88, 72), map(body.count, (b"{", b"[", b",")), strict=True)
-    need(sum(size * n for size, n in counts) + 3 * len(body) <= MEMORY, "limits: it is too large")
+    """JSON of ASCII, without floats and members twice; ValueError, RecursionError if none."""
+    sizes = zip((232, 88, 72), map(body.count, (b"{", b"[", b",")), strict=True)
+    need(sum(s * n for s, n in sizes) + 3 * len(body) <= MEMORY, "limits: the values are too many")
     need(body.isascii(), "limits: characters beyond ASCII are to be escaped")
 
     def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

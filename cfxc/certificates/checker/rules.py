@@ -1,7 +1,5 @@
-"""The proof: a tree of splits that covers the ball, each part of it closed by one rule.
-
-A part is closed if it holds no counterfactual nearer than the radius.  The numbers of lemmas are
-those of ``docs/certificate-format.md``.
+"""The proof: a tree of splits that covers the ball, each part of it closed by one rule, which shows
+that it holds no counterfactual nearer than the radius.  Lemmas: ``docs/certificate-format.md``.
 """
 
 from __future__ import annotations
@@ -28,13 +26,6 @@ class Multipliers(NamedTuple):
     rows: Mapping[tuple[str, int], Q]
     shares: Mapping[tuple[int, int], Q]
 
-    @property
-    def only(self) -> int | None:
-        """The one row that a part is closed by, if it is one, taken more than 0 times."""
-        used = [name for name, y in self.rows.items() if name[0] != "peak"]
-        single = len(used) == 1 and used[0][0] == "row" and self.rows[used[0]] > 0
-        return used[0][1] if single else None
-
 
 NONE = Multipliers(ZERO, {}, {})
 
@@ -42,11 +33,9 @@ NONE = Multipliers(ZERO, {}, {})
 class Proof(Question):
     """A question, and a tree of splits that covers all that is admissible, its leaves closed."""
 
-    def __init__(
-        self, features: Any, program: Any, question: Any, given: Any, clock: Clock
-    ) -> None:
+    def __init__(self, features: Any, program: Any, question: Any, proof: Any, clock: Clock):
         super().__init__(features, program, question, clock)
-        radius, lemmas, nodes = members(given, "radius lemmas nodes", "proof")
+        radius, lemmas, nodes = members(proof, "radius lemmas nodes", "proof")
         self.radius, self.nodes = number(radius), listed(nodes, "proof.nodes")
         self.root = [self.clip(j, f.all, self.radius) for j, f in enumerate(self.features)]
         units = [k for k, kind in enumerate(self.program.kinds) if kind == "unit"]
@@ -58,18 +47,16 @@ class Proof(Question):
 
     def bound_unit(self, k: Any, side: Any, bound: Q, by: Multipliers, where: str) -> None:
         """Lemma 12: ``side * z <= bound`` for a form that was made, at every counterfactual."""
-        there = whole(k) < len(self.program.made) and side in (1, -1)
-        need(there and type(side) is int and (k, side) not in self.bounds, f"{where}: a bound")
-        spans = self.spans(self.root, {})
-        need(spans is not None, f"{where}: nothing is left to bound")
-        most = self.most(plus({}, self.program.made[k], Q(side)), by, self.root, {}, spans or [])
-        need(most <= bound, f"{where}: the bound is not shown")
+        there = whole(k) < len(self.program.made) and type(side) is int and side in (1, -1)
+        need(there and (k, side) not in self.bounds, f"{where}: of no form or side, or one twice")
+        spans, form = self.spans(self.root, {}), plus({}, self.program.made[k], Q(side))
+        shown = spans is None or self.most(form, by, self.root, {}, spans) <= bound
+        need(shown, f"{where}: the bound is not shown")
         self.bounds[k, side] = bound
 
     def walk(self) -> dict[str, int]:
         """Walk all nodes from the root; how many parts were closed for which reason."""
-        stack: list[tuple[int, list[Part], Signs]] = [(0, self.root, {})]
-        seen, reasons = set[int](), dict[str, int]()
+        stack, seen, reasons = [(0, self.root, dict[int, int]())], set[int](), dict[str, int]()
         while stack:
             place, parts, signs = stack.pop()
             need(place not in seen and place < len(self.nodes), f"proof: no tree at node {place}")
@@ -79,10 +66,12 @@ class Proof(Question):
                 children = [whole(child, 1) for child in node[-2:]]
                 halves = self.halves(kind, node[:-2], parts, signs)
                 stack += [(c, *half) for c, half in zip(children, halves, strict=True)]
-            else:
-                if not self.closes(kind, node, parts, signs):
-                    raise Rejected(f"proof: {str(kind)[:10]!a} does not close node {place}")
-                reasons[kind] = reasons.get(kind, 0) + 1
+                continue
+            need(kind in ("distance", "constraint", "bound"), f"proof: no rule at node {place}")
+            need(
+                self.closes(kind, node, parts, signs), f"proof: {kind} does not close node {place}"
+            )
+            reasons[kind] = reasons.get(kind, 0) + 1
         need(len(seen) == len(self.nodes), "proof: nodes that nothing leads to")
         return reasons
 
@@ -152,7 +141,6 @@ class Proof(Question):
 
     def closes(self, kind: Any, node: list[Any], parts: list[Part], signs: Signs) -> bool:
         """Whether a rule shows that a part holds no counterfactual nearer than the radius."""
-        need(kind in ("distance", "constraint", "bound"), "proof: a node of no known kind")
         by = self.multipliers(node, signs) if kind == "bound" else NONE
         need(kind == "bound" or not node, f"proof: a {kind} has no more to it")
         if (near := self.within(parts)) is None or kind == "distance":
@@ -164,7 +152,7 @@ class Proof(Question):
         return self.contradicts(near, signs, spans)
 
     def within(self, parts: list[Part]) -> list[Part] | None:
-        """Lemmas 3 and 6: what of a part lies within the radius; None if nothing does."""
+        """Lemma 3, lemma 6: what of a part lies within the radius; None if nothing does."""
         deltas = self.deltas(parts)
         if deltas is None or self.distance(deltas) >= self.radius:
             return None
@@ -183,8 +171,10 @@ class Proof(Question):
 
     def outweighs(self, by: Multipliers, parts: list[Part], signs: Signs, spans: Spans) -> bool:
         """Lemma 7: ``Σ y g + μ (r - d)`` is below 0 all over a part, or 0 where it may not be."""
-        total = self.most({}, by, parts, signs, spans, by.only)
-        strict = any(name == "row" and self.rows[k][1] and y for (name, k), y in by.rows.items())
+        used = [name for name, y in by.rows.items() if y > 0 and name[0] != "peak"]
+        alone = used[0][1] if len(used) == 1 and used[0][0] == "row" else None
+        total = self.most({}, by, parts, signs, spans, alone)
+        strict = any(name == "row" and self.rows[k][1] for name, k in used)
         return total < 0 or (total == 0 and (by.budget > 0 or strict))
 
     def multipliers(self, given: Any, signs: Signs) -> Multipliers:
@@ -225,14 +215,9 @@ class Proof(Question):
 
     # -- bounds -----------------------------------------------------------------------------------
 
-    def most(
-        self, form: Form, by: Multipliers, parts: list[Part], signs: Signs, spans: Spans,
-        only: int | None = None,
-    ) -> Q:  # fmt: skip
-        """Lemma 9: nothing ``form + Σ y g + μ (r - d)`` exceeds, all over a part within the radius.
-
-        What was made is put in by its range, or by what it is made of, from the last one back.
-        """
+    def most(self, form: Form, by: Multipliers, parts: list[Part], signs: Signs, spans: Spans,
+             alone: int | None = None) -> Q:  # fmt: skip
+        """Lemma 9: what ``form + Σ y g + μ (r - d)`` does not exceed in a part of the ball."""
         terms, value = plus(form, {CONSTANT: by.budget * self.radius}), ZERO
         for (name, k), y in by.rows.items():
             if name != "peak":
@@ -248,24 +233,19 @@ class Proof(Question):
                     value += abs(factor) * (HALF_ULP * max(abs(low), abs(high)) + LEAST)
             elif high > 0:
                 value += max(factor * high, ZERO)
-        return self.apart(terms, value + terms.get(CONSTANT, ZERO), by, parts, only)
+        return self.apart(terms, value + terms.get(CONSTANT, ZERO), by, parts, alone)
 
-    def apart(
-        self, terms: Form, value: Q, by: Multipliers, parts: list[Part], only: int | None
-    ) -> Q:
-        """Lemma 10: the maximum, tree by tree and feature by feature.
-
-        Lemma 11: what is closed by one row alone leaves out where that row fails anyhow.
+    def apart(self, terms: Form, value: Q, by: Multipliers, parts: list[Part], alone: Any) -> Q:
+        """Lemma 10: the maximum, tree by tree and feature by feature.  Lemma 11: where one row
+        closes ``alone``, without leaves and values with which it fails anyhow.
         """
         free = [ONE] * len(parts)
         for (_, j), share in by.shares.items():
             free[j] -= share
         trees = list(self.trees(terms, by, parts))
         pieces = trees + [self.values(j, p, terms, by, free[j]) for j, p in enumerate(parts)]
-        if only is None:
-            return small(
-                value + sum(max(worth - paid for worth, paid in piece) for piece in pieces)
-            )
+        if alone is None:
+            return small(value + sum(max(own - paid for own, paid in piece) for piece in pieces))
         tops = [max(worth for worth, _ in piece) for piece in pieces]
         spare = value - by.budget * self.radius + sum(tops)  # the most that the row may be
         for j, (piece, top) in enumerate(zip(pieces, tops, strict=True), -len(trees)):
@@ -275,7 +255,7 @@ class Proof(Question):
                 part = (max(low, end), high) if factor > 0 else (low, min(high, end))
                 kept = self.values(j, part, terms, by, free[j])
             else:
-                kept = [one for one in piece if not misses(one[0] - least, self.rows[only][1])]
+                kept = [one for one in piece if not misses(one[0] - least, self.rows[alone][1])]
             if not kept:
                 return -ONE
             value += max(worth - paid for worth, paid in kept)

@@ -1,7 +1,6 @@
-"""What rounding may do to scores: the least slack that a bound of the model as it runs needs.
-
-Lemma 13: evaluated in floats of unit roundoff u, in any order, a sum of n products is off by at
-most ``Σ |a| e + γ Σ |a| (m + e) + n η``, where values of size m are off by e, γ = (n + 2) u /
+"""Lemma 13: what rounding may do to scores; the least slack that a bound of the model as it runs
+needs.  Evaluated in floats of unit roundoff u, a sum of n products is off by at most
+``Σ |a| e + γ Σ |a| (m + e) + n η``, where sources of size m are off by e, γ = (n + 2) u /
 (1 - (n + 2) u), and η is half of the least float.
 """
 
@@ -14,14 +13,13 @@ from .question import Question
 from .reader import need
 
 FLOATS = {"float": (Q(1, 2**53), Q(1, 2**1075), 53), "float32": (HALF_ULP, LEAST, 24)}
-SINGLE = FLOATS["float32"]
 
 
 class Rounding:
     """Sizes and errors of what a program makes, in floats of a kind."""
 
     def __init__(self, question: Question, floats: str) -> None:
-        self.question, self.program = question, question.program
+        self.program, self.features = question.program, question.features
         self.unit, self.least, self.bits = FLOATS[floats]
         self.made: list[tuple[Q, Q]] = []
         for k, (kind, form) in enumerate(zip(self.program.kinds, self.program.made, strict=True)):
@@ -29,39 +27,37 @@ class Rounding:
             if kind == "step":
                 need(self.is_exact(form), f"program.made[{k}]: slack: a step of what is rounded")
                 size, error = ONE, ZERO
-            elif kind == "single" and (error or self.bits == SINGLE[2]):
-                error += 2 * (SINGLE[0] * (size + error) + SINGLE[1])
+            elif kind == "single":  # of a number alone it is what the model makes, too
+                plain = set(map(abs, form.values())) == {1} and [s[0] for s in form] == ["x"]
+                error = ZERO if plain else error + 2 * (HALF_ULP * (size + error) + LEAST)
             self.made.append((size, error))
 
-    def source(self, kind: str, k: int, rest: tuple[int, ...]) -> tuple[Q, Q]:
-        """The size and the error of one source."""
+    def source(self, kind: str, k: int, *rest: int) -> tuple[Q, Q]:
+        """No larger than the first, and off by at most the second."""
         if kind == "x":
-            size = max(
-                (abs(end) for end in self.question.features[k].all if end is not None), default=ZERO
+            feature, size = (
+                self.features[k],
+                max((abs(x) for x in self.features[k].all if x), default=ZERO),
             )
-            return size, ZERO if self.is_held(k, size) else self.unit * size + self.least
+            held = self.bits == 53 or feature.width == 4 or (feature.step == 1 and size <= 2**24)
+            return size, ZERO if held else self.unit * size + self.least
         if kind == "tree":
             roots, nodes = self.program.trees[k]
-            tops: list[Q] = []
-            for node in reversed(nodes):  # children before their parents
-                inner = (
-                    (tops[len(nodes) - 1 - child] for child in node[2:])
-                    if type(node) is tuple
-                    else ()
-                )
-                tops.append(max(inner, default=ZERO) if inner else abs(node[rest[0]]))
-            size = sum((tops[len(nodes) - 1 - root] for root in roots), ZERO)
+            tops = [ZERO] * len(nodes)
+            for i in reversed(range(len(nodes))):  # children before their parents
+                node, is_split = nodes[i], type(nodes[i]) is tuple
+                tops[i] = max(tops[node[2]], tops[node[3]]) if is_split else abs(node[rest[0]])
+            size = sum((tops[root] for root in roots), ZERO)
             return size, self.gamma(len(roots)) * size + len(roots) * self.least
         return (ONE, ZERO) if kind in ("one", "is") else self.made[k]
 
     def sum(self, form: Form) -> tuple[Q, Q]:
-        """Of a sum of products: no larger than the first, and off by at most the second."""
-        size = error = reached = ZERO
-        for (kind, k, *rest), factor in form.items():
-            own, off = self.source(kind, k, tuple(rest))
+        """The same of a sum of products."""
+        size = error = ZERO
+        for source, factor in form.items():
+            own, off = self.source(*source)
             size, error = size + abs(factor) * own, error + abs(factor) * off
-            reached += abs(factor) * (own + off)
-        return size, error + self.gamma(len(form)) * reached + len(form) * self.least
+        return size, error + self.gamma(len(form)) * (size + error) + len(form) * self.least
 
     def gamma(self, count: int) -> Q:
         """γ of a sum of so many products, with two operations to spare."""
@@ -69,25 +65,21 @@ class Rounding:
         need(part < 1, "question.slack: sums of too many terms")
         return part / (1 - part)
 
-    def is_held(self, j: int, size: Q) -> bool:
-        """Whether all admissible values of a number are floats of this kind."""
-        feature = self.question.features[j]
-        return self.bits == 53 or feature.width == 4 or (feature.step == 1 and size <= 2**self.bits)
-
     def is_exact(self, form: Form) -> bool:
-        """Whether the sign of a sum is computed rightly: one exact number against a float, or
-        whole numbers.
-        """
-        inner = [source for source in form if source != CONSTANT]
-        kinds = {source[0] for source in inner}
-        if kinds <= {"is", "step"}:
-            total = sum(map(abs, form.values()), ZERO)
-            return total <= 2**self.bits and all(f.denominator == 1 for f in form.values())
-        own = len(inner) == 1 and abs(form[inner[0]]) == 1 and kinds <= {"x", "single", "unit"}
-        constant = form.get(CONSTANT, ZERO)
-        held = constant.numerator.bit_length() <= self.bits and constant.denominator <= 2**140
-        held = held and constant.denominator & (constant.denominator - 1) == 0
-        return own and held and not self.source(*inner[0][:2], ())[1]
+        """Whether a sum's sign is computed rightly: an exact number against a float, or wholes."""
+        inner, top = [source for source in form if source != CONSTANT], 2**self.bits
+        if {source[0] for source in inner} <= {"is", "step"}:
+            whole = all(factor.denominator == 1 for factor in form.values())
+            return whole and sum(map(abs, form.values()), ZERO) <= top
+        n, d = form.get(CONSTANT, ZERO).as_integer_ratio()
+        own = len(inner) == 1 and abs(form[inner[0]]) == 1 and inner[0][0] != "tree"
+        return (
+            own
+            and abs(n) <= top
+            and d <= 2**140
+            and not d & (d - 1)
+            and not self.source(*inner[0])[1]
+        )
 
 
 def least(question: Question, floats: str) -> Q:

@@ -8,8 +8,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from ...certificates.auditing.sampling import Differs, compare
 from ...certificates.checker import Rejected, check, number
-from ...certificates.sampling import Differs, compare
 from ...errors import CfxcError, ModelFileError, VerificationError
 from ...frontends.files import load_model
 from ...frontends.query import make_query

@@ -12,8 +12,7 @@ import tomllib
 from fractions import Fraction as Q
 from typing import Any
 
-from .question import Feature
-from .reader import Rejected, listed, need
+from ..checker import Feature, Rejected, listed, need
 
 TEXT = 2**20  # characters of a space
 DECIMAL = re.compile(r"-?[0-9]{1,400}(\.[0-9]{1,400}|/[1-9][0-9]{0,400})?", re.ASCII)

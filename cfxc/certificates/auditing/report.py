@@ -7,9 +7,7 @@ from collections.abc import Iterator
 from fractions import Fraction as Q
 from typing import Any
 
-from .claim import Shown
-from .program import CONSTANT, Form
-from .question import Question
+from ..checker import CONSTANT, Form, Question, Shown
 
 NEARER = "The change leads to the wanted outcome; no admissible change nearer than the bound does"
 CLAIMS = {
@@ -49,6 +47,7 @@ def exact(value: Q) -> str:
 
 
 def name_of(text: str) -> str:
+    """A feature's name, in quotes unless it is one word."""
     return text if re.fullmatch(r"\w+", text) else quoted(text)
 
 
@@ -98,7 +97,7 @@ def _term(question: Question, source: Any, factor: Q) -> str:
 
 
 def facts(shown: Shown, run: str = UNRUN) -> dict[str, Any]:
-    """Question, claim and proof as plain values; ``run``: whether the model was run, and on what."""
+    """Question, claim and proof as plain values; ``run``: whether the model was run, on what."""
     q, root = shown.question, 0.5 if shown.question.squared else 1
     names = zip(("l0", "l1", "linf", "l2"), q.norms, strict=True)
     outcome, had = _outcome(q)

@@ -1,26 +1,26 @@
-"""The command line: ``python -m cfxc_check certificate.json[.gz]``."""
+"""Check a certificate of a counterfactual with Python's standard library alone."""
 
 from __future__ import annotations
 
 import argparse
 import hashlib
 import json
-import secrets
+import os
 import sys
 import zlib
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from . import policy, report
-from .claim import Shown, check
-from .reader import Clock, Rejected, need, read
+from ..checker import Clock, Rejected, Shown, check, need, read
+from . import policy, report, sampling
 
 WRONG = (OSError, EOFError, zlib.error, ValueError, RecursionError)
 CODES = "exit codes: 0 it holds; 1 it does not; 2 it cannot be read; 3 it holds, model not run"
 
 
 def arguments() -> argparse.ArgumentParser:
+    """What may be asked for."""
     parser = argparse.ArgumentParser("cfxc-check", description=__doc__, epilog=CODES)
     parser.add_argument("certificate", type=Path)
     parser.add_argument("--model", type=Path, help="the model file, to be run beside the program")
@@ -39,13 +39,9 @@ def run_model(certificate: Any, shown: Shown, options: argparse.Namespace) -> tu
     model: Path = options.model
     digest = hashlib.sha256(model.read_bytes()).hexdigest()
     need(shown.model is not None and digest == shown.model[1], "model: made for another file")
-    try:
-        from ..sampling import run
-    except ImportError:
-        return "ONLY ITS HASH was compared: what runs models is not beside this checker", False
-    seed = secrets.randbits(32) if options.seed is None else options.seed
+    seed = int.from_bytes(os.urandom(4), "big") if options.seed is None else options.seed
     given = certificate["space"], model, seed, options.rows, options.trust_pickle
-    differs, unrun, sampled = run(shown, *given)
+    differs, unrun, sampled = sampling.run(shown, *given)
     need(not differs, f"model: the program is not the model's: {report.printable(differs)}")
     if unrun:
         return f"ONLY ITS HASH was compared; it was not run: {report.printable(unrun)}", False
@@ -56,6 +52,7 @@ def examined(options: argparse.Namespace) -> tuple[dict[str, Any], int]:
     """What is shown, and the exit code."""
     certificate, clock = read(options.certificate)
     shown = check(certificate, Clock(options.seconds) if options.seconds else clock)
+    policy.require_same(policy.stated(shown.space, "space"), shown.question.features)
     said, ran = run_model(certificate, shown, options) if options.model else (report.UNRUN, True)
     found = report.facts(shown, said)
     if options.policy:
