@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from ..checker import Clock, Rejected, Shown, check, need, read
-from . import policy, report, sampling
+from . import policy, report
 
 WRONG = (OSError, EOFError, zlib.error, ValueError, RecursionError)
 CODES = "exit codes: 0 it holds; 1 it does not; 2 it cannot be read; 3 it holds, model not run"
@@ -39,6 +39,8 @@ def run_model(certificate: Any, shown: Shown, options: argparse.Namespace) -> tu
     model: Path = options.model
     digest = hashlib.sha256(model.read_bytes()).hexdigest()
     need(shown.model is not None and digest == shown.model[1], "model: made for another file")
+    from . import sampling
+
     seed = int.from_bytes(os.urandom(4), "big") if options.seed is None else options.seed
     given = certificate["space"], model, seed, options.rows, options.trust_pickle
     differs, unrun, sampled = sampling.run(shown, *given)
