@@ -17,6 +17,7 @@ Spans = Sequence[tuple[Q, Q]]  # ranges of the forms that were made
 Signs = Mapping[int, int]  # of forms of units: -1 where z <= 0, 1 where z >= 0
 Worths = list[tuple[Q, Q]]  # of each leaf or value: what it adds, and what it pays
 SPLITS = ("cut", "label", "sign")
+PENDING = 2**22  # values of parts that wait for their turn
 
 
 class Multipliers(NamedTuple):
@@ -58,7 +59,9 @@ class Proof(Question):
         """Walk all nodes from the root; how many parts were closed for which reason."""
         stack, seen, reasons = [(0, self.root, dict[int, int]())], set[int](), dict[str, int]()
         while stack:
+            self.clock.tick()
             place, parts, signs = stack.pop()
+            need(len(stack) * (len(parts) + len(signs)) <= PENDING, "limits: too deep a proof")
             need(place not in seen and place < len(self.nodes), f"proof: no tree at node {place}")
             seen.add(place)
             kind, *node = listed(self.nodes[place], "proof.nodes")
@@ -218,6 +221,7 @@ class Proof(Question):
     def most(self, form: Form, by: Multipliers, parts: list[Part], signs: Signs, spans: Spans,
              alone: int | None = None) -> Q:  # fmt: skip
         """Lemma 9: what ``form + Σ y g + μ (r - d)`` does not exceed in a part of the ball."""
+        self.clock.tick()
         terms, value = plus(form, {CONSTANT: by.budget * self.radius}), ZERO
         for (name, k), y in by.rows.items():
             if name != "peak":
@@ -302,6 +306,7 @@ class Proof(Question):
                 yield node, near
                 continue
             self.clock.tick()
+            need(len(stack) * len(here) <= PENDING, "limits: too deep a tree")
             j, test, *children = node
             for child, side in zip(children, self.features[j].sides(here[j], test), strict=True):
                 if side is here[j]:

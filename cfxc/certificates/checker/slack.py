@@ -20,6 +20,7 @@ class Rounding:
 
     def __init__(self, question: Question, floats: str) -> None:
         self.program, self.features = question.program, question.features
+        self.clock = question.clock
         self.unit, self.least, self.bits = FLOATS[floats]
         self.made: list[tuple[Q, Q]] = []
         for k, (kind, form) in enumerate(zip(self.program.kinds, self.program.made, strict=True)):
@@ -41,6 +42,7 @@ class Rounding:
             )
             held = self.bits == 53 or feature.width == 4 or (feature.step == 1 and size <= 2**24)
             return size, ZERO if held else self.unit * size + self.least
+        self.clock.tick()
         if kind == "tree":
             roots, nodes = self.program.trees[k]
             tops = [ZERO] * len(nodes)
