@@ -18,7 +18,7 @@ class Member:
     """One row of a plan; the optimum lies in [``lower_bound``, ``distance``].
 
     Attributes:
-        status: ``optimal`` (``lower_bound >= distance - epsilon``) or ``feasible``.
+        status: ``optimal`` (``lower_bound >= (1 - epsilon) * distance``) or ``feasible``.
         row: One-row table like the factual.
         distance: Its distance from the factual, rounded up.
         lower_bound: No row that enough models accept lies nearer, but for earlier members; rounded
