@@ -112,6 +112,19 @@ def resolve_target(program: Program, target: Any, outcome: Mapping[str, Any]) ->
     )
 
 
+def check_favourable(program: Program, favourable: Any) -> Any:
+    """The outcome that people want, as a label or a range.
+
+    Raises:
+        InvalidInputError: the model has no such outcome.
+    """
+    try:
+        target = resolve_target(program, favourable, {})
+    except InvalidInputError as error:
+        raise InvalidInputError(f"favourable: {error}") from error
+    return tuple(favourable) if target.is_range else target.label
+
+
 def stricter_target(program: Program, target: Target, chance: Any, margin: Any) -> Target:
     """A target that must be reached with a probability, or by a margin.
 
@@ -283,4 +296,4 @@ def _wins(builder: Builder, x: Operand, width: int, position: int, margin: Fract
     return builder.let(ops.And(tuple(tests)))
 
 
-__all__ = ["Target", "resolve_target", "stricter_target", "target_program"]
+__all__ = ["Target", "check_favourable", "resolve_target", "stricter_target", "target_program"]

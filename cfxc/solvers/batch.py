@@ -26,6 +26,7 @@ from .result import Result, changes_between
 PART = 100  # people in a part
 PREFIX = "counterfactual."
 ERROR = "error"  # the status of a row that is not answered for what is wrong with it
+UNCHANGED = "unchanged"  # the status of a row that has the wanted outcome already
 Done = Callable[[int, int], None]
 """Is told how many people are answered, and of how many."""
 
@@ -98,14 +99,14 @@ def _record(answer: Result | CfxcError) -> dict[str, Any]:
     if isinstance(answer, CfxcError):
         return {**dict.fromkeys(_RECORD), "status": ERROR, "seconds": 0.0, "reason": str(answer)}
     return {
-        "status": answer.status,
+        "status": UNCHANGED if answer.unchanged else answer.status,
         "outcome_before": answer.outcome_before,
         "outcome_after": answer.outcome_after,
         "distance": answer.distance,
         "lower_bound": answer.lower_bound,
         "lower_bound_proof": answer.lower_bound_proof,
         "seconds": answer.seconds,
-        "reason": answer.reason or answer.why.removeprefix(", "),
+        "reason": "" if answer.unchanged else answer.reason or answer.why.removeprefix(", "),
     }
 
 

@@ -7,17 +7,24 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 import numpy as np
 import pandas as pd
 
-from ..errors import CfxcError, DataTypeError, InvalidInputError, UnsupportedError
+from ..errors import (
+    CfxcError,
+    DataTypeError,
+    InvalidInputError,
+    NoChangeNeededError,
+    UnsupportedError,
+)
 from ..frontends.causal import CausalModel, Mechanism
 from ..frontends.distances import Distance, penalised, resolve_distance
 from ..frontends.predictor import chance_of
 from ..frontends.query import Query, make_query
 from ..frontends.space import FeatureSpace
+from ..frontends.target import Target
 from ..frontends.trust_region import TrustRegion
 from ..ir.interval import ceil_float, floor_float
 from .box_search import SplitTree
@@ -27,9 +34,9 @@ from .conflicts import Ask, Conflict, conflict_of, given_up_in_order
 from .engines import Engine, Limits, engine_for, smt_backend
 from .hulls import slack_of
 from .options import Options
-from .original import Original
+from .original import Original, plain_item
 from .outcome import INTERRUPTED, Outcome, Watch
-from .result import Result, Status
+from .result import Result, Semantics, Status
 from .rounding import deployed_slack
 from .seeds import Seeds, nearest_of
 from .smt import Backend, refuse_contradiction, refuse_negative_distance
@@ -40,12 +47,17 @@ if TYPE_CHECKING:
 
 MET = "met on the way to the nearest one"
 """Why nothing more is known of a counterfactual from a pool."""
+UNCHANGED = "already has the wanted outcome"
+"""Why an answer is the factual itself."""
+FINE = "what is left is finer than searches tell apart"
+"""Why a search ended before its gap was closed, where nothing else ended it."""
 
 
 @dataclass(frozen=True)
 class Question:
     """What is asked about every person: ``explain``'s arguments but the row, checked.
 
+    ``named``: what names the wanted outcome, ``""`` if nothing does and it is the other one of two;
     ``conflicts``: whether an answer that there is none tells what rules everything out.
     """
 
@@ -60,6 +72,7 @@ class Question:
     mechanisms: Sequence[Mechanism]
     region: TrustRegion | None
     progress: Watch | None
+    named: Literal["target", "favourable", ""] = "target"
     conflicts: bool = True
 
     def answer(self, frame: pd.DataFrame) -> Result:
@@ -68,7 +81,15 @@ class Question:
         Raises:
             CfxcError: the row is bad, or no row of the space can meet the constraints.
         """
-        query, engine = self.pose(frame)
+        try:
+            query, engine = self.pose(frame)
+        except NoChangeNeededError as error:
+            if self.named != "favourable":
+                raise
+            (answer,) = self._unchanged([frame], [error])
+            if isinstance(answer, CfxcError):
+                raise answer from error
+            return answer
         if self.options.diversity == "clusters" and not query.hulls:
             raise InvalidInputError("diversity='clusters' needs a trust_region with clusters")
         original = self._original(query, engine, frame)
@@ -99,7 +120,47 @@ class Question:
                 query = self.after(query, known.point)
                 before += [known.point] if query.hulls else []  # where another one may begin
         others, counts = tuple(found[1:]), (len(given), valid)
-        return replace(found[0], alternatives=others, rest=rest, seeds=counts)
+        return replace(
+            found[0], alternatives=others, rest=rest, seeds=counts, by_default=not self.named
+        )
+
+    def _unchanged(
+        self, frames: Sequence[pd.DataFrame], errors: Sequence[NoChangeNeededError]
+    ) -> list[Result | CfxcError]:
+        """The answers of instances that have the wanted outcome already, each its own row.
+
+        Where the deployed model says otherwise, by rounding, that is the error.
+        """
+        found: list[Result | CfxcError] = []
+        outcomes = self.model.predict(pd.concat(frames, ignore_index=True))
+        for frame, error, outcome in zip(frames, errors, map(plain_item, outcomes), strict=True):
+            assert isinstance(error.target, Target)
+            original = Original(
+                self.model.predict, self.model.space, error.target, frame, by_row=True,
+                chance=partial(chance_of, self.model.predictor),
+            )  # fmt: skip
+            point = self.model.space.encode_row(frame)
+            original.tell(outcome, point, outcome)
+            if original.flips(point):
+                found.append(self._as_it_is(original, point))
+                continue
+            found.append(
+                InvalidInputError(
+                    f"the exact program has the factual in the target {error.target} already, the "
+                    f"deployed model says {outcome!r}: rounding decides; ask with a margin"
+                )
+            )
+        return found
+
+    def _as_it_is(self, original: Original, point: Point) -> Result:
+        """The factual itself as the answer."""
+        target = original.target
+        return Result(
+            "optimal", original.frame, original.row(point), 0.0, 0.0, self.options.epsilon, "none",
+            "none", self.distance.name, str(target), original.before, original.before, 0.0,
+            reason=UNCHANGED, exact_distance=Fraction(0), wanted=target.wanted, unchanged=True,
+            semantics=cast(Semantics, self.options.semantics),
+        )  # fmt: skip
 
     def _pool(self, query: Query, outcome: Outcome, most: int) -> list[Candidate]:
         """The nearest points that a search met on its way, if they were asked for."""
@@ -120,7 +181,7 @@ class Question:
         about all people at once; the few whose answer it does not accept are searched again.
         """
         found: list[Result | CfxcError | None] = [None] * len(frames)
-        waiting = []
+        waiting, done = [], dict[int, NoChangeNeededError]()
         for i, frame in enumerate(frames):
             try:
                 query, engine = self.pose(frame)
@@ -131,6 +192,8 @@ class Question:
                 else:
                     original.trusted = False
                     found[i] = self._result(query, engine, original, outcome, seconds)
+            except NoChangeNeededError as error:
+                done[i] = error
             except CfxcError as error:
                 found[i] = error
             else:
@@ -143,6 +206,10 @@ class Question:
                 found[i] = self._result(query, engine, original, outcome, seconds)
             else:
                 found[i] = self.answer(original.frame)
+        if done:
+            unchanged = self._unchanged([frames[i] for i in done], list(done.values()))
+            for i, answer in zip(done, unchanged, strict=True):
+                found[i] = answer
         return [each for each in found if each is not None]
 
     def _ask(self, waiting: Sequence[tuple[Original, Outcome]]) -> None:
@@ -273,9 +340,12 @@ def make_question(
     metric = resolve_distance(distance, model.space)
     if options.change_penalty:
         metric = penalised(metric, options.change_penalty, model.space)
+    wanted = model.wanted(target)
+    named: Literal["target", "favourable", ""] = "" if wanted is None else "favourable"
     return Question(
-        model, options, target, metric, method, solver,
-        smt_backend(solver), Seeds(model, seeds, options, target), mechanisms, region, progress,
+        model, options, wanted, metric, method, solver,
+        smt_backend(solver), Seeds(model, seeds, options, wanted), mechanisms, region, progress,
+        named if target is None else "target",
     )  # fmt: skip
 
 
@@ -355,7 +425,7 @@ def _result(
         provers=outcome.proved_by,
         nodes=outcome.nodes,
         proof=outcome.proof,
-        reason="" if status in ("optimal", "infeasible") else outcome.reason,
+        reason="" if status in ("optimal", "infeasible") else outcome.reason or FINE,
         evidence=Evidence(query, outcome, status, epsilon, solver, file),
     )
 

@@ -249,8 +249,8 @@ def check_model(model: Any, name: str) -> None:
 
 
 def target_of(model: CompiledModel, point: Mapping[str, Any], target: Any) -> Target:
-    """The target named, or the other label than the row has."""
-    return resolve_target(model.program, target, evaluate(model.program, point))
+    """The target named, or the favourable one, or the other label than the row has."""
+    return resolve_target(model.program, model.wanted(target), evaluate(model.program, point))
 
 
 def point_of(space: FeatureSpace, row: Any) -> dict[str, Any]:
