@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 import pandas as pd
 
-from .errors import DataTypeError, InvalidInputError
+from .errors import CfxcError, DataTypeError, InvalidInputError
 from .frontends.causal import CausalModel
 from .frontends.files import load_model
 from .frontends.model_constraint import ModelConstraint
@@ -64,13 +64,22 @@ class CompiledModel:
         """Outcomes of the *original* model on rows, shape (n,).
 
         Raises:
-            DataTypeError, InvalidInputError: no table, no rows, or columns the model cannot read.
+            DataTypeError, InvalidInputError: no table, no rows, or what the model cannot read.
         """
         if not isinstance(rows, pd.DataFrame):
             raise DataTypeError(f"predict takes a DataFrame of rows, not {type(rows).__name__}")
         if rows.empty:
             raise InvalidInputError("predict: the table has no rows")
-        return self.predictor.predict(rows)
+        try:
+            return self.predictor.predict(rows)
+        except CfxcError:
+            raise
+        except Exception as error:  # whatever a model raises of rows that it does not take
+            said = f"{type(error).__name__}: {error}".split("\n")[0][:200]
+            raise InvalidInputError(
+                f"the model itself cannot predict {'this row' if len(rows) == 1 else 'these rows'}"
+                f" ({said}); correct the row, or what the space admits"
+            ) from error
 
     @overload
     def explain(

@@ -141,7 +141,8 @@ class Store:
         head = path / "_question.json"  # readers of Parquet leave such names alone
         asked = {"sha256": _hash(question, rows), "rows": len(rows), "rows_per_part": PART}
         text = json.dumps(asked)
-        outcome = question.model.predict(rows.iloc[[0]])[0]
+        classes = question.model.predictor.classes
+        outcome = 0.0 if classes is None else classes[0]
         record = {**_RECORD, "outcome_before": outcome, "outcome_after": outcome}
         sample = pd.DataFrame([record] * len(rows), index=rows.index)
         sample.insert(sample.columns.get_loc("seconds"), "changes", "")

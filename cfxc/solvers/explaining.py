@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
 
 import numpy as np
 import pandas as pd
@@ -17,6 +17,7 @@ from ..errors import (
     DataTypeError,
     InvalidInputError,
     NoChangeNeededError,
+    SolverError,
     UnsupportedError,
 )
 from ..frontends.causal import CausalModel, Mechanism
@@ -51,6 +52,17 @@ UNCHANGED = "already has the wanted outcome"
 """Why an answer is the factual itself."""
 FINE = "what is left is finer than searches tell apart"
 """Why a search ended before its gap was closed, where nothing else ended it."""
+
+
+class _Waiting(NamedTuple):
+    """An answer that the original model was not asked about yet, and whose it is."""
+
+    number: int
+    query: Query
+    engine: Engine
+    original: Original
+    outcome: Outcome
+    seconds: float
 
 
 @dataclass(frozen=True)
@@ -180,37 +192,61 @@ class Question:
         Where the original model's answers do not depend on how many rows it is given, it is asked
         about all people at once; the few whose answer it does not accept are searched again.
         """
-        found: list[Result | CfxcError | None] = [None] * len(frames)
-        waiting, done = [], dict[int, NoChangeNeededError]()
+        found: dict[int, Result | CfxcError] = {}
+        waiting, done = list[_Waiting](), dict[int, NoChangeNeededError]()
         for i, frame in enumerate(frames):
             try:
                 query, engine = self.pose(frame)
                 original = self._original(query, engine, frame, trusted=engine.by_row)
                 outcome, seconds = self._search(query, engine, original, 0)
                 if outcome.best is not None and original.trusted:
-                    waiting.append((i, query, engine, original, outcome, seconds))
+                    waiting.append(_Waiting(i, query, engine, original, outcome, seconds))
                 else:
                     original.trusted = False
                     found[i] = self._result(query, engine, original, outcome, seconds)
             except NoChangeNeededError as error:
                 done[i] = error
-            except CfxcError as error:
-                found[i] = error
+            except Exception as error:
+                found[i] = _as_error(error)
             else:
                 if outcome.reason == INTERRUPTED:
                     raise KeyboardInterrupt
-        self._ask([(original, outcome) for _, _, _, original, outcome, _ in waiting])
-        for i, query, engine, original, outcome, seconds in waiting:
-            assert outcome.best is not None
-            if original.flips(outcome.best.point):
-                found[i] = self._result(query, engine, original, outcome, seconds)
-            else:
-                found[i] = self.answer(original.frame)
-        if done:
-            unchanged = self._unchanged([frames[i] for i in done], list(done.values()))
-            for i, answer in zip(done, unchanged, strict=True):
-                found[i] = answer
-        return [each for each in found if each is not None]
+        found |= self._told(waiting) | self._all_unchanged(frames, done)
+        return [found[i] for i in range(len(frames))]
+
+    def _told(self, waiting: Sequence[_Waiting]) -> dict[int, Result | CfxcError]:
+        """The answers of those whose points the original model was not asked about yet."""
+        found: dict[int, Result | CfxcError] = {}
+        asked = True
+        try:
+            self._ask([(each.original, each.outcome) for each in waiting])
+        except CfxcError:  # of one row that the model does not take: everyone is asked alone
+            asked = False
+        for each in waiting:
+            assert each.outcome.best is not None
+            try:
+                if asked and each.original.flips(each.outcome.best.point):
+                    found[each.number] = self._result(*each[1:])
+                else:
+                    found[each.number] = self.answer(each.original.frame)
+            except Exception as error:
+                found[each.number] = _as_error(error)
+        return found
+
+    def _all_unchanged(
+        self, frames: Sequence[pd.DataFrame], done: Mapping[int, NoChangeNeededError]
+    ) -> dict[int, Result | CfxcError]:
+        """The answers of those who have the wanted outcome; alone, where the model fails."""
+        if not done:
+            return {}
+        try:
+            together = self._unchanged([frames[i] for i in done], list(done.values()))
+            return dict(zip(done, together, strict=True))
+        except CfxcError as error:
+            if len(done) == 1:
+                return dict.fromkeys(done, error)
+        alone = (self._all_unchanged(frames, {i: error}) for i, error in done.items())
+        return {i: answer for each in alone for i, answer in each.items()}
 
     def _ask(self, waiting: Sequence[tuple[Original, Outcome]]) -> None:
         """Tell everyone what the original model says of them and of their answer."""
@@ -362,6 +398,13 @@ def one_row(space: FeatureSpace, row: Any) -> pd.DataFrame:
     if not isinstance(row, Mapping):
         raise InvalidInputError("a row is a one-row DataFrame, a Series or a mapping of columns")
     return space.decode(space.encode_row(row))
+
+
+def _as_error(error: Exception) -> CfxcError:
+    """What went wrong with one row, so that the others get their answers."""
+    if isinstance(error, CfxcError):
+        return error
+    return SolverError(f"internal error, please report it: {type(error).__name__}: {error}")
 
 
 def _asker(deployed: Deployed, limits: Limits, method: str, solver: str) -> Ask:

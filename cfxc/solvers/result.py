@@ -248,7 +248,9 @@ def changes_between(before: pd.DataFrame, after: pd.DataFrame) -> list[dict[str,
 
 
 def _same(before: Any, after: Any) -> bool:
-    return bool(before == after) or (before != before and after != after)
+    if pd.isna(before) or pd.isna(after):
+        return bool(pd.isna(before) and pd.isna(after))
+    return bool(before == after)
 
 
 def plain_cell(value: Any) -> Any:
@@ -256,7 +258,7 @@ def plain_cell(value: Any) -> Any:
     if isinstance(value, np.float32):
         value = float(str(value))
     plain = value.item() if hasattr(value, "item") else value
-    return None if plain is not None and plain != plain else plain
+    return None if pd.isna(plain) else plain
 
 
 def plain_row(row: pd.DataFrame) -> Mapping[str, Any]:
