@@ -24,7 +24,7 @@ Semantics = Literal["real", "float"]
 Status = Literal["optimal", "feasible", "infeasible", "unknown"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Result:
     """The answer to one query; the optimum lies in [``lower_bound``, ``distance``].
 

@@ -17,8 +17,12 @@ from sklearn.preprocessing import OneHotEncoder
 from sklearn.tree import DecisionTreeClassifier
 
 import cfxc
+from cfxc.datasets.source import Dataset
 from cfxc.errors import DataTypeError, InvalidInputError
+from cfxc.solvers import plans
 from cfxc.solvers.outcome import Call, Outcome
+from cfxc.solvers.plans.corrections import Corrected
+from cfxc.solvers.plans.robust_plan import Member
 from cfxc.solvers.result import changes_between
 from cfxc.solvers.shown import shown
 
@@ -164,3 +168,24 @@ def test_changes_between_rows_with_missing_values() -> None:
     assert changes_between(before, after) == [
         {"c": (None, "a")}, {"c": ("a", None)}, {}, {"c": (None, "a")},
     ]  # fmt: skip
+
+
+def test_answers_are_equal_to_themselves_alone() -> None:
+    first, second = (model().explain(TABLE.iloc[[1]]) for _ in range(2))
+    assert first == first
+    assert first != second
+    assert first in [second, first]
+    assert len({first, second, first}) == 2
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        cfxc.Result, cfxc.PlanResult, cfxc.PotentialResult, cfxc.Moments, plans.RobustPlan,
+        plans.Surrogate, plans.LocalMoments, Dataset, Member, Corrected,
+    ],
+)  # fmt: skip
+def test_what_holds_tables_compares_by_identity(kind: type) -> None:
+    """Tables and arrays have no truth value, and so no equality that a field could use."""
+    assert kind.__eq__ is object.__eq__
+    assert kind.__hash__ is object.__hash__

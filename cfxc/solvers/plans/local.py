@@ -185,7 +185,7 @@ def _dense(values: Any) -> Floats:
     return array_of(values.toarray() if hasattr(values, "toarray") else values, "phi(rows)", 2)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class LocalMoments:
     """Moments of θ over copies of a model, for ``validity_bounds``.
 

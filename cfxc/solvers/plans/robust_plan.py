@@ -13,7 +13,7 @@ from ..shown import shown
 from .parts import Part
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Member:
     """One row of a plan; the optimum lies in [``lower_bound``, ``distance``].
 
@@ -50,7 +50,7 @@ class Member:
         return sum(self.valid) / len(self.valid)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class RobustPlan:
     """Counterfactuals that a model and enough of others accept, nearest first within ``epsilon``.
 
