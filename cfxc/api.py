@@ -145,8 +145,9 @@ class CompiledModel:
             probability: That the model must give to the wanted label, at least; its own, where it
                 gives any, is asked too.
             margin: By how much the score that decides must win, over every other label's: of a
-                linear model or network its score, of a forest the share of votes, of boosting its
-                sum.
+                linear model or network its score, of a forest the share of votes, of boosting the
+                sum over its trees, of LightGBM's random forests (``boosting_type="rf"``) their
+                mean: ``raw_score`` by the number of trees.
             distance: ``l0``, ``l1``, ``l2``, ``linf``, a mapping of weights to mix them, a
                 :class:`cfxc.Mahalanobis`, a ``.cfl`` file or its text.
             epsilon: ε, 0 < ε < 1, relative: an answer is ``optimal`` if its lower bound is at least
