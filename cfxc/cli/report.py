@@ -119,7 +119,10 @@ def _facts(result: Result) -> Iterator[Pair]:
         yield "status", f"unchanged: {result.reason} {result.target}"
         return
     if result.status == "infeasible":
-        yield "status", f"infeasible: no counterfactual exists, proved by {result.proved_by}"
+        of = " for the model as deployed" if result.semantics == "float" else ""
+        yield "status", f"infeasible: no counterfactual exists, proved by {result.proved_by}{of}"
+        if result.beyond:
+            yield "", result.beyond
         for rule in result.conflict:
             yield "because", rule
         if result.relaxed is not None and result.relaxed.exact_distance is not None:

@@ -37,6 +37,7 @@ from .hulls import slack_of
 from .options import Options
 from .original import Original, plain_item
 from .outcome import INTERRUPTED, Outcome, Watch
+from .ranges import search_within
 from .result import Result, Semantics, Status
 from .rounding import deployed_slack
 from .seeds import Seeds, nearest_of
@@ -117,7 +118,7 @@ class Question:
             starts, good = nearest_of(query, given, self.options.random_state, moved=moved)
             valid = valid if found else good
             starts += before
-            outcome, seconds = self._search(query, engine, original, len(found), starts)
+            query, outcome, seconds = self._search(query, engine, original, len(found), starts)
             if outcome.best is None and found:
                 rest = "infeasible" if outcome.infeasible else "unknown"
                 break
@@ -198,7 +199,7 @@ class Question:
             try:
                 query, engine = self.pose(frame)
                 original = self._original(query, engine, frame, trusted=engine.by_row)
-                outcome, seconds = self._search(query, engine, original, 0)
+                query, outcome, seconds = self._search(query, engine, original, 0)
                 if outcome.best is not None and original.trusted:
                     waiting.append(_Waiting(i, query, engine, original, outcome, seconds))
                 else:
@@ -324,14 +325,15 @@ class Question:
     def _search(
         self, query: Query, engine: Engine, original: Original, number: int,
         starts: Sequence[Point] = (),
-    ) -> tuple[Outcome, float]:  # fmt: skip
-        """What the search finds, and its seconds; the first one refuses contradictions."""
+    ) -> tuple[Query, Outcome, float]:  # fmt: skip
+        """The question searched, what is found, and seconds; the first refuses contradictions."""
         started, options, limits = time.monotonic(), self.options, self.limits(number)
         limits = replace(limits, seeds=tuple(starts))
-        outcome = engine.search(query, original.flips, limits)
+        unit = self.model.predictor.unit_roundoff
+        query, outcome = search_within(query, engine, original.flips, limits, unit)
         if outcome.infeasible and self.conflicts and not number:
             refuse_contradiction(query, options.constraints, self.asking, options.time_limit)
-        return outcome, time.monotonic() - started
+        return query, outcome, time.monotonic() - started
 
     def _result(
         self, query: Query, engine: Engine, original: Original, outcome: Outcome, seconds: float

@@ -38,7 +38,8 @@ class Result:
             ``solver`` if refutations by ``solver`` back the bound, ``none`` if the
             bound is only that distances are not negative.
         semantics: ``real``: the bound speaks of the exact program over the reals; ``float``: of the
-            model as deployed, whose rounding was allowed for.
+            model as deployed, whose rounding was allowed for (and so of the exact program too).
+            Where a range is out of the exact program's reach, answers are ``float`` unasked.
         calls: Every satisfiability query, with radius, answer and seconds.
         provers: Everyone whose refutations back the bound.
         proof: What shows the bound: of box search a tree of boxes, of mixed-integer search a proof
@@ -212,6 +213,17 @@ class Result:
             return ""
         return f"from {self.outcome_before!r} to {self.wanted[0]!r}, as no target was named"
 
+    @property
+    def beyond(self) -> str:
+        """What an answer that there is none leaves open: rounding at the ends of a range."""
+        is_range = self.wanted is not None and len(self.wanted) == 2
+        if self.status != "infeasible" or self.semantics == "float" or not is_range:
+            return ""
+        return (
+            "the deployed model may reach an end of the range by rounding, which semantics='float' "
+            "asks about"
+        )
+
     def _repr_html_(self) -> str:
         table: str = self.to_frame().T.to_html()
         return table + f"<p>{self.summary()}</p>"
@@ -225,7 +237,8 @@ class Result:
     def _found(self) -> str:
         if self.status == "infeasible":
             of = "exact program" if self.semantics == "real" else "as deployed"
-            return f"no counterfactual exists (proved by {self.proved_by}, {of}){self.why}"
+            said = f"no counterfactual exists (proved by {self.proved_by}, {of}){self.why}"
+            return said + (f"; {self.beyond}" if self.beyond else "")
         if self.exact_distance is None:
             return f"unknown: {self.reason}"
         found = f"{self.status}: {self.distance_name} distance {shown(self.exact_distance, 1)}"

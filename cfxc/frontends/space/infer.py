@@ -194,7 +194,7 @@ def _categorical(series: pd.Series[Any], name: str, kind: Kind | None) -> Featur
     labels = in_order(_labels_in(series, name).values())
     if kind is None:
         kind = "binary" if len(labels) == 2 or _is_boolean(labels) else "categorical"
-    absent = series[series.isna()] if pd.api.types.is_object_dtype(series.dtype) else ()
+    absent = series[series.isna()] if pd.api.types.is_object_dtype(series.dtype) else series[:0]
     marker = missing_as(absent.iloc[0]) if len(absent) else "nan"
     return Feature(name, kind, labels=labels, dtypes=(str(series.dtype),), missing_as=marker)
 
