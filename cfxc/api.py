@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 import pandas as pd
 
-from .errors import DataTypeError, InvalidInputError
+from .errors import CfxcError, DataTypeError, InvalidInputError
 from .frontends.causal import CausalModel
 from .frontends.files import load_model
 from .frontends.model_constraint import ModelConstraint
 from .frontends.predictor import Predictor, Task
 from .frontends.space import FeatureSpace
+from .frontends.target import check_favourable
 from .frontends.trust_region import TrustRegion
 from .ir import Program
 from .solvers import bayes
@@ -45,25 +46,40 @@ BESIDE_POTENTIALS: Mapping[str, Any] = {
 class CompiledModel:
     """A deployed decision as an exact program over the features of a space.
 
-    ``file``: name and SHA-256 of the model file, if it came from one.
+    ``file``: name and SHA-256 of the model file, if it came from one; ``favourable``: the outcome
+    that people want, if that was said: wherever a target is not named, it is meant.
     """
 
     program: Program
     space: FeatureSpace
     predictor: Predictor
     file: Mapping[str, str] | None = None
+    favourable: Any = None
+
+    def wanted(self, target: Any) -> Any:
+        """The target named; else the favourable outcome, or ``None`` if that is not known."""
+        return self.favourable if target is None else target
 
     def predict(self, rows: pd.DataFrame) -> np.ndarray[Any, Any]:
         """Outcomes of the *original* model on rows, shape (n,).
 
         Raises:
-            DataTypeError, InvalidInputError: no table, no rows, or columns the model cannot read.
+            DataTypeError, InvalidInputError: no table, no rows, or what the model cannot read.
         """
         if not isinstance(rows, pd.DataFrame):
             raise DataTypeError(f"predict takes a DataFrame of rows, not {type(rows).__name__}")
         if rows.empty:
             raise InvalidInputError("predict: the table has no rows")
-        return self.predictor.predict(rows)
+        try:
+            return self.predictor.predict(rows)
+        except CfxcError:
+            raise
+        except Exception as error:  # whatever a model raises of rows that it does not take
+            said = f"{type(error).__name__}: {error}".split("\n")[0][:200]
+            raise InvalidInputError(
+                f"the model itself cannot predict {'this row' if len(rows) == 1 else 'these rows'}"
+                f" ({said}); correct the row, or what the space admits"
+            ) from error
 
     @overload
     def explain(
@@ -119,21 +135,23 @@ class CompiledModel:
         """The nearest counterfactual of one row, with a proved lower bound.
 
         ``min d(x, x̂)  s.t.  x admissible, constraints, outcome(x) in target`` (eq. 2, 3 of
-        Karimi et al. 2020), to within ``epsilon``.
+        Karimi et al. 2020), to within a share of ``epsilon``.
 
         Args:
             row: One-row DataFrame, Series or mapping with the space's columns.
-            target: Wanted label (default: the other one of two), or ``(low, high)``, or a potential
-                such as ``cfxc.SEP(width=10)``: an output about so much away, found by calling the
-                model (:class:`cfxc.BlackBox`; ``method="bayes"``).
+            target: Wanted label (default: the favourable one, else the other one of two), or
+                ``(low, high)``, or a potential such as ``cfxc.SEP(width=10)``: an output about so
+                much away, found by calling the model (:class:`cfxc.BlackBox`; ``method="bayes"``).
             probability: That the model must give to the wanted label, at least; its own, where it
                 gives any, is asked too.
             margin: By how much the score that decides must win, over every other label's: of a
-                linear model or network its score, of a forest the share of votes, of boosting its
-                sum.
+                linear model or network its score, of a forest the share of votes, of boosting the
+                sum over its trees, of LightGBM's random forests (``boosting_type="rf"``) their
+                mean: ``raw_score`` by the number of trees.
             distance: ``l0``, ``l1``, ``l2``, ``linf``, a mapping of weights to mix them, a
                 :class:`cfxc.Mahalanobis`, a ``.cfl`` file or its text.
-            epsilon: Accuracy on the distance, > 0.
+            epsilon: ε, 0 < ε < 1, relative: an answer is ``optimal`` if its lower bound is at least
+                ``(1 - ε) · distance``.
             constraints: Core-language conditions over ``x`` and ``factual``, and models' words
                 (:class:`cfxc.ModelConstraint`); all must hold.
             causal: Features that follow from others, whatever is changed.
@@ -149,8 +167,8 @@ class CompiledModel:
                 ``pysmt:<name>``; of ``mio`` ``highs`` (its default), ``scip`` and ``gurobi``.
             time_limit: Seconds for each counterfactual, > 0.  Ctrl-C ends the search with the best
                 answer so far.
-            count: How many counterfactuals; each nearest to within epsilon, so two of them may be
-                out of order by as much.
+            count: How many counterfactuals; each nearest to within a share of epsilon, so two may
+                be out of order by as much.
             diversity: How they differ: ``points``, each from all before (§4.2); ``features``, none
                 changes what an earlier one changed (Russell 2019), but for what follows from them;
                 ``pool``, incumbents that one mixed-integer search met on its way, nearest first
@@ -176,6 +194,9 @@ class CompiledModel:
             progress: Called now and then with a :class:`cfxc.Progress`: both bounds as they move.
 
         Raises:
+            NoChangeNeededError: the row has the outcome that ``target`` names.  Where it has the
+                favourable one, and no target is named, the answer is the row itself
+                (``unchanged``).
             CfxcError: bad input, before any search; constraints that no row of the space can meet,
                 after one that found nothing.
         """
@@ -244,7 +265,8 @@ class CompiledModel:
         Other arguments are :meth:`explain`'s.
 
         Returns:
-            ``status`` (``error`` for a row that cannot be asked about: ``reason`` says why),
+            ``status`` (``unchanged`` for a row that has the wanted outcome already; ``error`` for
+            one that cannot be asked about: ``reason`` says why),
             ``outcome_before``, ``outcome_after``, ``distance``, ``lower_bound``,
             ``lower_bound_proof``, ``changes`` as text, ``seconds``, ``reason``, and the
             counterfactual's columns, called ``counterfactual.<column>``.
@@ -299,7 +321,7 @@ class CompiledModel:
             moments: Of the future parameters: what
                 :func:`cfxc.solvers.plans.retrained_moments` or ``moments_of_models`` gives, or
                 ``(mean, covariance)`` over :class:`cfxc.solvers.plans.Encoding`.
-            target: Wanted label (default: the other one).
+            target: Wanted label (default: the favourable one, else the other one).
             method: ``copa``: rows near COPA's points (eq. 6); ``correct``: the rows of ``plan``,
                 moved where they do not qualify (section 3.1).
             plan: Rows to correct.
@@ -353,7 +375,12 @@ def _refuse_options(method: Any, **given: Any) -> None:
 
 
 def compile(
-    model: Any, space: FeatureSpace, *, trust_pickle: bool = False, task: Task | None = None
+    model: Any,
+    space: FeatureSpace,
+    *,
+    favourable: Any = None,
+    trust_pickle: bool = False,
+    task: Task | None = None,
 ) -> CompiledModel:
     """Compile a fitted estimator, or a model file, over a feature space.
 
@@ -361,12 +388,15 @@ def compile(
         model: A fitted model of scikit-learn, XGBoost or LightGBM, an ONNX model, or the path of a
             model file.
         space: The features behind the model's columns.
+        favourable: The outcome that people want: a label, or a range ``(low, high)`` of numbers.
+            It is the target wherever none is named.
         trust_pickle: Open pickles, which runs the code in them.
         task: ``classifier`` or ``regressor``, for ONNX graphs that leave it open.
 
     Raises:
         UnsupportedError: listing everything in the model that is not supported.
         ModelFileError: the file is missing, truncated, unknown, or an untrusted pickle.
+        InvalidInputError: the model has no such outcome as ``favourable``.
     """
     if not isinstance(space, FeatureSpace):
         raise InvalidInputError(
@@ -375,7 +405,9 @@ def compile(
     program, predictor = load_model(model, space, trust_pickle=trust_pickle, task=task)
     known = Path(model) if isinstance(model, str | Path) else None
     file = None if known is None else {"name": known.name, "sha256": file_hash(known)}
-    return CompiledModel(program, space, predictor, file)
+    if favourable is not None:
+        favourable = check_favourable(program, favourable)
+    return CompiledModel(program, space, predictor, file, favourable)
 
 
 __all__ = ["CompiledModel", "compile"]

@@ -29,6 +29,17 @@ class InvalidInputError(CfxcError, ValueError):
     """A value, row, option or query is not acceptable."""
 
 
+class NoChangeNeededError(InvalidInputError):
+    """An instance has the wanted outcome already; ``target``: which one that is."""
+
+    def __init__(self, message: str, target: object) -> None:
+        super().__init__(message)
+        self.target = target
+
+    def __reduce__(self) -> tuple[type, tuple[str, object]]:
+        return type(self), (self.message, self.target)
+
+
 class MissingColumnError(CfxcError, KeyError):
     """A table lacks a column that the model or the feature space needs."""
 

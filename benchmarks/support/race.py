@@ -136,7 +136,9 @@ def alone(task: Task, people: int, epsilon: float, seconds: float) -> Run:
         wall.append(time.perf_counter() - start)
         cpu.append(time.process_time() - start_cpu)
         best = found.best
-        closed = best is not None and found.lower >= best.distance - Fraction(epsilon)
+        closed = best is not None and found.lower >= query.distance.below(
+            best.distance, Fraction(epsilon)
+        )
         proved.append(closed or found.infeasible)
         nodes.append(found.nodes)
     name = f"cfxc, search alone, ε = {epsilon:g}"

@@ -62,6 +62,10 @@ Causal = Annotated[
     list[str] | None,
     typer.Option(metavar="EQUATION", help="Such as 'amount = 90 * duration'; may be repeated."),
 ]
+Favourable = Annotated[
+    str | None,
+    typer.Option(metavar="LABEL", help="The outcome people want, where --target names none."),
+]
 MaxChanges = Annotated[int | None, typer.Option(metavar="K", help="How many features may change.")]
 Json = Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")]
 
@@ -158,6 +162,7 @@ def explain(
     space: SpaceFile,
     factual: Factual,
     target: Annotated[str | None, typer.Option(metavar="LABEL", help="Wanted label.")] = None,
+    favourable: Favourable = None,
     range_: Annotated[
         str | None, typer.Option("--range", metavar="LO:HI", help="Wanted range.")
     ] = None,
@@ -165,7 +170,7 @@ def explain(
         str,
         typer.Option(help="l0, l1, l2, linf, l0=0.3,l1=0.7, mahalanobis=data.csv, or a file.cfl."),
     ] = "l1",
-    epsilon: Annotated[float, typer.Option(help="Accuracy on the distance.")] = 1e-3,
+    epsilon: Annotated[float, typer.Option(help="Accuracy, a share of the distance.")] = 1e-3,
     semantics: Annotated[
         str, typer.Option(help="Of the bound: real (exact program) or float (as deployed).")
     ] = "real",
@@ -216,7 +221,7 @@ def explain(
 ) -> int:
     """The nearest counterfactual of one person, and its proof."""
     question = commands.Question(
-        factual, target, range_, distance, epsilon, semantics, method, solver, count,
+        factual, target, favourable, range_, distance, epsilon, semantics, method, solver, count,
         diversity, apart, constraint or [], max_changes, change_penalty, causal or [],
         trust_region, probability, margin, relax or [], time_limit, jobs,
     )  # fmt: skip
@@ -289,6 +294,7 @@ def plan(
     space: SpaceFile,
     factual: Factual,
     target: Annotated[str | None, typer.Option(metavar="LABEL", help="Wanted label.")] = None,
+    favourable: Favourable = None,
     retrain: Annotated[
         Path | None,
         typer.Option(metavar="DATA.CSV", help="Train the model again and again on parts of it."),
@@ -349,9 +355,9 @@ def plan(
     future parameters with moments within --radius of those of --retrain, --model or --moments.
     """
     question = plans.Question(
-        factual, target, retrain, outcome, retrainings, share, dated or [], moments, shrinkage,
-        save_moments, correct, size, radius, epsilon, validity, diversity, corrections, limit,
-        apart, constraint or [], causal or [], max_changes, time_limit, jobs, seed, plot,
+        factual, target, favourable, retrain, outcome, retrainings, share, dated or [], moments,
+        shrinkage, save_moments, correct, size, radius, epsilon, validity, diversity, corrections,
+        limit, apart, constraint or [], causal or [], max_changes, time_limit, jobs, seed, plot,
     )  # fmt: skip
     return plans.plan(model, space, question, trust_pickle, json)
 
@@ -368,6 +374,7 @@ def generate_fit(
     target: Annotated[
         str | None, typer.Option(metavar="LABEL", help="The only label wanted.  [default: any]")
     ] = None,
+    favourable: Favourable = None,
     epochs: Annotated[int, typer.Option(metavar="N", help="Passes over the rows, at most.")] = 200,
     buckets: Annotated[int, typer.Option(metavar="N", help="Most levels of a number.")] = 4,
     bucket_rows: Annotated[int, typer.Option(metavar="N", help="Fewest rows in each.")] = 100,
@@ -387,8 +394,8 @@ def generate_fit(
 ) -> int:
     """Train a generator of counterfactuals for a classifier."""
     training = generators.Training(
-        data, out, target, epochs, buckets, bucket_rows, alpha, gradient, no_selector, checkpoint,
-        seed,
+        data, out, target, favourable, epochs, buckets, bucket_rows, alpha, gradient, no_selector,
+        checkpoint, seed,
     )  # fmt: skip
     return generators.fit(model, space, training, trust_pickle, json)
 
@@ -404,6 +411,7 @@ def generate_run(
     ],
     n: Annotated[int, typer.Option("-n", "--count", metavar="N", help="For each, at most.")] = 100,
     target: Annotated[str | None, typer.Option(metavar="LABEL", help="Wanted label.")] = None,
+    favourable: Favourable = None,
     sparsity: Annotated[
         float | None, typer.Option(metavar="SHARE", help="Of the numbers, that may change.")
     ] = None,
@@ -427,8 +435,8 @@ def generate_run(
     somebody; 3 if of all who get none it is proved that there is none.
     """
     request = generators.Request(
-        generator, rows, n, target, sparsity, max_changes, constraint or [], diversity, polish,
-        time_limit, seed, out,
+        generator, rows, n, target, favourable, sparsity, max_changes, constraint or [], diversity,
+        polish, time_limit, seed, out,
     )  # fmt: skip
     return generators.run(model, space, request, trust_pickle, json)
 

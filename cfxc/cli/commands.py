@@ -21,6 +21,7 @@ from .tables import (
     read_causal,
     read_distance,
     read_factual,
+    read_favourable,
     read_target,
     read_trust_region,
     without,
@@ -37,6 +38,7 @@ class Question:
 
     factual: str
     target: str | None
+    favourable: str | None
     range: str | None
     distance: str
     epsilon: float
@@ -128,7 +130,7 @@ def explain(
 ) -> int:
     """Print the nearest counterfactual of one person, and what is proved about it."""
     check_writable(certificate)
-    model = load(source, space, trust_pickle)
+    model = load(source, space, trust_pickle, question.favourable)
     row = read_factual(question.factual, model.space)
     target = read_target(model, question.target, question.range)
     distance = read_distance(question.distance, model.space)
@@ -179,12 +181,15 @@ def _show_all(result: Result, count: int) -> None:
         print("\n" + REST[result.rest])
 
 
-def load(source: str, space: Path, trust_pickle: bool) -> CompiledModel:
+def load(
+    source: str, space: Path, trust_pickle: bool, favourable: str | None = None
+) -> CompiledModel:
     """The model in a file, compiled over the feature space in another."""
     from ..api import compile
     from ..frontends.space import FeatureSpace
 
-    return compile(source, FeatureSpace.from_toml(space), trust_pickle=trust_pickle)
+    made = compile(source, FeatureSpace.from_toml(space), trust_pickle=trust_pickle)
+    return made if favourable is None else read_favourable(made, favourable)
 
 
 def exit_code(result: Result) -> int:

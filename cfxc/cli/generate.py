@@ -30,6 +30,7 @@ class Training:
     data: Path
     out: Path
     target: str | None
+    favourable: str | None
     epochs: int
     buckets: int
     bucket_rows: int
@@ -48,6 +49,7 @@ class Request:
     rows: str
     n: int
     target: str | None
+    favourable: str | None
     sparsity: float | None
     max_changes: int | None
     constraints: Sequence[str]
@@ -61,7 +63,7 @@ class Request:
 def fit(source: str, space: Path, training: Training, trust_pickle: bool, as_json: bool) -> int:
     """Train a generator on a table, and write it into a folder."""
     _check_folder(training.out)
-    model = load(source, space, trust_pickle)
+    model = load(source, space, trust_pickle, training.favourable)
     target = None if training.target is None else read_target(model, training.target, None)
     from ..solvers.amortised import Generator
 
@@ -96,7 +98,7 @@ def fit(source: str, space: Path, training: Training, trust_pickle: bool, as_jso
 def run(source: str, space: Path, request: Request, trust_pickle: bool, as_json: bool) -> int:
     """Counterfactuals of everybody, as CSV or JSON; what was found is told on stderr."""
     check_writable(request.out)
-    model = load(source, space, trust_pickle)
+    model = load(source, space, trust_pickle, request.favourable)
     from ..solvers.amortised import Generator
 
     made = Generator.load(request.generator, model)

@@ -33,6 +33,7 @@ class Question:
 
     factual: str
     target: str | None
+    favourable: str | None
     retrain: Path | None
     outcome: str | None
     retrainings: int
@@ -64,7 +65,7 @@ def plan(source: str, space: Path, question: Question, trust_pickle: bool, as_js
     _check_sources(question)
     check_writable(question.save_moments)
     check_picture(question.plot, "plotting bounds")
-    model = load(source, space, trust_pickle)
+    model = load(source, space, trust_pickle, question.favourable)
     row = read_factual(question.factual, model.space)
     target = read_target(model, question.target, None)
     given = None if question.correct is None else _rows(question.correct, model)
@@ -177,7 +178,7 @@ def _check_early(
     check_shrinkage(_shrinkage(question.shrinkage))
     Encoding.of(model.program, model.space)
     outcome = evaluate(model.program, dict(model.space.encode_row(row)))
-    resolve_target(model.program, target, outcome)
+    resolve_target(model.program, model.wanted(target), outcome)
 
 
 def _shrinkage(text: str | None) -> float | str:

@@ -113,8 +113,16 @@ def _changes(rows: Sequence[Change], console: Console, width: int) -> None:
 
 def _facts(result: Result) -> Iterator[Pair]:
     proved = result.lower_bound_proof != "none"
+    if result.asked:
+        yield "asked", result.asked
+    if result.unchanged:
+        yield "status", f"unchanged: {result.reason} {result.target}"
+        return
     if result.status == "infeasible":
-        yield "status", f"infeasible: no counterfactual exists, proved by {result.proved_by}"
+        of = " for the model as deployed" if result.semantics == "float" else ""
+        yield "status", f"infeasible: no counterfactual exists, proved by {result.proved_by}{of}"
+        if result.beyond:
+            yield "", result.beyond
         for rule in result.conflict:
             yield "because", rule
         if result.relaxed is not None and result.relaxed.exact_distance is not None:
@@ -135,7 +143,7 @@ def _facts(result: Result) -> Iterator[Pair]:
         of = " for the model as deployed" if result.semantics == "float" else ""
         by = f"nothing is nearer, proved by {result.proved_by}{of}"
         yield "lower bound", bound + (by if proved else "none above was proved")
-        within = f"optimal to within {result.epsilon:g}"
+        within = f"optimal to within {100 * result.epsilon:g} %"
         reached = f"feasible: a nearer one may exist ({result.reason or 'not closed'})"
         yield "status", within if result.status == "optimal" else reached
     yield "effort", f"{_effort(result)}, {result.seconds:.1f} s"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -130,6 +131,8 @@ def read_target(model: CompiledModel, label: str | None, range_: str | None) -> 
     classes = model.predictor.classes
     if label is not None and range_ is not None:
         raise InvalidInputError("give --target (a label) or --range (LO:HI), not both")
+    if label is None and range_ is None and model.favourable is not None:
+        return None
     if classes is None and range_ is None:
         raise InvalidInputError("the model predicts a number; say what is wanted: --range LO:HI")
     if classes is not None and range_ is not None:
@@ -142,6 +145,19 @@ def read_target(model: CompiledModel, label: str | None, range_: str | None) -> 
     return found[0] if len(found) == 1 else label
 
 
+def read_favourable(model: CompiledModel, text: str) -> CompiledModel:
+    """The model with the outcome that ``--favourable`` names: a label, or a range.
+
+    Raises:
+        InvalidInputError: the model has no such outcome.
+    """
+    from ..frontends.target import check_favourable
+
+    is_label = model.predictor.classes is not None
+    named = read_target(model, text, None) if is_label else _range(text, "--favourable")
+    return replace(model, favourable=check_favourable(model.program, named))
+
+
 def _reads(text: str, label: Label) -> bool:
     """Whether ``text`` is how someone writes a label that is no text; ``1`` is also true."""
     if isinstance(label, int | float) and (value := number(text)) is not None:
@@ -149,10 +165,10 @@ def _reads(text: str, label: Label) -> bool:
     return not isinstance(label, str) and text.strip().casefold() == str(label).casefold()
 
 
-def _range(text: str) -> tuple[str | None, str | None]:
+def _range(text: str, option: str = "--range") -> tuple[str | None, str | None]:
     ends = [end.strip() for end in text.split(":")]
     if len(ends) != 2:
-        raise InvalidInputError(f"--range {text!r}: write LO:HI, :HI or LO:, such as 100:150")
+        raise InvalidInputError(f"{option} {text!r}: write LO:HI, :HI or LO:, such as 100:150")
     low, high = ends
     return low or None, high or None
 

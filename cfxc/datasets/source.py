@@ -17,7 +17,7 @@ from ..frontends.space import FeatureSpace
 VARIABLE = "CFXC_DATA"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Dataset:
     """A data set ready for explanations.
 

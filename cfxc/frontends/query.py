@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import DataTypeError, InvalidInputError
+from ..errors import DataTypeError, InvalidInputError, NoChangeNeededError
 from ..ir import Builder, Literal, Operand, Program, evaluate, ops
 from .causal import Effect, Mechanism
 from .distances import Distance, Norms, delta_program, resolve_distance
@@ -198,9 +198,10 @@ def make_query(
             "in_target"
         ]
     if inside:
-        raise InvalidInputError(
+        raise NoChangeNeededError(
             f"the factual is already in the target {resolved} of the exact program: its outcome "
-            "needs no change"
+            "needs no change",
+            resolved,
         )
     rules = make_rules(space, factual, constraints, mechanisms, max_changes, models)
     metric = resolve_distance(distance, space)

@@ -10,6 +10,7 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from ..errors import InvalidInputError, UnsupportedError
 from ..ir import Builder, Label, Literal, Op, Operand, Program, Tensor, ops
@@ -19,6 +20,8 @@ from ..ir.unused import keep_outputs
 from .space.numbers import as_written
 
 DIGITS = Context(prec=50)
+HOPELESS = Fraction(1000)
+"""A rival's lead at which no probability that a double holds is reached; exp of more overflows."""
 
 
 @dataclass(frozen=True)
@@ -110,6 +113,19 @@ def resolve_target(program: Program, target: Any, outcome: Mapping[str, Any]) ->
     raise InvalidInputError(
         f"target {target!r} is no outcome of the model: {preview(labels, OUTCOMES)}"
     )
+
+
+def check_favourable(program: Program, favourable: Any) -> Any:
+    """The outcome that people want, as a label or a range.
+
+    Raises:
+        InvalidInputError: the model has no such outcome.
+    """
+    try:
+        target = resolve_target(program, favourable, {})
+    except InvalidInputError as error:
+        raise InvalidInputError(f"favourable: {error}") from error
+    return tuple(favourable) if target.is_range else target.label
 
 
 def stricter_target(program: Program, target: Target, chance: Any, margin: Any) -> Target:
@@ -249,8 +265,22 @@ def _likely(
         lead = builder.let(ops.Affine(op.x, signs, Tensor(np.zeros(1))))
         least = Literal(_logit(target.chance) + margin)
         return builder.let(ops.Ge(builder.let(ops.Item(lead, 0)), least))
+    if isinstance(op, ops.Softmax):
+        return _likely_of_many(builder, op.x, len(places), place, target.chance, margin)
     entry = builder.let(ops.Item(probability, place))
     return builder.let(ops.Ge(entry, Literal(target.chance + margin)))
+
+
+def _likely_of_many(
+    builder: Builder, x: Operand, width: int, place: int, chance: Fraction, margin: Fraction
+) -> Operand:
+    """``Σ_j exp(x_j - x_k) <= 1/p - 1`` over the rivals j: softmax without its division."""
+    weight = -_leads(width, place)
+    shift = np.array([Fraction(margin)] * len(weight), dtype=object)
+    behind = builder.let(ops.Affine(x, Tensor(weight), Tensor(shift, "rat")))
+    bounded = builder.let(ops.Minimum(behind, Literal(HOPELESS)))
+    total = builder.let(ops.ReduceSum(builder.let(ops.Exp(bounded))))
+    return builder.let(ops.Le(total, Literal(1 / chance - 1)))
 
 
 def _logit(chance: Fraction) -> Fraction:
@@ -271,9 +301,7 @@ def _wins(builder: Builder, x: Operand, width: int, position: int, margin: Fract
     rivals = [rival for rival in range(width) if rival != position]
     if not rivals:
         return Literal(True)
-    weight = np.zeros((len(rivals), width))
-    weight[:, position] = 1.0
-    weight[np.arange(len(rivals)), rivals] = -1.0
+    weight = _leads(width, position)
     leads = builder.let(ops.Affine(x, Tensor(weight), Tensor(np.zeros(len(rivals)))))
     tests = []
     for row, rival in enumerate(rivals):
@@ -283,4 +311,13 @@ def _wins(builder: Builder, x: Operand, width: int, position: int, margin: Fract
     return builder.let(ops.And(tuple(tests)))
 
 
-__all__ = ["Target", "resolve_target", "stricter_target", "target_program"]
+def _leads(width: int, position: int) -> npt.NDArray[np.float64]:
+    """The matrix of ``x[position] - x[rival]`` for all rivals, in order."""
+    rivals = [rival for rival in range(width) if rival != position]
+    weight = np.zeros((len(rivals), width))
+    weight[:, position] = 1.0
+    weight[np.arange(len(rivals)), rivals] = -1.0
+    return weight
+
+
+__all__ = ["Target", "check_favourable", "resolve_target", "stricter_target", "target_program"]

@@ -26,6 +26,7 @@ from .result import Result, changes_between
 PART = 100  # people in a part
 PREFIX = "counterfactual."
 ERROR = "error"  # the status of a row that is not answered for what is wrong with it
+UNCHANGED = "unchanged"  # the status of a row that has the wanted outcome already
 Done = Callable[[int, int], None]
 """Is told how many people are answered, and of how many."""
 
@@ -98,14 +99,14 @@ def _record(answer: Result | CfxcError) -> dict[str, Any]:
     if isinstance(answer, CfxcError):
         return {**dict.fromkeys(_RECORD), "status": ERROR, "seconds": 0.0, "reason": str(answer)}
     return {
-        "status": answer.status,
+        "status": UNCHANGED if answer.unchanged else answer.status,
         "outcome_before": answer.outcome_before,
         "outcome_after": answer.outcome_after,
         "distance": answer.distance,
         "lower_bound": answer.lower_bound,
         "lower_bound_proof": answer.lower_bound_proof,
         "seconds": answer.seconds,
-        "reason": answer.reason or answer.why.removeprefix(", "),
+        "reason": "" if answer.unchanged else answer.reason or answer.why.removeprefix(", "),
     }
 
 
@@ -140,7 +141,8 @@ class Store:
         head = path / "_question.json"  # readers of Parquet leave such names alone
         asked = {"sha256": _hash(question, rows), "rows": len(rows), "rows_per_part": PART}
         text = json.dumps(asked)
-        outcome = question.model.predict(rows.iloc[[0]])[0]
+        classes = question.model.predictor.classes
+        outcome = 0.0 if classes is None else classes[0]
         record = {**_RECORD, "outcome_before": outcome, "outcome_after": outcome}
         sample = pd.DataFrame([record] * len(rows), index=rows.index)
         sample.insert(sample.columns.get_loc("seconds"), "changes", "")

@@ -7,17 +7,25 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
 
 import numpy as np
 import pandas as pd
 
-from ..errors import CfxcError, DataTypeError, InvalidInputError, UnsupportedError
+from ..errors import (
+    CfxcError,
+    DataTypeError,
+    InvalidInputError,
+    NoChangeNeededError,
+    SolverError,
+    UnsupportedError,
+)
 from ..frontends.causal import CausalModel, Mechanism
 from ..frontends.distances import Distance, penalised, resolve_distance
 from ..frontends.predictor import chance_of
 from ..frontends.query import Query, make_query
 from ..frontends.space import FeatureSpace
+from ..frontends.target import Target
 from ..frontends.trust_region import TrustRegion
 from ..ir.interval import ceil_float, floor_float
 from .box_search import SplitTree
@@ -27,9 +35,10 @@ from .conflicts import Ask, Conflict, conflict_of, given_up_in_order
 from .engines import Engine, Limits, engine_for, smt_backend
 from .hulls import slack_of
 from .options import Options
-from .original import Original
+from .original import Original, plain_item
 from .outcome import INTERRUPTED, Outcome, Watch
-from .result import Result, Status
+from .ranges import search_within
+from .result import Result, Semantics, Status
 from .rounding import deployed_slack
 from .seeds import Seeds, nearest_of
 from .smt import Backend, refuse_contradiction, refuse_negative_distance
@@ -40,12 +49,28 @@ if TYPE_CHECKING:
 
 MET = "met on the way to the nearest one"
 """Why nothing more is known of a counterfactual from a pool."""
+UNCHANGED = "already has the wanted outcome"
+"""Why an answer is the factual itself."""
+FINE = "what is left is finer than searches tell apart"
+"""Why a search ended before its gap was closed, where nothing else ended it."""
+
+
+class _Waiting(NamedTuple):
+    """An answer that the original model was not asked about yet, and whose it is."""
+
+    number: int
+    query: Query
+    engine: Engine
+    original: Original
+    outcome: Outcome
+    seconds: float
 
 
 @dataclass(frozen=True)
 class Question:
     """What is asked about every person: ``explain``'s arguments but the row, checked.
 
+    ``named``: what names the wanted outcome, ``""`` if nothing does and it is the other one of two;
     ``conflicts``: whether an answer that there is none tells what rules everything out.
     """
 
@@ -60,6 +85,7 @@ class Question:
     mechanisms: Sequence[Mechanism]
     region: TrustRegion | None
     progress: Watch | None
+    named: Literal["target", "favourable", ""] = "target"
     conflicts: bool = True
 
     def answer(self, frame: pd.DataFrame) -> Result:
@@ -68,7 +94,15 @@ class Question:
         Raises:
             CfxcError: the row is bad, or no row of the space can meet the constraints.
         """
-        query, engine = self.pose(frame)
+        try:
+            query, engine = self.pose(frame)
+        except NoChangeNeededError as error:
+            if self.named != "favourable":
+                raise
+            (answer,) = self._unchanged([frame], [error])
+            if isinstance(answer, CfxcError):
+                raise answer from error
+            return answer
         if self.options.diversity == "clusters" and not query.hulls:
             raise InvalidInputError("diversity='clusters' needs a trust_region with clusters")
         original = self._original(query, engine, frame)
@@ -84,7 +118,7 @@ class Question:
             starts, good = nearest_of(query, given, self.options.random_state, moved=moved)
             valid = valid if found else good
             starts += before
-            outcome, seconds = self._search(query, engine, original, len(found), starts)
+            query, outcome, seconds = self._search(query, engine, original, len(found), starts)
             if outcome.best is None and found:
                 rest = "infeasible" if outcome.infeasible else "unknown"
                 break
@@ -99,7 +133,47 @@ class Question:
                 query = self.after(query, known.point)
                 before += [known.point] if query.hulls else []  # where another one may begin
         others, counts = tuple(found[1:]), (len(given), valid)
-        return replace(found[0], alternatives=others, rest=rest, seeds=counts)
+        return replace(
+            found[0], alternatives=others, rest=rest, seeds=counts, by_default=not self.named
+        )
+
+    def _unchanged(
+        self, frames: Sequence[pd.DataFrame], errors: Sequence[NoChangeNeededError]
+    ) -> list[Result | CfxcError]:
+        """The answers of instances that have the wanted outcome already, each its own row.
+
+        Where the deployed model says otherwise, by rounding, that is the error.
+        """
+        found: list[Result | CfxcError] = []
+        outcomes = self.model.predict(pd.concat(frames, ignore_index=True))
+        for frame, error, outcome in zip(frames, errors, map(plain_item, outcomes), strict=True):
+            assert isinstance(error.target, Target)
+            original = Original(
+                self.model.predict, self.model.space, error.target, frame, by_row=True,
+                chance=partial(chance_of, self.model.predictor),
+            )  # fmt: skip
+            point = self.model.space.encode_row(frame)
+            original.tell(outcome, point, outcome)
+            if original.flips(point):
+                found.append(self._as_it_is(original, point))
+                continue
+            found.append(
+                InvalidInputError(
+                    f"the exact program has the factual in the target {error.target} already, the "
+                    f"deployed model says {outcome!r}: rounding decides; ask with a margin"
+                )
+            )
+        return found
+
+    def _as_it_is(self, original: Original, point: Point) -> Result:
+        """The factual itself as the answer."""
+        target = original.target
+        return Result(
+            "optimal", original.frame, original.row(point), 0.0, 0.0, self.options.epsilon, "none",
+            "none", self.distance.name, str(target), original.before, original.before, 0.0,
+            reason=UNCHANGED, exact_distance=Fraction(0), wanted=target.wanted, unchanged=True,
+            semantics=cast(Semantics, self.options.semantics),
+        )  # fmt: skip
 
     def _pool(self, query: Query, outcome: Outcome, most: int) -> list[Candidate]:
         """The nearest points that a search met on its way, if they were asked for."""
@@ -119,31 +193,61 @@ class Question:
         Where the original model's answers do not depend on how many rows it is given, it is asked
         about all people at once; the few whose answer it does not accept are searched again.
         """
-        found: list[Result | CfxcError | None] = [None] * len(frames)
-        waiting = []
+        found: dict[int, Result | CfxcError] = {}
+        waiting, done = list[_Waiting](), dict[int, NoChangeNeededError]()
         for i, frame in enumerate(frames):
             try:
                 query, engine = self.pose(frame)
                 original = self._original(query, engine, frame, trusted=engine.by_row)
-                outcome, seconds = self._search(query, engine, original, 0)
+                query, outcome, seconds = self._search(query, engine, original, 0)
                 if outcome.best is not None and original.trusted:
-                    waiting.append((i, query, engine, original, outcome, seconds))
+                    waiting.append(_Waiting(i, query, engine, original, outcome, seconds))
                 else:
                     original.trusted = False
                     found[i] = self._result(query, engine, original, outcome, seconds)
-            except CfxcError as error:
-                found[i] = error
+            except NoChangeNeededError as error:
+                done[i] = error
+            except Exception as error:
+                found[i] = _as_error(error)
             else:
                 if outcome.reason == INTERRUPTED:
                     raise KeyboardInterrupt
-        self._ask([(original, outcome) for _, _, _, original, outcome, _ in waiting])
-        for i, query, engine, original, outcome, seconds in waiting:
-            assert outcome.best is not None
-            if original.flips(outcome.best.point):
-                found[i] = self._result(query, engine, original, outcome, seconds)
-            else:
-                found[i] = self.answer(original.frame)
-        return [each for each in found if each is not None]
+        found |= self._told(waiting) | self._all_unchanged(frames, done)
+        return [found[i] for i in range(len(frames))]
+
+    def _told(self, waiting: Sequence[_Waiting]) -> dict[int, Result | CfxcError]:
+        """The answers of those whose points the original model was not asked about yet."""
+        found: dict[int, Result | CfxcError] = {}
+        asked = True
+        try:
+            self._ask([(each.original, each.outcome) for each in waiting])
+        except CfxcError:  # of one row that the model does not take: everyone is asked alone
+            asked = False
+        for each in waiting:
+            assert each.outcome.best is not None
+            try:
+                if asked and each.original.flips(each.outcome.best.point):
+                    found[each.number] = self._result(*each[1:])
+                else:
+                    found[each.number] = self.answer(each.original.frame)
+            except Exception as error:
+                found[each.number] = _as_error(error)
+        return found
+
+    def _all_unchanged(
+        self, frames: Sequence[pd.DataFrame], done: Mapping[int, NoChangeNeededError]
+    ) -> dict[int, Result | CfxcError]:
+        """The answers of those who have the wanted outcome; alone, where the model fails."""
+        if not done:
+            return {}
+        try:
+            together = self._unchanged([frames[i] for i in done], list(done.values()))
+            return dict(zip(done, together, strict=True))
+        except CfxcError as error:
+            if len(done) == 1:
+                return dict.fromkeys(done, error)
+        alone = (self._all_unchanged(frames, {i: error}) for i, error in done.items())
+        return {i: answer for each in alone for i, answer in each.items()}
 
     def _ask(self, waiting: Sequence[tuple[Original, Outcome]]) -> None:
         """Tell everyone what the original model says of them and of their answer."""
@@ -221,14 +325,15 @@ class Question:
     def _search(
         self, query: Query, engine: Engine, original: Original, number: int,
         starts: Sequence[Point] = (),
-    ) -> tuple[Outcome, float]:  # fmt: skip
-        """What the search finds, and its seconds; the first one refuses contradictions."""
+    ) -> tuple[Query, Outcome, float]:  # fmt: skip
+        """The question searched, what is found, and seconds; the first refuses contradictions."""
         started, options, limits = time.monotonic(), self.options, self.limits(number)
         limits = replace(limits, seeds=tuple(starts))
-        outcome = engine.search(query, original.flips, limits)
+        unit = self.model.predictor.unit_roundoff
+        query, outcome = search_within(query, engine, original.flips, limits, unit)
         if outcome.infeasible and self.conflicts and not number:
             refuse_contradiction(query, options.constraints, self.asking, options.time_limit)
-        return outcome, time.monotonic() - started
+        return query, outcome, time.monotonic() - started
 
     def _result(
         self, query: Query, engine: Engine, original: Original, outcome: Outcome, seconds: float
@@ -273,9 +378,12 @@ def make_question(
     metric = resolve_distance(distance, model.space)
     if options.change_penalty:
         metric = penalised(metric, options.change_penalty, model.space)
+    wanted = model.wanted(target)
+    named: Literal["target", "favourable", ""] = "" if wanted is None else "favourable"
     return Question(
-        model, options, target, metric, method, solver,
-        smt_backend(solver), Seeds(model, seeds, options, target), mechanisms, region, progress,
+        model, options, wanted, metric, method, solver,
+        smt_backend(solver), Seeds(model, seeds, options, wanted), mechanisms, region, progress,
+        named if target is None else "target",
     )  # fmt: skip
 
 
@@ -292,6 +400,13 @@ def one_row(space: FeatureSpace, row: Any) -> pd.DataFrame:
     if not isinstance(row, Mapping):
         raise InvalidInputError("a row is a one-row DataFrame, a Series or a mapping of columns")
     return space.decode(space.encode_row(row))
+
+
+def _as_error(error: Exception) -> CfxcError:
+    """What went wrong with one row, so that the others get their answers."""
+    if isinstance(error, CfxcError):
+        return error
+    return SolverError(f"internal error, please report it: {type(error).__name__}: {error}")
 
 
 def _asker(deployed: Deployed, limits: Limits, method: str, solver: str) -> Ask:
@@ -355,7 +470,7 @@ def _result(
         provers=outcome.proved_by,
         nodes=outcome.nodes,
         proof=outcome.proof,
-        reason="" if status in ("optimal", "infeasible") else outcome.reason,
+        reason="" if status in ("optimal", "infeasible") else outcome.reason or FINE,
         evidence=Evidence(query, outcome, status, epsilon, solver, file),
     )
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
-from math import isfinite
 from numbers import Integral, Real
 from typing import Any
 
@@ -75,9 +74,7 @@ def check_options(
     if diversity not in DIVERSITY:
         raise InvalidInputError(f"unknown diversity {diversity!r}: {', '.join(DIVERSITY)}")
     constraints, models = _parted(constraints)
-    accuracy = positive_number(epsilon, "epsilon")
-    if not isfinite(accuracy):
-        raise InvalidInputError(f"epsilon must be a positive number, not {epsilon}")
+    accuracy = proper_share(epsilon, "epsilon")
     seed = whole_number(random_state, "random_state", 0)
     limit = positive_number(time_limit, "time_limit")
     jobs = cpu_count() if n_jobs == -1 and not isinstance(n_jobs, bool) else n_jobs
@@ -110,6 +107,20 @@ def positive_number(value: Any, name: str) -> float:
         raise DataTypeError(f"{name} must be a positive number, not {value!r}")
     if not float(value) > 0:
         raise InvalidInputError(f"{name} must be a positive number, not {value}")
+    return float(value)
+
+
+def proper_share(value: Any, name: str) -> float:
+    """A number between 0 and 1, both left out.
+
+    Raises:
+        DataTypeError, InvalidInputError: naming the option.
+    """
+    wanted = f"{name} must be a number between 0 and 1, such as 0.001 for a thousandth"
+    if isinstance(value, bool) or not isinstance(value, Real):
+        raise DataTypeError(f"{wanted}, not {value!r}")
+    if not 0 < float(value) < 1:
+        raise InvalidInputError(f"{wanted}, not {value}")
     return float(value)
 
 
@@ -170,4 +181,4 @@ def _texts(constraints: Any, name: str = "constraints") -> tuple[str, ...]:
     return listed
 
 
-__all__ = ["METHODS", "Options", "check_options", "positive_number", "whole_number"]
+__all__ = ["METHODS", "Options", "check_options", "positive_number", "proper_share", "whole_number"]

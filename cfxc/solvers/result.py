@@ -24,13 +24,13 @@ Semantics = Literal["real", "float"]
 Status = Literal["optimal", "feasible", "infeasible", "unknown"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Result:
     """The answer to one query; the optimum lies in [``lower_bound``, ``distance``].
 
     Attributes:
-        status: ``optimal`` (``lower_bound >= distance - epsilon``), ``feasible`` (a counterfactual,
-            with a larger gap), ``infeasible`` (none exists), ``unknown``.
+        status: ``optimal`` (``lower_bound >= (1 - epsilon) * distance``), ``feasible`` (a
+            counterfactual, with a larger gap), ``infeasible`` (none exists), ``unknown``.
         counterfactual: One-row table like the factual, or ``None``.
         distance: Its exact distance from the factual, rounded up to a double, or ``None``.
         lower_bound: Nothing in the target lies nearer; rounded down.
@@ -38,7 +38,8 @@ class Result:
             ``solver`` if refutations by ``solver`` back the bound, ``none`` if the
             bound is only that distances are not negative.
         semantics: ``real``: the bound speaks of the exact program over the reals; ``float``: of the
-            model as deployed, whose rounding was allowed for.
+            model as deployed, whose rounding was allowed for (and so of the exact program too).
+            Where a range is out of the exact program's reach, answers are ``float`` unasked.
         calls: Every satisfiability query, with radius, answer and seconds.
         provers: Everyone whose refutations back the bound.
         proof: What shows the bound: of box search a tree of boxes, of mixed-integer search what
@@ -57,6 +58,8 @@ class Result:
         target: What was wanted, as text.
         wanted: The same as values: ``(label,)``, or ``(low, high)`` with ``None`` for an open end.
         evidence: What ``certificate`` is made of.
+        unchanged: Whether the factual has the wanted outcome already, and is the answer itself.
+        by_default: Whether the target was not named: it is the other label of two.
     """
 
     status: Status
@@ -88,6 +91,8 @@ class Result:
     wanted: tuple[Any, ...] | None = None
     evidence: Any = field(default=None, repr=False, compare=False)
     seeds: tuple[int, int] = (0, 0)
+    unchanged: bool = False
+    by_default: bool = False
 
     @property
     def certificate(self) -> Certificate:
@@ -97,7 +102,8 @@ class Result:
             UnsupportedError: there is nothing to certify, or no proof can be written down.
         """
         if self.evidence is None:
-            raise UnsupportedError("this answer was not made by a search, and has no certificate")
+            why = f"it {self.reason}" if self.unchanged else "it was not made by a search"
+            raise UnsupportedError(f"this answer has no certificate: {why}")
         made: Certificate = self.evidence.certificate
         return made
 
@@ -148,6 +154,8 @@ class Result:
         """Plain values for JSON; rows as column → value."""
         return {
             "status": self.status,
+            "unchanged": self.unchanged,
+            "by_default": self.by_default,
             "target": self._plain_target(),
             "factual": plain_row(self.factual),
             "counterfactual": None
@@ -198,15 +206,39 @@ class Result:
         away = shown(self.relaxed.exact_distance, 1)
         return f"{text}. Without '{'; '.join(self.given_up)}' there is one at {away}"
 
+    @property
+    def asked(self) -> str:
+        """Which outcome was had and which was asked for, if nobody named the target."""
+        if not self.by_default or self.wanted is None:
+            return ""
+        return f"from {self.outcome_before!r} to {self.wanted[0]!r}, as no target was named"
+
+    @property
+    def beyond(self) -> str:
+        """What an answer that there is none leaves open: rounding at the ends of a range."""
+        is_range = self.wanted is not None and len(self.wanted) == 2
+        if self.status != "infeasible" or self.semantics == "float" or not is_range:
+            return ""
+        return (
+            "the deployed model may reach an end of the range by rounding, which semantics='float' "
+            "asks about"
+        )
+
     def _repr_html_(self) -> str:
         table: str = self.to_frame().T.to_html()
         return table + f"<p>{self.summary()}</p>"
 
     def summary(self) -> str:
         """One line: what was found and what was proved."""
+        if self.unchanged:
+            return f"{self.status}: {self.reason} {self.target}, nothing needs to change"
+        return f"{self._found()}; {self.asked}" if self.asked else self._found()
+
+    def _found(self) -> str:
         if self.status == "infeasible":
             of = "exact program" if self.semantics == "real" else "as deployed"
-            return f"no counterfactual exists (proved by {self.proved_by}, {of}){self.why}"
+            said = f"no counterfactual exists (proved by {self.proved_by}, {of}){self.why}"
+            return said + (f"; {self.beyond}" if self.beyond else "")
         if self.exact_distance is None:
             return f"unknown: {self.reason}"
         found = f"{self.status}: {self.distance_name} distance {shown(self.exact_distance, 1)}"
@@ -229,7 +261,9 @@ def changes_between(before: pd.DataFrame, after: pd.DataFrame) -> list[dict[str,
 
 
 def _same(before: Any, after: Any) -> bool:
-    return bool(before == after) or (before != before and after != after)
+    if pd.isna(before) or pd.isna(after):
+        return bool(pd.isna(before) and pd.isna(after))
+    return bool(before == after)
 
 
 def plain_cell(value: Any) -> Any:
@@ -237,7 +271,7 @@ def plain_cell(value: Any) -> Any:
     if isinstance(value, np.float32):
         value = float(str(value))
     plain = value.item() if hasattr(value, "item") else value
-    return None if plain is not None and plain != plain else plain
+    return None if pd.isna(plain) else plain
 
 
 def plain_row(row: pd.DataFrame) -> Mapping[str, Any]:

@@ -60,7 +60,7 @@ def within(
         candidate = verify(query, point, deployed)
         if candidate is not None and (top is None or candidate.distance < top.distance):
             found.best = top = candidate
-        if top and found.lower >= query.distance.below(top.distance, epsilon):
+        if top and query.distance.is_enough(found.lower, top.distance, epsilon):
             found.reason = CLOSED
         if found.reason or candidate is not None or admits(query, slack_of(query, point)):
             break  # a point of the hull that the deployed model rejects is not cut off by faces

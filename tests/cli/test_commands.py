@@ -280,7 +280,8 @@ def test_explain_in_plain_lines(shell: Shell) -> None:
     found = json.loads(shell(*EXPLAIN, "--json").out)
     ended = shell(*EXPLAIN)
     assert ended.code == 0
-    *changes, outcome, between, distance, lower, status, effort = ended.out.splitlines()
+    *changes, outcome, between, asked, distance, lower, status, effort = ended.out.splitlines()
+    assert asked == "asked        from 'no' to 'yes', as no target was named"
     ((name, (before, after)),) = found["changes"].items()  # only what changes
     (line,) = changes
     assert line.split(maxsplit=name.count(" ") + 1)[-1] == f"{before} → {after}"
@@ -296,7 +297,7 @@ def test_explain_in_plain_lines(shell: Shell) -> None:
     assert "nothing is nearer, proved by " in lower
     number = lower.split()[2].rstrip(":")
     assert found["lower_bound"] * (1 - 1e-4) <= float(number) <= found["lower_bound"]
-    assert status.split(maxsplit=1) == ["status", "optimal to within 0.001"]
+    assert status.split(maxsplit=1) == ["status", "optimal to within 0.1 %"]
     assert "box" in effort
 
 
@@ -319,7 +320,7 @@ def test_explain_as_json_prints_one_object(shell: Shell) -> None:
     assert found["solver"] == "cvc5"
     assert found["factual"] == PERSON
     assert found["outcome_after"] == "yes"
-    assert 0 <= found["distance"] - found["lower_bound"] <= found["epsilon"]
+    assert 0 <= found["distance"] - found["lower_bound"] <= found["epsilon"] * found["distance"]
 
 
 def test_constraints_hold_and_distances_mix(shell: Shell) -> None:
@@ -518,3 +519,25 @@ def test_criteria(shell: Shell) -> None:
     odd = shell(*base, "--relax", "everything")
     assert odd.code == 2
     assert "relax" in odd.err
+
+
+def test_the_favourable_outcome_is_the_target_unless_one_is_named(shell: Shell) -> None:
+    asked = json.loads(shell(*EXPLAIN, "--json", "--favourable", "yes").out)
+    named = json.loads(shell(*EXPLAIN, "--json", "--target", "yes").out)
+    assert asked["target"] == named["target"] == "yes"
+    assert asked["distance"] == named["distance"]
+    had = shell(*EXPLAIN, "--favourable", "no")
+    assert had.code == 0
+    assert "unchanged: already has the wanted outcome 'no'" in had.out
+    assert json.loads(shell(*EXPLAIN, "--json", "--favourable", "no").out)["unchanged"] is True
+    assert "no outcome of the model" in shell.refuses(*EXPLAIN, "--favourable", "perhaps")
+    assert "asked" not in shell(*EXPLAIN, "--target", "yes").out
+
+
+def test_a_favourable_range_of_a_regressor(shell: Shell) -> None:
+    base = ("explain", "regression.skops", "--space", "space.toml", "--factual", "person.json")
+    assert "yes" not in shell.refuses(*base)
+    near = json.loads(shell(*base, "--favourable", "60:", "--json").out)
+    assert near["target"] == [60.0, None]
+    assert "unchanged" in shell(*base, "--favourable", ":60").out
+    assert "--favourable 'much': write LO:HI" in shell.refuses(*base, "--favourable", "much")

@@ -57,7 +57,7 @@ def test_the_answer_above_the_proof_in_one_column(capsys: pytest.CaptureFixture[
         "",
         "distance                 0.25 (l1)",
         "lower bound              0.2495: nothing is nearer, proved by bounds, z3",
-        "status                   optimal to within 0.001",
+        "status                   optimal to within 0.1 %",
         "effort                   1 solver call, 0.2 s",
         "in total                 3 s",
     ]

@@ -19,6 +19,7 @@ from cfxc.errors import (
     MissingColumnError,
 )
 from cfxc.frontends.distances import (
+    FINEST,
     NORMS,
     RESULT,
     Distance,
@@ -211,18 +212,25 @@ def test_the_euclidean_norm(delta: list[Fraction], weight: list[Fraction]) -> No
     assert high - low <= F(nextafter(float(low), 2)) - low
 
 
-@given(st.fractions(0, 1), st.fractions(F(1, 10**9), 1))
+@given(st.fractions(F(1, 10**30), 1), st.fractions(F(1, 10**9), F(999, 1000)))
 def test_what_closes_a_gap(value: Fraction, epsilon: Fraction) -> None:
     plain, euclidean = resolve_distance("l1", SPACE), resolve_distance("l2", SPACE)
-    assert plain.below(value, epsilon) == value - epsilon
+    assert plain.below(value, epsilon) == (1 - epsilon) * value
     assert plain.root(value, -1) == plain.root(value, 1) == value
-    goal = euclidean.below(value, epsilon)
-    if goal < 0:
-        assert value <= epsilon**2
-    else:  # sqrt(goal) >= sqrt(value) - epsilon, by squaring twice
-        rest = value + epsilon**2 - goal
-        assert rest <= 0 or rest**2 <= 4 * epsilon**2 * value
-        assert goal <= value
+    assert euclidean.below(value**2, epsilon) == ((1 - epsilon) * value) ** 2
+    for distance, least in ((plain, value), (euclidean, value**2)):
+        goal = distance.below(least, epsilon)
+        assert 0 < goal < least
+        assert distance.is_enough(goal, least, epsilon)
+        short = distance.is_enough(goal * F(999, 1000), least, epsilon)
+        assert short == (value <= FINEST), "only nearer than that, a search ends with a gap"
+
+
+def test_nothing_is_nearer_than_0() -> None:
+    for name in ("l1", "l2"):
+        distance = resolve_distance(name, SPACE)
+        assert distance.below(F(0), F(1, 2)) < 0
+        assert distance.is_enough(F(0), F(0), F(1, 2))
 
 
 @given(st.data())

@@ -286,3 +286,44 @@ def test_values_refused(change: dict[str, Any], error: type[CfxcError], words: s
 def test_values_missing_are_all_listed() -> None:
     with pytest.raises(MissingColumnError, match="'income', 'sex', 'sector', 'member'"):
         SPACE.decode({"age": 40})
+
+
+MARKS = {"none": None, "nan": np.nan, "na": pd.NA}
+
+
+def is_same(cell: object, marker: object) -> bool:
+    """The same missing value, not just a missing one."""
+    return cell is marker or (isinstance(cell, float) and isinstance(marker, float))
+
+
+@pytest.mark.parametrize("name", list(MARKS))
+def test_a_missing_category_is_written_as_the_table_writes_it(name: str) -> None:
+    marker = MARKS[name]
+    frame = pd.DataFrame({"c": pd.Series(["law", marker, "it"], dtype=object), "n": [1, 2, 3]})
+    space = FeatureSpace.infer(frame)
+    assert space["c"].missing_as == name
+    again = FeatureSpace.from_toml(space.to_toml())
+    assert again == space
+    assert ("missing_as" in space.to_toml()) == (name != "nan")
+    for made in (space, again):
+        for like in (None, frame.iloc[[0]], frame.iloc[[1]]):
+            row = made.decode({"c": None, "n": 1}, like=like)
+            assert is_same(row["c"].iloc[0], marker)
+            assert made.encode_row(row)["c"] is None
+    assert is_same(space.decode(space.encode_row({"c": None, "n": 1}))["c"].iloc[0], marker)
+
+
+@pytest.mark.parametrize("dtype", ["string", "boolean", "category"])
+def test_dtypes_with_a_missing_value_of_their_own_keep_it(dtype: str) -> None:
+    cells = [True, None, False] if dtype == "boolean" else ["law", None, "it"]
+    frame = pd.DataFrame({"c": pd.Series(cells, dtype=dtype)})
+    space = FeatureSpace.infer(frame)
+    assert space["c"].missing_as == "nan"
+    row = space.decode({"c": None}, like=frame.iloc[[0]])
+    assert row["c"].dtype == frame["c"].dtype
+    assert row["c"].isna().all()
+
+
+def test_unknown_ways_to_write_a_missing_value() -> None:
+    with pytest.raises(InvalidInputError, match="missing_as"):
+        Feature("c", "categorical", labels=("a", None), missing_as="null")

@@ -220,7 +220,7 @@ def check(
     assert row is not None
     assert answer.distance is not None
     assert F(answer.lower_bound) <= optimum <= F(answer.distance)
-    assert answer.distance - answer.lower_bound <= EPSILON * (1 + 1e-9)
+    assert answer.distance - answer.lower_bound <= EPSILON * answer.distance * (1 + 1e-9)
     own_way = distance_of(space, row, asked.own, metric)
     assert float(own_way) == pytest.approx(answer.distance, abs=1e-15)
     assert own_way <= F(answer.distance)

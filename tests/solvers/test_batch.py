@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from pathlib import Path
 
@@ -109,9 +110,10 @@ def test_rows_that_cannot_be_asked_about(data):
     compiled = cfxc.compile(model, cfxc.FeatureSpace.infer(X))
     refused = X[model.predict(X) == 0].iloc[:2]
     accepted = X[model.predict(X) == 1].iloc[:1]
-    table = compiled.explain_batch(pd.concat([refused, accepted]), target=1)
-    assert table["status"].tolist() == ["optimal", "optimal", "error"]
-    assert "already in the target" in table["reason"].iloc[2]
+    odd = refused.iloc[:1].assign(age=1000)
+    table = compiled.explain_batch(pd.concat([refused, accepted, odd]), target=1)
+    assert table["status"].tolist() == ["optimal", "optimal", "unchanged", "error"]
+    assert "1000 is outside of the range" in table["reason"].iloc[3]
     with pytest.raises(cfxc.InvalidInputError, match=r"nobody can be answered: .*target 7"):
         compiled.explain_batch(refused, target=7)
 
@@ -126,6 +128,57 @@ def test_nobody_moves_where_nothing_may(data):
     assert table["distance"].isna().all()
     assert table[f"{batch.PREFIX}age"].isna().all()
     assert table["reason"].str.startswith("because").all()
+
+
+class Picky:
+    """A predictor that raises of one age, alone or among others."""
+
+    def __init__(self, inner, age):
+        self.inner, self.age = inner, age
+
+    def __getattr__(self, name):
+        return getattr(self.inner, name)
+
+    def predict(self, rows):
+        if (rows["age"] == self.age).any():
+            raise ValueError("Found unknown categories\nand a second line")
+        return self.inner.predict(rows)
+
+
+def test_a_row_that_the_model_itself_refuses(case):
+    """It gets the reason, and all others their answers: wanted, refused or already there."""
+    compiled, people = case
+    people = people.reset_index(drop=True)
+    has = compiled.explain(people.iloc[[0]], target=1).counterfactual
+    rows = pd.concat([people, has, has.assign(age=people["age"][2])], ignore_index=True)
+    expected = compiled.explain_batch(rows, target=1)
+    picky = dataclasses.replace(compiled, predictor=Picky(compiled.predictor, rows["age"][2]))
+    table = picky.explain_batch(rows, target=1)
+    bad = table["status"] == "error"
+    assert bad[rows["age"] == rows["age"][2]].all()
+    assert table["reason"][bad].str.contains("the model itself cannot predict").all()
+    assert table["reason"][bad].str.contains("ValueError: Found unknown categories").all()
+    assert (~bad).sum() > len(rows) / 2
+    assert table["status"].tolist()[-2] == expected["status"].tolist()[-2] == "unchanged"
+    columns = ["status", "distance", "changes"]
+    pd.testing.assert_frame_equal(table.loc[~bad, columns], expected.loc[~bad, columns])
+    with pytest.raises(cfxc.InvalidInputError, match=r"cannot predict .*correct the row"):
+        picky.explain(rows.iloc[[2]], target=1)
+
+
+def test_a_fault_of_ours_is_one_rows_error(case, monkeypatch):
+    compiled, people = case
+    pose = explaining.Question.pose
+
+    def faulty(self, frame):
+        if frame.index[0] == people.index[1]:
+            raise ZeroDivisionError("of ours")
+        return pose(self, frame)
+
+    monkeypatch.setattr(explaining.Question, "pose", faulty)
+    table = compiled.explain_batch(people.iloc[:3], target=1)
+    assert table["status"].tolist() == ["optimal", "error", "optimal"]
+    assert table["reason"].iloc[1].startswith("internal error, please report it: ZeroDivisionError")
 
 
 @pytest.mark.parametrize(
@@ -210,8 +263,8 @@ class TestOut:
     def test_parts_of_different_answers_are_one_table(self, case, tmp_path, monkeypatch):
         compiled, people = case
         monkeypatch.setattr(batch, "PART", 2)
-        accepted = [compiled.explain(people.iloc[[0]], target=1).counterfactual] * 2
-        rows = pd.concat([people.iloc[:2], *accepted, people.iloc[2:3], accepted[0]])
+        odd = people.iloc[[0]].assign(age=1000)
+        rows = pd.concat([people.iloc[:2], odd, odd, people.iloc[2:3], odd])
         table = compiled.explain_batch(rows, target=1, out=tmp_path / "answers")
         assert table["status"].tolist() == ["optimal"] * 2 + ["error"] * 2 + ["optimal", "error"]
         whole = pd.read_parquet(tmp_path / "answers")

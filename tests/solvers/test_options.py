@@ -21,7 +21,10 @@ GOOD: dict[str, Any] = {
 @pytest.mark.parametrize(
     ("name", "value"),
     [
-        *(("epsilon", v) for v in ("a", "1e-3", None, [1e-3], 1 + 0j, 0, -1, np.nan, np.inf, True)),
+        *(
+            ("epsilon", v)
+            for v in ("a", "1e-3", None, [1e-3], 1 + 0j, 0, 1, 2.5, -1, np.nan, np.inf, True)
+        ),
         *(("time_limit", v) for v in ("a", None, 0, -1, np.nan, False)),
         *(("count", v) for v in (0, -1, 1.5, "2", None, True)),
         *(("random_state", v) for v in ("a", None, -1, 1.5)),

@@ -11,11 +11,19 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sklearn.compose import ColumnTransformer
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder
 from sklearn.tree import DecisionTreeClassifier
 
 import cfxc
+from cfxc.datasets.source import Dataset
 from cfxc.errors import DataTypeError, InvalidInputError
+from cfxc.solvers import plans
 from cfxc.solvers.outcome import Call, Outcome
+from cfxc.solvers.plans.corrections import Corrected
+from cfxc.solvers.plans.robust_plan import Member
+from cfxc.solvers.result import changes_between
 from cfxc.solvers.shown import shown
 
 F = Fraction
@@ -132,3 +140,52 @@ def test_a_condition_may_end_in_a_comment() -> None:
     answer = cfxc.compile(tree, space).explain(TABLE.iloc[[1]])
     assert answer.status == "optimal"
     assert "a" not in answer.changes or "b" in answer.changes
+
+
+@pytest.mark.parametrize("unknown", ["ignore", "error"])
+@pytest.mark.parametrize("marker", [None, np.nan], ids=["None", "NaN"])
+def test_a_missing_category_is_one_that_the_model_takes(unknown: str, marker: object) -> None:
+    cells = pd.Series(["law", marker, "it", "law", marker, "it"] * 20, dtype=object)
+    table = pd.DataFrame({"c": cells, "n": np.arange(120) % 7})
+    encode = ColumnTransformer(
+        [("c", OneHotEncoder(handle_unknown=unknown), ["c"]), ("n", "passthrough", ["n"])]
+    )
+    tree = make_pipeline(encode, DecisionTreeClassifier(max_depth=2))
+    compiled = cfxc.compile(tree.fit(table, cells.isna()), cfxc.FeatureSpace.infer(table))
+    answer = compiled.explain(table.iloc[[0]])
+    assert (answer.status, answer.outcome_after) == ("optimal", True)
+    assert answer.counterfactual is not None
+    assert tree.predict(answer.counterfactual)[0]
+    assert answer.changes == {"c": ("law", None)}
+    people = compiled.explain_batch(table.iloc[:4], target=True)
+    assert people["status"].tolist() == ["optimal", "unchanged", "optimal", "optimal"]
+    assert tree.predict(answer.to_frame())[-1]
+
+
+def test_changes_between_rows_with_missing_values() -> None:
+    before = pd.DataFrame({"c": pd.Series([pd.NA, "a", pd.NA, None], dtype=object)})
+    after = pd.DataFrame({"c": pd.Series(["a", pd.NA, np.nan, "a"], dtype=object)})
+    assert changes_between(before, after) == [
+        {"c": (None, "a")}, {"c": ("a", None)}, {}, {"c": (None, "a")},
+    ]  # fmt: skip
+
+
+def test_answers_are_equal_to_themselves_alone() -> None:
+    first, second = (model().explain(TABLE.iloc[[1]]) for _ in range(2))
+    assert first == first
+    assert first != second
+    assert first in [second, first]
+    assert len({first, second, first}) == 2
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        cfxc.Result, cfxc.PlanResult, cfxc.PotentialResult, cfxc.Moments, plans.RobustPlan,
+        plans.Surrogate, plans.LocalMoments, Dataset, Member, Corrected,
+    ],
+)  # fmt: skip
+def test_what_holds_tables_compares_by_identity(kind: type) -> None:
+    """Tables and arrays have no truth value, and so no equality that a field could use."""
+    assert kind.__eq__ is object.__eq__
+    assert kind.__hash__ is object.__hash__

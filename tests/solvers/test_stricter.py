@@ -8,7 +8,12 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.compose import make_column_transformer
-from sklearn.ensemble import IsolationForest, RandomForestClassifier
+from sklearn.ensemble import (
+    AdaBoostClassifier,
+    GradientBoostingClassifier,
+    IsolationForest,
+    RandomForestClassifier,
+)
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import make_pipeline
@@ -104,6 +109,57 @@ def test_margins_over_every_rival(kind: Any) -> None:
     if not isinstance(kind, LogisticRegression):
         likely = chances(model, GRID, "good")
         agrees(model.explain(row, target="good", probability=0.71), row, likely >= 0.71)
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        AdaBoostClassifier(n_estimators=5, random_state=0),
+        AdaBoostClassifier(LogisticRegression(), n_estimators=3, random_state=0),
+        GradientBoostingClassifier(n_estimators=4, max_depth=2, random_state=0),
+        LogisticRegression(max_iter=500),
+        MLPClassifier((3,), max_iter=300, random_state=0),
+    ],
+    ids=["ada boost", "ada boost of lines", "boosting", "linear", "network"],
+)
+def test_probabilities_of_three_labels_by_softmax(kind: Any) -> None:
+    """Against enumeration: the condition is Σ exp(x_j - x_k) <= 1/p - 1."""
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame(rng.integers(0, 9, (300, 2)), columns=["a", "b"])
+    kind.fit(table, np.digitize(table.a + table.b, [6, 10]))
+    grid = pd.DataFrame(np.stack(np.meshgrid(range(9), range(9)), -1).reshape(-1, 2))
+    grid = grid.set_axis(["a", "b"], axis=1)
+    odds, labels = kind.predict_proba(grid)[:, 2], kind.predict(grid)
+    row = table[kind.predict(table) != 2].iloc[[0]]
+    model = cfxc.compile(kind, cfxc.FeatureSpace.infer(table))
+    apart = (grid - row.to_numpy()[0]).abs().sum(axis=1) / 16
+    for chance in (0.34, 0.8 * odds.max(), min(1.01 * odds.max(), 0.9999)):
+        chance = round(float(chance), 4)
+        assert np.abs(odds - chance).min() > 1e-9, "no tie that rounding decides"
+        fits = (odds >= chance) & (labels == 2)
+        answer = model.explain(row, target=2, probability=chance, time_limit=15)
+        if not fits.any():
+            assert answer.status in ("infeasible", "unknown"), answer.summary()
+            continue
+        truth = apart[fits].min()
+        assert answer.distance is not None
+        assert answer.lower_bound <= truth <= answer.distance + 1e-12
+        if not isinstance(kind, LogisticRegression):  # which takes z3 long
+            assert answer.status == "optimal", answer.summary()
+            assert answer.distance == pytest.approx(truth, abs=1e-12)
+        assert answer.counterfactual is not None
+        assert kind.predict_proba(answer.counterfactual)[0, 2] >= chance
+
+
+def test_rivals_far_ahead_do_not_overflow() -> None:
+    """Leads of millions, as of networks on numbers that nobody scaled."""
+    table = pd.DataFrame({"a": np.arange(9)})
+    line = LogisticRegression().fit(table, table.a // 3)
+    line.coef_ = np.array([[-1e8], [0.0], [1e8]])
+    line.intercept_ = np.array([2.5e8, 0.0, -5.5e8])
+    model = cfxc.compile(line, cfxc.FeatureSpace.infer(table))
+    answer = model.explain(table.iloc[[0]], target=2, probability=0.9)
+    assert answer.changes == {"a": (0, 6)}
 
 
 def test_a_person_may_be_accepted_but_not_clearly(case: Any) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from .delta import delta_name, delta_program
 from .distance import (
     EUCLIDEAN,
+    FINEST,
     MAHALANOBIS,
     NORMS,
     RESULT,
@@ -20,6 +21,7 @@ from .mahalanobis import Mahalanobis, Whitening
 
 __all__ = [
     "EUCLIDEAN",
+    "FINEST",
     "MAHALANOBIS",
     "NORMS",
     "RESULT",

@@ -34,6 +34,9 @@ MAHALANOBIS: Final = "mahalanobis"
 #: The only output of a distance.
 RESULT: Final = "result"
 
+#: Nearer points are not told apart by searches that could go on for ever.
+FINEST: Final = Fraction(1, 10**9)
+
 _WORD = re.compile(r"[\w.+-]*")
 _COEFFICIENTS: Final = ("alpha", "beta", "gamma")
 
@@ -63,6 +66,8 @@ class Distance:
         text: The program's text.
         lower: d is never smaller; 0 for combinations of the norms, -infinity if nothing is known.
         whitening: What it is made of if it is a Mahalanobis distance.
+        is_absolute: Whether ε is absolute: so it is of what plans minimise, which is no distance
+            from a person.
     """
 
     name: str
@@ -71,6 +76,7 @@ class Distance:
     text: str
     lower: float = 0.0
     whitening: Whitening | None = None
+    is_absolute: bool = False
 
     @property
     def is_squared(self) -> bool:
@@ -83,14 +89,25 @@ class Distance:
         return self.whitening is not None or (self.norms is not None and bool(self.norms.l2))
 
     def below(self, value: Fraction, epsilon: Fraction) -> Fraction:
-        """What ``program`` gives for a distance smaller by ``epsilon``, rounded up; or -1.
+        """``(1 - ε) d`` as ``program`` gives it, of l2 its square; -1 where d is 0.
 
-        A proof that nothing lies nearer than this closes the gap of a point with ``value``.
+        The one meaning of ε, which is relative: a proof that nothing lies nearer than this closes
+        the gap of a point with ``value``.  Nothing is nearer than 0.
         """
-        if not self.is_squared:
+        if self.is_absolute:
             return value - epsilon
-        left = Fraction(root_above(value)) - epsilon
-        return left * left if left >= 0 else Fraction(-1)
+        if value <= 0:
+            return Fraction(-1)
+        share = 1 - epsilon
+        return value * (share * share if self.is_squared else share)
+
+    def is_enough(self, lower: Fraction, value: Fraction, epsilon: Fraction) -> bool:
+        """Whether a search may end: its gap is closed, or its point nearer than ``FINEST``.
+
+        Where a target's end is open, points come ever nearer, and no gap is ever closed.
+        """
+        finest = FINEST * FINEST if self.is_squared else FINEST
+        return lower >= self.below(value, epsilon) or (value <= finest and not self.is_absolute)
 
     def root(self, value: Fraction, side: int) -> Fraction:
         """The distance for a value of ``program``: of l2 a double below (-1) or above (1) it."""
@@ -393,6 +410,7 @@ def _corners(program: Program) -> Iterator[dict[str, int]]:
 
 __all__ = [
     "EUCLIDEAN",
+    "FINEST",
     "MAHALANOBIS",
     "NORMS",
     "RESULT",

@@ -18,7 +18,7 @@ from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder
 
 from ...ir import LabelTuple, ops
 from ..inputs import NOT_A_NUMBER, Column
-from ..space import Label
+from ..space import Label, missing_as
 from ..space.names import shown
 from .lowering import Lowering, tensor
 from .registry import Estimator, transformer
@@ -32,11 +32,13 @@ class Codebook:
     """What an encoder makes of one column: ``rows[i]`` (of length k) for ``known[i]``.
 
     ``unknown`` is the row of every other value; ``None`` if the encoder refuses those.
+    ``missing_as``: how the missing value that it knows was written, if it knows one.
     """
 
     known: tuple[Label, ...]
     rows: Rows
     unknown: Rows | None
+    missing_as: str | None = None
 
     def positions(self) -> dict[Label, int]:
         """Category to its place; numbers are looked up by value, as the encoder does."""
@@ -64,7 +66,8 @@ def one_hot_codebooks(encoder: Estimator) -> list[Codebook]:
     for known, rare, drop in zip(encoder.categories_, grouped, dropped, strict=True):
         width = len(known) - max(0, len(rare) - 1) - (drop is not None)
         rows = output[: len(known), start : start + width]
-        books.append(Codebook(_labels(known), rows, _unknown_one_hot(encoder, known, rare, rows)))
+        unknown = _unknown_one_hot(encoder, known, rare, rows)
+        books.append(Codebook(_labels(known), rows, unknown, _marker(known)))
         start += width
     if start != output.shape[1]:
         raise AssertionError(f"{start} one-hot columns expected, {output.shape[1]} made")
@@ -89,7 +92,7 @@ def ordinal_codebooks(encoder: Estimator) -> list[Codebook]:
     if encoder.handle_unknown == "use_encoded_value":
         unknown = np.array([float(encoder.unknown_value)])
     return [
-        Codebook(_labels(known), output[: len(known), [place]], unknown)
+        Codebook(_labels(known), output[: len(known), [place]], unknown, _marker(known))
         for place, known in enumerate(encoder.categories_)
     ]
 
@@ -133,6 +136,11 @@ def _label(value: Any) -> Label:
     return label
 
 
+def _marker(known: Sequence[Any]) -> str | None:
+    """How the missing value among the categories is written."""
+    return next((missing_as(value) for value in known if _label(value) is None), None)
+
+
 def _ambiguous_missing(encoder: Estimator) -> Iterator[str]:
     for place, known in enumerate(encoder.categories_):
         if _labels(known).count(None) > 1:
@@ -169,6 +177,7 @@ def _encode(lowering: Lowering, ref: Ref, book: Codebook) -> str:
 def _encode_label(lowering: Lowering, source: Column, held: Sequence[Label], book: Codebook) -> str:
     """One lookup: the row of what the column holds at each label."""
     place = book.positions()
+    _check_marker(lowering, source, held, book)
     strangers = [cell for cell in held if cell not in place]
     if strangers and book.unknown is None:
         _refuse_unknown(lowering, source, strangers)
@@ -182,6 +191,22 @@ def _encode_label(lowering: Lowering, source: Column, held: Sequence[Label], boo
         table = np.nan_to_num(table)
     labels = LabelTuple(source.feature.labels)
     return lowering.let(ops.Lookup(source.feature.name, labels, tensor(table)))
+
+
+def _check_marker(
+    lowering: Lowering, source: Column, held: Sequence[Label], book: Codebook
+) -> None:
+    """The table writes a missing value as the encoder was trained on it."""
+    feature, known = source.feature, book.missing_as
+    if None not in held or known is None or "object" not in feature.dtypes:
+        return
+    if feature.missing_as != known:
+        lowering.problem(
+            f"knows a missing value of column {source.name!r} as {known!r}, and the space writes "
+            f"{feature.missing_as!r}",
+            f"Infer the space from the training table, or say so: space.replace("
+            f'{feature.name!r}, missing_as={known!r}); missing_as = "{known}" in its file.',
+        )
 
 
 def _refuse_unknown(lowering: Lowering, source: Column, strangers: Sequence[Label]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from .cells import Value
 from .feature import ACTIONS, ENCODINGS, KINDS, Action, Encoding, Feature, Kind
-from .labels import Label
+from .labels import Label, missing_as
 from .space import FeatureSpace
 
 __all__ = [
@@ -18,4 +18,5 @@ __all__ = [
     "Kind",
     "Label",
     "Value",
+    "missing_as",
 ]

@@ -15,7 +15,7 @@ from .cells import Codes, Floats, Value, check_number, encode_cell, encode_colum
 from .feature import Feature
 from .groups import encode_group, encode_group_frame
 from .infer import check_frame
-from .labels import Label, canonical, key, scalar
+from .labels import MISSING, Label, canonical, key, scalar
 from .names import shown, suggestion
 from .numbers import exact, number_text
 
@@ -249,9 +249,8 @@ def _series(feature: Feature, cell: Label, dtypes: Sequence[Any]) -> pd.Series[A
         if isinstance(dtype, pd.CategoricalDtype) and cell not in (None, *dtype.categories):
             continue
         try:
-            made = pd.Series(
-                [np.nan if cell is None and str(dtype) == "object" else cell], dtype=dtype
-            )
+            absent = cell is None and str(dtype) == "object"
+            made = pd.Series([MISSING[feature.missing_as] if absent else cell], dtype=dtype)
             held = scalar(made.iloc[0], feature.name)
         except (TypeError, ValueError, OverflowError, CfxcError):
             continue  # this dtype cannot hold it: the next one may

@@ -14,7 +14,7 @@ import pandas as pd
 
 from ...errors import DataTypeError, InvalidInputError, LanguageError
 from ..lang.parser import parse_expression
-from .labels import Key, Label, canonical, check_labels, key
+from .labels import MISSING, Key, Label, canonical, check_labels, key
 from .names import listed, names_in, nearest, one_of, shown
 from .numbers import as_written, exact, number_text
 
@@ -52,6 +52,8 @@ class Feature:
         encoding: How the table holds it; ``one_hot`` and ``thermometer`` take several columns.
         columns: The table's columns, one per label (one-hot) or step (thermometer).
         dtypes: Name of the pandas dtype of each column.
+        missing_as: How a column of objects writes a missing category: ``nan``, ``none`` or ``na``
+            (``pandas.NA``).  Models trained on one of them do not know the others.
 
     Raises:
         InvalidInputError, DataTypeError: the fields contradict each other; the message names the
@@ -71,6 +73,7 @@ class Feature:
     encoding: Encoding = "plain"
     columns: tuple[str, ...] = ()
     dtypes: tuple[str, ...] = ()
+    missing_as: str = "nan"
 
     def __post_init__(self) -> None:
         where = f"feature {self.name!r}"
@@ -79,6 +82,7 @@ class Feature:
         one_of(self.kind, KINDS, f"{where}: kind")
         one_of(self.action, ACTIONS, f"{where}: action")
         one_of(self.encoding, ENCODINGS, f"{where}: encoding")
+        one_of(self.missing_as, tuple(MISSING), f"{where}: missing_as")
         self._check_types(where)
         self._set("labels", tuple(canonical(label) for label in self.labels))
         for bound in ("lower", "upper"):

@@ -16,7 +16,7 @@ from ...errors import DataTypeError, InvalidInputError, MissingColumnError
 from .cells import Floats, float_column
 from .feature import DIRECTED, KINDS, Action, Feature, Kind
 from .groups import assign_groups, infer_one_hot, infer_thermometer
-from .labels import Key, Label, canonical, distinct, in_order, key, scalar
+from .labels import Key, Label, canonical, distinct, in_order, key, missing_as, scalar
 from .names import listed, names_in, one_of, shown, suggestion
 from .numbers import as_written, exact, is_whole
 
@@ -194,7 +194,9 @@ def _categorical(series: pd.Series[Any], name: str, kind: Kind | None) -> Featur
     labels = in_order(_labels_in(series, name).values())
     if kind is None:
         kind = "binary" if len(labels) == 2 or _is_boolean(labels) else "categorical"
-    return Feature(name, kind, labels=labels, dtypes=(str(series.dtype),))
+    absent = series[series.isna()] if pd.api.types.is_object_dtype(series.dtype) else series[:0]
+    marker = missing_as(absent.iloc[0]) if len(absent) else "nan"
+    return Feature(name, kind, labels=labels, dtypes=(str(series.dtype),), missing_as=marker)
 
 
 def _ordinal(series: pd.Series[Any], name: str, levels: tuple[Label, ...] | None) -> Feature:

@@ -15,6 +15,9 @@ _TYPE_ORDER = {"boolean": 0, "number": 1, "text": 2, "missing": 3}
 Label = str | int | float | bool | None
 """A category as a person sees it; ``None`` is *missing*, a category of its own."""
 
+MISSING = {"nan": math.nan, "none": None, "na": pd.NA}
+"""How cells of object columns may write a missing value, by name."""
+
 Key = tuple[str, Label]
 
 
@@ -45,6 +48,11 @@ def scalar(cell: object, where: str) -> Label:
         f"{where}: {cell!r} ({type(cell).__name__}) is neither text, a number nor a boolean; "
         "turn it into one of these (a date, for example, into days since a fixed day)"
     )
+
+
+def missing_as(cell: object) -> str:
+    """Which of ``MISSING`` a missing cell is; ``nan`` if it is not one of the other two."""
+    return "none" if cell is None else "na" if cell is pd.NA else "nan"
 
 
 def canonical(label: Label) -> Label:

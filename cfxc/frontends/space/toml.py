@@ -171,6 +171,7 @@ _WRITERS: Mapping[str, Callable[[Any], str]] = {
     "encoding": _text,
     "columns": _names,
     "dtypes": _dtypes,
+    "missing_as": _text,
 }
 
 
@@ -253,4 +254,5 @@ _READERS: Mapping[str, Callable[[object, str], Any]] = {
     "encoding": _read_text,
     "columns": _texts,
     "dtype": _texts,
+    "missing_as": _read_text,
 }

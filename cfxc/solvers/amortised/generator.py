@@ -115,8 +115,8 @@ class Generator:
 
         Args:
             X: Rows with the space's columns; best those that the model was trained on.
-            target: The label, or a list of labels, that will be wanted; by default every label that
-                the model gives to rows of ``X``.
+            target: The label, or a list of labels, that will be wanted; by default the favourable
+                one, or else every label that the model gives to rows of ``X``.
             checkpoint: A folder to keep the state of training in after every epoch, and to go on
                 from if there is one; the weights then are those of training in one go.
             progress: Called after every epoch with where training stands (:class:`Epoch`).
@@ -133,6 +133,7 @@ class Generator:
             raise DataTypeError(f"progress is a function of an Epoch, not {progress!r}")
         raw = columns_of(self.space, table(self.space, X, "X"))
         settings, program = self.settings, self.model.program
+        target = self.model.wanted(target)
         named = None if target is None else self._positions(target)
         levels = Levels.cut(self.space, raw, settings.buckets, settings.bucket_rows)
         if not levels.free.size:
@@ -181,7 +182,8 @@ class Generator:
         Args:
             rows: People, one a row, or one person as a Series or mapping.
             n: How many for each, at most.
-            target: The wanted label; by default the other one of two.  People who have it get none.
+            target: The wanted label; by default the favourable one, else the other one of two.
+                Rows that have it get none.
             sparsity: Share of the numbers that may change in one row, at most (B.3).
             max_changes: How many features may.
             constraints: Core-language conditions over ``x`` and ``factual``, all of which hold.
@@ -218,6 +220,7 @@ class Generator:
             random_state=self.settings.random_state if random_state is None else random_state,
         )  # fmt: skip
         frame = table(self.space, rows, "rows")
+        target = self.model.wanted(target)
         wanted = None if target is None else position_of(self.model.program, target)
         found, self.last_report = generate(
             self.model, stored, frame, wanted, asked, distance, progress

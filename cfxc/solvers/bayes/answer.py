@@ -13,7 +13,7 @@ from ..result import Status, changes_between, plain_cell, plain_row
 from .evaluations import Evaluations
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class PotentialResult:
     """The best row found for a potential.
 

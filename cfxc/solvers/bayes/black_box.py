@@ -17,7 +17,7 @@ from ...frontends.predictor import Predictor
 from ...frontends.rules import make_rules
 from ...frontends.space import FeatureSpace
 from ..explaining import one_row
-from ..options import positive_number, whole_number
+from ..options import positive_number, proper_share, whole_number
 from ..result import Result, Status
 from .answer import PotentialResult
 from .bridge import Bracket, Existence, bracket
@@ -31,6 +31,7 @@ from .surrogate import KERNELS, Kernel
 BUDGET = 100  # evaluations, if nothing is said
 INITIAL = 4  # random rows beside one for each free feature
 MOST_INITIAL = 12
+COARSE = 0.999  # of exact engines, where only the existence of a row counts
 Watch = Callable[[int, float], None]
 
 
@@ -127,7 +128,7 @@ class BlackBox:
         started = time.monotonic()
         frames = _frames(self.space, rows)
         targets = _targets(target, len(frames))
-        accuracy = _accuracy(epsilon)
+        accuracy = proper_share(epsilon, "epsilon")
         settings = Settings(
             budget=whole_number(budget, "budget", 1), initial=0,
             batch=whole_number(batch, "batch", 1), kernel=_kernel(kernel), noisy=self.noisy,
@@ -167,7 +168,7 @@ class BlackBox:
             low, high = (end if isfinite(end) else None for end in ends)
             try:
                 found: Result = model.explain(
-                    task.frame, target=(low, high), epsilon=1.0, time_limit=max(left, 0.01),
+                    task.frame, target=(low, high), epsilon=COARSE, time_limit=max(left, 0.01),
                     seeds=seed, **asked,
                 )  # fmt: skip
             except UnsupportedError:
@@ -316,14 +317,6 @@ def _same_space(data: Any, space: FeatureSpace) -> Evaluations:
     if data.space.names != space.names:
         raise InvalidInputError("data are evaluations of other features than the space's")
     return data
-
-
-def _accuracy(epsilon: Any) -> float:
-    if isinstance(epsilon, bool) or not isinstance(epsilon, int | float):
-        raise DataTypeError(f"epsilon is a number between 0 and 1, not {epsilon!r}")
-    if not 0 < epsilon < 1:
-        raise InvalidInputError(f"epsilon is a number between 0 and 1, not {epsilon}")
-    return float(epsilon)
 
 
 def _kernel(kernel: Any) -> Kernel:

@@ -72,7 +72,7 @@ def search(
     report: Report = silent,
     n_jobs: int = 1,
 ) -> Outcome:
-    """Find the nearest counterfactual to within ``epsilon``, or as far as the time goes.
+    """Find the nearest counterfactual to within a share of ``epsilon``, or as far as the time goes.
 
     Hard questions are searched by ``n_jobs`` threads.  Ctrl-C ends the search with what it has.
 

@@ -1,8 +1,8 @@
 """Nearest counterfactuals by mixed-integer optimisation.
 
-A local search gives the incumbent.  The program asks for all that is nearer by more than 0.9 ε, so
-that its ball is small and most phases are known; one proof that it is empty ends the search.  Where
-features live on grids, a search by regions of the features comes first (``regions``); what it
+A local search gives the incumbent.  The program asks for all that is nearer than (1 - 0.9 ε) of it,
+so that its ball is small and most phases are known; one proof that it is empty ends the search.
+Where features live on grids, a search by regions of the features comes first (``regions``); what it
 leaves open, and continuous features, are the solver's.  What holds of an answer:
 
 * **Upper bound**: points count once exact arithmetic and the original model verified them.  Where
@@ -46,7 +46,7 @@ from .sharpen import sharpen
 from .witness import around, first_candidate
 
 CLOSE = Fraction(9, 10)  # share of ε below the incumbent at which nothing may be left
-SHARE = Fraction(1, 4)  # of ε: the absolute gap that the solver may leave
+SHARE = Fraction(1, 4)  # of ε: the gap that the solver may leave
 EXCLUSIONS = 64  # solutions that only tolerances and closed borders admit
 FIRST = 0.5  # seconds of the first solve; its bounds are tightened if that is not enough
 PRICING = 4.0  # times as long: branching over the rows of a hull, before a solver does
@@ -70,7 +70,7 @@ def search(
     regions: bool = True,
     pool: bool = False,
 ) -> Outcome:
-    """Find the nearest counterfactual to within ``epsilon``, or as far as the time goes.
+    """Find the nearest counterfactual to within a share of ``epsilon``, or as far as the time goes.
 
     ``solver`` is ``highs``, ``scip`` or ``gurobi``; ``regions`` allows the search by regions where
     it applies; ``pool`` keeps what is met on the way, and has the solver begin far away, so that
@@ -217,7 +217,8 @@ class _Search:
         best = self.outcome.best
         if self.outcome.infeasible:
             return False
-        if best is not None and self.outcome.lower >= self._below(best.distance, self.epsilon):
+        measure, lower = self.query.distance, self.outcome.lower
+        if best is not None and measure.is_enough(lower, best.distance, self.epsilon):
             return False
         if time.monotonic() >= self.deadline:
             self.outcome.reason = "time limit"
@@ -270,7 +271,7 @@ class _Search:
         return self._go_on(radius, formulation, answer.values, sharper)
 
     def _radius(self) -> Fraction | None:
-        """Where to look: nearer than the incumbent by more than 0.9 ε, or by a step of l0.
+        """Where to look: nearer than the incumbent by a share of 0.9 ε, or by a step of l0.
 
         Small balls are refuted much faster than large ones: where that was too hard, half as far
         from the lower bound, and then there again, with more time.
@@ -415,13 +416,10 @@ class _Search:
         return formulation, Answer(answer.status, bound, answer.values, answer.nodes)
 
     def _gap(self) -> Fraction:
-        """By how much a bound of the solver may fall short."""
+        """By how much a bound of the solver may fall short; of no distance yet, of 1."""
         best, allowed = self.outcome.best, SHARE * self.epsilon
-        if not self.query.distance.is_squared:
-            return allowed
-        if best is None:
-            return allowed * allowed
-        return best.distance - max(self._below(best.distance, allowed), Fraction(0))
+        whole = Fraction(1) if best is None else best.distance
+        return whole - max(self._below(whole, allowed), Fraction(0))
 
     def _credit(self, prover: str) -> None:
         if prover not in self.outcome.provers:

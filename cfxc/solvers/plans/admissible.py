@@ -225,7 +225,8 @@ class _Squares:
         builder = _builder(self.encoding, "x.")
         total = self._total(builder, "x.")
         program = builder.build(result=total)
-        return Distance("squared distance of vectors", program, None, str(program))
+        name = "squared distance of vectors"
+        return Distance(name, program, None, str(program), is_absolute=True)
 
     def at_most(self, square: Fraction) -> Program:
         """Features → ``holds``: the lower bound is at most ``square``."""
@@ -274,7 +275,8 @@ def _gain(
     worst = builder.let(ops.ReduceMax(builder.let(ops.Concat(tuple(lines)))))
     gone = _linear(builder, encoding, "x.", np.append(-mean[:-1], most - mean[-1]))
     program = builder.build(result=builder.let(ops.Add(worst, gone)))
-    return Distance("what is missing of the radius", program, None, str(program))
+    name = "what is missing of the radius"
+    return Distance(name, program, None, str(program), is_absolute=True)
 
 
 def _slope(x: Floats, mean: Floats, covariance: Floats) -> Floats:

@@ -36,7 +36,7 @@ class Step:
     moved: tuple[int, ...]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class PlanResult:
     """A plan of several counterfactuals, and bounds on how likely all of them stay valid.
 

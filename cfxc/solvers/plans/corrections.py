@@ -46,7 +46,7 @@ INWARD = 1 - 1e-12  # of the limit: where a solution is a little outside of the 
 STEPS = 60  # doublings of a nudge of 2⁻⁵² that lifts μ̂ᵀx over ε in exact arithmetic
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Corrected:
     """A plan after a correction.
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 LEDOIT_WOLF = "ledoit-wolf"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Moments:
     """Mean and covariance of the parameters θ of future models; xᵀθ > 0 is ``positive``.
 

@@ -185,7 +185,7 @@ def _dense(values: Any) -> Floats:
     return array_of(values.toarray() if hasattr(values, "toarray") else values, "phi(rows)", 2)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class LocalMoments:
     """Moments of θ over copies of a model, for ``validity_bounds``.
 
@@ -249,8 +249,8 @@ def check_model(model: Any, name: str) -> None:
 
 
 def target_of(model: CompiledModel, point: Mapping[str, Any], target: Any) -> Target:
-    """The target named, or the other label than the row has."""
-    return resolve_target(model.program, target, evaluate(model.program, point))
+    """The target named, or the favourable one, or the other label than the row has."""
+    return resolve_target(model.program, model.wanted(target), evaluate(model.program, point))
 
 
 def point_of(space: FeatureSpace, row: Any) -> dict[str, Any]:

@@ -5,9 +5,10 @@ f_0 (as deployed) and f_1 … f_n, a share p and the target T,
 
     min d(x, x̂)  s.t.  x admissible,  f_0(x) ∈ T,  |{i ≥ 1 : f_i(x) ∈ T}| ≥ ⌈p n⌉
 
-is solved to within epsilon: every f_i is an exact program, so the lower bound is a proof, whatever
-the models are (the issue of Bui, Nguyen & Nguyen 2022, for models that are not linear in their
-parameters; Pawelczyk et al. 2020 study it by sampling).  How: :mod:`cfxc.solvers.plans.parts`.
+is solved to within a share of epsilon: every f_i is an exact program, so the lower bound is a
+proof, whatever the models are (the issue of Bui, Nguyen & Nguyen 2022, for models that are not
+linear in their parameters; Pawelczyk et al. 2020 study it by sampling).
+How: :mod:`cfxc.solvers.plans.parts`.
 """
 
 from __future__ import annotations
@@ -81,7 +82,7 @@ def robust(
     """The nearest counterfactuals that a model and enough of others accept, with proof.
 
     ``min d(x, x̂)  s.t.  x admissible, model(x) ∈ target, at least ⌈share · n⌉ of n others(x) ∈
-    target``, to within ``epsilon``; then the nearest that differs from it, and so on.
+    target``, to within a share of ``epsilon``; then the nearest that differs from it, and so on.
 
     Args:
         model: As deployed now: it must accept every member.

@@ -108,7 +108,7 @@ def plan_row(
 ) -> PlanResult:
     """A plan for one person; see :meth:`cfxc.CompiledModel.plan`."""
     started = time.monotonic()
-    frame = one_row(model.space, row)
+    frame, target = one_row(model.space, row), model.wanted(target)
     encoding = Encoding.of(model.program, model.space)
     known = _moments_for(moments, encoding)
     rows, near = _admissible(

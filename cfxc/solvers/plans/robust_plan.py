@@ -13,12 +13,12 @@ from ..shown import shown
 from .parts import Part
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Member:
     """One row of a plan; the optimum lies in [``lower_bound``, ``distance``].
 
     Attributes:
-        status: ``optimal`` (``lower_bound >= distance - epsilon``) or ``feasible``.
+        status: ``optimal`` (``lower_bound >= (1 - epsilon) * distance``) or ``feasible``.
         row: One-row table like the factual.
         distance: Its distance from the factual, rounded up.
         lower_bound: No row that enough models accept lies nearer, but for earlier members; rounded
@@ -50,7 +50,7 @@ class Member:
         return sum(self.valid) / len(self.valid)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class RobustPlan:
     """Counterfactuals that a model and enough of others accept, nearest first within ``epsilon``.
 

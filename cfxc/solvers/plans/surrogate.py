@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 Columns = dict[str, npt.NDArray[Any]]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Surrogate:
     """A linear model ``margin(z) = coefficients · z + intercept``, fitted near a row.
 

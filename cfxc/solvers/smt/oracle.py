@@ -4,7 +4,7 @@ The interval [δ_min, δ_max] always holds the optimum: δ_min because the formu
 refuted, δ_max because it is the true distance of a verified point.  Instead of halving blindly,
 
 * δ_max starts at the best point of a local search and falls to the distance of every point found;
-* the first question is the last one, δ = δ_max - 0.9 ε: one refutation there ends the search;
+* the first question is the last one, δ = (1 - 0.9 ε) δ_max: one refutation there ends the search;
   after two points in a row, or a call out of time, it halves;
 * each call encodes its own radius anew, so a smaller ball is a smaller formula;
 * under l0 with equal weights, distances are multiples of 1/J, and δ moves on that grid.
@@ -43,7 +43,7 @@ def search(
     rng: np.random.Generator,
     report: Report = silent,
 ) -> Outcome:
-    """Find the nearest counterfactual to within ``epsilon``, or as far as the time goes.
+    """Find the nearest counterfactual to within a share of ``epsilon``, or as far as the time goes.
 
     Ctrl-C ends the search with what it has.
     """
@@ -162,8 +162,8 @@ class _Search:
                 ceiling = delta  # too hard in this time: raise the lower bound nearer by first
 
     def _is_open(self, upper: Fraction) -> bool:
-        """Whether an upper bound is farther than ε from the lower one."""
-        return self.outcome.lower < self.query.distance.below(upper, self.epsilon)
+        """Whether an upper bound is farther than a share of ε from the lower one."""
+        return not self.query.distance.is_enough(self.outcome.lower, upper, self.epsilon)
 
     def _next(self, hits: int, ceiling: Fraction | None) -> Fraction:
         lower = self.outcome.lower

@@ -374,3 +374,28 @@ def test_what_is_refused(kind: str, table: pd.DataFrame) -> None:
 def test_unfitted(table: pd.DataFrame) -> None:
     with pytest.raises(InvalidInputError, match="not fitted: LGBMClassifier"):
         cfxc.compile(lgb.LGBMClassifier(), space_of(table))
+
+
+@pytest.mark.parametrize("kind", ["rf", "gbdt"])
+@pytest.mark.parametrize("classes", [2, 3])
+def test_the_unit_of_a_margin(kind: str, classes: int) -> None:
+    """Of boosting the lead in ``raw_score``, of random forests that by the number of trees."""
+    rng = np.random.default_rng(0)
+    rows = pd.DataFrame(rng.integers(0, 9, (300, 2)), columns=["a", "b"])
+    outcome = np.digitize(rows.a + rows.b, [6, 10][: classes - 1])
+    model = lgb.LGBMClassifier(
+        boosting_type=kind, n_estimators=5, max_depth=3, subsample=0.7, subsample_freq=1, verbose=-1
+    ).fit(rows, outcome)
+    grid = pd.DataFrame(np.stack(np.meshgrid(range(9), range(9)), -1).reshape(-1, 2))
+    grid = grid.set_axis(["a", "b"], axis=1)
+    scores = model.predict(grid, raw_score=True) / (5 if kind == "rf" else 1)
+    scores = np.stack([0 * scores, scores], axis=1) if classes == 2 else scores
+    lead = scores[:, -1] - scores[:, :-1].max(axis=1)
+    compiled = cfxc.compile(model, cfxc.FeatureSpace.infer(rows))
+    row = grid[model.predict(grid) == 0].iloc[[0]]
+    for share in (0.3, 0.9):
+        answer = compiled.explain(row, target=classes - 1, margin=round(share * lead.max(), 6))
+        apart = (grid - row.to_numpy()[0]).abs().sum(axis=1) / 16
+        assert answer.distance == pytest.approx(apart[lead >= share * lead.max()].min(), abs=1e-3)
+    beyond = compiled.explain(row, target=classes - 1, margin=round(1.01 * lead.max(), 6))
+    assert beyond.status == "infeasible"

@@ -185,6 +185,22 @@ def test_none_and_nan_are_two_categories_to_the_encoder_only() -> None:
         lower(model, FeatureSpace.infer(frame))
 
 
+@pytest.mark.parametrize("cls", [OneHotEncoder, OrdinalEncoder])
+@pytest.mark.parametrize(("trained", "said"), [(None, "none"), (NAN, "nan")])
+def test_a_missing_value_is_written_as_the_encoder_knows_it(
+    cls: type, trained: Any, said: str
+) -> None:
+    """To the deployed encoder None and NaN are two things: the other one is unknown to it."""
+    frame = pd.DataFrame({"x": pd.Series(["a", trained, "b", "a"], dtype=object)})
+    codes = {"encoded_missing_value": -1} if cls is OrdinalEncoder else {}
+    fitted = cls(**codes).fit(frame)
+    space = FeatureSpace.infer(frame)
+    assert_same(fitted, space, space.decode({"x": None}))
+    other = "nan" if said == "none" else "none"
+    with pytest.raises(UnsupportedError, match=f"'x' as '{said}', and the space writes '{other}'"):
+        program_of(fitted, space.replace("x", missing_as=other))
+
+
 def test_category_unknown_to_the_encoder_is_refused_with_the_remedy() -> None:
     frame = pd.DataFrame({"sector": ["a", "b", "c"], "other": ["p", "q", "r"]})
     known = frame.iloc[:2]

@@ -74,7 +74,7 @@ def check(outcome: Outcome, query: Query, best: Any) -> None:
     if query.distance.is_squared:
         lower, upper = root(lower), root(upper)
     assert lower <= optimum <= upper
-    assert upper - lower <= TINY * (1 + TINY)
+    assert upper - lower <= TINY * upper * (1 + TINY)
     assert query.distance_to(outcome.best.point) == outcome.best.distance
 
 

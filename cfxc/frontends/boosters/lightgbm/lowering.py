@@ -87,7 +87,11 @@ def lower_classifier(
     *,
     as_array: bool,
 ) -> Outputs:
-    """``label``, ``score`` and, where the objective has some, ``probability``."""
+    """``label``, ``score`` and, where the objective has some, ``probability``.
+
+    The score is the sum over the trees; of a random forest their mean, which is what its
+    probabilities are made of: the library's ``raw_score`` by the number of trees.
+    """
     sums = _sums(lowering, refs, model, as_array)
     if model.outputs > 1:
         return class_outputs(lowering, classes, sums, model.link, model.sigmoid)
