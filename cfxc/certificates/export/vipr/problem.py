@@ -18,7 +18,8 @@ def total(*parts: tuple[Q | int, Affine]) -> dict[int, Q]:
     found: dict[int, Q] = {}
     for factor, part in parts:
         for column, value in part.items():
-            found[column] = found.get(column, ZERO) + factor * value
+            more = value if factor == 1 else factor * value
+            found[column] = found[column] + more if column in found else more
     return {column: value for column, value in found.items() if value}
 
 
@@ -58,7 +59,8 @@ class Row:
 
     def holds(self, values: list[Q]) -> bool:
         """Whether it holds of these values of the columns."""
-        gap = sum((f * values[column] for column, f in self.terms.items()), ZERO) - self.side
+        met = ((f, values[column]) for column, f in self.terms.items() if values[column])
+        gap = sum((f * value for f, value in met), ZERO) - self.side
         return gap == 0 if self.sense == "E" else gap >= 0 if self.sense == "G" else gap <= 0
 
 
@@ -69,6 +71,8 @@ class Problem:
     Attributes:
         groups: Why the rows of a group are there.
         notes: What is relaxed.
+        ends: Binaries at 0 or 1, and the least distance there, by feature and side, nearest first.
+        first: How many rows come from features alone; these show such distances.
     """
 
     columns: list[Column] = field(default_factory=list)
@@ -76,6 +80,8 @@ class Problem:
     objective: dict[int, Q] = field(default_factory=dict)
     groups: dict[str, str] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
+    ends: list[list[tuple[int, int, Q]]] = field(default_factory=list)
+    first: int = 0
 
     def column(
         self,
@@ -106,6 +112,10 @@ class Problem:
             self.groups.setdefault(group, why)
             self.rows.append(row)
 
+    def of_features(self) -> Problem:
+        """The same without the rows of forms."""
+        return Problem(self.columns, self.rows[: self.first], self.objective)
+
     def note(self, text: str) -> None:
         """Something that the program relaxes, said once."""
         if text not in self.notes:
@@ -114,6 +124,10 @@ class Problem:
     def cost(self, factor: Q, terms: Affine) -> None:
         """Add to the objective, which has no constant."""
         self.objective = total((1, self.objective), (factor, terms))
+
+    def end(self, binary: Affine, at: int, least: Q) -> list[tuple[int, int, Q]]:
+        """That where a binary is 0 or 1 the objective is at least this; nothing of a number."""
+        return [(column, at, least) for column in binary if column != REST]
 
     def close(self) -> None:
         """Put what the objective has of a constant on a column that is 1."""

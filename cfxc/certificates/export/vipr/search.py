@@ -11,15 +11,13 @@ import numpy as np
 
 from ....errors import UnsupportedError
 from .problem import ZERO, Problem
-from .relaxation import MARGIN, TOLERANCE, Relaxation, Shown, Solution
+from .relaxation import MARGIN, TOLERANCE, Bounds, Relaxation, Shown, Solution
 
 WHOLE = 1e-6  # how near to a whole number is taken for one (of a proposal)
 TRIALS, STEPS = 6, 60  # columns tried before one is chosen, and steps of the simplex for each
 SHORT = 60  # binary places of a bound that falls short of the aim
 TIES = 500  # how many parts are looked at more closely, at most
 SLACK = Q(1, 2**26)  # how little of the aim may be given up instead of branching on
-
-Bounds = tuple[list[Q], list[Q]]
 
 
 @dataclass
@@ -53,13 +51,13 @@ class Search:
         self.whole = [j for j, column in enumerate(problem.columns) if column.whole]
         self.gains: dict[tuple[int, int], tuple[float, int]] = {}
         self.nodes, self.open, self.ties, self.short = 0, 0, 0, False
-        columns = problem.columns
-        self.now = [c.low for c in columns], [c.high for c in columns]
+        lows, highs = ([plain(c.low) for c in problem.columns], [plain(c.high) for c in problem.columns])
+        self.now: Bounds = lows, highs
 
     def run(self) -> Node:
         """The root; every node below it is closed or split."""
         root = Node()
-        stack = [(root, self.now)]
+        stack = [self._trunk(root, self.now)]
         while stack:
             node, bounds = stack.pop()
             self.nodes, self.open = self.nodes + 1, len(stack)
@@ -72,10 +70,34 @@ class Search:
             stack += [(node.above, high), (node.below, low)]
         return root
 
+    def _trunk(self, root: Node, bounds: Bounds) -> tuple[Node, Bounds]:
+        """Split off what a feature alone takes too far; the node that is left, and its bounds.
+
+        Most binaries are then fixed, and the linear programs below are small.
+        """
+        if self.aim is None:
+            return root, bounds
+        near = Relaxation(self.problem.of_features())
+        for ends in self.problem.ends:
+            column, end, _ = next((e for e in ends if e[2] >= self.aim), (-1, 0, ZERO))
+            if column < 0 or bounds[0][column] == bounds[1][column]:
+                continue
+            sides = self._sides(bounds, column, 0)
+            near.bound(column, end, end)
+            shown = near.best(near.solve(self.left()).by, sides[end], self.aim, empty=False)
+            near.bound(column, 0, 1)
+            if shown.value < self.aim:
+                continue
+            far, rest = Node(shown), Node()
+            root.column, root.at = column, 0
+            root.below, root.above = (rest, far) if end else (far, rest)
+            root, bounds = rest, sides[1 - end]
+        return root, bounds
+
     def _sides(self, bounds: Bounds, column: int, at: int) -> tuple[Bounds, Bounds]:
         lows, highs = bounds
         below, above = highs.copy(), lows.copy()
-        below[column], above[column] = Q(at), Q(at + 1)
+        below[column], above[column] = at, at + 1
         return (lows, below), (above, highs)
 
     def left(self) -> float:
@@ -93,9 +115,9 @@ class Search:
     def _solve(self, bounds: Bounds, iterations: int = 2**30) -> Solution:
         """The linear program within bounds."""
         left = self.left()
-        for j, (low, high) in enumerate(zip(*bounds, strict=True)):
-            if low != self.now[0][j] or high != self.now[1][j]:
-                self.relaxation.bound(j, low, high)
+        places = enumerate(zip(*bounds, *self.now, strict=True))
+        for j in [j for j, (low, high, a, b) in places if low is not a or high is not b]:
+            self.relaxation.bound(j, bounds[0][j], bounds[1][j])
         self.now = bounds
         solution = self.relaxation.solve(left, iterations)
         self.left()
@@ -174,7 +196,7 @@ class Search:
         """Whether the whole numbers of a solution, made exact, leave a point below the aim."""
         lows, highs = bounds[0].copy(), bounds[1].copy()
         for j in self.whole:
-            lows[j] = highs[j] = Q(round(solution.point[j]))
+            lows[j] = highs[j] = round(solution.point[j])
         fixed = self._solve((lows, highs))
         if fixed.state != "optimal" or self.aim is None:
             return fixed.state == "optimal"
@@ -241,6 +263,11 @@ class Search:
             gained, count = self.gains.get((j, side), (0.0, 0))
             score *= max(far * gained / count if count else 0.0, 1e-6)
         return score
+
+
+def plain(value: Q) -> Q | int:
+    """A whole number as an ``int``, which is faster."""
+    return value.numerator if value.denominator == 1 else value
 
 
 __all__ = ["Node", "Search"]
