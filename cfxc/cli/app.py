@@ -447,13 +447,20 @@ def check(
     explain: Annotated[
         bool, typer.Option("--explain", help="One page in Markdown: asked, shown, not shown.")
     ] = False,
+    vipr: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Is this .vipr file about it?")
+    ] = None,
+    cpc: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Is this .cpc file, with its script?")
+    ] = None,
     json: Json = False,
 ) -> int:
     """Whether a certificate holds: exit code 0 if it does, 5 if not.
 
     The same check without cfxc: python check.py CERTIFICATE, with cfxc/certificates/check.py alone.
     """
-    return certificates.check(certificate, model, trust_pickle, explain, json)
+    code = certificates.check(certificate, model, trust_pickle, explain, json)
+    return code or certificates.compare(certificate, vipr, cpc, json)
 
 
 @app.command()

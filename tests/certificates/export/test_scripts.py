@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import re
 import shutil
 import subprocess
@@ -18,6 +20,7 @@ from hypothesis import strategies as st
 import cfxc
 from cfxc.certificates import check
 from cfxc.certificates.export.cpc import cpc, plain, proof_of
+from cfxc.certificates.export.screening import parted
 from cfxc.certificates.export.smtlib import grid_slack, smtlib
 from cfxc.cli.app import main
 from cfxc.errors import InvalidInputError, SolverError, UnsupportedError, VerificationError
@@ -89,10 +92,15 @@ def test_cells_lie_within_the_slack(top: int, bottom: int, k: int, width: int) -
 @pytest.mark.parametrize("name", SAMPLES)
 def test_proofs_of_cvc5_are_whole(name: str) -> None:
     """No step is trusted, and nothing but steps is in them: they bring no rules of their own."""
-    script, proof = cpc(content(name))
+    files, shown = cpc(content(name), "out")
+    about, proof = parted(files["cpc"])
     assert "trust" not in proof
     assert set(re.findall(r"^\(([a-z-]+)", proof, re.MULTILINE)) <= BODY
-    assert script == smtlib(content(name))["lower"]
+    assert about == "out.lower.smt2"
+    assert files["lower.smt2"] == smtlib(content(name))["lower"]
+    claimed = content(name)["claim"]
+    infeasible = claimed["status"] == "infeasible"
+    assert shown == (None if infeasible else check.number(claimed["lower_bound"]))
 
 
 @pytest.mark.skipif(not SIGNATURE.exists(), reason="ethos with cpc/Cpc.eo beside it: not on PATH")
@@ -132,11 +140,23 @@ def test_files(tmp_path: Path) -> None:
         for path in cfxc.export(certificate, format_, out)
     ]
     assert written == [
-        "net.lower.smt2", "net.upper.smt2", "net.lower.smt2", "net.cpc", "net.vipr",
-        "net.manifest.json",
+        "net.lower.smt2", "net.upper.smt2", "net.smt2.manifest.json",
+        "net.lower.smt2", "net.cpc", "net.cpc.manifest.json",
+        "net.vipr", "net.vipr.manifest.json",
     ]  # fmt: skip
-    assert (tmp_path / "net.cpc").read_text().startswith('(reference "net.lower.smt2")\n(define')
-    assert (tmp_path / "net.vipr").read_text().startswith("VER 1.0")
+    hashed = certificate.to_dict()["hash"]
+    for name, start in (
+        ("net.cpc", f'; cfxc certificate {hashed}\n(reference "net.lower.smt2")\n(define'),
+        ("net.vipr", f"% cfxc certificate {hashed}\nVER 1.0"),
+        ("net.lower.smt2", f"; cfxc certificate {hashed}\n"),
+    ):
+        assert (tmp_path / name).read_text().startswith(start)
+    for format_ in ("smt2", "cpc", "vipr"):
+        manifest = json.loads((tmp_path / f"net.{format_}.manifest.json").read_text())
+        assert manifest["certificate"] == hashed
+        assert len(manifest["files"]) in (1, 2)
+        for name, sha in manifest["files"].items():
+            assert hashlib.sha256((tmp_path / name).read_bytes()).hexdigest() == sha
 
 
 @pytest.mark.parametrize("kind", sorted(NO_CERTIFICATE))

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction as Q
 from typing import Any
+
+from ....errors import UnsupportedError
 
 ZERO, ONE = Q(0), Q(1)
 REST = -1  # the place of the constant in an affine sum
@@ -73,6 +77,7 @@ class Problem:
         notes: What is relaxed.
         ends: Binaries at 0 or 1, and the least distance there, by feature and side, nearest first.
         first: How many rows come from features alone; these show such distances.
+        deadline: When making it, or a proof about it, is given up (``time.monotonic``).
     """
 
     columns: list[Column] = field(default_factory=list)
@@ -82,6 +87,18 @@ class Problem:
     notes: list[str] = field(default_factory=list)
     ends: list[list[tuple[int, int, Q]]] = field(default_factory=list)
     first: int = 0
+    deadline: float = math.inf
+
+    def left(self) -> float:
+        """Seconds that are left; refuses if there are none."""
+        left = self.deadline - time.monotonic()
+        if left <= 0:
+            raise UnsupportedError(
+                f"VIPR: no proof within the time limit: {sum(c.whole for c in self.columns)} whole "
+                f"columns of {len(self.columns)}, {len(self.rows)} rows",
+                remedy="allow more time",
+            )
+        return left
 
     def column(
         self,
@@ -93,6 +110,7 @@ class Problem:
         **about: Any,
     ) -> dict[int, Q]:
         """A new variable, as an affine sum; a number if its bounds are one."""
+        self.left()
         low, high = Q(span[0]), Q(span[1])
         if low == high:
             return constant(low)
@@ -105,6 +123,7 @@ class Problem:
 
     def row(self, group: str, left: Affine, sense: str, right: Affine, why: str) -> None:
         """``left >= right`` (or <=, =); left out if it is true of all numbers."""
+        self.left()
         terms = total((1, left), (-1, right))
         side = -terms.pop(REST, ZERO)
         row = Row(f"{group}_{len(self.rows)}", terms, sense, side, group)
@@ -114,7 +133,8 @@ class Problem:
 
     def of_features(self) -> Problem:
         """The same without the rows of forms."""
-        return Problem(self.columns, self.rows[: self.first], self.objective)
+        rows = self.rows[: self.first]
+        return Problem(self.columns, rows, self.objective, deadline=self.deadline)
 
     def note(self, text: str) -> None:
         """Something that the program relaxes, said once."""

@@ -96,6 +96,7 @@ class Relaxation:
         self.unit = math.lcm(*((scale / bottom).denominator for bottom, scale in bottoms))
         self.whole = []
         for row, scale in every:
+            self.problem.left()
             most, least = (self.unit * scale).as_integer_ratio()
             self.whole.append(
                 {j: v.numerator * most // (v.denominator * least) for j, v in row.items()}
@@ -114,6 +115,7 @@ class Relaxation:
         index, factors, starts = [], [], [0]
         sides: list[tuple[float, float]] = []
         for row, scale in zip(problem.rows, self.row_scales, strict=True):
+            problem.left()
             index += list(row.terms)
             factors += [float(f * scale * self.column_scales[j]) for j, f in row.terms.items()]
             starts.append(len(index))

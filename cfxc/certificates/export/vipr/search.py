@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import math
-import time
 from dataclasses import dataclass
 from fractions import Fraction as Q
 
 import numpy as np
 
-from ....errors import UnsupportedError
 from .problem import ZERO, Problem
 from .relaxation import MARGIN, TOLERANCE, Bounds, Relaxation, Shown, Solution
 
@@ -44,14 +42,16 @@ class Search:
         short: Whether the aim had to be lowered to what is true of the program.
     """
 
-    def __init__(self, problem: Problem, aim: Q | None, seconds: float) -> None:
-        self.problem, self.aim, self.seconds = problem, aim, seconds
-        self.deadline = time.monotonic() + seconds
+    def __init__(self, problem: Problem, aim: Q | None) -> None:
+        self.problem, self.aim = problem, aim
         self.relaxation = Relaxation(problem)
         self.whole = [j for j, column in enumerate(problem.columns) if column.whole]
         self.gains: dict[tuple[int, int], tuple[float, int]] = {}
-        self.nodes, self.open, self.ties, self.short = 0, 0, 0, False
-        lows, highs = ([plain(c.low) for c in problem.columns], [plain(c.high) for c in problem.columns])
+        self.nodes, self.ties, self.short = 0, 0, False
+        lows, highs = (
+            [plain(c.low) for c in problem.columns],
+            [plain(c.high) for c in problem.columns],
+        )
         self.now: Bounds = lows, highs
 
     def run(self) -> Node:
@@ -60,7 +60,7 @@ class Search:
         stack = [self._trunk(root, self.now)]
         while stack:
             node, bounds = stack.pop()
-            self.nodes, self.open = self.nodes + 1, len(stack)
+            self.nodes += 1
             split = self._visit(node, bounds)
             if split is None:
                 continue
@@ -84,7 +84,7 @@ class Search:
                 continue
             sides = self._sides(bounds, column, 0)
             near.bound(column, end, end)
-            shown = near.best(near.solve(self.left()).by, sides[end], self.aim, empty=False)
+            shown = near.best(near.solve(self.problem.left()).by, sides[end], self.aim, empty=False)
             near.bound(column, 0, 1)
             if shown.value < self.aim:
                 continue
@@ -100,27 +100,15 @@ class Search:
         below[column], above[column] = at, at + 1
         return (lows, below), (above, highs)
 
-    def left(self) -> float:
-        """Seconds that are left; refuses if there are none."""
-        left = self.deadline - time.monotonic()
-        if left <= 0:
-            raise UnsupportedError(
-                f"VIPR: no proof in {self.seconds:g} s: {len(self.whole)} whole columns of "
-                f"{len(self.problem.columns)}, {len(self.problem.rows)} rows; {self.nodes} parts "
-                f"were tried, and {self.open + 1} are open",
-                remedy="allow more time",
-            )
-        return left
-
     def _solve(self, bounds: Bounds, iterations: int = 2**30) -> Solution:
         """The linear program within bounds."""
-        left = self.left()
+        left = self.problem.left()
         places = enumerate(zip(*bounds, *self.now, strict=True))
         for j in [j for j, (low, high, a, b) in places if low is not a or high is not b]:
             self.relaxation.bound(j, bounds[0][j], bounds[1][j])
         self.now = bounds
         solution = self.relaxation.solve(left, iterations)
-        self.left()
+        self.problem.left()
         return solution
 
     # -- closing ----------------------------------------------------------------------------------
@@ -185,11 +173,12 @@ class Search:
             if exact is not None and exact.value > 0:
                 return exact
         for i in range(len(self.problem.rows)):
+            self.problem.left()
             by = np.zeros(len(self.problem.rows))
             for by[i] in (1.0, -1.0):
-                shown = self.relaxation.shown(by, bounds, 0, empty=True)
-                if shown.value > 0:
-                    return shown
+                tried = self.relaxation.shown(by, bounds, 0, empty=True)
+                if tried.value > 0:
+                    return self.relaxation.named(tried, empty=True)
         return None
 
     def _is_point(self, bounds: Bounds, solution: Solution) -> bool:
