@@ -22,6 +22,7 @@ TOKEN = re.compile(
     """,
     re.VERBOSE,
 )
+SIMPLE = re.compile(r"\|[A-Za-z~!$%^&*_+=<>.?/-][A-Za-z0-9~!@$%^&*_+=<>.?/-]*\|")
 DECIMAL = re.compile(r"[0-9]+\.[0-9]+")
 NAMED, PROVED = re.compile(r"@t[0-9]+"), re.compile(r"@p[0-9]+")
 RULE = re.compile(r"[a-z][a-z0-9_-]*")
@@ -87,7 +88,10 @@ class Terms:
                 open_[-1][1].append(self._known(tuple(done)))
 
     def _word(self, word: str) -> int:
-        _need(not word.startswith(":") and "::" not in word, f"a term with {word[:40]!r} in it")
+        if SIMPLE.fullmatch(word):
+            word = word[1:-1]  # |x| and x are one symbol
+        elif word[0] not in '|"':
+            _need(word[0] != ":" and "::" not in word, f"a term with {word[:40]!r} in it")
         if (named := self.named.get(word)) is not None:
             return named
         _need(not NAMED.fullmatch(word), f"{word} is used before it is defined")

@@ -179,7 +179,7 @@ def test_answers_without_a_certificate(kind: str, tmp_path: Path) -> None:
 
 
 def test_answers_with_one_write_that(tmp_path: Path) -> None:
-    assert len(answered("forest").export("smt2", tmp_path / "out")) == 2
+    assert len(answered("forest").export("smt2", tmp_path / "out")) == 3
 
 
 def test_refusals(tmp_path: Path) -> None:

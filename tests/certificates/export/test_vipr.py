@@ -215,7 +215,7 @@ def test_l2_is_refused() -> None:
 
 
 def test_too_little_time_is_refused() -> None:
-    with pytest.raises(UnsupportedError, match="no proof within the time limit: .* whole columns"):
+    with pytest.raises(UnsupportedError, match=r"no proof within the time limit: .* whole columns"):
         vipr(content("forest"), seconds=1e-6)
 
 

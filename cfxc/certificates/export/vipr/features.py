@@ -11,6 +11,7 @@ from typing import Any
 from ....errors import UnsupportedError
 from ...check import Question
 from .problem import ZERO, Affine, Point, Problem, constant, total
+from .ranges import Lattice
 
 
 def _equal(j: int, label: int) -> Callable[[Point], bool]:
@@ -34,7 +35,7 @@ class Features:
         self.numbers: dict[int, dict[int, Q]] = {}
         self.labels: dict[int, dict[int, dict[int, Q]]] = {}
         self.lefts: dict[tuple[int, Any], dict[int, Q]] = {}
-        self.lattice: dict[int, tuple[Q, Q]] = {}  # x is the first plus multiples of the second
+        self.lattice: dict[int, Lattice] = {}
         moves: dict[int, dict[int, Q]] = {}
         for j, feature in enumerate(question.features):
             if feature.nearest(feature.all) is None:
@@ -276,8 +277,9 @@ class _Number:
             kind="steps of the grid", feature=name, step=str(step), counted_from=str(anchor),
         )  # fmt: skip
         apart = total((1, self.value), (-1, constant(anchor)), (-step, k))
+        if not beside:
+            self.features.lattice[j] = Lattice(anchor, step, slack)
         if slack == beside == 0:
-            self.features.lattice[j] = anchor, step
             self.problem.row("grid", apart, "E", {}, "a number is a multiple of its step")
             return
         if slack:
