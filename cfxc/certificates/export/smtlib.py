@@ -21,8 +21,7 @@ def smtlib(certificate: Mapping[str, Any]) -> dict[str, str]:
     """The scripts ``lower`` and, if there is a witness, ``upper`` of a certificate that holds.
 
     Where cells round multiples of a step, and where a program rounds to float32, the scripts allow
-    all that lies within half a unit in the last place, and ask for as much nearer: what they
-    refute, the question refutes.
+    all that lies within half a unit in the last place: what they refute, the question refutes.
     """
     scripts = {"lower": lower(certificate)[0]}
     if certificate["witness"] is not None:
@@ -42,13 +41,19 @@ def lower(certificate: Mapping[str, Any], *, cut: bool = False) -> tuple[str, Fr
     """The script of the lower bound, and the bound that it shows; None: there is no point at all.
 
     It holds all ranges and whole trees, and the distance as an assertion.  ``cut`` leaves out what
-    of them lies beyond the bound: a smaller script, which trusts this package for that.
+    of them lies beyond the bound: a smaller script, which trusts this package for that.  Where the
+    witness lies no farther than the bound and what rounding may change, as much less is shown.
     """
     claim = certificate["claim"]
     bound = None if claim["status"] == "infeasible" else number(claim["lower_bound"])
     script = Script(certificate["features"], certificate["program"], certificate["question"])
     script.write_all(bound, cut=cut)
-    shown = None if bound is None else bound - script.blur()
+    if bound is None:
+        return script.text(certificate, "unsat"), None
+    blur, distance = script.blur(), claim["distance"]
+    is_near = distance is None or number(distance) < bound + blur
+    shown = bound - blur if is_near else bound
+    script.add(f"(assert (< distance {real(shown)}))")
     return script.text(certificate, "unsat"), shown
 
 
@@ -75,7 +80,7 @@ class Script:
         return "\n".join([*head, *self.lines, "(check-sat)", "(exit)", ""])
 
     def write_all(self, bound: Fraction | None, *, cut: bool = False) -> None:
-        """Everything admissible with the wanted outcome, nearer than ``bound`` if there is one."""
+        """All that is admissible with the wanted outcome; ``cut`` to what may be within a bound."""
         if bound is not None and cut:
             self.parts = [clipped(self.question, j, bound) for j in range(len(self.features))]
         for j in range(len(self.features)):
@@ -89,8 +94,6 @@ class Script:
         for truth in self.question.truths:
             self.add(f"(assert {self.truth(truth)})")
         self.write_distance()
-        if bound is not None:
-            self.add(f"(assert (< distance {real(bound - self.blur())}))")
 
     def blur(self) -> Fraction:
         """By how much slack may change a distance: a number and its cell may differ by two."""
