@@ -7,6 +7,8 @@ import json
 import re
 import shutil
 import subprocess
+import sys
+import time
 from fractions import Fraction as Q
 from pathlib import Path
 from typing import Any
@@ -21,7 +23,7 @@ import cfxc
 from cfxc.certificates import check
 from cfxc.certificates.export.cpc import cpc, plain, proof_of
 from cfxc.certificates.export.screening import parted
-from cfxc.certificates.export.smtlib import grid_slack, smtlib
+from cfxc.certificates.export.smtlib import grid_slack, lower, smtlib
 from cfxc.cli.app import main
 from cfxc.errors import InvalidInputError, SolverError, UnsupportedError, VerificationError
 from cfxc.solvers.certification import Certificate
@@ -29,6 +31,7 @@ from tests.certificates.samples import SAMPLES, answered
 from tests.certificates.test_certificates import KINDS, NO_CERTIFICATE, explained
 from tests.solvers import test_brute_force_ensembles as ensembles
 
+smtlib_module = sys.modules["cfxc.certificates.export.smtlib"]  # the package has the same name
 ETHOS = shutil.which("ethos")
 SIGNATURE = Path(ETHOS or "nowhere/ethos").parent / "cpc" / "Cpc.eo"
 BODY = {"define", "assume", "assume-push", "step", "step-pop"}
@@ -205,3 +208,43 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     wrong = false.save(tmp_path / "false.json")
     assert main(["export", str(wrong), "--format", "smt2", "-o", out]) == 5
     assert "rejected: the certificate does not hold" in capsys.readouterr().out
+
+
+def test_cvc5_ends_with_its_time() -> None:
+    """Also while it reads: a script of a million assertions, and a moment."""
+    script = "(set-logic QF_LRA)(declare-const x Real)" + "(assert (> x 0.0))" * 10**6
+    started = time.monotonic()
+    with pytest.raises(UnsupportedError, match=r"no proof of the lower bound within 0.5 s"):
+        proof_of(script, 0.5)
+    assert time.monotonic() - started < 5
+
+
+def test_the_command_says_what_is_shown(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = answered("forest").certificate.save(tmp_path / "c.json")
+    command = ["export", str(path), "--format", "smt2", "-o", str(tmp_path / "c")]
+    assert main(command) == 0
+    assert "claimed and shown: nothing nearer than 0.37" in capsys.readouterr().out
+    monkeypatch.setattr(smtlib_module.Script, "blur", lambda script: Q(1, 8))
+    assert main(command) == 4
+    said = capsys.readouterr().out
+    assert "claimed: nothing nearer than 0.37" in said
+    assert "shown: nothing nearer than 0.25 (less by 0.12)" in said
+    assert "cells and single floats round" in said
+    assert (tmp_path / "c.lower.smt2").exists()
+    manifest = json.loads((tmp_path / "c.smt2.manifest.json").read_text())
+    assert not manifest["reaches_claim"]
+
+
+def test_scripts_hold_the_whole_question() -> None:
+    """All values of features, and all nodes of trees that admissible values reach."""
+    whole, _ = lower(content("range"))
+    cut, _ = lower(content("range"), cut=True)
+    assert len(cut) < len(whole)
+    assert answer(cut) == "unsat"
+    features = content("range")["features"]
+    for j, feature in enumerate(features):
+        for i in range(len(feature["labels"])):
+            named = f"(declare-const is.{j}.{i} Bool)" in whole
+            assert named or feature["action"] != "free"
