@@ -465,13 +465,20 @@ def check(
     summary: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write a page for people (Markdown).")
     ] = None,
+    vipr: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Is this .vipr file about it?")
+    ] = None,
+    cpc: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Is this .cpc file, with its script?")
+    ] = None,
     json: Json = False,
 ) -> int:
     """Whether a certificate holds, and what it says: exit code 0 if it does, 5 if not.
 
     The same check without cfxc: see the command checker.
     """
-    return certificates.check(certificate, model, rows, seed, trust_pickle, policy, summary, json)
+    code = certificates.check(certificate, model, rows, seed, trust_pickle, policy, summary, json)
+    return code or certificates.compare(certificate, vipr, cpc, json)
 
 
 @app.command()

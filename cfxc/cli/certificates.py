@@ -5,12 +5,17 @@ from __future__ import annotations
 import json
 import secrets
 from dataclasses import replace
+from fractions import Fraction
 from pathlib import Path
 
 from ..errors import InvalidInputError, VerificationError
 
 REJECTED = 5
 """Exit code of a certificate that does not hold."""
+
+
+BELOW = 4
+"""Exit code of an exported file that shows less than the certificate claims."""
 
 
 def check(
@@ -59,18 +64,66 @@ def checker(out: Path) -> int:
     return 0
 
 
+def compare(source: Path, vipr: Path | None, cpc: Path | None, as_json: bool) -> int:
+    """Say whether exported files are about a certificate that holds, and what is left to run."""
+    if vipr is None and cpc is None:
+        return 0
+    from ..certificates import report
+    from ..certificates.export.compare import compare_cpc, compare_vipr
+
+    content, code = report(source).content, 0
+    for path, made in ((vipr, compare_vipr), (cpc, compare_cpc)):
+        if path is None:
+            continue
+        try:
+            found = made(content, path)
+        except VerificationError as error:
+            refused = {"file": str(path), "ok": False, "reason": str(error)}
+            print(json.dumps(refused) if as_json else f"rejected: {error}")
+            return REJECTED
+        shown = _beside(found.claimed, found.shown, found.squared)
+        left = "" if found.said else f"Remains to be run: {found.remains}"
+        if as_json:
+            lines = {"file": str(path), "ok": True, "about": found.about, "shown": shown}
+            print(json.dumps({**lines, "said": found.said, "remains": left}))
+        else:
+            print(f"{path} is about this certificate. Compared: {found.about}.")
+            print(f"  {shown}\n  {found.said or left}")
+        code = code if found.reaches else BELOW
+    return code
+
+
 def export(source: Path, format: str, out: Path, time_limit: float) -> int:
-    """Write a certificate for other people's checkers, and say what was written."""
-    from ..certificates import export as write
+    """Write a certificate for other people's checkers, and say what was written and shown."""
+    from ..certificates.export import exported
 
     try:
-        written = write(source, format, out, time_limit=time_limit)
+        found = exported(source, format, out, time_limit=time_limit)
     except VerificationError as error:
         print(f"rejected: {error}")
         return REJECTED
-    for path in written:
+    for path in found.paths:
         print(f"wrote {path} ({path.stat().st_size} bytes)")
-    return 0
+    print(_beside(found.claimed, found.shown, found.squared))
+    for note in found.notes[:3]:
+        print(f"  {note}")
+    if len(found.notes) > 3:
+        print(f"  … and {len(found.notes) - 3} more notes in {found.paths[-1]}")
+    return 0 if found.reaches else BELOW
 
 
-__all__ = ["check", "checker", "export"]
+def _beside(claimed: Fraction | None, shown: Fraction | None, squared: bool) -> str:
+    """What was shown beside what was claimed."""
+    texts = [
+        "no admissible change leads to the outcome"
+        if bound is None
+        else f"nothing nearer than {float(bound) ** (0.5 if squared else 1):.12g}"
+        for bound in (claimed, shown)
+    ]
+    if claimed == shown:
+        return f"claimed and shown: {texts[0]}"
+    less = f" (less by {float(claimed - shown):.2g})" if claimed is not None and shown else ""
+    return f"claimed: {texts[0]}; shown: {texts[1]}{less}"
+
+
+__all__ = ["check", "checker", "compare", "export"]

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +14,39 @@ from ...errors import InvalidInputError, VerificationError
 from ..report import report
 
 Files = dict[str, str]  # what is appended to the name → text
+
+
+@dataclass(frozen=True)
+class Exported:
+    """What was written.
+
+    Attributes:
+        paths: The files.
+        claimed: The certificate's lower bound (of l2, its square); None: nothing is admissible.
+        shown: What the files show of it; None likewise.
+        notes: What the files relax, and what the proof is about.
+        squared: Whether the bounds are squares.
+    """
+
+    paths: tuple[Path, ...]
+    claimed: Fraction | None
+    shown: Fraction | None
+    notes: tuple[str, ...]
+    squared: bool
+
+    @property
+    def reaches(self) -> bool:
+        """Whether as much is shown as was claimed."""
+        return self.shown is None or (self.claimed is not None and self.shown >= self.claimed)
+
+
+@dataclass(frozen=True)
+class Texts:
+    """Files by their endings, the bound that they show, and the entries of their manifest."""
+
+    files: Files
+    shown: Fraction | None
+    manifest: dict[str, Any]
 
 
 def export(
@@ -21,23 +57,37 @@ def export(
     Args:
         source: A path, the values of its JSON, or what ``Result.certificate`` gives.
         format: ``smt2``: ``OUT.lower.smt2``, which is unsatisfiable, and ``OUT.upper.smt2``, which
-            is satisfiable.  ``cpc``: the former, and ``OUT.cpc``, cvc5's proof, for ``ethos``.
+            is satisfiable.  ``cpc``: the former, and ``OUT.cpc``, cvc5's proof, for ``ethos``; of
+            ``OUT.lower.cut.smt2``, without what is out of reach, where the former is too large.
             ``vipr``: ``OUT.vipr``, a mixed-integer program with its branch and bound, for
-            ``viprchk``, and ``OUT.manifest.json``, which says what stands for what.
+            ``viprchk``.  Beside each, ``OUT.FORMAT.manifest.json`` says what is shown, what
+            stands for what, and the SHA-256 of certificate and files.
         out: Beginning of the files' names.
-        time_limit: Seconds for finding a proof.
+        time_limit: Seconds for finding a proof, after the certificate was checked.
 
     Raises:
         VerificationError: the certificate does not hold.
         InvalidInputError: it cannot be read, the format is unknown, or the files cannot be written.
         UnsupportedError: no proof was found in time, or the format has no room for the question.
     """
+    return exported(source, format, out, time_limit=time_limit).paths
+
+
+def exported(source: Any, format: str, out: str | Path, *, time_limit: float = 60.0) -> Exported:
+    """The same, with what was shown beside what was claimed; errors as of :func:`export`."""
     if format not in FORMATS:
         raise InvalidInputError(f"unknown format {format!r}: {', '.join(FORMATS)}")
     found = report(source)
     if not found.ok:
         raise VerificationError(f"the certificate does not hold: {found.reason}")
-    return _write(FORMATS[format](found.content, time_limit, Path(out).name), out)
+    texts = FORMATS[format](found.content, time_limit, Path(out).name)
+    claim, name = found.content["claim"], Path(out).name
+    hashes = {f"{name}.{ending}": sha256(text) for ending, text in texts.files.items()}
+    manifest = json.dumps({**texts.manifest, "files": hashes}, indent=1) + "\n"
+    paths = _write({**texts.files, f"{format}.manifest.json": manifest}, out)
+    claimed = None if claim["status"] == "infeasible" else _number(claim["lower_bound"])
+    squared = _number(found.content["question"]["norms"]["l2"]) == 1
+    return Exported(paths, claimed, texts.shown, tuple(texts.manifest["notes"]), squared)
 
 
 def export_script(
@@ -51,15 +101,21 @@ def export_script(
     """
     files = {"lower.smt2": script}
     if format == "cpc":
-        from .cpc import proof_of
+        from .cpc import proof_of, referring
 
-        files["cpc"] = _proof(proof_of(script, time_limit), Path(out).name)
+        files["cpc"] = referring(proof_of(script, time_limit), f"{Path(out).name}.lower.smt2")
     return _write(files, out)
 
 
-def _proof(proof: str, name: str) -> str:
-    """A proof with the script that it is about in front."""
-    return f'(reference "{name}.lower.smt2")\n{proof}'
+def sha256(text: str) -> str:
+    """The hash of a file with this text."""
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _number(text: Any) -> Fraction:
+    from ..checker import number
+
+    return number(text)
 
 
 def _write(files: Files, out: str | Path) -> tuple[Path, ...]:
@@ -67,37 +123,67 @@ def _write(files: Files, out: str | Path) -> tuple[Path, ...]:
     for ending, text in files.items():
         path = Path(f"{out}.{ending}")
         try:
-            path.write_text(text, encoding="utf-8")
+            path.write_bytes(text.encode())
         except OSError as error:
             raise InvalidInputError(f"{path}: cannot be written: {error.strerror}") from None
         written.append(path)
     return tuple(written)
 
 
-def _smt2(certificate: Mapping[str, Any], seconds: float, name: str) -> Files:
-    from .smtlib import smtlib
+def _smt2(certificate: Mapping[str, Any], seconds: float, name: str) -> Texts:
+    from .smtlib import lower, upper
 
-    return {f"{side}.smt2": text for side, text in smtlib(certificate).items()}
+    script, shown = lower(certificate)
+    files = {"lower.smt2": script}
+    if certificate["witness"] is not None:
+        files["upper.smt2"] = upper(certificate)
+    return Texts(files, shown, _manifest("SMT-LIB", certificate, shown))
 
 
-def _cpc(certificate: Mapping[str, Any], seconds: float, name: str) -> Files:
+def _cpc(certificate: Mapping[str, Any], seconds: float, name: str) -> Texts:
     from .cpc import cpc
 
-    script, proof = cpc(certificate, seconds=seconds)
-    return {"lower.smt2": script, "cpc": _proof(proof, name)}
+    files, shown = cpc(certificate, name, seconds=seconds)
+    about = next(ending for ending in reversed(files) if ending.endswith("smt2"))
+    entries = _manifest("CPC", certificate, shown)
+    entries["about"] = f"{name}.{about}"
+    if about != "lower.smt2":
+        entries["notes"].append(
+            f"the proof is about {name}.{about}: ranges cut to the radius, and trees to these "
+            f"ranges, by this package; the whole question is {name}.lower.smt2"
+        )
+    return Texts(files, shown, entries)
 
 
-def _vipr(certificate: Mapping[str, Any], seconds: float, name: str) -> Files:
+def _vipr(certificate: Mapping[str, Any], seconds: float, name: str) -> Texts:
     from .vipr import vipr
 
     text, manifest = vipr(certificate, seconds=seconds)
-    return {"vipr": text, "manifest.json": json.dumps(manifest, indent=1) + "\n"}
+    proved = manifest["proved"].get("exact")
+    return Texts({"vipr": text}, None if proved is None else Fraction(proved), manifest)
 
 
-FORMATS: Mapping[str, Callable[[Mapping[str, Any], float, str], Files]] = {
+def _manifest(kind: str, certificate: Mapping[str, Any], shown: Fraction | None) -> dict[str, Any]:
+    """What scripts show beside what was claimed."""
+    from .vipr.manifest import bound, claimed
+
+    claim = claimed(certificate["claim"])
+    reaches = shown is None or str(shown) == claim["lower_bound"]["exact"]
+    note = "cells and single floats round: the script allows for it, and asks for as much nearer"
+    return {
+        "format": f"cfxc {kind} manifest 1",
+        "certificate": certificate["hash"],
+        "claimed": claim,
+        "proved": bound(shown),
+        "reaches_claim": reaches,
+        "notes": [] if reaches else [note],
+    }
+
+
+FORMATS: Mapping[str, Callable[[Mapping[str, Any], float, str], Texts]] = {
     "smt2": _smt2,
     "cpc": _cpc,
     "vipr": _vipr,
 }
 
-__all__ = ["FORMATS", "export", "export_script"]
+__all__ = ["FORMATS", "Exported", "export", "export_script", "exported", "sha256"]

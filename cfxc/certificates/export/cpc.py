@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
 import time
 from collections.abc import Mapping
+from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
-import cvc5
-
 from ...errors import SolverError, UnsupportedError
-from .smtlib import smtlib
+from .screening import screened
+from .smtlib import lower
 
 OPTIONS = {
     "produce-proofs": "true",
@@ -20,53 +24,82 @@ OPTIONS = {
 WAYS: tuple[Mapping[str, str], ...] = ({}, {"simplification": "none"})
 """Options that are tried in turn: with some, cvc5 has a rule for every step."""
 TRUST = ("trust step", ":rule trust")  # how a proof shows that it has not
+PROVER = Path(__file__).with_name("prover.py")
 
 
-def cpc(certificate: Mapping[str, Any], *, seconds: float = 60.0) -> tuple[str, str]:
-    """The script of the lower bound, and cvc5's proof that it is unsatisfiable.
+def cpc(
+    certificate: Mapping[str, Any], name: str, *, seconds: float = 60.0
+) -> tuple[dict[str, str], Fraction | None]:
+    """Scripts of the lower bound and cvc5's proof of the last of them, by ending; what it shows.
+
+    A third of the time is given to the whole question.  If that is not enough, what lies beyond
+    the bound is left out, and the proof is about ``lower.cut.smt2``.
 
     Raises:
         UnsupportedError: cvc5 has no proof in the time given, or none without gaps.
     """
-    script = smtlib(certificate)["lower"]
-    return script, proof_of(script, seconds)
+    deadline = time.monotonic() + seconds
+    script, shown = lower(certificate)
+    files, about = {"lower.smt2": script}, "lower.smt2"
+    try:
+        proof = proof_of(script, seconds / 3)
+    except UnsupportedError:
+        about = "lower.cut.smt2"
+        files[about], shown = lower(certificate, cut=True)
+        proof = proof_of(files[about], deadline - time.monotonic(), said=seconds)
+    text = referring(proof, f"{name}.{about}")
+    files["cpc"] = f"; cfxc certificate {certificate['hash']}\n{text}"
+    return files, shown
 
 
-def proof_of(script: str, seconds: float) -> str:
-    """A CPC proof of an unsatisfiable script, without gaps.
+def referring(proof: str, script: str) -> str:
+    """A proof with the name of the script that it is about in front."""
+    return f'(reference "{script}")\n{proof}'
+
+
+def proof_of(script: str, seconds: float, *, said: float | None = None) -> str:
+    """A CPC proof of an unsatisfiable script, without gaps and with commands of a proof alone.
 
     ``ethos`` needs ``(reference "…")`` to the script in front of it, and cvc5's signature.
+    ``said`` is the time limit that a refusal speaks of, if it is another.
+
+    Raises:
+        SolverError: the script is satisfiable, or cvc5 does not take it.
+        UnsupportedError: cvc5 has no proof in the time given, or none without gaps.
     """
-    started = time.monotonic()
+    deadline = time.monotonic() + seconds
     for options in WAYS:
-        proof = _proof(script, max(seconds - (time.monotonic() - started), 0.001), options)
-        if proof is not None and not any(each in proof for each in TRUST):
-            return proof
+        proof = _proof(script, deadline - time.monotonic(), options)
         if proof is None:
             raise UnsupportedError(
-                f"cvc5 has no proof of the lower bound within {seconds:g} s",
+                f"cvc5 has no proof of the lower bound within {said or seconds:.3g} s",
                 ["give it longer, or export to vipr"],
             )
+        if not any(each in proof for each in TRUST):
+            screened(proof, script)
+            return proof
     raise UnsupportedError(
         "cvc5's proof has steps without a rule, which prove nothing", ["export to vipr"]
     )
 
 
 def _proof(script: str, seconds: float, options: Mapping[str, str]) -> str | None:
-    solver = cvc5.Solver()
-    for name, value in {**OPTIONS, **options}.items():
-        solver.setOption(name, value)
-    solver.setOption("tlimit-per", str(max(int(seconds * 1000), 1)))
+    """The proof that cvc5 finds in time; the process is ended when the time is over."""
+    limit = {"tlimit-per": str(max(int(seconds * 1000), 1))}
+    command = [sys.executable, str(PROVER), json.dumps({**OPTIONS, **options, **limit})]
     try:
-        answer = _run(solver, script)
-    except RuntimeError as error:
-        raise SolverError(f"cvc5 did not take the script: {error}") from None
+        done = subprocess.run(
+            command, input=script, capture_output=True, text=True, encoding="utf-8", check=False,
+            timeout=max(seconds, 0.001),
+        )  # fmt: skip
+    except subprocess.TimeoutExpired:
+        return None
+    answer, _, proof = done.stdout.partition("\n")
+    if done.returncode or answer == "error":
+        raise SolverError(f"cvc5 did not take the script: {proof or done.stderr[-200:]}")
     if answer == "sat":
         raise SolverError("cvc5 found a point that the certificate rules out")
-    if answer != "unsat":
-        return None
-    proof = solver.proofToString(solver.getProof()[0], cvc5.ProofFormat.CPC)
-    return plain(proof.decode() if isinstance(proof, bytes) else proof)
+    return plain(proof) if answer == "unsat" else None
 
 
 def plain(proof: str) -> str:
@@ -76,17 +109,4 @@ def plain(proof: str) -> str:
     return f"{inside if inside.startswith(('(', ';')) else text}\n"
 
 
-def _run(solver: Any, script: str) -> str:
-    """What the solver answers to a script."""
-    manager = cvc5.SymbolManager(solver)
-    parser = cvc5.InputParser(solver, manager)
-    parser.setStringInput(cvc5.InputLanguage.SMT_LIB_2_6, script, "certificate")
-    answer = "unknown"
-    while not (command := parser.nextCommand()).isNull():
-        said = str(command.invoke(solver, manager)).strip()
-        if str(command).startswith("(check-sat"):
-            answer = said
-    return answer
-
-
-__all__ = ["cpc", "proof_of"]
+__all__ = ["cpc", "proof_of", "referring"]

@@ -21,21 +21,40 @@ def smtlib(certificate: Mapping[str, Any]) -> dict[str, str]:
     """The scripts ``lower`` and, if there is a witness, ``upper`` of a certificate that holds.
 
     Where cells round multiples of a step, and where a program rounds to float32, the scripts allow
-    all that lies within half a unit in the last place, and ask for as much nearer: what they
-    refute, the question refutes.
+    all that lies within half a unit in the last place: what they refute, the question refutes.
     """
-    claim, question = certificate["claim"], certificate["question"]
-    bound = None if claim["status"] == "infeasible" else number(claim["lower_bound"])
-    parts = certificate["features"], certificate["program"], question
-    lower = Script(*parts)
-    lower.write_all(bound)
-    scripts = {"lower": lower.text(certificate, "unsat")}
+    scripts = {"lower": lower(certificate)[0]}
     if certificate["witness"] is not None:
-        upper = Script(*parts)
-        upper.write_all(None)
-        upper.write_witness(certificate["witness"], number(claim["distance"]))
-        scripts["upper"] = upper.text(certificate, "sat")
+        scripts["upper"] = upper(certificate)
     return scripts
+
+
+def upper(certificate: Mapping[str, Any]) -> str:
+    """The script of the witness: it is admissible, has the outcome, and lies as far as said."""
+    script = Script(certificate["features"], certificate["program"], certificate["question"])
+    script.write_all(None)
+    script.write_witness(certificate["witness"], number(certificate["claim"]["distance"]))
+    return script.text(certificate, "sat")
+
+
+def lower(certificate: Mapping[str, Any], *, cut: bool = False) -> tuple[str, Fraction | None]:
+    """The script of the lower bound, and the bound that it shows; None: there is no point at all.
+
+    It holds all ranges and whole trees, and the distance as an assertion.  ``cut`` leaves out what
+    of them lies beyond the bound: a smaller script, which trusts this package for that.  Where the
+    witness lies no farther than the bound and what rounding may change, as much less is shown.
+    """
+    claim = certificate["claim"]
+    bound = None if claim["status"] == "infeasible" else number(claim["lower_bound"])
+    script = Script(certificate["features"], certificate["program"], certificate["question"])
+    script.write_all(bound, cut=cut)
+    if bound is None:
+        return script.text(certificate, "unsat"), None
+    blur, distance = script.blur(), claim["distance"]
+    is_near = distance is None or number(distance) < bound + blur
+    shown = bound - blur if is_near else bound
+    script.add(f"(assert (< distance {real(shown)}))")
+    return script.text(certificate, "unsat"), shown
 
 
 class Script:
@@ -60,9 +79,9 @@ class Script:
         ]
         return "\n".join([*head, *self.lines, "(check-sat)", "(exit)", ""])
 
-    def write_all(self, bound: Fraction | None) -> None:
-        """Everything admissible with the wanted outcome, nearer than ``bound`` if there is one."""
-        if bound is not None:
+    def write_all(self, bound: Fraction | None, *, cut: bool = False) -> None:
+        """All that is admissible with the wanted outcome; ``cut`` to what may be within a bound."""
+        if bound is not None and cut:
             self.parts = [clipped(self.question, j, bound) for j in range(len(self.features))]
         for j in range(len(self.features)):
             self.write_feature(j)
@@ -75,8 +94,6 @@ class Script:
         for truth in self.question.truths:
             self.add(f"(assert {self.truth(truth)})")
         self.write_distance()
-        if bound is not None:
-            self.add(f"(assert (< distance {real(bound - self.blur())}))")
 
     def blur(self) -> Fraction:
         """By how much slack may change a distance: a number and its cell may differ by two."""
@@ -124,7 +141,9 @@ class Script:
         if feature.step is not None:
             self.write_grid(j, feature, part)
             return
-        self.add(f"(declare-const x.{j} Real)", f"(assert (<= {real(low)} x.{j} {real(high)}))")
+        self.add(
+            f"(declare-const x.{j} Real)", f"(assert {within(real(low), f'x.{j}', real(high))})"
+        )
 
     def write_grid(self, j: int, feature: Any, part: Any) -> None:
         """Multiples of a step as cells round them, or the person's own value.
@@ -158,7 +177,7 @@ class Script:
         first, last = last_at_most(self.features[j], low), last_at_most(self.features[j], high)
         cell = held(self.features[j], first * (self.features[j].step or ZERO))
         first += int(cell < low)
-        return f"(<= {whole(first)} k.{j} {whole(last)})"
+        return within(whole(first), f"k.{j}", whole(last))
 
     # -- the program ------------------------------------------------------------------------------
 
@@ -364,6 +383,11 @@ def whole(value: Any) -> str:
     return str(int(value)) if value >= 0 else f"(- {int(-value)})"
 
 
+def within(low: str, term: str, high: str) -> str:
+    """That a term lies between two; no chain, so that proofs assume the very same term."""
+    return f"(and (<= {low} {term}) (<= {term} {high}))"
+
+
 def product(factor: Fraction, term: str) -> str:
     return term if factor == 1 else f"(* {real(factor)} {term})"
 
@@ -373,4 +397,4 @@ def joined(kind: str, terms: Sequence[str], empty: str = "false") -> str:
     return f"({kind} {' '.join(terms)})" if len(terms) > 1 else terms[0] if terms else empty
 
 
-__all__ = ["smtlib"]
+__all__ = ["lower", "smtlib", "upper"]

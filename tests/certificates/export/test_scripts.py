@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import re
 import shutil
 import subprocess
+import sys
+import time
 from fractions import Fraction as Q
 from pathlib import Path
 from typing import Any
@@ -18,7 +22,8 @@ from hypothesis import strategies as st
 import cfxc
 from cfxc.certificates import checker as check
 from cfxc.certificates.export.cpc import cpc, plain, proof_of
-from cfxc.certificates.export.smtlib import grid_slack, smtlib
+from cfxc.certificates.export.screening import parted
+from cfxc.certificates.export.smtlib import grid_slack, lower, smtlib
 from cfxc.cli.app import main
 from cfxc.errors import InvalidInputError, SolverError, UnsupportedError, VerificationError
 from cfxc.solvers.certification import Certificate
@@ -26,6 +31,7 @@ from tests.certificates.samples import SAMPLES, answered
 from tests.certificates.test_certificates import KINDS, NO_CERTIFICATE, explained
 from tests.solvers import test_brute_force_ensembles as ensembles
 
+smtlib_module = sys.modules["cfxc.certificates.export.smtlib"]  # the package has the same name
 ETHOS = shutil.which("ethos")
 SIGNATURE = Path(ETHOS or "nowhere/ethos").parent / "cpc" / "Cpc.eo"
 BODY = {"define", "assume", "assume-push", "step", "step-pop"}
@@ -89,10 +95,15 @@ def test_cells_lie_within_the_slack(top: int, bottom: int, k: int, width: int) -
 @pytest.mark.parametrize("name", SAMPLES)
 def test_proofs_of_cvc5_are_whole(name: str) -> None:
     """No step is trusted, and nothing but steps is in them: they bring no rules of their own."""
-    script, proof = cpc(content(name))
+    files, shown = cpc(content(name), "out")
+    about, proof = parted(files["cpc"])
     assert "trust" not in proof
     assert set(re.findall(r"^\(([a-z-]+)", proof, re.MULTILINE)) <= BODY
-    assert script == smtlib(content(name))["lower"]
+    assert about == "out.lower.smt2"
+    assert files["lower.smt2"] == smtlib(content(name))["lower"]
+    claimed = content(name)["claim"]
+    infeasible = claimed["status"] == "infeasible"
+    assert shown == (None if infeasible else check.number(claimed["lower_bound"]))
 
 
 @pytest.mark.skipif(not SIGNATURE.exists(), reason="ethos with cpc/Cpc.eo beside it: not on PATH")
@@ -132,11 +143,23 @@ def test_files(tmp_path: Path) -> None:
         for path in cfxc.export(certificate, format_, out)
     ]
     assert written == [
-        "net.lower.smt2", "net.upper.smt2", "net.lower.smt2", "net.cpc", "net.vipr",
-        "net.manifest.json",
+        "net.lower.smt2", "net.upper.smt2", "net.smt2.manifest.json",
+        "net.lower.smt2", "net.cpc", "net.cpc.manifest.json",
+        "net.vipr", "net.vipr.manifest.json",
     ]  # fmt: skip
-    assert (tmp_path / "net.cpc").read_text().startswith('(reference "net.lower.smt2")\n(define')
-    assert (tmp_path / "net.vipr").read_text().startswith("VER 1.0")
+    hashed = certificate.to_dict()["hash"]
+    for name, start in (
+        ("net.cpc", f'; cfxc certificate {hashed}\n(reference "net.lower.smt2")\n(define'),
+        ("net.vipr", f"% cfxc certificate {hashed}\nVER 1.0"),
+        ("net.lower.smt2", f"; cfxc certificate {hashed}\n"),
+    ):
+        assert (tmp_path / name).read_text().startswith(start)
+    for format_ in ("smt2", "cpc", "vipr"):
+        manifest = json.loads((tmp_path / f"net.{format_}.manifest.json").read_text())
+        assert manifest["certificate"] == hashed
+        assert len(manifest["files"]) in (1, 2)
+        for name, sha in manifest["files"].items():
+            assert hashlib.sha256((tmp_path / name).read_bytes()).hexdigest() == sha
 
 
 @pytest.mark.parametrize("kind", sorted(NO_CERTIFICATE))
@@ -159,7 +182,7 @@ def test_answers_without_a_certificate(kind: str, tmp_path: Path) -> None:
 
 
 def test_answers_with_one_write_that(tmp_path: Path) -> None:
-    assert len(answered("forest").export("smt2", tmp_path / "out")) == 2
+    assert len(answered("forest").export("smt2", tmp_path / "out")) == 3
 
 
 def test_refusals(tmp_path: Path) -> None:
@@ -185,3 +208,43 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     wrong = false.save(tmp_path / "false.json")
     assert main(["export", str(wrong), "--format", "smt2", "-o", out]) == 5
     assert "rejected: the certificate does not hold" in capsys.readouterr().out
+
+
+def test_cvc5_ends_with_its_time() -> None:
+    """Also while it reads: a script of a million assertions, and a moment."""
+    script = "(set-logic QF_LRA)(declare-const x Real)" + "(assert (> x 0.0))" * 10**6
+    started = time.monotonic()
+    with pytest.raises(UnsupportedError, match=r"no proof of the lower bound within 0.5 s"):
+        proof_of(script, 0.5)
+    assert time.monotonic() - started < 5
+
+
+def test_the_command_says_what_is_shown(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = answered("forest").certificate.save(tmp_path / "c.json")
+    command = ["export", str(path), "--format", "smt2", "-o", str(tmp_path / "c")]
+    assert main(command) == 0
+    assert "claimed and shown: nothing nearer than 0.37" in capsys.readouterr().out
+    monkeypatch.setattr(smtlib_module.Script, "blur", lambda script: Q(1, 8))
+    assert main(command) == 4
+    said = capsys.readouterr().out
+    assert "claimed: nothing nearer than 0.37" in said
+    assert "shown: nothing nearer than 0.25 (less by 0.12)" in said
+    assert "cells and single floats round" in said
+    assert (tmp_path / "c.lower.smt2").exists()
+    manifest = json.loads((tmp_path / "c.smt2.manifest.json").read_text())
+    assert not manifest["reaches_claim"]
+
+
+def test_scripts_hold_the_whole_question() -> None:
+    """All values of features, and all nodes of trees that admissible values reach."""
+    whole, _ = lower(content("range"))
+    cut, _ = lower(content("range"), cut=True)
+    assert len(cut) < len(whole)
+    assert answer(cut) == "unsat"
+    features = content("range")["features"]
+    for j, feature in enumerate(features):
+        for i in range(len(feature["labels"])):
+            named = f"(declare-const is.{j}.{i} Bool)" in whole
+            assert named or feature["action"] != "free"

@@ -16,9 +16,12 @@ import pytest
 
 from cfxc.certificates.checker import Question, number
 from cfxc.certificates.export.vipr import vipr
+from cfxc.certificates.export.vipr.basis import duals
 from cfxc.certificates.export.vipr.problem import Problem
 from cfxc.certificates.export.vipr.program import nearest
-from cfxc.certificates.export.vipr.search import Search
+from cfxc.certificates.export.vipr.relaxation import Shown
+from cfxc.certificates.export.vipr.search import Node, Search
+from cfxc.certificates.export.vipr.text import Derivation
 from cfxc.errors import UnsupportedError
 from tests.certificates.export.vipr_checker import RejectedError, proved
 from tests.certificates.oracle import Meaning, values
@@ -196,8 +199,9 @@ def test_a_truncated_file_is_rejected() -> None:
 def test_the_manifest_says_what_stands_for_what() -> None:
     text, manifest = exported("forest")
     lines = text.splitlines()
-    count = int(lines[1].split()[1])
-    assert list(manifest["variables"]) == lines[2 : 2 + count]
+    assert lines[0] == f"% cfxc certificate {content('forest')['hash']}"
+    count = int(lines[2].split()[1])
+    assert list(manifest["variables"]) == lines[3 : 3 + count]
     rows = int(next(line for line in lines if line.startswith("CON")).split()[1])
     covered = [i for g in manifest["rows"] for i in range(g["first"], g["last"] + 1)]
     assert covered == list(range(rows))
@@ -214,7 +218,7 @@ def test_l2_is_refused() -> None:
 
 
 def test_too_little_time_is_refused() -> None:
-    with pytest.raises(UnsupportedError, match=r"no proof in 1e-06 s: .* whole columns"):
+    with pytest.raises(UnsupportedError, match=r"no proof within the time limit: .* whole columns"):
         vipr(content("forest"), seconds=1e-6)
 
 
@@ -252,10 +256,45 @@ def test_branch_and_bound_of_a_knapsack() -> None:
     problem.row("cover", {0: Q(3), 1: Q(5)}, "G", {-1: Q(7)}, "test")
     problem.cost(Q(1), x)
     problem.cost(Q(1), y)
-    search = Search(problem, Q(2), 10.0)
+    search = Search(problem, Q(2))
     search.run()
     assert (search.aim, search.short) == (Q(2), False)
-    search = Search(problem, Q(3), 10.0)
+    search = Search(problem, Q(3))
     search.run()
     assert search.aim is not None
     assert Q(2) - Q(1, 10**9) < search.aim <= 2
+
+
+def test_what_one_feature_takes_too_far_is_split_off() -> None:
+    """Each such part is closed by the rows of features alone, before any other."""
+    problem = problem_of(content("forest"))
+    aim = Q(1, 50)
+    search, root = Search(problem, aim), Node()
+    rest, bounds = search._trunk(root, search.now)
+    node, fixed = root, 0
+    while node is not rest:
+        assert node.below is not None
+        assert node.above is not None
+        far, node = (node.below, node.above) if node.below.shown else (node.above, node.below)
+        assert far.shown is not None
+        assert far.shown.value >= aim
+        assert all(i < problem.first for i in far.shown.rows)
+        fixed += 1
+    assert fixed == sum(low == high for low, high in zip(*bounds, strict=True)) > 0
+
+
+@pytest.mark.parametrize("where", ["columns", "rows", "rational equations", "derivation"])
+def test_the_time_ends_everywhere(where: str) -> None:
+    problem = Problem()
+    x, y = (problem.column(name, (0, 1), lambda _: Q(0)) for name in "xy")
+    problem.row("one", {**x, **y}, "G", {-1: Q(1, 2)}, "test")
+    problem.row("two", {**x, 1: Q(2)}, "G", {-1: Q(1, 3)}, "test")
+    problem.deadline = 0.0
+    late = {
+        "columns": lambda: problem.column("z", (0, 1), lambda _: Q(0)),
+        "rows": lambda: problem.row("late", x, "G", {}, "test"),
+        "rational equations": lambda: duals(problem, ([0, 1], [0, 1]), {}, {}),
+        "derivation": lambda: Derivation(problem, Node(Shown(Q(1), False, {}, {})), Q(1)),
+    }
+    with pytest.raises(UnsupportedError, match="within the time limit"):
+        late[where]()

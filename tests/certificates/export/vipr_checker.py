@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction as Q
+from itertools import dropwhile
 from math import ceil, floor, gcd
 
 SENSES = {"G": 1, "E": 0, "L": -1}
@@ -51,7 +52,8 @@ class Checker:
     """Reads a file from beginning to end; ``proved`` is what it shows."""
 
     def __init__(self, text: str) -> None:
-        self.tokens: Iterator[str] = iter(text.split())
+        lines = dropwhile(lambda line: line.startswith("%"), text.splitlines())
+        self.tokens: Iterator[str] = iter(" ".join(lines).split())
         self.rows: list[Row] = []
         self.last: dict[int, int] = {}
         self.section("VER")

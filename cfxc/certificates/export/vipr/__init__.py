@@ -5,6 +5,7 @@ The program is rebuilt from features, program and question alone; the proof is f
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Mapping
 from fractions import Fraction as Q
@@ -16,7 +17,7 @@ from .manifest import manifest
 from .problem import Problem
 from .program import nearest
 from .search import Search
-from .text import Derivation, written
+from .text import Derivation, goal, head
 
 
 def vipr(certificate: Mapping[str, Any], *, seconds: float = 60.0) -> tuple[str, dict[str, Any]]:
@@ -29,23 +30,33 @@ def vipr(certificate: Mapping[str, Any], *, seconds: float = 60.0) -> tuple[str,
     Raises:
         UnsupportedError: the distance is l2, or no proof was found within ``seconds``.
     """
-    start = time.monotonic()
+    problem, point, aim = rebuilt(certificate, time.monotonic() + seconds)
+    search = Search(problem, aim)
+    derivation = Derivation(problem, search.run(), search.aim)
+    lines = head(problem, certificate["hash"]) + goal(problem, search.aim, point)
+    text = "\n".join([*lines, *derivation.lines()]) + "\n"
+    return text, manifest(certificate, problem, search, len(derivation.places))
+
+
+def rebuilt(
+    certificate: Mapping[str, Any], deadline: float = math.inf
+) -> tuple[Problem, list[Q] | None, Q | None]:
+    """The program of a certificate, its witness by the values of the columns, its claimed bound.
+
+    Raises:
+        UnsupportedError: VIPR has no room for the distance, or the ``deadline`` is over.
+    """
     parts = (certificate["features"], certificate["program"], certificate["question"])
     question, claim = Question(*parts), certificate["claim"]
-    problem = nearest(question)
+    problem = nearest(question, deadline)
     if number(certificate["question"].get("slack", "0")):
         problem.note("wanted: the slack that the certificate gives to rounding is given, too")
     point = None
     if certificate["witness"] is not None:
         point = problem.values(question.point(certificate["witness"]))
         _require_inside(problem, point)
-    aim = None if claim["status"] == "infeasible" else number(claim["lower_bound"])
-    search = Search(problem, aim, seconds)
-    search.deadline = start + seconds
-    root = search.run()
-    derivation = Derivation(problem, root, search.aim)
-    text = written(problem, derivation, search.aim, point)
-    return text, manifest(certificate, problem, search, len(derivation.places))
+    infeasible = claim["status"] == "infeasible"
+    return problem, point, None if infeasible else number(claim["lower_bound"])
 
 
 def _require_inside(problem: Problem, point: list[Q]) -> None:
@@ -55,8 +66,9 @@ def _require_inside(problem: Problem, point: list[Q]) -> None:
         if not (column.low <= value <= column.high and whole):
             raise SolverError(f"VIPR: the witness is outside of column {column.name}")
     for row in problem.rows:
+        problem.left()
         if not row.holds(point):
             raise SolverError(f"VIPR: the witness breaks row {row.name}")
 
 
-__all__ = ["vipr"]
+__all__ = ["rebuilt", "vipr"]

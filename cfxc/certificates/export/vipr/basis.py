@@ -22,7 +22,7 @@ def duals(
     """Multipliers y of rows with ``Σ y_i a_ij = cost_j`` for all basic columns j.
 
     ``basics`` are basic columns and the rows that are not basic; ``given`` are known multipliers.
-    None if the equations are too many, or have no single solution.
+    None if the equations are too many, or have no single solution; refuses at the deadline.
     """
     columns, rows = basics
     if len(columns) > LARGEST:
@@ -36,11 +36,11 @@ def duals(
         for j, f in problem.rows[i].terms.items():
             if j in equations:
                 equations[j][SIDE] -= y * f
-    found = _solved(list(equations.values()))
+    found = _solved(problem, list(equations.values()))
     return None if found is None else {**found, **given}
 
 
-def _solved(equations: list[Equation]) -> dict[int, Q] | None:
+def _solved(problem: Problem, equations: list[Equation]) -> dict[int, Q] | None:
     """Eliminate the unknowns, the shortest equation first, and put in what they are."""
     order: list[tuple[int, Equation]] = []
     while equations:
@@ -55,6 +55,7 @@ def _solved(equations: list[Equation]) -> dict[int, Q] | None:
         pivot = min(uses, key=lambda i: counts[i])
         for other in equations:
             if pivot in other:
+                problem.left()
                 _reduce(other, one, pivot)
         order.append((pivot, one))
     values: dict[int, Q] = {}

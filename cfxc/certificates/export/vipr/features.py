@@ -11,6 +11,7 @@ from typing import Any
 from ....errors import UnsupportedError
 from ...checker import Question
 from .problem import ZERO, Affine, Point, Problem, constant, total
+from .ranges import Lattice
 
 
 def _equal(j: int, label: int) -> Callable[[Point], bool]:
@@ -34,7 +35,7 @@ class Features:
         self.numbers: dict[int, dict[int, Q]] = {}
         self.labels: dict[int, dict[int, dict[int, Q]]] = {}
         self.lefts: dict[tuple[int, Any], dict[int, Q]] = {}
-        self.lattice: dict[int, tuple[Q, Q]] = {}  # x is the first plus multiples of the second
+        self.lattice: dict[int, Lattice] = {}
         moves: dict[int, dict[int, Q]] = {}
         for j, feature in enumerate(question.features):
             if feature.nearest(feature.all) is None:
@@ -44,6 +45,7 @@ class Features:
             else:
                 moves[j] = _Number(self, j).build(tests.get(j, set()), j in read)
         self._largest(moves)
+        problem.first = len(problem.rows)
 
     def number(self, j: int) -> Affine:
         """A feature's number."""
@@ -54,6 +56,11 @@ class Features:
         if j in self.labels:
             return total(*((1, self.labels[j][i]) for i in sorted(test) if i in self.labels[j]))
         return self.lefts[j, test]
+
+    def least(self, j: int, value: Any) -> Q:
+        """The distance of what differs from the factual in one feature alone."""
+        delta = self.question.features[j].delta(value)
+        return self.question.cost(j, delta) + self.question.tops[j] * delta
 
     def _label(self, j: int) -> dict[int, Q]:
         """One binary for each admissible label; what δ is."""
@@ -76,6 +83,7 @@ class Features:
             problem.row("label", every, "E", constant(1), "a feature has exactly one label")
         for i, each in self.labels[j].items():
             problem.cost(question.cost(j, feature.delta(i)), each)
+            problem.ends.append(problem.end(each, 1, self.least(j, i)))
         return total(*((feature.delta(i), each) for i, each in self.labels[j].items()))
 
     def _largest(self, moves: dict[int, dict[int, Q]]) -> None:
@@ -197,9 +205,21 @@ class _Number:
         for left, right in pairwise(binaries):
             problem.row("order", left, "L", right, "below a cut is below a higher one")
         self.binaries = binaries
+        self._ends()
         if binaries:
             self._between(self.up, "up", 1)
             self._between(self.down, "down", -1)
+
+    def _ends(self) -> None:
+        """How far the number is at least beyond each cut."""
+        over, under = list[tuple[int, int, Q]](), list[tuple[int, int, Q]]()
+        least, end = self.features.least, self.problem.end
+        for left, (before, after) in zip(self.binaries, self.pairs, strict=True):
+            if after > self.own:
+                over += end(left, 0, least(self.j, after))
+            if before < self.own:
+                under += end(left, 1, least(self.j, before))
+        self.problem.ends += [over, under[::-1]]
 
     def _between(self, move: Affine, name: str, side: int) -> None:
         """``low + Σ (1 - b_i) (a_i - a_{i-1})`` and ``high - Σ b_i (c_{i+1} - c_i)``.
@@ -214,11 +234,12 @@ class _Number:
 
         firsts = [self.low, *(after for _, after in self.pairs)]
         lasts = [*(before for before, _ in self.pairs), self.high]
-        starts, ends = constant(far(self.low)), constant(far(self.high))
-        for i, left in enumerate(self.binaries):
-            rise = far(firsts[i + 1]) - far(firsts[i])
-            starts = total((1, starts), (rise, constant(1)), (-rise, left))
-            ends = total((1, ends), (far(lasts[i]) - far(lasts[i + 1]), left))
+        rises = [far(firsts[i + 1]) - far(firsts[i]) for i in range(len(self.binaries))]
+        drops = [far(lasts[i]) - far(lasts[i + 1]) for i in range(len(self.binaries))]
+        most = constant(far(self.low) + sum(rises))
+        starts = total((1, most), *((-r, b) for r, b in zip(rises, self.binaries, strict=True)))
+        ends = constant(far(self.high))
+        ends = total((1, ends), *((d, b) for d, b in zip(drops, self.binaries, strict=True)))
         senses = "GL" if name == "up" else "LG"
         why = "a number lies between the ends that its cuts leave (exact next admissible values)"
         self.problem.row(f"between_{name}", move, senses[0], starts, why)
@@ -256,8 +277,9 @@ class _Number:
             kind="steps of the grid", feature=name, step=str(step), counted_from=str(anchor),
         )  # fmt: skip
         apart = total((1, self.value), (-1, constant(anchor)), (-step, k))
+        if not beside:
+            self.features.lattice[j] = Lattice(anchor, step, slack)
         if slack == beside == 0:
-            self.features.lattice[j] = anchor, step
             self.problem.row("grid", apart, "E", {}, "a number is a multiple of its step")
             return
         if slack:

@@ -11,7 +11,7 @@ from ...checker import number
 from .problem import Problem
 from .search import Search
 
-FORMAT = "cfxc VIPR manifest 1"
+FORMAT = "cfxc VIPR manifest 2"
 SHOWN = (
     "A VIPR checker proves the file: no point of its program costs less than the bound. That the "
     "program is the certificate's is shown by rebuilding its variables and rows and comparing."
@@ -30,8 +30,8 @@ def manifest(
         "vipr": "1.0",
         "certificate": certificate["hash"],
         "shown": SHOWN,
-        "claimed": _claimed(claim),
-        "proved": _bound(search.aim),
+        "claimed": claimed(claim),
+        "proved": bound(search.aim),
         "reaches_claim": not search.short,
         "numbers": NUMBER,
         "variables": {
@@ -65,17 +65,18 @@ def _groups(problem: Problem, first: int) -> list[dict[str, Any]]:
     return found
 
 
-def _claimed(claim: Mapping[str, Any]) -> dict[str, Any]:
+def claimed(claim: Mapping[str, Any]) -> dict[str, Any]:
+    """What a certificate claims, numbers exactly and as doubles."""
     if claim["status"] == "infeasible":
         return {"status": "infeasible"}
     return {
         "status": claim["status"],
-        "lower_bound": _bound(number(claim["lower_bound"])),
-        "distance": _bound(number(claim["distance"])),
+        "lower_bound": bound(number(claim["lower_bound"])),
+        "distance": bound(number(claim["distance"])),
     }
 
 
-def _bound(value: Q | None) -> dict[str, Any]:
+def bound(value: Q | None) -> dict[str, Any]:
     """A number exactly and as a double."""
     if value is None:
         return {"status": "infeasible"}
@@ -85,11 +86,11 @@ def _bound(value: Q | None) -> dict[str, Any]:
 def _short(search: Search, claim: Mapping[str, Any]) -> list[str]:
     if not search.short:
         return []
-    claimed = "infeasible" if claim["status"] == "infeasible" else "a larger bound"
+    more = "infeasible" if claim["status"] == "infeasible" else "a larger bound"
     return [
-        f"the certificate claims {claimed}; of this program, which allows more, only the bound "
+        f"the certificate claims {more}; of this program, which allows more, only the bound "
         "under 'proved' is shown"
     ]
 
 
-__all__ = ["manifest"]
+__all__ = ["bound", "claimed", "manifest"]

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction as Q
 from typing import Any
+
+from ....errors import UnsupportedError
 
 ZERO, ONE = Q(0), Q(1)
 REST = -1  # the place of the constant in an affine sum
@@ -18,7 +22,8 @@ def total(*parts: tuple[Q | int, Affine]) -> dict[int, Q]:
     found: dict[int, Q] = {}
     for factor, part in parts:
         for column, value in part.items():
-            found[column] = found.get(column, ZERO) + factor * value
+            more = value if factor == 1 else factor * value
+            found[column] = found[column] + more if column in found else more
     return {column: value for column, value in found.items() if value}
 
 
@@ -58,7 +63,8 @@ class Row:
 
     def holds(self, values: list[Q]) -> bool:
         """Whether it holds of these values of the columns."""
-        gap = sum((f * values[column] for column, f in self.terms.items()), ZERO) - self.side
+        met = ((f, values[column]) for column, f in self.terms.items() if values[column])
+        gap = sum((f * value for f, value in met), ZERO) - self.side
         return gap == 0 if self.sense == "E" else gap >= 0 if self.sense == "G" else gap <= 0
 
 
@@ -69,6 +75,9 @@ class Problem:
     Attributes:
         groups: Why the rows of a group are there.
         notes: What is relaxed.
+        ends: Binaries at 0 or 1, and the least distance there, by feature and side, nearest first.
+        first: How many rows come from features alone; these show such distances.
+        deadline: When making it, or a proof about it, is given up (``time.monotonic``).
     """
 
     columns: list[Column] = field(default_factory=list)
@@ -76,6 +85,20 @@ class Problem:
     objective: dict[int, Q] = field(default_factory=dict)
     groups: dict[str, str] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
+    ends: list[list[tuple[int, int, Q]]] = field(default_factory=list)
+    first: int = 0
+    deadline: float = math.inf
+
+    def left(self) -> float:
+        """Seconds that are left; refuses if there are none."""
+        left = self.deadline - time.monotonic()
+        if left <= 0:
+            raise UnsupportedError(
+                f"VIPR: no proof within the time limit: {sum(c.whole for c in self.columns)} whole "
+                f"columns of {len(self.columns)}, {len(self.rows)} rows",
+                remedy="allow more time",
+            )
+        return left
 
     def column(
         self,
@@ -87,6 +110,7 @@ class Problem:
         **about: Any,
     ) -> dict[int, Q]:
         """A new variable, as an affine sum; a number if its bounds are one."""
+        self.left()
         low, high = Q(span[0]), Q(span[1])
         if low == high:
             return constant(low)
@@ -99,12 +123,18 @@ class Problem:
 
     def row(self, group: str, left: Affine, sense: str, right: Affine, why: str) -> None:
         """``left >= right`` (or <=, =); left out if it is true of all numbers."""
+        self.left()
         terms = total((1, left), (-1, right))
         side = -terms.pop(REST, ZERO)
         row = Row(f"{group}_{len(self.rows)}", terms, sense, side, group)
         if terms or not row.holds([]):
             self.groups.setdefault(group, why)
             self.rows.append(row)
+
+    def of_features(self) -> Problem:
+        """The same without the rows of forms."""
+        rows = self.rows[: self.first]
+        return Problem(self.columns, rows, self.objective, deadline=self.deadline)
 
     def note(self, text: str) -> None:
         """Something that the program relaxes, said once."""
@@ -114,6 +144,10 @@ class Problem:
     def cost(self, factor: Q, terms: Affine) -> None:
         """Add to the objective, which has no constant."""
         self.objective = total((1, self.objective), (factor, terms))
+
+    def end(self, binary: Affine, at: int, least: Q) -> list[tuple[int, int, Q]]:
+        """That where a binary is 0 or 1 the objective is at least this; nothing of a number."""
+        return [(column, at, least) for column in binary if column != REST]
 
     def close(self) -> None:
         """Put what the objective has of a constant on a column that is 1."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -13,18 +14,19 @@ from .problem import Problem
 from .ranges import Ranges
 
 
-def nearest(question: Question) -> Problem:
+def nearest(question: Question, deadline: float = math.inf) -> Problem:
     """Minimise the distance of what is admissible, meets the constraints and has the outcome.
 
     Every such point is a point of the program with the same distance, so that what the program
     proves holds of them; ``notes`` say where the program allows more.
 
     Raises:
-        UnsupportedError: the distance is l2, or has its square in it, which is not linear.
+        UnsupportedError: the distance is l2, or has its square in it, which is not linear; or
+            making the program took until the ``deadline``.
     """
     if question.norms[3]:
         raise UnsupportedError("VIPR: l2 is not linear", remedy="use a mix of l0, l1 and linf")
-    problem, every = Problem(), list(_forms(question))
+    problem, every = Problem(deadline=deadline), list(_forms(question))
     read, tests = _read(question, every)
     features = Features(problem, question, tests, read)
     forms = Forms(problem, question, features, Ranges(question, features.lattice))

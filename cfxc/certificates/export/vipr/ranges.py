@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from fractions import Fraction as Q
-from typing import Any
+from typing import Any, NamedTuple
 
 from ....errors import UnsupportedError
 from ...checker import Form, Question, Rejected, rounded
@@ -14,13 +14,21 @@ from .problem import ZERO
 Range = tuple[Q, Q]
 
 
+class Lattice(NamedTuple):
+    """All values of a feature lie within ``slack`` of ``anchor`` plus multiples of ``step``."""
+
+    anchor: Q
+    step: Q
+    slack: Q
+
+
 class Ranges:
     """Ranges of forms over everything admissible, by interval arithmetic.
 
-    ``lattice`` holds, by feature, a number and a step of which all values are multiples off it.
+    ``lattice`` holds the grids of features.
     """
 
-    def __init__(self, question: Question, lattice: dict[int, tuple[Q, Q]]) -> None:
+    def __init__(self, question: Question, lattice: dict[int, Lattice]) -> None:
         self.question, self.program, self.lattice = question, question.program, lattice
         self.parts = [feature.all for feature in question.features]
         self.made: dict[int, Range] = {}  # of the forms that units and the like are of
@@ -94,21 +102,59 @@ class Ranges:
         return found
 
     def least_above(self, form: Form) -> Q:
-        """The least value above 0 that a form may have, if its values are on a grid; else 0."""
-        offset, step = form.get(("one", 0), ZERO), ZERO
-        for (kind, k, *rest), factor in form.items():
+        """The least value above 0 that a form may have, or one below it; 0 if none is known."""
+        read = {source: factor for source, factor in form.items() if factor}
+        offset = read.pop(("one", 0), ZERO)
+        for kind, j, *_ in list(read):
+            if kind == "x" and self.parts[j][0] == self.parts[j][1]:  # it is fixed
+                offset += read.pop((kind, j)) * self.parts[j][0]
+        if [source[0] for source in read] == ["x"]:
+            ((_, j),) = read
+            return self._next(j, read["x", j], offset)
+        return self._twins(read, offset) or self._on_lattice(read, offset)
+
+    def _next(self, j: int, factor: Q, offset: Q) -> Q:
+        """Of a form of one number: its value at the admissible number next to where it is 0."""
+        feature, side, zero = self.question.features[j], 1 if factor > 0 else -1, -offset / factor
+        value = feature.near(zero, side)
+        if value == zero:
+            beside = Q(math.nextafter(float(zero), side * math.inf))
+            value = feature.near(beside, side)
+        if value is None:  # it is never above 0
+            return Q(1)
+        return Q(offset + factor * value)
+
+    def _twins(self, read: Form, offset: Q) -> Q:
+        """Of a multiple of the difference of two numbers on one grid, which round alike; else 0."""
+        if offset or [source[0] for source in read] != ["x", "x"] or sum(read.values()):
+            return ZERO
+        (one, factor), (other, _) = ((source[1], f) for source, f in read.items())
+        grids = [self.lattice.get(j) for j in (one, other)]
+        widths = {self.question.features[j].width for j in (one, other)}
+        if None in grids or len(widths) > 1 or len({grid.step for grid in grids if grid}) > 1:
+            return ZERO
+        apart = min(grid.step for grid in grids if grid) - sum(g.slack for g in grids if g)
+        return max(abs(factor) * apart, ZERO)
+
+    def _on_lattice(self, read: Form, offset: Q) -> Q:
+        """Of a form all whose values lie on a lattice, or so near that none of it is in doubt."""
+        step, slack = ZERO, ZERO
+        for (kind, k, *rest), factor in read.items():
             if kind == "x" and k in self.lattice:
-                offset += factor * self.lattice[k][0]
-                step = divisor(step, factor * self.lattice[k][1])
+                offset += factor * self.lattice[k].anchor
+                step = divisor(step, factor * self.lattice[k].step)
+                slack += abs(factor) * self.lattice[k].slack
             elif kind in ("is", "step"):
                 step = divisor(step, factor)
             elif kind == "tree":
                 for tree in range(len(self.program.trees[k][0])):
                     for leaf in self.leaves(k, tree):
                         step = divisor(step, factor * leaf[rest[0]])
-            elif kind != "one" and factor:
+            else:
                 return ZERO
-        return (offset % step or step) if step else ZERO
+        least = (offset % step or step) if step else ZERO
+        certain = not slack or slack < min(least, step - least)
+        return least - slack if certain else ZERO
 
 
 def divisor(one: Q, other: Q) -> Q:
@@ -123,4 +169,4 @@ def misses(span: Range, strict: bool) -> tuple[bool, bool]:
     return high < 0 or (strict and high == 0), low > 0 or (not strict and low == 0)
 
 
-__all__ = ["Range", "Ranges", "divisor", "misses"]
+__all__ = ["Lattice", "Range", "Ranges", "divisor", "misses"]

@@ -7,6 +7,7 @@ objective is put on the bounds of the columns, and the bound that follows is com
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from dataclasses import dataclass
 from fractions import Fraction as Q
 from typing import Any
@@ -18,12 +19,14 @@ import numpy.typing as npt
 from .basis import duals, leaving
 from .problem import ZERO, Problem
 
+Bounds = tuple[list[Q | int], list[Q | int]]  # lower and upper ends of all columns
 Floats = npt.NDArray[np.float64]
 PRECISIONS = (20, 32, 48, 64)  # binary places of multipliers, tried in turn
 ODD = 10**6  # the largest odd denominator of the objective that multipliers are given, too
 TOLERANCE = 1e-9
 MARGIN = 1e-6  # by how much rows that ties hang on are tightened, of proposals alone
 TIED = ("wanted", "constraint")  # the groups of those rows
+SIDE = -1  # the place of the right side among the factors of a row
 
 
 @dataclass(frozen=True)
@@ -41,6 +44,16 @@ class Solution:
     value: float
     point: Floats
     by: Floats
+
+
+@dataclass(frozen=True)
+class Tried:
+    """Whole multipliers: of scaled rows over ``per``, and what they leave for the bounds."""
+
+    value: Q
+    rows: dict[int, int]
+    bounds: dict[int, int]
+    per: int
 
 
 @dataclass(frozen=True)
@@ -65,6 +78,7 @@ class Relaxation:
         self.row_scales = [_scale(row.terms.values()) for row in problem.rows]
         spans = [(abs(c.low), abs(c.high)) for c in problem.columns]
         self.column_scales = [1 / _scale(span) for span in spans]
+        self.widths = np.array([float(scale) for scale in self.column_scales])
         self._to_whole()
         odd = math.lcm(*(value.denominator for value in problem.objective.values()))
         odd //= odd & -odd
@@ -73,13 +87,20 @@ class Relaxation:
 
     def _to_whole(self) -> None:
         """Scaled rows and the objective as whole numbers over one denominator."""
-        scaled = [
-            {j: f * scale for j, f in row.terms.items()} | {-1: row.side * scale}
+        every = [
+            ({**row.terms, SIDE: row.side}, scale)
             for row, scale in zip(self.problem.rows, self.row_scales, strict=True)
         ]
-        every = [*scaled, self.problem.objective]
-        self.unit = math.lcm(*(value.denominator for row in every for value in row.values()))
-        self.whole = [{j: int(value * self.unit) for j, value in row.items()} for row in every]
+        every.append((self.problem.objective, Q(1)))
+        bottoms = {(v.denominator, scale) for row, scale in every for v in row.values()}
+        self.unit = math.lcm(*((scale / bottom).denominator for bottom, scale in bottoms))
+        self.whole = []
+        for row, scale in every:
+            self.problem.left()
+            most, least = (self.unit * scale).as_integer_ratio()
+            self.whole.append(
+                {j: v.numerator * most // (v.denominator * least) for j, v in row.items()}
+            )
 
     def _solver(self) -> Any:
         """The program in doubles."""
@@ -87,13 +108,14 @@ class Relaxation:
         make: Any = highspy.Highs
         solver = make()
         for option, value in (
-            ("output_flag", False), ("threads", 1), ("presolve", "off"), ("solver", "simplex"),
+            ("output_flag", False), ("threads", 1), ("presolve", "on"), ("solver", "simplex"),
             ("primal_feasibility_tolerance", TOLERANCE), ("dual_feasibility_tolerance", TOLERANCE),
         ):  # fmt: skip
             solver.setOptionValue(option, value)
         index, factors, starts = [], [], [0]
         sides: list[tuple[float, float]] = []
         for row, scale in zip(problem.rows, self.row_scales, strict=True):
+            problem.left()
             index += list(row.terms)
             factors += [float(f * scale * self.column_scales[j]) for j, f in row.terms.items()]
             starts.append(len(index))
@@ -114,10 +136,10 @@ class Relaxation:
         )  # fmt: skip
         return solver
 
-    def _ends(self, j: int, low: Q, high: Q) -> tuple[float, float]:
+    def _ends(self, j: int, low: Q | int, high: Q | int) -> tuple[float, float]:
         return float(low / self.column_scales[j]), float(high / self.column_scales[j])
 
-    def bound(self, j: int, low: Q, high: Q) -> None:
+    def bound(self, j: int, low: Q | int, high: Q | int) -> None:
         """Set the bounds of a column."""
         self.solver.changeColBounds(j, *self._ends(j, low, high))
 
@@ -127,7 +149,7 @@ class Relaxation:
         self.solver.setOptionValue("simplex_iteration_limit", iterations)
         self.solver.run()
         status, found = self.solver.getModelStatus(), self.solver.getSolution()
-        point = np.array(found.col_value) * np.array([float(s) for s in self.column_scales])
+        point = np.array(found.col_value) * self.widths
         duals, value = np.array(found.row_dual), self.solver.getInfo().objective_function_value
         states = highspy.HighsModelStatus
         if status == states.kInfeasible:
@@ -136,43 +158,46 @@ class Relaxation:
         state = "optimal" if status == states.kOptimal else "open"
         return Solution(state, float(value), point, duals)
 
-    def shown(
-        self, by: Floats, bounds: tuple[list[Q], list[Q]], places: int, *, empty: bool
-    ) -> Shown:
+    def shown(self, by: Floats, bounds: Bounds, places: int, *, empty: bool) -> Tried:
         """What multipliers prove, rounded to some binary places, for these bounds of columns."""
         per = self.odd << places
-        unit, rest = self.unit * per, dict[int, int]()
+        rest = defaultdict[int, int](int)
         if not empty:
-            rest = {j: f * per for j, f in self.whole[-1].items()}
-        constant, rows = 0, dict[int, Q]()
-        for i in np.flatnonzero(by):
-            row, y = self.problem.rows[i], round(Q(float(by[i])) * per)
-            if not y or (row.sense == "G" and y < 0) or (row.sense == "L" and y > 0):
+            rest.update((j, f * per) for j, f in self.whole[-1].items())
+        factors, senses = dict[int, int](), self.problem.rows
+        for i in np.flatnonzero(by).tolist():
+            top, bottom = float(by[i]).as_integer_ratio()
+            y, sense = (2 * top * per + bottom) // (2 * bottom), senses[i].sense
+            if not y or (sense == "G" and y < 0) or (sense == "L" and y > 0):
                 continue
-            rows[int(i)] = Q(y, per) * self.row_scales[i]
+            factors[i] = y
             for j, f in self.whole[i].items():
-                if j < 0:
-                    constant += y * f
-                else:
-                    rest[j] = rest.get(j, 0) - y * f
+                rest[j] -= y * f
+        value: Q | int = -rest.pop(SIDE, 0)
         low, high = bounds
-        kept = {j: f for j, f in rest.items() if f}
-        value = sum((f * (low[j] if f > 0 else high[j]) for j, f in kept.items()), Q(constant))
-        return Shown(value / unit, empty, rows, {j: Q(f, unit) for j, f in kept.items()})
+        for j, f in rest.items():
+            if f and (end := low[j] if f > 0 else high[j]):
+                value += f * end
+        return Tried(Q(value) / (self.unit * per), factors, rest, per)
 
-    def best(
-        self, by: Floats, bounds: tuple[list[Q], list[Q]], aim: Q | None, *, empty: bool
-    ) -> Shown:
+    def named(self, tried: Tried, *, empty: bool) -> Shown:
+        """The same with multipliers of the rows and bounds as they stand in the file."""
+        unit = self.unit * tried.per
+        rows = {i: Q(y, tried.per) * self.row_scales[i] for i, y in tried.rows.items()}
+        bounds = {j: Q(f, unit) for j, f in tried.bounds.items() if f}
+        return Shown(tried.value, empty, rows, bounds)
+
+    def best(self, by: Floats, bounds: Bounds, aim: Q | None, *, empty: bool) -> Shown:
         """What reaches an aim with the fewest places; the largest bound if none does."""
         found = self.shown(by * 0, bounds, 0, empty=empty)  # bounds alone
         for places in PRECISIONS:
             if aim is not None and (found.value > ZERO if empty else found.value >= aim):
-                return found
+                break
             shown = self.shown(by, bounds, places, empty=empty)
             found = max(found, shown, key=lambda each: each.value)
-        return found
+        return self.named(found, empty=empty)
 
-    def exact(self, by: Floats, bounds: tuple[list[Q], list[Q]], *, empty: bool) -> Shown | None:
+    def exact(self, by: Floats, bounds: Bounds, *, empty: bool) -> Shown | None:
         """What the basis that the solver ended with proves; None if it has no exact multipliers."""
         basis, basic = self.solver.getBasis(), highspy.HighsBasisStatus.kBasic
         columns = [j for j, status in enumerate(basis.col_status) if status == basic]
@@ -185,7 +210,7 @@ class Relaxation:
         found = duals(self.problem, (columns, rows), cost, given)
         return None if found is None else self._absorbed(found, bounds, empty=empty)
 
-    def _absorbed(self, by: dict[int, Q], bounds: tuple[list[Q], list[Q]], *, empty: bool) -> Shown:
+    def _absorbed(self, by: dict[int, Q], bounds: Bounds, *, empty: bool) -> Shown:
         """What exact multipliers prove."""
         value, rows = ZERO, dict[int, Q]()
         rest = {} if empty else dict(self.problem.objective)
@@ -219,4 +244,4 @@ def _scale(values: Any) -> Q:
     return Q(2) ** (largest.denominator.bit_length() - largest.numerator.bit_length())
 
 
-__all__ = ["TOLERANCE", "Floats", "Relaxation", "Shown", "Solution"]
+__all__ = ["TOLERANCE", "Bounds", "Floats", "Relaxation", "Shown", "Solution"]

@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 import math
-import time
 from dataclasses import dataclass
 from fractions import Fraction as Q
 
 import numpy as np
 
-from ....errors import UnsupportedError
 from .problem import ZERO, Problem
-from .relaxation import MARGIN, TOLERANCE, Relaxation, Shown, Solution
+from .relaxation import MARGIN, TOLERANCE, Bounds, Relaxation, Shown, Solution
 
 WHOLE = 1e-6  # how near to a whole number is taken for one (of a proposal)
 TRIALS, STEPS = 6, 60  # columns tried before one is chosen, and steps of the simplex for each
 SHORT = 60  # binary places of a bound that falls short of the aim
 TIES = 500  # how many parts are looked at more closely, at most
 SLACK = Q(1, 2**26)  # how little of the aim may be given up instead of branching on
-
-Bounds = tuple[list[Q], list[Q]]
 
 
 @dataclass
@@ -46,23 +42,25 @@ class Search:
         short: Whether the aim had to be lowered to what is true of the program.
     """
 
-    def __init__(self, problem: Problem, aim: Q | None, seconds: float) -> None:
-        self.problem, self.aim, self.seconds = problem, aim, seconds
-        self.deadline = time.monotonic() + seconds
+    def __init__(self, problem: Problem, aim: Q | None) -> None:
+        self.problem, self.aim = problem, aim
         self.relaxation = Relaxation(problem)
         self.whole = [j for j, column in enumerate(problem.columns) if column.whole]
         self.gains: dict[tuple[int, int], tuple[float, int]] = {}
-        self.nodes, self.open, self.ties, self.short = 0, 0, 0, False
-        columns = problem.columns
-        self.now = [c.low for c in columns], [c.high for c in columns]
+        self.nodes, self.ties, self.short = 0, 0, False
+        lows, highs = (
+            [plain(c.low) for c in problem.columns],
+            [plain(c.high) for c in problem.columns],
+        )
+        self.now: Bounds = lows, highs
 
     def run(self) -> Node:
         """The root; every node below it is closed or split."""
         root = Node()
-        stack = [(root, self.now)]
+        stack = [self._trunk(root, self.now)]
         while stack:
             node, bounds = stack.pop()
-            self.nodes, self.open = self.nodes + 1, len(stack)
+            self.nodes += 1
             split = self._visit(node, bounds)
             if split is None:
                 continue
@@ -72,33 +70,45 @@ class Search:
             stack += [(node.above, high), (node.below, low)]
         return root
 
+    def _trunk(self, root: Node, bounds: Bounds) -> tuple[Node, Bounds]:
+        """Split off what a feature alone takes too far; the node that is left, and its bounds.
+
+        Most binaries are then fixed, and the linear programs below are small.
+        """
+        if self.aim is None:
+            return root, bounds
+        near = Relaxation(self.problem.of_features())
+        for ends in self.problem.ends:
+            column, end, _ = next((e for e in ends if e[2] >= self.aim), (-1, 0, ZERO))
+            if column < 0 or bounds[0][column] == bounds[1][column]:
+                continue
+            sides = self._sides(bounds, column, 0)
+            near.bound(column, end, end)
+            shown = near.best(near.solve(self.problem.left()).by, sides[end], self.aim, empty=False)
+            near.bound(column, 0, 1)
+            if shown.value < self.aim:
+                continue
+            far, rest = Node(shown), Node()
+            root.column, root.at = column, 0
+            root.below, root.above = (rest, far) if end else (far, rest)
+            root, bounds = rest, sides[1 - end]
+        return root, bounds
+
     def _sides(self, bounds: Bounds, column: int, at: int) -> tuple[Bounds, Bounds]:
         lows, highs = bounds
         below, above = highs.copy(), lows.copy()
-        below[column], above[column] = Q(at), Q(at + 1)
+        below[column], above[column] = at, at + 1
         return (lows, below), (above, highs)
-
-    def left(self) -> float:
-        """Seconds that are left; refuses if there are none."""
-        left = self.deadline - time.monotonic()
-        if left <= 0:
-            raise UnsupportedError(
-                f"VIPR: no proof in {self.seconds:g} s: {len(self.whole)} whole columns of "
-                f"{len(self.problem.columns)}, {len(self.problem.rows)} rows; {self.nodes} parts "
-                f"were tried, and {self.open + 1} are open",
-                remedy="allow more time",
-            )
-        return left
 
     def _solve(self, bounds: Bounds, iterations: int = 2**30) -> Solution:
         """The linear program within bounds."""
-        left = self.left()
-        for j, (low, high) in enumerate(zip(*bounds, strict=True)):
-            if low != self.now[0][j] or high != self.now[1][j]:
-                self.relaxation.bound(j, low, high)
+        left = self.problem.left()
+        places = enumerate(zip(*bounds, *self.now, strict=True))
+        for j in [j for j, (low, high, a, b) in places if low is not a or high is not b]:
+            self.relaxation.bound(j, bounds[0][j], bounds[1][j])
         self.now = bounds
         solution = self.relaxation.solve(left, iterations)
-        self.left()
+        self.problem.left()
         return solution
 
     # -- closing ----------------------------------------------------------------------------------
@@ -163,18 +173,19 @@ class Search:
             if exact is not None and exact.value > 0:
                 return exact
         for i in range(len(self.problem.rows)):
+            self.problem.left()
             by = np.zeros(len(self.problem.rows))
             for by[i] in (1.0, -1.0):
-                shown = self.relaxation.shown(by, bounds, 0, empty=True)
-                if shown.value > 0:
-                    return shown
+                tried = self.relaxation.shown(by, bounds, 0, empty=True)
+                if tried.value > 0:
+                    return self.relaxation.named(tried, empty=True)
         return None
 
     def _is_point(self, bounds: Bounds, solution: Solution) -> bool:
         """Whether the whole numbers of a solution, made exact, leave a point below the aim."""
         lows, highs = bounds[0].copy(), bounds[1].copy()
         for j in self.whole:
-            lows[j] = highs[j] = Q(round(solution.point[j]))
+            lows[j] = highs[j] = round(solution.point[j])
         fixed = self._solve((lows, highs))
         if fixed.state != "optimal" or self.aim is None:
             return fixed.state == "optimal"
@@ -241,6 +252,11 @@ class Search:
             gained, count = self.gains.get((j, side), (0.0, 0))
             score *= max(far * gained / count if count else 0.0, 1e-6)
         return score
+
+
+def plain(value: Q) -> Q | int:
+    """A whole number as an ``int``, which is faster."""
+    return value.numerator if value.denominator == 1 else value
 
 
 __all__ = ["Node", "Search"]

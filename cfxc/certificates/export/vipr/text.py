@@ -43,6 +43,7 @@ class Derivation:
         self._prune()
 
     def _add(self, step: Step) -> int:
+        self.problem.left()
         self.steps.append(step)
         return self.start + len(self.steps) - 1
 
@@ -116,6 +117,7 @@ class Derivation:
                 last[self.places.get(place, place)] = self.start + new
         yield f"DER {len(kept)}"
         for new, step in enumerate(kept):
+            self.problem.left()
             uses = [(self.places.get(place, place), y) for place, y in step.uses]
             reason = step.reason
             if reason == "lin":
@@ -126,27 +128,36 @@ class Derivation:
             yield f"D{place} {step.row} {{ {reason} }} {last.get(place, -1)}"
 
 
-def written(problem: Problem, derivation: Derivation, aim: Q | None, point: list[Q] | None) -> str:
-    """The whole file; ``point`` are the values of the columns at the witness."""
+def head(problem: Problem, certificate: str) -> list[str]:
+    """The lines that say what the program is: VAR, INT, OBJ and CON, and whose it is.
+
+    ``certificate`` is its hash.
+    """
     columns = problem.columns
-    lines = ["VER 1.0", f"VAR {len(columns)}", *(column.name for column in columns)]
+    lines = [f"% cfxc certificate {certificate}", "VER 1.0"]
+    lines += [f"VAR {len(columns)}", *(column.name for column in columns)]
     whole = [str(j) for j, column in enumerate(columns) if column.whole]
     lines += [f"INT {len(whole)}", " ".join(whole)]
     lines += ["OBJ min", terms(sorted(problem.objective.items()))]
-    lines.append(f"CON {derivation.start} {derivation.first}")
+    lines.append(f"CON {2 * len(columns) + len(problem.rows)} {2 * len(columns)}")
     for j, column in enumerate(columns):
         lines.append(f"lo_{column.name} G {column.low} 1 {j} 1")
         lines.append(f"hi_{column.name} L {column.high} 1 {j} 1")
     for row in problem.rows:
         lines.append(f"{row.name} {row.sense} {row.side} {terms(sorted(row.terms.items()))}")
+    return lines
+
+
+def goal(problem: Problem, aim: Q | None, point: list[Q] | None) -> list[str]:
+    """The lines that say what is proved: RTP, and the witness by the values of its columns."""
     upper = "inf"
     if point is not None:
         upper = str(sum((f * point[j] for j, f in problem.objective.items()), Q(0)))
-    lines.append("RTP infeas" if aim is None else f"RTP range {aim} {upper}")
+    lines = ["RTP infeas" if aim is None else f"RTP range {aim} {upper}"]
     lines.append(f"SOL {int(point is not None)}")
     if point is not None:
         lines.append("witness " + terms((j, value) for j, value in enumerate(point) if value))
-    return "\n".join([*lines, *derivation.lines()]) + "\n"
+    return lines
 
 
-__all__ = ["Derivation", "written"]
+__all__ = ["Derivation", "goal", "head"]
