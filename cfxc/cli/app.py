@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -16,7 +17,7 @@ from . import generate as generators
 from . import plan as plans
 from . import regress as potentials
 from .emission import Emit, Transformer
-from .guard import guarded
+from .guard import FAULT, ended, guarded
 
 app = typer.Typer(
     name="cfxc",
@@ -474,14 +475,23 @@ def export(
     return certificates.export(certificate, format, out, time_limit)
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
+def run(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:  # closed by whoever started us
+            os.open(os.devnull, os.O_RDWR)  # or the next file would get its number
+            setattr(sys, name, io.StringIO())
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # a terminal without the signs still gets a text
             stream.reconfigure(errors="backslashreplace")
-    command = typer.main.get_command(app)
+    return ended(lambda: _parsed(None if arguments is None else list(arguments)))
+
+
+def _parsed(arguments: list[str] | None) -> int:
     try:
-        command.main(args=None if arguments is None else list(arguments), prog_name="cfxc")
+        typer.main.get_command(app).main(args=arguments, prog_name="cfxc")
     except SystemExit as end:
-        return end.code if isinstance(end.code, int) else 1
+        if isinstance(end.__context__, BrokenPipeError):
+            raise BrokenPipeError from end
+        return end.code if isinstance(end.code, int) else FAULT
     return 0

@@ -11,10 +11,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import DataTypeError, InvalidInputError, MissingColumnError
+from ..writing import check_writable
 from .advice import advice
 from .csv_files import read_csv
 from .emission import Emit, Transformer, emission
-from .guard import INFEASIBLE, LIMIT, check_writable, deliver
+from .guard import INFEASIBLE, LIMIT, deliver
 from .report import progress, show
 from .tables import (
     column_names,
@@ -156,13 +157,15 @@ def explain(
             n_jobs=question.jobs,
             progress=watch,
         )
-    if as_json:
-        print(json.dumps(result.to_dict(), ensure_ascii=False, allow_nan=False))
-    else:
-        _show_all(result, question.count)
-    if certificate is not None:
-        result.certificate.save(certificate)
-        print(f"certificate: {certificate} (cfxc check {certificate})", file=sys.stderr)
+    try:
+        if as_json:
+            print(json.dumps(result.to_dict(), ensure_ascii=False, allow_nan=False), flush=True)
+        else:
+            _show_all(result, question.count)
+    finally:  # also if nobody reads what is printed
+        if certificate is not None:
+            result.certificate.save(certificate)
+            print(f"certificate: {certificate} (cfxc check {certificate})", file=sys.stderr)
     return exit_code(result)
 
 
