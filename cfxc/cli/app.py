@@ -53,7 +53,7 @@ Output = Annotated[
     Path | None, typer.Option("-o", "--out", help="File to write; stdout without it.")
 ]
 Factual = Annotated[
-    str, typer.Option(metavar="ROW", help="row.json, row.csv, or data.csv:17 (from 1).")
+    str, typer.Option(metavar="ROW", help="row.json, row.csv, or data.csv:17 (from 0).")
 ]
 Constraints = Annotated[
     list[str] | None,
@@ -401,7 +401,7 @@ def generate_run(
     space: SpaceFile,
     generator: Annotated[Path, typer.Option(metavar="FOLDER", help="What fit wrote.")],
     rows: Annotated[
-        str, typer.Option(metavar="ROWS", help="data.csv; or row.json, data.csv:17 (from 1).")
+        str, typer.Option(metavar="ROWS", help="data.csv; or row.json, data.csv:17 (from 0).")
     ],
     n: Annotated[int, typer.Option("-n", "--count", metavar="N", help="For each, at most.")] = 100,
     target: Annotated[str | None, typer.Option(metavar="LABEL", help="Wanted label.")] = None,

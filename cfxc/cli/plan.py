@@ -17,7 +17,7 @@ from .commands import load
 from .csv_files import read_csv
 from .guard import INFEASIBLE, LIMIT, check_picture
 from .report import Pair, cell, lay_out, telling
-from .tables import read_causal, read_factual, read_target
+from .tables import read_causal, read_factual, read_people, read_target
 
 if TYPE_CHECKING:
     from ..api import CompiledModel
@@ -208,14 +208,11 @@ def _rows(path: Path, model: CompiledModel) -> Any:
     """The rows of a plan to correct, as a table of the space's columns."""
     import pandas as pd
 
-    count = len(read_csv(path).rows)
-    if not count:
+    rows = read_people(path, model.space)
+    if not rows:
         raise InvalidInputError(f"{path}: no rows to correct")
     try:
-        points = [
-            model.space.encode_row(read_factual(f"{path}:{i}", model.space), check_range=False)
-            for i in range(1, count + 1)
-        ]
+        points = [model.space.encode_row(row, check_range=False) for row in rows]
         return pd.concat([model.space.decode(point) for point in points], ignore_index=True)
     except (InvalidInputError, DataTypeError) as error:
         raise type(error)(f"{path}: {error}") from error

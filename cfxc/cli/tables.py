@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import InvalidInputError, MissingColumnError
-from .csv_files import is_missing, number, read_csv, truth
+from .csv_files import is_missing, number, read_csv, read_csv_row, truth
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -20,40 +20,60 @@ if TYPE_CHECKING:
     from ..frontends.space import FeatureSpace, Label
     from ..frontends.trust_region import TrustRegion
 
-_NUMBERED = re.compile(r"(?P<path>.+\.csv):(?P<row>\d+)", re.IGNORECASE)
+_NUMBERED = re.compile(r"(?P<path>.+\.csv):(?P<row>[^:/]*)", re.IGNORECASE)
+MOST_DIGITS = 18
+"""Of a row's number."""
 
 
 def read_factual(text: str, space: FeatureSpace) -> Mapping[str, Any]:
     """The row of one person: ``row.json``, ``row.csv`` with one row, or ``table.csv:17``.
 
-    JSON is one object, column → value (``null`` is a missing value).  Rows of a CSV count from 1,
-    the header aside; the space says which of its cells are numbers.  Columns that the space does
-    not know (the outcome, say) are passed over if none that it needs is missing.
+    JSON is one object, column → value (``null`` is a missing value).  Rows of a CSV count from 0,
+    the header aside, as in ``DataFrame.iloc``; the space says which of its cells are numbers.
+    Columns that the space does not know (the outcome, say) are passed over if none that it needs is
+    missing.
 
     Raises:
         InvalidInputError, MissingColumnError: no such file or row, or not one row.
     """
     path, numbered = Path(text), _NUMBERED.fullmatch(text)
     if numbered and not path.exists():
-        row = _csv_row(Path(numbered["path"]), int(numbered["row"]), space)
+        row = _csv_row(Path(numbered["path"]), _row_number(numbered["row"]), space)
     elif path.suffix.lower() == ".csv":
         row = _csv_row(path, None, space)
     else:
         row = _json_row(path)
+    return _of_space(row, space)
+
+
+def read_people(path: Path, space: FeatureSpace) -> list[Mapping[str, Any]]:
+    """Every row of a CSV file as :func:`read_factual` reads one.
+
+    Raises:
+        InvalidInputError: no such file, or no CSV.
+    """
+    table = read_csv(path)
+    cells = (zip(table.header, row, strict=True) for row in table.rows)
+    return [_of_space({name: _cell(t, name, space) for name, t in row}, space) for row in cells]
+
+
+def _of_space(row: Mapping[str, Any], space: FeatureSpace) -> Mapping[str, Any]:
+    """The columns of the space; all there are, to be refused by name, if one is missing."""
     if any(column not in row for column in space.columns):
-        return row  # refused by name, next to the names that are not known
+        return row
     return {column: row[column] for column in space.columns}
 
 
-def _csv_row(path: Path, number: int | None, space: FeatureSpace) -> Mapping[str, Any]:
-    table = read_csv(path)
-    if number is None and len(table.rows) != 1:
+def _row_number(text: str) -> int:
+    if not text.isdecimal() or len(text) > MOST_DIGITS:
         raise InvalidInputError(
-            f"{path}: expected one row, found {len(table.rows)}; name one, counted from 1: {path}:1"
+            f"no row '{text}': after the colon stands a row's number, counted from 0: data.csv:17"
         )
-    if number is not None and not 1 <= number <= len(table.rows):
-        raise InvalidInputError(f"{path}: no row {number}; rows count from 1 to {len(table.rows)}")
-    row = dict(zip(table.header, table.rows[(number or 1) - 1], strict=True))
+    return int(text)
+
+
+def _csv_row(path: Path, number: int | None, space: FeatureSpace) -> Mapping[str, Any]:
+    row = read_csv_row(path, number)
     return {name: _cell(text, name, space) for name, text in row.items()}
 
 

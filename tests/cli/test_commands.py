@@ -377,7 +377,7 @@ def test_rows_of_a_table(shell: Shell) -> None:
     (shell.folder / "one.csv").write_text("sector,age,pay gap,outcome\nart,30,20.5,no\n")
     answers = [
         json.loads(shell(*EXPLAIN[:-1], row, "--json").out)["factual"]
-        for row in ("person.json", "one.csv", "one.csv:1")
+        for row in ("person.json", "one.csv", "one.csv:0")
     ]
     assert answers == [PERSON] * 3
 
