@@ -118,6 +118,17 @@ def space_infer(
     one_hot: Annotated[
         Columns, typer.Option(metavar="PREFIXES", help="Prefixes of one-hot groups: sector_.")
     ] = None,
+    thermometer: Annotated[
+        Columns, typer.Option(metavar="PREFIXES", help="Prefixes of groups of rising steps: edu_.")
+    ] = None,
+    ordinal: Annotated[
+        Columns,
+        typer.Option(metavar="LEVELS", help="In rising order: size=small,large; may be repeated."),
+    ] = None,
+    resolution: Annotated[
+        Columns,
+        typer.Option(metavar="STEP", help="Of a number: pay=0.01; may be repeated."),
+    ] = None,
 ) -> int:
     """Infer the feature space of a table: kinds, ranges, resolutions.
 
@@ -125,7 +136,9 @@ def space_infer(
     null and None in a column of numbers, while in a column of text they are texts. Codes with
     leading zeros (007) are text.
     """
-    said = commands.Statement(target, drop, fixed, increase, decrease, one_hot)
+    said = commands.Statement(
+        target, drop, fixed, increase, decrease, one_hot, thermometer, ordinal, resolution
+    )
     return commands.infer_space(table, said, out)
 
 

@@ -22,6 +22,8 @@ from .tables import (
     read_causal,
     read_distance,
     read_factual,
+    read_levels,
+    read_steps,
     read_target,
     read_trust_region,
     without,
@@ -69,6 +71,9 @@ class Statement:
     increase: list[str] | None
     decrease: list[str] | None
     one_hot: list[str] | None
+    thermometer: list[str] | None
+    ordinal: list[str] | None
+    resolution: list[str] | None
 
 
 def infer_space(table: Path, said: Statement, output: Path | None) -> int:
@@ -87,6 +92,9 @@ def infer_space(table: Path, said: Statement, output: Path | None) -> int:
             increase=column_names(said.increase, columns),
             decrease=column_names(said.decrease, columns),
             one_hot=column_names(said.one_hot, columns),
+            thermometer=column_names(said.thermometer, columns),
+            ordinal=read_levels(said.ordinal, frame),
+            resolution=read_steps(said.resolution, columns),
         )
     for line in advice(frame, space):
         print(f"cfxc: warning: {line}", file=sys.stderr)

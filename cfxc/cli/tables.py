@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from ..errors import InvalidInputError, MissingColumnError
 from .csv_files import is_missing, number, read_csv, read_csv_row, truth
@@ -259,6 +259,54 @@ def column_names(options: list[str] | None, known: list[str]) -> list[str]:
     for option in options or []:
         names += [option] if option in known else [name.strip() for name in option.split(",")]
     return names
+
+
+def read_levels(options: list[str] | None, table: pd.DataFrame) -> dict[str, list[Label]]:
+    """``size=small,large`` for each ordinal column: its levels in rising order.
+
+    Raises:
+        InvalidInputError, MissingColumnError: no such option; no such column.
+    """
+    pairs = _by_column("ordinal", "size=small,large", options, list(table.columns))
+    return {name: [_level(text, table[name]) for text in right.split(",")] for name, right in pairs}
+
+
+def _level(text: str, column: pd.Series[Any]) -> Label:
+    """The level that a text means in a column of texts, numbers or truth values."""
+    known = column.dropna().tolist()
+    if all(isinstance(one, bool) for one in known):
+        return text.strip() if (held := truth(text)) is None else held
+    if not any(isinstance(one, str) for one in known):
+        return text.strip() if (value := number(text)) is None else value
+    return text if text in known else text.strip()
+
+
+def read_steps(options: list[str] | None, columns: list[str]) -> dict[str, str] | Literal["auto"]:
+    """``pay=0.01`` for each column: its resolution, a decimal or a fraction as written.
+
+    Raises:
+        InvalidInputError, MissingColumnError: no such option; no such column.
+    """
+    pairs = _by_column("resolution", "pay=0.01", options, columns)
+    return {name: step.strip() for name, step in pairs} or "auto"
+
+
+def _by_column(
+    option: str, example: str, given: list[str] | None, columns: list[str]
+) -> list[tuple[str, str]]:
+    """Pairs of ``column=value``; a column's name may hold an equals sign itself."""
+    from ..frontends.space.names import suggestion
+
+    pairs = []
+    for text in given or []:
+        known = [name for name in columns if text.startswith(f"{name}=")]
+        name = max(known, key=len) if known else text.partition("=")[0].strip()
+        if not text.partition("=")[2].strip():
+            raise InvalidInputError(f"--{option} {text!r}: write --{option} {example}")
+        if name not in columns:
+            raise MissingColumnError(f"--{option}: no column {name!r}{suggestion(name, columns)}")
+        pairs.append((name, text[text.index("=", len(name)) + 1 :]))
+    return list(_once(pairs).items())
 
 
 def without(table: pd.DataFrame, names: Sequence[str]) -> pd.DataFrame:
