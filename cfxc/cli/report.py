@@ -141,7 +141,11 @@ def _facts(result: Result) -> Iterator[Pair]:
         bound = f"{shown(result.exact_lower_bound, -1)}: "
         of = " for the model as deployed" if result.semantics == "float" else ""
         by = f"nothing is nearer, proved by {result.proved_by}{of}"
-        yield "lower bound", bound + (by if proved else "none above was proved")
+        if result.exact_distance == 0:
+            by = "no distance is smaller"
+        elif not proved:
+            by = "none above was proved"
+        yield "lower bound", bound + by
         within = f"optimal to within {result.epsilon:g}"
         reached = f"feasible: a nearer one may exist ({result.reason or 'not closed'})"
         yield "status", within if result.status == "optimal" else reached
