@@ -36,7 +36,7 @@ def mip_text(model: Model, comments: Sequence[str] = ()) -> str:
     goal = _written(model, model.objective.terms, (None, None))
     constant = nearest_float(goal.scale * model.objective.constant)
     lines.append(f"\\ objective: times {_text(goal.scale)}, plus {_figure(constant)}")
-    if goal.moved != (0, 0):
+    if any(goal.moved):
         moved = ceil_float(max(abs(end) for end in goal.moved))
         lines.append(f"\\ objective: rounded, by at most {moved:.3g}")
     lines += ["Minimize", *_wrapped(" obj:", _sum(goal.terms)), "Subject To"]
@@ -105,8 +105,8 @@ def _power_for(size: Fraction) -> Fraction:
 
 def _row(name: str, row: Row, written: _Written) -> list[str]:
     body, (low, high) = _sum(written.terms), written.ends
-    rounded = written.moved != (0, 0)
-    why = "; ".join(filter(None, (row.why, "rounded, and wider by that" if rounded else "")))
+    rounded = "rounded, and wider by that" if any(written.moved) else ""
+    why = "; ".join(filter(None, (row.why, rounded)))
     lines = [f"\\ {name}: {why}"] if why else []
     if low is not None and low == high and Fraction(nearest_float(low)) == low:
         return [*lines, *_wrapped(f" {name}:", [*body, f"= {_text(low)}"])]

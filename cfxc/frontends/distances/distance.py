@@ -283,7 +283,9 @@ def _from_text(text: str, source: str, space: FeatureSpace) -> Distance:
             f"{source}: this distance is 0 everywhere, so no row is nearer than another; add what "
             "a change counts, such as delta[1]"
         )
-    return Distance(program.name, program, None, text, floor_float(low) if low > -inf else -inf)
+    return Distance(
+        program.name, program, None, text, low if isinstance(low, float) else floor_float(low)
+    )
 
 
 def _bounds(program: Program, box: Mapping[str, Bounds]) -> tuple[Fraction | float, ...]:
