@@ -96,7 +96,7 @@ def test_constraints_of_the_language() -> None:
 
 
 def test_feature_space_of_the_page(tmp_path: Path) -> None:
-    (text,) = blocks(SPACES, "toml")
+    text, _ = blocks(SPACES, "toml")
     (tmp_path / "space.toml").write_text(text, encoding="utf-8")
     space = FeatureSpace.from_toml(tmp_path / "space.toml")
     table = pd.DataFrame(
@@ -111,6 +111,15 @@ def test_feature_space_of_the_page(tmp_path: Path) -> None:
     assert scope["space"] == space
     made = (tmp_path / "made.toml").read_text(encoding="utf-8")
     assert made.partition("[[feature]]")[2] == text.partition("[[feature]]")[2]
+
+
+def test_the_thermometer_of_the_page() -> None:
+    _, text = blocks(SPACES, "toml")
+    table = pd.DataFrame({"edu_0": [1, 0, 1], "edu_1": [0, 0, 1], "edu_2": [0, 0, 1]})
+    space = FeatureSpace.infer(table, thermometer="edu_", increase=["edu"])
+    assert FeatureSpace.from_toml(f"version = 1\n{text}") == space
+    assert space.encode_row(table.iloc[[2]])["edu"] == 3
+    assert space["edu"].range == 3
 
 
 def test_links_lead_somewhere() -> None:

@@ -6,7 +6,7 @@ import io
 import zipfile
 from pathlib import Path
 
-from ..errors import InvalidInputError
+from ..writing import write_whole
 
 START = "from cfxc_check.auditing.__main__ import main\n\nraise SystemExit(main())\n"
 
@@ -26,11 +26,7 @@ def write_checker(path: str | Path) -> Path:
     with zipfile.ZipFile(body, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, text in texts.items():
             archive.writestr(zipfile.ZipInfo(name), text, zipfile.ZIP_DEFLATED)
-    try:
-        Path(path).write_bytes(body.getvalue())
-    except OSError as error:
-        raise InvalidInputError(f"{path}: cannot be written: {error.strerror}") from None
-    return Path(path)
+    return write_whole(path, body.getvalue())
 
 
 __all__ = ["write_checker"]

@@ -2,6 +2,27 @@
 
 from __future__ import annotations
 
-from .app import main
+import sys
+from collections.abc import Sequence
+
+from .interrupts import INTERRUPTED, came, heard
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line and return its exit code.
+
+    Ctrl-C is heard from the first import on: whatever it breaks off, the exit code is 130.
+    """
+    with heard():
+        try:
+            from .app import run
+
+            return run(arguments)
+        except (Exception, KeyboardInterrupt) as error:
+            if not came() and not isinstance(error, KeyboardInterrupt):
+                raise
+            print("cfxc: stopped", file=sys.stderr)
+            return INTERRUPTED
+
 
 __all__ = ["main"]

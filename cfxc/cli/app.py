@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -16,7 +17,7 @@ from . import generate as generators
 from . import plan as plans
 from . import regress as potentials
 from .emission import Emit, Transformer
-from .guard import guarded
+from .guard import FAULT, ended, guarded
 
 app = typer.Typer(
     name="cfxc",
@@ -52,7 +53,7 @@ Output = Annotated[
     Path | None, typer.Option("-o", "--out", help="File to write; stdout without it.")
 ]
 Factual = Annotated[
-    str, typer.Option(metavar="ROW", help="row.json, row.csv, or data.csv:17 (from 1).")
+    str, typer.Option(metavar="ROW", help="row.json, row.csv, or data.csv:17 (from 0).")
 ]
 Constraints = Annotated[
     list[str] | None,
@@ -121,6 +122,17 @@ def space_infer(
     one_hot: Annotated[
         Columns, typer.Option(metavar="PREFIXES", help="Prefixes of one-hot groups: sector_.")
     ] = None,
+    thermometer: Annotated[
+        Columns, typer.Option(metavar="PREFIXES", help="Prefixes of groups of rising steps: edu_.")
+    ] = None,
+    ordinal: Annotated[
+        Columns,
+        typer.Option(metavar="LEVELS", help="In rising order: size=small,large; may be repeated."),
+    ] = None,
+    resolution: Annotated[
+        Columns,
+        typer.Option(metavar="STEP", help="Of a number: pay=0.01; may be repeated."),
+    ] = None,
 ) -> int:
     """Infer the feature space of a table: kinds, ranges, resolutions.
 
@@ -128,7 +140,9 @@ def space_infer(
     null and None in a column of numbers, while in a column of text they are texts. Codes with
     leading zeros (007) are text.
     """
-    said = commands.Statement(target, drop, fixed, increase, decrease, one_hot)
+    said = commands.Statement(
+        target, drop, fixed, increase, decrease, one_hot, thermometer, ordinal, resolution
+    )
     return commands.infer_space(table, said, out)
 
 
@@ -407,7 +421,7 @@ def generate_run(
     space: SpaceFile,
     generator: Annotated[Path, typer.Option(metavar="FOLDER", help="What fit wrote.")],
     rows: Annotated[
-        str, typer.Option(metavar="ROWS", help="data.csv; or row.json, data.csv:17 (from 1).")
+        str, typer.Option(metavar="ROWS", help="data.csv; or row.json, data.csv:17 (from 0).")
     ],
     n: Annotated[int, typer.Option("-n", "--count", metavar="N", help="For each, at most.")] = 100,
     target: Annotated[str | None, typer.Option(metavar="LABEL", help="Wanted label.")] = None,
@@ -510,14 +524,23 @@ def export(
     return certificates.export(certificate, format, out, time_limit)
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
+def run(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:  # closed by whoever started us
+            os.open(os.devnull, os.O_RDWR)  # or the next file would get its number
+            setattr(sys, name, io.StringIO())
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # a terminal without the signs still gets a text
             stream.reconfigure(errors="backslashreplace")
-    command = typer.main.get_command(app)
+    return ended(lambda: _parsed(None if arguments is None else list(arguments)))
+
+
+def _parsed(arguments: list[str] | None) -> int:
     try:
-        command.main(args=None if arguments is None else list(arguments), prog_name="cfxc")
+        typer.main.get_command(app).main(args=arguments, prog_name="cfxc")
     except SystemExit as end:
-        return end.code if isinstance(end.code, int) else 1
+        if isinstance(end.__context__, BrokenPipeError):
+            raise BrokenPipeError from end
+        return end.code if isinstance(end.code, int) else FAULT
     return 0

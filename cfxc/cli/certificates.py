@@ -8,7 +8,8 @@ from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
-from ..errors import InvalidInputError, VerificationError
+from ..errors import VerificationError
+from ..writing import write_whole
 
 REJECTED = 5
 """Exit code of a certificate that does not hold."""
@@ -49,10 +50,7 @@ def check(
     else:
         print(found.summary())
     if summary is not None:
-        try:
-            summary.write_text(found.to_markdown(), "utf-8")
-        except OSError as error:
-            raise InvalidInputError(f"{summary}: cannot be written: {error.strerror}") from None
+        write_whole(summary, found.to_markdown())
     return 0 if found.ok else REJECTED
 
 

@@ -11,10 +11,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import DataTypeError, InvalidInputError, MissingColumnError
+from ..writing import check_writable
 from .advice import advice
 from .csv_files import read_csv
 from .emission import Emit, Transformer, emission
-from .guard import INFEASIBLE, LIMIT, check_writable, deliver
+from .guard import INFEASIBLE, LIMIT, deliver
 from .report import progress, show
 from .tables import (
     column_names,
@@ -22,6 +23,8 @@ from .tables import (
     read_distance,
     read_factual,
     read_favourable,
+    read_levels,
+    read_steps,
     read_target,
     read_trust_region,
     without,
@@ -70,6 +73,9 @@ class Statement:
     increase: list[str] | None
     decrease: list[str] | None
     one_hot: list[str] | None
+    thermometer: list[str] | None
+    ordinal: list[str] | None
+    resolution: list[str] | None
 
 
 def infer_space(table: Path, said: Statement, output: Path | None) -> int:
@@ -88,6 +94,9 @@ def infer_space(table: Path, said: Statement, output: Path | None) -> int:
             increase=column_names(said.increase, columns),
             decrease=column_names(said.decrease, columns),
             one_hot=column_names(said.one_hot, columns),
+            thermometer=column_names(said.thermometer, columns),
+            ordinal=read_levels(said.ordinal, frame),
+            resolution=read_steps(said.resolution, columns),
         )
     for line in advice(frame, space):
         print(f"cfxc: warning: {line}", file=sys.stderr)
@@ -158,13 +167,15 @@ def explain(
             n_jobs=question.jobs,
             progress=watch,
         )
-    if as_json:
-        print(json.dumps(result.to_dict(), ensure_ascii=False, allow_nan=False))
-    else:
-        _show_all(result, question.count)
-    if certificate is not None:
-        result.certificate.save(certificate)
-        print(f"certificate: {certificate} (cfxc check {certificate})", file=sys.stderr)
+    try:
+        if as_json:
+            print(json.dumps(result.to_dict(), ensure_ascii=False, allow_nan=False), flush=True)
+        else:
+            _show_all(result, question.count)
+    finally:  # also if nobody reads what is printed
+        if certificate is not None:
+            result.certificate.save(certificate)
+            print(f"certificate: {certificate} (cfxc check {certificate})", file=sys.stderr)
     return exit_code(result)
 
 

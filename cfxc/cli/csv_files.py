@@ -12,11 +12,12 @@ from __future__ import annotations
 import csv
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..errors import InvalidInputError
+from ..errors import CfxcError, InvalidInputError
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -69,31 +70,68 @@ def read_csv(path: Path) -> Table:
         InvalidInputError: the file is missing, empty or no CSV; a row is longer or shorter than the
             header; two columns have one name; the cells are separated by something else.
     """
+    with _lines(path) as (header, rows):
+        return Table(path, header, tuple(rows))
+
+
+def read_csv_row(path: Path, number: int | None) -> dict[str, str]:
+    """The cells of one row by column; rows count from 0, the header aside.
+
+    Nothing behind the row is read, and nothing before it is kept.  ``None``: of the only row.
+
+    Raises:
+        InvalidInputError: as :func:`read_csv`; there is no such row, or not one row.
+    """
+    with _lines(path) as (header, rows):
+        count, found = 0, None
+        for count, row in enumerate(rows, start=1):
+            if number is None or count == number + 1:
+                found = row
+            if count - 1 == number:
+                break
+    if number is None and count != 1:
+        raise InvalidInputError(
+            f"{path}: expected one row, found {count}; name one, counted from 0: {path}:0"
+        )
+    if found is None:
+        known = f"rows count from 0 to {count - 1}" if count else "the table has none"
+        raise InvalidInputError(f"{path}: no row {number}; {known}")
+    return dict(zip(header, found, strict=True))
+
+
+Lines = tuple[tuple[str, ...], Iterator[tuple[str, ...]]]
+
+
+@contextmanager
+def _lines(path: Path) -> Iterator[Lines]:
+    """The header and the rows of a CSV file, which are read as they are asked for."""
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
-            return _read(path, file)
+            reader = csv.reader(file, strict=True)
+            try:
+                header = next((row for row in reader if row), None)
+                if header is None:
+                    raise InvalidInputError(f"{path}: the table is empty")
+                names = _header(path, header)
+                yield names, _rows(path, reader, names)
+            except csv.Error as error:
+                raise InvalidInputError(
+                    f"{path}:{reader.line_num}: not a table in CSV: {error}"
+                ) from error
+    except CfxcError:
+        raise
     except OSError as error:
         raise InvalidInputError(f"{path}: cannot read the table: {error.strerror}") from error
     except UnicodeDecodeError as error:
         raise InvalidInputError(f"{path}: not a table in CSV: not text in UTF-8") from error
 
 
-def _read(path: Path, lines: Iterator[str]) -> Table:
-    reader = csv.reader(lines, strict=True)
-    try:
-        header = next((row for row in reader if row), None)
-        if header is None:
-            raise InvalidInputError(f"{path}: the table is empty")
-        names = _header(path, header)
-        rows = []
-        for row in reader:
-            if len(row) == len(names):
-                rows.append(tuple(row))
-            elif row:
-                _refuse_row(path, reader.line_num, row, names)
-    except csv.Error as error:
-        raise InvalidInputError(f"{path}:{reader.line_num}: not a table in CSV: {error}") from error
-    return Table(path, names, tuple(rows))
+def _rows(path: Path, reader: Any, names: Sequence[str]) -> Iterator[tuple[str, ...]]:
+    for row in reader:
+        if len(row) == len(names):
+            yield tuple(row)
+        elif row:
+            _refuse_row(path, reader.line_num, row, names)
 
 
 def _header(path: Path, header: Sequence[str]) -> tuple[str, ...]:

@@ -131,7 +131,8 @@ def _mixed_integer(program: Program, space: FeatureSpace, source: str) -> str:
         f"{source}: its mixed-integer program, in the LP format",
         "feasible if the outputs are what the model returns on the inputs, over the reals;",
         "on the border between two outcomes either is feasible, and must be checked",
-        "numbers are exact: rows are multiplied by their common denominator",
+        "rows are scaled; a row with a coefficient that is no double is written with the nearest",
+        "ones, and wider by what that can change: no value of the model is cut off",
     ]
     emission = emit_program(narrow_argmax(program), ranges)
     return mip_text(emission.model, [line.replace("\n", " ") for line in comments])

@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import InvalidInputError
+from ..writing import check_writable
 from .commands import load
-from .guard import INFEASIBLE, LIMIT, check_writable, deliver
+from .guard import INFEASIBLE, LIMIT, deliver
 from .report import telling
 from .tables import read_factual, read_rows, read_target
 

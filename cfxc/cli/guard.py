@@ -1,14 +1,14 @@
-"""How a command ends: exit codes, messages without tracebacks, files written whole or not."""
+"""How a command ends: exit codes, and messages without tracebacks."""
 
 from __future__ import annotations
 
+import errno
 import functools
 import os
 import sys
-import tempfile
 import traceback
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
 from typing import ParamSpec
@@ -16,9 +16,13 @@ from typing import ParamSpec
 import typer
 
 from ..errors import CfxcError, InvalidInputError, MissingExtraError
+from ..writing import check_writable, write_whole
+from .interrupts import INTERRUPTED, came
 
-INFEASIBLE, LIMIT, FAULT, INTERRUPTED = 3, 4, 1, 130
-"""No counterfactual exists, proved; a limit was reached; a fault of ours; Ctrl-C."""
+INFEASIBLE, LIMIT, FAULT = 3, 4, 1
+"""No counterfactual exists, proved; a limit was reached; a fault of ours."""
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
+"""What a stream says that takes no more."""
 
 PICTURES = (".png", ".svg", ".pdf", ".jpg")
 
@@ -30,49 +34,58 @@ def guarded(command: Callable[P, int | None]) -> Callable[P, None]:
 
     @functools.wraps(command)
     def run(*args: P.args, **kwargs: P.kwargs) -> None:
-        raise typer.Exit(_code(lambda: command(*args, **kwargs)))
+        raise typer.Exit(ended(lambda: command(*args, **kwargs)))
 
     return run
 
 
-def _code(run: Callable[[], int | None]) -> int:
+def ended(run: Callable[[], int | None]) -> int:
+    """The exit code of what runs, with all that it printed on its way."""
     try:
-        return run() or 0
+        code = run() or 0
+        sys.stdout.flush()
+        return code
     except CfxcError as error:
-        print(f"cfxc: {error}", file=sys.stderr)
-        return error.exit_code
+        return _refused(str(error), error.exit_code)
     except KeyboardInterrupt:
-        print("cfxc: stopped", file=sys.stderr)
-        return INTERRUPTED
+        return _refused("stopped", INTERRUPTED)
     except BrokenPipeError:  # whoever reads the output has seen enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _abandon_stdout()
         return 0
-    except Exception as error:  # nothing a user does may end here
-        if os.environ.get("CFXC_DEBUG"):
-            traceback.print_exc()
-        print(
-            f"cfxc: internal error: {type(error).__name__}: {error}\n"
-            "this is a fault of cfxc; please report it (CFXC_DEBUG=1 shows where it happened)",
-            file=sys.stderr,
-        )
-        return FAULT
+    except Exception as error:  # nothing a user does may end as a fault of ours
+        return _failed(error)
 
 
-def check_writable(path: Path | None) -> None:
-    """Refuse an output file that cannot be made, before any work.
+def _failed(error: Exception) -> int:
+    """What broke off by Ctrl-C, by a disk or a file, or by a fault of ours."""
+    if os.environ.get("CFXC_DEBUG"):
+        traceback.print_exc()
+    if came():
+        return _refused("stopped", INTERRUPTED)
+    if isinstance(error, OSError) and error.filename is not None:
+        return _refused(f"{error.filename}: {error.strerror}; name a file that can be used", 2)
+    if isinstance(error, OSError) and error.errno in FULL:
+        _abandon_stdout()
+        return _refused(f"cannot write the output: {error.strerror}; make room", 2)
+    if isinstance(error, MemoryError):
+        return _refused("out of memory; ask about a smaller model or table", LIMIT)
+    return _refused(
+        f"internal error: {type(error).__name__}: {error}\n"
+        "this is a fault of cfxc; please report it (CFXC_DEBUG=1 shows where it happened)",
+        FAULT,
+    )
 
-    Raises:
-        InvalidInputError: its folder does not exist or cannot be written, or it is a folder.
-    """
-    if path is None:
-        return
-    folder = path.parent
-    if not folder.is_dir():
-        raise InvalidInputError(f"{path}: cannot write: no folder {folder}")
-    if path.is_dir():
-        raise InvalidInputError(f"{path}: cannot write: it is a folder")
-    if not os.access(folder, os.W_OK):
-        raise InvalidInputError(f"{path}: cannot write: no permission in {folder}")
+
+def _refused(message: str, code: int) -> int:
+    with suppress(OSError):  # there may be no room for messages either
+        print(f"cfxc: {message}", file=sys.stderr, flush=True)
+    return code
+
+
+def _abandon_stdout() -> None:
+    """Nothing more is written, and what is still kept back fails no more at the end."""
+    with suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def check_picture(path: Path | None, purpose: str) -> None:
@@ -100,44 +113,4 @@ def deliver(text: str, path: Path | None) -> None:
         sys.stdout.write(text)
         sys.stdout.flush()
         return
-    with written_whole(path) as file:
-        file.write_text(text, encoding="utf-8", newline="\n")
-
-
-@contextmanager
-def written_whole(path: Path) -> Iterator[Path]:
-    """A new file of the same suffix, to be written; it takes the place of ``path`` at the end.
-
-    Raises:
-        InvalidInputError: the file cannot be written.
-    """
-    try:
-        with _replacing(path) as new:
-            yield new
-    except OSError as error:
-        raise InvalidInputError(f"{path}: cannot write: {error.strerror or error}") from error
-
-
-@contextmanager
-def _replacing(path: Path) -> Iterator[Path]:
-    if path.exists() and not path.is_file():  # a device is written to, never replaced
-        yield path
-        return
-    handle, name = tempfile.mkstemp(prefix=f".{path.stem}.", suffix=path.suffix, dir=path.parent)
-    os.close(handle)
-    try:
-        yield Path(name)
-        os.chmod(name, _mode(path))
-        os.replace(name, path)
-    except BaseException:  # Ctrl-C too must not leave the half-written file
-        os.unlink(name)
-        raise
-
-
-def _mode(path: Path) -> int:
-    """The permissions of the file that is replaced, or those of a new file."""
-    if path.exists():
-        return path.stat().st_mode & 0o777
-    mask = os.umask(0)
-    os.umask(mask)
-    return 0o666 & ~mask
+    write_whole(path, text)

@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import DataTypeError, InvalidInputError, MissingColumnError
 from ..solvers.shown import shown
+from ..writing import check_writable, write_whole
 from .commands import load
 from .csv_files import read_csv
-from .guard import INFEASIBLE, LIMIT, check_picture, check_writable, deliver, written_whole
+from .guard import INFEASIBLE, LIMIT, check_picture
 from .report import Pair, cell, lay_out, telling
-from .tables import read_causal, read_factual, read_target
+from .tables import read_causal, read_factual, read_people, read_target
 
 if TYPE_CHECKING:
     from ..api import CompiledModel
@@ -92,18 +93,24 @@ def plan(source: str, space: Path, question: Question, trust_pickle: bool, as_js
             time_limit=question.time_limit,
             random_state=question.seed,
         )
-    if as_json:
-        print(json.dumps(result.to_dict(), ensure_ascii=False, allow_nan=False))
-    else:
-        lay_out([], [*_changes(result), *_facts(result)])
+    try:
+        if as_json:
+            print(json.dumps(result.to_dict(), ensure_ascii=False, allow_nan=False), flush=True)
+        else:
+            lay_out([], [*_changes(result), *_facts(result)])
+    finally:  # also if nobody reads what is printed
+        _save(question, moments, result)
+    return EXITS[result.status]
+
+
+def _save(question: Question, moments: Moments, result: PlanResult) -> None:
+    """Write the files that the options name."""
     if question.save_moments is not None:
-        deliver(json.dumps(moments.to_dict(), ensure_ascii=False), question.save_moments)
+        write_whole(question.save_moments, json.dumps(moments.to_dict(), ensure_ascii=False))
         print(f"moments: {question.save_moments}", file=sys.stderr)
     if question.plot is not None and result.plan is not None:
-        with written_whole(question.plot) as file:
-            result.plot(file)
+        result.plot(question.plot)
         print(f"picture: {question.plot}", file=sys.stderr)
-    return EXITS[result.status]
 
 
 # -- moments -------------------------------------------------------------------------------------
@@ -202,14 +209,11 @@ def _rows(path: Path, model: CompiledModel) -> Any:
     """The rows of a plan to correct, as a table of the space's columns."""
     import pandas as pd
 
-    count = len(read_csv(path).rows)
-    if not count:
+    rows = read_people(path, model.space)
+    if not rows:
         raise InvalidInputError(f"{path}: no rows to correct")
     try:
-        points = [
-            model.space.encode_row(read_factual(f"{path}:{i}", model.space), check_range=False)
-            for i in range(1, count + 1)
-        ]
+        points = [model.space.encode_row(row, check_range=False) for row in rows]
         return pd.concat([model.space.decode(point) for point in points], ignore_index=True)
     except (InvalidInputError, DataTypeError) as error:
         raise type(error)(f"{path}: {error}") from error

@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..errors import InvalidInputError
+from ..writing import check_writable
 from .commands import load
-from .guard import INFEASIBLE, LIMIT, check_picture, check_writable, written_whole
+from .guard import INFEASIBLE, LIMIT, check_picture
 from .report import Change, Pair, cell, changed, lay_out, telling
 from .tables import read_causal, read_factual
 
@@ -86,8 +87,7 @@ def regress(source: str, space: Path, question: Question, trust_pickle: bool, as
     if question.data is not None:
         print(f"evaluations: {question.data} ({len(result.data)} rows)", file=sys.stderr)
     if question.plot is not None:
-        with written_whole(question.plot) as file:
-            result.plot(file)
+        result.plot(question.plot)
         print(f"picture: {question.plot}", file=sys.stderr)
     return EXITS[result.status]
 
@@ -211,8 +211,7 @@ def _kept(path: Path | None, box: BlackBox) -> Iterator[Evaluations | None]:
         yield data
     finally:
         if len(data) > before:
-            with written_whole(path) as file:
-                data.save(file)
+            data.save(path)
 
 
 def _check_same(path: Path, data: Evaluations, box: BlackBox) -> None:

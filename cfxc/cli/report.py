@@ -44,7 +44,7 @@ def telling(text: str) -> Iterator[Tell]:
 
     If stderr is no terminal: a line if it takes long, and lines with where it stands now and then.
     """
-    console = Console(stderr=True)
+    console = Page(stderr=True)
     if console.is_terminal:
         with console.status(escape(text)) as status:
             yield lambda _, stands: status.update(escape(f"{text} {stands}"))
@@ -72,6 +72,13 @@ def standing(now: Progress) -> str:
     return f"{upper}, none nearer than {now.lower:.6g}"
 
 
+class Page(Console):
+    """A console that leaves it to the command what happens when nobody reads any more."""
+
+    def on_broken_pipe(self) -> None:
+        raise BrokenPipeError
+
+
 def show(result: Result, more: Sequence[Pair] = ()) -> None:
     """Print one answer: what changes; and below, how far that is and what is proved about it."""
     outcome = ("outcome", cell(result.outcome_before), cell(result.outcome_after))
@@ -81,7 +88,7 @@ def show(result: Result, more: Sequence[Pair] = ()) -> None:
 
 def lay_out(rows: Sequence[Change], facts: Sequence[Pair]) -> None:
     """Print what changes, the outcome last, as a table on a terminal; and facts below."""
-    console = Console(highlight=False)
+    console = Page(highlight=False)
     names = [name for name, *_ in [*facts, *([] if console.is_terminal else rows)]]
     width = max(map(len, names)) + 2
     if rows:
@@ -142,7 +149,11 @@ def _facts(result: Result) -> Iterator[Pair]:
         bound = f"{shown(result.exact_lower_bound, -1)}: "
         of = " for the model as deployed" if result.semantics == "float" else ""
         by = f"nothing is nearer, proved by {result.proved_by}{of}"
-        yield "lower bound", bound + (by if proved else "none above was proved")
+        if result.exact_distance == 0:
+            by = "no distance is smaller"
+        elif not proved:
+            by = "none above was proved"
+        yield "lower bound", bound + by
         within = f"optimal to within {100 * result.epsilon:g} %"
         reached = f"feasible: a nearer one may exist ({result.reason or 'not closed'})"
         yield "status", within if result.status == "optimal" else reached

@@ -7,10 +7,10 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from ..errors import InvalidInputError, MissingColumnError
-from .csv_files import is_missing, number, read_csv, truth
+from .csv_files import is_missing, number, read_csv, read_csv_row, truth
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -21,40 +21,60 @@ if TYPE_CHECKING:
     from ..frontends.space import FeatureSpace, Label
     from ..frontends.trust_region import TrustRegion
 
-_NUMBERED = re.compile(r"(?P<path>.+\.csv):(?P<row>\d+)", re.IGNORECASE)
+_NUMBERED = re.compile(r"(?P<path>.+\.csv):(?P<row>[^:/]*)", re.IGNORECASE)
+MOST_DIGITS = 18
+"""Of a row's number."""
 
 
 def read_factual(text: str, space: FeatureSpace) -> Mapping[str, Any]:
     """The row of one person: ``row.json``, ``row.csv`` with one row, or ``table.csv:17``.
 
-    JSON is one object, column → value (``null`` is a missing value).  Rows of a CSV count from 1,
-    the header aside; the space says which of its cells are numbers.  Columns that the space does
-    not know (the outcome, say) are passed over if none that it needs is missing.
+    JSON is one object, column → value (``null`` is a missing value).  Rows of a CSV count from 0,
+    the header aside, as in ``DataFrame.iloc``; the space says which of its cells are numbers.
+    Columns that the space does not know (the outcome, say) are passed over if none that it needs is
+    missing.
 
     Raises:
         InvalidInputError, MissingColumnError: no such file or row, or not one row.
     """
     path, numbered = Path(text), _NUMBERED.fullmatch(text)
     if numbered and not path.exists():
-        row = _csv_row(Path(numbered["path"]), int(numbered["row"]), space)
+        row = _csv_row(Path(numbered["path"]), _row_number(numbered["row"]), space)
     elif path.suffix.lower() == ".csv":
         row = _csv_row(path, None, space)
     else:
         row = _json_row(path)
+    return _of_space(row, space)
+
+
+def read_people(path: Path, space: FeatureSpace) -> list[Mapping[str, Any]]:
+    """Every row of a CSV file as :func:`read_factual` reads one.
+
+    Raises:
+        InvalidInputError: no such file, or no CSV.
+    """
+    table = read_csv(path)
+    cells = (zip(table.header, row, strict=True) for row in table.rows)
+    return [_of_space({name: _cell(t, name, space) for name, t in row}, space) for row in cells]
+
+
+def _of_space(row: Mapping[str, Any], space: FeatureSpace) -> Mapping[str, Any]:
+    """The columns of the space; all there are, to be refused by name, if one is missing."""
     if any(column not in row for column in space.columns):
-        return row  # refused by name, next to the names that are not known
+        return row
     return {column: row[column] for column in space.columns}
 
 
-def _csv_row(path: Path, number: int | None, space: FeatureSpace) -> Mapping[str, Any]:
-    table = read_csv(path)
-    if number is None and len(table.rows) != 1:
+def _row_number(text: str) -> int:
+    if not text.isdecimal() or len(text) > MOST_DIGITS:
         raise InvalidInputError(
-            f"{path}: expected one row, found {len(table.rows)}; name one, counted from 1: {path}:1"
+            f"no row '{text}': after the colon stands a row's number, counted from 0: data.csv:17"
         )
-    if number is not None and not 1 <= number <= len(table.rows):
-        raise InvalidInputError(f"{path}: no row {number}; rows count from 1 to {len(table.rows)}")
-    row = dict(zip(table.header, table.rows[(number or 1) - 1], strict=True))
+    return int(text)
+
+
+def _csv_row(path: Path, number: int | None, space: FeatureSpace) -> Mapping[str, Any]:
+    row = read_csv_row(path, number)
     return {name: _cell(text, name, space) for name, text in row.items()}
 
 
@@ -255,6 +275,54 @@ def column_names(options: list[str] | None, known: list[str]) -> list[str]:
     for option in options or []:
         names += [option] if option in known else [name.strip() for name in option.split(",")]
     return names
+
+
+def read_levels(options: list[str] | None, table: pd.DataFrame) -> dict[str, list[Label]]:
+    """``size=small,large`` for each ordinal column: its levels in rising order.
+
+    Raises:
+        InvalidInputError, MissingColumnError: no such option; no such column.
+    """
+    pairs = _by_column("ordinal", "size=small,large", options, list(table.columns))
+    return {name: [_level(text, table[name]) for text in right.split(",")] for name, right in pairs}
+
+
+def _level(text: str, column: pd.Series[Any]) -> Label:
+    """The level that a text means in a column of texts, numbers or truth values."""
+    known = column.dropna().tolist()
+    if all(isinstance(one, bool) for one in known):
+        return text.strip() if (held := truth(text)) is None else held
+    if not any(isinstance(one, str) for one in known):
+        return text.strip() if (value := number(text)) is None else value
+    return text if text in known else text.strip()
+
+
+def read_steps(options: list[str] | None, columns: list[str]) -> dict[str, str] | Literal["auto"]:
+    """``pay=0.01`` for each column: its resolution, a decimal or a fraction as written.
+
+    Raises:
+        InvalidInputError, MissingColumnError: no such option; no such column.
+    """
+    pairs = _by_column("resolution", "pay=0.01", options, columns)
+    return {name: step.strip() for name, step in pairs} or "auto"
+
+
+def _by_column(
+    option: str, example: str, given: list[str] | None, columns: list[str]
+) -> list[tuple[str, str]]:
+    """Pairs of ``column=value``; a column's name may hold an equals sign itself."""
+    from ..frontends.space.names import suggestion
+
+    pairs = []
+    for text in given or []:
+        known = [name for name in columns if text.startswith(f"{name}=")]
+        name = max(known, key=len) if known else text.partition("=")[0].strip()
+        if not text.partition("=")[2].strip():
+            raise InvalidInputError(f"--{option} {text!r}: write --{option} {example}")
+        if name not in columns:
+            raise MissingColumnError(f"--{option}: no column {name!r}{suggestion(name, columns)}")
+        pairs.append((name, text[text.index("=", len(name)) + 1 :]))
+    return list(_once(pairs).items())
 
 
 def without(table: pd.DataFrame, names: Sequence[str]) -> pd.DataFrame:

@@ -242,7 +242,12 @@ class Interpreter:
         operands = list(statement.op.operands())
         kinds = [self._sort(operand).kind for operand in operands]
         arguments = [self._read(operand, values) for operand in operands]
-        return decompose(self.algebra, statement.op, kinds, arguments)
+        try:
+            return decompose(self.algebra, statement.op, kinds, arguments)
+        except UnsupportedError as error:
+            if not statement.origin or error.offences:
+                raise
+            raise UnsupportedError(f"{statement.origin}: {error}") from error
 
     def _sort(self, operand: Operand) -> Sort:
         return operand.sort if isinstance(operand, Literal) else self.program.sorts[operand]

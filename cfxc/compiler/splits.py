@@ -13,6 +13,7 @@ from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from math import isfinite
 from typing import Any
 
 import numpy as np
@@ -255,17 +256,18 @@ def raw_splits(program: Program, op: ops.TreeEnsemble) -> RawSplits | None:
             result.cut[nodes] = _floor_floats(threshold[nodes])
             continue
         values, inverse = np.unique(threshold[nodes], return_inverse=True)
-        bounds = [Fraction(value) for value in values.tolist()]
         if source.steps:
+            bounds = [Fraction(value) for value in values.tolist()]
             cuts = [_step_cuts(source, bound) for bound in bounds]
             result.cut[nodes] = np.array([cut[0] for cut, _ in cuts])[inverse]
             result.below[nodes] = np.array([below for _, below in cuts])[inverse]
             others = zip(nodes.tolist(), inverse.tolist(), strict=True)
             several |= {node: cuts[i][0][1:] for node, i in others if len(cuts[i][0]) > 1}
         elif source.table is not None:
+            bounds = [Fraction(value) for value in values.tolist()]
             result.mask[nodes] = np.array([_mask(source.table, t, words) for t in bounds])[inverse]
         else:
-            result.cut[nodes] = np.array([_cut(source, bound) for bound in bounds])[inverse]
+            result.cut[nodes] = _cuts_of(source, values)[inverse]
             result.below[nodes] = source.factor >= 0
     return _chained(result, several) if several else result
 
@@ -310,12 +312,16 @@ def _mask(table: Sequence[Fraction], threshold: Fraction, words: int) -> npt.NDA
     return mask
 
 
-def _cut(source: Unary, threshold: Fraction) -> float:
-    """Where ``factor * g(x) + shift <= threshold`` changes."""
+def _cuts_of(source: Unary, thresholds: npt.NDArray[Any]) -> Floats:
+    """Where ``factor * g(x) + shift <= threshold`` changes, for each threshold."""
+    if source.factor == 1 and source.shift == 0 and thresholds.dtype.kind == "f":
+        return _last_doubles(thresholds.astype(np.float64), None, source.rounded)
+    bounds = [Fraction(value) for value in thresholds.tolist()]
     if source.factor == 0:
-        return float(np.inf if source.shift <= threshold else -np.inf)
-    bound = (threshold - source.shift) / source.factor
-    return last_double(bound, source.rounded, strict=source.factor < 0)
+        return np.array([np.inf if source.shift <= bound else -np.inf for bound in bounds])
+    bounds = [(bound - source.shift) / source.factor for bound in bounds]
+    cuts = np.array([floor_float(bound) for bound in bounds])
+    return _last_doubles(cuts, bounds if source.factor < 0 else None, source.rounded)
 
 
 def last_double(bound: Fraction, rounded: bool, strict: bool) -> float:
@@ -323,17 +329,31 @@ def last_double(bound: Fraction, rounded: bool, strict: bool) -> float:
 
     Infinite if all x, or none, satisfy it.
     """
-    cut = floor_float(bound)
+    found = _last_doubles(np.array([floor_float(bound)]), [bound] if strict else None, rounded)
+    return float(found[0])
+
+
+def _last_doubles(cuts: Floats, strict: Sequence[Fraction] | None, rounded: bool) -> Floats:
+    """:func:`last_double` of bounds whose largest doubles are ``cuts``; strictly below ``strict``.
+
+    A tie is a bound that is its own cut; a strict one moves to the number before it.
+    """
+    ties = np.zeros(cuts.size, dtype=np.bool_)
+    if strict is not None:
+        pairs = zip(cuts.tolist(), strict, strict=True)
+        ties = np.array([isfinite(cut) and Fraction(cut) == bound for cut, bound in pairs])
     if not rounded:
-        tie = strict and np.isfinite(cut) and Fraction(cut) == bound
-        return float(np.nextafter(cut, -np.inf)) if tie else cut
-    if cut > FLOAT32_MAX or (cut == FLOAT32_MAX and not (strict and Fraction(cut) == bound)):
-        return float(np.inf)
-    if cut < -FLOAT32_MAX:
-        return float(-np.inf)
-    if strict and Fraction(float(np.float32(cut))) == bound:
-        cut = float(np.nextafter(np.float32(cut), np.float32(-np.inf)))
-    return float(double_threshold(np.array([cut]))[0]) if np.isfinite(cut) else cut
+        return np.where(ties, np.nextafter(cuts, -np.inf), cuts)
+    found = np.where(cuts > 0, np.inf, -np.inf)
+    inside = (np.abs(cuts) < FLOAT32_MAX) | (cuts == -FLOAT32_MAX)
+    inside |= ties & (cuts == FLOAT32_MAX)
+    with np.errstate(over="ignore"):
+        narrow = cuts.astype(np.float32)
+        before = np.nextafter(narrow, np.float32(-np.inf)).astype(np.float64)
+    cuts = np.where(ties & (narrow == cuts), before, cuts)
+    inside &= np.isfinite(cuts)
+    found[inside] = double_threshold(cuts[inside])
+    return found
 
 
 def _floor_floats(values: npt.NDArray[Any]) -> Floats:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import InvalidInputError
+from ..errors import InvalidInputError, VerificationError
 from .op import Literal, Operand, Value
 from .program import If, Let, Program, Statement
 from .sorts import Sort, format_name, preview
@@ -44,7 +44,12 @@ def run(body: tuple[Statement, ...], values: dict[str, Value]) -> None:
             stack.pop()
         elif isinstance(statement, Let):
             arguments = [_read(values, operand) for operand in statement.op.operands()]
-            values[statement.name] = statement.op.evaluate(*arguments)
+            try:
+                values[statement.name] = statement.op.evaluate(*arguments)
+            except VerificationError as error:
+                if not statement.origin:
+                    raise
+                raise VerificationError(f"{statement.origin}: {error}") from error
         elif isinstance(statement, If):
             chosen = statement.then if _read(values, statement.condition) else statement.orelse
             stack.append(iter(chosen))

@@ -53,8 +53,8 @@ def nearest_float(value: Fraction | int) -> float:
 
 
 def ceil_float(value: Fraction | int) -> float:
-    """The smallest double that is at least ``value``."""
-    return -floor_float(-value)
+    """The smallest double that is at least ``value``; of 0 it is 0.0, and never -0.0."""
+    return 0.0 - floor_float(-value)
 
 
 def sum_below(values: Floats) -> Floats:

@@ -7,8 +7,8 @@ written as soon as it is answered: a batch that was broken off goes on where it 
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from hashlib import sha256
 from importlib.util import find_spec
@@ -20,11 +20,13 @@ import pandas as pd
 from joblib import Parallel, delayed
 
 from ..errors import CfxcError, DataTypeError, InvalidInputError, MissingExtraError
+from ..writing import make_folder, write_whole, written_whole
 from .explaining import Question
 from .result import Result, changes_between
 
 PART = 100  # people in a part
 PREFIX = "counterfactual."
+HEAD = "_question.json"  # readers of Parquet leave such names alone
 ERROR = "error"  # the status of a row that is not answered for what is wrong with it
 UNCHANGED = "unchanged"  # the status of a row that has the wanted outcome already
 Done = Callable[[int, int], None]
@@ -120,11 +122,14 @@ _RECORD: dict[str, Any] = {
 class Store:
     """A directory of Parquet files, one for each part, of one question about one table.
 
-    ``schema``: of all of them alike, whether or not there is an answer in one.
+    Attributes:
+        schema: Of all of them alike, whether or not there is an answer in one.
+        rows: Of the table.
     """
 
     path: Path
     schema: Any
+    rows: int
 
     @classmethod
     def open(cls, path: Path, question: Question, rows: pd.DataFrame) -> Store:
@@ -132,46 +137,95 @@ class Store:
 
         Raises:
             MissingExtraError: Parquet cannot be written.
-            InvalidInputError: there is something else, or answers to another question.
+            InvalidInputError: there is something else, or answers to another question; it cannot
+                be written; a column has no type in Parquet.
         """
         if find_spec("pyarrow") is None:
             raise MissingExtraError("parquet", "pyarrow", "explain_batch(out=…): writing Parquet")
-        import pyarrow
-
-        head = path / "_question.json"  # readers of Parquet leave such names alone
+        head = path / HEAD
         asked = {"sha256": _hash(question, rows), "rows": len(rows), "rows_per_part": PART}
         text = json.dumps(asked)
-        classes = question.model.predictor.classes
-        outcome = 0.0 if classes is None else classes[0]
-        record = {**_RECORD, "outcome_before": outcome, "outcome_after": outcome}
-        sample = pd.DataFrame([record] * len(rows), index=rows.index)
-        sample.insert(sample.columns.get_loc("seconds"), "changes", "")
-        table = pd.concat([sample, rows.add_prefix(PREFIX)], axis=1)
-        schema = pyarrow.Schema.from_pandas(table)
+        found = cls(path, _schema(path, question, rows), len(rows))
         if head.is_file():
-            if head.read_text(encoding="utf-8") != text:
+            if head.read_bytes() != text.encode():
                 raise InvalidInputError(
                     f"{path} holds answers to another question, or about other people; name "
                     "another directory, or delete this one"
                 )
-            return cls(path, schema)
+            return found
         if path.exists() and (not path.is_dir() or any(path.iterdir())):
             raise InvalidInputError(f"{path} is no directory of answers; name a new directory")
-        path.mkdir(parents=True, exist_ok=True)
-        head.write_text(text, encoding="utf-8")
-        return cls(path, schema)
+        make_folder(path)
+        write_whole(head, text)
+        return found
 
     def parts(self) -> dict[int, pd.DataFrame]:
-        """The parts that are there, by number."""
-        files = sorted(self.path.glob("part-*.parquet"))
-        return {int(file.stem.removeprefix("part-")): pd.read_parquet(file) for file in files}
+        """The parts that are there, by number.
+
+        Raises:
+            InvalidInputError: one is damaged, or no part of these answers.
+        """
+        files = {number: self._file(number) for number in range(-(-self.rows // PART))}
+        known = {file.name for file in files.values()}
+        if odd := sorted({file.name for file in self.path.glob("part-*")} - known):
+            raise InvalidInputError(f"{self.path / odd[0]}: no part of these answers; delete it")
+        return {n: self._read(n, file) for n, file in files.items() if file.exists()}
+
+    def _file(self, number: int) -> Path:
+        return self.path / f"part-{number:06d}.parquet"
+
+    def _read(self, number: int, file: Path) -> pd.DataFrame:
+        import pyarrow
+        from pyarrow.parquet import ParquetFile
+
+        again = "delete it, and its people are answered again"
+        try:
+            with ParquetFile(file) as content:
+                same = content.schema_arrow.equals(self.schema)
+                part: pd.DataFrame = content.read().to_pandas()
+        except (OSError, pyarrow.ArrowException) as error:
+            raise InvalidInputError(f"{file}: damaged, or no Parquet: {again}") from error
+        if not same or len(part) != min(PART, self.rows - number * PART):
+            raise InvalidInputError(f"{file}: the answers of other people or columns: {again}")
+        return part
 
     def add(self, number: int, part: pd.DataFrame) -> None:
-        """Write a part, as a whole or not at all."""
-        file = self.path / f"part-{number:06d}.parquet"
-        unfinished = self.path / f"_{file.name}"
-        part.to_parquet(unfinished, schema=self.schema)
-        os.replace(unfinished, file)
+        """Write a part, as a whole or not at all.
+
+        Raises:
+            InvalidInputError: it cannot be written.
+        """
+        with written_whole(self._file(number)) as beside, _as_parquet(self.path):
+            part.to_parquet(beside, schema=self.schema)
+
+
+def _schema(path: Path, question: Question, rows: pd.DataFrame) -> Any:
+    """The types of the columns of all parts alike, whether or not there is an answer in one."""
+    import pyarrow
+
+    classes = question.model.predictor.classes
+    outcome = 0.0 if classes is None else classes[0]
+    record = {**_RECORD, "outcome_before": outcome, "outcome_after": outcome}
+    sample = pd.DataFrame([record] * len(rows), index=rows.index)
+    sample.insert(sample.columns.get_loc("seconds"), "changes", "")
+    table = pd.concat([sample, rows.add_prefix(PREFIX)], axis=1)
+    for name in table.columns:
+        with _as_parquet(path, f"column '{name.removeprefix(PREFIX)}': "):
+            pyarrow.Schema.from_pandas(table[[name]])
+    return pyarrow.Schema.from_pandas(table)
+
+
+@contextmanager
+def _as_parquet(path: Path, where: str = "") -> Iterator[None]:
+    """Values that Parquet has no type for, such as texts and numbers in one column, are named."""
+    import pyarrow
+
+    try:
+        yield
+    except pyarrow.ArrowException as error:
+        raise InvalidInputError(
+            f"{path}: cannot write Parquet: {where}{error.args[0]}; give each column one type"
+        ) from error
 
 
 def _hash(question: Question, rows: pd.DataFrame) -> str:

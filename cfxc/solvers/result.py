@@ -242,6 +242,8 @@ class Result:
         if self.exact_distance is None:
             return f"unknown: {self.reason}"
         found = f"{self.status}: {self.distance_name} distance {shown(self.exact_distance, 1)}"
+        if self.exact_distance == 0:
+            return f"{found}, and no distance is smaller"
         if not self.proved_by:
             return f"{found}, no lower bound above 0 proved"
         lower = shown(self.exact_lower_bound, -1)

@@ -171,8 +171,10 @@ def test_rows_that_are_no_json_object(shell: Shell, content: str) -> None:
         ("nobody.json", "No such file"),
         ("nobody.csv:1", "No such file"),
         ("data.csv", "expected one row, found 200"),
-        ("data.csv:0", "rows count from 1 to 200"),
-        ("data.csv:201", "no row 201"),
+        ("data.csv:200", "data.csv: no row 200; rows count from 0 to 199"),
+        ("data.csv:-1", "no row '-1'"),
+        ("data.csv:first", "no row 'first'"),
+        ("data.csv:" + "9" * 40, "a row's number, counted from 0"),
     ],
 )
 def test_rows_that_are_not_there(shell: Shell, row: str, part: str) -> None:

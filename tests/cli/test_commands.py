@@ -378,7 +378,7 @@ def test_rows_of_a_table(shell: Shell) -> None:
     (shell.folder / "one.csv").write_text("sector,age,pay gap,outcome\nart,30,20.5,no\n")
     answers = [
         json.loads(shell(*EXPLAIN[:-1], row, "--json").out)["factual"]
-        for row in ("person.json", "one.csv", "one.csv:1")
+        for row in ("person.json", "one.csv", "one.csv:0")
     ]
     assert answers == [PERSON] * 3
 
@@ -541,3 +541,50 @@ def test_a_favourable_range_of_a_regressor(shell: Shell) -> None:
     assert near["target"] == [60.0, None]
     assert "unchanged" in shell(*base, "--favourable", ":60").out
     assert "--favourable 'much': write LO:HI" in shell.refuses(*base, "--favourable", "much")
+GROUPS = pd.DataFrame(
+    {
+        "edu_0": [1, 1, 1, 1],
+        "edu_1": [0, 1, 1, 0],
+        "edu_2": [0, 0, 1, 0],
+        "size": ["small", "big", "huge", "big"],
+        "grade": [1, 2, 4, 2],
+        "paid": [True, False, True, False],
+        "a=b": [0.125, 1.5, 2.0, 3.25],
+        "pay": [1.5, 2.25, 3.0, 4.5],
+    }
+)
+
+
+def test_groups_levels_and_resolutions_as_in_python(shell: Shell) -> None:
+    GROUPS.to_csv("groups.csv", index=False)
+    said = (
+        "--thermometer", "edu_", "--ordinal", "size=small, big,huge", "--ordinal", "grade=1,2,3,4",
+        "--ordinal", "paid=false,true", "--resolution", "pay=0.05", "--resolution", "a=b=1/3",
+    )  # fmt: skip
+    assert shell("space", "infer", "groups.csv", *said, "-o", "groups.toml").code == 0
+    assert cfxc.FeatureSpace.from_toml("groups.toml") == cfxc.FeatureSpace.infer(
+        GROUPS,
+        thermometer="edu_",
+        ordinal={"size": ["small", "big", "huge"], "grade": [1, 2, 3, 4], "paid": [False, True]},
+        resolution={"pay": "0.05", "a=b": "1/3"},
+    )
+
+
+@pytest.mark.parametrize(
+    ("said", "words"),
+    [
+        (("--thermometer", "nix_"), "nix_"),
+        (("--ordinal", "size"), "--ordinal 'size': write --ordinal size=small,large"),
+        (("--ordinal", "sise=a,b"), "--ordinal: no column 'sise' (nearest: 'size')"),
+        (("--ordinal", "size=small,big"), "holds 'huge', not among its levels"),
+        (("--ordinal", "grade=one,2,4"), "not among its levels"),
+        (("--resolution", "pay="), "--resolution 'pay=': write --resolution pay=0.01"),
+        (("--resolution", "pay=fine"), "'fine'"),
+        (("--resolution", "pay=1", "--resolution", "pay=2"), "given twice: 'pay'"),
+    ],
+)
+def test_groups_levels_and_resolutions_that_are_refused(
+    shell: Shell, said: tuple[str, ...], words: str
+) -> None:
+    GROUPS.to_csv("groups.csv", index=False)
+    assert words in shell.refuses("space", "infer", "groups.csv", *said)

@@ -48,7 +48,7 @@ def test_trained_then_drawn(shell: Shell) -> None:
     assert len(person["counterfactuals"]) == person["returned"] == 4
     again = shell(*RUN, "--rows", "person.json", "-n", "4", "--json", "--max-changes", "2")
     assert again.out == one.out
-    written = shell(*RUN, "--rows", "data.csv:1", "-n", "2", "-o", "rows.csv")
+    written = shell(*RUN, "--rows", "data.csv:0", "-n", "2", "-o", "rows.csv")
     assert written.code == 0, written
     assert len(pd.read_csv(shell.folder / "rows.csv")) == 2
 

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import sys
 from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import joblib
@@ -28,7 +26,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 import cfxc
 import cfxc.solvers.bayes as bayes
-from cfxc.cli import guard, regress
+from cfxc.cli import regress
 from cfxc.cli.regress import Question
 
 from .conftest import PERSON, Ended, Shell, people
@@ -274,16 +272,6 @@ def test_a_picture(shell: Shell, name: str, starts: bytes) -> None:
     assert ended.err.endswith(f"picture: {name}\n")
     assert (shell.folder / name).read_bytes().startswith(starts)
     assert not list(shell.folder.glob(".*"))
-
-
-def test_devices_are_written_to_and_not_replaced(tmp_path: Path) -> None:
-    pipe = tmp_path / "pipe"
-    os.mkfifo(pipe)
-    reader = os.open(pipe, os.O_RDWR | os.O_NONBLOCK)
-    guard.deliver("text\n", pipe)
-    assert os.read(reader, 99) == b"text\n"
-    assert pipe.is_fifo()
-    os.close(reader)
 
 
 # -- what is refused -----------------------------------------------------------------------------

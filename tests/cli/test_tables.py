@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tracemalloc
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -11,7 +12,13 @@ import pandas as pd
 import pytest
 
 from cfxc import Mahalanobis
-from cfxc.cli.tables import read_distance, read_factual, read_target, read_trust_region
+from cfxc.cli.tables import (
+    read_distance,
+    read_factual,
+    read_people,
+    read_target,
+    read_trust_region,
+)
 from cfxc.errors import CfxcError, InvalidInputError
 from cfxc.frontends.space import Feature, FeatureSpace
 
@@ -90,7 +97,7 @@ def test_csv_and_json_mean_the_same(tmp_path: Path) -> None:
         row_of(tmp_path, "bom.json", "\ufeff" + json.dumps(ROW)),
     ]
     (tmp_path / "data.csv").write_text(f"{header}\n{cells.replace('40', '57')}\n\n{cells}\n")
-    rows.append(read_factual(f"{tmp_path / 'data.csv'}:2", SPACE))
+    rows.append(read_factual(f"{tmp_path / 'data.csv'}:1", SPACE))
     for row in rows:
         assert row == ROW
         assert SPACE.encode_row(row)["sector"] == "a"
@@ -188,3 +195,27 @@ def test_a_trust_region(tmp_path: Path) -> None:
     for bad in ("reach=1", "epsilon=far", "clusters=1.5", "norm=l9"):
         with pytest.raises(InvalidInputError):
             read_trust_region(f"{path},{bad}", space)
+
+
+def test_rows_count_from_0_as_in_a_data_frame(tmp_path: Path) -> None:
+    table = pd.DataFrame({"a": [5, 6, 7]})
+    table.to_csv(tmp_path / "t.csv", index=False)
+    space = FeatureSpace.infer(table)
+    rows = [read_factual(f"{tmp_path / 't.csv'}:{i}", space)["a"] for i in range(3)]
+    assert rows == table["a"].tolist()
+    assert [row["a"] for row in read_people(tmp_path / "t.csv", space)] == rows
+
+
+def test_a_row_is_read_without_the_table(tmp_path: Path) -> None:
+    """What stands behind it is not even looked at, and nothing before it is kept."""
+    path = tmp_path / "t.csv"
+    with path.open("w") as file:
+        file.write("a\n" + "1\n" * 400_000 + "7\n" + "1,2\n")
+    space = FeatureSpace.infer(pd.DataFrame({"a": [1, 7]}))
+    tracemalloc.start()
+    assert read_factual(f"{path}:400000", space) == {"a": 7}
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 2**20
+    with pytest.raises(CfxcError, match=r"t.csv:400003: the row has 2 cells"):
+        read_factual(f"{path}:400001", space)

@@ -10,7 +10,14 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from cfxc.compiler.splits import RawSplits, Unary, last_double, raw_splits, resolve_columns
+from cfxc.compiler.splits import (
+    RawSplits,
+    Unary,
+    _cuts_of,
+    last_double,
+    raw_splits,
+    resolve_columns,
+)
 from cfxc.ir import Program, evaluate, ops, parse_program
 from cfxc.ir.float32 import FLOAT32_MAX, round_to_float32
 
@@ -183,3 +190,13 @@ def test_columns_that_mix_inputs_have_none() -> None:
 def none_for(program: Program) -> None:
     (op,) = [s.op for s in program.lets() if isinstance(s.op, ops.TreeEnsemble)]
     assert raw_splits(program, op) is None
+
+
+@given(st.lists(st.one_of(singles, doubles), min_size=1, max_size=9), st.booleans())
+@example([0.0, -0.0, FLOAT32_MAX, -FLOAT32_MAX, 1e300, -1e300, 2.0**-150], True)
+def test_thresholds_are_pulled_back_together(values: list[float], rounded: bool) -> None:
+    """Those of a whole column give what each gives alone."""
+    thresholds = np.unique(np.array(values))
+    found = _cuts_of(Unary("x", rounded=rounded), thresholds)
+    alone = [last_double(F(value), rounded, strict=False) for value in thresholds.tolist()]
+    assert found.tolist() == alone

@@ -278,3 +278,46 @@ class TestOut:
         monkeypatch.setattr(batch, "find_spec", lambda name: None)
         with pytest.raises(cfxc.MissingExtraError, match="cfxc\\[parquet\\]"):
             compiled.explain_batch(people, target=1, out=tmp_path / "answers")
+
+    def test_damaged_and_foreign_parts_are_named(self, case, tmp_path):
+        compiled, people = case
+        out = tmp_path / "answers"
+        compiled.explain_batch(people, target=1, out=out)
+        part = out / "part-000001.parquet"
+        good = part.read_bytes()
+        other = out / "part-000002.parquet"
+        for bad in (good[:500], b"", b"PAR1 junk PAR1", other.read_bytes()):
+            part.write_bytes(bad)
+            with pytest.raises(cfxc.InvalidInputError, match=r"part-000001.*: delete it, and"):
+                compiled.explain_batch(people, target=1, out=out)
+        people.to_parquet(part)
+        with pytest.raises(cfxc.InvalidInputError, match=r"part-000001.*other people or columns"):
+            compiled.explain_batch(people, target=1, out=out)
+        part.write_bytes(good)
+        (out / "part-7.parquet").write_bytes(good)
+        with pytest.raises(cfxc.InvalidInputError, match=r"part-7.parquet: no part of these"):
+            compiled.explain_batch(people, target=1, out=out)
+
+    def test_a_full_disk_leaves_whole_parts(self, case, tmp_path, monkeypatch):
+        compiled, people = case
+        out = tmp_path / "answers"
+        written = pd.DataFrame.to_parquet
+
+        def full(frame, path, **options):
+            written(frame, path, **options)
+            if len(list(out.glob("part-*"))) == 1:
+                path.write_bytes(path.read_bytes()[:99])
+                raise OSError(28, "No space left on device")
+
+        monkeypatch.setattr(pd.DataFrame, "to_parquet", full)
+        with pytest.raises(cfxc.InvalidInputError, match=r"part-000001.*No space left"):
+            compiled.explain_batch(people, target=1, out=out)
+        assert {path.name for path in out.iterdir()} == {"_question.json", "part-000000.parquet"}
+
+    def test_what_parquet_has_no_type_for(self, data, tmp_path):
+        X, y = data
+        odd = X.assign(member=[1 if one else "no" for one in X["member"]])
+        space = cfxc.FeatureSpace.infer(X)
+        compiled = cfxc.compile(MODELS["forest"].fit(X, y), space)
+        with pytest.raises(cfxc.InvalidInputError, match=r"member.*one type"):
+            compiled.explain_batch(odd.iloc[:3], target=1, out=tmp_path / "answers")

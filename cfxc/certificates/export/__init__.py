@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from ...errors import InvalidInputError, VerificationError
+from ...writing import write_together
 from ..report import report
 
 Files = dict[str, str]  # what is appended to the name → text
@@ -119,15 +120,9 @@ def _number(text: Any) -> Fraction:
 
 
 def _write(files: Files, out: str | Path) -> tuple[Path, ...]:
-    written = []
-    for ending, text in files.items():
-        path = Path(f"{out}.{ending}")
-        try:
-            path.write_bytes(text.encode())
-        except OSError as error:
-            raise InvalidInputError(f"{path}: cannot be written: {error.strerror}") from None
-        written.append(path)
-    return tuple(written)
+    texts: dict[Path, str | bytes] = {Path(f"{out}.{end}"): text for end, text in files.items()}
+    write_together(texts)
+    return tuple(texts)
 
 
 def _smt2(certificate: Mapping[str, Any], seconds: float, name: str) -> Texts:

@@ -1,99 +1,144 @@
-"""Mixed-integer programs as text in the LP format, every number exact.
+"""Mixed-integer programs as text in the LP format, in numbers that solvers read.
 
-A row is multiplied by the common denominator of its coefficients, so that all it holds are
-integers; an end of a column's range that has no finite decimal becomes a row.  Columns are called
-x0, x1, … and comments say what they stand for.
+Every number is written as the double that it is.  A row of small numbers is multiplied by its
+common denominator, any other by a power of two that brings its largest coefficient to about one;
+both are exact.  A coefficient c_j that is no double, or so small that solvers leave it out, is
+rounded by e_j, and the ends of its row are moved outward by the extremes of sum e_j x_j over the
+columns' ranges: whatever satisfies the exact row satisfies the one that is written.  Columns are
+called x0, x1, … and comments say what they stand for.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
-from math import lcm
+from math import isfinite, lcm
 
-from ..mixed_integer import Model, Row
+from ...ir.interval import ceil_float, floor_float, nearest_float
+from ..mixed_integer import Affine, Model, Row
 
 _WIDTH = 98
+_SMALL_INTEGER = 2**20
+_LEAST = Fraction(1, 2**29)  # solvers take coefficients below 1e-9 for zero
+_MOST = 2**20  # the largest coefficient, where others would be below the least
+Ends = tuple[Fraction | None, Fraction | None]
 
 
 def mip_text(model: Model, comments: Sequence[str] = ()) -> str:
     """The program as an LP file; ``comments`` come first.
 
-    The objective is multiplied by the common denominator too; a comment says by what, and what
-    constant it leaves out.
+    The objective is scaled like a row; a comment says by what, which constant it leaves out, and
+    by how much rounding can have moved it.
     """
     lines = [f"\\ {line}" for line in comments]
     lines += [f"\\ x{j}: {_one_line(column.name)}" for j, column in enumerate(model.columns)]
-    scale = _scale(model.objective.terms.values())
-    lines.append(f"\\ objective: times {scale}, plus {scale * model.objective.constant}")
-    lines += ["Minimize", *_wrapped(" obj:", _sum(model.objective.terms, scale))]
-    lines.append("Subject To")
+    goal = _written(model, model.objective.terms, (None, None))
+    constant = nearest_float(goal.scale * model.objective.constant)
+    lines.append(f"\\ objective: times {_text(goal.scale)}, plus {_figure(constant)}")
+    if any(goal.moved):
+        moved = ceil_float(max(abs(end) for end in goal.moved))
+        lines.append(f"\\ objective: rounded, by at most {moved:.3g}")
+    lines += ["Minimize", *_wrapped(" obj:", _sum(goal.terms)), "Subject To"]
     if model.refuted:
         lines += [" refuted: 0 x0 >= 1"] if model.columns else []
     for i, row in enumerate(model.rows):
-        lines += _row(f"r{i}", row)
-    bounds, whole = [], []
-    for j, column in enumerate(model.columns):
-        ends = []
-        for end, side, relation in ((column.lower, "l", ">="), (column.upper, "u", "<=")):
-            text = _decimal(end)
-            if text is None:
-                lines.append(f" b{j}{side}: {end.denominator} x{j} {relation} {end.numerator}")
-            ends.append(text)
-        low, high = ends
-        bounds.append(
-            f" {'-inf' if low is None else low} <= x{j} <= {'inf' if high is None else high}"
-        )
-        if column.whole:
-            whole.append(f"x{j}")
-    lines += ["Bounds", *bounds]
+        lines += _row(f"r{i}", row, _written(model, row.terms, (row.lower, row.upper)))
+    lines += ["Bounds", *_bounds(model)]
+    whole = [f"x{j}" for j, column in enumerate(model.columns) if column.whole]
     if whole:
         lines += ["General", *_wrapped("", whole)]
     return "\n".join([*lines, "End"]) + "\n"
 
 
-def _row(name: str, row: Row) -> list[str]:
-    ends = [end for end in (row.lower, row.upper) if end is not None]
-    scale = _scale([*row.terms.values(), *ends])
-    body = _sum(row.terms, scale)
-    note = [f"\\ {name}: {row.why}"] if row.why else []
-    if row.lower is not None and row.lower == row.upper:
-        return [*note, *_wrapped(f" {name}:", [*body, f"= {row.lower * scale}"])]
-    for suffix, end, relation in (("l", row.lower, ">="), ("u", row.upper, "<=")):
-        if end is not None:
-            note += _wrapped(f" {name}{suffix}:", [*body, f"{relation} {end * scale}"])
-    return note
+@dataclass(frozen=True, slots=True)
+class _Written:
+    """A linear form times ``scale`` in doubles; the ends that are sound for it.
+
+    ``moved``: the least and the most by which rounding changes its value.
+    """
+
+    terms: Mapping[int, float]
+    ends: Ends
+    scale: Fraction
+    moved: tuple[Fraction, Fraction]
 
 
-def _scale(numbers: Iterable[Fraction]) -> int:
-    return lcm(1, *(number.denominator for number in numbers))
-
-
-def _sum(terms: Mapping[int, Fraction], scale: int) -> list[str]:
-    """The summands of a linear form times an integer that clears its denominators."""
-    found = []
+def _written(model: Model, terms: Mapping[int, Fraction], ends: Ends) -> _Written:
+    """``lower <= sum c_j x_j <= upper`` times a scale, every coefficient a double."""
+    scale = _scale([*terms.values(), *(end for end in ends if end is not None)], terms)
+    kept: dict[int, float] = {}
+    errors: dict[int, Fraction] = {}
     for j, factor in sorted(terms.items()):
-        number = int(factor * scale)
-        found.append(f"{'-' if number < 0 else '+'} {abs(number)} x{j}")
+        exact = factor * scale
+        number = 0.0 if abs(exact) < _LEAST else nearest_float(exact)
+        if number:
+            kept[j] = number
+        if error := Fraction(number) - exact:
+            errors[j] = error
+    least, most = model.range(Affine(errors))
+    low, high = (None if end is None else end * scale for end in ends)
+    moved = (low if low is None else low + least, high if high is None else high + most)
+    return _Written(kept, moved, scale, (least, most))
+
+
+def _scale(numbers: Sequence[Fraction], terms: Mapping[int, Fraction]) -> Fraction:
+    """The common denominator where it gives small integers, else a power of two."""
+    common = lcm(1, *(number.denominator for number in numbers))
+    if all(abs(number) * common <= _SMALL_INTEGER for number in numbers):
+        return Fraction(common)
+    sizes = [abs(factor) for factor in terms.values() if factor]
+    if not sizes:
+        return Fraction(1)
+    scale = _power_for(max(sizes))
+    missing = _LEAST / (min(sizes) * scale)
+    if missing > 1:
+        scale *= min(_power_for(1 / missing), Fraction(_MOST))
+    return scale
+
+
+def _power_for(size: Fraction) -> Fraction:
+    """The power of two p with 1 <= p * size < 4."""
+    exponent = size.numerator.bit_length() - size.denominator.bit_length() - 1
+    return Fraction(2) ** -exponent
+
+
+def _row(name: str, row: Row, written: _Written) -> list[str]:
+    body, (low, high) = _sum(written.terms), written.ends
+    rounded = "rounded, and wider by that" if any(written.moved) else ""
+    why = "; ".join(filter(None, (row.why, rounded)))
+    lines = [f"\\ {name}: {why}"] if why else []
+    if low is not None and low == high and Fraction(nearest_float(low)) == low:
+        return [*lines, *_wrapped(f" {name}:", [*body, f"= {_text(low)}"])]
+    for suffix, end, relation in (
+        ("l", None if low is None else floor_float(low), ">="),
+        ("u", None if high is None else ceil_float(high), "<="),
+    ):
+        if end is not None and isfinite(end):
+            lines += _wrapped(f" {name}{suffix}:", [*body, f"{relation} {_figure(end)}"])
+    return lines
+
+
+def _bounds(model: Model) -> list[str]:
+    """The columns' ranges, rounded outward to doubles."""
+    ends = ((floor_float(column.lower), ceil_float(column.upper)) for column in model.columns)
+    return [f" {_figure(low)} <= x{j} <= {_figure(high)}" for j, (low, high) in enumerate(ends)]
+
+
+def _sum(terms: Mapping[int, float]) -> list[str]:
+    found = [f"{'-' if c < 0 else '+'} {_figure(abs(c))} x{j}" for j, c in terms.items()]
     return found or ["0 x0"]
 
 
-def _decimal(value: Fraction) -> str | None:
-    """The exact decimal of a number, or ``None`` if it has no finite one."""
-    rest, places = value.denominator, 0
-    for prime in (2, 5):
-        count = 0
-        while rest % prime == 0:
-            rest //= prime
-            count += 1
-        places = max(places, count)
-    if rest != 1 or places > 60:
-        return None
-    digits = str(abs(value.numerator) * 10**places // value.denominator).rjust(places + 1, "0")
-    whole = digits[: len(digits) - places] + (
-        "." + digits[len(digits) - places :] if places else ""
-    )
-    return f"-{whole}" if value < 0 else whole
+def _text(number: Fraction) -> str:
+    return _figure(nearest_float(number))
+
+
+def _figure(number: float) -> str:
+    """The shortest decimal that is read as this double."""
+    if number.is_integer() and abs(number) < 2**53:
+        return str(int(number))
+    return repr(number)
 
 
 def _wrapped(head: str, parts: Sequence[str]) -> list[str]:

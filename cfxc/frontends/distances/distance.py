@@ -12,10 +12,9 @@ from math import inf, nextafter, sqrt
 from pathlib import Path
 from typing import Final, NamedTuple, TypeAlias
 
-import numpy as np
-
 from ...errors import DataTypeError, InvalidInputError, UnsupportedError, VerificationError
 from ...ir import REAL, If, Let, Literal, Operand, Program, Sort, evaluate, ops, walk
+from ...ir.enclosing import enclose
 from ...ir.interval import Bounds, Choice, Interval, floor_float
 from ..inputs import input_sort
 from ..lang import ast, lower_program, parse_program
@@ -23,6 +22,7 @@ from ..space import FeatureSpace
 from ..space.names import suggestion
 from ..space.numbers import as_written, decimal_text
 from .delta import delta_name
+from .enclosure import enclosed
 from .mahalanobis import Mahalanobis, Whitening, whitened_program
 
 #: The norms that may be mixed, in the order of the coefficients (alpha, beta, gamma).
@@ -284,8 +284,9 @@ def _from_text(text: str, source: str, space: FeatureSpace) -> Distance:
             )
     program = _lower(tree, space, tree.name or "distance", {})
     box = _box(program, space)
-    enclosure = _enclose(program, box)
-    if enclosure.upper < 0:
+    _refuse_divisors(program, source)
+    low, high = _bounds(program, box)
+    if high < 0:
         raise InvalidInputError(f"{source}: this distance is negative everywhere")
     for point in _corners(program):
         value = evaluate(program, point)[RESULT]
@@ -294,7 +295,43 @@ def _from_text(text: str, source: str, space: FeatureSpace) -> Distance:
             raise InvalidInputError(
                 f"{source}: a distance is at least 0, and this one is {float(value):.6g} at {where}"
             )
-    return Distance(program.name, program, None, text, float(enclosure.lower))
+    if high == 0:
+        raise InvalidInputError(
+            f"{source}: this distance is 0 everywhere, so no row is nearer than another; add what "
+            "a change counts, such as delta[1]"
+        )
+    return Distance(
+        program.name, program, None, text, low if isinstance(low, float) else floor_float(low)
+    )
+
+
+def _bounds(program: Program, box: Mapping[str, Bounds]) -> tuple[Fraction | float, ...]:
+    """Bounds of the result on the whole box, closer ones where doubles do not show it positive."""
+    found = program.output(RESULT)
+    if isinstance(found, Literal):
+        return Fraction(found.value), Fraction(found.value)
+    doubles = enclose(program, box)[found]
+    assert isinstance(doubles, Interval)
+    low, high = float(doubles.lower), float(doubles.upper)
+    return (low, high) if low >= 0 < high else enclosed(program, box)
+
+
+def _refuse_divisors(program: Program, source: str) -> None:
+    """Refuse what divides by a number that differs from row to row: it may be 0, as delta is.
+
+    Raises:
+        InvalidInputError: naming the file and the line.
+    """
+    varies = {name for name, _ in program.inputs if not name.startswith("factual.")}
+    for let in program.lets():
+        if varies.intersection(o for o in let.op.operands() if not isinstance(o, Literal)):
+            varies.add(let.name)
+            if isinstance(let.op, ops.Div) and let.op.y in varies:
+                raise InvalidInputError(
+                    f"{let.origin or source}: this distance divides by a number that is not the "
+                    "same for all rows, and may be 0; divide by a constant or by a value of the "
+                    "person (factual.age)"
+                )
 
 
 def _lower(
@@ -361,33 +398,6 @@ def _box(program: Program, space: FeatureSpace) -> dict[str, Bounds]:
         else:
             box[name] = Interval.exact(*space[name.partition(".")[2]].bounds)
     return box
-
-
-def _enclose(program: Program, box: Mapping[str, Bounds]) -> Interval:
-    """Return an interval that holds the result on the whole ``box``."""
-    values = dict(box)
-    for let in program.lets():
-        bounds = let.op.interval(*(_read(operand, values) for operand in let.op.operands()))
-        # A name is assigned again only in the other branch of an if: either value is possible.
-        values[let.name] = _hull(values[let.name], bounds) if let.name in values else bounds
-    result = _read(program.output(RESULT), values)
-    assert isinstance(result, Interval)
-    return result
-
-
-def _read(operand: Operand, values: Mapping[str, Bounds]) -> Bounds:
-    if isinstance(operand, Literal):
-        exact = Fraction(operand.value)
-        return Interval.exact(exact, exact)
-    return values[operand]
-
-
-def _hull(first: Bounds, second: Bounds) -> Bounds:
-    if isinstance(first, Interval) and isinstance(second, Interval):
-        return first.hull(second)
-    assert isinstance(first, Choice)
-    assert isinstance(second, Choice)
-    return Choice(first.labels, np.asarray(first.possible | second.possible))
 
 
 def _corners(program: Program) -> Iterator[dict[str, int]]:

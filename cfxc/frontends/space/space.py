@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from ...errors import DataTypeError, InvalidInputError, MissingColumnError
+from ...writing import write_whole
 from . import codec, toml
 from .cells import Codes, Floats, Value
 from .conditions import check_conditions
@@ -281,10 +282,7 @@ class FeatureSpace:
         if path is not None and not isinstance(path, str | Path):
             raise DataTypeError(f"to_toml: expected the path of a file, not {path!r}")
         if path is not None:
-            try:
-                Path(path).write_text(text, encoding="utf-8", newline="\n")
-            except OSError as error:
-                raise InvalidInputError(f"{path}: cannot write: {error.strerror}") from error
+            write_whole(path, text)
         return text
 
     @classmethod

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import json
-import os
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import torch
 from safetensors import SafetensorError, safe_open
-from safetensors.torch import save_file
+from safetensors.torch import save
 from torch import Tensor
 
 from ...errors import InvalidInputError, ModelFileError
+from ...writing import write_whole
 
 FORMAT = "cfxc generator checkpoint 1"
 
@@ -27,12 +27,7 @@ def write_checkpoint(path: Path, identity: str, found: dict[str, Any]) -> None:
     tensors: dict[str, Tensor] = {}
     tree = _flatten({**found, "state": asdict(found["state"])}, "", tensors)
     head = {"format": FORMAT, "identity": identity, "tree": json.dumps(tree)}
-    beside = path.with_name(f"{path.name}.part")
-    try:
-        save_file(tensors, beside, metadata=head)
-        os.replace(beside, path)
-    except OSError as error:
-        raise InvalidInputError(f"{path}: cannot write the checkpoint: {error.strerror}") from error
+    write_whole(path, save(tensors, metadata=head))
 
 
 def read_checkpoint(path: Path, identity: str) -> dict[str, Any]:

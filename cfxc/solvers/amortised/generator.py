@@ -14,6 +14,7 @@ import pandas as pd
 from ...errors import DataTypeError, InvalidInputError
 from ...frontends.space import FeatureSpace
 from ...ir.sorts import preview
+from ...writing import make_folder
 from .asking import check_asked
 from .drawing import Done
 from .generating import generate
@@ -363,10 +364,7 @@ def _checkpoint_in(folder: Path) -> Path:
     Raises:
         InvalidInputError: it cannot be made.
     """
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InvalidInputError(f"{folder}: cannot make the folder: {error.strerror}") from error
+    make_folder(folder)
     return folder / CHECKPOINT
 
 

@@ -230,7 +230,26 @@ class Levels:
             if entry["feature"] != feature.name or values.size != size or edges.size != inner:
                 raise ModelFileError(f"{where}: levels of {feature.name!r} do not fit it")
             made.append(FeatureLevels(feature, values, edges))
+            if odd := _strays(made[-1]):
+                raise ModelFileError(
+                    f"{where}: level {odd[0]:g} of {feature.name!r} is none that was learned: "
+                    "outside of its range or bucket, or off its grid; fit the generator again"
+                )
         return cls(made)
+
+
+def _strays(levels: FeatureLevels) -> list[float]:
+    """Levels that cutting cannot have made.
+
+    A level is the admissible value nearest to some value of its bucket; so it is also the nearest
+    one to the end of the bucket on its own side, or lies inside.
+    """
+    if levels.feature.is_symbolic:
+        return [v for place, v in enumerate(levels.values.tolist()) if v != place]
+    ends = pairwise([-np.inf, *levels.edges.tolist(), np.inf])
+    buckets = zip(levels.values.tolist(), ends, strict=True)
+    nearest = ((v, float(min(max(v, low), high))) for v, (low, high) in buckets)
+    return [v for v, inside in nearest if _middle(levels.feature, inside, inside) != v]
 
 
 def _numbers(found: Any, where: str) -> Floats:

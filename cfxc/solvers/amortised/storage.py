@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from hashlib import sha256
@@ -16,6 +15,7 @@ from safetensors.numpy import load, save
 
 from ...errors import CfxcError, InvalidInputError, ModelFileError
 from ...frontends.space import FeatureSpace
+from ...writing import make_folder, write_together
 from .laws import Weights
 from .levels import Levels
 from .settings import Settings, check_settings
@@ -67,18 +67,9 @@ def write(folder: Path, stored: Stored) -> None:
         "losses": list(stored.losses),
         "rows": stored.rows,
     }
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        _write(folder / WEIGHTS, weights)
-        _write(folder / HEAD, json.dumps(head, ensure_ascii=False, indent=1).encode())
-    except OSError as error:
-        raise InvalidInputError(f"{folder}: cannot write: {error.strerror or error}") from error
-
-
-def _write(path: Path, content: bytes) -> None:
-    beside = path.with_name(f"{path.name}.part")
-    beside.write_bytes(content)
-    os.replace(beside, path)
+    make_folder(folder)
+    text = json.dumps(head, ensure_ascii=False, indent=1)
+    write_together({folder / WEIGHTS: weights, folder / HEAD: text})
 
 
 _FIELDS: Mapping[str, type] = {

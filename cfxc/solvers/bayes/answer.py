@@ -9,6 +9,7 @@ from typing import Any
 import pandas as pd
 
 from ...errors import MissingExtraError
+from ...writing import written_whole
 from ..result import Status, changes_between, plain_cell, plain_row
 from .evaluations import Evaluations
 
@@ -122,6 +123,7 @@ class PotentialResult:
 
         Raises:
             MissingExtraError: matplotlib is not installed.
+            InvalidInputError: the file cannot be written.
         """
         try:
             from matplotlib.figure import Figure
@@ -136,7 +138,8 @@ class PotentialResult:
         axes.set(xlabel="evaluations", ylabel="share of the largest potential", ylim=(0, 1.05))
         axes.legend(loc="lower right", frameon=False)
         if path is not None:
-            figure.savefig(path)
+            with written_whole(path) as file:
+                figure.savefig(file)
         return figure
 
     def _repr_html_(self) -> str:

@@ -14,6 +14,7 @@ import pandas as pd
 
 from ...errors import InvalidInputError, ModelFileError
 from ...frontends.space import FeatureSpace
+from ...writing import write_whole
 
 Floats = npt.NDArray[np.float64]
 FORMAT = "cfxc evaluations 1"
@@ -52,20 +53,17 @@ class Evaluations:
         return frame.assign(output=self.outputs)
 
     def save(self, path: str | Path) -> None:
-        """Write it as JSON, numbers exactly.
+        """Write it as JSON, numbers exactly, whole or not at all.
 
         Raises:
-            OSError: the file cannot be written.
+            InvalidInputError: the file cannot be written.
         """
         names = list(self.space.names)
         rows = [[_plain(point[name]) for name in names] for point in self.points]
         outputs = [None if value != value else value for value in self.outputs]
         text = {"format": FORMAT, "features": names, "rows": rows, "outputs": outputs,
                 "failures": {str(at): why for at, why in self.failures.items()}}  # fmt: skip
-        path = Path(path)
-        beside = path.with_name(f"{path.name}.part")  # whole or not at all
-        beside.write_text(json.dumps(text), encoding="utf-8")
-        beside.replace(path)
+        write_whole(path, json.dumps(text))
 
     @classmethod
     def load(cls, path: str | Path, space: FeatureSpace) -> Evaluations:

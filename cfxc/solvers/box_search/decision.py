@@ -264,15 +264,23 @@ def _node_values(
 
     Nodes up to ``size`` that the ensemble does not have are no leaves, and have any.
     """
-    rows = op.value.array[:, list(factors)]
-    index: dict[tuple[Any, ...], int] = {}
-    inverse = np.array([index.setdefault(tuple(row), len(index)) for row in rows.tolist()])
+    different, inverse = _different(op.value.array[:, list(factors)])
     weights = list(factors.values())
     distinct = [
         sum((f * Fraction(v) for f, v in zip(weights, row, strict=True)), Fraction(0))
-        for row in index
+        for row in different
     ]
     return distinct, np.pad(inverse.astype(np.int64), (0, size - inverse.size))
+
+
+def _different(rows: npt.NDArray[Any]) -> tuple[list[tuple[Any, ...]], npt.NDArray[Any]]:
+    """The different rows, and which of them each one is."""
+    if rows.dtype.kind != "O" and rows.shape[1] == 1:  # no list for each node of a large forest
+        values, inverse = np.unique(rows[:, 0], return_inverse=True)
+        return [(value,) for value in values.tolist()], inverse
+    index: dict[tuple[Any, ...], int] = {}
+    places = [index.setdefault(tuple(row), len(index)) for row in rows.tolist()]
+    return list(index), np.array(places)
 
 
 def _scale(

@@ -19,6 +19,7 @@ from ...frontends.query import Query
 from ...frontends.target import target_program
 from ...ir import Program, ops
 from ...ir.patterns import deciding, scaling
+from ...writing import write_whole
 from .core import Core, CoreReader, Sources, exact, plain_label, read_program
 from .steps import proof_of
 from .trees import trees_of
@@ -44,9 +45,13 @@ class Certificate:
         return json.dumps(self.content, separators=(",", ":"))
 
     def save(self, path: str | Path) -> Path:
-        """Write it; a name that ends in ``.gz`` is compressed.  Returns the path."""
+        """Write it, whole or not at all; a name in ``.gz`` is compressed.  Returns the path.
+
+        Raises:
+            InvalidInputError: the file cannot be written.
+        """
         path, body = Path(path), self.to_json().encode()
-        path.write_bytes(gzip.compress(body, mtime=0) if path.suffix == ".gz" else body)
+        write_whole(path, gzip.compress(body, mtime=0) if path.suffix == ".gz" else body)
         return path
 
 

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from ...errors import InvalidInputError, MissingExtraError
+from ...writing import written_whole
 from ..result import changes_between, plain_cell, plain_row
 from .bounds import validity_bounds
 from .futures import Moments
@@ -191,7 +192,8 @@ class PlanResult:
         axes.set(xlabel="radius ρ", ylabel="chance that all rows stay valid", ylim=(-0.05, 1.05))
         axes.legend(frameon=False)
         if path is not None:
-            figure.savefig(path)
+            with written_whole(path) as file:
+                figure.savefig(file)
         return figure
 
     def _repr_html_(self) -> str:

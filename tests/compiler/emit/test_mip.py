@@ -2,23 +2,30 @@
 
 from __future__ import annotations
 
+import operator
 import tempfile
 from dataclasses import replace
 from fractions import Fraction
-from math import lcm
 from pathlib import Path
 from typing import Any
 
 import highspy
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.linear_model import LinearRegression
+from sklearn.neural_network import MLPRegressor
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
+from cfxc import FeatureSpace, compile
 from cfxc.compiler.emit.mip import NUMBERS as RULES
 from cfxc.compiler.emit.mip import REFUSALS, Emission, Emitter, emit, refused
 from cfxc.compiler.emit.mip_program import emit_program
 from cfxc.compiler.emit.mip_text import mip_text
-from cfxc.compiler.mixed_integer import rounded
+from cfxc.compiler.mixed_integer import Affine, Model, rounded
 from cfxc.compiler.passes import narrow_argmax
 from cfxc.compiler.scalarise import RULES as SCALAR_RULES
 from cfxc.compiler.terms import Pool, Term, evaluate_term, postorder
@@ -214,28 +221,73 @@ def test_strict_rows_are_closed_and_integers_are_not() -> None:
     assert ends == {"n": 5, "x": 4}
 
 
-def test_text_is_exact() -> None:
+def test_small_numbers_are_written_exactly() -> None:
     pool = Pool()
     n, x = pool.var("a b", "int", 0, 9), pool.var("x", "real", F(1, 3), F(1, 4) * 3)
     fact = pool.at_most(pool.linear(((F(1, 4), n), (F(2, 3), x))), 1)
-    text = mip_text(emit(pool, [fact], pool.linear(((F(-1, 2), n), (1, x)), F(1, 7))).model, ["t"])
+    text = mip_text(emit(pool, [fact], pool.linear(((F(-1, 2), n), (1, x)), F(1, 4))).model, ["t"])
     assert text.splitlines() == [
         "\\ t",
         "\\ x0: x",
         "\\ x1: a b",
-        "\\ objective: times 2, plus 2/7",
+        "\\ objective: times 2, plus 0.5",
         "Minimize",
         " obj: + 2 x0 - 1 x1",
         "Subject To",
         " r0u: + 8 x0 + 3 x1 <= 12",
-        " b0l: 3 x0 >= 1",
         "Bounds",
-        " -inf <= x0 <= 0.75",
+        " 0.3333333333333333 <= x0 <= 0.75",
         " 0 <= x1 <= 9",
         "General",
         " x1",
         "End",
     ]
+    assert F(0.3333333333333333) < F(1, 3)
+
+
+def test_long_numbers_are_rounded_and_their_row_is_wider() -> None:
+    model = Model()
+    x, y = model.column("x", -1, 3), model.column("y", 0, 5)
+    tiny = F(1, 10**40)
+    model.constrain(x.times(F(1, 3) * 10**50).plus(y, tiny), F(10**50, 7), F(10**50, 7), "because")
+    lines = mip_text(model).splitlines()
+    assert "\\ r0: because; rounded, and wider by that" in lines
+    below, above = (line.split() for line in lines if line.startswith(" r0"))
+    factor, low, high = F(float(below[2])), F(float(below[-1])), F(float(above[-1]))
+    scale = 2**20 * next(p for p in (F(2) ** -k for k in range(300)) if p * F(10**50, 3) < 2)
+    assert 1 <= factor / 2**20 < 2
+    assert factor == F(float(scale * F(10**50, 3))) != scale * F(10**50, 3)
+    end, error = scale * F(10**50, 7), factor - scale * F(10**50, 3)
+    assert low <= end + min(-error, 3 * error) - 5 * tiny * scale
+    assert high >= end + max(-error, 3 * error)
+    assert 0 < high - low < F(1, 10**8)
+
+
+@settings(derandomize=True)
+@given(
+    st.lists(st.fractions(max_denominator=10**30), min_size=1, max_size=4),
+    st.lists(st.fractions(-5, 5), min_size=4, max_size=4),
+    st.integers(-90, 90),
+)
+def test_no_point_of_a_row_is_cut_off(
+    factors: list[Fraction], point: list[Fraction], power: int
+) -> None:
+    model = Model()
+    columns = [model.column(f"c{i}", -5, 5) for i in range(len(factors))]
+    form = Affine.sum((c * F(2) ** power, x) for c, x in zip(factors, columns, strict=True))
+    value = form.at(point)
+    model.constrain(form, value, value)
+    for line in mip_text(model).replace("\n  ", " ").splitlines():
+        if line.startswith(" r0"):
+            _, *parts, relation, end = line.split()
+            signs, sizes, names = parts[0::3], parts[1::3], parts[2::3]
+            found = sum(
+                F(float(size)) * (-1 if sign == "-" else 1) * point[int(name[1:])]
+                for sign, size, name in zip(signs, sizes, names, strict=True)
+            )
+            compare = {"=": operator.eq, "<=": operator.le, ">=": operator.ge}[relation]
+            assert compare(found, F(float(end)))
+            assert all(len(size) <= 24 and 2.0**-29 <= float(size) < 2**22 for size in sizes)
 
 
 @settings(derandomize=True, max_examples=30)
@@ -249,14 +301,15 @@ def test_text_reads_back_as_the_same_program(fact: Any, goal: Any) -> None:
         return
     if model.refuted or not model.columns:
         return
+    text = mip_text(model)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "model.lp"
-        path.write_text(mip_text(model))
+        path.write_text(text)
         highs: Any = highspy.Highs()
         highs.silent()
         assert highs.readModel(str(path)) == highspy.HighsStatus.kOk
     highs.run()
-    scale = lcm(1, *(c.denominator for c in model.objective.terms.values()))
+    scale = float(text.split("\\ objective: times ")[1].split(",")[0])
     answer = Highs().solve(rounded(model), seconds=5.0, gap=0.0)
     infeasible = highs.getModelStatus() == highspy.HighsModelStatus.kInfeasible
     assert infeasible == (answer.status == "infeasible")
@@ -292,3 +345,35 @@ def test_a_program_relates_inputs_and_outputs(kind: str) -> None:
         upper[wrong] = 0.0
         fixed = replace(rounded_program, lower=lower, upper=upper)
         assert Highs().solve(fixed, seconds=5.0, gap=0.0).status == "infeasible"
+
+
+@pytest.mark.parametrize("layers", [(), (5,), (4, 4, 3)])
+def test_scaled_models_are_read_by_solvers(layers: tuple[int, ...], tmp_path: Path) -> None:
+    """Their exact rows take integers of hundreds of digits, which solvers refuse."""
+    scip = pytest.importorskip("pyscipopt")
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({"age": rng.integers(18, 80, 99), "pay": rng.normal(3e4, 9e3, 99)})
+    worth = table["age"] / 10 + table["pay"] / 9000 + (table["age"] > 40)
+    model = LinearRegression()
+    if layers:
+        model = MLPRegressor(hidden_layer_sizes=layers, max_iter=20, random_state=0)
+    space = FeatureSpace.infer(table)
+    program = compile(make_pipeline(StandardScaler(), model).fit(table, worth), space).program
+    made = emit_program(keep_outputs(program, ["value"]), {one.name: one.bounds for one in space})
+    (value,) = (j for j, column in enumerate(made.model.columns) if column.name == "value")
+    made.model.objective = Affine({value: F(1)})
+    text = mip_text(made.model)
+    assert max(map(len, text.split())) <= 24
+    path = tmp_path / "model.lp"
+    path.write_text(text)
+    expected = Highs().solve(rounded(made.model), seconds=9.0, gap=0.0).bound
+    highs: Any = highspy.Highs()
+    highs.silent()
+    assert highs.readModel(str(path)) == highspy.HighsStatus.kOk
+    highs.run()
+    assert highs.getInfo().objective_function_value == pytest.approx(expected, abs=1e-6)
+    other = scip.Model()
+    other.hideOutput()
+    other.readProblem(str(path))
+    other.optimize()
+    assert other.getObjVal() == pytest.approx(expected, abs=1e-6)

@@ -62,6 +62,20 @@ def in_part(name: str, **changes: Any) -> Callable[[Path], None]:
     return change
 
 
+def with_level(
+    name: str, at: int, change: Callable[[list[float]], float]
+) -> Callable[[Path], None]:
+    """One level of a feature edited, still in rising order."""
+
+    def spoil(folder: Path) -> None:
+        levels = json.loads((folder / "generator.json").read_text())["levels"]
+        values = next(each["values"] for each in levels if each["feature"] == name)
+        values[at] = change(values)
+        in_head(levels=levels)(folder)
+
+    return spoil
+
+
 def spoil_weights(folder: Path) -> None:
     content = bytearray((folder / "weights.safetensors").read_bytes())
     content[-1] ^= 1
@@ -81,6 +95,12 @@ def spoil_weights(folder: Path) -> None:
         (in_head(rows=None), "rows"), (in_head(rows="many"), "rows is no int"),
         (in_head(targets=[]), "targets"), (in_head(targets=[5]), "targets"),
         (in_head(levels=[]), "levels"), (in_head(losses=["low"]), "losses"),
+        (with_level("age", -1, lambda v: 1e9), "level 1e.09 of 'age' is none that was learned"),
+        (with_level("age", 0, lambda v: v[0] + 0.5), "level .*off its grid"),
+        (with_level("age", 0, lambda v: -3.0), "level -3 of 'age'"),
+        (with_level("age", 0, lambda v: v[1] - 1), "level .* or bucket"),
+        (with_level("rate", -1, lambda v: v[-1] + 0.001), "level .* of 'rate'"),
+        (with_level("job", 1, lambda v: 7.0), "level 7 of 'job'"),
         (in_head(space="[[feature]]\nname = 3\n"), "generator.json"),
         (in_part("settings", epochs=0), "epochs"), (in_part("settings", epochs=None), "epochs"),
         (in_part("settings", momentum=1), "momentum"),

@@ -1,0 +1,151 @@
+"""Files written whole or not at all: beside their place first, then moved there.
+
+What is no file (``/dev/stdout``, a pipe, a device) cannot be replaced: it gets the whole content at
+the end.  This module imports :mod:`cfxc.errors` alone and may be imported by every layer.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
+
+from .errors import CfxcError, InvalidInputError
+
+
+def write_whole(path: str | Path, content: str | bytes) -> None:
+    """Write a text (UTF-8, ``\\n``) or bytes to a file, whole or not at all.
+
+    Raises:
+        InvalidInputError: the file cannot be written; what was there is untouched.
+    """
+    write_together({Path(path): content})
+
+
+def write_together(files: Mapping[Path, str | bytes]) -> None:
+    """Write several files that belong together; none is put in its place before all are written.
+
+    Raises:
+        InvalidInputError: one cannot be written.
+    """
+    with ExitStack() as places:
+        for path, content in files.items():
+            beside = places.enter_context(written_whole(path))
+            beside.write_bytes(content.encode() if isinstance(content, str) else content)
+
+
+@contextmanager
+def written_whole(path: str | Path) -> Iterator[Path]:
+    """A new file of the same suffix, to be written; it takes the place of ``path`` at the end.
+
+    A link stays a link: the file that it leads to is replaced.  If the block fails, what was at
+    ``path`` is untouched and the new file is deleted.
+
+    Raises:
+        InvalidInputError: the file cannot be written.
+    """
+    try:
+        special = _is_special(Path(path))
+        place = Path(path) if special else Path(os.path.realpath(path))
+        folder = tempfile.gettempdir() if special else place.parent
+        prefix, suffix = f".{place.stem[:99]}.", place.suffix
+        handle, name = tempfile.mkstemp(prefix=prefix, suffix=suffix, dir=folder)
+        os.close(handle)
+        try:
+            yield Path(name)
+            if special:
+                _copy(Path(name), place)
+            else:
+                os.chmod(name, _mode(place))
+                os.replace(name, place)
+        finally:  # Ctrl-C too must not leave the half-written file
+            with suppress(FileNotFoundError):
+                os.unlink(name)
+    except CfxcError:
+        raise
+    except OSError as error:
+        raise _unwritable(path, error) from error
+
+
+def make_folder(path: Path) -> None:
+    """A folder and those above it, unless it is there.
+
+    Raises:
+        InvalidInputError: it cannot be made.
+    """
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        why = "it is no folder" if isinstance(error, FileExistsError) else error.strerror
+        raise InvalidInputError(f"{path}: cannot write: {why}; name another folder") from error
+
+
+def _unwritable(path: str | Path, error: OSError) -> InvalidInputError:
+    """The message about a file that cannot be written, and what to do."""
+    if isinstance(error, BrokenPipeError):  # nobody reads any more: no fault of the file
+        raise error
+    why = error.strerror or str(error)
+    if isinstance(error, FileNotFoundError):
+        why = f"no folder {Path(path).parent}"
+    return InvalidInputError(f"{path}: cannot write: {why}; make room, or name another file")
+
+
+def check_writable(path: str | Path | None) -> None:
+    """Refuse an output file that cannot be made, before any work.
+
+    Raises:
+        InvalidInputError: its folder does not exist or cannot be written, or it is a folder.
+    """
+    if path is None:
+        return
+    place = Path(os.path.realpath(path))
+    folder = place.parent
+    if Path(path).is_dir():
+        raise InvalidInputError(f"{path}: cannot write: it is a folder; name a file in it")
+    if _is_special(Path(path)):
+        if not os.access(path, os.W_OK):
+            raise InvalidInputError(f"{path}: cannot write: no permission; name another file")
+        return
+    if not folder.is_dir():
+        raise InvalidInputError(f"{path}: cannot write: no folder {folder}; make it first")
+    if not os.access(folder, os.W_OK):
+        raise InvalidInputError(
+            f"{path}: cannot write: no permission in {folder}; name another folder"
+        )
+
+
+def _is_special(path: Path) -> bool:
+    """Whether ``path`` is no file that can be replaced: a device, a pipe, or our own stdout."""
+    return path.exists() and not path.is_dir() and (not path.is_file() or _is_stdout(path))
+
+
+def _is_stdout(path: Path) -> bool:
+    try:
+        return os.path.samestat(os.stat(path), os.fstat(1))
+    except OSError:
+        return False
+
+
+def _copy(content: Path, place: Path) -> None:
+    """The content to what cannot be replaced; behind what was printed, if that is our stdout."""
+    ours = _is_stdout(place)
+    if ours:
+        sys.stdout.flush()  # opened a second time, a file would be written over from its start
+    with content.open("rb") as source, open(os.dup(1) if ours else place, "wb") as target:
+        shutil.copyfileobj(source, target)
+
+
+def _mode(path: Path) -> int:
+    """The permissions of the file that is replaced, or those of a new file."""
+    if path.exists():
+        return path.stat().st_mode & 0o777
+    mask = os.umask(0)
+    os.umask(mask)
+    return 0o666 & ~mask
+
+
+__all__ = ["check_writable", "make_folder", "write_together", "write_whole", "written_whole"]
