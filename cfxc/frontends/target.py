@@ -225,6 +225,17 @@ def _decisions(
     return builder.let(plain)
 
 
+def compares_logits(program: Program) -> bool:
+    """Whether a probability is compared as the logit that it is a function of."""
+    definitions = {statement.name: statement.op for statement in program.lets()}
+    probability = program.output("probability")
+    op = definitions.get(probability) if isinstance(probability, str) else None
+    if isinstance(op, ops.Concat) and len(op.parts) == 2:
+        op = definitions.get(op.parts[1]) if isinstance(op.parts[1], str) else None
+        return isinstance(op, ops.Sigmoid)
+    return isinstance(op, ops.Softmax) and len(program.output_sorts["label"].labels) == 2
+
+
 def _likely(
     builder: Builder,
     program: Program,
@@ -283,4 +294,4 @@ def _wins(builder: Builder, x: Operand, width: int, position: int, margin: Fract
     return builder.let(ops.And(tuple(tests)))
 
 
-__all__ = ["Target", "resolve_target", "stricter_target", "target_program"]
+__all__ = ["Target", "compares_logits", "resolve_target", "stricter_target", "target_program"]

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import pandas as pd
 
-from ..errors import CfxcError, DataTypeError, InvalidInputError, UnsupportedError
+from ..errors import CfxcError, DataTypeError, InvalidInputError
 from ..frontends.causal import CausalModel, Mechanism
 from ..frontends.distances import Distance, penalised, resolve_distance
 from ..frontends.predictor import chance_of
@@ -27,10 +27,10 @@ from .conflicts import Ask, Conflict, conflict_of, given_up_in_order
 from .engines import Engine, Limits, engine_for, smt_backend
 from .hulls import slack_of
 from .options import Options
-from .original import Original
+from .original import Original, plain_item
 from .outcome import INTERRUPTED, Outcome, Watch
 from .result import Result, Status
-from .rounding import deployed_slack
+from .rounding import may_tie, slack_for
 from .seeds import Seeds, nearest_of
 from .smt import Backend, refuse_contradiction, refuse_negative_distance
 
@@ -167,21 +167,22 @@ class Question:
     def pose(self, frame: pd.DataFrame) -> tuple[Query, Engine]:
         """The question about one person, and what answers it."""
         model, options = self.model, self.options
+        predictor, before = model.predictor, None
+        if options.semantics != "real" and may_tie(model.program, predictor):
+            before = plain_item(model.predict(frame)[0])  # the exact program may say otherwise
         query = make_query(
             model.program, model.space, model.space.encode_row(frame),
             target=self.target, distance=self.distance, constraints=options.constraints,
             mechanisms=self.mechanisms, max_changes=options.max_changes,
             probability=options.probability, margin=options.margin,
             models=[(repr(one), one.program(model.space)) for one in options.models],
+            before=before,
         )  # fmt: skip
         if self.region is not None:
             hulls = self.region.hulls(model.space, query.target, model.predict, model)
             query = replace(query, hulls=hulls)
-        if options.semantics == "float":
-            if query.target.chance is not None:
-                raise UnsupportedError("semantics='float' with a probability", ["ask for a margin"])
-            slack = deployed_slack(query, model.predictor.unit_roundoff)
-            query = replace(query, slack=slack)
+        slack = slack_for(query, options.semantics, predictor)
+        query = replace(query, unit=predictor.unit_roundoff, slack=slack)
         refuse_negative_distance(query, self.asking, options.time_limit)
         method = self.method
         if options.diversity == "pool":
