@@ -31,9 +31,10 @@ from ...errors import UnsupportedError
 from ...frontends.query import Query
 from ...ir import ops
 from ..baselines import LocalSearch
-from ..candidates import MARGINS, Candidate, Deployed, Point, verify
+from ..candidates import Candidate, Deployed, Point, verify
 from ..linear_proof import OnDemand, everywhere
 from ..outcome import INTERRUPTED, Outcome, Report, silent
+from ..rounding import margins_of
 from .backends import Answer, Backend, Floats, backend
 from .branching import Branching
 from .descent import Descent
@@ -500,7 +501,7 @@ class _Search:
             if self.excluded <= EXCLUSIONS:
                 self.formulator = self.formulator.without(point)
                 return True
-        for margin in MARGINS[:-1]:
+        for margin in margins_of(self.query):
             clearer = self.formulator.formulate(radius, margin)
             if clearer.is_refuted:
                 break
