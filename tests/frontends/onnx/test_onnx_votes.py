@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from fractions import Fraction
-from functools import lru_cache
+from functools import cache
 
 import numpy as np
 import pytest
@@ -25,7 +25,7 @@ def tenth(count: int) -> float:
     return float(SINGLE(1) / SINGLE(count))
 
 
-@lru_cache(maxsize=None)
+@cache
 def sums(weight: float, count: int) -> frozenset[float]:
     """All that ``count`` numbers can add up to, however they are put into brackets."""
     if count < 2:
