@@ -130,6 +130,11 @@ def read_target(model: CompiledModel, label: str | None, range_: str | None) -> 
     classes = model.predictor.classes
     if label is not None and range_ is not None:
         raise InvalidInputError("give --target (a label) or --range (LO:HI), not both")
+    if classes is None and model.program.output_sorts["value"].shape:
+        raise InvalidInputError(
+            "the model predicts several numbers; if they are scores of classes, say --task "
+            "classifier"
+        )
     if classes is None and range_ is None:
         raise InvalidInputError("the model predicts a number; say what is wanted: --range LO:HI")
     if classes is not None and range_ is not None:

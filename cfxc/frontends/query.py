@@ -190,7 +190,10 @@ def make_query(
     where rounding may have it differ from the exact program.
     """
     if "value" in dict(program.outputs) and program.output_sorts["value"].shape:
-        raise InvalidInputError("the model predicts several values; targets need exactly one")
+        raise InvalidInputError(
+            "the model predicts several values; targets need exactly one. If they are scores of "
+            "classes, compile it with task='classifier'"
+        )
     if isinstance(target, np.ndarray) or hasattr(target, "iloc"):
         raise DataTypeError("target is a label, or a range (low, high), not a table or an array")
     outcome = evaluate(program, dict(factual))
