@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from decimal import Context, Decimal
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any
@@ -16,9 +15,8 @@ from ..ir import Builder, Label, Literal, Op, Operand, Program, Tensor, ops
 from ..ir.patterns import scaling
 from ..ir.sorts import label_key, preview
 from ..ir.unused import keep_outputs
+from .logistic import Comparison, logistic_cut, logit
 from .space.numbers import as_written
-
-DIGITS = Context(prec=50)
 
 
 @dataclass(frozen=True)
@@ -188,10 +186,21 @@ def _in_range(builder: Builder, program: Program, target: Target, margin: Fracti
     value = program.output("value")
     tests: list[Operand] = []
     if target.lower is not None:
-        tests.append(builder.let(ops.Ge(value, Literal(target.lower + margin))))
+        tests.append(_test(builder, program, ops.Ge, value, Literal(target.lower), margin))
     if target.upper is not None:
-        tests.append(builder.let(ops.Le(value, Literal(target.upper - margin))))
+        tests.append(_test(builder, program, ops.Le, value, Literal(target.upper), -margin))
     return builder.let(ops.And(tuple(tests)))
+
+
+def _test(
+    builder: Builder, program: Program, relation: type[Comparison], x: Operand, y: Operand,
+    margin: Fraction,
+) -> Operand:  # fmt: skip
+    """``relation(x, y + margin)``, of logits where it is of a chance."""
+    cut = logistic_cut(builder, program, relation, x, y, margin)
+    if cut is not None:
+        return cut
+    return builder.let(relation(x, _plus(builder, y, margin)))
 
 
 def _decisions(
@@ -219,9 +228,8 @@ def _decisions(
         if isinstance(test, ops.Gt | ops.Ge) and [decision.y, decision.x] == chosen:
             opposite = ops.Le if isinstance(test, ops.Gt) else ops.Lt
             margin += target.margin
-            if position == 0:
-                return builder.let(opposite(test.x, _plus(builder, test.y, -margin)))
-            return builder.let(type(test)(test.x, _plus(builder, test.y, margin)))
+            relation, margin = (type(test), margin) if position else (opposite, -margin)
+            return _test(builder, program, relation, test.x, test.y, margin)
     return builder.let(plain)
 
 
@@ -251,24 +259,17 @@ def _likely(
     if isinstance(op, ops.Concat) and len(places) == 2:  # (1 - p, p)
         share = definitions.get(op.parts[1]) if isinstance(op.parts[1], str) else None
         if isinstance(share, ops.Sigmoid):
-            bound = _logit(target.chance) + margin
+            bound = logit(target.chance) + margin
             if place:
                 return builder.let(ops.Ge(share.x, Literal(bound)))
             return builder.let(ops.Le(share.x, Literal(-bound)))
     if isinstance(op, ops.Softmax) and len(places) == 2:
         signs = Tensor(np.array([[-1.0, 1.0]] if place else [[1.0, -1.0]]))
         lead = builder.let(ops.Affine(op.x, signs, Tensor(np.zeros(1))))
-        least = Literal(_logit(target.chance) + margin)
+        least = Literal(logit(target.chance) + margin)
         return builder.let(ops.Ge(builder.let(ops.Item(lead, 0)), least))
     entry = builder.let(ops.Item(probability, place))
     return builder.let(ops.Ge(entry, Literal(target.chance + margin)))
-
-
-def _logit(chance: Fraction) -> Fraction:
-    """``log(p / (1 - p))`` to 40 digits, rounded upward."""
-    odds = chance / (1 - chance)
-    ratio = DIGITS.divide(Decimal(odds.numerator), Decimal(odds.denominator))
-    return Fraction(DIGITS.ln(ratio)) + Fraction(1, 10**40)
 
 
 def _plus(builder: Builder, operand: Operand, margin: Fraction) -> Operand:

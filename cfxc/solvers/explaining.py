@@ -15,6 +15,7 @@ import pandas as pd
 from ..errors import CfxcError, DataTypeError, InvalidInputError
 from ..frontends.causal import CausalModel, Mechanism
 from ..frontends.distances import Distance, penalised, resolve_distance
+from ..frontends.logistic import is_logistic
 from ..frontends.predictor import chance_of
 from ..frontends.query import Query, make_query
 from ..frontends.space import FeatureSpace
@@ -343,7 +344,7 @@ def _result(
         exact_distance=None if best is None else upper,
         exact_lower_bound=lower,
         epsilon=epsilon,
-        lower_bound_proof=_kind_of(outcome),
+        lower_bound_proof=_kind_of(query, outcome),
         solver=solver,
         distance_name=query.distance.name,
         target=str(query.target),
@@ -361,9 +362,11 @@ def _result(
     )
 
 
-def _kind_of(outcome: Outcome) -> Literal["certificate", "solver", "none"]:
-    """What backs the lower bound."""
-    if isinstance(outcome.proof, SplitTree) and "solver" not in outcome.proof.reasons:
+def _kind_of(query: Query, outcome: Outcome) -> Literal["certificate", "solver", "none"]:
+    """What backs the lower bound: no certificate speaks of chances."""
+    written = query.target.is_plain and not is_logistic(query.program)
+    tree = outcome.proof if written and isinstance(outcome.proof, SplitTree) else None
+    if tree is not None and "solver" not in tree.reasons:
         return "certificate"
     return "solver" if outcome.proved_by else "none"
 
