@@ -52,7 +52,9 @@ MODELS: dict[str, Any] = {
     "network of two layers": lambda s: MLPClassifier((3, 3), max_iter=300, random_state=s),
     "forest of numbers": lambda s: RandomForestRegressor(6, max_depth=4, random_state=s),
     "ridge": lambda s: Ridge(),
-    "network of numbers": lambda s: MLPRegressor(hidden_layer_sizes=(4,), max_iter=400, random_state=s),
+    "network of numbers": lambda s: MLPRegressor(
+        hidden_layer_sizes=(4,), max_iter=400, random_state=s
+    ),
 }
 DISTANCES: list[Any] = [
     "l0", "l1", "l2", "linf", {"l0": 0.4, "l1": 0.3, "linf": 0.3}, {"l0": 0.5, "l1": 0.5},

@@ -27,7 +27,7 @@ from .solvers.explaining import make_question, one_row
 from .solvers.options import check_options
 from .solvers.outcome import Watch
 from .solvers.plans.planning import check_plan_options, plan_row
-from .solvers.result import Result, Semantics
+from .solvers.result import Asked, Result
 
 if TYPE_CHECKING:
     from .solvers.amortised import Generator
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 BESIDE_POTENTIALS: Mapping[str, Any] = {
     "probability": None, "margin": 0.0, "distance": "l1", "solver": "auto", "trust_region": None,
-    "change_penalty": 0.0, "semantics": "real", "count": 1, "diversity": "points", "apart": 0.0,
+    "change_penalty": 0.0, "semantics": "auto", "count": 1, "diversity": "points", "apart": 0.0,
     "relax": (), "seeds": None, "n_jobs": 1, "progress": None,
 }  # fmt: skip
 """Options that a potential leaves as they are."""
@@ -96,7 +96,7 @@ class CompiledModel:
         distance: Any = ..., epsilon: float = ...,
         constraints: str | ModelConstraint | Sequence[str | ModelConstraint] = ...,
         causal: CausalModel | None = ..., trust_region: TrustRegion | None = ...,
-        max_changes: int | None = ..., change_penalty: float = ..., semantics: Semantics = ...,
+        max_changes: int | None = ..., change_penalty: float = ..., semantics: Asked = ...,
         method: str = ..., solver: str = ..., time_limit: float = ..., count: int = ...,
         diversity: str = ..., apart: float = ..., relax: str | Sequence[str] = ...,
         seeds: pd.DataFrame | Generator | None = ...,
@@ -118,7 +118,7 @@ class CompiledModel:
         trust_region: TrustRegion | None = None,
         max_changes: int | None = None,
         change_penalty: float = 0.0,
-        semantics: Semantics = "real",
+        semantics: Asked = "auto",
         method: str = "auto",
         solver: str = "auto",
         time_limit: float = 60.0,
@@ -160,7 +160,9 @@ class CompiledModel:
             change_penalty: α >= 0: minimised is ``(d + α n) / (1 + α J)``, where n of J features
                 change; of l2 with its square.  ``distance`` and bounds are of that.
             semantics: What the lower bound speaks of: ``real``, the exact program; ``float``, the
-                model as deployed, by a target that is wider by what its rounding may do.
+                model as deployed, by a target that is wider by what its rounding may do; ``auto``,
+                ``float`` where trees are added up in single precision (ONNX, XGBoost), since the
+                votes of such forests tie, else ``real``.  The answer's ``semantics`` says which.
             method: ``box`` (box search, for tree ensembles), ``mio`` (mixed-integer search, for all
                 that is piecewise linear), ``smt`` (for everything), or ``auto``: the fastest.
             solver: ``auto``; of ``smt`` ``z3``, ``cvc5`` (by default both in turn) and
@@ -240,7 +242,7 @@ class CompiledModel:
         trust_region: TrustRegion | None = None,
         max_changes: int | None = None,
         change_penalty: float = 0.0,
-        semantics: Semantics = "real",
+        semantics: Asked = "auto",
         method: str = "auto",
         solver: str = "auto",
         time_limit: float = 60.0,

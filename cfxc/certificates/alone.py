@@ -26,7 +26,8 @@ def write_checker(path: str | Path) -> Path:
     with zipfile.ZipFile(body, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, text in texts.items():
             archive.writestr(zipfile.ZipInfo(name), text, zipfile.ZIP_DEFLATED)
-    return write_whole(path, body.getvalue())
+    write_whole(path, body.getvalue())
+    return Path(path)
 
 
 __all__ = ["write_checker"]

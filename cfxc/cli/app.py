@@ -49,6 +49,10 @@ SpaceFile = Annotated[Path, typer.Option("--space", help="Feature space (TOML)."
 Trust = Annotated[
     bool, typer.Option("--trust-pickle", help="Open a pickle, which runs the code in it.")
 ]
+Task = Annotated[
+    commands.Task | None,
+    typer.Option(help="What an ONNX model is whose output is numbers alone, such as two logits."),
+]
 Output = Annotated[
     Path | None, typer.Option("-o", "--out", help="File to write; stdout without it.")
 ]
@@ -162,11 +166,13 @@ def compile_(
             metavar="NAME", help="Output of the model, or all.  [default: label or value]"
         ),
     ] = None,
+    task: Task = None,
     trust_pickle: Trust = False,
     out: Output = None,
 ) -> int:
     """Print a model as IR, core-language program, formula or SMT-LIB."""
-    return commands.compile_model(model, space, emit, formula, output or [], trust_pickle, out)
+    source = commands.Source(model, space, trust_pickle, task)
+    return commands.compile_model(source, emit, formula, output or [], out)
 
 
 @app.command()
@@ -186,8 +192,8 @@ def explain(
     ] = "l1",
     epsilon: Annotated[float, typer.Option(help="Accuracy, a share of the distance.")] = 1e-3,
     semantics: Annotated[
-        str, typer.Option(help="Of the bound: real (exact program) or float (as deployed).")
-    ] = "real",
+        str, typer.Option(help="Of the bound: real (exact program), float (as deployed) or auto.")
+    ] = "auto",
     method: Annotated[str, typer.Option(help="auto, box (tree ensembles), mio or smt.")] = "auto",
     solver: Annotated[
         str, typer.Option(help="auto; z3, cvc5, pysmt:NAME (smt); highs, scip, gurobi (mio).")
@@ -226,6 +232,7 @@ def explain(
     jobs: Annotated[
         int, typer.Option(help="Threads for a hard box search; -1 for all processors.")
     ] = 1,
+    task: Task = None,
     trust_pickle: Trust = False,
     certificate: Annotated[
         Path | None,
@@ -234,12 +241,13 @@ def explain(
     json: Json = False,
 ) -> int:
     """The nearest counterfactual of one person, and its proof."""
+    source = commands.Source(model, space, trust_pickle, task)
     question = commands.Question(
         factual, target, favourable, range_, distance, epsilon, semantics, method, solver, count,
         diversity, apart, constraint or [], max_changes, change_penalty, causal or [],
         trust_region, probability, margin, relax or [], time_limit, jobs,
     )  # fmt: skip
-    return commands.explain(model, space, question, trust_pickle, json, certificate)
+    return commands.explain(source, question, json, certificate)
 
 
 @app.command()
@@ -286,6 +294,7 @@ def regress(
     time_limit: Annotated[
         float, typer.Option(help="Seconds for the search, and again for the proof.")
     ] = 60.0,
+    task: Task = None,
     trust_pickle: Trust = False,
     json: Json = False,
 ) -> int:
@@ -294,11 +303,12 @@ def regress(
     Either --width, how far from the present output, or --to, the output wanted.  The model is asked
     about few rows; what is not reached is decided by exact engines.
     """
+    source = commands.Source(model, space, trust_pickle, task)
     question = potentials.Question(
         factual, width, sign, to, budget, epsilon, constraint or [], causal or [], max_changes,
         kernel, seed, data, not no_proof, plot, time_limit,
     )  # fmt: skip
-    return potentials.regress(model, space, question, trust_pickle, json)
+    return potentials.regress(source, question, json)
 
 
 @app.command()
@@ -360,6 +370,7 @@ def plan(
         Path | None,
         typer.Option(metavar="FILE", help="Draw the bounds against the radius: .png, .svg, .pdf."),
     ] = None,
+    task: Task = None,
     trust_pickle: Trust = False,
     json: Json = False,
 ) -> int:
@@ -368,12 +379,13 @@ def plan(
     Of linear classifiers.  The chance that all rows stay valid is bounded, for all laws of the
     future parameters with moments within --radius of those of --retrain, --model or --moments.
     """
+    source = commands.Source(model, space, trust_pickle, task)
     question = plans.Question(
         factual, target, favourable, retrain, outcome, retrainings, share, dated or [], moments,
         shrinkage, save_moments, correct, size, radius, epsilon, validity, diversity, corrections,
         limit, apart, constraint or [], causal or [], max_changes, time_limit, jobs, seed, plot,
     )  # fmt: skip
-    return plans.plan(model, space, question, trust_pickle, json)
+    return plans.plan(source, question, json)
 
 
 @generate_app.command("fit")
@@ -403,15 +415,17 @@ def generate_fit(
         Path | None, typer.Option(metavar="FOLDER", help="Keep the state; go on from one.")
     ] = None,
     seed: Annotated[int, typer.Option(metavar="N", help="Of what is drawn at random.")] = 0,
+    task: Task = None,
     trust_pickle: Trust = False,
     json: Json = False,
 ) -> int:
     """Train a generator of counterfactuals for a classifier."""
+    source = commands.Source(model, space, trust_pickle, task)
     training = generators.Training(
         data, out, target, favourable, epochs, buckets, bucket_rows, alpha, gradient, no_selector,
         checkpoint, seed,
     )  # fmt: skip
-    return generators.fit(model, space, training, trust_pickle, json)
+    return generators.fit(source, training, json)
 
 
 @generate_app.command("run")
@@ -440,6 +454,7 @@ def generate_run(
         int | None, typer.Option(metavar="N", help="Of what is drawn.  [default: training's]")
     ] = None,
     out: Output = None,
+    task: Task = None,
     trust_pickle: Trust = False,
     json: Json = False,
 ) -> int:
@@ -448,11 +463,12 @@ def generate_run(
     CSV, with the person's number and the counterfactual's first.  Exit code 4 if none was found for
     somebody; 3 if of all who get none it is proved that there is none.
     """
+    source = commands.Source(model, space, trust_pickle, task)
     request = generators.Request(
         generator, rows, n, target, favourable, sparsity, max_changes, constraint or [], diversity,
         polish, time_limit, seed, out,
     )  # fmt: skip
-    return generators.run(model, space, request, trust_pickle, json)
+    return generators.run(source, request, json)
 
 
 @app.command()

@@ -7,8 +7,9 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from ..errors import DataTypeError, InvalidInputError, MissingColumnError
 from ..writing import check_writable
@@ -32,7 +33,36 @@ from .tables import (
 
 if TYPE_CHECKING:
     from ..api import CompiledModel
+    from ..frontends.predictor import Task as KnownTask
     from ..solvers.result import Result
+
+
+class Task(StrEnum):
+    """What a model is."""
+
+    classifier = "classifier"
+    regressor = "regressor"
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where a model and its feature space are, and how to read them."""
+
+    model: str
+    space: Path
+    trust_pickle: bool
+    task: Task | None
+
+    def load(self, other: str | None = None, favourable: str | None = None) -> CompiledModel:
+        """The model compiled over the feature space; or another one, read like it."""
+        from ..api import compile
+        from ..frontends.space import FeatureSpace
+
+        made = compile(
+            self.model if other is None else other, FeatureSpace.from_toml(self.space),
+            trust_pickle=self.trust_pickle, task=cast("KnownTask | None", self.task),
+        )  # fmt: skip
+        return made if favourable is None else read_favourable(made, favourable)
 
 
 @dataclass(frozen=True)
@@ -45,7 +75,7 @@ class Question:
     range: str | None
     distance: str
     epsilon: float
-    semantics: Any  # real or float; checked where it is used
+    semantics: Any  # checked where it is used
     method: str
     solver: str
     count: int
@@ -114,32 +144,23 @@ def _told_of(path: Path) -> Iterator[None]:
 
 
 def compile_model(
-    source: str,
-    space: Path,
+    source: Source,
     kind: Emit,
     transformer: Transformer | None,
     outputs: Sequence[str],
-    trust_pickle: bool,
     output: Path | None,
 ) -> int:
     """Print a model as IR, core-language program, formula or SMT-LIB."""
     check_writable(output)
-    model = load(source, space, trust_pickle)
-    deliver(emission(model, Path(source).name, kind, transformer, outputs), output)
+    model = source.load()
+    deliver(emission(model, Path(source.model).name, kind, transformer, outputs), output)
     return 0
 
 
-def explain(
-    source: str,
-    space: Path,
-    question: Question,
-    trust_pickle: bool,
-    as_json: bool,
-    certificate: Path | None,
-) -> int:
+def explain(source: Source, question: Question, as_json: bool, certificate: Path | None) -> int:
     """Print the nearest counterfactual of one person, and what is proved about it."""
     check_writable(certificate)
-    model = load(source, space, trust_pickle, question.favourable)
+    model = source.load(favourable=question.favourable)
     row = read_factual(question.factual, model.space)
     target = read_target(model, question.target, question.range)
     distance = read_distance(question.distance, model.space)
@@ -190,17 +211,6 @@ def _show_all(result: Result, count: int) -> None:
         show(one)
     if result.rest:
         print("\n" + REST[result.rest])
-
-
-def load(
-    source: str, space: Path, trust_pickle: bool, favourable: str | None = None
-) -> CompiledModel:
-    """The model in a file, compiled over the feature space in another."""
-    from ..api import compile
-    from ..frontends.space import FeatureSpace
-
-    made = compile(source, FeatureSpace.from_toml(space), trust_pickle=trust_pickle)
-    return made if favourable is None else read_favourable(made, favourable)
 
 
 def exit_code(result: Result) -> int:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import InvalidInputError
 from ..writing import check_writable
-from .commands import load
+from .commands import Source
 from .guard import INFEASIBLE, LIMIT, deliver
 from .report import telling
 from .tables import read_factual, read_rows, read_target
@@ -61,10 +61,10 @@ class Request:
     out: Path | None
 
 
-def fit(source: str, space: Path, training: Training, trust_pickle: bool, as_json: bool) -> int:
+def fit(source: Source, training: Training, as_json: bool) -> int:
     """Train a generator on a table, and write it into a folder."""
     _check_folder(training.out)
-    model = load(source, space, trust_pickle, training.favourable)
+    model = source.load(favourable=training.favourable)
     target = None if training.target is None else read_target(model, training.target, None)
     from ..solvers.amortised import Generator
 
@@ -96,10 +96,10 @@ def fit(source: str, space: Path, training: Training, trust_pickle: bool, as_jso
     return 0
 
 
-def run(source: str, space: Path, request: Request, trust_pickle: bool, as_json: bool) -> int:
+def run(source: Source, request: Request, as_json: bool) -> int:
     """Counterfactuals of everybody, as CSV or JSON; what was found is told on stderr."""
     check_writable(request.out)
-    model = load(source, space, trust_pickle, request.favourable)
+    model = source.load(favourable=request.favourable)
     from ..solvers.amortised import Generator
 
     made = Generator.load(request.generator, model)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from ..errors import DataTypeError, InvalidInputError, MissingColumnError
 from ..solvers.shown import shown
 from ..writing import check_writable, write_whole
-from .commands import load
+from .commands import Source
 from .csv_files import read_csv
 from .guard import INFEASIBLE, LIMIT, check_picture
 from .report import Pair, cell, lay_out, telling
@@ -61,18 +61,18 @@ class Question:
     plot: Path | None
 
 
-def plan(source: str, space: Path, question: Question, trust_pickle: bool, as_json: bool) -> int:
+def plan(source: Source, question: Question, as_json: bool) -> int:
     """Print a plan for one person, and how likely all of it stays valid."""
     _check_sources(question)
     check_writable(question.save_moments)
     check_picture(question.plot, "plotting bounds")
-    model = load(source, space, trust_pickle, question.favourable)
+    model = source.load(favourable=question.favourable)
     row = read_factual(question.factual, model.space)
     target = read_target(model, question.target, None)
     given = None if question.correct is None else _rows(question.correct, model)
     _check_early(question, model, row, target, given)
     with telling(f"searching, after retraining, for at most {question.time_limit:g} s …"):
-        moments = _moments(question, model, space, trust_pickle)
+        moments = _moments(question, model, source)
         result = model.plan(
             row,
             size=question.size,
@@ -137,7 +137,7 @@ def _check_sources(question: Question) -> None:
         raise InvalidInputError("--retrain and --outcome belong together")
 
 
-def _moments(question: Question, model: CompiledModel, space: Path, trust: bool) -> Moments:
+def _moments(question: Question, model: CompiledModel, source: Source) -> Moments:
     """Moments of the future parameters, from where the options say.
 
     Raises:
@@ -149,7 +149,7 @@ def _moments(question: Question, model: CompiledModel, space: Path, trust: bool)
     if question.moments is not None:
         return Moments.from_dict(_json(question.moments), shrinkage=shrinkage)
     if question.models:
-        models = [load(source, space, trust) for source in question.models]
+        models = [source.load(other) for other in question.models]
         return moments_of_models([model, *models], shrinkage=shrinkage)
     assert question.retrain is not None
     table = read_csv(question.retrain).frame()

@@ -17,7 +17,7 @@ import numpy as np
 
 from ..errors import InvalidInputError
 from ..writing import check_writable
-from .commands import load
+from .commands import Source
 from .guard import INFEASIBLE, LIMIT, check_picture
 from .report import Change, Pair, cell, changed, lay_out, telling
 from .tables import read_causal, read_factual
@@ -63,7 +63,7 @@ class Question:
     time_limit: float
 
 
-def regress(source: str, space: Path, question: Question, trust_pickle: bool, as_json: bool) -> int:
+def regress(source: Source, question: Question, as_json: bool) -> int:
     """Print the row whose output is the best answer, and what is proved about it."""
     potential = _by_width(question)
     check_writable(question.data)
@@ -71,7 +71,7 @@ def regress(source: str, space: Path, question: Question, trust_pickle: bool, as
 
     from ..solvers.bayes import BlackBox
 
-    model = load(source, space, trust_pickle)
+    model = source.load()
     box = BlackBox(model)
     _check_scale(question, model.predictor)
     row = read_factual(question.factual, model.space)

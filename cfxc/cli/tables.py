@@ -153,6 +153,11 @@ def read_target(model: CompiledModel, label: str | None, range_: str | None) -> 
         raise InvalidInputError("give --target (a label) or --range (LO:HI), not both")
     if label is None and range_ is None and model.favourable is not None:
         return None
+    if classes is None and model.program.output_sorts["value"].shape:
+        raise InvalidInputError(
+            "the model predicts several numbers; if they are scores of classes, say --task "
+            "classifier"
+        )
     if classes is None and range_ is None:
         raise InvalidInputError("the model predicts a number; say what is wanted: --range LO:HI")
     if classes is not None and range_ is not None:

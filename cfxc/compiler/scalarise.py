@@ -14,6 +14,7 @@ from typing import Any, Generic, TypeVar
 
 import numpy as np
 
+from ..errors import UnsupportedError
 from ..ir import Label, LabelTuple, Op, ops
 
 Scalar = TypeVar("Scalar")
@@ -266,7 +267,14 @@ def _function(a: Algebra[Any], op: Op, kinds: Sequence[str], x: Any) -> Any:
 def _softmax(a: Algebra[Any], op: ops.Softmax, kinds: Sequence[str], x: Any) -> Any:
     raised = [a.function("exp", item) for item in x]
     total = a.linear([1] * len(raised), raised, 0)
-    return vector([a.quotient(item, total) for item in raised])
+    try:
+        return vector([a.quotient(item, total) for item in raised])
+    except UnsupportedError:
+        raise UnsupportedError(
+            f"what the softmax of {len(x)} scores gives has no formula, except where one of two is "
+            "compared with a constant",
+            remedy="ask for the label (the largest score wins), and with margin= for a clear one",
+        ) from None
 
 
 @rule(ops.Affine)

@@ -34,6 +34,10 @@ class Predictor(Protocol):
     def unit_roundoff(self) -> Fraction:
         """u: by what share one operation of the model may be off; 2⁻⁵³ for doubles."""
 
+    @property
+    def adds_singles(self) -> bool:
+        """Whether it adds up in single floats what trees say, so that sums tie but for rounding."""
+
     def probabilities(self, frame: pd.DataFrame) -> npt.NDArray[Any] | None:
         """What the original model gives to each class, shape (n, k); ``None`` if it gives none."""
 

@@ -22,6 +22,7 @@ from .causal import Effect, Mechanism
 from .distances import Distance, Norms, delta_program, resolve_distance
 from .domain import Domain, domain_of
 from .hull import Hull
+from .predictor import DOUBLE
 from .rules import CAP, Rules, make_rules
 from .space import FeatureSpace
 from .target import Target, resolve_target, stricter_target, target_program
@@ -31,12 +32,13 @@ from .target import Target, resolve_target, stricter_target, target_program
 class Query:
     """Everything an engine needs, in exact values and IR programs over the features.
 
-    ``target_program``: features → ``in_target``; ``constraints``: (text, features and ``factual.…``
-    → ``holds``); ``excluded``: features → ``holds``, false at one point each; ``delta``: features →
-    ``delta.1 …``; ``distance``: see :class:`Distance`; ``slack``: by how much the score that
-    decides may miss, for the deployed model's rounding at unit ``roundoff`` (0: as the exact
-    program has it); ``effects``: the causal model, whose equations are among the constraints;
-    ``hulls``: of which the point lies in one, if there are any.
+    ``target_program``: features → ``in_target``; ``constraints``: (text, features and
+    ``factual.…`` → ``holds``); ``excluded``: features → ``holds``, false at one point each;
+    ``delta``: features → ``delta.1 …``; ``distance``: see :class:`Distance`; ``slack``: by how
+    much the score that decides may miss, for the deployed model's rounding (0: as the exact
+    program has it); ``unit``: the unit roundoff of the deployed model's arithmetic;
+    ``effects``: the causal model, whose equations are among the constraints; ``hulls``: of
+    which the point lies in one, if there are any.
     """
 
     space: FeatureSpace
@@ -48,7 +50,7 @@ class Query:
     constraints: tuple[tuple[str, Program], ...]
     excluded: tuple[Program, ...] = ()
     slack: Fraction = Fraction(0)
-    roundoff: Fraction = Fraction(1, 2**53)
+    unit: Fraction = DOUBLE
     effects: tuple[Effect, ...] = ()
     hulls: tuple[Hull, ...] = ()
 
@@ -176,6 +178,7 @@ def make_query(
     probability: Any = None,
     margin: Any = 0,
     models: Iterable[tuple[str, Program]] = (),
+    before: Any = None,
 ) -> Query:
     """Check and resolve a question; raises ``InvalidInputError`` before any search.
 
@@ -183,13 +186,19 @@ def make_query(
     label of a binary classifier.  ``mechanisms``: of a :class:`CausalModel`, over ``space``;
     ``max_changes``: how many features may differ from the factual; ``probability``: that the model
     must give to the label, ``margin``: by which its score must win, at least; ``models``: other
-    models' conditions, with their texts.
+    models' conditions, with their texts; ``before``: what the deployed model says of the factual,
+    where rounding may have it differ from the exact program.
     """
     if "value" in dict(program.outputs) and program.output_sorts["value"].shape:
-        raise InvalidInputError("the model predicts several values; targets need exactly one")
+        raise InvalidInputError(
+            "the model predicts several values; targets need exactly one. If they are scores of "
+            "classes, compile it with task='classifier'"
+        )
     if isinstance(target, np.ndarray) or hasattr(target, "iloc"):
         raise DataTypeError("target is a label, or a range (low, high), not a table or an array")
     outcome = evaluate(program, dict(factual))
+    if before is not None:
+        outcome = {**outcome, "label" if "label" in outcome else "value": before}
     resolved = resolve_target(program, target, outcome)
     inside = resolved.holds(outcome.get("label", outcome.get("value")))
     resolved = stricter_target(program, resolved, probability, margin)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from decimal import Context, Decimal
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any
@@ -17,9 +16,9 @@ from ..ir import Builder, Label, Literal, Op, Operand, Program, Tensor, ops
 from ..ir.patterns import scaling
 from ..ir.sorts import label_key, preview
 from ..ir.unused import keep_outputs
+from .logistic import Comparison, logistic_cut, logit
 from .space.numbers import as_written
 
-DIGITS = Context(prec=50)
 HOPELESS = Fraction(1000)
 """A rival's lead at which no probability that a double holds is reached; exp of more overflows."""
 
@@ -204,10 +203,21 @@ def _in_range(builder: Builder, program: Program, target: Target, margin: Fracti
     value = program.output("value")
     tests: list[Operand] = []
     if target.lower is not None:
-        tests.append(builder.let(ops.Ge(value, Literal(target.lower + margin))))
+        tests.append(_test(builder, program, ops.Ge, value, Literal(target.lower), margin))
     if target.upper is not None:
-        tests.append(builder.let(ops.Le(value, Literal(target.upper - margin))))
+        tests.append(_test(builder, program, ops.Le, value, Literal(target.upper), -margin))
     return builder.let(ops.And(tuple(tests)))
+
+
+def _test(
+    builder: Builder, program: Program, relation: type[Comparison], x: Operand, y: Operand,
+    margin: Fraction,
+) -> Operand:  # fmt: skip
+    """``relation(x, y + margin)``, of logits where it is of a chance."""
+    cut = logistic_cut(builder, program, relation, x, y, margin)
+    if cut is not None:
+        return cut
+    return builder.let(relation(x, _plus(builder, y, margin)))
 
 
 def _decisions(
@@ -235,10 +245,20 @@ def _decisions(
         if isinstance(test, ops.Gt | ops.Ge) and [decision.y, decision.x] == chosen:
             opposite = ops.Le if isinstance(test, ops.Gt) else ops.Lt
             margin += target.margin
-            if position == 0:
-                return builder.let(opposite(test.x, _plus(builder, test.y, -margin)))
-            return builder.let(type(test)(test.x, _plus(builder, test.y, margin)))
+            relation, margin = (type(test), margin) if position else (opposite, -margin)
+            return _test(builder, program, relation, test.x, test.y, margin)
     return builder.let(plain)
+
+
+def compares_logits(program: Program) -> bool:
+    """Whether a probability is compared as the logit that it is a function of."""
+    definitions = {statement.name: statement.op for statement in program.lets()}
+    probability = program.output("probability")
+    op = definitions.get(probability) if isinstance(probability, str) else None
+    if isinstance(op, ops.Concat) and len(op.parts) == 2:
+        op = definitions.get(op.parts[1]) if isinstance(op.parts[1], str) else None
+        return isinstance(op, ops.Sigmoid)
+    return isinstance(op, ops.Softmax) and len(program.output_sorts["label"].labels) == 2
 
 
 def _likely(
@@ -256,14 +276,14 @@ def _likely(
     if isinstance(op, ops.Concat) and len(places) == 2:  # (1 - p, p)
         share = definitions.get(op.parts[1]) if isinstance(op.parts[1], str) else None
         if isinstance(share, ops.Sigmoid):
-            bound = _logit(target.chance) + margin
+            bound = logit(target.chance) + margin
             if place:
                 return builder.let(ops.Ge(share.x, Literal(bound)))
             return builder.let(ops.Le(share.x, Literal(-bound)))
     if isinstance(op, ops.Softmax) and len(places) == 2:
         signs = Tensor(np.array([[-1.0, 1.0]] if place else [[1.0, -1.0]]))
         lead = builder.let(ops.Affine(op.x, signs, Tensor(np.zeros(1))))
-        least = Literal(_logit(target.chance) + margin)
+        least = Literal(logit(target.chance) + margin)
         return builder.let(ops.Ge(builder.let(ops.Item(lead, 0)), least))
     if isinstance(op, ops.Softmax):
         return _likely_of_many(builder, op.x, len(places), place, target.chance, margin)
@@ -281,13 +301,6 @@ def _likely_of_many(
     bounded = builder.let(ops.Minimum(behind, Literal(HOPELESS)))
     total = builder.let(ops.ReduceSum(builder.let(ops.Exp(bounded))))
     return builder.let(ops.Le(total, Literal(1 / chance - 1)))
-
-
-def _logit(chance: Fraction) -> Fraction:
-    """``log(p / (1 - p))`` to 40 digits, rounded upward."""
-    odds = chance / (1 - chance)
-    ratio = DIGITS.divide(Decimal(odds.numerator), Decimal(odds.denominator))
-    return Fraction(DIGITS.ln(ratio)) + Fraction(1, 10**40)
 
 
 def _plus(builder: Builder, operand: Operand, margin: Fraction) -> Operand:
@@ -320,4 +333,7 @@ def _leads(width: int, position: int) -> npt.NDArray[np.float64]:
     return weight
 
 
-__all__ = ["Target", "check_favourable", "resolve_target", "stricter_target", "target_program"]
+__all__ = [
+    "Target", "check_favourable", "compares_logits", "resolve_target", "stricter_target",
+    "target_program",
+]  # fmt: skip

@@ -12,7 +12,7 @@ from .hulls import admits, slack_of
 
 Point = Mapping[str, Any]
 MARGINS = tuple(Fraction(1, 10**k) for k in (12, 9, 7, 5, 4, 3, 2, 1))
-"""By how much the deciding score is to be won where bare wins do not verify, in turn."""
+"""By how much to win the deciding score where it is not known what rounding may do, in turn."""
 Deployed = Callable[[Point], bool]  # whether the original model puts a point in the target
 
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -18,10 +18,10 @@ from ..errors import (
     InvalidInputError,
     NoChangeNeededError,
     SolverError,
-    UnsupportedError,
 )
 from ..frontends.causal import CausalModel, Mechanism
 from ..frontends.distances import Distance, penalised, resolve_distance
+from ..frontends.logistic import is_logistic
 from ..frontends.predictor import chance_of
 from ..frontends.query import Query, make_query
 from ..frontends.space import FeatureSpace
@@ -38,8 +38,8 @@ from .options import Options
 from .original import Original, plain_item
 from .outcome import INTERRUPTED, Outcome, Watch
 from .ranges import search_within
-from .result import Result, Semantics, Status
-from .rounding import deployed_slack
+from .result import Result, Status
+from .rounding import may_tie, slack_for
 from .seeds import Seeds, nearest_of
 from .smt import Backend, refuse_contradiction, refuse_negative_distance
 
@@ -172,7 +172,7 @@ class Question:
             "optimal", original.frame, original.row(point), 0.0, 0.0, self.options.epsilon, "none",
             "none", self.distance.name, str(target), original.before, original.before, 0.0,
             reason=UNCHANGED, exact_distance=Fraction(0), wanted=target.wanted, unchanged=True,
-            semantics=cast(Semantics, self.options.semantics),
+            semantics="float" if self.options.semantics == "float" else "real",
         )  # fmt: skip
 
     def _pool(self, query: Query, outcome: Outcome, most: int) -> list[Candidate]:
@@ -271,21 +271,22 @@ class Question:
     def pose(self, frame: pd.DataFrame) -> tuple[Query, Engine]:
         """The question about one person, and what answers it."""
         model, options = self.model, self.options
+        predictor, before = model.predictor, None
+        if options.semantics != "real" and may_tie(model.program, predictor):
+            before = plain_item(model.predict(frame)[0])  # the exact program may say otherwise
         query = make_query(
             model.program, model.space, model.space.encode_row(frame),
             target=self.target, distance=self.distance, constraints=options.constraints,
             mechanisms=self.mechanisms, max_changes=options.max_changes,
             probability=options.probability, margin=options.margin,
             models=[(repr(one), one.program(model.space)) for one in options.models],
+            before=before,
         )  # fmt: skip
         if self.region is not None:
             hulls = self.region.hulls(model.space, query.target, model.predict, model)
             query = replace(query, hulls=hulls)
-        if options.semantics == "float":
-            if query.target.chance is not None:
-                raise UnsupportedError("semantics='float' with a probability", ["ask for a margin"])
-            unit = model.predictor.unit_roundoff
-            query = replace(query, slack=deployed_slack(query, unit), roundoff=unit)
+        slack = slack_for(query, options.semantics, predictor)
+        query = replace(query, unit=predictor.unit_roundoff, slack=slack)
         refuse_negative_distance(query, self.asking, options.time_limit)
         method = self.method
         if options.diversity == "pool":
@@ -457,7 +458,7 @@ def _result(
         exact_distance=None if best is None else upper,
         exact_lower_bound=lower,
         epsilon=epsilon,
-        lower_bound_proof=_kind_of(outcome),
+        lower_bound_proof=_kind_of(query, outcome),
         solver=solver,
         distance_name=query.distance.name,
         target=str(query.target),
@@ -475,9 +476,11 @@ def _result(
     )
 
 
-def _kind_of(outcome: Outcome) -> Literal["certificate", "solver", "none"]:
-    """What backs the lower bound."""
-    if isinstance(outcome.proof, SplitTree) and "solver" not in outcome.proof.reasons:
+def _kind_of(query: Query, outcome: Outcome) -> Literal["certificate", "solver", "none"]:
+    """What backs the lower bound: no certificate speaks of chances."""
+    written = query.target.is_plain and not is_logistic(query.program)
+    tree = outcome.proof if written and isinstance(outcome.proof, SplitTree) else None
+    if tree is not None and "solver" not in tree.reasons:
         return "certificate"
     return "solver" if outcome.proved_by else "none"
 

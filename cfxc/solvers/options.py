@@ -17,7 +17,7 @@ from ..frontends.space.numbers import as_written
 CRITERIA = ("constraints", "max_changes", "causal", "trust_region", "actions")
 """What may be given up: arguments of a question, and the actions of its features."""
 METHODS = ("auto", "box", "mio", "smt")
-SEMANTICS = ("real", "float")
+SEMANTICS = ("auto", "real", "float")
 DIVERSITY = ("points", "features", "pool", "clusters")
 
 
@@ -31,7 +31,7 @@ class Options:
     constraints: tuple[str, ...]
     random_state: int
     n_jobs: int
-    semantics: str = "real"
+    semantics: str = "auto"
     max_changes: int | None = None
     diversity: str = "points"
     change_penalty: Fraction = Fraction(0)
@@ -50,7 +50,7 @@ def check_options(
     constraints: Any,
     random_state: Any,
     n_jobs: Any,
-    semantics: Any = "real",
+    semantics: Any = "auto",
     max_changes: Any = None,
     change_penalty: Any = 0,
     probability: Any = None,

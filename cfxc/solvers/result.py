@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from .certification import Certificate
 
 Semantics = Literal["real", "float"]
+Asked = Literal["auto", "real", "float"]
+"""What ``semantics=`` takes; an answer states which of the two holds."""
 Status = Literal["optimal", "feasible", "infeasible", "unknown"]
 
 

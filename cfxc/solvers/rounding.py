@@ -2,16 +2,52 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import suppress
 from fractions import Fraction
 from functools import lru_cache
 
+import numpy as np
+
 from ..compiler.rounding_error import RoundingError, final
 from ..errors import UnsupportedError
+from ..frontends.predictor import Predictor
 from ..frontends.query import Query
-from ..frontends.target import Target
+from ..frontends.target import Target, compares_logits
 from ..ir import Op, Operand, Program, ops
 from ..ir.interval import Bounds, Choice, Interval
 from ..ir.patterns import before_scaling, deciding
+from .candidates import MARGINS
+
+
+def slack_for(query: Query, semantics: str, predictor: Predictor) -> Fraction:
+    """The slack of a question in ``real`` (0), ``float`` or ``auto`` semantics.
+
+    ``auto`` allows for rounding where scores :func:`may_tie`, as far as it has a bound.
+
+    Raises:
+        UnsupportedError: ``float`` was asked for, and has no bound.
+    """
+    if semantics == "real" or (semantics == "auto" and not may_tie(query.program, predictor)):
+        return Fraction(0)
+    try:
+        return deployed_slack(query, predictor.unit_roundoff)
+    except UnsupportedError:
+        if semantics == "float":
+            raise
+        return Fraction(0)
+
+
+def may_tie(program: Program, predictor: Predictor) -> bool:
+    """Whether the deployed model adds up several terms of trees in single floats.
+
+    15 of 30 votes of float32(1/30) each are above 1/2 or not, depending on the order of adding.
+    """
+    if not predictor.adds_singles:
+        return False
+    forests = [let.op for let in program.lets() if isinstance(let.op, ops.TreeEnsemble)]
+    terms = sum(op.roots.array.size + bool(np.any(op.base.array)) for op in forests)
+    return terms > 1
 
 
 def deployed_slack(query: Query, unit: Fraction) -> Fraction:
@@ -39,6 +75,25 @@ def deployed_slack(query: Query, unit: Fraction) -> Fraction:
         ) from None
 
 
+def margins_of(query: Query, least: Fraction = Fraction(1, 8)) -> Iterator[Fraction]:
+    """By how much the deciding score is to be won where bare wins do not verify, growing, in turn.
+
+    The share ``least`` of the deployed slack beyond a bare win, twice as much, and so on: rounding
+    alone refuses no win by the whole of it.  Then ``MARGINS``, which are all where it is not known.
+    """
+    last = Fraction(0)
+    with suppress(UnsupportedError):
+        slack = query.slack or deployed_slack(query, query.unit)
+        if query.slack and least < 1:
+            yield query.slack  # the exact program's own target
+        share = least
+        while share <= 2:
+            last = query.slack + share * slack
+            yield last
+            share *= 2
+    yield from (margin for margin in MARGINS if margin > last)
+
+
 @lru_cache(maxsize=16)
 def slack_within(
     program: Program,
@@ -59,7 +114,13 @@ def slack_within(
     if target.is_range:
         return Fraction(final(at, program.output("value")))
     definitions = {statement.name: statement.op for statement in program.lets()}
-    return sum((Fraction(final(at, each)) for each in _compared(program, definitions)), Fraction(0))
+    compared = _compared(program, definitions)
+    slack = sum((Fraction(final(at, each)) for each in compared), Fraction(0))
+    if target.chance is None:
+        return slack
+    if compares_logits(program):
+        raise UnsupportedError("a probability is compared as a logit; ask for a margin instead")
+    return max(slack, Fraction(final(at, program.output("probability"))))
 
 
 def _compared(program: Program, definitions: dict[str, Op]) -> tuple[Operand, Operand]:
@@ -73,4 +134,4 @@ def _compared(program: Program, definitions: dict[str, Op]) -> tuple[Operand, Op
     raise UnsupportedError("no score is known to decide")
 
 
-__all__ = ["deployed_slack", "slack_within"]
+__all__ = ["deployed_slack", "margins_of", "may_tie", "slack_for", "slack_within"]

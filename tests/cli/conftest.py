@@ -138,3 +138,30 @@ def shell(
         return Ended(code, text.out, text.err)
 
     return Shell(folder, run)
+
+
+@pytest.fixture
+def two_logits(shell: Shell) -> Path:
+    """A network whose only output is a pair of numbers, beside its feature space."""
+    from onnx import TensorProto, helper, numpy_helper
+
+    weights = np.float32([[0.5, -0.5], [-0.25, 0.25]])
+    made = helper.make_graph(
+        [helper.make_node("Gemm", ["X", "w", "b"], ["Y"])],
+        "net",
+        [helper.make_tensor_value_info("X", TensorProto.FLOAT, [None, 2])],
+        [helper.make_tensor_value_info("Y", TensorProto.FLOAT, [None, 2])],
+        [
+            numpy_helper.from_array(weights, "w"),
+            numpy_helper.from_array(np.float32([0.25, -0.25]), "b"),
+        ],
+    )
+    model = helper.make_model(made, opset_imports=[helper.make_opsetid("", 18)], ir_version=9)
+    path = shell.folder / "net.onnx"
+    path.write_bytes(model.SerializeToString())
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame(rng.integers(0, 9, (80, 2)), columns=["a", "b"])
+    table.to_csv(shell.folder / "net.csv", index=False)
+    FeatureSpace.infer(table).to_toml(shell.folder / "net.toml")
+    (shell.folder / "one.json").write_text(json.dumps({"a": 6, "b": 2}))
+    return path

@@ -541,6 +541,8 @@ def test_a_favourable_range_of_a_regressor(shell: Shell) -> None:
     assert near["target"] == [60.0, None]
     assert "unchanged" in shell(*base, "--favourable", ":60").out
     assert "--favourable 'much': write LO:HI" in shell.refuses(*base, "--favourable", "much")
+
+
 GROUPS = pd.DataFrame(
     {
         "edu_0": [1, 1, 1, 1],

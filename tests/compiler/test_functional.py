@@ -21,7 +21,7 @@ from tests.strategies import inputs_of, op_programs, programs
 
 F = Fraction
 QUICK = settings(derandomize=True, max_examples=80)
-REFUSED = "division by something other than a nonzero constant"
+REFUSED = ("division by something other than a nonzero constant", "what the softmax of")
 
 
 def declared(pool: Pool, name: str, sort: Sort, seen: list[Any]) -> Any:
@@ -75,7 +75,7 @@ def assert_same(program: Program, rows: list[dict[str, Any]]) -> None:
     try:
         outputs = functional(program, inputs, pool)
     except UnsupportedError as error:
-        if REFUSED not in str(error):
+        if not str(error).startswith(REFUSED):
             raise
         return
     for row, values in zip(rows, wanted, strict=True):

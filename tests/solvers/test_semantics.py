@@ -89,7 +89,7 @@ def test_refusals() -> None:
     space, row = FeatureSpace.infer(table), table.iloc[[0]]
     compiled = cfxc.compile(model, space)
     target = 1 - int(model.predict(row)[0])
-    with pytest.raises(InvalidInputError, match="unknown semantics 'double': real, float"):
+    with pytest.raises(InvalidInputError, match="unknown semantics 'double': auto, real, float"):
         compiled.explain(row, target=target, semantics="double")  # type: ignore[arg-type]
     votes = VotingClassifier(
         [("a", DecisionTreeClassifier(max_depth=2)), ("b", DecisionTreeClassifier(max_depth=1))]
@@ -138,4 +138,4 @@ def test_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     checked = ["check", str(tmp_path / "c.json"), "--model", str(path), "--trust-pickle"]
     assert main(checked) == 0
     assert main([*asked, "exact"]) == 2
-    assert "unknown semantics 'exact': real, float" in capsys.readouterr().err
+    assert "unknown semantics 'exact': auto, real, float" in capsys.readouterr().err

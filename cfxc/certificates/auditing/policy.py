@@ -124,4 +124,4 @@ def _in_figures(rule: Any, features: dict[str, Feature]) -> str:
         own = feature.own
         figures = quoted(feature.labels[own][1]) if feature.labels else exact(own)
         rule = str(rule).replace(f"factual.{name}", figures)
-    return rule
+    return str(rule)

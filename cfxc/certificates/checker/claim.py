@@ -59,7 +59,7 @@ def _shown(certificate: Any, clock: Clock) -> Shown:
     ]
     need(all(type(text) is str for text in texts), "made, model, space: no text")
     need(model is None or re.fullmatch("[0-9a-f]{64}", model[1]), "model.sha256: no hash")
-    proof = Proof(*(parts[name] for name in ("features", "program", "question", "proof")), clock)
+    proof = Proof(parts["features"], parts["program"], parts["question"], parts["proof"], clock)
     made = [*zip(proof.program.kinds, range(len(proof.program.kinds)), strict=True)]
     made += [("tree", n) for n in range(len(proof.program.trees))]
     need(not (idle := set(made) - proof.program.used), f"program: nothing reads {[*idle][:1]}")
@@ -67,10 +67,9 @@ def _shown(certificate: Any, clock: Clock) -> Shown:
     least = Q(0) if semantics == "real" else slack.least(proof, semantics)
     enough = proof.slack == 0 if semantics == "real" else proof.slack >= least
     need(enough, f"question.slack: it must be {'0' if semantics == 'real' else float(least)}")
-    claim = _claim(parts["claim"], parts["witness"], proof)
-    return Shown(
-        proof, *claim[:4], semantics, *claim[4:], proof.walk(), model, parts["space"], digest
-    )
+    status, away, bound, epsilon, point, needed = _claim(parts["claim"], parts["witness"], proof)
+    return Shown(proof, status, away, bound, epsilon, semantics, point, needed, proof.walk(), model,
+                 parts["space"], digest)  # fmt: skip
 
 
 def _claim(claim: Any, witness: Any, proof: Proof) -> Any:
@@ -84,7 +83,7 @@ def _claim(claim: Any, witness: Any, proof: Proof) -> Any:
         farthest = [max(map(f.delta, f.all)) for f in proof.features]
         need(proof.radius > proof.distance(farthest), "proof.radius: some rows lie beyond it")
         return status, None, bound, epsilon, None, False
-    away, needed = proof.check(point := proof.point(witness, "witness"))
+    away, needed = proof.check(point := proof.point(witness))
     need(away == number(distance), "claim.distance: the witness lies elsewhere")
     need(bound <= away, "claim.lower_bound: above the distance")
     goal = away * (1 - epsilon) ** (2 if proof.squared else 1)

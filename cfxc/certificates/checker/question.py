@@ -180,7 +180,7 @@ class Question:
         self.truths = [self._truth(one, DEPTH, f"question.constraints[{i}]") for i, one in given]
         self.rows = self.wanted + [row for truth in self.truths for row in rows_of(truth)]
 
-    def point(self, given: Any, where: str) -> Point:
+    def point(self, given: Any, where: str = "witness") -> Point:
         """A point as it is written: numbers, and places of labels."""
         pairs = zip(self.features, listed(given, where), strict=True)
         return [f.labels.index(key(v)) if f.labels else number(v) for f, v in pairs]

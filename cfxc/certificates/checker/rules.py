@@ -40,8 +40,8 @@ class Proof(Question):
         self.radius, self.nodes = number(radius), listed(nodes, "proof.nodes")
         self.root = [self.clip(j, f.all, self.radius) for j, f in enumerate(self.features)]
         units = [k for k, kind in enumerate(self.program.kinds) if kind == "unit"]
-        self.known = {"row": range(len(self.rows)), "peak": range(len(self.features))}
-        self.known |= {"above": set(units), "chord": set(units)}
+        self.known: dict[str, Any] = {"row": range(len(self.rows)), "above": set(units)}
+        self.known |= {"chord": set(units), "peak": range(len(self.features))}
         self.bounds: dict[tuple[int, int], Q] = {}
         for i, (k, side, bound, *by) in enumerate(listed(lemmas, "proof.lemmas")):
             self.bound_unit(k, side, number(bound), self.multipliers(by, {}), f"proof.lemmas[{i}]")

@@ -12,6 +12,7 @@ from fractions import Fraction
 from math import floor
 from typing import Any
 
+from ..auditing.report import quoted
 from ..checker import CONSTANT, HALF_ULP, LEAST, Feature, Form, Proof, Question, number, rounded
 
 ZERO = Fraction(0)
@@ -129,7 +130,9 @@ class Script:
         if feature.labels:
             names = [f"is.{j}.{i}" for i in sorted(part)]
             for i, name in zip(sorted(part), names, strict=True):
-                self.add(f"(declare-const {name} Bool) ; {' '.join(feature.plain(i).split())}")
+                self.add(
+                    f"(declare-const {name} Bool) ; {' '.join(quoted(feature.labels[i][1]).split())}"
+                )
             self.add(f"(assert {joined('or', names)})")
             pairs = [(a, b) for i, a in enumerate(names) for b in names[:i]]
             self.add(*(f"(assert (or (not {a}) (not {b})))" for a, b in pairs))

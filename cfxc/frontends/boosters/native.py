@@ -83,6 +83,11 @@ class NativePredictor:
         return SINGLE if self._native.library == "XGBoost" else DOUBLE
 
     @property
+    def adds_singles(self) -> bool:
+        """Whether it is XGBoost."""
+        return self._native.library == "XGBoost"
+
+    @property
     def classes(self) -> tuple[Label, ...] | None:
         """0, 1, …; ``None`` for a regressor."""
         return None if self._native.classes is None else tuple(range(self._native.classes))

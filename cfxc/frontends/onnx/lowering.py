@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from onnx.reference import ReferenceEvaluator
 
-from ...errors import UnsupportedError
-from ...ir import Builder, Let, Literal, Program
+from ...errors import UnsupportedError, VerificationError
+from ...ir import Builder, Let, Literal, Program, verify
 from ..inputs import declare_inputs
 from ..predictor import Task
 from ..space import FeatureSpace
@@ -80,6 +80,10 @@ def lower_model(
         _raise(graph, [f"{graph.name}: {refusal}"])
         raise
     program = _live(builder.build_with(answer.outputs))
+    try:
+        verify(program)
+    except VerificationError as error:  # an op over what it is not defined for here
+        raise UnsupportedError(f"{graph.name} cannot be lowered", [str(error)], REMEDY) from error
     return Lowered(program, graph, feeds, answer)
 
 

@@ -61,6 +61,11 @@ class OnnxPredictor:
         return SINGLE
 
     @property
+    def adds_singles(self) -> bool:
+        """Yes, in an order that depends on onnxruntime's threads and on the size of the batch."""
+        return True
+
+    @property
     def classes(self) -> tuple[Label, ...] | None:
         """The labels in the order of the program's ``label``; ``None`` for a regressor."""
         return self._answer.classes

@@ -46,11 +46,16 @@ class SklearnPredictor:
     def unit_roundoff(self) -> Fraction:
         """2⁻⁵³, or 2⁻²⁴ if columns, encoders or members (XGBoost) may be of single floats."""
         parameters = self.estimator.get_params(deep=True)
-        members = [self.estimator, *parameters.values()]
         narrow = any(dtype.lower().startswith(("float16", "float32")) for dtype in self._dtypes)
-        narrow = narrow or any(type(each).__module__.startswith("xgboost") for each in members)
+        narrow = narrow or self.adds_singles
         asked = [value for name, value in parameters.items() if name.split("__")[-1] == "dtype"]
         return SINGLE if narrow or any(each != np.float64 for each in asked) else DOUBLE
+
+    @property
+    def adds_singles(self) -> bool:
+        """Whether XGBoost is in it: scikit-learn adds up trees in doubles."""
+        members = [self.estimator, *self.estimator.get_params(deep=True).values()]
+        return any(type(each).__module__.startswith("xgboost") for each in members)
 
     @property
     def classes(self) -> tuple[Label, ...] | None:

@@ -20,11 +20,13 @@ import numpy as np
 from ...compiler.pipeline import debug
 from ...errors import UnsupportedError
 from ...frontends.domain import Domain
+from ...frontends.predictor import DOUBLE
 from ...frontends.query import Query
 from ...ir import LabelTuple
 from ..baselines import LocalSearch
-from ..candidates import MARGINS, Candidate, Deployed, Point, verify
+from ..candidates import Candidate, Deployed, Point, verify
 from ..outcome import INTERRUPTED, Outcome, Report, silent
+from ..rounding import margins_of
 from ..smt import backend
 from ..smt import search as ask_solver
 from .cells import UNIT, Cells
@@ -150,6 +152,8 @@ class BoxSearch:
         self.report(self.outcome.lower, None, 0)
         self._start(seeds)
         if not self._tighten(EASY):
+            if self.found and self.query.unit > DOUBLE:
+                self._secure()
             self._close()
             self._tighten(self.outcome.nodes + AFTERWARDS)
         self.choose()
@@ -157,6 +161,7 @@ class BoxSearch:
         below = self.query.distance.below
         is_open = best is None or self.outcome.lower < below(best.distance, self.epsilon)
         if is_open and self.found and best is not self.found[-1]:
+            self._secure()
             self._settle(self.found[-1].distance)
 
     def choose(self) -> None:
@@ -201,23 +206,54 @@ class BoxSearch:
             self.found.append(candidate)
         return candidate.distance if candidate else None
 
-    def _settle(self, ideal: Fraction) -> None:
-        """A usable point where the deployed model refuses the one at the ``ideal`` distance."""
-        self.outcome.reason = (
-            f"the exact program has a counterfactual at {self.query.distance.shown(ideal)} that "
-            "the deployed model refuses"
-        )
-        for margin in MARGINS:
-            program = self.query.target_with_margin(margin)
-            if program == self.query.target_program or time.monotonic() > self.deadline:
+    def _secure(self) -> None:
+        """A point that the deployed model accepts, before the time runs out: one that wins clearly.
+
+        However late it is, one margin is tried.
+        """
+        self.choose()
+        for margin in margins_of(self.query, Fraction(1)):
+            clearer = None if self.outcome.best else self._clearer(margin)
+            if clearer is None:
                 return
-            problem = replace(self.problem, decision=decision_for(self.query, program))
-            clearer = BoxSearch(problem, self.deployed, self.epsilon, self.deadline, self.rng)
-            if not clearer._climb() and self.outcome.best is None:
-                clearer._close()  # proves nothing of the question itself
+            clearer._climb()
             self._choose(clearer.found)
-            if self.outcome.best is not None:
+            if time.monotonic() > self.deadline:
                 return
+
+    def _settle(self, ideal: Fraction) -> None:
+        """The nearest usable point where the deployed model refuses the one at ``ideal``.
+
+        Points must win by growing margins, until the nearest that does is accepted.  Searches with
+        a margin prove nothing of the question itself.
+        """
+        shown = self.query.distance.shown(ideal)
+        self.outcome.reason = (
+            f"a row at {shown} is within rounding of the target, and the deployed model refuses it"
+            if self.query.slack
+            else f"the exact program has a counterfactual at {shown} that the deployed model "
+            "refuses"
+        )
+        for margin in margins_of(self.query):
+            clearer = self._clearer(margin)
+            if clearer is None or time.monotonic() > self.deadline:
+                return
+            clearer._climb()
+            clearer._close()
+            self._choose(clearer.found)
+            if not clearer.found or self.deployed(clearer.found[-1].point):
+                return  # what wins by more is farther
+
+    def _clearer(self, margin: Fraction) -> BoxSearch | None:
+        """The search for what is nearer than the best and wins by a margin, if it can be asked."""
+        program = self.query.target_with_margin(margin)
+        if program == self.query.target_program:
+            return None  # no score is known to decide
+        problem = replace(self.problem, decision=decision_for(self.query, program))
+        clearer = BoxSearch(problem, self.deployed, self.epsilon, self.deadline, self.rng)
+        clearer.n_jobs, clearer.outcome.lower = self.n_jobs, self.outcome.lower
+        clearer.found = [] if self.outcome.best is None else [self.outcome.best]
+        return clearer
 
     # -- lower bounds -----------------------------------------------------------------------------
 
@@ -232,7 +268,7 @@ class BoxSearch:
 
     def _close(self) -> None:
         goal = self._goal()
-        radius = goal * (NEAR if self.found else NEAREST)
+        radius = max(goal * (NEAR if self.found else NEAREST), self.outcome.lower)
         while goal >= 0:
             radius = min(radius, goal)
             leaps = self.sure and radius > FIRST * goal

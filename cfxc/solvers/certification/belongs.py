@@ -55,7 +55,7 @@ def require_program_of(
     query = make_query(program, space, factual, target=wanted)
     if content["semantics"] != "real":
         unit = predictor.unit_roundoff
-        query = replace(query, slack=deployed_slack(query, unit), roundoff=unit)
+        query = replace(query, slack=deployed_slack(query, unit), unit=unit)
     if content["semantics"] != written_semantics(query):
         raise VerificationError("the certificate's semantics is not the arithmetic of the model")
     features, made = written_program(query)

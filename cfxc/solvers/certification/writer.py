@@ -188,7 +188,7 @@ def written_semantics(query: Query) -> str:
     """In what arithmetic the bound holds."""
     if not query.slack:
         return "real"
-    return "float32" if query.roundoff > DOUBLE else "float"
+    return "float32" if query.unit > DOUBLE else "float"
 
 
 def _target(query: Query, sources: Sources, units: Units, forms: list[Core]) -> dict[str, Any]:

@@ -32,8 +32,9 @@ from ...frontends.query import Query
 from ...ir import ops
 from ..ball import everywhere
 from ..baselines import LocalSearch
-from ..candidates import MARGINS, Candidate, Deployed, Point, verify
+from ..candidates import Candidate, Deployed, Point, verify
 from ..outcome import INTERRUPTED, Outcome, Refuted, Report, silent
+from ..rounding import margins_of
 from .backends import Answer, Backend, Floats, backend
 from .branching import Branching
 from .descent import Descent
@@ -498,7 +499,7 @@ class _Search:
             if self.excluded <= EXCLUSIONS:
                 self.formulator = self.formulator.without(point)
                 return True
-        for margin in MARGINS[:-1]:
+        for margin in margins_of(self.query):
             clearer = self.formulator.formulate(radius, margin)
             if clearer.is_refuted:
                 break

@@ -5,13 +5,14 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from fractions import Fraction
-from itertools import product
+from itertools import chain, product
 
 import numpy as np
 
 from ..baselines import LocalSearch
 from ..baselines.local_search import Floats
-from ..candidates import MARGINS, Candidate, Deployed, Point, verify
+from ..candidates import Candidate, Deployed, Point, verify
+from ..rounding import margins_of
 
 AT = 1e-6  # of a feature's range: so near to a cut, it may be meant to lie on its other side
 SIDES = 6  # numbers that are put on both sides of their cuts
@@ -28,7 +29,7 @@ def first_candidate(
     """The nearest verified point of a local search; of clearer wins if no other verifies."""
     query = local.query
     plain = query.target_program
-    for margin in (Fraction(0), *MARGINS):
+    for margin in chain([Fraction(0)], margins_of(query)):
         if margin and query.target_with_margin(margin) == plain:
             return None  # no score is known to decide
         points = (LocalSearch(query, rng, margin) if margin else local).candidates(seeds)

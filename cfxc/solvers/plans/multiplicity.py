@@ -40,8 +40,8 @@ from ..explaining import Question, make_question, one_row
 from ..options import check_options, whole_number
 from ..original import Original
 from ..outcome import INTERRUPTED, Outcome
-from ..result import Semantics, Status
-from ..rounding import deployed_slack
+from ..result import Asked, Status
+from ..rounding import slack_for
 from ..smt import refuse_contradiction
 from .joint import Decider, joint
 from .parts import Answer, Models, Search
@@ -70,7 +70,7 @@ def robust(
     trust_region: TrustRegion | None = None,
     max_changes: int | None = None,
     change_penalty: float = 0.0,
-    semantics: Semantics = "real",
+    semantics: Asked = "auto",
     method: str = "auto",
     solver: str = "auto",
     time_limit: float = 60.0,
@@ -244,7 +244,7 @@ class _Asked:
             provers=first.provers,
             epsilon=options.epsilon,
             distance_name=query.distance.name,
-            semantics="float" if options.semantics == "float" else "real",
+            semantics="float" if any(one.slack for one in self.deciders) else "real",
             rest=rest,
             conflict=tuple(sorted(i - 1 for i in conflict)),
             reason="" if last.infeasible else last.reason,
@@ -320,9 +320,7 @@ def _decider(question: Question, query: Query, model: CompiledModel, i: int) -> 
     options = question.options
     target = stricter_target(model.program, plain, options.probability, options.margin)
     asked = replace(query, program=model.program, target=target)
-    slack = Fraction(0)
-    if options.semantics == "float":
-        slack = deployed_slack(asked, model.predictor.unit_roundoff)
+    slack = slack_for(asked, options.semantics, model.predictor)
     return Decider(model.program, target, slack)
 
 

@@ -15,6 +15,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from fractions import Fraction
+from itertools import chain
 
 import numpy as np
 
@@ -22,8 +23,9 @@ from ...compiler.pipeline import debug
 from ...errors import SolverError
 from ...frontends.query import Query
 from ..baselines import LocalSearch
-from ..candidates import MARGINS, Deployed, Point, verify
+from ..candidates import Deployed, Point, verify
 from ..outcome import INTERRUPTED, Call, Outcome, Report, silent
+from ..rounding import margins_of
 from .backends import Backend
 from .encoding import Encoder, Encoding
 
@@ -100,7 +102,7 @@ class _Search:
     def _seed(self, seeds: Sequence[Point]) -> None:
         """The nearest verified point of a local search; of clearer wins if no other verifies."""
         plain = self.query.target_program
-        for margin in (Fraction(0), *MARGINS):
+        for margin in chain([Fraction(0)], margins_of(self.query)):
             if margin and self.query.target_with_margin(margin) == plain:
                 return  # no score is known to decide
             local = LocalSearch(self.query, self.rng, margin) if margin else self.local
@@ -241,7 +243,7 @@ class _Search:
         beyond what the point falls short by; a refutation with a margin proves nothing.
         """
         shortfall = -float(self.local.scores(self.local.row(point)[None])[0])
-        for margin in MARGINS:
+        for margin in margins_of(self.query):
             if margin < shortfall:
                 continue
             status, _, found = self._call(delta, margin)

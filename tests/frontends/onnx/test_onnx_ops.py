@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from onnx import TensorProto
 
+import cfxc
 from cfxc.errors import UnsupportedError
 from cfxc.frontends.onnx import OnnxPredictor, lower
 from cfxc.frontends.onnx.rules import RULES
@@ -235,6 +236,63 @@ def build(nodes: list[Any], constants: dict[str, Any], **more: Any) -> Any:
 def test_op_computes_what_onnxruntime_computes(name: str) -> None:
     nodes, constants = GRAPHS[name]
     agree(build(nodes, constants), SPACE, FRAME, exact=8, task="regressor")
+
+
+SIGNS = node("Greater", "X v", "b")  # booleans (n, 4)
+BOOLEANS: dict[str, tuple[list[Any], dict[str, Any]]] = {
+    "largest": ([node("ReduceMax", "b a", "Y", keepdims=0)], {"a": ints(1)}),
+    "smallest": ([node("ReduceMin", "b a", "Y", keepdims=0)], {"a": ints(1)}),
+    "kept": ([node("ReduceMin", "b a", "c"), node("Squeeze", "c a", "Y")], {"a": ints(1)}),
+    "of constants": (
+        [node("Or", "b w", "c"), node("ReduceMin", "c a", "Y", keepdims=0)],
+        {"a": ints(1), "w": np.array([True, False, True, False])},
+    ),
+    "of some": (
+        [
+            node("Gather", "b i", "c", axis=1), node("Not", "c", "d"),
+            node("ReduceMax", "d a", "Y", keepdims=0),
+        ],
+        {"a": ints(1), "i": ints(0, 2)},
+    ),
+    "of one": (
+        [node("Gather", "b i", "c", axis=1), node("ReduceMax", "c a", "Y", keepdims=0)],
+        {"a": ints(1), "i": ints(3)},
+    ),
+    "largest, then smallest": (
+        [
+            node("Reshape", "b s", "c"), node("ReduceMax", "c a", "d", keepdims=0),
+            node("ReduceMin", "d e", "Y", keepdims=0),
+        ],
+        {"s": ints(0, 2, 2), "a": ints(2), "e": ints(1)},
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", BOOLEANS)
+def test_reductions_of_booleans(name: str) -> None:
+    nodes, constants = BOOLEANS[name]
+    bit = {"Y": TensorProto.BOOL}
+    made = graph([SIGNS, *nodes], X, bit, opset=20, v=ROW / 10, **constants)
+    agree(made, SPACE, FRAME, exact=60)
+    one = cfxc.compile(made, SPACE)
+    assert one.explain(FRAME.iloc[[0]]).status == "optimal"
+
+
+@pytest.mark.parametrize(
+    ("nodes", "reason"),
+    [
+        ([node("ReduceMean", "b a", "Y", keepdims=0)], r"node 'Y' \(ai.onnx.ReduceMean\): adds up"),
+        (
+            [node("Max", "b b", "c"), node("ReduceMax", "c a", "Y")],
+            r"node 'c'\): a number is needed",
+        ),
+    ],
+)
+def test_other_arithmetic_on_booleans_is_refused(nodes: list[Any], reason: str) -> None:
+    """No such model loads, but nothing may get past the frontend."""
+    made = graph([SIGNS, *nodes], X, {"Y": TensorProto.BOOL}, opset=20, v=ROW, a=ints(1))
+    with pytest.raises(UnsupportedError, match=reason):
+        lower(made, SPACE)
 
 
 def test_every_rule_is_exercised() -> None:

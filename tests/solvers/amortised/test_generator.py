@@ -187,8 +187,8 @@ def test_rows_the_original_refuses_are_not_returned() -> None:
     model, people = compiled("forest"), refused(compiled("forest"), 10)
 
     class Stricter:
-        task, classes, unit_roundoff = (
-            model.predictor.task, model.predictor.classes, model.predictor.unit_roundoff,
+        task, classes, unit_roundoff, adds_singles = (
+            model.predictor.task, model.predictor.classes, model.predictor.unit_roundoff, False,
         )  # fmt: skip
 
         def predict(self, frame: pd.DataFrame) -> Any:

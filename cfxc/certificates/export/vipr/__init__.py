@@ -53,7 +53,7 @@ def rebuilt(
         problem.note("wanted: the slack that the certificate gives to rounding is given, too")
     point = None
     if certificate["witness"] is not None:
-        point = problem.values(question.point(certificate["witness"]))
+        point = problem.values(list(question.point(certificate["witness"])))
         _require_inside(problem, point)
     infeasible = claim["status"] == "infeasible"
     return problem, point, None if infeasible else number(claim["lower_bound"])

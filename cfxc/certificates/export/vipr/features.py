@@ -9,6 +9,7 @@ from itertools import pairwise
 from typing import Any
 
 from ....errors import UnsupportedError
+from ...auditing.report import quoted
 from ...checker import Question
 from .problem import ZERO, Affine, Point, Problem, constant, total
 from .ranges import Lattice
@@ -75,7 +76,7 @@ class Features:
                     _equal(j, i),
                     kind="label",
                     feature=feature.name,
-                    label=feature.plain(i),
+                    label=quoted(feature.labels[i][1]),
                 )
                 for i in places
             }

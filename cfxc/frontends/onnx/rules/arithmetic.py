@@ -245,8 +245,8 @@ def _connect(ctx: Context, node: Node, inputs: Inputs) -> Value:
 
 
 COMPARISONS: dict[str, Callable[[Operand, Operand], Op]] = {
-    "Less": ops.Lt,
-    "LessOrEqual": ops.Le,
+    "Less": lambda x, y: ops.Gt(y, x),  # so that one way round decides labels
+    "LessOrEqual": lambda x, y: ops.Ge(y, x),
     "Greater": ops.Gt,
     "GreaterOrEqual": ops.Ge,
     "Equal": ops.Eq,

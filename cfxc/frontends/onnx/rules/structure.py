@@ -263,12 +263,23 @@ def _reduce(ctx: Context, node: Node, inputs: Inputs) -> Value:
     )
     moved = np.moveaxis(positions(rows.dims), gone, range(-len(gone), 0))
     groups = moved.reshape(size_of(dims), -1)
+    if rows.dtype == "bool":
+        return _connected(ctx, node, rows, groups, dims)
     results = [_reduced(ctx, REDUCTIONS[node.op], rows, group) for group in groups]
     operand = results[0] if len(results) == 1 else ctx.let(ops.Concat(tuple(results)))
     if node.op == "ReduceMean":
         operand = ctx.let(ops.Div(operand, Literal(Fraction(groups.shape[1]))))
     note = Total(rows) if node.op == "ReduceSum" and len(results) == 1 else None
     return Rows(operand, dims, rows.dtype, note)
+
+
+def _connected(ctx: Context, node: Node, rows: Rows, groups: Indices, dims: Dims) -> Rows:
+    """The largest of booleans is true if any of them is, the smallest if all are."""
+    if node.op not in ("ReduceMax", "ReduceMin"):
+        raise Refusal("adds up booleans")
+    parts = tuple(ctx.numeric(ctx.take(rows, places, dims)).operand for places in groups.T)
+    connect = ops.Or if node.op == "ReduceMax" else ops.And
+    return Rows(parts[0] if len(parts) == 1 else ctx.let(connect(parts)), dims, "bool")
 
 
 def _reduced(ctx: Context, op: type[Op], rows: Rows, group: Indices) -> Operand:

@@ -14,10 +14,11 @@ from ..forest import Forest, from_tables, from_tensors
 from ..graph import DType, Node
 from ..values import Choice, Refusal, Rows, Value, size_of
 from .activations import softmax_of, squash
-from .arithmetic import choice_of
+from .arithmetic import HALF, choice_of
 from .labels import decide
 from .linear import class_labels
 from .registry import Inputs, argument, rule
+from .votes import cut_of_votes
 
 NODES = (
     "nodes_falsenodeids", "nodes_featureids", "nodes_hitrates", "nodes_hitrates_as_tensor",
@@ -172,13 +173,18 @@ def _one_score(
 ) -> tuple[Value, Value]:
     """Leaves name one class only, so there is one sum s: label 1 iff s > 1/2, or, if some weight
     is negative, s > 0.  ``post_transform`` changes the scores, never the label.
+
+    Sums of equal votes that float32 rounds across 1/2 are told apart as the runtime does.
     """
     post = option(node, "post_transform", "NONE")
     (own,) = np.unique(forest.ids).tolist()
     base = _base(node, (1,) if own == 0 else ())
     column = Forest.only(forest, own)
     total = _as_float(grow(ctx, rows, column, base if base.size else np.zeros(1)))
-    threshold = Fraction(1, 2) if forest.nonnegative else Fraction(0)
+    threshold = Fraction(0)
+    if forest.nonnegative:
+        counted = not base.any() and rows.dtype == "float"
+        threshold = cut_of_votes(column) if counted else HALF
     above = Rows(ctx.let(ops.Gt(total.operand, Literal(threshold))), (None,), "bool")
     voted = forest.nonnegative and post == "NONE" and not base.any()
     label = choice_of(ctx, above, labels, dtype, None if threshold else total.operand)
