@@ -17,7 +17,7 @@ from .advice import advice
 from .csv_files import read_csv
 from .emission import Emit, Transformer, emission
 from .guard import INFEASIBLE, LIMIT, deliver
-from .report import progress, show
+from .report import hint_at_caps, progress, show
 from .tables import (
     column_names,
     read_causal,
@@ -193,6 +193,8 @@ def explain(source: Source, question: Question, as_json: bool, certificate: Path
             print(json.dumps(result.to_dict(), ensure_ascii=False, allow_nan=False), flush=True)
         else:
             _show_all(result, question.count)
+            most = max(len(one.changes) for one in result.all())
+            hint_at_caps(most, question.max_changes)
     finally:  # also if nobody reads what is printed
         if certificate is not None:
             result.certificate.save(certificate)

@@ -147,7 +147,11 @@ def _moments(question: Question, model: CompiledModel, source: Source) -> Moment
 
     shrinkage = _shrinkage(question.shrinkage)
     if question.moments is not None:
-        return Moments.from_dict(_json(question.moments), shrinkage=shrinkage)
+        found = _json(question.moments)
+        try:
+            return Moments.from_dict(found, shrinkage=shrinkage)
+        except (InvalidInputError, DataTypeError) as error:
+            raise type(error)(f"{question.moments}: {error}") from error
     if question.models:
         models = [source.load(other) for other in question.models]
         return moments_of_models([model, *models], shrinkage=shrinkage)
@@ -200,9 +204,13 @@ def _shrinkage(text: str | None) -> float | str:
 
 def _json(path: Path) -> Any:
     try:
-        return json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise InvalidInputError(f"{path}: no moments in JSON: {error}") from error
+        return json.loads(path.read_bytes())
+    except OSError as error:
+        raise InvalidInputError(f"{path}: cannot read the moments: {error.strerror}") from error
+    except (ValueError, RecursionError) as error:
+        raise InvalidInputError(
+            f"{path}: no moments: not JSON; name what --save-moments wrote"
+        ) from error
 
 
 def _rows(path: Path, model: CompiledModel) -> Any:

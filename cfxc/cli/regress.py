@@ -19,7 +19,7 @@ from ..errors import InvalidInputError
 from ..writing import check_writable
 from .commands import Source
 from .guard import INFEASIBLE, LIMIT, check_picture
-from .report import Change, Pair, cell, changed, lay_out, telling
+from .report import Change, Pair, cell, changed, hint_at_caps, lay_out, telling
 from .tables import read_causal, read_factual
 
 if TYPE_CHECKING:
@@ -84,6 +84,7 @@ def regress(source: Source, question: Question, as_json: bool) -> int:
     else:
         output = _name(model.predictor)
         lay_out(*_answer(question, result, potential, output, before))
+        hint_at_caps(len(result.changes), question.max_changes)
     if question.data is not None:
         print(f"evaluations: {question.data} ({len(result.data)} rows)", file=sys.stderr)
     if question.plot is not None:

@@ -29,6 +29,8 @@ PATIENCE = 1.0
 """Seconds of silence before a plain line says what goes on."""
 EVERY = 10.0
 """Seconds between plain lines."""
+MANY = 5
+"""Features that a person may well change at once; more are worth a hint."""
 
 
 @contextmanager
@@ -101,6 +103,15 @@ def lay_out(rows: Sequence[Change], facts: Sequence[Pair]) -> None:
 def changed(changes: Mapping[str, tuple[Any, Any]]) -> list[Change]:
     """Changed columns as they are shown."""
     return [(name, cell(before), cell(after)) for name, (before, after) in changes.items()]
+
+
+def hint_at_caps(changed: int, cap: int | None) -> None:
+    """A line on stderr where an answer changes many features, and nothing was said of how many."""
+    if cap is None and changed > MANY:
+        print(
+            f"hint: {changed} features change; --max-changes {MANY} asks for {MANY} at most",
+            file=sys.stderr,
+        )
 
 
 def _changes(rows: Sequence[Change], console: Console, width: int) -> None:

@@ -248,10 +248,16 @@ def _figure(name: str, text: str) -> int | float:
 
 
 def read_rows(path: Path, space: FeatureSpace) -> pd.DataFrame:
-    """The space's columns of a file, every cell in its column's type."""
+    """The space's columns of a file, every cell in its column's type.
+
+    Raises:
+        InvalidInputError: no such file, no CSV, or no row in it.
+    """
     import pandas as pd
 
     table = read_csv(path)
+    if not table.rows:
+        raise InvalidInputError(f"{path}: the table has no rows")
     cells = zip(table.header, zip(*table.rows, strict=True), strict=True)
     known = {n: [_cell(t, n, space) for t in texts] for n, texts in cells if n in space.columns}
     return pd.DataFrame(known)

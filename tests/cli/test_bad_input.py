@@ -403,3 +403,32 @@ def test_usage_errors(shell: Shell, arguments: tuple[str, ...]) -> None:
     assert ended.out == ""
     assert "Traceback" not in ended.err
     assert shell.files() == before
+
+
+WALKED = [
+    ("space", "infer", "FILE"),
+    ("compile", "FILE", "--space", "space.toml"),
+    ("compile", "tree.skops", "--space", "FILE"),
+    (*EXPLAIN[:-1], "FILE"),
+    (*EXPLAIN, "--distance", "mahalanobis=FILE"),
+    (*EXPLAIN, "--trust-region", "FILE"),
+    ("check", "FILE"),
+    ("export", "FILE", "--format", "smt2", "-o", "out"),
+    ("plan", "lr.skops", *EXPLAIN[2:], "--moments", "FILE"),
+    ("plan", "lr.skops", *EXPLAIN[2:], "--retrain", "FILE", "--outcome", "outcome"),
+    ("generate", "fit", "tree.skops", "--space", "space.toml", "--data", "FILE", "-o", "made"),
+]
+
+
+@pytest.mark.parametrize("name", ["junk.csv", "junk.json", "empty.csv", "header.csv", "latin.csv"])
+@pytest.mark.parametrize("command", WALKED, ids=" ".join)
+def test_every_file_that_is_none(shell: Shell, command: tuple[str, ...], name: str) -> None:
+    content = {
+        "junk": bytes(range(256)) * 9, "empty": b"", "header": b"age,pay gap,sector\n",
+        "latin": "age,pay gap,sector\n30,20.5,ärt\n".encode("latin-1"),
+    }[name.partition(".")[0]]  # fmt: skip
+    (shell.folder / name).write_bytes(content)
+    message = shell.refuses(*(part.replace("FILE", name) for part in command))
+    assert name in message
+    assert "Errno" not in message
+    assert "codec" not in message or command[0] in ("check", "export")  # the checker's own words

@@ -410,3 +410,21 @@ def test_a_proof_too_fine_for_the_digits_is_a_share() -> None:
     assert regress._asked(question, result, target) == "an output about 2 away, higher or lower"
     wide = replace(result, bound=0.5)
     assert regress._proved(question, wide, target, "output").startswith("no admissible row gives -")
+
+
+def test_an_answer_that_changes_much_hints_at_caps(shell: Shell) -> None:
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame(rng.normal(size=(60, 8)).round(2), columns=list("abcdefgh"))
+    model = LinearRegression().fit(table, table.sum(axis=1))
+    skops.io.dump(model, "wide.skops")
+    table.to_csv("wide.csv", index=False)
+    assert shell("space", "infer", "wide.csv", "-o", "wide.toml").code == 0
+    ask = ("wide.skops", "--space", "wide.toml", "--factual", "wide.csv:0")
+    wanted = float(np.sort(table.to_numpy(), axis=0)[-1].sum()) - 0.5  # next to all at their ends
+    regress = ("regress", *ask, "--to", f"{wanted}")
+    explain = ("explain", *ask, "--range", f"{wanted}:", "--method", "mio")
+    for command in (regress, explain):
+        ended = shell(*command)
+        assert "hint: 8 features change; --max-changes 5 asks for 5 at most\n" in ended.err
+        assert "hint" not in shell(*command, "--json").err
+        assert "hint" not in shell(*command, "--max-changes", "8").err

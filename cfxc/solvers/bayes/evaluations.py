@@ -74,9 +74,11 @@ class Evaluations:
             InvalidInputError: it is of other features, or has rows that the space does not admit.
         """
         try:
-            found = json.loads(Path(path).read_text(encoding="utf-8"))
-        except (OSError, UnicodeDecodeError, ValueError) as error:
-            raise ModelFileError(f"{path}: no evaluations that can be read: {error}") from error
+            found = json.loads(Path(path).read_bytes())
+        except OSError as error:
+            raise ModelFileError(f"{path}: cannot read evaluations: {error.strerror}") from error
+        except (ValueError, RecursionError) as error:
+            raise ModelFileError(f"{path}: no evaluations: not JSON, or truncated") from error
         if not isinstance(found, dict) or found.get("format") != FORMAT:
             raise ModelFileError(f"{path}: not a file of evaluations ({FORMAT!r})")
         if found.get("features") != list(space.names):
