@@ -18,11 +18,11 @@ from ..ir import ops
 from ..ir.interval import ceil_float, floor_float
 from . import box_search, mio, smt
 from .candidates import Deployed, Point
-from .outcome import Outcome, Progress, Report, Watch, silent
+from .outcome import INTERRUPTED, Outcome, Progress, Report, Watch, silent
 from .within import CLOSED, within
 
 PAUSE = 0.1  # seconds between two reports
-EARLY = 3.0  # seconds of box search within a hull, before mixed-integer search
+EARLY = 3.0  # seconds of another search before mixed-integer search
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ def engine_for(query: Query, method: str, solver: str) -> Engine:
     """The engine that a user named, or the one that is fastest for the question.
 
     Sums over trees go to box search, networks and what is left of l2 to mixed-integer search, all
-    else to SMT.  A named
+    else to SMT; what that leaves open soon, mixed-integer search goes on with if it can.  A named
     ``solver`` other than ``auto`` settles the method too.
 
     Raises:
@@ -80,8 +80,10 @@ def engine_for(query: Query, method: str, solver: str) -> Engine:
             chosen = "box"
         elif (query.distance.has_squares or _is_network(query)) and not mio.refuses(query):
             chosen = "mio"
-        else:
+        elif mio.refuses(query):
             chosen = "smt"
+        else:
+            return replace(_smt(solver), search=_smt_first)
     elif chosen != "smt":
         chosen = "mio" if chosen == "auto" else chosen
         reason = (box_search if chosen == "box" else mio).refuses(query)
@@ -158,6 +160,32 @@ def _by_boxes(query: Query, deployed: Deployed, limits: Limits) -> Outcome:
 def _smt(solver: str) -> Engine:
     chosen = smt.backend(solver)
     return Engine("smt", chosen.name, partial(_run, partial(smt.search, solver=chosen)))
+
+
+def _smt_first(query: Query, deployed: Deployed, limits: Limits) -> Outcome:
+    """SMT for a while; what it leaves open is mixed-integer search's, with what is known.
+
+    A share of a small distance is a narrow gap: knapsacks, as of linear models on grids, take SMT
+    solvers long there.
+    """
+    started = time.monotonic()
+    share = min(EARLY, limits.seconds / 5)
+    search = partial(smt.search, solver=smt.backend("auto"))
+    early = _run(search, query, deployed, replace(limits, seconds=share))
+    best, enough = early.best, query.distance.is_enough
+    closed = best is not None and enough(early.lower, best.distance, limits.epsilon)
+    if closed or early.infeasible or early.reason == INTERRUPTED:
+        return early
+    known = () if best is None else (best.point,)
+    left = max(limits.seconds - (time.monotonic() - started), 0.0)
+    rest = replace(limits, seconds=left, seeds=(*known, *limits.seeds))
+    outcome = _mio_run("highs", query, deployed, rest)
+    outcome.calls = early.calls
+    if best and (outcome.best is None or best.distance < outcome.best.distance):
+        outcome.best = best
+    if early.lower > outcome.lower and not outcome.infeasible:
+        outcome.lower, outcome.proof = early.lower, None
+    return outcome
 
 
 def _run(

@@ -330,8 +330,8 @@ class Question:
         """The question searched, what is found, and seconds; the first refuses contradictions."""
         started, options, limits = time.monotonic(), self.options, self.limits(number)
         limits = replace(limits, seeds=tuple(starts))
-        unit = self.model.predictor.unit_roundoff
-        query, outcome = search_within(query, engine, original.flips, limits, unit)
+        predictor = self.model.predictor
+        query, outcome = search_within(query, engine, original.flips, limits, predictor)
         if outcome.infeasible and self.conflicts and not number:
             refuse_contradiction(query, options.constraints, self.asking, options.time_limit)
         return query, outcome, time.monotonic() - started

@@ -11,9 +11,9 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
-from fractions import Fraction
 
 from ..errors import UnsupportedError
+from ..frontends.predictor import Predictor
 from ..frontends.query import Query
 from .candidates import Deployed
 from .engines import Engine, Limits
@@ -27,21 +27,21 @@ LEAST = 1.0
 
 
 def search_within(
-    query: Query, engine: Engine, deployed: Deployed, limits: Limits, unit: Fraction
+    query: Query, engine: Engine, deployed: Deployed, limits: Limits, predictor: Predictor
 ) -> tuple[Query, Outcome]:
     """What an engine finds, and of which question: of a range perhaps with the slack of floats.
 
     Args:
-        unit: Roundoff of the deployed model.
+        predictor: The deployed model, whose roundoff counts.
     """
     if query.target.is_range and engine.by_row and query.target.lower == query.target.upper:
-        query = _with_slack(query, unit)
+        query = _with_slack(query, predictor)
         return query, _of_one_value(query, engine, deployed, limits)
     started = time.monotonic()
     outcome = engine.search(query, deployed, limits)
     if not outcome.infeasible or not query.target.is_range or query.slack:
         return query, outcome
-    wider = _with_slack(query, unit)
+    wider = _with_slack(query, predictor)
     if not wider.slack:
         return query, outcome
     left = max(limits.seconds - (time.monotonic() - started), LEAST)
@@ -50,12 +50,12 @@ def search_within(
     return (wider, again) if settled else (query, outcome)
 
 
-def _with_slack(query: Query, unit: Fraction) -> Query:
+def _with_slack(query: Query, predictor: Predictor) -> Query:
     """The same of the model as it runs, if its rounding has a bound."""
     if query.slack:
         return query
     try:
-        return replace(query, slack=deployed_slack(query, unit))
+        return replace(query, slack=deployed_slack(query, predictor.unit_roundoff))
     except UnsupportedError:
         return query
 
