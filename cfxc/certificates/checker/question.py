@@ -34,7 +34,8 @@ class Feature:
         self.known, self.away = dict[Q, Any](), dict[Any, Q]()
         self.low, self.high, self.step = (None if e is None else number(e) for e in (*ends, step))
         if self.labels:
-            need([*ends, step, self.width] == [None, None, None, 0], f"{where}: labels and numbers")
+            numbers = [*ends, step, self.width] != [None, None, None, 0]
+            need(not numbers and self.kind not in KINDS[:2], f"{where}: labels and numbers")
             self._place(factual)
         else:
             need(self.kind in ("real", "integer"), f"{where}: no labels")
@@ -51,7 +52,8 @@ class Feature:
 
     def _range(self, own: Q, where: str) -> None:
         low, high, step, whole_numbers = self.low, self.high, self.step, self.kind == "integer"
-        need(low is not None and high is not None and low <= high, f"{where}: range")
+        inside = low is not None and high is not None and low <= own <= high
+        need(inside, f"{where}: range, or the factual lies outside of it")
         assert low is not None
         assert high is not None
         need(step == 1 if whole_numbers else step is None or step > 0, f"{where}: step")
