@@ -94,7 +94,9 @@ def random_bound(rng: Random, proof: Proof, signs: Any) -> list[Any]:
         sources += [("peak", j) for j in range(len(proof.features))]
     if rng.random() < 0.05:
         sources += [("sign", 0), ("row", -1), ("row", len(proof.rows)), ("cut", 0), ("peak", 99)]
-    chosen = [rng.choice(sources) for _ in range(rng.choice((0, 1, 1, 1, 2, 3, 5)) if sources else 0)]
+    chosen = [
+        rng.choice(sources) for _ in range(rng.choice((0, 1, 1, 1, 2, 3, 5)) if sources else 0)
+    ]
     unique = list(dict.fromkeys(chosen)) if rng.random() < 0.95 else chosen
     rows = [[name, k, rng.choice(YS)] for name, k in unique]
     trees = sum(len(roots) for roots, _ in proof.program.trees)
@@ -166,7 +168,9 @@ def honest_nodes(rng: Random, claim: Content, proof: Proof, most: int = 400) -> 
     stack: list[tuple[int, Any, Any]] = [(0, proof.root, {})]
     while stack:
         place, parts, signs = stack.pop()
-        closing = next((c for c in plain_closings(proof, signs) if closes(proof, c, parts, signs)), None)
+        closing = next(
+            (c for c in plain_closings(proof, signs) if closes(proof, c, parts, signs)), None
+        )
         closing = closing or climb(rng, proof, parts, signs, 6)[0]
         if closing is None:
             split = _telling(rng, claim, proof, parts, signs)
@@ -417,7 +421,9 @@ def holds(claim: Claim, area: Any, point: Any) -> bool:
     """Whether a point lies in a part, with the signs that it says."""
     parts, signs = area
     for feature, part, value in zip(claim.proof.features, parts, point, strict=True):
-        inside = value in part if feature.labels else None not in part and part[0] <= value <= part[1]
+        inside = (
+            value in part if feature.labels else None not in part and part[0] <= value <= part[1]
+        )
         if not inside:
             return False
     made = claim.truth.meaning.program["made"]

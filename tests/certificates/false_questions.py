@@ -179,7 +179,19 @@ class Programs:
         if rng.random() < 0.5:
             truths = [self.truth(rng.randint(0, 2)) for _ in range(rng.randint(1, 2))]
             content["question"]["constraints"] = truths
+        self.read_all(outputs[0])
         self.ask(Meaning(content))
+
+    def read_all(self, form: list[Any]) -> None:
+        """Nothing is made, and no tree grows, that nothing reads."""
+        program, rules = self.content["program"], self.content["question"]["constraints"]
+        for n in range(len(self.trees)):
+            if not reads([program["outputs"], rules], ["tree", n]):
+                form.insert(0, [["tree", n, 0], "1"])
+        for k, (kind, _) in enumerate(self.made):
+            later = [own for _, own in self.made[k + 1 :]]
+            if not reads([program["outputs"], rules, later], [kind, k]):
+                form.insert(0, [[kind, k], "1"])
 
     def form(self, with_trees: bool) -> list[Any]:
         """Some terms, each about as large as the others over its feature's range."""
@@ -260,6 +272,13 @@ class Programs:
         if margin or rng.random() < 0.1:
             least = rng.choice((None, str(max(rivals) + rng.choice((0, 1)))))
             question["target"] |= {"margin": str(margin), "least": least}
+
+
+def reads(value: Any, source: list[Any]) -> bool:
+    """Whether a source stands anywhere in forms."""
+    if not isinstance(value, list):
+        return False
+    return value[:2] == source or any(reads(each, source) for each in value)
 
 
 def rng_quarter(rng: Random) -> F:
