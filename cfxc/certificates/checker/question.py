@@ -61,7 +61,8 @@ class Feature:
 
     def _range(self, own: Q, where: str) -> None:
         low, high, step, whole_numbers = self.low, self.high, self.step, self.kind == "integer"
-        need(low is not None and high is not None and low <= high, f"{where}: range")
+        inside = low is not None and high is not None and low <= own <= high
+        need(inside, f"{where}: range, or the factual lies outside of it")
         assert low is not None
         assert high is not None
         need(step == 1 if whole_numbers else step is None or step > 0, f"{where}: step")

@@ -1,18 +1,22 @@
 """Lemma 13: what rounding may do to scores; the least slack that a bound of the model as it runs
 needs.  Evaluated in floats of unit roundoff u, a sum of n products is off by at most
-``Σ |a| e + γ Σ |a| (m + e) + n η``, where sources of size m are off by e, γ = (n + 2) u /
-(1 - (n + 2) u), and η is half of the least float.
+``Σ |a| e + γ Σ |a| (m + e) + η Σ (1 + 2 (m + e))``, where values of size m are off by e, γ =
+(n + 2) u / (1 - (n + 2) u), and η is half of the least float: a product may vanish, and so may a
+factor.  Nothing on the way is as large as half of the largest float.
 """
 
 from __future__ import annotations
 
 from fractions import Fraction as Q
 
-from .program import CONSTANT, HALF_ULP, LEAST, ONE, ZERO, Form
+from .program import CONSTANT, HALF_ULP, LEAST, ONE, ZERO, Form, rounded
 from .question import Question
 from .reader import need
 
-FLOATS = {"float": (Q(1, 2**53), Q(1, 2**1075), 53), "float32": (HALF_ULP, LEAST, 24)}
+FLOATS = {
+    "float": (Q(1, 2**53), Q(1, 2**1075), 53, 2**1023),
+    "float32": (HALF_ULP, LEAST, 24, 2**127),
+}
 
 
 class Rounding:
@@ -21,7 +25,7 @@ class Rounding:
     def __init__(self, question: Question, floats: str) -> None:
         self.program, self.features = question.program, question.features
         self.clock = question.clock
-        self.unit, self.least, self.bits = FLOATS[floats]
+        self.unit, self.least, self.bits, self.top = FLOATS[floats]
         self.made: list[tuple[Q, Q]] = []
         for k, (kind, form) in enumerate(zip(self.program.kinds, self.program.made, strict=True)):
             size, error = self.sum(form)
@@ -29,6 +33,7 @@ class Rounding:
                 need(self.is_exact(form), f"program.made[{k}]: slack: a step of what is rounded")
                 size, error = ONE, ZERO
             elif kind == "single":  # of a number alone it is what the model makes, too
+                self.fit(size + error, 2**127)
                 plain = set(map(abs, form.values())) == {1} and [s[0] for s in form] == ["x"]
                 error = ZERO if plain else error + 2 * (HALF_ULP * (size + error) + LEAST)
             self.made.append((size, error))
@@ -36,11 +41,11 @@ class Rounding:
     def source(self, kind: str, k: int, *rest: int) -> tuple[Q, Q]:
         """No larger than the first, and off by at most the second."""
         if kind == "x":
-            feature, size = (
-                self.features[k],
-                max((abs(x) for x in self.features[k].all if x), default=ZERO),
-            )
-            held = self.bits == 53 or feature.width == 4 or (feature.step == 1 and size <= 2**24)
+            feature = self.features[k]
+            size = max((abs(end) for end in feature.all if end), default=ZERO)
+            self.fit(size)
+            single = feature.width == 4 or (feature.step == 1 and size <= 2**24)
+            held = self.bits == 53 or (single and rounded(feature.own, 4) == feature.own)
             return size, ZERO if held else self.unit * size + self.least
         self.clock.tick()
         if kind == "tree":
@@ -50,7 +55,9 @@ class Rounding:
                 node, is_split = nodes[i], type(nodes[i]) is tuple
                 tops[i] = max(tops[node[2]], tops[node[3]]) if is_split else abs(node[rest[0]])
             size = sum((tops[root] for root in roots), ZERO)
-            return size, self.gamma(len(roots)) * size + len(roots) * self.least
+            error = self.gamma(len(roots)) * size + len(roots) * self.least
+            self.fit(size + error)
+            return size, error
         return (ONE, ZERO) if kind in ("one", "is") else self.made[k]
 
     def sum(self, form: Form) -> tuple[Q, Q]:
@@ -58,8 +65,16 @@ class Rounding:
         size = error = ZERO
         for source, factor in form.items():
             own, off = self.source(*source)
+            self.fit(abs(factor))
             size, error = size + abs(factor) * own, error + abs(factor) * off
-        return size, error + self.gamma(len(form)) * (size + error) + len(form) * self.least
+            error += self.least * (1 + 2 * (own + off))
+        error += self.gamma(len(form)) * (size + error)
+        self.fit(size + error)
+        return size, error
+
+    def fit(self, size: Q, top: int = 0) -> None:
+        """Rejects what may be larger than floats are."""
+        need(size < (top or self.top), "question.slack: numbers may grow beyond all floats")
 
     def gamma(self, count: int) -> Q:
         """γ of a sum of so many products, with two operations to spare."""
@@ -74,14 +89,9 @@ class Rounding:
             whole = all(factor.denominator == 1 for factor in form.values())
             return whole and sum(map(abs, form.values()), ZERO) <= top
         n, d = form.get(CONSTANT, ZERO).as_integer_ratio()
+        held = abs(n) <= top and d <= 2**140 and not d & (d - 1)
         own = len(inner) == 1 and abs(form[inner[0]]) == 1 and inner[0][0] != "tree"
-        return (
-            own
-            and abs(n) <= top
-            and d <= 2**140
-            and not d & (d - 1)
-            and not self.source(*inner[0])[1]
-        )
+        return own and held and not self.source(*inner[0])[1]
 
 
 def least(question: Question, floats: str) -> Q:
