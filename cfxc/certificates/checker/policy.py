@@ -32,9 +32,10 @@ class Stated:
         self.action, self.weight = given.get("action", "free"), decimal(given.get("weight", 1))
         ends = (given.get(end) for end in ("lower", "upper"))
         self.low, self.high = (Q(end) if isinstance(end, float) else decimal(end) for end in ends)
-        self.step = Q(1) if self.kind == "integer" else decimal(given.get("resolution"))
         labels = [None if one == {"missing": True} else one for one in given.get("labels", ())]
         self.labels = [(type(x).__name__, Q(x) if isinstance(x, float) else x) for x in labels]
+        counts = self.kind == "integer" or (self.kind == "ordinal" and not labels)
+        self.step = Q(1) if counts else decimal(given.get("resolution"))
 
 
 def decimal(value: Any) -> Q | None:

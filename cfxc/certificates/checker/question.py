@@ -14,6 +14,7 @@ Row = tuple[Form, bool]  # a form that is at least 0 or, if True, above 0
 Part = Any  # of a number the least and the largest value, (None, None) if none; places of labels
 ACTIONS = ("free", "fixed", "increase", "decrease", "conditional")
 KINDS = ("real", "integer", "ordinal", "categorical", "binary")
+NUMBERS = KINDS[:3]  # kinds that need no labels
 
 
 class Feature:
@@ -37,7 +38,7 @@ class Feature:
             need([*ends, step, self.width] == [None, None, None, 0], f"{where}: labels and numbers")
             self._place(factual)
         else:
-            need(self.kind in ("real", "integer"), f"{where}: no labels")
+            need(self.kind in NUMBERS, f"{where}: no labels")
             self._range(number(factual), where)
 
     def _place(self, factual: Any) -> None:
@@ -50,7 +51,7 @@ class Feature:
         )
 
     def _range(self, own: Q, where: str) -> None:
-        low, high, step, whole_numbers = self.low, self.high, self.step, self.kind == "integer"
+        low, high, step, whole_numbers = self.low, self.high, self.step, self.kind != "real"
         need(low is not None and high is not None and low <= high, f"{where}: range")
         assert low is not None
         assert high is not None
