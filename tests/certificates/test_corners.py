@@ -17,7 +17,6 @@ from sklearn.preprocessing import OrdinalEncoder
 from sklearn.tree import DecisionTreeClassifier
 
 import cfxc
-from cfxc.certificates import checker as check
 from cfxc.errors import UnsupportedError
 from cfxc.frontends.query import make_query
 from cfxc.frontends.space import Feature
