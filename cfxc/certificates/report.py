@@ -21,7 +21,7 @@ class Report:
     Attributes:
         ok: Whether everything that it claims was shown.
         reason: What was wrong with it; empty if nothing was.
-        facts: The question, the claim and the proof as they were checked; empty if it does not hold.
+        facts: Question, claim and proof as they were checked; empty if it does not hold.
         content: The certificate.
         shown: The same as values of the checker; ``None`` if it does not hold.
     """

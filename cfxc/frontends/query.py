@@ -35,8 +35,8 @@ class Query:
     → ``holds``); ``excluded``: features → ``holds``, false at one point each; ``delta``: features →
     ``delta.1 …``; ``distance``: see :class:`Distance`; ``slack``: by how much the score that
     decides may miss, for the deployed model's rounding at unit ``roundoff`` (0: as the exact
-    program has it); ``effects``: the causal model, whose equations are among the constraints; ``hulls``: of which
-    the point lies in one, if there are any.
+    program has it); ``effects``: the causal model, whose equations are among the constraints;
+    ``hulls``: of which the point lies in one, if there are any.
     """
 
     space: FeatureSpace

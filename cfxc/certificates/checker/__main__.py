@@ -21,6 +21,7 @@ CODES = "exit codes: 0 it holds; 1 it does not; 2 it cannot be read; 3 it holds,
 
 
 def arguments() -> argparse.ArgumentParser:
+    """What may be asked for."""
     parser = argparse.ArgumentParser("cfxc-check", description=__doc__, epilog=CODES)
     parser.add_argument("certificate", type=Path)
     parser.add_argument("--model", type=Path, help="the model file, to be run beside the program")

@@ -163,7 +163,7 @@ class Question:
         self.peaks = [weight / max(weights) for weight in weights]
         self.tops = [n[2] * peak for peak in self.peaks]
         self.slack = number(slack)
-        self.asked = self._asked(target)
+        self.asked = self.rows_of_target(target)
         self.wanted = [
             (plus(self._score(*row), {CONSTANT: self.slack}), row[2]) for row in self.asked
         ]
@@ -176,8 +176,8 @@ class Question:
         pairs = zip(self.features, listed(given, where), strict=True)
         return [f.labels.index(key(v)) if f.labels else number(v) for f, v in pairs]
 
-    def _asked(self, target: Any) -> list[tuple[dict[int, Q], Q, bool]]:
-        """Of each row of the target: factors of outputs, a constant, and whether it is strict."""
+    def rows_of_target(self, target: Any) -> list[tuple[dict[int, Q], Q, bool]]:
+        """Of each row of a target: factors of outputs, a constant, and whether it is strict."""
         labels, count = self.program.labels, len(self.program.outputs)
         if labels is None:
             ends = members(target, "lower upper", "question.target")
@@ -248,7 +248,7 @@ class Question:
         return left / slope if slope else None
 
     def check(self, point: Point) -> tuple[Q, bool]:
-        """The distance of a counterfactual, and whether it needs the slack; rejects what is none."""
+        """A counterfactual's distance, and whether it needs the slack; rejects what is none."""
         for feature, value in zip(self.features, point, strict=True):
             fits = value in feature.all if feature.labels else feature.near(value, 1) == value
             need(fits, f"witness: {feature.name!a} may not be that")
