@@ -62,7 +62,7 @@ def report(source: Any, *, policy: str | Path | None = None, run: str = page.UNR
     kept = content if isinstance(content, dict) else {}
     try:
         shown = checker.check(content, clock or checker.Clock(LONG))
-        policies.require_same(policies.stated(shown.space, "space"), shown.question.features)
+        policies.require_same(shown.space, shown.question.features)
         facts = page.facts(shown, run)
         if policy is not None:
             text = _text(Path(policy))

@@ -109,11 +109,14 @@ class Meaning:
             above = low is None or found[0] >= number(low) - slack
             return above and (high is None or found[0] <= number(high) + slack)
         own = [label(each) for each in self.program["labels"]].index(label(target["label"]))
-        return all(
-            found[own] + slack > other if rival < own else found[own] + slack >= other
+        margin, least = number(target.get("margin", "0")), target.get("least")
+        lead = found[own] + slack - margin
+        leads = all(
+            lead > other if rival < own else lead >= other
             for rival, other in enumerate(found)
             if rival != own
         )
+        return leads and (least is None or found[own] + slack >= number(least))
 
     def holds(self, truth: list[Any], point: list[Any]) -> bool:
         kind, *parts = truth
@@ -151,9 +154,9 @@ def is_true(content: dict[str, Any]) -> bool:
     if (content["semantics"] == "real" and meaning.slack) or meaning.slack < 0:
         return False
     bound = number(claim["lower_bound"])
-    squared = number(content["question"]["norms"]["l2"]) == 1
+    power = 2 if number(content["question"]["norms"]["l2"]) == 1 else 1
     choices = [values(content, j) for j in range(len(content["features"]))]
-    rules = [one["holds"] for one in content["question"]["constraints"]]
+    rules = content["question"]["constraints"]
     if math.prod(map(len, choices)) > TOO_MANY:
         choices = [each[:: max(1, len(each) // 8)] for each in choices]
     for point in product(*choices):
@@ -173,12 +176,8 @@ def is_true(content: dict[str, Any]) -> bool:
         return False
     if meaning.distance(point) != number(claim["distance"]):
         return False
-    gap, epsilon = meaning.distance(point) - bound, number(claim["epsilon"])
-    if squared:
-        far = math.sqrt(meaning.distance(point)) - math.sqrt(bound) > float(epsilon) + 1e-12
-    else:
-        far = gap > epsilon
-    return claim["status"] != "optimal" or not far
+    least = meaning.distance(point) * (1 - number(claim["epsilon"])) ** power
+    return claim["status"] != "optimal" or bound >= least
 
 
 __all__ = ["is_true"]

@@ -70,7 +70,7 @@ SAMPLES: dict[str, tuple[Any, dict[str, Any]]] = {
     ),
     "network": (
         MLPClassifier((3,), alpha=1e-3, max_iter=800, random_state=0),
-        {"target": 1, "epsilon": 1e-2},
+        {"target": 1, "epsilon": 1e-4},
     ),
     "range": (
         VotingRegressor(

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 
 import pytest
 
@@ -24,12 +26,15 @@ def test_a_certificate_holds_and_belongs_to_its_model(shell: Shell, model: str) 
     name = written(shell, model)
     ended = shell("check", name, "--model", model)
     assert (ended.code, ended.err) == (0, "")
-    assert ended.out.startswith("accepted\n  status: optimal\n")
+    assert ended.out.startswith("accepted\nmodel: ")
+    claimed = json.loads(shell("check", name, "--json").out)["status"]
+    assert claimed in ("optimal", "feasible")
+    assert f"\nclaim: {claimed}\n" in ended.out
     assert "compiled anew, and the same" in ended.out
     other = "lr.skops" if model != "lr.skops" else "tree.skops"
     refused = shell("check", name, "--model", other)
     assert refused.code == 5
-    assert refused.out.startswith("rejected: the certificate was made for another model file")
+    assert refused.out.startswith("REJECTED: the certificate was made for another model file")
 
 
 def test_the_program_of_another_model_under_the_right_name(shell: Shell) -> None:
@@ -49,29 +54,32 @@ def test_the_program_of_another_model_under_the_right_name(shell: Shell) -> None
 
 def test_one_page_and_json(shell: Shell) -> None:
     name = written(shell, "tree.skops")
-    page = shell("check", name, "--explain")
-    assert page.code == 0
-    assert page.out.startswith("# Certificate of a counterfactual\n\nThe certificate holds.")
-    assert "| Feature | Was | Would be |" in page.out
+    assert shell("check", name, "--summary", "page.md").code == 0
+    page = (shell.folder / "page.md").read_text("utf-8")
+    assert page.startswith("# Certificate of a counterfactual\n\nThe change leads to the wanted")
+    assert "| name | factual | range | grid | may change | weight |" in page
+    assert "cannot be written" in shell("check", name, "--summary", "no/page.md").err
     found = json.loads(shell("check", name, "--json").out)
     assert found["ok"]
-    assert found["shown"]["status"] == "optimal"
+    assert found["status"] == "optimal"
+    assert found["lower bound"] <= found["distance"]
 
 
 def test_a_changed_certificate_is_rejected(shell: Shell) -> None:
     path = shell.folder / written(shell, "tree.skops", "c.json")
     path.write_text(path.read_text().replace('"kind":"real"', '"kind":"integer"', 1))
-    for options in ((), ("--explain",)):
+    for options in ((), ("--summary", "page.md")):
         ended = shell("check", "c.json", *options)
         assert ended.code == 5
-        assert "rejected" in ended.out.lower()
+        assert ended.out.startswith("REJECTED: ")
+    assert (shell.folder / "page.md").read_text("utf-8").startswith("# Rejected\n")
     assert not json.loads(shell("check", "c.json", "--json").out)["ok"]
 
 
 def test_bad_input(shell: Shell) -> None:
     written(shell, "tree.skops")
     assert "no-such.json: cannot be read" in shell.refuses("check", "no-such.json")
-    assert "not a number: '20.5'" in shell.refuses("check", "person.json")
+    assert "not a number, or too long: '20.5'" in shell.refuses("check", "person.json")
     (shell.folder / "other.json").write_text('{"a": 1}')
     assert shell("check", "other.json").code == 5
     assert "no certificate" in shell.refuses("check", "space.toml")
@@ -85,3 +93,29 @@ def test_what_has_no_certificate_is_said_after_the_answer(shell: Shell) -> None:
     assert ended.code == 2
     assert "status" in ended.out
     assert not (shell.folder / "c.json").exists()
+
+
+def test_rows_seed_and_policy(shell: Shell) -> None:
+    name = written(shell, "tree.onnx")
+    sampled = shell("check", name, "--model", "tree.onnx", "--seed", "7", "--rows", "data.csv")
+    assert sampled.code == 0
+    assert "run beside it: 402 rows drawn with seed 7 and 200 rows of 'data.csv'" in sampled.out
+    drawn = [shell("check", name, "--model", "tree.onnx").out for _ in range(2)]
+    assert drawn[0] != drawn[1], "the seed is random, and printed"
+    (shell.folder / "wide.toml").write_text((shell.folder / "space.toml").read_text())
+    assert shell("check", name, "--policy", "wide.toml").code == 0
+    text = (shell.folder / "space.toml").read_text().replace("lower = 18", "lower = 17")
+    (shell.folder / "wider.toml").write_text(text)
+    ended = shell("check", name, "--policy", "wider.toml")
+    assert (ended.code, ended.out) == (5, "REJECTED: policy: 'age': the range is narrower\n")
+    assert "no.toml: cannot be read" in shell.refuses("check", name, "--policy", "no.toml")
+
+
+def test_the_checker_as_one_file(shell: Shell) -> None:
+    name = written(shell, "tree.skops")
+    assert shell("checker", "--out", "alone.pyz").out == "wrote alone.pyz\n"
+    command = [sys.executable, "-I", "alone.pyz", name]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=shell.folder, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == shell("check", name).out
+    assert "cannot be written" in shell.refuses("checker", "-o", "no/alone.pyz")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,9 @@ from sklearn.tree import DecisionTreeRegressor
 
 import cfxc
 from cfxc import ModelConstraint
+from cfxc.certificates.checker.reader import key
 from tests.certificates.mutants import rehashed
+from tests.certificates.oracle import Meaning, is_true
 from tests.solvers.test_criteria import GRID, NUMBERS, SPACE, WORTH, X, case
 
 __all__ = ["case"]  # a fixture
@@ -314,6 +317,42 @@ CERTIFIED: dict[str, dict[str, Any]] = {
     "regression": {"causal": cfxc.CausalModel({"amount": (PRICE, ["duration", "rate"])})},
     "price": {"constraints": [ModelConstraint(PRICE, at_least=8.1)]},
 }
+STRICTER: dict[str, dict[str, Any]] = {
+    "probability": {"probability": 0.7},
+    "margin": {"margin": 0.4},
+    "both": {"probability": 0.6, "margin": 0.1},
+    "probability and condition": {"probability": 0.8, "constraints": ["x.rate >= 2"]},
+}
+
+
+@pytest.mark.parametrize("name", STRICTER)
+def test_certificates_of_stricter_targets_are_true(case: Any, name: str) -> None:
+    """What the certificate's own program asks of each row is what the model does."""
+    model, _, people, _ = case
+    options = STRICTER[name]
+    if "probability" in options and "probability" not in dict(model.program.outputs):
+        return
+    result = model.explain(people.iloc[[1]], target=1, epsilon=1e-6, **options)
+    found = cfxc.check(result.certificate)
+    assert found.ok, found.reason
+    assert found.shown is not None
+    assert set(found.content["question"]["target"]) == {"label", "margin", "least"}
+    rows = GRID.iloc[::7]
+    fits = model.predict(rows) == 1
+    if "probability" in options:
+        fits &= chances(model, rows, 1) >= options["probability"]
+    meaning, features = Meaning(found.content), found.shown.question.features
+    points = [
+        [f.labels.index(key(v)) if f.labels else Fraction(v)
+         for f, v in zip(features, row, strict=True)]
+        for row in rows.itertuples(index=False)
+    ]  # fmt: skip
+    wanted = np.array([meaning.wanted(point) for point in points])
+    assert (wanted <= fits).all()
+    assert "margin" in options or (wanted == fits).all()
+    assert is_true(found.content)
+    raised = {**found.content, "claim": {**found.content["claim"], "lower_bound": "9"}}
+    assert not cfxc.check(rehashed(raised)).ok
 
 
 @pytest.mark.parametrize("name", CERTIFIED)
@@ -324,14 +363,20 @@ def test_certificates_of_linear_criteria(case: Any, name: str) -> None:
     if result.status in ("optimal", "infeasible"):
         content = result.certificate.to_dict()
         assert cfxc.check(content).ok, cfxc.check(content).reason
-        raised = {**content, "claim": {**content["claim"], "lower_bound": "1"}}
+        raised = {**content, "claim": {**content["claim"], "lower_bound": "9"}}
         assert not cfxc.check(rehashed(raised)).ok
 
 
-def test_conditions_on_trees_have_none(case: Any) -> None:
+def test_conditions_on_trees_beside_networks_have_none(case: Any) -> None:
+    """Proofs by linear programs know no trees; box search knows them."""
     model, _, people, _ = case
     tree = DecisionTreeRegressor(max_depth=3, random_state=0).fit(X[["rate", "duration"]], X.amount)
     word = ModelConstraint(tree, at_least=12)
     result = model.explain(people.iloc[[0]], target=1, constraints=[word])
+    if "TreeEnsemble" in str(model.program.body):
+        found = cfxc.check(result.certificate)
+        assert found.ok, found.reason
+        assert is_true(found.content)
+        return
     with pytest.raises(cfxc.UnsupportedError, match="trees"):
         result.certificate.to_dict()

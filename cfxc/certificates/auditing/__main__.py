@@ -54,7 +54,7 @@ def examined(options: argparse.Namespace) -> tuple[dict[str, Any], int]:
     """What is shown, and the exit code."""
     certificate, clock = read(options.certificate)
     shown = check(certificate, Clock(options.seconds) if options.seconds else clock)
-    policy.require_same(policy.stated(shown.space, "space"), shown.question.features)
+    policy.require_same(shown.space, shown.question.features)
     said, ran = run_model(certificate, shown, options) if options.model else (report.UNRUN, True)
     found = report.facts(shown, said)
     if options.policy:

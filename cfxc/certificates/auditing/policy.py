@@ -2,7 +2,8 @@
 
 A policy is a feature space, with more entries if the auditor likes: ``constraints``, the conditions
 that a question may make, as the report prints them, where ``factual.NAME`` stands for the factual's
-value; ``target``, the label that is wanted; ``norms``, the distance; ``epsilon``, the largest.
+value; ``target``, the label that is wanted, or a table as certificates have it; ``norms``, the
+distance (l0, l1, linf, l2); ``epsilon``, the largest.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import tomllib
 from fractions import Fraction as Q
 from typing import Any
 
-from ..checker import Feature, Rejected, listed, need
+from ..checker import ODD, Feature, Rejected, listed, need
 
 TEXT = 2**20  # characters of a space
 DECIMAL = re.compile(r"-?[0-9]{1,400}(\.[0-9]{1,400}|/[1-9][0-9]{0,400})?", re.ASCII)
@@ -31,9 +32,10 @@ class Stated:
         self.action, self.weight = given.get("action", "free"), decimal(given.get("weight", 1))
         ends = (given.get(end) for end in ("lower", "upper"))
         self.low, self.high = (Q(end) if isinstance(end, float) else decimal(end) for end in ends)
-        self.step = Q(1) if self.kind == "integer" else decimal(given.get("resolution"))
         labels = [None if one == {"missing": True} else one for one in given.get("labels", ())]
         self.labels = [(type(x).__name__, Q(x) if isinstance(x, float) else x) for x in labels]
+        counts = self.kind == "integer" or (self.kind == "ordinal" and not labels)
+        self.step = Q(1) if counts else decimal(given.get("resolution"))
 
 
 def decimal(value: Any) -> Q | None:
@@ -65,8 +67,12 @@ def stated(text: Any, where: str) -> list[Stated]:
     return [Stated(one, f"{where}.feature[{j}]") for j, one in enumerate(features)]
 
 
-def require_same(space: list[Stated], features: list[Feature]) -> None:
+def require_same(text: str, features: list[Feature]) -> None:
     """The space, by which rows are made for the model, says of features what the question says."""
+    try:
+        space = stated(text, "space")
+    except ODD as error:
+        raise Rejected(f"space: malformed: {type(error).__name__}") from None
     need(len(space) == len(features), "space: not one entry for each feature")
     names = ("name", "kind", "action", "weight", "labels", "low", "high", "step")
     for own, feature in zip(space, features, strict=True):
@@ -80,6 +86,15 @@ def require_no_narrower(shown: Any, text: str, rules: list[str]) -> None:
 
     ``rules`` are the question's constraints as the report prints them.
     """
+    try:
+        _require(shown, text, rules)
+    except Rejected as error:
+        raise Rejected(f"policy: {str(error).removeprefix('policy: ')}") from None
+    except ODD as error:
+        raise Rejected(f"policy: malformed: {type(error).__name__}") from None
+
+
+def _require(shown: Any, text: str, rules: list[str]) -> None:
     found, question = document(text, "policy"), shown.question
     known = {feature.name: feature for feature in question.features}
     for wide in stated(text, "policy"):
@@ -87,15 +102,26 @@ def require_no_narrower(shown: Any, text: str, rules: list[str]) -> None:
         _require_wide(wide, known[wide.name])
     allowed = {_in_figures(rule, known) for rule in found.get("constraints", [])}
     for rule in rules:
-        need(rule in allowed, f"policy: it has no constraint {rule}")
+        need(rule in allowed and "about " not in rule, f"policy: it has no constraint {rule}")
     if "target" in found:
-        labels = question.program.labels or []
-        own = [labels[next(iter(row[0]))][1] for row in question.asked] if labels else [None]
-        need(found["target"] == own[0], "policy: another outcome is wanted")
+        same = question.asked == question.rows_of_target(_target(found["target"]))
+        need(same, "policy: another outcome is wanted")
     if "norms" in found:
         need(list(map(decimal, found["norms"])) == question.norms, "policy: another distance")
     most = decimal(found.get("epsilon", 1))
     need(most is not None and shown.epsilon <= most, "policy: epsilon is larger")
+
+
+def _target(given: Any) -> dict[str, Any]:
+    """A target of TOML as certificates have it."""
+    given = given if isinstance(given, dict) else {"label": given}
+    made: dict[str, Any] = {"margin": "0", "least": None} if "label" in given else {
+        "lower": None, "upper": None}  # fmt: skip
+    for name, value in given.items():
+        is_float = name == "label" and isinstance(value, float)
+        made[name] = {"float": str(Q(value))} if is_float else value
+        made[name] = made[name] if name == "label" else str(decimal(value))
+    return made
 
 
 def _require_wide(wide: Stated, own: Feature) -> None:
@@ -103,6 +129,8 @@ def _require_wide(wide: Stated, own: Feature) -> None:
     free = own.action in ("free", "conditional", wide.action) or wide.action == "fixed"
     need(free, f"{where}it may not change as it should: {own.action}, not {wide.action}")
     need(own.weight == wide.weight, f"{where}another weight")
+    kinds = {own.kind, wide.kind or own.kind}
+    need(len(kinds) == 1 or kinds == {"real", "integer"}, f"{where}another kind")
     if own.labels or wide.labels:
         missing = [label for label in wide.labels if label not in own.labels]
         need(not missing, f"{where}labels are missing: {missing[:1]!a}")

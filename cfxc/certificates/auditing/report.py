@@ -35,15 +35,20 @@ def quoted(value: Any) -> str:
     """A label as text."""
     if isinstance(value, Q):
         return exact(value)
-    return f'"{printable(value)}"' if isinstance(value, str) else str(value)
+    if isinstance(value, str):
+        return '"' + printable(value.replace("\\", r"\\").replace('"', r"\"")) + '"'
+    return str(value)
 
 
 def exact(value: Q) -> str:
     """A number as a decimal that is exactly it, or as a fraction; long ones to 17 digits."""
+    bits = max(value.numerator.bit_length(), value.denominator.bit_length())
+    if abs(value) >= 2**1000:
+        return f"about {'-' if value < 0 else ''}2^{(abs(value).__floor__()).bit_length() - 1}"
     text = repr(float(value)).removesuffix(".0")
     if Q(text) == value or Q(float(value)) == value:
         return text
-    return str(value) if len(str(value)) < 25 else f"about {text}"
+    return str(value) if bits < 200 and len(str(value)) < 25 else f"about {text}"
 
 
 def name_of(text: str) -> str:
@@ -194,14 +199,14 @@ def text(found: dict[str, Any]) -> str:
 
 def markdown(found: dict[str, Any]) -> str:
     """A page for people."""
-    rows = [list(found["features"][0]), ["---"] * 6, *(list(f.values()) for f in found["features"])]
+    rows = [list(found["features"][0]), *(list(f.values()) for f in found["features"])]
     table = ["| " + " | ".join(_plain(cell) for cell in row) + " |" for row in rows]
-    table[1] = "| --- | --- | --- | --- | --- | --- |"
-    body = [f"    {line}" for line in text(found).splitlines() if not line.startswith("  {")]
+    table.insert(1, "| --- " * len(rows[0]) + "|")
+    body = [f"    {line}" for line in text(found).splitlines()]
     changes = [f"- {_plain(name)}: {_plain(c)}" for name, c in found["changes"].items()]
     head = ["# Certificate of a counterfactual", "", CLAIMS[found["status"]], ""]
     return "\n".join([*head, *changes, "", *table, "", "As it was checked:", "", *body, ""])
 
 
 def _plain(text: str) -> str:
-    return re.sub(r"([\\`*_{}\[\]<>()#+.!|~-])", r"\\\1", text)
+    return re.sub(r"([!-/:-@\[-`{-~])", r"\\\1", text)

@@ -5,11 +5,11 @@ format, and for every rule the lemma that makes it sound.
 from .claim import Shown, check
 from .program import CONSTANT, HALF_ULP, LEAST, Form, plus, rounded
 from .question import Feature, Question
-from .reader import Clock, Rejected, canonical, listed, need, number, parse, read
+from .reader import ODD, Clock, Rejected, canonical, listed, need, number, parse, read
 from .rules import Multipliers, Proof
 
 __all__ = [
-    "CONSTANT", "HALF_ULP", "LEAST", "Clock", "Feature", "Form", "Multipliers", "Proof", "Question",
+    "CONSTANT", "HALF_ULP", "LEAST", "ODD", "Clock", "Feature", "Form", "Multipliers", "Proof", "Question",
     "Rejected", "Shown", "canonical", "check", "listed", "need", "number", "parse", "plus", "read",
     "rounded",
 ]  # fmt: skip

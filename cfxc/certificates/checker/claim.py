@@ -10,11 +10,10 @@ from typing import Any, NamedTuple
 from . import slack
 from .program import Point
 from .question import Question
-from .reader import Clock, Rejected, canonical, members, need, number
+from .reader import ODD, Clock, Rejected, canonical, members, need, number
 from .rules import Proof
 
 ENTRIES = "version made semantics claim model space features program question witness proof hash"
-ODD = (ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError)
 VERSION = "cfxc certificate 1"
 STATUS = ("optimal", "feasible", "infeasible")
 
@@ -85,7 +84,7 @@ def _claim(claim: Any, witness: Any, proof: Proof) -> Any:
         return status, None, bound, epsilon, None, False
     away, needed = proof.check(point := proof.point(witness))
     need(away == number(distance), "claim.distance: the witness lies elsewhere")
-    need(bound <= away, "claim.lower_bound: above the distance")
+    need(bound <= away < 2**1000, "claim: a distance below the bound, or beyond all floats")
     goal = away * (1 - epsilon) ** (2 if proof.squared else 1)
     need(status != "optimal" or bound >= goal, "claim.epsilon: the gap exceeds it")
     return status, away, bound, epsilon, point, needed

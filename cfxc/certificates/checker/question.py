@@ -26,6 +26,7 @@ Row = tuple[Form, bool]  # a form that is at least 0 or, if True, above 0
 Part = Any  # of a number the least and the largest value, (None, None) if none; places of labels
 ACTIONS = ("free", "fixed", "increase", "decrease", "conditional")
 KINDS = ("real", "integer", "ordinal", "categorical", "binary")
+NUMBERS = KINDS[:3]  # kinds that need no labels
 
 
 class Feature:
@@ -45,10 +46,9 @@ class Feature:
         need(self.action in ACTIONS and self.weight >= 0, f"{where}: action or weight")
         self.known, self.away = dict[Q, Any](), dict[Any, Q]()
         self.low, self.high, self.step = (None if end is None else number(end) for end in range_)
-        is_number = self.kind in ("real", "integer")
-        need(is_number or (self.labels and not self.width), f"{where}: labels are missing")
-        need(is_number != bool(self.labels), f"{where}: labels, of a number")
-        if is_number:
+        plain = self.kind in KINDS[2:] and range_ == [None, None, None] and self.width == 0
+        need(plain if self.labels else self.kind in NUMBERS, f"{where}: labels or numbers")
+        if not self.labels:
             self._range(number(factual), where)
             return
         self.own: Any = self.labels.index(key(factual))
@@ -60,7 +60,7 @@ class Feature:
         )
 
     def _range(self, own: Q, where: str) -> None:
-        low, high, step, whole_numbers = self.low, self.high, self.step, self.kind == "integer"
+        low, high, step, whole_numbers = self.low, self.high, self.step, self.kind != "real"
         inside = low is not None and high is not None and low <= own <= high
         need(inside, f"{where}: range, or the factual lies outside of it")
         assert low is not None
@@ -173,7 +173,7 @@ class Question:
         self.peaks = [weight / max(weights) for weight in weights]
         self.tops = [n[2] * peak for peak in self.peaks]
         self.slack = number(slack)
-        self.asked = self._asked(target)
+        self.asked = self.rows_of_target(target)
         self.wanted = [
             (plus(self._score(*row), {CONSTANT: self.slack}), row[2]) for row in self.asked
         ]
@@ -186,8 +186,8 @@ class Question:
         pairs = zip(self.features, listed(given, where), strict=True)
         return [f.labels.index(key(v)) if f.labels else number(v) for f, v in pairs]
 
-    def _asked(self, target: Any) -> list[tuple[dict[int, Q], Q, bool]]:
-        """Of each row of the target: factors of outputs, a constant, and whether it is strict."""
+    def rows_of_target(self, target: Any) -> list[tuple[dict[int, Q], Q, bool]]:
+        """Of each row of a target: factors of outputs, a constant, and whether it is strict."""
         labels, count = self.program.labels, len(self.program.outputs)
         if labels is None:
             ends = members(target, "lower upper", "question.target")

@@ -15,6 +15,7 @@ BYTES, MEMORY = 2**26, 400_000_000  # of a file, unpacked; that its values may t
 DIGITS, BITS = 1000, 2**17  # of a numerator or denominator: in a file; that is computed
 DEPTH = 50  # of conditions within conditions
 SECONDS, PER_MEGABYTE = 8.0, 100.0  # of time, if nothing else is asked for
+ODD = (ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError)
 NUMBER = re.compile(rf"-?[0-9]{{1,{DIGITS}}}(/[1-9][0-9]{{0,{DIGITS - 1}}})?", re.ASCII)
 DOUBLE = re.compile(r"-?0x[01]\.[0-9a-f]{1,13}p[+-][0-9]{1,4}", re.ASCII)
 

@@ -52,10 +52,13 @@ class Evidence:
         try:
             return self._of(self.outcome.proof)
         except UnsupportedError as error:
-            proof = self._anew()
-            if proof is None:
-                raise UnsupportedError(f"this answer has no certificate: {error}") from None
-        return self._of(proof)
+            why, proof = error, self._anew()
+        try:
+            if proof is not None:
+                return self._of(proof)
+        except UnsupportedError as error:
+            why = error
+        raise UnsupportedError(f"this answer has no certificate: {why}")
 
     @property
     def is_certified(self) -> bool:

@@ -99,7 +99,7 @@ def certify(
         "program": _program(query, sources, labels, forms),
         "question": {
             "factual": written_point(query, query.factual),
-            "target": _target(query, sources, units, forms),
+            "target": _target(query, sources, units, labels, forms),
             "slack": exact(written_slack(query)),
             "norms": {
                 name: exact(n) for name, n in zip(("l0", "l1", "linf", "l2"), norms, strict=True)
@@ -191,7 +191,9 @@ def written_semantics(query: Query) -> str:
     return "float32" if query.unit > DOUBLE else "float"
 
 
-def _target(query: Query, sources: Sources, units: Units, forms: list[Core]) -> dict[str, Any]:
+def _target(
+    query: Query, sources: Sources, units: Units, labels: list[Any] | None, forms: list[Core]
+) -> dict[str, Any]:
     """What is wanted of the outputs.
 
     Raises:
@@ -206,7 +208,9 @@ def _target(query: Query, sources: Sources, units: Units, forms: list[Core]) -> 
         return {"label": label}
     margin, least = target.margin, None
     if target.chance is not None:
-        lead, least = _chance(query, CoreReader(_likely(query), query, sources, units), forms)
+        reader = CoreReader(_likely(query), query, sources, units)
+        place = [plain_label(each) for each in labels or ()].index(label)  # in the order of forms
+        lead, least = _chance(reader, place, forms)
         margin = max(margin, lead)
     return {
         "label": label, "margin": exact(margin), "least": None if least is None else exact(least),
@@ -217,12 +221,8 @@ def _likely(query: Query) -> Program:
     return target_program(query.program, replace(query.target, margin=Fraction(0)), Fraction(0))
 
 
-def _chance(
-    query: Query, reader: CoreReader, forms: list[Core]
-) -> tuple[Fraction, Fraction | None]:
+def _chance(reader: CoreReader, own: int, forms: list[Core]) -> tuple[Fraction, Fraction | None]:
     """By what a label must lead, or what its score must be, for the probability that is wanted."""
-    labels = query.program.output_sorts["label"].labels
-    own = labels.position(query.target.label)
     truth = reader.truth(reader.program.output("in_target"))
     while truth[0] == "and":
         truth = truth[-1]

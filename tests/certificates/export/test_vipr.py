@@ -113,7 +113,7 @@ def test_no_point_of_a_sample_is_outside_of_its_program(name: str) -> None:
 
 def require_all_inside(certificate: dict[str, Any]) -> None:
     meaning, program = Meaning(certificate), problem_of(certificate)
-    rules = [one["holds"] for one in certificate["question"]["constraints"]]
+    rules = certificate["question"]["constraints"]
     choices = [values(certificate, j)[::2] for j in range(len(certificate["features"]))]
     inside = 0
     for point in points(choices):
