@@ -9,7 +9,7 @@ from .reader import ODD, Clock, Rejected, canonical, listed, need, number, parse
 from .rules import Multipliers, Proof
 
 __all__ = [
-    "CONSTANT", "HALF_ULP", "LEAST", "ODD", "Clock", "Feature", "Form", "Multipliers", "Proof", "Question",
-    "Rejected", "Shown", "canonical", "check", "listed", "need", "number", "parse", "plus", "read",
+    "CONSTANT", "HALF_ULP", "LEAST", "ODD", "Clock", "Feature", "Form", "Multipliers", "Proof",
+    "Question", "Rejected", "Shown", "canonical", "check", "listed", "need", "number", "parse", "plus", "read",
     "rounded",
 ]  # fmt: skip

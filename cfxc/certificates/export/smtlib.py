@@ -130,9 +130,8 @@ class Script:
         if feature.labels:
             names = [f"is.{j}.{i}" for i in sorted(part)]
             for i, name in zip(sorted(part), names, strict=True):
-                self.add(
-                    f"(declare-const {name} Bool) ; {' '.join(quoted(feature.labels[i][1]).split())}"
-                )
+                label = " ".join(quoted(feature.labels[i][1]).split())
+                self.add(f"(declare-const {name} Bool) ; {label}")
             self.add(f"(assert {joined('or', names)})")
             pairs = [(a, b) for i, a in enumerate(names) for b in names[:i]]
             self.add(*(f"(assert (or (not {a}) (not {b})))" for a, b in pairs))

@@ -15,7 +15,7 @@ from cfxc.certificates.export import compare
 from cfxc.certificates.export.compare import compare_cpc, compare_vipr
 from cfxc.certificates.export.cpc import proof_of
 from cfxc.certificates.export.smtlib import lower
-from cfxc.cli.app import main
+from cfxc.cli import main
 from cfxc.errors import InvalidInputError, VerificationError
 from tests.certificates.samples import SAMPLES, answered
 

@@ -50,7 +50,10 @@ def asked(kind: str, seed: int, distance: Any, rules: Any = None) -> Query:
     )  # fmt: skip
 
 
-def solved(query: Query, epsilon: Fraction = F(1, 10**4)) -> Any:
+FINE = F(1, 10**4)
+
+
+def solved(query: Query, epsilon: Fraction = FINE) -> Any:
     return mio.search(
         query, lambda _: True, epsilon=epsilon, seconds=60, rng=np.random.default_rng(0)
     )
