@@ -19,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...compiler.additive import Requirement
+from ...compiler.passes.decide import distinct_rows
 from ...compiler.pipeline import simplified
 from ...compiler.separable import requirements
 from ...compiler.splits import RawSplits, Unary, raw_splits
@@ -265,12 +266,17 @@ def _node_values(
     Nodes up to ``size`` that the ensemble does not have are no leaves, and have any.
     """
     rows = op.value.array[:, list(factors)]
-    index: dict[tuple[Any, ...], int] = {}
-    inverse = np.array([index.setdefault(tuple(row), len(index)) for row in rows.tolist()])
+    if op.value.dtype == "rat":
+        index: dict[tuple[Any, ...], int] = {}
+        inverse = np.array([index.setdefault(tuple(row), len(index)) for row in rows.tolist()])
+        different = list(index)
+    else:
+        first, inverse = distinct_rows(rows)
+        different = rows[first].tolist()
     weights = list(factors.values())
     distinct = [
         sum((f * Fraction(v) for f, v in zip(weights, row, strict=True)), Fraction(0))
-        for row in index
+        for row in different
     ]
     return distinct, np.pad(inverse.astype(np.int64), (0, size - inverse.size))
 
