@@ -258,13 +258,9 @@ def _trees(at: RoundingError, op: Any) -> Any:
 def _largest_leaves(op: ops.TreeEnsemble) -> Floats:
     """Of every column the sum over trees of the largest magnitude of a leaf."""
     best = np.abs(np.asarray(op.value.array, dtype=np.float64))
-    left, right, levels = op.left.array, op.right.array, [op.roots.array]
-    while levels[-1].size:
-        inner = levels[-1][op.feature.array[levels[-1]] >= 0]
-        levels.append(np.concatenate([left[inner], right[inner]]))
-    for nodes in levels[::-1]:
-        inner = nodes[op.feature.array[nodes] >= 0]
-        best[inner] = np.maximum(best[left[inner]], best[right[inner]])
+    left, right = op.left.array, op.right.array
+    for nodes in reversed(op.levels()):
+        best[nodes] = np.maximum(best[left[nodes]], best[right[nodes]])
     total: Floats = best[op.roots.array].sum(axis=0)
     return total
 

@@ -75,7 +75,7 @@ def deployed_slack(query: Query, unit: Fraction) -> Fraction:
         ) from None
 
 
-def margins_of(query: Query, least: Fraction = Fraction(1, 8)) -> Iterator[Fraction]:
+def margins_of(query: Query, least: Fraction = Fraction(1, 64)) -> Iterator[Fraction]:
     """By how much the deciding score is to be won where bare wins do not verify, growing, in turn.
 
     The share ``least`` of the deployed slack beyond a bare win, twice as much, and so on: rounding

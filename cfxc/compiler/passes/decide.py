@@ -92,7 +92,7 @@ def _mapped(ensemble: ops.TreeEnsemble, weight: Any, bias: Any) -> ops.TreeEnsem
         inverse = np.array([index[key] for key in keys])
         distinct: list[Any] = list(index)
     else:
-        first, inverse = _distinct_rows(rows)
+        first, inverse = distinct_rows(rows)
         distinct = [[Fraction(v) for v in row] for row in rows[first].tolist()]
     images = np.array([weight.dot(np.array(row, dtype=object)) for row in distinct], dtype=object)
     value = _tensor(images)[inverse]
@@ -103,7 +103,7 @@ def _mapped(ensemble: ops.TreeEnsemble, weight: Any, bias: Any) -> ops.TreeEnsem
     )  # fmt: skip
 
 
-def _distinct_rows(rows: npt.NDArray[Any]) -> tuple[Ints, Ints]:
+def distinct_rows(rows: npt.NDArray[Any]) -> tuple[Ints, Ints]:
     """Where each distinct row of (N, k) stands first, and which of these every row equals.
 
     Column by column: sorting plain numbers is many times faster than sorting rows.

@@ -104,19 +104,26 @@ class TreeEnsemble(Op):
         reached = self.reachable(interval_of(bounds[0]))
         inner = self.feature.array >= 0
         values = Interval.constant(self.value.array)
-        lower = np.where(inner[:, None], np.inf, values.lower)
-        upper = np.where(inner[:, None], -np.inf, values.upper)
+        none = (inner | ~reached)[:, None]
+        lower, upper = np.where(none, np.inf, values.lower), np.where(none, -np.inf, values.upper)
         left, right = self.left.array, self.right.array
-        for node in np.flatnonzero(inner & reached)[::-1].tolist():
-            children = [child for child in (left[node], right[node]) if reached[child]]
-            lower[node] = lower[children].min(axis=0)
-            upper[node] = upper[children].max(axis=0)
+        for nodes in reversed(self.levels()):
+            lower[nodes] = np.minimum(lower[left[nodes]], lower[right[nodes]])
+            upper[nodes] = np.maximum(upper[left[nodes]], upper[right[nodes]])
         base, roots = Interval.constant(self.base.array), self.roots.array
         low, high = lower[roots], upper[roots]
         return Interval(
             sum_below(np.concatenate([base.lower[None], low])),
             sum_above(np.concatenate([base.upper[None], high])),
         )
+
+    def levels(self) -> list[npt.NDArray[np.int64]]:
+        """The inner nodes, level by level from the roots."""
+        found, nodes = [], self.roots.array
+        while (inner := nodes[self.feature.array[nodes] >= 0]).size:
+            found.append(inner)
+            nodes = np.concatenate([self.left.array[inner], self.right.array[inner]])
+        return found
 
     def reachable(self, x: Interval) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
         """Which nodes (N,) some point of the enclosure can reach, each split taken alone."""

@@ -19,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...compiler.additive import Requirement
+from ...compiler.passes.decide import distinct_rows
 from ...compiler.pipeline import simplified
 from ...compiler.separable import requirements
 from ...compiler.splits import RawSplits, Unary, raw_splits
@@ -264,23 +265,20 @@ def _node_values(
 
     Nodes up to ``size`` that the ensemble does not have are no leaves, and have any.
     """
-    different, inverse = _different(op.value.array[:, list(factors)])
+    rows = op.value.array[:, list(factors)]
+    if op.value.dtype == "rat":
+        index: dict[tuple[Any, ...], int] = {}
+        inverse = np.array([index.setdefault(tuple(row), len(index)) for row in rows.tolist()])
+        different = list(index)
+    else:
+        first, inverse = distinct_rows(rows)
+        different = rows[first].tolist()
     weights = list(factors.values())
     distinct = [
         sum((f * Fraction(v) for f, v in zip(weights, row, strict=True)), Fraction(0))
         for row in different
     ]
     return distinct, np.pad(inverse.astype(np.int64), (0, size - inverse.size))
-
-
-def _different(rows: npt.NDArray[Any]) -> tuple[list[tuple[Any, ...]], npt.NDArray[Any]]:
-    """The different rows, and which of them each one is."""
-    if rows.dtype.kind != "O" and rows.shape[1] == 1:  # no list for each node of a large forest
-        values, inverse = np.unique(rows[:, 0], return_inverse=True)
-        return [(value,) for value in values.tolist()], inverse
-    index: dict[tuple[Any, ...], int] = {}
-    places = [index.setdefault(tuple(row), len(index)) for row in rows.tolist()]
-    return list(index), np.array(places)
 
 
 def _scale(

@@ -82,6 +82,8 @@ class _Search:
         if self.outcome.best is None and not self._first_point():
             return self.outcome
         self._close()
+        if self.ideal is not None:
+            self._settle()
         self._tidy()
         return self.outcome
 
@@ -261,6 +263,19 @@ class _Search:
             f"the exact program has a counterfactual{within}, the deployed model has none there"
         )
         return "sat"
+
+    def _settle(self) -> None:
+        """The nearest point that the deployed model accepts, where it refuses nearer ones."""
+        for margin in margins_of(self.query):
+            used = True
+            while used:
+                assert self.outcome.best is not None
+                goal = self.outcome.best.distance
+                delta = self.query.distance.below(goal, CLOSE * self.epsilon)
+                status, _, found = self._call(delta, margin)
+                if status != "sat":
+                    return  # what wins by more is farther
+                used = self._use(found)
 
     def _use(self, point: Point) -> bool:
         """Whether a model's point, or one found around it, is a verified improvement."""
