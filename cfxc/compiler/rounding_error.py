@@ -25,6 +25,7 @@ from ..errors import UnsupportedError
 from ..ir import Let, Literal, Op, Operand, Program, ops
 from ..ir.enclosing import enclose
 from ..ir.interval import Bounds, Interval
+from ..stopping import polled
 
 Floats = npt.NDArray[np.float64]
 
@@ -260,7 +261,7 @@ def _largest_leaves(op: ops.TreeEnsemble) -> Floats:
     best = np.abs(np.asarray(op.value.array, dtype=np.float64))
     inner = np.flatnonzero(op.feature.array >= 0)[::-1]
     left, right = op.left.array, op.right.array
-    for node in inner.tolist():  # children come after their parents
+    for node in polled(inner.tolist()):  # children come after their parents
         best[node] = np.maximum(best[left[node]], best[right[node]])
     total: Floats = best[op.roots.array].sum(axis=0)
     return total

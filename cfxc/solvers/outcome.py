@@ -9,9 +9,6 @@ from typing import Any
 
 from .candidates import Candidate
 
-INTERRUPTED = "interrupted"
-"""Why a search ended that the user broke off."""
-
 
 @dataclass(frozen=True, slots=True)
 class Progress:

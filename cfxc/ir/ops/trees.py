@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...errors import VerificationError
+from ...stopping import polled
 from ..interval import Bounds, Interval, sum_above, sum_below
 from ..op import Op, Operand, Value, register, require
 from ..sorts import REAL, Sort
@@ -107,7 +108,7 @@ class TreeEnsemble(Op):
         lower = np.where(inner[:, None], np.inf, values.lower)
         upper = np.where(inner[:, None], -np.inf, values.upper)
         left, right = self.left.array, self.right.array
-        for node in np.flatnonzero(inner & reached)[::-1].tolist():
+        for node in polled(np.flatnonzero(inner & reached)[::-1].tolist()):
             children = [child for child in (left[node], right[node]) if reached[child]]
             lower[node] = lower[children].min(axis=0)
             upper[node] = upper[children].max(axis=0)

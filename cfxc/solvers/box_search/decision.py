@@ -24,6 +24,7 @@ from ...compiler.separable import requirements
 from ...compiler.splits import RawSplits, Unary, raw_splits
 from ...errors import UnsupportedError
 from ...ir import Program, ops
+from ...stopping import polled
 from .functions import Ramp, table_tree
 
 Ints = npt.NDArray[np.int64]
@@ -231,7 +232,7 @@ def _limbs(
         if own is not None:
             distinct, inverse = own
             where = slice(start, start + inverse.size)
-            whole = [ceil(v * scale) for v in distinct]
+            whole = [ceil(v * scale) for v in polled(distinct)]
             high[where] = np.array([n >> shift for n in whole], dtype=np.int64)[inverse]
             low[where] = np.array([n & ((1 << shift) - 1) for n in whole], np.int64)[inverse]
             value[where] = np.array([float(v) for v in distinct])[inverse]
@@ -266,11 +267,13 @@ def _node_values(
     """
     rows = op.value.array[:, list(factors)]
     index: dict[tuple[Any, ...], int] = {}
-    inverse = np.array([index.setdefault(tuple(row), len(index)) for row in rows.tolist()])
+    inverse = np.array(
+        [index.setdefault(tuple(row), len(index)) for row in polled(rows.tolist(), 4096)]
+    )
     weights = list(factors.values())
     distinct = [
         sum((f * Fraction(v) for f, v in zip(weights, row, strict=True)), Fraction(0))
-        for row in index
+        for row in polled(index)
     ]
     return distinct, np.pad(inverse.astype(np.int64), (0, size - inverse.size))
 
@@ -285,7 +288,7 @@ def _scale(
     largest = max((abs(v) for v in [*values, *widest]), default=Fraction(0))
     room = Fraction(1 << (LIMB - 1 + shift), max(trees, 1))
     common = 1
-    for value in values:
+    for value in polled(values):
         common = lcm(common, value.denominator)
         if largest * common >= room:
             return _power_below(room / largest)

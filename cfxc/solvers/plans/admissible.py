@@ -26,10 +26,11 @@ from ...frontends.query import Query
 from ...frontends.rules import CAP
 from ...ir import Builder, LabelTuple, Literal, Operand, Program, Tensor, ops
 from ...ir.tensor import fractions
+from ...stopping import INTERRUPTED
 from .. import mio
 from ..candidates import Point
 from ..original import Original
-from ..outcome import INTERRUPTED, Outcome
+from ..outcome import Outcome
 from .encoding import Encoding
 from .moments import Floats
 
