@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import json
 import sys
+import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import DataTypeError, InvalidInputError, MissingColumnError
 from ..solvers.shown import shown
+from ..stopping import TimeUp, now, until
 from .commands import load
 from .csv_files import read_csv
 from .guard import INFEASIBLE, LIMIT, check_picture, check_writable, deliver, written_whole
@@ -61,6 +63,7 @@ class Question:
 
 def plan(source: str, space: Path, question: Question, trust_pickle: bool, as_json: bool) -> int:
     """Print a plan for one person, and how likely all of it stays valid."""
+    started, deadline = time.monotonic(), now() + question.time_limit
     _check_sources(question)
     check_writable(question.save_moments)
     check_picture(question.plot, "plotting bounds")
@@ -70,7 +73,12 @@ def plan(source: str, space: Path, question: Question, trust_pickle: bool, as_js
     given = None if question.correct is None else _rows(question.correct, model)
     _check_early(question, model, row, target, given)
     with telling(f"searching, after retraining, for at most {question.time_limit:g} s …"):
-        moments = _moments(question, model, space, trust_pickle)
+        try:
+            with until(deadline):
+                moments = _moments(question, model, space, trust_pickle)
+        except TimeUp:
+            print(f"cfxc: {_too_slow(question)}", file=sys.stderr)
+            return LIMIT
         result = model.plan(
             row,
             size=question.size,
@@ -88,9 +96,10 @@ def plan(source: str, space: Path, question: Question, trust_pickle: bool, as_js
             constraints=question.constraints,
             causal=read_causal(question.causal),
             max_changes=question.max_changes,
-            time_limit=question.time_limit,
+            time_limit=max(deadline - now(), 0.01),
             random_state=question.seed,
         )
+    result = replace(result, seconds=time.monotonic() - started)
     if as_json:
         print(json.dumps(result.to_dict(), ensure_ascii=False, allow_nan=False))
     else:
@@ -103,6 +112,15 @@ def plan(source: str, space: Path, question: Question, trust_pickle: bool, as_js
             result.plot(file)
         print(f"picture: {question.plot}", file=sys.stderr)
     return EXITS[result.status]
+
+
+def _too_slow(question: Question) -> str:
+    """What says that there was no time left for a plan."""
+    return (
+        f"making the moments took longer than the {question.time_limit:g} s of --time-limit; "
+        "raise it, ask for fewer --retrainings, or keep moments with --save-moments and give "
+        "them with --moments"
+    )
 
 
 # -- moments -------------------------------------------------------------------------------------
