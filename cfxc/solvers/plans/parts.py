@@ -21,6 +21,7 @@ constraints: so the parts of one answer are where the search for the next one st
 
 from __future__ import annotations
 
+import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
@@ -112,7 +113,7 @@ class Search:
             if known and part.lower >= measure.below(known.candidate.distance, self.epsilon):
                 self._replace(part, self._split(part, known.fails))
                 continue
-            left = deadline - now()
+            left = deadline - time.monotonic()
             tries = [each for each in self._tries(part, best) if each not in tried]
             if left <= 0 or not tries:
                 reason = self.why or TIME
