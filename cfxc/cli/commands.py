@@ -6,7 +6,7 @@ import json
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +21,7 @@ from .tables import (
     read_causal,
     read_distance,
     read_factual,
+    read_known,
     read_target,
     read_trust_region,
     without,
@@ -130,6 +131,9 @@ def explain(
     check_writable(certificate)
     model = load(source, space, trust_pickle)
     row = read_factual(question.factual, model.space)
+    known = read_known(question.factual, model.space)
+    if known is not None:
+        model = replace(model, space=model.space.with_examples(known))
     target = read_target(model, question.target, question.range)
     distance = read_distance(question.distance, model.space)
     with progress(f"searching, for at most {question.time_limit:g} s …") as watch:

@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 
 from cfxc import Mahalanobis
+from cfxc.cli import tables
 from cfxc.cli.tables import read_distance, read_factual, read_target, read_trust_region
 from cfxc.errors import CfxcError, InvalidInputError
 from cfxc.frontends.space import Feature, FeatureSpace
@@ -188,3 +189,17 @@ def test_a_trust_region(tmp_path: Path) -> None:
     for bad in ("reach=1", "epsilon=far", "clusters=1.5", "norm=l9"):
         with pytest.raises(InvalidInputError):
             read_trust_region(f"{path},{bad}", space)
+
+
+def test_rows_beside_the_one_that_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those that do not fit are passed over; a row that stands alone has none."""
+    table = tmp_path / "people.csv"
+    rows = ["40,2,NA,2.5,true,2,1,0", "30,1,A,1.5,false,,0,1", "31,oops,A,1.5,true,2,0,1"]
+    table.write_text("\n".join([f"{HEADER},outcome", *(f"{row},good" for row in rows)]))
+    known = tables.read_known(f"{table}:1", SPACE)
+    assert known is not None
+    codes = SPACE.with_examples(known).example_codes
+    assert codes[:, 0].tolist() == [40, 30]
+    assert tables.read_known(str(tmp_path / "row.json"), SPACE) is None
+    monkeypatch.setattr(tables, "LARGEST", 10)
+    assert tables.read_known(f"{table}:1", SPACE) is None

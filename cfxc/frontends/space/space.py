@@ -189,12 +189,15 @@ class FeatureSpace:
     def with_examples(self, X: pd.DataFrame) -> FeatureSpace:
         """The same space with up to 500 rows of ``X`` as ``examples``.
 
+        Rows that do not fit the space are never used.
+
         Raises:
-            As :meth:`encode_frame`.
+            MissingColumnError, InvalidInputError, DataTypeError: it is no table of rows, or lacks
+                columns of the space.
         """
-        rows = sample(X[[column for column in X.columns if column in self.columns]])
-        self.encode_frame(rows, check_range=False)
-        return dataclasses.replace(self, examples=rows)
+        check_frame(X)
+        codec.check_columns(self.columns, list(X.columns), "ignore")
+        return dataclasses.replace(self, examples=sample(X[list(self.columns)]))
 
     @cached_property
     def example_codes(self) -> Floats:
