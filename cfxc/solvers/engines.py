@@ -15,7 +15,7 @@ from ..frontends.distances import Distance
 from ..frontends.query import Query
 from ..ir import ops
 from ..ir.interval import ceil_float, floor_float
-from ..stopping import now
+from ..stopping import STOPS, now, reason_of
 from . import box_search, mio, smt
 from .candidates import Deployed, Known, Point, nothing
 from .outcome import Outcome, Progress, Report, Watch, silent
@@ -164,11 +164,14 @@ def _smt(solver: str) -> Engine:
 def _run(
     search: Callable[..., Outcome], query: Query, deployed: Deployed, limits: Limits
 ) -> Outcome:
-    return search(
-        query, deployed=deployed, epsilon=limits.epsilon, seconds=limits.seconds,
-        seeds=limits.seeds, known=limits.known, rng=limits.rng,
-        report=silent if limits.watch is None else reporter(query.distance, limits.watch),
-    )  # fmt: skip
+    try:
+        return search(
+            query, deployed=deployed, epsilon=limits.epsilon, seconds=limits.seconds,
+            seeds=limits.seeds, known=limits.known, rng=limits.rng,
+            report=silent if limits.watch is None else reporter(query.distance, limits.watch),
+        )  # fmt: skip
+    except STOPS as stop:  # before the engine has begun: while compiled code is loaded
+        return Outcome(reason=reason_of(stop))
 
 
 def reporter(distance: Distance, watch: Watch) -> Report:

@@ -34,7 +34,7 @@ from ..stopping import (
     until,
 )  # fmt: skip
 from .box_search import SplitTree
-from .candidates import Candidate, Deployed, Point, verify
+from .candidates import Candidate, Deployed, Known, Point, verify
 from .certification import Evidence
 from .conflicts import Ask, Conflict, conflict_of, given_up_in_order
 from .engines import Engine, Limits, engine_for, smt_backend
@@ -91,7 +91,8 @@ class Question:
             raise InvalidInputError("diversity='clusters' needs a trust_region with clusters")
         original = self._original(query, engine, frame)
         if engine is None:
-            return self._result(query, engine, original, Outcome(reason=stop), span)
+            best = _known_row(query, original, partial(examples_of, query))
+            return self._result(query, engine, original, Outcome(best=best, reason=stop), span)
         found: list[Result] = []
         rest: Literal["", "infeasible", "unknown"] = ""
         clusters = self.options.diversity == "clusters"
@@ -278,11 +279,7 @@ class Question:
         limits = replace(self.limits(span.left, number), seeds=tuple(starts), known=known)
         outcome = engine.search(query, original.flips, limits)
         if outcome.best is None and not outcome.infeasible:
-            end = now() + GRACE
-            with suppress(*STOPS):  # also if pressed again, while the model is asked
-                tried = takewhile(lambda pair: not pair[0] or now() < end, enumerate(known()))
-                verified = (verify(query, point, original.flips) for _, point in tried)
-                outcome.best = next((one for one in verified if one is not None), None)
+            outcome.best = _known_row(query, original, known)
         if outcome.infeasible and self.conflicts and not number and span.left > 0:
             with until(span.deadline), suppress(TimeUp, Pressed):
                 refuse_contradiction(query, self.options.constraints, self.asking, span.left)
@@ -390,6 +387,16 @@ def one_row(space: FeatureSpace, row: Any) -> pd.DataFrame:
     if not isinstance(row, Mapping):
         raise InvalidInputError("a row is a one-row DataFrame, a Series or a mapping of columns")
     return space.decode(space.encode_row(row))
+
+
+def _known_row(query: Query, original: Original, known: Known) -> Candidate | None:
+    """The nearest known row that is a counterfactual, where a search has none to show."""
+    end = now() + GRACE
+    with suppress(*STOPS):  # also if Ctrl-C is pressed again, while the model is asked
+        tried = takewhile(lambda pair: not pair[0] or now() < end, enumerate(known()))
+        verified = (verify(query, point, original.flips) for _, point in tried)
+        return next((one for one in verified if one is not None), None)
+    return None
 
 
 def _asker(deployed: Deployed, limits: Limits, method: str, solver: str) -> Ask:

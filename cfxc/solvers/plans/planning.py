@@ -170,7 +170,7 @@ def _admissible(
     constraints: Any,
     causal: CausalModel | None,
     max_changes: int | None,
-    deadline: float,
+    deadline: float | None = None,
 ) -> tuple[Admissible, Moments]:
     """The rows that the person's plan may hold, and the moments signed towards the target.
 
@@ -202,7 +202,8 @@ def _admissible(
     )  # fmt: skip
     rng = np.random.default_rng(seed)
     query = at_rest(query, encoding)
-    return Admissible(query, original, encoding, deadline, rng, options.apart), signed
+    end = now() + options.time_limit if deadline is None else deadline
+    return Admissible(query, original, encoding, end, rng, options.apart), signed
 
 
 @dataclass
