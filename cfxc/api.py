@@ -27,6 +27,7 @@ from .solvers.options import check_options
 from .solvers.outcome import Watch
 from .solvers.plans.planning import check_plan_options, plan_row
 from .solvers.result import Result, Semantics
+from .stopping import listening
 
 if TYPE_CHECKING:
     from .solvers.amortised import Generator
@@ -202,10 +203,12 @@ class CompiledModel:
             change_penalty=change_penalty, probability=probability, margin=margin, count=count,
             diversity=diversity, apart=apart, relax=relax,
         )  # fmt: skip
-        question = make_question(
-            self, options, target, distance, method, solver, seeds, causal, trust_region, progress
-        )
-        return question.answer(one_row(self.space, row))
+        with listening():
+            question = make_question(
+                self, options, target, distance, method, solver, seeds, causal, trust_region,
+                progress,
+            )  # fmt: skip
+            return question.answer(one_row(self.space, row))
 
     def explain_batch(
         self,

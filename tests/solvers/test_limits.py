@@ -17,9 +17,10 @@ import pytest
 from sklearn.ensemble import RandomForestClassifier
 
 import cfxc
-from cfxc import stopping
+from cfxc import api, stopping
 from cfxc.api import CompiledModel
 from cfxc.compiler.terms import Pool
+from cfxc.solvers.explaining import make_question
 from cfxc.solvers.smt import backend
 
 ENGINES: list[dict[str, Any]] = [
@@ -56,11 +57,18 @@ def test_an_answer_comes_in_time(asked: dict[str, Any], limit: float) -> None:
 
 @pytest.mark.parametrize("asked", ENGINES, ids=str)
 @pytest.mark.parametrize("after", [0.002, 0.1, 0.4, 0.9])
-def test_ctrl_c_gives_an_answer(asked: dict[str, Any], after: float) -> None:
+def test_ctrl_c_gives_an_answer(
+    asked: dict[str, Any], after: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
     model, person = forest()
     model.explain(person, time_limit=0.5, **asked)
     timer = threading.Timer(after, os.kill, (os.getpid(), signal.SIGINT))
-    timer.start()
+
+    def begun(*args: Any) -> Any:
+        timer.start()
+        return make_question(*args)
+
+    monkeypatch.setattr(api, "make_question", begun)
     answer = model.explain(person, time_limit=60, epsilon=1e-9, **asked)
     timer.join()
     assert answer.reason == "interrupted"
