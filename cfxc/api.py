@@ -28,6 +28,7 @@ from .solvers.options import check_options
 from .solvers.outcome import Watch
 from .solvers.plans.planning import check_plan_options, plan_row
 from .solvers.result import Asked, Result
+from .stopping import listening
 
 if TYPE_CHECKING:
     from .solvers.amortised import Generator
@@ -167,8 +168,9 @@ class CompiledModel:
                 that is piecewise linear), ``smt`` (for everything), or ``auto``: the fastest.
             solver: ``auto``; of ``smt`` ``z3``, ``cvc5`` (by default both in turn) and
                 ``pysmt:<name>``; of ``mio`` ``highs`` (its default), ``scip`` and ``gurobi``.
-            time_limit: Seconds for each counterfactual, > 0.  Ctrl-C ends the search with the best
-                answer so far.
+            time_limit: Seconds for each counterfactual, > 0, kept to within 0.2 s and 5 %; loading
+                or compiling code, once for each process, comes on top.  Ctrl-C ends the search with
+                the best answer so far; pressed again, it raises ``KeyboardInterrupt``.
             count: How many counterfactuals; each nearest to within a share of epsilon, so two may
                 be out of order by as much.
             diversity: How they differ: ``points``, each from all before (§4.2); ``features``, none
@@ -185,7 +187,8 @@ class CompiledModel:
             seeds: Rows to start from, or a fitted :class:`cfxc.Generator` that proposes some. Valid
                 ones (by box search all, else the three nearest) are moved towards the person,
                 verified, and bound the distance from above.  The answer says how many ``seeds``
-                there were, and how many valid.
+                there were, and how many valid.  By default the space's examples, where a search
+                finds nothing else to start from.
             random_state: Seed of the local search.
             n_jobs: Threads that box search may use for a hard question; -1 for all processors.
                 Other engines use one.
@@ -223,10 +226,12 @@ class CompiledModel:
             change_penalty=change_penalty, probability=probability, margin=margin, count=count,
             diversity=diversity, apart=apart, relax=relax,
         )  # fmt: skip
-        question = make_question(
-            self, options, target, distance, method, solver, seeds, causal, trust_region, progress
-        )
-        return question.answer(one_row(self.space, row))
+        with listening():
+            question = make_question(
+                self, options, target, distance, method, solver, seeds, causal, trust_region,
+                progress,
+            )  # fmt: skip
+            return question.answer(one_row(self.space, row))
 
     def explain_batch(
         self,
@@ -263,6 +268,8 @@ class CompiledModel:
             out: A directory for the answers, as Parquet files of 100 people each, written as they
                 come.  A batch that was broken off goes on from there when it is asked again.
             progress: Called now and then with how many people are answered, and of how many.
+
+        Ctrl-C ends the batch: who was not asked about by then has the status ``unknown``.
 
         Other arguments are :meth:`explain`'s.
 
@@ -337,7 +344,7 @@ class CompiledModel:
                 another feature does; 0 for any difference.  Rows of ``plan`` that qualify stay.
             constraints, causal, max_changes: As for :meth:`explain`, of every row.
             steps, starts: Of COPA's gradient search.
-            time_limit: Seconds for finding rows.
+            time_limit: Seconds for the plan; of moments that are given, nothing is counted.
             random_state: Seed.
 
         Raises:

@@ -6,7 +6,7 @@ import json
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -24,6 +24,7 @@ from .tables import (
     read_distance,
     read_factual,
     read_favourable,
+    read_known,
     read_levels,
     read_steps,
     read_target,
@@ -162,6 +163,9 @@ def explain(source: Source, question: Question, as_json: bool, certificate: Path
     check_writable(certificate)
     model = source.load(favourable=question.favourable)
     row = read_factual(question.factual, model.space)
+    known = read_known(question.factual, model.space)
+    if known is not None:
+        model = replace(model, space=model.space.with_examples(known))
     target = read_target(model, question.target, question.range)
     distance = read_distance(question.distance, model.space)
     with progress(f"searching, for at most {question.time_limit:g} s …") as watch:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import json
 import sys
+import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import DataTypeError, InvalidInputError, MissingColumnError
 from ..solvers.shown import shown
+from ..stopping import TimeUp, now, until
 from ..writing import check_writable, write_whole
 from .commands import Source
 from .csv_files import read_csv
@@ -63,6 +65,7 @@ class Question:
 
 def plan(source: Source, question: Question, as_json: bool) -> int:
     """Print a plan for one person, and how likely all of it stays valid."""
+    started, deadline = time.monotonic(), now() + question.time_limit
     _check_sources(question)
     check_writable(question.save_moments)
     check_picture(question.plot, "plotting bounds")
@@ -72,7 +75,12 @@ def plan(source: Source, question: Question, as_json: bool) -> int:
     given = None if question.correct is None else _rows(question.correct, model)
     _check_early(question, model, row, target, given)
     with telling(f"searching, after retraining, for at most {question.time_limit:g} s …"):
-        moments = _moments(question, model, source)
+        try:
+            with until(deadline):
+                moments = _moments(question, model, source)
+        except TimeUp:
+            print(f"cfxc: {_too_slow(question)}", file=sys.stderr)
+            return LIMIT
         result = model.plan(
             row,
             size=question.size,
@@ -90,9 +98,10 @@ def plan(source: Source, question: Question, as_json: bool) -> int:
             constraints=question.constraints,
             causal=read_causal(question.causal),
             max_changes=question.max_changes,
-            time_limit=question.time_limit,
+            time_limit=max(deadline - now(), 0.01),
             random_state=question.seed,
         )
+    result = replace(result, seconds=time.monotonic() - started)
     try:
         if as_json:
             print(json.dumps(result.to_dict(), ensure_ascii=False, allow_nan=False), flush=True)
@@ -111,6 +120,15 @@ def _save(question: Question, moments: Moments, result: PlanResult) -> None:
     if question.plot is not None and result.plan is not None:
         result.plot(question.plot)
         print(f"picture: {question.plot}", file=sys.stderr)
+
+
+def _too_slow(question: Question) -> str:
+    """What says that there was no time left for a plan."""
+    return (
+        f"making the moments took longer than the {question.time_limit:g} s of --time-limit; "
+        "raise it, ask for fewer --retrainings, or keep moments with --save-moments and give "
+        "them with --moments"
+    )
 
 
 # -- moments -------------------------------------------------------------------------------------

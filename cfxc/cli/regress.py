@@ -266,7 +266,9 @@ def _answer(
     if result.status != "optimal":
         facts.append(("proved", _proved(question, result, potential, output)))
     stored = f", {known} known from before" if known else ""
-    spent = f"{result.evaluations} of {question.budget} evaluations{stored}"
+    spent = f"{result.evaluations - result.beyond} of {question.budget} evaluations{stored}"
+    spent += f", {result.beyond} more by the proof" if result.beyond else ""
+    spent += f", {result.failures} without a number" if result.failures else ""
     return rows, [*facts, ("effort", f"{spent}, {result.seconds:.1f} s")]
 
 

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 _NUMBERED = re.compile(r"(?P<path>.+\.csv):(?P<row>[^:/]*)", re.IGNORECASE)
 MOST_DIGITS = 18
 """Of a row's number."""
+LARGEST = 2 * 10**7
+"""Bytes of a table that is read for rows to begin with."""
 
 
 def read_factual(text: str, space: FeatureSpace) -> Mapping[str, Any]:
@@ -63,6 +65,17 @@ def _of_space(row: Mapping[str, Any], space: FeatureSpace) -> Mapping[str, Any]:
     if any(column not in row for column in space.columns):
         return row
     return {column: row[column] for column in space.columns}
+
+
+def read_known(text: str, space: FeatureSpace) -> pd.DataFrame | None:
+    """The rows beside the one of ``table.csv:17``, of which some may be where a search begins.
+
+    ``None`` where the row stands alone, or the table is too large to be read for that.
+    """
+    path, numbered = Path(text), _NUMBERED.fullmatch(text)
+    if not numbered or path.exists() or Path(numbered["path"]).stat().st_size > LARGEST:
+        return None
+    return read_rows(Path(numbered["path"]), space)
 
 
 def _row_number(text: str) -> int:

@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..ir.interval import ceil_float, floor_float, nearest_float
+from ..stopping import poll
 
 Number = Fraction | int
 Floats = npt.NDArray[np.float64]
@@ -119,6 +120,7 @@ class Model:
         self, body: Affine, lower: Number | None, upper: Number | None, why: str = ""
     ) -> None:
         """``lower <= body <= upper``; left out if the columns' ranges imply it."""
+        poll()
         least, most = self.range(body)
         low = None if lower is None or least >= lower else Fraction(lower)
         high = None if upper is None or most <= upper else Fraction(upper)
@@ -196,6 +198,7 @@ def rounded(model: Model) -> Rounded:
     start, index, value = [0], list[int](), list[float]()
     bounds: list[tuple[float, float]] = []
     for row in model.rows:
+        poll()
         entries, held = _rounded_row(row, size)
         index += [j for j, _ in entries]
         value += [v for _, v in entries]

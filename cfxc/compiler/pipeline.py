@@ -23,6 +23,7 @@ from collections.abc import Callable, Sequence
 from functools import lru_cache, partial
 
 from ..ir import Program, verify
+from ..stopping import poll
 from .passes import fold_into_trees, narrow_argmax
 from .splits import RawSplits
 
@@ -34,6 +35,7 @@ TARGET_PASSES: tuple[Pass, ...] = (narrow_argmax, fold_into_trees)
 def run_passes(program: Program, passes: Sequence[Pass]) -> Program:
     """Apply passes in order; each keeps the meaning of the outputs."""
     for step in passes:
+        poll()
         program = step(program)
         if os.environ.get("CFXC_CHECK", "") not in ("", "0"):
             verify(program)

@@ -18,12 +18,15 @@ from math import floor
 from typing import Any, Literal
 
 from ..ir.float32 import round_to_float32
+from ..stopping import poll
 
 Sort = Literal["bool", "int", "real"]
 Kind = Literal[
     "const", "var", "linear", "max", "mul", "apply", "ite", "le", "lt", "not", "and", "or"
 ]
 Number = Fraction | int
+EVERY = 256
+"""Terms between two looks at the clock."""
 
 
 class Term:
@@ -92,6 +95,8 @@ class Pool:
         key = (kind, sort, data, *(arg.id for arg in args))
         found = self._terms.get(key)
         if found is None:
+            if not len(self._terms) % EVERY:
+                poll()
             found = Term()
             found.id, found.kind, found.sort = len(self._terms), kind, sort
             found.args, found.data, found.finite = args, data, finite
@@ -459,6 +464,8 @@ def postorder(roots: Iterable[Term]) -> Iterator[Term]:
             yield term
         elif term not in seen:
             seen.add(term)
+            if not len(seen) % EVERY:
+                poll()
             stack.append((term, True))
             stack.extend((arg, False) for arg in term.args if arg not in seen)
 

@@ -20,11 +20,13 @@ import numpy as np
 import numpy.typing as npt
 
 from ..ir.interval import down
+from ..stopping import left, poll
 from .mixed_integer import FEASIBILITY, Affine, Rounded
 
 Floats = npt.NDArray[np.float64]
 _EPS = 2.0**-50
 _TINY = 2.0**-1000
+LONGEST = 10.0  # seconds for one linear program
 
 
 @dataclass(frozen=True)
@@ -59,7 +61,7 @@ class Relaxed:
             cost[j] = float(factor)
         solver = self._solver
         solver.changeColsCost(cost.size, self._columns, cost)
-        solver.run()
+        run_in_time(solver)
         multipliers = np.zeros(self.program.row_lower.size)
         if solver.getModelStatus() == highspy.HighsModelStatus.kOptimal:
             multipliers = np.array(solver.getSolution().row_dual, dtype=np.float64)
@@ -94,6 +96,18 @@ def linear_solver() -> Any:
     return solver
 
 
+def run_in_time(solver: Any) -> None:
+    """Solve a linear program, unless the time is up first.
+
+    Raises:
+        TimeUp, Pressed: it is.
+    """
+    limit = min(LONGEST, max(left(), 0.0))  # on top of what the solver has used up so far
+    solver.setOptionValue("time_limit", solver.getRunTime() + limit)
+    solver.run()
+    poll()
+
+
 _OPTIONS = {
     "output_flag": False,
     "threads": 1,
@@ -101,7 +115,6 @@ _OPTIONS = {
     "primal_feasibility_tolerance": FEASIBILITY,
     "dual_feasibility_tolerance": FEASIBILITY,
     "small_matrix_value": 1e-12,
-    "time_limit": 10.0,
 }
 
 
@@ -137,4 +150,4 @@ def rows(program: Rounded) -> Iterator[tuple[Sequence[tuple[int, float]], float,
         yield entries[starts[i] : starts[i + 1]], low, high
 
 
-__all__ = ["LowerBound", "Relaxed", "linear_solver", "replay", "rows"]
+__all__ = ["LowerBound", "Relaxed", "linear_solver", "replay", "rows", "run_in_time"]

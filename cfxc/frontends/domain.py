@@ -14,6 +14,7 @@ import numpy.typing as npt
 from ..errors import InvalidInputError
 from ..ir import Label, LabelTuple, Sort
 from ..ir.interval import ceil_float, floor_float
+from ..stopping import polled
 from .inputs import input_sort
 from .space import Feature
 from .space.feature import first_true
@@ -22,6 +23,8 @@ Floats = npt.NDArray[np.float64]
 
 WHOLE = 2**53
 """Up to here doubles hold every whole number."""
+ROUNDS = 8
+"""Steps that a quotient of doubles may be off its whole number."""
 
 
 @dataclass(frozen=True)
@@ -85,6 +88,56 @@ class Domain:
     def ceil(self, value: Fraction | float) -> Fraction | None:
         """The smallest admissible value that is at least ``value``, or ``None``."""
         return self._near(Fraction(value), 1)
+
+    def nearest(self, values: Floats, side: int) -> Floats:
+        """``floor`` (side -1) or ``ceil`` (side 1) of many doubles; NaN where there is none."""
+        low, high = ceil_float(self.lower), floor_float(self.upper)  # admissible values are doubles
+        own = float(self.factual)
+        clipped = np.minimum(values, high) if side < 0 else np.maximum(values, low)
+        fits = (low <= clipped) & (clipped <= high)
+        found = self._landed(np.where(fits, clipped, low), side) if own == self.factual else None
+        if found is None:
+            near = self.floor if side < 0 else self.ceil
+            slow = (near(Fraction(value)) for value in polled(values.tolist()))
+            return np.array([np.nan if one is None else float(one) for one in slow])
+        best = np.where(fits & (low <= found) & (found <= high), found, np.nan)
+        if low <= own <= high:
+            usable = fits & ((own - clipped) * side >= 0)
+            best = np.where(usable, (np.fmax if side < 0 else np.fmin)(best, own), best)
+        return best
+
+    def _landed(self, values: Floats, side: int) -> Floats | None:
+        """What the column holds at or beyond values of the range, as ``_near``; None if unsure."""
+        if self.is_plain and self.step is not None:
+            return np.floor(values) if side < 0 else np.ceil(values)
+        if self.step is None:
+            found = self._stored(values)
+            kind = self.feature.storage.type if self.feature.storage.kind == "f" else np.float64
+            beyond = np.nextafter(found.astype(kind), kind(side * np.inf)).astype(np.float64)
+            return np.where((found - values) * side >= 0, found, beyond)
+        top, bottom = self.step.numerator, self.step.denominator
+        if max(abs(self.lower), abs(self.upper)) * bottom + 8 * top >= WHOLE or bottom >= WHOLE:
+            return None  # else k · top and bottom are doubles, and their quotient is rounded once
+        k = np.floor(values / (top / bottom))
+
+        def held(k: Floats) -> Floats:
+            return self._stored(k * top / bottom)
+
+        for _ in range(ROUNDS):
+            away = held(k) > values if side < 0 else held(k - 1) >= values
+            near = held(k + 1) <= values if side < 0 else held(k) < values
+            if not (away.any() or near.any()):
+                return held(k)
+            k = k - (away & ~near) + near
+        return None
+
+    def _stored(self, values: Floats) -> Floats:
+        """What cells of the feature's column hold for doubles."""
+        storage = self.feature.storage
+        if storage.kind != "f" or storage.itemsize >= 8:
+            return values
+        with np.errstate(over="ignore"):
+            return values.astype(storage).astype(np.float64)
 
     def _near(self, value: Fraction, side: int) -> Fraction | None:
         value = min(value, self.upper) if side < 0 else max(value, self.lower)

@@ -13,6 +13,7 @@ import numba
 import numpy as np
 import numpy.typing as npt
 
+from ..stopping import spared
 from .interval import Interval
 
 if TYPE_CHECKING:
@@ -68,6 +69,7 @@ class TreeTables:
         return total
 
 
+@spared
 @numba.njit(cache=True, nogil=True)
 def _add(
     flat: Floats,

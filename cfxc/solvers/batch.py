@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from hashlib import sha256
 from importlib.util import find_spec
@@ -20,6 +20,7 @@ import pandas as pd
 from joblib import Parallel, delayed
 
 from ..errors import CfxcError, DataTypeError, InvalidInputError, MissingExtraError
+from ..stopping import listening
 from ..writing import make_folder, write_whole, written_whole
 from .explaining import Question
 from .result import Result, changes_between
@@ -27,6 +28,7 @@ from .result import Result, changes_between
 PART = 100  # people in a part
 PREFIX = "counterfactual."
 HEAD = "_question.json"  # readers of Parquet leave such names alone
+UNASKED = "interrupted before this person was asked about"
 ERROR = "error"  # the status of a row that is not answered for what is wrong with it
 UNCHANGED = "unchanged"  # the status of a row that has the wanted outcome already
 Done = Callable[[int, int], None]
@@ -49,13 +51,19 @@ def explain_rows(
     missing = [number for number in range(len(parts)) if number not in kept]
     pieces = [rows.iloc[parts[number] : parts[number] + PART] for number in missing]
     answered = sum(len(part) for part in kept.values())
-    for number, part in zip(missing, _answers(question, pieces, n_jobs), strict=True):
-        kept[number] = part
-        if store is not None:
-            store.add(number, part)
-        answered += len(part)
-        if done is not None:
-            done(answered, len(rows))
+    with suppress(KeyboardInterrupt):  # what was answered by then is kept
+        for number, part in zip(missing, _answers(question, pieces, n_jobs), strict=False):
+            kept[number] = part
+            if (part["reason"] == UNASKED).any():
+                break
+            if store is not None:
+                store.add(number, part)
+            answered += len(part)
+            if done is not None:
+                done(answered, len(rows))
+    for number, piece in zip(missing, pieces, strict=True):
+        if number not in kept:
+            kept[number] = _table_of(piece, [None] * len(piece))
     table = pd.concat([kept[number] for number in range(len(parts))])
     if (table["status"] == ERROR).all() and table["reason"].nunique() == 1:
         raise InvalidInputError(f"nobody can be answered: {table['reason'].iloc[0]}")
@@ -67,8 +75,9 @@ def _answers(
 ) -> Iterator[pd.DataFrame]:
     """The parts' answers, in order, as they come."""
     if n_jobs == 1:
-        for piece in pieces:
-            yield answer_part(question, piece)
+        with listening():
+            for piece in pieces:
+                yield answer_part(question, piece)
     elif pieces:
         work = (delayed(answer_part)(question, piece) for piece in pieces)
         yield from Parallel(n_jobs=n_jobs, return_as="generator")(work)
@@ -76,8 +85,12 @@ def _answers(
 
 def answer_part(question: Question, rows: pd.DataFrame) -> pd.DataFrame:
     """A table of answers with the index of ``rows``."""
-    frames = [rows.iloc[i : i + 1] for i in range(len(rows))]
-    answers = question.answers(frames)
+    with listening():
+        answers = question.answers([rows.iloc[i : i + 1] for i in range(len(rows))])
+    return _table_of(rows, answers)
+
+
+def _table_of(rows: pd.DataFrame, answers: Sequence[Result | CfxcError | None]) -> pd.DataFrame:
     table = pd.DataFrame([_record(answer) for answer in answers], index=rows.index)
     points, places = rows.iloc[:0], np.empty(0, np.int64)
     found = {
@@ -97,7 +110,10 @@ def answer_part(question: Question, rows: pd.DataFrame) -> pd.DataFrame:
     return pd.concat([table, points.set_axis(rows.index).add_prefix(PREFIX)], axis=1)
 
 
-def _record(answer: Result | CfxcError) -> dict[str, Any]:
+def _record(answer: Result | CfxcError | None) -> dict[str, Any]:
+    if answer is None:
+        unknown = {"status": "unknown", "seconds": 0.0, "reason": UNASKED}
+        return dict.fromkeys(_RECORD) | unknown
     if isinstance(answer, CfxcError):
         return {**dict.fromkeys(_RECORD), "status": ERROR, "seconds": 0.0, "reason": str(answer)}
     return {

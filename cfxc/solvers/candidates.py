@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -13,7 +13,14 @@ from .hulls import admits, slack_of
 Point = Mapping[str, Any]
 MARGINS = tuple(Fraction(1, 10**k) for k in (12, 9, 7, 5, 4, 3, 2, 1))
 """By how much to win the deciding score where it is not known what rounding may do, in turn."""
+Known = Callable[[], Sequence[Point]]
+"""Gives points to start from where a search finds none by itself, the nearest first."""
 Deployed = Callable[[Point], bool]  # whether the original model puts a point in the target
+
+
+def nothing() -> Sequence[Point]:
+    """No point is known."""
+    return ()
 
 
 @dataclass(frozen=True)

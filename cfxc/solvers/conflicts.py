@@ -7,13 +7,13 @@ In the end every rule matters, which a search without it has shown.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from ..frontends.domain import Domain, domain_of
 from ..frontends.query import Query
 from ..frontends.rules import CAP, conditional_constraint
+from ..stopping import now
 from .outcome import Outcome
 
 Ask = Callable[[Query, float], Outcome]
@@ -97,13 +97,13 @@ def rules_of(query: Query) -> list[Rule]:
 
 def given_up_in_order(query: Query, ask: Ask, seconds: float, order: Sequence[str]) -> Conflict:
     """Criteria of an infeasible query given up one at a time, until there is a counterfactual."""
-    deadline, rules, dropped = time.monotonic() + seconds, rules_of(query), list[str]()
+    deadline, rules, dropped = now() + seconds, rules_of(query), list[str]()
     for criterion in order:
         chosen = [rule for rule in rules if criterion in (rule.criterion, rule.text)]
         for rule in chosen:
             query = rule.lifted(query)
             dropped.append(rule.text)
-        left = deadline - time.monotonic()
+        left = deadline - now()
         if not chosen or left <= 0:
             continue
         outcome = ask(query, left)
@@ -117,12 +117,12 @@ def conflict_of(query: Query, ask: Ask, seconds: float) -> Conflict:
 
     ``ask`` searches one query; all searches together take about ``seconds``.
     """
-    deadline = time.monotonic() + seconds
+    deadline = now() + seconds
     needed: list[tuple[Rule, Outcome]] = []
     candidates, known = rules_of(query), query
     shrunk = True
     for rule in candidates:
-        left = deadline - time.monotonic()
+        left = deadline - now()
         without = rule.lifted(known)
         outcome = ask(without, left) if left > 0 else Outcome()
         if outcome.infeasible:
@@ -144,7 +144,7 @@ def _cheapest(
     """
     found: list[tuple[tuple[str, ...], Outcome]] = []
     for rule in needed:
-        left = deadline - time.monotonic()
+        left = deadline - now()
         outcome = ask(rule.lifted(query), left) if left > 0 else Outcome()
         if outcome.best is not None:
             found.append(((rule.text,), outcome))
@@ -163,7 +163,7 @@ def _fewest(
         relaxed = query
         for rule in trial:
             relaxed = rule.lifted(relaxed)
-        left = deadline - time.monotonic()
+        left = deadline - now()
         outcome = ask(relaxed, left) if left > 0 else Outcome()
         if outcome.best is not None:
             dropped, best = trial, outcome

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -16,9 +15,10 @@ from ..frontends.distances import Distance
 from ..frontends.query import Query
 from ..ir import ops
 from ..ir.interval import ceil_float, floor_float
+from ..stopping import INTERRUPTED, STOPS, now, reason_of
 from . import box_search, mio, smt
-from .candidates import Deployed, Point
-from .outcome import INTERRUPTED, Outcome, Progress, Report, Watch, silent
+from .candidates import Deployed, Known, Point, nothing
+from .outcome import Outcome, Progress, Report, Watch, silent
 from .within import CLOSED, within
 
 PAUSE = 0.1  # seconds between two reports
@@ -30,7 +30,7 @@ class Limits:
     """What a search may use: accuracy on the distance, seconds, points to start from, chance.
 
     ``watch`` is told where it stands; box search may use ``n_jobs`` threads; mixed-integer search
-    may keep a ``pool``.
+    may keep a ``pool``.  ``known`` gives points where a search finds none to start from.
     """
 
     epsilon: Fraction
@@ -39,6 +39,7 @@ class Limits:
     rng: np.random.Generator
     watch: Watch | None = None
     n_jobs: int = 1
+    known: Known = nothing
     pool: bool = False
 
 
@@ -127,12 +128,12 @@ def _mio(solver: str) -> Engine:
 
 def _mio_run(solver: str, query: Query, deployed: Deployed, limits: Limits) -> Outcome:
     search = partial(mio.search, solver=solver, pool=limits.pool)
-    started = time.monotonic()
+    started = now()
     early = _by_boxes(query, deployed, limits)
     if early.infeasible or (early.best and early.reason == CLOSED):
         return replace(early, reason="")
     known = () if early.best is None else (early.best.point,)
-    left = max(limits.seconds - (time.monotonic() - started), 0.0)
+    left = max(limits.seconds - (now() - started), 0.0)
     rest = replace(limits, seconds=left, seeds=(*known, *limits.seeds))
     outcome = _run(search, query, deployed, rest)
     if early.lower > outcome.lower and not outcome.infeasible:
@@ -149,11 +150,11 @@ def _by_boxes(query: Query, deployed: Deployed, limits: Limits) -> Outcome:
         return Outcome()
 
     def search(relaxed: Query, seconds: float) -> Outcome:
-        own = replace(limits, seconds=seconds, seeds=(), watch=None)
+        own = replace(limits, seconds=seconds, seeds=(), known=nothing, watch=None)
         return _box_run(relaxed, lambda _: True, own)
 
     seconds = min(EARLY, limits.seconds / 5)
-    best = mio.first_row(query, deployed, time.monotonic() + seconds)
+    best = mio.first_row(query, deployed, now() + seconds)
     return within(query, deployed, limits.epsilon, seconds, search, best)
 
 
@@ -168,7 +169,7 @@ def _smt_first(query: Query, deployed: Deployed, limits: Limits) -> Outcome:
     A share of a small distance is a narrow gap: knapsacks, as of linear models on grids, take SMT
     solvers long there.
     """
-    started = time.monotonic()
+    started = now()
     share = min(EARLY, limits.seconds / 5)
     search = partial(smt.search, solver=smt.backend("auto"))
     early = _run(search, query, deployed, replace(limits, seconds=share))
@@ -177,7 +178,7 @@ def _smt_first(query: Query, deployed: Deployed, limits: Limits) -> Outcome:
     if closed or early.infeasible or early.reason == INTERRUPTED:
         return early
     known = () if best is None else (best.point,)
-    left = max(limits.seconds - (time.monotonic() - started), 0.0)
+    left = max(limits.seconds - (now() - started), 0.0)
     rest = replace(limits, seconds=left, seeds=(*known, *limits.seeds))
     outcome = _mio_run("highs", query, deployed, rest)
     outcome.calls = early.calls
@@ -191,11 +192,14 @@ def _smt_first(query: Query, deployed: Deployed, limits: Limits) -> Outcome:
 def _run(
     search: Callable[..., Outcome], query: Query, deployed: Deployed, limits: Limits
 ) -> Outcome:
-    return search(
-        query, deployed=deployed, epsilon=limits.epsilon, seconds=limits.seconds,
-        seeds=limits.seeds, rng=limits.rng,
-        report=silent if limits.watch is None else reporter(query.distance, limits.watch),
-    )  # fmt: skip
+    try:
+        return search(
+            query, deployed=deployed, epsilon=limits.epsilon, seconds=limits.seconds,
+            seeds=limits.seeds, known=limits.known, rng=limits.rng,
+            report=silent if limits.watch is None else reporter(query.distance, limits.watch),
+        )  # fmt: skip
+    except STOPS as stop:  # before the engine has begun: while compiled code is loaded
+        return Outcome(reason=reason_of(stop))
 
 
 def reporter(distance: Distance, watch: Watch) -> Report:
@@ -207,12 +211,12 @@ def reporter(distance: Distance, watch: Watch) -> Report:
 
     def report(lower: Fraction, upper: Fraction | None, nodes: int) -> None:
         nonlocal started, told
-        now = time.monotonic()
-        if now - told < PAUSE:
+        time = now()
+        if time - told < PAUSE:
             return
-        started, told = started or now, now
+        started, told = started or time, time
         above = None if upper is None else ceil_float(distance.root(upper, 1))
-        watch(Progress(now - started, floor_float(distance.root(lower, -1)), above, nodes))
+        watch(Progress(time - started, floor_float(distance.root(lower, -1)), above, nodes))
 
     return report
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import partial
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from functools import cache, partial
+from itertools import takewhile
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -28,19 +30,30 @@ from ..frontends.space import FeatureSpace
 from ..frontends.target import Target
 from ..frontends.trust_region import TrustRegion
 from ..ir.interval import ceil_float, floor_float
+from ..stopping import (
+    GRACE,
+    INTERRUPTED,
+    STOPS,
+    Pressed,
+    TimeUp,
+    listening,
+    now,
+    reason_of,
+    until,
+)  # fmt: skip
 from .box_search import SplitTree
-from .candidates import Candidate, Deployed, Point
+from .candidates import Candidate, Deployed, Known, Point, verify
 from .certification import Evidence
 from .conflicts import Ask, Conflict, conflict_of, given_up_in_order
 from .engines import Engine, Limits, engine_for, smt_backend
 from .hulls import slack_of
 from .options import Options
 from .original import Original, plain_item
-from .outcome import INTERRUPTED, Outcome, Watch
+from .outcome import Outcome, Watch
 from .ranges import search_within
 from .result import Result, Status
 from .rounding import may_tie, slack_for
-from .seeds import Seeds, nearest_of
+from .seeds import Seeds, examples_of, nearest_of
 from .smt import Backend, refuse_contradiction, refuse_negative_distance
 
 if TYPE_CHECKING:
@@ -53,17 +66,6 @@ UNCHANGED = "already has the wanted outcome"
 """Why an answer is the factual itself."""
 FINE = "what is left is finer than searches tell apart"
 """Why a search ended before its gap was closed, where nothing else ended it."""
-
-
-class _Waiting(NamedTuple):
-    """An answer that the original model was not asked about yet, and whose it is."""
-
-    number: int
-    query: Query
-    engine: Engine
-    original: Original
-    outcome: Outcome
-    seconds: float
 
 
 @dataclass(frozen=True)
@@ -94,18 +96,26 @@ class Question:
         Raises:
             CfxcError: the row is bad, or no row of the space can meet the constraints.
         """
-        try:
-            query, engine = self.pose(frame)
-        except NoChangeNeededError as error:
-            if self.named != "favourable":
-                raise
-            (answer,) = self._unchanged([frame], [error])
-            if isinstance(answer, CfxcError):
-                raise answer from error
-            return answer
-        if self.options.diversity == "clusters" and not query.hulls:
+        with listening():
+            try:
+                return self._answer(frame)
+            except NoChangeNeededError as error:
+                if self.named != "favourable":
+                    raise
+                (answer,) = self._unchanged([frame], [error])
+                if isinstance(answer, CfxcError):
+                    raise answer from error
+                return answer
+
+    def _answer(self, frame: pd.DataFrame) -> Result:
+        span = Span(self.options.time_limit)
+        query, engine, stop = self._posed(frame, span)
+        if self.options.diversity == "clusters" and not (query.hulls or stop):
             raise InvalidInputError("diversity='clusters' needs a trust_region with clusters")
         original = self._original(query, engine, frame)
+        if engine is None:
+            best = _known_row(query, original, partial(examples_of, query))
+            return self._result(query, engine, original, Outcome(best=best, reason=stop), span)
         found: list[Result] = []
         rest: Literal["", "infeasible", "unknown"] = ""
         clusters = self.options.diversity == "clusters"
@@ -114,21 +124,22 @@ class Question:
             if clusters and not query.hulls:
                 rest = "infeasible"
                 break
+            span = Span(self.options.time_limit) if found else span
             moved = engine.method != "box"
             starts, good = nearest_of(query, given, self.options.random_state, moved=moved)
             valid = valid if found else good
             starts += before
-            query, outcome, seconds = self._search(query, engine, original, len(found), starts)
+            query, outcome = self._search(query, engine, original, len(found), span, starts)
             if outcome.best is None and found:
                 rest = "infeasible" if outcome.infeasible else "unknown"
                 break
-            found.append(self._result(query, engine, original, outcome, seconds))
+            found.append(self._result(query, engine, original, outcome, span))
             if outcome.best is None or outcome.reason == INTERRUPTED:
                 break
             met = self._pool(query, outcome, self.options.count - len(found))
             for one in met:
                 other = replace(outcome, best=one, reason=MET, proof=None)
-                found.append(self._result(query, engine, original, other, 0.0))
+                found.append(self._result(query, engine, original, other, None))
             for known in (outcome.best, *met):
                 query = self.after(query, known.point)
                 before += [known.point] if query.hulls else []  # where another one may begin
@@ -187,51 +198,62 @@ class Question:
                 query = self.after(query, one.point)
         return chosen
 
-    def answers(self, frames: Sequence[pd.DataFrame]) -> list[Result | CfxcError]:
+    def answers(self, frames: Sequence[pd.DataFrame]) -> list[Result | CfxcError | None]:
         """The nearest counterfactual of each person, or why there is no answer.
 
         Where the original model's answers do not depend on how many rows it is given, it is asked
         about all people at once; the few whose answer it does not accept are searched again.
+        ``None`` for who was not answered yet when Ctrl-C was pressed.
         """
         found: dict[int, Result | CfxcError] = {}
-        waiting, done = list[_Waiting](), dict[int, NoChangeNeededError]()
+        waiting, done, stop = list[Waiting](), dict[int, NoChangeNeededError](), ""
         for i, frame in enumerate(frames):
+            if stop == INTERRUPTED:
+                break
             try:
-                query, engine = self.pose(frame)
-                original = self._original(query, engine, frame, trusted=engine.by_row)
-                query, outcome, seconds = self._search(query, engine, original, 0)
-                if outcome.best is not None and original.trusted:
-                    waiting.append(_Waiting(i, query, engine, original, outcome, seconds))
-                else:
-                    original.trusted = False
-                    found[i] = self._result(query, engine, original, outcome, seconds)
+                one, stop = self._begun(frame)
+                if one.outcome.best is not None and one.original.trusted:
+                    one.span.end()
+                    waiting.append(replace(one, place=i))
+                    continue
+                one.original.trusted = False
+                found[i] = self._result(one.query, one.engine, one.original, one.outcome, one.span)
             except NoChangeNeededError as error:
                 done[i] = error
             except Exception as error:
                 found[i] = _as_error(error)
-            else:
-                if outcome.reason == INTERRUPTED:
-                    raise KeyboardInterrupt
-        found |= self._told(waiting) | self._all_unchanged(frames, done)
-        return [found[i] for i in range(len(frames))]
+        found |= self._told(waiting, stop) | self._all_unchanged(frames, done)
+        return [found.get(i) for i in range(len(frames))]
 
-    def _told(self, waiting: Sequence[_Waiting]) -> dict[int, Result | CfxcError]:
+    def _begun(self, frame: pd.DataFrame) -> tuple[Waiting, str]:
+        """The search for one person, whose answer the original model did not see, and its end."""
+        span = Span(self.options.time_limit)
+        query, engine, stop = self._posed(frame, span)
+        trusted = engine is not None and engine.by_row
+        original = self._original(query, engine, frame, trusted=trusted)
+        outcome = Outcome(reason=stop)
+        if engine is not None:
+            query, outcome = self._search(query, engine, original, 0, span)
+        return Waiting(query, engine, original, outcome, span), outcome.reason
+
+    def _told(self, waiting: Sequence[Waiting], stop: str) -> dict[int, Result | CfxcError]:
         """The answers of those whose points the original model was not asked about yet."""
         found: dict[int, Result | CfxcError] = {}
         asked = True
         try:
-            self._ask([(each.original, each.outcome) for each in waiting])
+            self._ask([(one.original, one.outcome) for one in waiting])
         except CfxcError:  # of one row that the model does not take: everyone is asked alone
             asked = False
-        for each in waiting:
-            assert each.outcome.best is not None
+        for one in waiting:
+            assert one.outcome.best is not None
             try:
-                if asked and each.original.flips(each.outcome.best.point):
-                    found[each.number] = self._result(*each[1:])
-                else:
-                    found[each.number] = self.answer(each.original.frame)
+                if asked and one.original.flips(one.outcome.best.point):
+                    parts = one.query, one.engine, one.original, one.outcome, one.span
+                    found[one.place] = self._result(*parts)
+                elif stop != INTERRUPTED:
+                    found[one.place] = self.answer(one.original.frame)
             except Exception as error:
-                found[each.number] = _as_error(error)
+                found[one.place] = _as_error(error)
         return found
 
     def _all_unchanged(
@@ -270,11 +292,23 @@ class Question:
 
     def pose(self, frame: pd.DataFrame) -> tuple[Query, Engine]:
         """The question about one person, and what answers it."""
+        return self._ready(self._query(frame), self.options.time_limit)
+
+    def _posed(self, frame: pd.DataFrame, span: Span) -> tuple[Query, Engine | None, str]:
+        """The same within a time, and why that was not enough."""
+        query = self._query(frame)
+        try:
+            with until(span.deadline):
+                return *self._ready(query, span.left), ""
+        except STOPS as stop:
+            return query, None, reason_of(stop)
+
+    def _query(self, frame: pd.DataFrame) -> Query:
         model, options = self.model, self.options
         predictor, before = model.predictor, None
         if options.semantics != "real" and may_tie(model.program, predictor):
             before = plain_item(model.predict(frame)[0])  # the exact program may say otherwise
-        query = make_query(
+        return make_query(
             model.program, model.space, model.space.encode_row(frame),
             target=self.target, distance=self.distance, constraints=options.constraints,
             mechanisms=self.mechanisms, max_changes=options.max_changes,
@@ -282,12 +316,17 @@ class Question:
             models=[(repr(one), one.program(model.space)) for one in options.models],
             before=before,
         )  # fmt: skip
+
+    def _ready(self, query: Query, seconds: float) -> tuple[Query, Engine]:
+        """The question with all that it takes to be answered, and what answers it."""
+        model, options = self.model, self.options
         if self.region is not None:
             hulls = self.region.hulls(model.space, query.target, model.predict, model)
             query = replace(query, hulls=hulls)
+        predictor = model.predictor
         slack = slack_for(query, options.semantics, predictor)
         query = replace(query, unit=predictor.unit_roundoff, slack=slack)
-        refuse_negative_distance(query, self.asking, options.time_limit)
+        refuse_negative_distance(query, self.asking, seconds)
         method = self.method
         if options.diversity == "pool":
             if method not in ("auto", "mio"):
@@ -307,49 +346,93 @@ class Question:
         return query.without(point, self.options.apart)
 
     def _original(
-        self, query: Query, engine: Engine, frame: pd.DataFrame, *, trusted: bool = False
+        self, query: Query, engine: Engine | None, frame: pd.DataFrame, *, trusted: bool = False
     ) -> Original:
         return Original(
             self.model.predict, self.model.space, query.target, frame,
-            by_row=engine.by_row, trusted=trusted,
+            by_row=engine is not None and engine.by_row, trusted=trusted,
             chance=partial(chance_of, self.model.predictor),
         )  # fmt: skip
 
-    def limits(self, number: int = 0) -> Limits:
+    def limits(self, seconds: float, number: int = 0) -> Limits:
+        """What a search may use."""
         options = self.options
         return Limits(
-            Fraction(options.epsilon), options.time_limit, (),
+            Fraction(options.epsilon), seconds, (),
             np.random.default_rng(options.random_state + number), self.progress, options.n_jobs,
-            options.diversity == "pool" and options.count > 1,
+            pool=options.diversity == "pool" and options.count > 1,
         )  # fmt: skip
 
     def _search(
-        self, query: Query, engine: Engine, original: Original, number: int,
+        self, query: Query, engine: Engine, original: Original, number: int, span: Span,
         starts: Sequence[Point] = (),
-    ) -> tuple[Query, Outcome, float]:  # fmt: skip
-        """The question searched, what is found, and seconds; the first refuses contradictions."""
-        started, options, limits = time.monotonic(), self.options, self.limits(number)
-        limits = replace(limits, seeds=tuple(starts))
+    ) -> tuple[Query, Outcome]:  # fmt: skip
+        """The question searched, and what is found; the first refuses contradictions."""
+        known = cache(partial(examples_of, query))
+        limits = replace(self.limits(span.left, number), seeds=tuple(starts), known=known)
         predictor = self.model.predictor
         query, outcome = search_within(query, engine, original.flips, limits, predictor)
-        if outcome.infeasible and self.conflicts and not number:
-            refuse_contradiction(query, options.constraints, self.asking, options.time_limit)
-        return query, outcome, time.monotonic() - started
+        if outcome.best is None and not outcome.infeasible:
+            outcome.best = _known_row(query, original, known)
+        if outcome.infeasible and self.conflicts and not number and span.left > 0:
+            with until(span.deadline), suppress(TimeUp, Pressed):
+                refuse_contradiction(query, self.options.constraints, self.asking, span.left)
+        return query, outcome
 
     def _result(
-        self, query: Query, engine: Engine, original: Original, outcome: Outcome, seconds: float
-    ) -> Result:
+        self, query: Query, engine: Engine | None, original: Original, outcome: Outcome,
+        span: Span | None,
+    ) -> Result:  # fmt: skip
         """The answer; if none exists, with what rules everything out, and what giving up costs."""
         options, file = self.options, self.model.file
-        answer = _result(query, original, outcome, options.epsilon, engine.solver, seconds, file)
-        if not (outcome.infeasible and (self.conflicts or options.relax)):
-            return answer
-        ask = _asker(original.flips, self.limits(), self.method, self.solver)
-        if options.relax:
-            conflict = given_up_in_order(query, ask, options.time_limit, options.relax)
-        else:
-            conflict = conflict_of(query, ask, options.time_limit)
-        return _with_conflict(query, original, answer, conflict)
+        solver = "" if engine is None else engine.solver
+        answer = _result(query, original, outcome, options.epsilon, solver, file)
+        if span is not None and outcome.infeasible and (self.conflicts or options.relax):
+            ask = _asker(original.flips, self.limits(span.left), self.method, self.solver)
+            if options.relax:
+                conflict = given_up_in_order(query, ask, span.left, options.relax)
+            else:
+                conflict = conflict_of(query, ask, span.left)
+            answer = _with_conflict(query, original, answer, conflict)
+        return replace(answer, seconds=0.0 if span is None else span.seconds)
+
+
+class Span:
+    """The time for one counterfactual.
+
+    Attributes:
+        deadline: When its limit is up, on the clock that stands still while code is compiled.
+    """
+
+    def __init__(self, limit: float) -> None:
+        self.started, self.deadline = time.monotonic(), now() + limit
+        self._spent: float | None = None
+
+    @property
+    def left(self) -> float:
+        """Seconds until the deadline, at least 0."""
+        return max(self.deadline - now(), 0.0)
+
+    @property
+    def seconds(self) -> float:
+        """Seconds since it began, or until its end; compiling counts."""
+        return time.monotonic() - self.started if self._spent is None else self._spent
+
+    def end(self) -> None:
+        """Whatever comes now is no part of it."""
+        self._spent = self.seconds
+
+
+@dataclass(frozen=True)
+class Waiting:
+    """One person's answer that the original model has not seen; ``place`` among all people."""
+
+    query: Query
+    engine: Engine | None
+    original: Original
+    outcome: Outcome
+    span: Span
+    place: int = 0
 
 
 def make_question(
@@ -410,12 +493,27 @@ def _as_error(error: Exception) -> CfxcError:
     return SolverError(f"internal error, please report it: {type(error).__name__}: {error}")
 
 
+def _known_row(query: Query, original: Original, known: Known) -> Candidate | None:
+    """The nearest known row that is a counterfactual, where a search has none to show."""
+    end = now() + GRACE
+    with suppress(*STOPS):  # also if Ctrl-C is pressed again, while the model is asked
+        tried = takewhile(lambda pair: not pair[0] or now() < end, enumerate(known()))
+        verified = (verify(query, point, original.flips) for _, point in tried)
+        return next((one for one in verified if one is not None), None)
+    return None
+
+
 def _asker(deployed: Deployed, limits: Limits, method: str, solver: str) -> Ask:
     """Searches of questions like the one asked, by the engine that suits each."""
 
     def ask(query: Query, seconds: float) -> Outcome:
-        engine = engine_for(query, method, solver)
-        return engine.search(query, deployed, replace(limits, seconds=seconds))
+        deadline = now() + seconds
+        try:
+            with until(deadline):
+                engine = engine_for(query, method, solver)
+        except STOPS as stop:
+            return Outcome(reason=reason_of(stop))
+        return engine.search(query, deployed, replace(limits, seconds=deadline - now()))
 
     return ask
 
@@ -426,7 +524,7 @@ def _with_conflict(query: Query, original: Original, result: Result, conflict: C
         return replace(result, conflict=conflict.rules)
     given_up, outcome = conflict.relaxed
     relaxed = _result(
-        query, original, outcome, result.epsilon, result.solver, 0.0, result.evidence.model
+        query, original, outcome, result.epsilon, result.solver, result.evidence.model
     )
     return replace(result, conflict=conflict.rules, given_up=given_up, relaxed=relaxed)
 
@@ -437,7 +535,6 @@ def _result(
     outcome: Outcome,
     epsilon: float,
     solver: str,
-    seconds: float,
     file: Mapping[str, str] | None,
 ) -> Result:
     best, measure = outcome.best, query.distance
@@ -465,7 +562,7 @@ def _result(
         wanted=query.target.wanted,
         outcome_before=original.before,
         outcome_after=None if best is None else original.outcome(best.point),
-        seconds=seconds,
+        seconds=0.0,
         semantics="float" if query.slack else "real",
         calls=tuple(outcome.calls),
         provers=outcome.proved_by,

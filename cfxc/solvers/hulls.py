@@ -8,7 +8,6 @@ relaxation as much as all the columns would (Benders' cut).
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -20,10 +19,11 @@ import numpy as np
 from scipy.optimize import nnls
 
 from ..compiler.mixed_integer import FEASIBILITY, Rounded
-from ..compiler.tightening import linear_solver
+from ..compiler.tightening import linear_solver, run_in_time
 from ..errors import SolverError
 from ..frontends.hull import Floats, Hull
 from ..frontends.query import Query
+from ..stopping import now
 
 ENTERING = 60  # rows at a time
 ROUNDS = 100
@@ -207,7 +207,7 @@ class HullProgram:
                 self._enter(entering)
             added = self.hull.norm == "l2" and self._round(values)
             added |= extend is not None and extend(solver, values)
-            if not (entering or added) or time.monotonic() >= deadline:
+            if not (entering or added) or now() >= deadline:
                 break
         return self._found(values, duals[:-1], objective, not entering)
 
@@ -215,7 +215,7 @@ class HullProgram:
         """Whether the program has an optimum; a basis that HiGHS cannot go on from is given up."""
         solver, status = self.solver, highspy.HighsModelStatus.kNotset
         for _ in range(2):
-            solver.run()
+            run_in_time(solver)
             status = solver.getModelStatus()
             if status in SETTLED:
                 return bool(status == highspy.HighsModelStatus.kOptimal)

@@ -10,9 +10,6 @@ from typing import Any
 from ..frontends.query import Query
 from .candidates import Candidate
 
-INTERRUPTED = "interrupted"
-"""Why a search ended that the user broke off."""
-
 
 @dataclass(frozen=True, slots=True)
 class Progress:

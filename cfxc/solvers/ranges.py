@@ -9,12 +9,12 @@ target is the narrower one.
 
 from __future__ import annotations
 
-import time
 from dataclasses import replace
 
 from ..errors import UnsupportedError
 from ..frontends.predictor import Predictor
 from ..frontends.query import Query
+from ..stopping import GRACE, LIMIT, now
 from .candidates import Deployed
 from .engines import Engine, Limits
 from .outcome import Outcome
@@ -22,8 +22,6 @@ from .rounding import deployed_slack
 
 PATIENCE = 5.0
 """Seconds in which a sum over trees may be found to take a single value."""
-LEAST = 1.0
-"""Seconds for the model as it runs, if the exact program took all."""
 
 
 def search_within(
@@ -37,14 +35,14 @@ def search_within(
     if query.target.is_range and engine.by_row and query.target.lower == query.target.upper:
         query = _with_slack(query, predictor)
         return query, _of_one_value(query, engine, deployed, limits)
-    started = time.monotonic()
+    started = now()
     outcome = engine.search(query, deployed, limits)
     if not outcome.infeasible or not query.target.is_range or query.slack:
         return query, outcome
     wider = _with_slack(query, predictor)
     if not wider.slack:
         return query, outcome
-    left = max(limits.seconds - (time.monotonic() - started), LEAST)
+    left = max(limits.seconds - (now() - started), GRACE)
     again = engine.search(wider, deployed, replace(limits, seconds=left))
     settled = again.infeasible or again.best is not None
     return (wider, again) if settled else (query, outcome)
@@ -68,11 +66,11 @@ def _of_one_value(query: Query, engine: Engine, deployed: Deployed, limits: Limi
     """
     soon = replace(limits, seconds=min(limits.seconds, PATIENCE))
     outcome = engine.search(query, deployed, soon)
-    if outcome.reason != "time limit":
+    if outcome.reason != LIMIT:
         return outcome
     if outcome.best is not None:
         seeds = (outcome.best.point, *limits.seeds)
-        left = max(limits.seconds - soon.seconds, LEAST)
+        left = max(limits.seconds - soon.seconds, GRACE)
         return engine.search(query, deployed, replace(limits, seconds=left, seeds=seeds))
     assert query.target.lower is not None
     value = float(query.target.lower)

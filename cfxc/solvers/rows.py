@@ -59,6 +59,17 @@ class PointRows:
             rows[:, j] = effect.follow(self.columns(rows))
         return rows
 
+    def admissible(self, rows: Floats) -> Mask:
+        """Which cells (n, J) hold a value that the feature may take for this person."""
+        good = np.zeros(rows.shape, dtype=bool)
+        for j, domain in enumerate(self.domains):
+            if domain.is_symbolic:
+                good[:, j] = np.isfinite(domain.deltas[rows[:, j].astype(np.int64)])
+            else:
+                held = domain.nearest(np.nan_to_num(rows[:, j], nan=np.inf), -1)
+                good[:, j] = held == rows[:, j]
+        return good
+
     def kept(self, rows: Floats) -> Mask:
         """Which rows satisfy the constraints."""
         good = np.ones(rows.shape[0], dtype=bool)

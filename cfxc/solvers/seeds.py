@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,10 +11,11 @@ import pandas as pd
 from ..errors import DataTypeError, InvalidInputError
 from ..frontends.query import Query
 from ..frontends.space import FeatureSpace
+from ..stopping import poll
 from .baselines.local_search import LocalSearch
-from .candidates import Point
+from .candidates import Candidate, Deployed, Point, verify
 from .options import Options
-from .rows import exact_value
+from .rows import Floats, exact_value
 
 if TYPE_CHECKING:
     from ..api import CompiledModel
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 
 NEAREST = 3
 """Valid rows that are moved towards the person before the search begins."""
+EXAMPLES = 10
+"""Valid examples that are tried."""
 ASKED = 100
 """Rows that a generator is asked for."""
 
@@ -63,21 +66,49 @@ def nearest_of(
     Without that, all valid points: box search moves them by itself, faster.
     Validity is the batch evaluator's word: whoever uses a point verifies it exactly.
     """
-    kept = [point for point in points if not query.violated(point)]
-    if not kept:
+    if not points:
         return [], 0
     local = LocalSearch(query, np.random.default_rng(seed))
-    rows = np.array([local.row(point) for point in kept])
-    rows = rows[local.hits(rows)]
-    if not len(rows):
-        return [], 0
-    if not moved:
-        order = np.argsort(local.distances(rows), kind="stable")
-        return [local.point(rows[i]) for i in order], len(rows)
-    near = rows[np.argsort(local.distances(rows), kind="stable")[:NEAREST]]
+    rows = np.array([local.row(point) for point in points])
+    rows = _nearest_first(local, rows[local.admissible(rows).all(axis=1)])
+    if not moved or not len(rows):
+        return [local.point(row) for row in rows], len(rows)
+    near = rows[:NEAREST]
     both = np.array([*map(local.shrink, near), *near])  # what was moved may have left a hull
     closest = np.argsort(local.distances(both), kind="stable")
     return [local.point(both[i]) for i in closest], len(rows)
+
+
+def examples_of(query: Query) -> list[Point]:
+    """The nearest of the space's examples that are valid, as :func:`nearest_of` says.
+
+    Cells that are not admissible for this person are the person's own.
+    """
+    rows = query.space.example_codes
+    if not len(rows):
+        return []
+    local = LocalSearch(query, np.random.default_rng(0))
+    rows = local.followed(np.where(local.admissible(rows), rows, local.start))
+    return [local.point(row) for row in _nearest_first(local, rows)[:EXAMPLES]]
+
+
+def _nearest_first(local: LocalSearch, rows: Floats) -> Floats:
+    """The rows in the target that satisfy the constraints, in order of distance."""
+    rows = rows[local.hits(rows)] if len(rows) else rows
+    return rows[np.argsort(local.distances(rows), kind="stable")] if len(rows) else rows
+
+
+def known_candidate(
+    local: LocalSearch, deployed: Deployed, points: Iterable[Point]
+) -> Candidate | None:
+    """The first of some points that is verified, moved towards the person if that is too."""
+    for point in points:
+        poll()
+        found = verify(local.query, point, deployed)
+        if found is not None:
+            nearer = verify(local.query, local.point(local.shrink(local.row(point))), deployed)
+            return found if nearer is None or nearer.distance > found.distance else nearer
+    return None
 
 
 def _points_of(space: FeatureSpace, rows: pd.DataFrame) -> list[Point]:
@@ -106,4 +137,4 @@ def _generator(model: CompiledModel, source: Any) -> Generator:
     )
 
 
-__all__ = ["Seeds", "nearest_of"]
+__all__ = ["Seeds", "examples_of", "known_candidate", "nearest_of"]

@@ -7,7 +7,6 @@ Every answer bounds the distance from below.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
@@ -17,6 +16,7 @@ import numpy as np
 from ..frontends.query import Query
 from ..ir import Builder, LabelTuple, Literal, Operand, Program, Tensor, ops
 from ..ir.tensor import fractions
+from ..stopping import now
 from .candidates import Candidate, Deployed, verify
 from .hulls import Face, admits, nearest, slack_of
 from .outcome import Outcome
@@ -40,10 +40,10 @@ def within(
     ``reason`` is ``CLOSED`` where nothing is left to find.
     """
     (hull,) = query.hulls
-    deadline = time.monotonic() + seconds
+    deadline = now() + seconds
     found, relaxed = Outcome(best=best), replace(query, hulls=())
     for _ in range(ROUNDS):
-        left = deadline - time.monotonic()
+        left = deadline - now()
         if left <= 0:
             break
         outcome = search(relaxed, left)

@@ -12,6 +12,7 @@ import pandas as pd
 import pytest
 
 from cfxc import Mahalanobis
+from cfxc.cli import tables
 from cfxc.cli.tables import (
     read_distance,
     read_factual,
@@ -219,3 +220,17 @@ def test_a_row_is_read_without_the_table(tmp_path: Path) -> None:
     assert peak < 2**20
     with pytest.raises(CfxcError, match=r"t.csv:400003: the row has 2 cells"):
         read_factual(f"{path}:400001", space)
+
+
+def test_rows_beside_the_one_that_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those that do not fit are passed over; a row that stands alone has none."""
+    table = tmp_path / "people.csv"
+    rows = ["40,2,NA,2.5,true,2,1,0", "30,1,A,1.5,false,,0,1", "31,oops,A,1.5,true,2,0,1"]
+    table.write_text("\n".join([f"{HEADER},outcome", *(f"{row},good" for row in rows)]))
+    known = tables.read_known(f"{table}:1", SPACE)
+    assert known is not None
+    codes = SPACE.with_examples(known).example_codes
+    assert codes[:, 0].tolist() == [40, 30]
+    assert tables.read_known(str(tmp_path / "row.json"), SPACE) is None
+    monkeypatch.setattr(tables, "LARGEST", 10)
+    assert tables.read_known(f"{table}:1", SPACE) is None

@@ -216,8 +216,11 @@ class TestOut:
             if done >= 20:
                 raise KeyboardInterrupt
 
-        with pytest.raises(KeyboardInterrupt):
-            compiled.explain_batch(people, target=1, out=out, progress=stop)
+        broken = compiled.explain_batch(people, target=1, out=out, progress=stop)
+        same_as_alone(compiled, people.iloc[:20], broken.iloc[:20])
+        assert broken.index.equals(people.index)
+        assert set(broken["status"].iloc[20:]) == {"unknown"}
+        assert set(broken["reason"].iloc[20:]) == {batch.UNASKED}
         assert told == [(10, 25), (20, 25)]
         parts = sorted(out.glob("part-*.parquet"))
         assert [len(pd.read_parquet(part)) for part in parts] == [10, 10]

@@ -10,6 +10,6 @@ from .rules import Multipliers, Proof
 
 __all__ = [
     "CONSTANT", "HALF_ULP", "LEAST", "ODD", "Clock", "Feature", "Form", "Multipliers", "Proof",
-    "Question", "Rejected", "Shown", "canonical", "check", "listed", "need", "number", "parse", "plus", "read",
-    "rounded",
+    "Question", "Rejected", "Shown", "canonical", "check", "listed", "need", "number", "parse",
+    "plus", "read", "rounded",
 ]  # fmt: skip

@@ -15,6 +15,7 @@ import numpy.typing as npt
 from ...ir import Builder, Let, Literal, Op, Program, Tensor, ops
 from ...ir.patterns import Definitions, before_scaling, constant_values, vector_width
 from ...ir.unused import keep_outputs
+from ...stopping import polled
 
 Ints = npt.NDArray[np.int64]
 
@@ -87,14 +88,16 @@ def _mapped(ensemble: ops.TreeEnsemble, weight: Any, bias: Any) -> ops.TreeEnsem
     """The ensemble followed by ``W y + b``; works on distinct leaf rows, which are few."""
     rows = ensemble.value.array
     if ensemble.value.dtype == "rat":
-        keys = [tuple(row) for row in rows.tolist()]
+        keys = [tuple(row) for row in polled(rows.tolist())]
         index = {key: i for i, key in enumerate(dict.fromkeys(keys))}
         inverse = np.array([index[key] for key in keys])
         distinct: list[Any] = list(index)
     else:
         first, inverse = distinct_rows(rows)
         distinct = [[Fraction(v) for v in row] for row in rows[first].tolist()]
-    images = np.array([weight.dot(np.array(row, dtype=object)) for row in distinct], dtype=object)
+    images = np.array(
+        [weight.dot(np.array(row, dtype=object)) for row in polled(distinct)], dtype=object
+    )
     value = _tensor(images)[inverse]
     base = weight.dot(ensemble.base.exact()) + bias
     return ops.TreeEnsemble(

@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...ir import Let, Program, Tensor, ops, rewrite
+from ...stopping import spared
 from ..splits import RawSplits, raw_splits
 
 Floats = npt.NDArray[np.float64]
@@ -114,6 +115,7 @@ def _distance(norm: Any, weight: Any, peak: Any, delta: Any) -> float:
     return result
 
 
+@spared
 @numba.njit(cache=True)
 def _prune(
     roots: Any, left: Any, right: Any, feature: Any, cut: Any, below: Any, mask: Any,
@@ -195,6 +197,7 @@ def _enter(
     return nonempty
 
 
+@spared
 @numba.njit(cache=True)
 def _renumber(roots: Any, left: Any, right: Any, feature: Any, image: Any) -> Any:
     """The kept nodes, parents before children and tree by tree, and their links."""

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from ...errors import DataTypeError, InvalidInputError, MissingColumnError
+from ...errors import CfxcError, DataTypeError, InvalidInputError, MissingColumnError
 from ...writing import write_whole
 from . import codec, toml
 from .cells import Codes, Floats, Value
@@ -20,6 +21,9 @@ from .infer import Options, Resolution, actions_from, check_frame, infer_feature
 from .labels import Label
 from .names import by_name, listed, names_in, shown, suggestion
 
+EXAMPLES = 500
+"""Rows of a table that a space keeps."""
+
 
 @dataclasses.dataclass(frozen=True, repr=False)
 class FeatureSpace:
@@ -28,6 +32,8 @@ class FeatureSpace:
     Attributes:
         features: In order.
         columns: The table's columns, in its order; by default those of the features in turn.
+        examples: Some rows of the table, from which searches may start; part of no comparison,
+            and of no file.
 
     Raises:
         InvalidInputError: no feature, two of one name, a column in two features, ``columns``
@@ -37,6 +43,7 @@ class FeatureSpace:
 
     features: tuple[Feature, ...]
     columns: tuple[str, ...] = ()
+    examples: pd.DataFrame | None = dataclasses.field(default=None, compare=False)
     _by_name: dict[str, Feature] = dataclasses.field(init=False, compare=False)
     _by_column: dict[str, Feature] = dataclasses.field(init=False, compare=False)
 
@@ -79,7 +86,8 @@ class FeatureSpace:
         Two distinct values, or booleans: binary. Text, objects, pandas categories: categorical
         (ordered categories: ordinal). Whole numbers, also in float columns: integer. Other
         numbers: real, with resolution 10**-d if d <= 6 decimals write every value. The range is
-        the observed one; missing values are allowed where there are some.
+        the observed one; missing values are allowed where there are some.  Up to 500 of the rows
+        are kept as ``examples``.
 
         Args:
             X: Table of n >= 1 rows; one row per person.
@@ -108,7 +116,7 @@ class FeatureSpace:
             ordinal=by_name(ordinal, "ordinal", "'size': ['small', 'large']"),
         )
         features = infer_features(X, options)
-        return cls(features, tuple(X.columns))
+        return cls(features, tuple(X.columns), sample(X))
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -154,7 +162,9 @@ class FeatureSpace:
                 )
         new = dataclasses.replace(old, **changes)
         features = tuple(new if feature is old else feature for feature in self.features)
-        return FeatureSpace(features, self.columns if new.columns == old.columns else ())
+        if new.columns != old.columns:
+            return FeatureSpace(features)
+        return dataclasses.replace(self, features=features)
 
     def with_mad_weights(self, X: pd.DataFrame) -> FeatureSpace:
         """The same space, its numbers weighted by ``range / MAD`` in the rows of ``X``.
@@ -177,6 +187,38 @@ class FeatureSpace:
             made = made.replace(feature.name, weight=weight)
         return made
 
+    def with_examples(self, X: pd.DataFrame) -> FeatureSpace:
+        """The same space with up to 500 rows of ``X`` as ``examples``.
+
+        Rows that do not fit the space are never used.
+
+        Raises:
+            MissingColumnError, InvalidInputError, DataTypeError: it is no table of rows, or lacks
+                columns of the space.
+        """
+        check_frame(X)
+        codec.check_columns(self.columns, list(X.columns), "ignore")
+        return dataclasses.replace(self, examples=sample(X[list(self.columns)]))
+
+    @cached_property
+    def example_codes(self) -> Floats:
+        """The examples as rows (n, J) of numbers and codes; those that do not fit are left out."""
+        none = np.empty((0, len(self)))
+        if self.examples is None:
+            return none
+        count = len(self.examples)
+        return self._codes(self.examples) if count else none
+
+    def _codes(self, rows: pd.DataFrame) -> Floats:
+        try:
+            columns = self.encode_frame(rows, extra="ignore", check_range=False)
+        except CfxcError:
+            if len(rows) == 1:
+                return np.empty((0, len(self)))
+            halves = rows.iloc[: len(rows) // 2], rows.iloc[len(rows) // 2 :]
+            return np.concatenate([self._codes(half) for half in halves])
+        return np.column_stack([columns[name] for name in self.names]).astype(np.float64)
+
     def subset(self, names: Iterable[str]) -> FeatureSpace:
         """The space of the features ``names`` alone, in this space's order.
 
@@ -187,7 +229,8 @@ class FeatureSpace:
         chosen = {self[name].name for name in names_in(names, "names", "'age', 'sex'")}
         features = tuple(feature for feature in self.features if feature.name in chosen)
         columns = tuple(c for c in self.columns if self._by_column[c].name in chosen)
-        return FeatureSpace(features, columns)
+        examples = None if self.examples is None else self.examples[list(columns)]
+        return FeatureSpace(features, columns, examples)
 
     def column_source(self, column: str) -> tuple[Feature, tuple[int, ...] | None]:
         """The feature that a column of the table comes from, and how.
@@ -301,6 +344,12 @@ class FeatureSpace:
             return cls(features, columns or ())
         except InvalidInputError as error:
             raise InvalidInputError(f"{name}: {error}") from error
+
+
+def sample(X: pd.DataFrame) -> pd.DataFrame:
+    """Up to ``EXAMPLES`` rows of a table, evenly spread."""
+    chosen = np.unique(np.linspace(0, len(X) - 1, min(len(X), EXAMPLES)).astype(np.int64))
+    return X.iloc[chosen].reset_index(drop=True)
 
 
 def _features(features: Iterable[Feature]) -> tuple[Feature, ...]:

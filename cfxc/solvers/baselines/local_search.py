@@ -20,6 +20,7 @@ from ...compiler.splits import raw_splits
 from ...frontends.domain import Domain
 from ...frontends.query import Query
 from ...ir import BatchEvaluator, Program, ops
+from ...stopping import poll
 from ..ball import shares_of, weights_of
 from ..candidates import Point
 from ..rows import PointRows
@@ -70,8 +71,6 @@ class LocalSearch(PointRows):
         self.target = BatchEvaluator(query.target_with_margin(margin))
         self.score = _score_evaluator(query)
         self.excluded = [BatchEvaluator(program) for program in query.excluded]
-        cuts = model_cuts(query.program)
-        self.cuts = [_landing(domain, cuts[domain.name]) for domain in query.domains]
         self.steps = {
             j: np.array([float(domain.delta(label)) for label in domain.feature.labels])
             for j, domain in enumerate(self.domains)
@@ -80,6 +79,12 @@ class LocalSearch(PointRows):
         self.sizes = np.array([float(d.feature.range) or 1.0 for d in self.domains])
         self.shares = [np.array(s, np.float64) for s in shares_of(tuple(weights_of(query)))]
         self.distance = BatchEvaluator(query.distance.program)
+
+    @cached_property
+    def cuts(self) -> list[Floats]:
+        """Of each feature, the admissible values on both sides of the model's cuts."""
+        cuts = model_cuts(self.query.program)
+        return [_landing(domain, cuts[domain.name]) for domain in self.query.domains]
 
     def candidates(self, seeds: Sequence[Point] = ()) -> list[Point]:
         """Points believed to be in the target, nearest first."""
@@ -101,6 +106,7 @@ class LocalSearch(PointRows):
         row, changed = self.start.copy(), list[int]()
         best_score = self.scores(row[None])[0]
         for _ in range(len(self.domains) + 2):
+            poll()
             moves = self._all_moves(row)
             moves = moves.only(~np.isin(moves.feature, changed))
             if not len(moves):
@@ -154,6 +160,7 @@ class LocalSearch(PointRows):
         row, score = self.start.copy(), -np.inf
         for _ in range(2):
             for j, domain in enumerate(self.domains):
+                poll()
                 moves = self.moves(j, row)
                 moves = Moves.all(
                     [moves.only(moves.delta <= radius), self._ends(j, domain, radius)]
@@ -180,6 +187,7 @@ class LocalSearch(PointRows):
         """Move features back towards the factual while the target still holds."""
         best, here = row, self.distances(row[None])[0]
         for _ in range(50):
+            poll()
             home = Moves(np.arange(len(self.domains)), self.start, np.zeros(len(self.domains)))
             halfway = (self._halfway(j, best) for j in range(len(self.domains)))
             moves = Moves.all([self._all_moves(best), home, *halfway])
@@ -379,35 +387,10 @@ def _landing(domain: Domain, cuts: Floats) -> Floats:
         powers = (high - low) / 2.0 ** np.arange(5, 21)
         own = float(domain.factual)
         inside = np.clip(np.concatenate([spread, own - powers, own + powers]), low, high)
-    values = np.concatenate([_grid_below(domain, inside), _grid_above(domain, inside), [low, high]])
+    poll()
+    below, above = domain.nearest(inside, -1), domain.nearest(np.nextafter(inside, np.inf), 1)
+    values = np.concatenate([below, above, [low, high]])
     return np.unique(values[(low <= values) & (values <= high)])
-
-
-def _grid_below(domain: Domain, values: Floats) -> Floats:
-    """Admissible values just at or below, up to rounding (candidates are verified exactly)."""
-    if domain.step is None:
-        if domain.is_plain:
-            return values
-        below = (domain.floor(float(value)) for value in values)
-        return np.array([float(value) for value in below if value is not None])
-    return _on_grid(domain, np.floor(values / float(domain.step)))
-
-
-def _grid_above(domain: Domain, values: Floats) -> Floats:
-    if domain.step is None:
-        if domain.is_plain:
-            return np.nextafter(values, np.inf)
-        above = (domain.ceil(float(np.nextafter(value, np.inf))) for value in values)
-        return np.array([float(value) for value in above if value is not None])
-    return _on_grid(domain, np.floor(values / float(domain.step)) + 1)
-
-
-def _on_grid(domain: Domain, multiples: Floats) -> Floats:
-    step = domain.step
-    if step is None or step == 1:
-        return multiples
-    held = [float(domain.held(int(k) * step)) for k in np.unique(multiples)]
-    return np.array(held, dtype=np.float64)
 
 
 def _between(domain: Domain, value: float, side: int) -> float | None:

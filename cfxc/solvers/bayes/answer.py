@@ -32,7 +32,8 @@ class PotentialResult:
         evaluations: How many rows the model was asked about for this run.
         trace: The best share after each of them, first that of the query.
         data: All evaluated rows, for later questions.
-        failures: On how many rows the model gave no number.
+        failures: On how many of them the model gave no number.
+        beyond: How many of them were rows of a proof, which no budget holds.
         reason: Why the search ended.
         by_proof: Whether the row was found by an exact engine, after the search.
     """
@@ -55,6 +56,7 @@ class PotentialResult:
     reason: str
     by_proof: bool
     data: Evaluations = field(repr=False, compare=False)
+    beyond: int = 0
 
     @property
     def changes(self) -> dict[str, tuple[Any, Any]]:
@@ -95,6 +97,7 @@ class PotentialResult:
             "evaluations": self.evaluations,
             "trace": list(self.trace),
             "failures": self.failures,
+            "beyond": self.beyond,
             "seconds": self.seconds,
             "reason": self.reason,
             "by_proof": self.by_proof,
@@ -102,6 +105,11 @@ class PotentialResult:
 
     def summary(self) -> str:
         """One line: what was found and what was proved."""
+        count = self.evaluations
+        failed = f"; the model gave no number on {self.failures} of {count} rows"
+        return self._said() + (failed if self.failures else "")
+
+    def _said(self) -> str:
         by = ", ".join(self.provers)
         limit = "" if not by else f"; none has more than {self.bound:.4g} (proved by {by})"
         if self.counterfactual is None:

@@ -65,8 +65,10 @@ class BlackBox:
         self, model: Any, space: FeatureSpace | None = None, *, noisy: bool = False
     ) -> None:
         self.exact: Compiled | None = None
+        self.compiled = False
         if hasattr(model, "predictor") and hasattr(model, "space"):
             self.call, self.space = _outputs_of(model.predictor), model.space
+            self.compiled = True
             self.exact = model if model.predictor.task == "regressor" else None
         else:
             if not isinstance(space, FeatureSpace):
@@ -116,7 +118,9 @@ class BlackBox:
                 feature, 12 at most.
             batch: Proposals at a time, those that wait believed to be as predicted.
             kernel: ``matern`` (ν = 5/2) or ``rbf``.
-            data: Evaluations of the same model from before; new ones are added to it.
+            data: Evaluations of the same model from before; new ones are added to it, and none of
+                their rows is asked about again.  Whether they are of this model is only looked at
+                where that costs nothing, or where they are known to be another function's.
             prove: Of compiled regressors, decide by an exact engine what was not reached.
             time_limit: Seconds for the search, and again for each proof.
             random_state: Seed.
@@ -147,7 +151,7 @@ class BlackBox:
         seen = Evaluations(self.space) if data is None else _same_space(data, self.space)
         caller = Caller(self.call, self.space, seen)
         if not self.noisy:
-            caller.compare()
+            caller.compare(free=self.compiled)
         search = Search(caller, tasks, settings)
         search.run()
         asked = {"constraints": texts, "causal": causal, "max_changes": most}
@@ -216,7 +220,8 @@ def _answer(
         provers=proved.provers,
         evaluations=search.caller.calls,
         trace=tuple(value / maximum for value in task.trace),
-        failures=len(data.failures),
+        failures=search.caller.failed,
+        beyond=search.beyond,
         seconds=seconds,
         reason="" if status in ("optimal", "infeasible") else search.reason,
         by_proof=task.by_proof,

@@ -29,12 +29,14 @@ class Evaluations:
         points: Each row's exact values, by feature.
         outputs: The model's number for each.
         failures: Why it gave none, by position.
+        owner: The model that gave them, where that is known; not saved.
     """
 
     space: FeatureSpace
     points: list[Mapping[str, Any]] = field(default_factory=list)
     outputs: list[float] = field(default_factory=list)
     failures: dict[int, str] = field(default_factory=dict)
+    owner: Any = field(default=None, compare=False, repr=False)
 
     def __len__(self) -> int:
         return len(self.outputs)

@@ -29,6 +29,7 @@ Floats = npt.NDArray[np.float64]
 DRAWN, NEAR = 384, 256  # rows looked at first: anywhere, and around the best
 ROUNDS, KEPT, MOVES = 5, 6, 240  # of moving the best of them
 LEAST_ROWS = 4  # from which on a noisy model's surrogate is believed
+HOPELESS = 10  # failures in a row
 PROPOSALS = 5  # until one is admissible exactly
 BEST = 5  # evaluated rows around which is looked
 Propose = Callable[["Search", "Task"], Floats | None]
@@ -105,6 +106,7 @@ class Search:
         self.surrogate = Surrogate(settings.kernel, noisy=settings.noisy)
         self.propose = propose or by_improvement
         self.reason = ""
+        self.beyond = 0  # calls for rows of proofs, which no budget holds
         self.pending: list[Floats] = []
         self._stale = True
 
@@ -128,6 +130,10 @@ class Search:
         while open_tasks := self.open_tasks():
             if self.caller.calls >= self.settings.budget:
                 self.reason = "budget"
+                break
+            if self.caller.in_a_row >= HOPELESS:
+                why = self.caller.data.failures[len(self.caller.data) - 1]
+                self.reason = f"the model failed on {HOPELESS} rows in a row: {why}"
                 break
             if time.monotonic() > deadline:
                 self.reason = "time limit"
@@ -211,6 +217,7 @@ class Search:
         """Ask the model about a row that somebody else proposes for a question."""
         before = self.caller.calls
         self._show(task, point, float(self.caller.ask([point], [row])[0]))
+        self.beyond += self.caller.calls - before
         self._record(self.caller.calls - before)
 
     def _proposal(self, task: Task) -> Floats | None:

@@ -26,10 +26,12 @@ class Caller:
     Attributes:
         data: All rows that it was asked about.
         calls: How many rows it was asked about by this caller.
+        failed: On how many of them it gave no number; ``in_a_row``: on the last ones alone.
     """
 
     def __init__(self, call: Call, space: FeatureSpace, data: Evaluations) -> None:
         self.call, self.space, self.data, self.calls = call, space, data, 0
+        self.failed, self.in_a_row = 0, 0
         self._place = {_key(space, point): i for i, point in enumerate(data.points)}
 
     def knows(self, point: Point) -> bool:
@@ -46,15 +48,23 @@ class Caller:
             for i, output, failure in zip(new, outputs, failures, strict=True):
                 self._place[_key(self.space, points[i])] = len(self.data)
                 self.data.add(points[i], output, failure)
+                self.failed += bool(failure)
+                self.in_a_row = self.in_a_row + 1 if failure else 0
         places = [self._place[_key(self.space, point)] for point in points]
         return np.array([self.data.outputs[place] for place in places])
 
-    def compare(self, most: int = 8) -> None:
-        """Ask again about a few rows that were known before: data of another model are refused.
+    def compare(self, *, free: bool, most: int = 8) -> None:
+        """Data of another model are refused: it is asked again about a few rows.
+
+        Not of data that are known to be its own; nor, unless asking is ``free``, of data from a
+        file, which are taken to be.
 
         Raises:
             InvalidInputError: it says something else now.
         """
+        owner, self.data.owner = self.data.owner, self.call
+        if owner == self.call or (owner is None and not free):
+            return
         good = [i for i, value in enumerate(self.data.outputs) if np.isfinite(value)]
         some = good[:: max(1, len(good) // most)][:most]
         if not some:
@@ -63,6 +73,7 @@ class Caller:
         now, _ = self._outputs(rows)
         for i, output in zip(some, now, strict=True):
             if not np.isclose(output, self.data.outputs[i], rtol=1e-9, atol=0.0):
+                self.data.owner = owner
                 raise InvalidInputError(
                     f"data: the model gives {output:.10g} where its evaluations from before say "
                     f"{self.data.outputs[i]:.10g}: they are of another model"
@@ -99,7 +110,7 @@ class Caller:
         return outputs, failures
 
     def _call(self, rows: pd.DataFrame) -> Floats:
-        answer = self.call(rows)
+        answer = self.call(rows.copy())  # a function may assign to what it is given
         try:
             found = np.asarray(answer, dtype=np.float64)
         except (TypeError, ValueError) as error:

@@ -20,6 +20,7 @@ import numpy.typing as npt
 from ...frontends.distances import Norms
 from ...frontends.domain import Domain
 from ...frontends.query import Query
+from ...stopping import poll
 from ..ball import shares_of, weights_of
 
 Ints = npt.NDArray[np.int64]
@@ -203,19 +204,11 @@ def _around(domain: Domain, cuts: Floats, low: float, high: float) -> tuple[Floa
         whole = domain.step is not None
         last = np.unique(np.floor(inside)) if whole else inside
         return last, last + 1 if whole else np.nextafter(last, np.inf)
-    pairs = {_pair(domain, cut) for cut in inside.tolist()}
-    kept = sorted((a, b) for a, b in pairs if a is not None and b is not None)
-    below = np.array([a for a, _ in kept], dtype=np.float64)
-    return below, np.array([b for _, b in kept], dtype=np.float64)
-
-
-def _pair(domain: Domain, cut: float) -> tuple[float | None, float | None]:
-    """The admissible values around a cut: at most it, and above it."""
-    below, above = domain.floor(cut), domain.ceil(float(np.nextafter(cut, np.inf)))
-    return (
-        None if below is None else float(below),
-        None if above is None else float(above),
-    )
+    poll()
+    below, above = domain.nearest(inside, -1), domain.nearest(np.nextafter(inside, np.inf), 1)
+    known = ~(np.isnan(below) | np.isnan(above))
+    last, first = np.unique(below[known], return_index=True)
+    return last, above[known][first]
 
 
 __all__ = ["NEVER", "UNIT", "Cells", "Prices", "make_cells", "make_prices"]

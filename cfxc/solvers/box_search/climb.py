@@ -7,13 +7,15 @@ each tree, both ways at splits on that feature.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 import numba
 import numpy as np
 import numpy.typing as npt
 
-from .cells import UNIT, Cells
+from ...stopping import Pressed, TimeUp, poll, until
+from .cells import NEVER, UNIT, Cells
 from .decision import Decision
 
 Ints = npt.NDArray[np.int64]
@@ -21,6 +23,7 @@ Floats = npt.NDArray[np.float64]
 
 PATIENCE = (1.0, 0.0, 0.5)  # how much a move's cost counts against its gain
 HALVINGS = 12  # of the radius under linf
+STUCK, MOVED, REACHED = range(3)  # what came of a greedy move
 SMALL = 1e-3  # cost added to every move, as a distance
 
 
@@ -71,26 +74,41 @@ def climb(forest: Forest, linf: bool) -> list[Ints]:
     size = int((forest.start[1:] - forest.start[:-1]).max())
     scores = np.zeros((forest.need.size, size))
     found: list[Ints] = []
-    for patience in PATIENCE:
-        point = forest.home.copy()
-        if _climb(forest, point, scores, patience, SMALL / float(UNIT)):
-            _shrink(forest, point, scores)
-            found.append(point)
-    if linf:
-        point = forest.home.copy()
-        if _inflate(forest, point, scores, HALVINGS):
-            _shrink(forest, point, scores)
-            found.append(point)
+    with suppress(TimeUp, Pressed):  # what was found counts; the next look ends the search
+        for patience in PATIENCE:
+            point, moved = forest.home.copy(), np.zeros(forest.home.size, np.bool_)
+            state = MOVED
+            while state == MOVED:
+                poll()
+                state = _climb(forest, point, moved, scores, patience, SMALL / float(UNIT))
+            if state == REACHED:
+                _keep(forest, point, scores, found)
+        if linf:
+            point = forest.home.copy()
+            if _inflate(forest, point, scores, HALVINGS):
+                _keep(forest, point, scores, found)
     return _in_order(forest, found)
 
 
-def shrunk(forest: Forest, points: Iterable[Ints]) -> list[Ints]:
-    """Points (J,) of cells in the target, moved as near as single moves get them, nearest first."""
+def shrunk(forest: Forest, points: Iterable[Ints], deadline: float = np.inf) -> list[Ints]:
+    """Points (J,) of cells in the target, moved as near as single moves get them, nearest first.
+
+    Only as many of them, and as far, as can be moved until the deadline.
+    """
     size = int((forest.start[1:] - forest.start[:-1]).max())
-    scores, found = np.zeros((forest.need.size, size)), [point.copy() for point in points]
-    for point in found:
-        _shrink(forest, point, scores)
+    scores, found = np.zeros((forest.need.size, size)), list[Ints]()
+    with suppress(TimeUp, Pressed), until(deadline):
+        for point in points:
+            _keep(forest, point.copy(), scores, found)
     return _in_order(forest, found)
+
+
+def _keep(forest: Forest, point: Ints, scores: Floats, found: list[Ints]) -> None:
+    """Keep a point of the target, moved as near as single moves get it in time."""
+    found.append(point)
+    poll()
+    while _shrink(forest, point, scores):
+        poll()
 
 
 def _in_order(forest: Forest, points: Sequence[Ints]) -> list[Ints]:
@@ -180,71 +198,65 @@ def _distance(forest: Any, point: Any, skipped: Any) -> Any:
 
 
 @numba.njit(cache=True, nogil=True)
-def _climb(forest: Any, point: Any, scores: Any, patience: Any, small: Any) -> Any:
-    """Greedy moves, each feature once, until the target is reached; the nearest hit ends it."""
-    moved = np.zeros(point.size, np.bool_)
-    for _ in range(point.size + 1):
-        best, feature, cell = 0.0, -1, 0
-        nearest, hit_feature, hit_cell = np.inf, -1, 0
-        here = _distance(forest, point, -1)[0]
-        for j in range(point.size):
-            begin, count = forest.start[j], forest.start[j + 1] - forest.start[j]
-            if moved[j] or count == 1:
+def _climb(forest: Any, point: Any, moved: Any, scores: Any, patience: Any, small: Any) -> Any:
+    """One greedy move of a feature that has not ``moved``; the nearest that reaches the target."""
+    best, feature, cell = 0.0, -1, 0
+    nearest, hit_feature, hit_cell = np.inf, -1, 0
+    here = _distance(forest, point, -1)[0]
+    for j in range(point.size):
+        begin, count = forest.start[j], forest.start[j + 1] - forest.start[j]
+        if moved[j] or count == 1:
+            continue
+        _sweep(forest, point, j, scores)
+        _, spent, top = _distance(forest, point, j)
+        lacking = _shortfall(forest, scores, point[j])
+        for c in range(count):
+            if forest.added[begin + c] >= 2**60:
                 continue
-            _sweep(forest, point, j, scores)
-            _, spent, top = _distance(forest, point, j)
-            lacking = _shortfall(forest, scores, point[j])
-            for c in range(count):
-                if forest.added[begin + c] >= 2**60:
-                    continue
-                distance = spent + forest.added[begin + c] + max(top, forest.peak[begin + c])
-                left = _shortfall(forest, scores, c)
-                if left <= 0.0:
-                    if distance < nearest:
-                        nearest, hit_feature, hit_cell = float(distance), j, c
-                elif left < lacking:
-                    worth = (lacking - left) / (max(distance - here, 0) + small) ** patience
-                    if worth > best:
-                        best, feature, cell = worth, j, c
-        if hit_feature >= 0:
-            point[hit_feature] = hit_cell
-            return True
-        if feature < 0:
-            return False
-        point[feature] = cell
-        moved[feature] = True
-    return False
+            distance = spent + forest.added[begin + c] + max(top, forest.peak[begin + c])
+            left = _shortfall(forest, scores, c)
+            if left <= 0.0:
+                if distance < nearest:
+                    nearest, hit_feature, hit_cell = float(distance), j, c
+            elif left < lacking:
+                worth = (lacking - left) / (max(distance - here, 0) + small) ** patience
+                if worth > best:
+                    best, feature, cell = worth, j, c
+    if hit_feature >= 0:
+        point[hit_feature] = hit_cell
+        return REACHED
+    if feature < 0:
+        return STUCK
+    point[feature] = cell
+    moved[feature] = True
+    return MOVED
 
 
 @numba.njit(cache=True, nogil=True)
-def _shrink(forest: Any, point: Any, scores: Any) -> None:
-    """Move features nearer while the target holds, the largest step first."""
-    while True:
-        nearest, feature, cell = _distance(forest, point, -1)[0], -1, 0
-        for j in range(point.size):
-            begin = forest.start[j]
-            if point[j] == forest.home[j]:
-                continue
-            _sweep(forest, point, j, scores)
-            _, spent, top = _distance(forest, point, j)
-            for c in range(forest.start[j + 1] - begin):
-                distance = spent + forest.added[begin + c] + max(top, forest.peak[begin + c])
-                if distance < nearest and _shortfall(forest, scores, c) <= 0.0:
-                    nearest, feature, cell = distance, j, c
-        if feature < 0:
-            return
+def _shrink(forest: Any, point: Any, scores: Any) -> Any:
+    """Move one feature nearer where the target holds, by the largest step; whether one moved."""
+    nearest, feature, cell = _distance(forest, point, -1)[0], -1, 0
+    for j in range(point.size):
+        begin = forest.start[j]
+        if point[j] == forest.home[j]:
+            continue
+        _sweep(forest, point, j, scores)
+        _, spent, top = _distance(forest, point, j)
+        for c in range(forest.start[j + 1] - begin):
+            distance = spent + forest.added[begin + c] + max(top, forest.peak[begin + c])
+            if distance < nearest and _shortfall(forest, scores, c) <= 0.0:
+                nearest, feature, cell = distance, j, c
+    if feature >= 0:
         point[feature] = cell
+    return feature >= 0
 
 
-@numba.njit(cache=True, nogil=True)
-def _inflate(forest: Any, point: Any, scores: Any, halvings: Any) -> Any:
+def _inflate(forest: Forest, point: Ints, scores: Floats, halvings: int) -> bool:
     """For linf: the smallest maximum at which ascent over all features reaches the target."""
-    low, high, reached = np.int64(0), np.int64(0), False
-    for c in range(forest.peak.size):
-        if forest.added[c] < 2**60:
-            high = max(high, forest.peak[c])
+    low, high, reached = 0, int(forest.peak[forest.added < NEVER].max(initial=0)), False
     trial = point.copy()
     for attempt in range(halvings + 1):
+        poll()
         middle = high if attempt == 0 else (low + high) // 2
         trial[:] = forest.home
         if _ascend(forest, trial, scores, middle):

@@ -34,7 +34,7 @@ from .state import (
 )  # fmt: skip
 from .tables import Tables
 
-FIRST_STEP = 200  # boxes in the first round
+FIRST_STEP = 8  # boxes in the first round
 ALONE_UNTIL = 2000  # boxes: what is closed by then is not worth sharing
 
 

@@ -25,6 +25,7 @@ from ...compiler.separable import requirements
 from ...compiler.splits import RawSplits, Unary, raw_splits
 from ...errors import UnsupportedError
 from ...ir import Program, ops
+from ...stopping import polled
 from .functions import Ramp, table_tree
 
 Ints = npt.NDArray[np.int64]
@@ -232,7 +233,7 @@ def _limbs(
         if own is not None:
             distinct, inverse = own
             where = slice(start, start + inverse.size)
-            whole = [ceil(v * scale) for v in distinct]
+            whole = [ceil(v * scale) for v in polled(distinct)]
             high[where] = np.array([n >> shift for n in whole], dtype=np.int64)[inverse]
             low[where] = np.array([n & ((1 << shift) - 1) for n in whole], np.int64)[inverse]
             value[where] = np.array([float(v) for v in distinct])[inverse]
@@ -291,7 +292,7 @@ def _scale(
     largest = max((abs(v) for v in [*values, *widest]), default=Fraction(0))
     room = Fraction(1 << (LIMB - 1 + shift), max(trees, 1))
     common = 1
-    for value in values:
+    for value in polled(values):
         common = lcm(common, value.denominator)
         if largest * common >= room:
             return _power_below(room / largest)

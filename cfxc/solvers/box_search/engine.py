@@ -7,8 +7,7 @@ the last refutation closes the gap.
 
 from __future__ import annotations
 
-import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from fractions import Fraction
@@ -23,9 +22,22 @@ from ...frontends.domain import Domain
 from ...frontends.predictor import DOUBLE
 from ...frontends.query import Query
 from ...ir import LabelTuple
+from ...stopping import (
+    GRACE,
+    LIMIT,
+    STOPS,
+    TimeUp,
+    at_least,
+    left,
+    now,
+    poll,
+    reason_of,
+    until,
+    untimed,
+)
 from ..baselines import LocalSearch
-from ..candidates import Candidate, Deployed, Point, verify
-from ..outcome import INTERRUPTED, Outcome, Report, silent
+from ..candidates import Candidate, Deployed, Known, Point, nothing, verify
+from ..outcome import Outcome, Report, silent
 from ..rounding import margins_of
 from ..smt import backend
 from ..smt import search as ask_solver
@@ -56,9 +68,10 @@ FIRST = Fraction(1, 4)  # of either: up to here radii are cheap, and grow in lea
 LEAP, GROWTH = 8, Fraction(3, 2)
 SURE = Fraction(18, 5)  # growth where the best of many seeds, moved, may well be the nearest
 MANY = 10  # seeds that are many
+MOVED, SEEDING = 64, 0.2  # seeds that are moved, the nearest; of the time left, at most
 DOUBT = 20_000  # boxes at which that is given up
 SLICE = 0.05  # seconds between looks at the clock
-LEAST_STEP = 50  # boxes between them
+QUICKER = 16  # times as many boxes between them, at most, as before
 NUDGES = (1e-7, 1e-9, 0.0)  # beyond a point aimed at, where the deployed model agrees
 AFTERWARDS = 1000  # boxes to look at for what ε leaves open, beside as many as were needed so far
 
@@ -70,6 +83,7 @@ def search(
     epsilon: Fraction,
     seconds: float,
     seeds: Sequence[Point] = (),
+    known: Known = nothing,
     rng: np.random.Generator,
     report: Report = silent,
     n_jobs: int = 1,
@@ -85,15 +99,22 @@ def search(
     if reason:
         raise UnsupportedError(f"box search does not take this question: {reason}")
     _warm_up(n_jobs > 1)
-    deadline = time.monotonic() + seconds
-    found = BoxSearch(make_problem(query), deployed, epsilon, deadline, rng)
-    found.report, found.n_jobs = report, n_jobs
+    deadline = now() + seconds
+    end = at_least(deadline)
+    with until(end):
+        try:
+            problem = make_problem(query)
+        except STOPS as stop:
+            return Outcome(reason=reason_of(stop))
+    found = BoxSearch(problem, deployed, epsilon, deadline, rng)
+    found.report, found.n_jobs, found.known = report, n_jobs, known
     try:
-        found.run(seeds)
-    except KeyboardInterrupt:
+        with until(end):
+            found.run(seeds)
+    except STOPS as stop:
         with suppress(KeyboardInterrupt):  # pressed again, while the model is asked
             found.choose()
-        found.outcome.reason = INTERRUPTED
+        found.ended(stop)
     return found.outcome
 
 
@@ -107,19 +128,24 @@ def refute(query: Query, radius: Fraction, seconds: float) -> SplitTree | None:
     if reason:
         raise UnsupportedError(f"box search does not take this question: {reason}")
     _warm_up(False)
-    rng, deadline = np.random.default_rng(0), time.monotonic() + seconds
-    found = BoxSearch(make_problem(query), lambda _: True, Fraction(1, 10**9), deadline, rng)
-    return found.outcome.proof if found._refute(radius) and not found.found else None
+    rng, deadline = np.random.default_rng(0), now() + seconds
+    with until(deadline), suppress(TimeUp):
+        found = BoxSearch(make_problem(query), lambda _: True, Fraction(1, 10**9), deadline, rng)
+        if found._refute(radius) and not found.found:
+            proof: SplitTree = found.outcome.proof
+            return proof
+    return None
 
 
 @lru_cache(maxsize=2)
 def _warm_up(threads: bool) -> None:
     """Load the kernels, so that no time limit pays for compiling them."""
     rng, never = np.random.default_rng(0), float("inf")
-    small = BoxSearch(make_problem(small_query()), lambda _: True, Fraction(1, 100), never, rng)
-    if threads:
-        small.n_jobs, small.alone = 2, 0
-    small.run(())
+    with untimed():
+        small = BoxSearch(make_problem(small_query()), lambda _: True, Fraction(1, 100), never, rng)
+        if threads:
+            small.n_jobs, small.alone = 2, 0
+        small.run(())
 
 
 class BoxSearch:
@@ -145,6 +171,7 @@ class BoxSearch:
         self.outcome = Outcome()
         self.found: list[Candidate] = []
         self.report: Report = silent
+        self.known: Known = nothing
         self.n_jobs, self.alone = 1, ALONE_UNTIL
 
     def run(self, seeds: Sequence[Point]) -> None:
@@ -168,11 +195,23 @@ class BoxSearch:
         """Take the nearest point found that the deployed model accepts too."""
         self._choose(self.found)
 
+    def ended(self, stop: BaseException) -> None:
+        """Say why the search did not come to its end, unless it knows better."""
+        if isinstance(stop, KeyboardInterrupt) or not self.outcome.reason:
+            self.outcome.reason = reason_of(stop)
+
     def _choose(self, found: Sequence[Candidate]) -> None:
-        accepted = (each for each in reversed(found) if self.deployed(each.point))
+        accepted = (each for each in self._in_time(found) if self.deployed(each.point))
         nearest, best = next(accepted, None), self.outcome.best
         if nearest and (best is None or nearest.distance < best.distance):
             self.outcome.best = nearest
+
+    def _in_time(self, found: Sequence[Candidate]) -> Iterator[Candidate]:
+        """Candidates, the nearest first; the time that is left for all but one may be up."""
+        for number, each in enumerate(reversed(found)):
+            if number and now() > self.deadline + GRACE:
+                return
+            yield each
 
     # -- upper bounds -----------------------------------------------------------------------------
 
@@ -181,12 +220,14 @@ class BoxSearch:
             self.sure = self._shrink_all(seeds) and len(seeds) >= MANY
         if not self._climb() and (self.query.constraints or self.query.excluded):
             self._use(LocalSearch(self.query, self.rng).candidates(seeds))
+        if not self.found and self._use(points := self.known()):
+            self._shrink_all(points)
 
     def _shrink_all(self, seeds: Sequence[Point]) -> bool:
-        """Move all seeds towards the person, over cells; whether a verified point came of it."""
+        """Move seeds towards the person, over cells; whether a verified point came of it."""
         decision, cells = self.problem.sketch()
-        points = (cells.around(self.query, point) for point in seeds)
-        found = shrunk(make_forest(decision, cells), points)
+        points = (cells.around(self.query, point) for point in seeds[:MOVED])
+        found = shrunk(make_forest(decision, cells), points, now() + SEEDING * left())
         return self._use(cells.values(self.query, point) for point in found)
 
     def _climb(self) -> bool:
@@ -218,7 +259,7 @@ class BoxSearch:
                 return
             clearer._climb()
             self._choose(clearer.found)
-            if time.monotonic() > self.deadline:
+            if now() > self.deadline:
                 return
 
     def _settle(self, ideal: Fraction) -> None:
@@ -236,7 +277,7 @@ class BoxSearch:
         )
         for margin in margins_of(self.query):
             clearer = self._clearer(margin)
-            if clearer is None or time.monotonic() > self.deadline:
+            if clearer is None or now() > self.deadline:
                 return
             clearer._climb()
             clearer._close()
@@ -301,9 +342,9 @@ class BoxSearch:
 
         It ends early when the time is up, or after looking at so many ``boxes``.
         """
-        started, logic = time.monotonic(), self.problem.constraints.logic
+        started, logic = now(), self.problem.constraints.logic
         if started > self.deadline:
-            self.outcome.reason = "time limit"
+            self.outcome.reason = LIMIT
             return False
         built = self.problem.within(radius)
         if isinstance(built, int):
@@ -316,7 +357,7 @@ class BoxSearch:
             pass
         self.outcome.nodes += crew.looks
         proved = crew.radius * UNIT
-        spent, how = time.monotonic() - started, "refuted" if crew.is_done else "open"
+        spent, how = now() - started, "refuted" if crew.is_done else "open"
         size = f"{crew.looks} boxes in {spent:.3f} s"
         debug(2, lambda: f"radius {float(proved):.6g}: {how}, {size}")
         if crew.is_done:
@@ -326,9 +367,10 @@ class BoxSearch:
 
     def _round(self, crew: Crew, cells: Cells, boxes: float, provers: set[str]) -> bool:
         """Let the crew work for a while, and see to what it found; whether it may go on."""
-        before = time.monotonic()
+        poll()
+        before = now()
         if before > self.deadline:
-            self.outcome.reason = "time limit"
+            self.outcome.reason = LIMIT
         if before > self.deadline or crew.looks >= boxes:
             return False
         for worker in crew.round(boxes):
@@ -343,8 +385,8 @@ class BoxSearch:
             elif worker.code == FULL:
                 worker.grow()
             elif worker.code == PAUSE:
-                spent = max(time.monotonic() - before, 1e-4)
-                worker.step = max(LEAST_STEP, int(worker.step * SLICE / spent))
+                wanted = worker.step * SLICE / max(now() - before, 1e-4)
+                worker.step = max(1, int(min(wanted, worker.step * QUICKER)))
         crew.agree()
         nearest = self.found[-1].distance if self.found else None
         self.report(self.outcome.lower, nearest, self.outcome.nodes + crew.looks)
@@ -397,7 +439,7 @@ class BoxSearch:
         state = worker.state
         radius = int(state.control[RADIUS]) * UNIT
         boxed = replace(self.query, domains=_within(self.query, cells, state))
-        left = max(self.deadline - time.monotonic(), 0.01)
+        left = max(self.deadline - now(), 0.01)
         answer = ask_solver(
             boxed, backend("auto"), lambda _: True, epsilon=self.epsilon / 2, seconds=left,
             rng=self.rng,

@@ -7,7 +7,6 @@ its dual bound and its best point.  One thread: people are what is solved in par
 
 from __future__ import annotations
 
-import time
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -21,6 +20,7 @@ import numpy.typing as npt
 from ...compiler.mixed_integer import FEASIBILITY, Rounded
 from ...compiler.tightening import rows
 from ...errors import DataTypeError, InvalidInputError, MissingExtraError, SolverError
+from ...stopping import attend, is_pressed, now
 
 Floats = npt.NDArray[np.float64]
 Status = Literal["optimal", "infeasible", "limit", "interrupted", "lost"]
@@ -81,10 +81,10 @@ class Highs(Backend):
         Infeasibility that was found quickly is asked again without presolve and with the usual
         tolerances: reductions of a presolver err where slow branching does not.
         """
-        started = time.monotonic()
+        started = now()
         options = _highs_options(program, seconds, gap)
         answer = self._solve(program, options)
-        spent = time.monotonic() - started
+        spent = now() - started
         if answer.status == "infeasible" and spent < QUICK:
             again = self._solve(program, options | _PLAIN | {"time_limit": 10 * QUICK})
             if again.status == "optimal":
@@ -110,7 +110,10 @@ class Highs(Backend):
         highs.cbMipImprovingSolution.subscribe(
             lambda event: pool.append(np.array(event.data_out.mip_solution, dtype=np.float64))
         )
-        interrupted = _run(highs)
+        highs.HandleUserInterrupt = True
+        if not attend(highs.startSolve(), highs.cancelSolve):
+            return Answer("limit", values=pool[-1] if pool else None, pool=tuple(pool))
+        interrupted = is_pressed()
         status = highs.getModelStatus()
         info = highs.getInfo()
         kinds = module.HighsModelStatus
@@ -146,21 +149,6 @@ def _highs_options(program: Rounded, seconds: float, gap: float) -> dict[str, An
         "dual_feasibility_tolerance": FEASIBILITY,
         "small_matrix_value": 1e-12,
     }
-
-
-def _run(highs: Any) -> bool:
-    """Solve in a thread, so that Ctrl-C is heard; whether it was pressed."""
-    interrupted = False
-    highs.HandleUserInterrupt = True
-    highs.startSolve()
-    done = False
-    while not done:
-        try:
-            done, _ = highs.wait(0.1)
-        except KeyboardInterrupt:
-            interrupted = True
-            highs.cancelSolve()
-    return interrupted
 
 
 class Scip(Backend):

@@ -8,7 +8,6 @@ Categories are branched on first, a child for each label: it leaves few of the r
 from __future__ import annotations
 
 import heapq
-import time
 from collections.abc import Callable, Iterator
 from fractions import Fraction
 from typing import Any
@@ -17,6 +16,7 @@ import numpy as np
 
 from ...compiler.mixed_integer import rounded
 from ...errors import SolverError
+from ...stopping import now
 from ..hulls import HullProgram
 from .backends import Floats
 from .enclose import add_face, more_tangents, program_over, vector_of
@@ -63,7 +63,7 @@ class Branching:
         self.binary = self.program.whole & (self.program.upper - self.program.lower <= 1)
         self.names = [column.name for column in formulation.model.columns]
         self.clearer: dict[Fraction, tuple[Formulation, HullProgram | None]] = {}
-        self.started, self.diving = time.monotonic(), 0.0
+        self.started, self.diving = now(), 0.0
         self.least = np.inf  # of the bounds of nodes that stay open
 
     def run(self, deadline: float) -> Ending:
@@ -76,7 +76,7 @@ class Branching:
             known, _, ranges = heapq.heappop(queue)
             nodes += 1
             found = self._solve(ranges, known, deadline)
-            if time.monotonic() >= deadline:
+            if now() >= deadline:
                 self.least = min([self.least, known, *(node[0] for node in queue[:1])])
                 break
             if found is None:
@@ -139,21 +139,21 @@ class Branching:
 
     def _descend_now_and_then(self, descend: Descend, deadline: float) -> None:
         """Descend, unless that already takes its share of the time."""
-        now = time.monotonic()
-        spent = now - self.started
+        begun = now()
+        spent = begun - self.started
         if spent > BRIEF and self.diving <= DIVES * spent:
-            better = descend(min(now + SLICE, deadline))
+            better = descend(min(begun + SLICE, deadline))
             if better is not None:
                 self.radius = min(self.radius, better)
-            self.diving += time.monotonic() - now
+            self.diving += now() - begun
 
     def _dive_now_and_then(self, values: Floats, ranges: Ranges, deadline: float) -> None:
         """Dive from a node, both ways, unless diving already takes its share of the time."""
         for paid_first in (True, False):
-            now = time.monotonic()
-            if self.diving <= DIVES * (now - self.started):
+            begun = now()
+            if self.diving <= DIVES * (begun - self.started):
                 self._dive(values, ranges, paid_first, deadline)
-                self.diving += time.monotonic() - now
+                self.diving += now() - begun
 
     def _dive(self, values: Floats, ranges: Ranges, paid_first: bool, deadline: float) -> None:
         """Look for a point below a node: changes that cost are undone, while one is left.
@@ -161,8 +161,7 @@ class Branching:
         One number is made whole after the other, those that pay for a change first, to 0, the least
         first; what does not go is put the other way round, once.  This proves nothing.
         """
-        now = time.monotonic()
-        until = min(deadline, now + DIVE * (deadline - now))
+        until = min(deadline, now() + DIVE * (deadline - now()))
         lower, upper = (ends.copy() for ends in ranges)
         paid = self.binary & (self.program.cost > 0)
         while True:
@@ -193,7 +192,7 @@ class Branching:
     ) -> Floats | None:
         """The solution with one more number fixed; ``None`` if there is none, or no time."""
         lower[j] = upper[j] = value
-        return None if time.monotonic() >= deadline else self._relaxed((lower, upper), deadline)
+        return None if now() >= deadline else self._relaxed((lower, upper), deadline)
 
     def _torn(self, values: Floats, paid: Any, paid_first: bool) -> tuple[int, float] | None:
         """Which number a dive fixes next, and where."""
@@ -240,7 +239,7 @@ class Branching:
                 self.radius = min(self.radius, better)
             if found is None or better is not None or bound >= self.radius:
                 break
-            if time.monotonic() > deadline:
+            if now() > deadline:
                 break
 
     def _nearest(self, margin: Fraction, ranges: Ranges, deadline: float) -> Any:

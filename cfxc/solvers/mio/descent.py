@@ -10,7 +10,6 @@ it.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
@@ -24,6 +23,7 @@ from ...frontends.domain import Domain
 from ...frontends.hull import Floats
 from ...frontends.query import Query
 from ...frontends.rules import CAP
+from ...stopping import now
 from ..baselines import LocalSearch
 from ..candidates import Point
 from ..hulls import HullProgram
@@ -154,7 +154,7 @@ class Descent:
                 self.stale = 0 if self.best < before else self.stale + 1
 
     def _late(self) -> bool:
-        return time.monotonic() >= self.deadline
+        return now() >= self.deadline
 
     # -- where to begin ---------------------------------------------------------------------------
 

@@ -8,7 +8,6 @@ numbers held fixed, whose optimum is the nearest point of the hull that they lea
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping
 from fractions import Fraction
 from functools import partial
@@ -21,6 +20,7 @@ from ...frontends.coordinates import Coordinate
 from ...frontends.domain import Domain
 from ...frontends.hull import Hull
 from ...frontends.query import Query
+from ...stopping import now
 from ..candidates import Candidate, Deployed, verify
 from ..hulls import Face, HullProgram, nearest
 from .backends import Floats
@@ -94,7 +94,7 @@ def first_row(query: Query, deployed: Deployed, deadline: float) -> Candidate | 
     away = np.abs(hull.points - vector_of(query, query.factual)).sum(axis=1)
     away[~_admissible(query, hull)] = np.inf
     for i in np.argsort(away, kind="stable").tolist():
-        if away[i] == np.inf or time.monotonic() >= deadline:
+        if away[i] == np.inf or now() >= deadline:
             break
         try:
             point = query.space.encode_row(hull.table.iloc[[i]], extra="ignore")
@@ -116,7 +116,7 @@ def simplified(
         for domain in sorted(changed, key=lambda d: -d.delta(best.point[d.name])):
             value = _back(domain, best.point[domain.name], share)
             trial = {**best.point, domain.name: value}
-            if time.monotonic() >= deadline:
+            if now() >= deadline:
                 return best
             if query.distance_to(trial) < best.distance:
                 nearer = verify(query, trial, deployed)

@@ -12,7 +12,6 @@ on the grid of the feature's resolution if it has one; so the distance is linear
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -29,6 +28,7 @@ from ...compiler.tightening import Relaxed
 from ...frontends.distances import Norms, root_above
 from ...frontends.domain import Domain
 from ...frontends.query import Query
+from ...stopping import now
 from ..ball import weights_of
 from ..coordinates import coordinate_parts
 from ..hulls import Face
@@ -72,7 +72,7 @@ class Formulation:
         """
         relaxed, known = Relaxed(program), dict[Term, tuple[Fraction, Fraction]]()
         for term, (gap, (low, high)) in self.emission.gaps.items():
-            if time.monotonic() >= deadline:
+            if now() >= deadline:
                 break
             least, most = relaxed.least(gap).bound, -relaxed.least(gap.times(-1)).bound
             known[term] = max(low, Fraction(least)), min(high, Fraction(most))

@@ -11,7 +11,6 @@ when none is left.
 from __future__ import annotations
 
 import heapq
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
@@ -23,6 +22,7 @@ import numpy.typing as npt
 from ...compiler.emit.mip import LABEL, MAX
 from ...compiler.mixed_integer import Affine
 from ...ir.interval import ceil_float, floor_float
+from ...stopping import now
 from . import kernel
 from .formulation import DISTANCE, Formulation
 
@@ -150,7 +150,7 @@ class Regions:
         )  # fmt: skip
         queue = [(first, 0, low, high)] if first < np.inf else []
         while queue:
-            if time.monotonic() >= deadline or len(queue) > LIMIT:
+            if now() >= deadline or len(queue) > LIMIT:
                 lower = Fraction(min(queue[0][0], least)) + self.shift
                 return Ending("limit", min(lower, radius), boxes)
             batch = [heapq.heappop(queue) for _ in range(min(BATCH, len(queue)))]

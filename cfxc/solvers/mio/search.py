@@ -17,7 +17,6 @@ leaves open, and continuous features, are the solver's.  What holds of an answer
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from fractions import Fraction
@@ -30,11 +29,13 @@ from ...compiler.pipeline import debug
 from ...errors import UnsupportedError
 from ...frontends.query import Query
 from ...ir import ops
+from ...stopping import INTERRUPTED, LIMIT, STOPS, at_least, now, reason_of, until, untimed
 from ..ball import everywhere
 from ..baselines import LocalSearch
-from ..candidates import Candidate, Deployed, Point, verify
-from ..outcome import INTERRUPTED, Outcome, Refuted, Report, silent
+from ..candidates import Candidate, Deployed, Known, Point, nothing, verify
+from ..outcome import Outcome, Refuted, Report, silent
 from ..rounding import margins_of
+from ..seeds import known_candidate
 from .backends import Answer, Backend, Floats, backend
 from .branching import Branching
 from .descent import Descent
@@ -65,6 +66,7 @@ def search(
     epsilon: Fraction,
     seconds: float,
     seeds: Sequence[Point] = (),
+    known: Known = nothing,
     rng: np.random.Generator,
     report: Report = silent,
     solver: str = "highs",
@@ -89,28 +91,38 @@ def search(
         )
     if regions:
         _warm_up()
-    deadline = time.monotonic() + seconds
-    if query.hulls:
-        return _in_hulls(query, chosen, deployed, epsilon, deadline, rng, seeds, report, pool)
-    found = _Search(query, chosen, deployed, epsilon, deadline, rng)
-    found.regions, found.report, found.pooling = found.regions and regions, report, pool
-    return found.run(seeds)
+    deadline, outcome = now() + seconds, Outcome()
+    try:
+        with until(at_least(deadline)):
+            if query.hulls:
+                args = chosen, deployed, epsilon, deadline, rng, seeds, known, report, pool
+                _in_hulls(query, outcome, *args)
+            else:
+                found = _Search(query, chosen, deployed, epsilon, deadline, rng, outcome)
+                found.regions, found.report = found.regions and regions, report
+                found.pooling, found.known = pool, known
+                found.run(seeds)
+    except STOPS as stop:
+        outcome.reason = reason_of(stop)
+    return outcome
 
 
 def _in_hulls(
     query: Query,
+    total: Outcome,
     solver: Backend,
     deployed: Deployed,
     epsilon: Fraction,
     deadline: float,
     rng: np.random.Generator,
     seeds: Sequence[Point],
+    known: Known,
     report: Report,
     pool: bool,
-) -> Outcome:
+) -> None:
     """The same in one hull after the other, the one with the nearest row first."""
     parts = [replace(query, hulls=(hull,)) for hull in query.hulls]
-    early = min(deadline, time.monotonic() + (deadline - time.monotonic()) / 4)
+    early = min(deadline, now() + (deadline - now()) / 4)
     rows = [(first_row(part, deployed, early), part) for part in parts]
     rows.sort(key=lambda pair: pair[0].distance if pair[0] else math.inf)
     given = [verify(query, seed, deployed) for seed in seeds]
@@ -119,19 +131,20 @@ def _in_hulls(
         key=lambda one: one.distance,
         default=None,
     )
-    total = Outcome(best=best, infeasible=True)
-    lowers, reasons = [], []
+    total.best = best
+    lowers, reasons, infeasible = [], [], True
     for number, (_, part) in enumerate(rows):
-        now = time.monotonic()
-        until = now + (deadline - now) / (len(rows) - number)
-        found = _Search(part, solver, deployed, epsilon, until, rng)
+        end = now() + (deadline - now()) / (len(rows) - number)
+        outcome = Outcome(best=total.best)
+        found = _Search(part, solver, deployed, epsilon, end, rng, outcome)
         found.begin = None if query.effects else partial(Descent, part, rng, seeds)
-        found.report, found.outcome.best, found.pooling = report, total.best, pool
-        outcome = found.run(())
+        found.report, found.pooling, found.known = report, pool, known
+        with until(end):
+            found.run(())
         total.pool += outcome.pool
         total.best = outcome.best
         total.nodes += outcome.nodes
-        total.infeasible &= outcome.infeasible
+        infeasible &= outcome.infeasible
         total.provers = tuple(dict.fromkeys([*total.provers, *outcome.provers]))
         if not outcome.infeasible:
             lowers.append(outcome.lower)
@@ -139,17 +152,18 @@ def _in_hulls(
         if outcome.reason == INTERRUPTED:
             lowers.append(Fraction(0))
             break
-    total.infeasible &= total.best is None
+    total.infeasible = infeasible and total.best is None
     total.lower = min(lowers, default=Fraction(0))
     total.reason = next((reason for reason in reasons if reason), "")
-    return total
 
 
 @lru_cache(maxsize=1)
 def _warm_up() -> None:
     """Load the kernels, so that no time limit pays for compiling them."""
-    rng, never = np.random.default_rng(0), float("inf")
-    _Search(small_query(), backend("highs"), lambda _: True, Fraction(1, 100), never, rng).run(())
+    rng, never, highs = np.random.default_rng(0), float("inf"), backend("highs")
+    with untimed():
+        query, epsilon = small_query(), Fraction(1, 100)
+        _Search(query, highs, lambda _: True, epsilon, never, rng, Outcome()).run(())
 
 
 class _Search:
@@ -161,6 +175,7 @@ class _Search:
         epsilon: Fraction,
         deadline: float,
         rng: np.random.Generator,
+        outcome: Outcome,
     ) -> None:
         self.query, self.solver, self.deployed = query, solver, deployed
         self.epsilon, self.deadline, self.rng = epsilon, deadline, rng
@@ -168,8 +183,9 @@ class _Search:
         self.local = LocalSearch(query, rng)
         self.begin: Callable[[], Descent] | None = None  # makes one when it is needed
         self.descent: Descent | None = None
-        self.outcome = Outcome()
+        self.outcome = outcome
         self.report: Report = silent
+        self.known: Known = nothing
         self.share, self.excluded, self.pooling = FIRST, 0, False
         # under l2 costs are known by tangents alone, and only grids make boxes that are points
         squared, whitened = query.distance.has_squares, query.distance.whitening is not None
@@ -179,28 +195,32 @@ class _Search:
         self.ideal: Fraction | None = None  # distance of a point only the exact program accepts
         self.ceiling: Fraction | None = None  # a radius that was too hard in the time given
 
-    def run(self, seeds: Sequence[Point]) -> Outcome:
-        """The search, its outcome even if interrupted."""
+    def run(self, seeds: Sequence[Point]) -> None:
+        """The search, which leaves what it knows in its outcome if it is broken off."""
         try:
-            if self.outcome.best is None:
-                self.outcome.best = first_candidate(
-                    self.local, self.deployed, seeds, self.rng, self.deadline
-                )
-            if self.pooling:
-                self._fill()
-            if any(isinstance(let.op, ops.TreeEnsemble) for let in self.query.program.lets()):
-                self._descend(time.monotonic() + FIRST)  # programs of trees are slow
-            while self._is_open() and self._step():
-                pass
-            self._tidy()
-        except KeyboardInterrupt:
-            self.outcome.reason = INTERRUPTED
+            self._run(seeds)
+        except STOPS as stop:
+            self.outcome.reason = reason_of(stop)
         if self.query.distance.norms is not None and not self.query.hulls:
             if self.outcome.infeasible:
                 self.outcome.proof = Refuted(self.query, everywhere(self.query))
             elif self.outcome.lower:
                 self.outcome.proof = Refuted(self.query, self.outcome.lower)
-        return self.outcome
+
+    def _run(self, seeds: Sequence[Point]) -> None:
+        if self.outcome.best is None:
+            self.outcome.best = first_candidate(
+                self.local, self.deployed, seeds, self.rng, self.deadline
+            )
+        if self.outcome.best is None:
+            self.outcome.best = known_candidate(self.local, self.deployed, self.known())
+        if self.pooling:
+            self._fill()
+        if any(isinstance(let.op, ops.TreeEnsemble) for let in self.query.program.lets()):
+            self._descend(now() + FIRST)  # programs of trees are slow
+        while self._is_open() and self._step():
+            pass
+        self._tidy()
 
     def _fill(self) -> None:
         """One solve without any incumbent, for what it meets on its way."""
@@ -221,8 +241,8 @@ class _Search:
         measure, lower = self.query.distance, self.outcome.lower
         if best is not None and measure.is_enough(lower, best.distance, self.epsilon):
             return False
-        if time.monotonic() >= self.deadline:
-            self.outcome.reason = "time limit"
+        if now() >= self.deadline:
+            self.outcome.reason = LIMIT
             return False
         return True
 
@@ -317,13 +337,13 @@ class _Search:
 
     def _explore(self, formulation: Formulation, radius: Fraction | None) -> bool:
         """A search by regions; whether it closed the ball or found something nearer."""
-        before, started = self.outcome.best, time.monotonic()
+        before, started = self.outcome.best, now()
         on_grids = self._finite()
         patience = self.patience if on_grids else self.patience / 2
         end = min(self.deadline, started + patience)
         ending = Regions(formulation).run(self._offer, end)
         self.outcome.nodes += ending.boxes
-        debug(2, partial(_explored, radius, ending, time.monotonic() - started))
+        debug(2, partial(_explored, radius, ending, now() - started))
         if ending.status == "closed":
             self._empty(ending.lower, "regions")
         else:
@@ -337,12 +357,12 @@ class _Search:
 
     def _branch(self, formulation: Formulation, radius: Fraction) -> bool:
         """Branch and price; whether it closed the ball or found something nearer."""
-        before, started = self.outcome.best, time.monotonic()
+        before, started = self.outcome.best, now()
         end = min(self.deadline, started + PRICING * self.patience)
         descend = None if self.begin is None else self._descend
         ending = Branching(formulation, self.formulator, radius, self._improve, descend).run(end)
         self.outcome.nodes += ending.boxes
-        debug(2, partial(_explored, radius, ending, time.monotonic() - started))
+        debug(2, partial(_explored, radius, ending, now() - started))
         if ending.status == "closed":
             self._empty(ending.lower, "HiGHS")
         else:
@@ -366,7 +386,7 @@ class _Search:
 
     def _simplify(self) -> None:
         """Put back what the best point changes in vain, where it was not found so by branching."""
-        best, end = self.outcome.best, min(self.deadline, time.monotonic() + PATIENCE)
+        best, end = self.outcome.best, min(self.deadline, now() + PATIENCE)
         if best is not None and best is not self.simple:
             self._accept(simplified(self.query, best, self.deployed, end))
             self.simple = self.outcome.best
@@ -396,21 +416,21 @@ class _Search:
 
     def _solve(self, formulation: Formulation) -> tuple[Formulation, Answer]:
         """Solve; the answer's bound has its allowance taken off."""
-        started = time.monotonic()
+        started = now()
         program = rounded(formulation.model)
         if self.share > FIRST and formulation.emission.gaps:
             formulation = formulation.tightened(program, self.deadline)
             if formulation.is_refuted:
                 return formulation, Answer("infeasible")
             program = rounded(formulation.model)
-        encoded = time.monotonic()
+        encoded = now()
         left = self.deadline - encoded
         hurried = self.outcome.best is not None and not self.pooling
         share = min(left, self.share) if hurried else left / (1 + self.pooling)
         gap = float(self._gap())
         answer = self.solver.solve(program, seconds=share, gap=gap)
         self.outcome.nodes += answer.nodes
-        spent = time.monotonic() - encoded
+        spent = now() - encoded
         size = program.lower.size
         debug(2, partial(_report, size, answer, encoded - started, spent))
         bound = answer.bound - program.allowance
@@ -450,7 +470,7 @@ class _Search:
         """Whether a solution's point, or one around it, is a verified improvement."""
         before = self.outcome.best
         for number, candidate in enumerate(around(self.local, point)):
-            if number and time.monotonic() > self.deadline:
+            if number and now() > self.deadline:
                 break  # each may take a linear program over a hull's rows
             farther = before and self.query.distance_to(candidate) >= before.distance
             if farther and not self.pooling:

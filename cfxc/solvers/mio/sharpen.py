@@ -8,7 +8,6 @@ held fixed, whose optimum is the nearest point that they leave.
 
 from __future__ import annotations
 
-import time
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
@@ -17,7 +16,8 @@ import highspy
 import numpy as np
 
 from ...compiler.mixed_integer import Rounded, rounded
-from ...compiler.tightening import linear_solver
+from ...compiler.tightening import linear_solver, run_in_time
+from ...stopping import now
 from ..tangents import Tangents
 from .backends import Floats
 from .formulation import Formulation, Square
@@ -37,11 +37,11 @@ def sharpen(
     squares = formulation.writer.squares
     solver, found = _loaded(relaxation_of(formulation, held)), None
     for _ in range(ROUNDS):
-        solver.run()
+        run_in_time(solver)
         if solver.getModelStatus() != highspy.HighsModelStatus.kOptimal:
             return None
         found = np.array(solver.getSolution().col_value, dtype=np.float64)
-        if not extend(solver, found, squares, tangents) or time.monotonic() >= deadline:
+        if not extend(solver, found, squares, tangents) or now() >= deadline:
             break
     return found
 

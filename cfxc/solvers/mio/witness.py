@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from fractions import Fraction
 from itertools import chain, product
 
 import numpy as np
 
+from ...stopping import now
 from ..baselines import LocalSearch
 from ..baselines.local_search import Floats
 from ..candidates import Candidate, Deployed, Point, verify
@@ -35,7 +35,7 @@ def first_candidate(
         points = (LocalSearch(query, rng, margin) if margin else local).candidates(seeds)
         verified = (verify(query, point, deployed) for point in points)
         found = next((candidate for candidate in verified if candidate is not None), None)
-        if found is not None or not points or time.monotonic() >= deadline:
+        if found is not None or not points or now() >= deadline:
             return found
     return None
 

@@ -13,7 +13,6 @@ causes), the original model gives it the wanted outcome, and μ̂ᵀx ≥ ε.  T
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -26,10 +25,11 @@ from ...frontends.query import Query
 from ...frontends.rules import CAP
 from ...ir import Builder, LabelTuple, Literal, Operand, Program, Tensor, ops
 from ...ir.tensor import fractions
+from ...stopping import INTERRUPTED, now
 from .. import mio
 from ..candidates import Point
 from ..original import Original
-from ..outcome import INTERRUPTED, Outcome
+from ..outcome import Outcome
 from .encoding import Encoding
 from .moments import Floats
 
@@ -62,7 +62,7 @@ class Admissible:
         query: Of the person: target, constraints, and μ̂ᵀx ≥ ε among these; its distance is not
             used.
         original: The original model, which every row must flip.
-        deadline: As of ``time.monotonic``.
+        deadline: As of ``cfxc.stopping.now``.
         apart: By what share of its range a number must differ from another row's, unless another
             feature does.
     """
@@ -153,7 +153,7 @@ class Admissible:
         Raises:
             NoRowError: nothing qualifies, proved.
         """
-        left = self.deadline - time.monotonic()
+        left = self.deadline - now()
         if left <= 0:
             return None
         query = replace(

@@ -27,6 +27,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...errors import InvalidInputError, MissingExtraError
+from ...stopping import left
 from ..options import positive_number, whole_number
 from .corrections import at_least_zero, free_entries, radii_of
 from .moments import Floats, array_of, covariance_of, mean_of
@@ -210,6 +211,8 @@ def _adam(
     rates = torch.optim.lr_scheduler.CosineAnnealingLR(adam, options.steps)
     best, least = x.detach().numpy().copy(), np.full(len(people), np.inf)
     for _ in range(options.steps):
+        if left() <= 0:
+            break  # with what there is
         adam.zero_grad()
         value = _objective(torch, x, home, mu, sigma, options)
         better = value.detach().numpy() < least

@@ -34,12 +34,13 @@ from ...frontends.trust_region import TrustRegion
 from ...ir import evaluate
 from ...ir.interval import ceil_float, floor_float
 from ...ir.sorts import preview
+from ...stopping import INTERRUPTED
 from ..candidates import Point
 from ..engines import engine_for
 from ..explaining import Question, make_question, one_row
 from ..options import check_options, whole_number
 from ..original import Original
-from ..outcome import INTERRUPTED, Outcome
+from ..outcome import Outcome
 from ..result import Asked, Status
 from ..rounding import slack_for
 from ..smt import refuse_contradiction
@@ -266,7 +267,7 @@ class _Asked:
         chosen = sorted(required)
         put = joint(query, [self.deciders[i] for i in chosen])
         engine = engine_for(put, self.question.method, self.question.solver)
-        limits = replace(self.question.limits(), seconds=seconds, seeds=seeds)
+        limits = replace(self.question.limits(seconds), seeds=seeds)
         asked = [self.originals[i] for i in (0, *chosen)]
         return engine.search(put, lambda point: all(one.flips(point) for one in asked), limits)
 

@@ -28,8 +28,9 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 
 from ...frontends.query import Query
+from ...stopping import INTERRUPTED
 from ..candidates import Candidate, Point
-from ..outcome import INTERRUPTED, Outcome
+from ..outcome import Outcome
 
 Models = frozenset[int]
 NONE: Models = frozenset()

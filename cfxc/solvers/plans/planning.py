@@ -18,6 +18,7 @@ from ...frontends.predictor import chance_of
 from ...frontends.query import make_query
 from ...frontends.target import resolve_target
 from ...ir import evaluate
+from ...stopping import TimeUp, left, now, until
 from ..candidates import Point
 from ..explaining import one_row
 from ..options import check_options, non_negative, positive_number, whole_number
@@ -107,15 +108,16 @@ def plan_row(
     max_changes: int | None,
 ) -> PlanResult:
     """A plan for one person; see :meth:`cfxc.CompiledModel.plan`."""
-    started = time.monotonic()
+    started, deadline = time.monotonic(), now() + options.time_limit
     frame, target = one_row(model.space, row), model.wanted(target)
     encoding = Encoding.of(model.program, model.space)
     known = _moments_for(moments, encoding)
     rows, near = _admissible(
-        model, frame, encoding, known, options, target, constraints, causal, max_changes
+        model, frame, encoding, known, options, target, constraints, causal, max_changes, deadline
     )
     work = _Work(rows, near, options, encoding.vector(rows.query.factual))
-    found, status, reason = work.run()
+    with until(deadline):
+        found, status, reason = work.run()
     return _result(model, frame, work, found, status, reason, time.monotonic() - started)
 
 
@@ -168,6 +170,7 @@ def _admissible(
     constraints: Any,
     causal: CausalModel | None,
     max_changes: int | None,
+    deadline: float | None = None,
 ) -> tuple[Admissible, Moments]:
     """The rows that the person's plan may hold, and the moments signed towards the target.
 
@@ -197,10 +200,10 @@ def _admissible(
         model.predict, model.space, query.target, frame, by_row=False,
         chance=partial(chance_of, model.predictor),
     )  # fmt: skip
-    deadline = time.monotonic() + options.time_limit
     rng = np.random.default_rng(seed)
     query = at_rest(query, encoding)
-    return Admissible(query, original, encoding, deadline, rng, options.apart), signed
+    end = now() + options.time_limit if deadline is None else deadline
+    return Admissible(query, original, encoding, end, rng, options.apart), signed
 
 
 @dataclass
@@ -217,7 +220,8 @@ class _Work:
 
     def run(self) -> tuple[list[Found], Status, str]:
         """The rows, and why there are no more of them."""
-        anchors, points = self._anchors()
+        with until(now() + left() / 2):
+            anchors, points = self._anchors()
         found: list[Found] = []
         moved: list[int] = []
         for i, (anchor, point) in enumerate(zip(anchors, points, strict=True)):
@@ -231,13 +235,16 @@ class _Work:
                 if not found:
                     return [], "infeasible", f"proved by {error}"
                 raise self._too_many(len(anchors), len(found)) from None
-            except OutOfTimeError:
+            except (OutOfTimeError, TimeUp):
                 self._note("rows", found, moved)
                 return found, "unknown", LATE
             moved.append(i)
         self._note("rows", found, moved)
-        made = self._improved(found)
-        return made, "feasible", LATE if time.monotonic() >= self.rows.deadline else ""
+        try:
+            made = self._improved(found)
+        except TimeUp:
+            made = found
+        return made, "feasible", LATE if left() <= 0 else ""
 
     def _too_many(self, wanted: int, found: int) -> InvalidInputError:
         """What says that there are fewer rows than were asked for."""

@@ -13,6 +13,7 @@ from sklearn.base import clone, is_classifier
 from ...errors import DataTypeError, InvalidInputError
 from ...frontends.space import FeatureSpace
 from ...frontends.space.numbers import as_written
+from ...stopping import polled
 from ..options import whole_number
 
 if TYPE_CHECKING:
@@ -73,12 +74,12 @@ def retrained(
         whole_number(n_jobs, "n_jobs", 1)
     size = -int(-part * len(X) // 1)
     rngs = np.random.default_rng(seed).spawn(count)
-    jobs = (delayed(_copy)(estimator, X, labels, size, rng) for rng in rngs)
+    jobs = (delayed(_copy)(estimator, X, labels, size, rng) for rng in polled(rngs, 1))
     fitted = Parallel(n_jobs=n_jobs)(jobs)
 
     from ...api import compile
 
-    return [compile(each, space) for each in fitted]
+    return [compile(each, space) for each in polled(fitted, 1)]
 
 
 def _copy(

@@ -8,12 +8,15 @@ solver it knows.  Each call uses a fresh context: queries never share solver sta
 from __future__ import annotations
 
 import io
-import time
+import json
+import os
+import sys
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from queue import Empty, Queue
+from pathlib import Path
+from subprocess import PIPE, Popen
 from threading import Lock, Thread
 from typing import Any
 
@@ -21,11 +24,13 @@ from ...compiler.emit.smtlib import Counting, emit, name_of
 from ...compiler.pipeline import debug
 from ...compiler.terms import Pool, Term
 from ...errors import DataTypeError, InvalidInputError, SolverError
+from ...stopping import attend, now, poll
 
 Value = Fraction | bool
 
 CHOICES = "auto, z3, cvc5, pysmt:<solver>; for mixed-integer search highs, scip, gurobi"
-EARLY = 0.1  # seconds; z3 never times out so long before its limit
+CHILD = Path(__file__).with_name("cvc5_child.py")
+START = 0.2  # seconds that a process may take to start
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,23 +79,45 @@ class Z3(Backend):
         solver.set("auto_config", False)
         solver.set("relevancy", 0)
         solver.set("timeout", _milliseconds(seconds))
-        try:
+        solver.set("ctrl_c", False)  # its own handler would take the signal, and stay quiet
+
+        def work() -> Any:
             solver.from_string(text)
-            started = time.monotonic()
-            outcome = solver.check()
-            spent = time.monotonic() - started
+            return solver.check()
+
+        try:
+            outcome = _in_thread(work, context.interrupt, seconds)
         except z3.Z3Exception as error:
             raise SolverError(f"z3 rejected the formula: {error}") from error
+        if outcome is None:
+            return Answer("unknown", reason="timeout")
         if outcome == z3.unsat:
             return Answer("unsat")
         if outcome == z3.unknown:
-            reason = solver.reason_unknown()
-            if reason == "canceled" and spent < seconds - EARLY:
-                raise KeyboardInterrupt  # z3 takes Ctrl-C itself, and reports it like a timeout
-            return Answer("unknown", reason=reason)
+            return Answer("unknown", reason=solver.reason_unknown())
         model = solver.model()
         values = ((str(d.name()), _z3_value(model[d])) for d in model.decls())
         return Answer("sat", {name: value for name, value in values if value is not None})
+
+
+def _in_thread(work: Callable[[], Any], cancel: Callable[[], object], seconds: float) -> Any:
+    """What some work gives, done in a thread of its own; ``None`` if it does not end in time."""
+    results: list[Any] = []
+
+    def run() -> None:
+        try:
+            results.append(work())
+        except BaseException as error:
+            results.append(error)
+
+    thread = Thread(target=run, daemon=True)
+    thread.start()
+    if not attend(thread, cancel, seconds):
+        return None
+    (result,) = results
+    if isinstance(result, BaseException):
+        raise result
+    return result
 
 
 def _z3_value(value: Any) -> Value | None:
@@ -106,42 +133,33 @@ def _z3_value(value: Any) -> Value | None:
 
 
 class Cvc5(Backend):
-    """cvc5 through its API."""
+    """cvc5, in a process of its own: while it works, it lets no other thread of its process run."""
 
     name = "cvc5"
 
     def check_text(self, text: str, seconds: float) -> Answer:
-        import cvc5
-
-        manager = cvc5.TermManager()
-        solver = cvc5.Solver(manager)
-        solver.setOption("produce-models", "true")
-        solver.setOption("tlimit-per", str(_milliseconds(seconds)))
-        symbols = cvc5.SymbolManager(manager)
-        parser = cvc5.InputParser(solver, symbols)
-        parser.setStringInput(cvc5.InputLanguage.SMT_LIB_2_6, text, "query")
+        command = [sys.executable, "-P", str(CHILD), str(_milliseconds(seconds))]
+        child = Popen(
+            command, stdin=PIPE, stdout=PIPE, stderr=PIPE, text=True, encoding="utf-8",
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+            start_new_session=True,  # Ctrl-C is for us alone
+        )  # fmt: skip
+        with child:
+            answer = _in_thread(lambda: child.communicate(text), child.kill, seconds + START)
+        if answer is None or child.returncode < 0:
+            return Answer("unknown", reason="timeout")
         try:
-            while not (command := parser.nextCommand()).isNull():
-                message = command.invoke(solver, symbols)
-                if "error" in message:
-                    raise SolverError(f"cvc5 rejected the formula: {message}")
-            outcome = solver.checkSat()
-            if outcome.isUnsat():
-                return Answer("unsat")
-            if not outcome.isSat():
-                return Answer("unknown", reason=str(outcome.getUnknownExplanation()))
-            declared = symbols.getDeclaredTerms()
-            values = ((term.getSymbol(), _cvc5_value(solver.getValue(term))) for term in declared)
-            return Answer("sat", {name: value for name, value in values if value is not None})
-        except RuntimeError as error:
-            raise SolverError(f"cvc5 failed: {error}") from error
+            found = json.loads(answer[0])
+        except ValueError:
+            raise SolverError(f"cvc5 failed: {answer[1].strip()[-300:]}") from None
+        if "error" in found:
+            raise SolverError(f"cvc5 {found['error']}")
+        return Answer(found["status"], _values(found["values"]), found["reason"])
 
 
-def _cvc5_value(value: Any) -> Value | None:
-    if value.isBooleanValue():
-        return bool(value.getBooleanValue())
-    rational = value.isIntegerValue() or value.isRealValue()
-    return Fraction(value.toPythonObj()) if rational else None
+def _values(texts: Mapping[str, str | bool]) -> dict[str, Value]:
+    """Values by name; numbers are written as texts."""
+    return {k: v if isinstance(v, bool) else Fraction(v) for k, v in texts.items()}
 
 
 class PySmt(Backend):
@@ -165,26 +183,16 @@ class PySmt(Backend):
         self.name = f"pysmt:{solver}"
 
     def check_text(self, text: str, seconds: float) -> Answer:
-        answers: Queue[Answer | BaseException] = Queue()
-
-        def run() -> None:
+        def work() -> Answer | None:
             if not self._busy.acquire(timeout=seconds):
-                return
+                return None
             try:
-                answers.put(self._check(text))
-            except BaseException as error:
-                answers.put(error)
+                return self._check(text)
             finally:
                 self._busy.release()
 
-        Thread(target=run, daemon=True).start()
-        try:
-            answer = answers.get(timeout=seconds)
-        except Empty:
-            return Answer("unknown", reason="timeout")
-        if isinstance(answer, BaseException):
-            raise answer
-        return answer
+        answer = _in_thread(work, lambda: None, seconds)
+        return Answer("unknown", reason="timeout") if answer is None else answer
 
     def _check(self, text: str) -> Answer:
         from pysmt.environment import Environment
@@ -221,14 +229,15 @@ class Portfolio(Backend):
 
     def check(self, pool: Pool, assertions: Sequence[Term], seconds: float) -> Answer:
         """The first definite answer of any member."""
-        deadline, share = time.monotonic() + seconds, self.first
+        deadline, share = now() + seconds, self.first
         while True:
             for member in self.members:
-                left = deadline - time.monotonic()
+                left = deadline - now()
+                poll()
                 answer = member.check(pool, assertions, max(min(share, left), 0.01))
                 if answer.status != "unknown":
                     return replace(answer, by=member.name)
-                if time.monotonic() >= deadline:
+                if now() >= deadline:
                     return answer
             share *= 2
 

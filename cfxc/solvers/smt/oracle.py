@@ -12,7 +12,6 @@ refuted, δ_max because it is the true distance of a verified point.  Instead of
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from fractions import Fraction
 from itertools import chain
@@ -22,10 +21,12 @@ import numpy as np
 from ...compiler.pipeline import debug
 from ...errors import SolverError
 from ...frontends.query import Query
+from ...stopping import LIMIT, STOPS, at_least, now, reason_of, until
 from ..baselines import LocalSearch
-from ..candidates import Deployed, Point, verify
-from ..outcome import INTERRUPTED, Call, Outcome, Report, silent
+from ..candidates import Deployed, Known, Point, nothing, verify
+from ..outcome import Call, Outcome, Report, silent
 from ..rounding import margins_of
+from ..seeds import known_candidate
 from .backends import Backend
 from .encoding import Encoder, Encoding
 
@@ -42,6 +43,7 @@ def search(
     epsilon: Fraction,
     seconds: float,
     seeds: Sequence[Point] = (),
+    known: Known = nothing,
     rng: np.random.Generator,
     report: Report = silent,
 ) -> Outcome:
@@ -49,13 +51,15 @@ def search(
 
     Ctrl-C ends the search with what it has.
     """
-    found = _Search(query, solver, deployed, epsilon, time.monotonic() + seconds, rng)
-    found.report = report
+    deadline, outcome = now() + seconds, Outcome()
     try:
-        return found.run(seeds)
-    except KeyboardInterrupt:
-        found.outcome.reason = INTERRUPTED
-        return found.outcome
+        with until(at_least(deadline)):
+            found = _Search(query, solver, deployed, epsilon, deadline, rng, outcome)
+            found.report, found.known = report, known
+            found.run(seeds)
+    except STOPS as stop:
+        outcome.reason = reason_of(stop)
+    return outcome
 
 
 class _Search:
@@ -67,25 +71,28 @@ class _Search:
         epsilon: Fraction,
         deadline: float,
         rng: np.random.Generator,
+        outcome: Outcome,
     ) -> None:
         self.query, self.solver, self.deployed = query, solver, deployed
         self.epsilon, self.deadline = epsilon, deadline
         self.encoder = Encoder(query)
         self.rng, self.local = rng, LocalSearch(query, rng)
-        self.outcome = Outcome()
+        self.outcome = outcome
         self.report: Report = silent
+        self.known: Known = nothing
         self.ideal: Fraction | None = None  # distance of a point only the exact program accepts
 
-    def run(self, seeds: Sequence[Point]) -> Outcome:
+    def run(self, seeds: Sequence[Point]) -> None:
+        """Points to start from, then queries until both bounds meet."""
         self.report(self.outcome.lower, None, 0)
         self._seed(seeds)
-        if self.outcome.best is None and not self._first_point():
-            return self.outcome
-        self._close()
-        if self.ideal is not None:
-            self._settle()
-        self._tidy()
-        return self.outcome
+        if self.outcome.best is None:
+            self.outcome.best = known_candidate(self.local, self.deployed, self.known())
+        if self.outcome.best is not None or self._first_point():
+            self._close()
+            if self.ideal is not None:
+                self._settle()
+            self._tidy()
 
     def _tidy(self) -> None:
         """Undo what the best point changes without need: under linf much of it costs nothing."""
@@ -111,7 +118,7 @@ class _Search:
             points = local.candidates(seeds)
             if any(self._accept(point) for point in points):
                 return
-            if not points or time.monotonic() >= self.deadline:
+            if not points or now() >= self.deadline:
                 return
 
     def _accept(self, point: Point) -> bool:
@@ -150,8 +157,8 @@ class _Search:
     def _close(self) -> None:
         hits, ceiling = 0, None
         while self._is_open(self.upper):
-            if time.monotonic() >= self.deadline:
-                self.outcome.reason = "time limit"
+            if now() >= self.deadline:
+                self.outcome.reason = LIMIT
                 return
             delta = self._next(hits, ceiling)
             status = self._ask(delta)
@@ -309,14 +316,14 @@ class _Search:
     def _call(
         self, delta: Fraction | None, margin: Fraction, bits: int | None = None
     ) -> tuple[str, Encoding, Point]:
-        started = time.monotonic()
+        started = now()
         encoding = self.encoder.encode(delta, margin, bits)
-        remaining = self.deadline - time.monotonic()
+        remaining = self.deadline - now()
         by, point = "bounds", {}
         if encoding.is_refuted:
             status = "unsat"
         elif remaining <= 0:
-            status, self.outcome.reason = "unknown", "time limit"
+            status, self.outcome.reason = "unknown", LIMIT
         else:
             by = self.solver.name
             share = remaining if self.outcome.best is None else max(remaining / 4, 1.0)
@@ -328,7 +335,7 @@ class _Search:
                 self.outcome.reason = _plain(answer.reason, by)
             elif status != "unsat":
                 raise SolverError(f"{self.solver.name} answered '{status}'")
-        seconds = time.monotonic() - started
+        seconds = now() - started
         radius = float("inf") if delta is None else float(self.query.distance.root(delta, 1))
         self.outcome.calls.append(Call(radius, status, seconds, by, float(margin)))
         best = self.outcome.best
@@ -342,7 +349,7 @@ class _Search:
 def _plain(reason: str, by: str) -> str:
     """Why a solver does not know, without its own words for running out of time."""
     if any(word in reason.lower() for word in ("cancel", "time", "interrupt")):
-        return "time limit"
+        return LIMIT
     return f"{by} gave up: {reason or 'no reason given'}"
 
 

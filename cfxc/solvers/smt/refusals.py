@@ -10,6 +10,7 @@ from ...errors import InvalidInputError
 from ...frontends.domain import domain_of
 from ...frontends.query import Query
 from ...ir import Program
+from ...stopping import poll
 from ..candidates import Point
 from .backends import Backend
 from .encoding import Encoder
@@ -76,6 +77,7 @@ def refuse_negative_distance(query: Query, solver: Backend, time: float) -> None
     answer = solver.check(encoding.pool, encoding.assertions, time)
     if answer.status == "unsat":
         return
+    poll()  # it may not have had the time
     if answer.status == "sat":
         _refuse_negative_at(query, encoding.lift(answer.model))
     raise InvalidInputError(

@@ -312,3 +312,52 @@ def test_sessions_of_onnxruntime() -> None:
         found = cfxc.BlackBox(session, space).explain(row, cfxc.SEP(12), budget=40)
         assert found.status == "optimal"
         assert found.outcome_after == pytest.approx(model(found.counterfactual)[0], rel=1e-5)
+
+
+def test_a_function_that_assigns_to_its_table_changes_no_row_of_the_caller() -> None:
+    def careless(rows: pd.DataFrame) -> Any:
+        rows["area"] = rows["area"] * 0
+        return price(X.loc[rows.index]) if rows.index.isin(X.index).all() else np.zeros(len(rows))
+
+    row = ROW.copy()
+    cfxc.BlackBox(careless, SPACE).explain(row, cfxc.AEP(15), budget=6)
+    pd.testing.assert_frame_equal(row, ROW)
+
+
+def test_known_rows_of_a_file_are_not_asked_again(tmp_path: Path) -> None:
+    asked = []
+
+    def noted(rows: pd.DataFrame) -> Any:
+        asked.append(len(rows))
+        return price(rows)
+
+    first = cfxc.BlackBox(noted, SPACE).explain(ROW, cfxc.AEP(15), budget=30)
+    assert sum(asked) == first.evaluations
+    first.data.save(tmp_path / "seen.json")
+    data = cfxc.Evaluations.load(tmp_path / "seen.json", SPACE)
+    asked.clear()
+    again = cfxc.BlackBox(noted, SPACE).explain(ROW, cfxc.AEP(15), budget=30, data=data)
+    assert again.status == "optimal"
+    assert asked == []
+
+
+def test_a_service_that_fails_is_said_to_and_asked_no_further() -> None:
+    asked = []
+
+    def down(rows: pd.DataFrame) -> Any:
+        asked.append(len(rows))
+        if len(asked) > 3:
+            raise ConnectionError("no route")
+        return price(rows)
+
+    found = cfxc.BlackBox(down, SPACE).explain(ROW, cfxc.AEP(1000), budget=60, initial=2)
+    assert found.reason == "the model failed on 10 rows in a row: ConnectionError: no route"
+    assert found.failures == 10
+    assert found.evaluations == len(asked) == 13
+    assert "the model gave no number on 10 of 13 rows" in found.summary()
+
+
+def test_rows_of_a_proof_are_counted_apart_from_the_budget() -> None:
+    found = cfxc.compile(FOREST, SPACE).explain(ROW, target=cfxc.AEP(10), budget=2, epsilon=0.05)
+    assert found.beyond >= 1
+    assert found.evaluations - found.beyond <= 2

@@ -1,0 +1,188 @@
+"""When work has to end: its time is up, or somebody pressed Ctrl-C.
+
+Whoever starts work says ``until`` when it may go on; whatever takes long calls ``poll`` now and
+then, however deep it lies.  Between two calls nothing is broken off, so that compiled code and
+solvers never see an interruption that they cannot handle.
+"""
+
+from __future__ import annotations
+
+import atexit
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from functools import wraps
+from threading import Thread
+from types import FrameType
+from typing import ParamSpec, TypeVar
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+STEP = 0.02
+"""Seconds between two looks, for those who wait."""
+GRACE = 0.1
+"""Seconds for a first answer, and to check the last one, whatever the limit."""
+LAST = 60.0
+"""Seconds that the interpreter waits for work that was left alone."""
+LIMIT = "time limit"
+"""Why work ended that had no more time."""
+INTERRUPTED = "interrupted"
+"""Why work ended that somebody broke off."""
+
+_deadline: ContextVar[float] = ContextVar("deadline", default=float("inf"))
+_pressed = False
+_abandoned: list[Thread] = []
+_spared = 0.0  # seconds in which the clock stood still
+
+
+class TimeUp(Exception):
+    """The time is up."""
+
+
+class Pressed(KeyboardInterrupt):
+    """Ctrl-C was pressed some time ago, and ``poll`` will say so again."""
+
+
+STOPS = (TimeUp, KeyboardInterrupt)
+"""What ends work early; ``reason_of`` says which."""
+
+
+def reason_of(stop: BaseException) -> str:
+    """Why work ended."""
+    return LIMIT if isinstance(stop, TimeUp) else INTERRUPTED
+
+
+def now() -> float:
+    """Seconds of a clock that stands still while work is ``untimed``."""
+    return time.monotonic() - _spared
+
+
+def poll() -> None:
+    """Go on, or not.
+
+    Raises:
+        TimeUp: the time is up.
+        Pressed: Ctrl-C was pressed.
+    """
+    if is_pressed():
+        raise Pressed
+    if now() >= _deadline.get():
+        raise TimeUp
+
+
+def polled(items: Iterable[T], every: int = 256) -> Iterator[T]:
+    """The items, with a look at the clock before the first and every so many."""
+    for number, item in enumerate(items):
+        if not number % every:
+            poll()
+        yield item
+
+
+def is_pressed() -> bool:
+    """Whether Ctrl-C was pressed since ``listening`` began."""
+    return _pressed and threading.current_thread() is threading.main_thread()
+
+
+def left() -> float:
+    """Seconds until the time is up."""
+    return _deadline.get() - now()
+
+
+def attend(thread: Thread, cancel: Callable[[], object], seconds: float = float("inf")) -> bool:
+    """Wait for a thread; whether it ended.
+
+    Once Ctrl-C was pressed or the time is up, or so many seconds passed, it is cancelled.  What
+    does not heed that within ``GRACE`` is left alone, to end when it will.
+    """
+    end, given_up = now() + seconds, float("inf")
+    while thread.is_alive() and now() < given_up:
+        thread.join(STEP)
+        if given_up == float("inf") and (is_pressed() or min(left(), end - now()) <= 0):
+            cancel()
+            given_up = now() + GRACE
+    if thread.is_alive():
+        _abandoned[:] = [*(one for one in _abandoned if one.is_alive()), thread]
+    return not thread.is_alive()
+
+
+@atexit.register
+def _see_off() -> None:
+    """Let threads that were left alone end before the interpreter does."""
+    for thread in _abandoned:
+        thread.join(LAST)
+
+
+def at_least(deadline: float) -> float:
+    """The deadline, or one so near that there is time for a first answer."""
+    return max(deadline, now() + GRACE)
+
+
+@contextmanager
+def until(deadline: float) -> Iterator[None]:
+    """Let work go on until then (of ``now``), or until what was said before if that is earlier."""
+    token = _deadline.set(min(deadline, _deadline.get()))
+    try:
+        yield
+    finally:
+        _deadline.reset(token)
+
+
+@contextmanager
+def untimed() -> Iterator[None]:
+    """Work for which nobody's limit pays: compiling, or loading what was compiled."""
+    global _spared
+    token, started = _deadline.set(float("inf")), time.monotonic()
+    try:
+        yield
+    finally:
+        _deadline.reset(token)
+        _spared += time.monotonic() - started
+
+
+def spared(kernel: Callable[P, T]) -> Callable[P, T]:
+    """A kernel whose first call, which compiles it or loads it, no limit pays for."""
+    known = False
+
+    @wraps(kernel)
+    def run(*args: P.args, **kwargs: P.kwargs) -> T:
+        nonlocal known
+        if known:
+            return kernel(*args, **kwargs)
+        with untimed():
+            result = kernel(*args, **kwargs)
+        known = True
+        return result
+
+    return run
+
+
+@contextmanager
+def listening() -> Iterator[None]:
+    """Take note of Ctrl-C, for ``poll`` to tell; pressed again, it interrupts at once.
+
+    Only in the main thread, and where nobody else handles the signal.  The handler that was there
+    is put back in the end.
+    """
+    global _pressed
+    main = threading.current_thread() is threading.main_thread()
+    if not main or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+        yield
+        return
+    _pressed = False
+    signal.signal(signal.SIGINT, _note)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        _pressed = False
+
+
+def _note(number: int, frame: FrameType | None) -> None:
+    global _pressed
+    if _pressed:
+        signal.default_int_handler(number, frame)
+    _pressed = True

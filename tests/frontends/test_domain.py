@@ -1,0 +1,63 @@
+"""Admissible values around many numbers at once: the same as around each of them."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from cfxc.frontends.domain import Domain, domain_of
+from cfxc.frontends.space import Feature
+from cfxc.stopping import TimeUp, until
+
+STEPS = [None, "0.01", "0.1", "1/3", "0.5", "3", "1e-6", "7/1000000"]
+
+
+@st.composite
+def domains(draw: st.DrawFn) -> Domain:
+    dtype = draw(st.sampled_from(["float64", "float32", "int64"]))
+    kind = "integer" if dtype == "int64" else draw(st.sampled_from(["real", "integer"]))
+    cell = np.float32 if dtype == "float32" else np.float64
+    numbers = st.floats(-1e4, 1e4, allow_nan=False, width=32)
+    if kind == "integer":
+        numbers = st.integers(-1000, 1000).map(float)
+    ends = sorted(draw(st.tuples(numbers, numbers, numbers)))
+    low, own, high = (Fraction(float(cell(each))) for each in ends)
+    step = draw(st.sampled_from(STEPS)) if kind == "real" else None
+    feature = Feature(
+        "x", kind, lower=low, upper=high, dtypes=(dtype,),
+        resolution=None if step is None else Fraction(step),
+        action=draw(st.sampled_from(["free", "increase", "decrease", "fixed"])),
+    )  # fmt: skip
+    if step is not None and draw(st.booleans()):
+        own = Fraction(float(cell(float(round(own / Fraction(step)) * Fraction(step)))))
+    return domain_of(feature, int(own) if kind == "integer" else own)
+
+
+@settings(max_examples=400, deadline=None)
+@given(domains(), st.lists(st.floats(-1.1e4, 1.1e4, allow_nan=False), max_size=8), st.data())
+def test_values_around_many_numbers(
+    domain: Domain, values: list[float], data: st.DataObject
+) -> None:
+    ends = [float(domain.lower), float(domain.upper), float(domain.factual)]
+    values += ends + [float(np.nextafter(end, way)) for end in ends for way in (-np.inf, np.inf)]
+    if domain.step is not None:  # at multiples, as the column holds them, and beside them
+        k = data.draw(st.integers(0, 20)) + domain.lower // domain.step
+        held = float(domain.held(k * domain.step))
+        values += [held, float(np.nextafter(held, -np.inf)), float(np.nextafter(held, np.inf))]
+    for side, one in ((-1, domain.floor), (1, domain.ceil)):
+        expected = [one(value) for value in values]
+        found = [None if np.isnan(x) else x for x in domain.nearest(np.array(values), side)]
+        assert found == expected
+
+
+def test_values_that_doubles_do_not_hold_take_the_slow_way_and_end_with_the_time() -> None:
+    fine = Feature("x", "real", lower=Fraction(0), upper=Fraction(1), resolution=Fraction(1, 3**40))
+    domain = domain_of(fine, Fraction(0))
+    values = np.linspace(0.0, 1.0, 11)
+    assert domain.nearest(values, 1).tolist() == [float(domain.ceil(v) or 0) for v in values]
+    with until(0.0), pytest.raises(TimeUp):
+        domain.nearest(values, 1)
