@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from fractions import Fraction
 from itertools import product
 from typing import Any
@@ -15,6 +14,7 @@ from hypothesis import strategies as st
 from cfxc.solvers.mio import kernel
 from cfxc.solvers.mio.formulation import Formulator
 from cfxc.solvers.mio.regions import Regions, applies
+from cfxc.stopping import now
 from tests.solvers.mio.test_search import asked
 
 F = Fraction
@@ -142,7 +142,7 @@ def test_no_time_leaves_a_bound(kind: str) -> None:
     query, _, _ = asked(kind, 3, "l1")
     formulation = Formulator(query).formulate(F(1))
     assert applies(formulation)
-    ending = Regions(formulation).run(lambda point: None, time.monotonic() - 1)
+    ending = Regions(formulation).run(lambda point: None, now() - 1)
     assert ending.status == "limit"
     assert ending.lower <= 0
 

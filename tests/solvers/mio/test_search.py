@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import time
 from fractions import Fraction
 from typing import Any
 
@@ -27,6 +26,7 @@ from cfxc.solvers.mio.backends import Answer, Highs
 from cfxc.solvers.outcome import Outcome
 from cfxc.solvers.smt import backend as smt_backend
 from cfxc.solvers.smt import search as smt_search
+from cfxc.stopping import now
 from tests.solvers.grids import NORMS, brute_force, frame_of, norm, root
 from tests.solvers.kinds import KINDS, SMOOTH, outcome_of, task, trained
 from tests.solvers.test_brute_force import MIX, RULES, WRITTEN, restricted
@@ -281,8 +281,8 @@ def test_points_around_a_solution_are_looked_at_while_there_is_time(
     point, seen = {d.name: d.factual for d in query.domains}, []
     monkeypatch.setattr(SEARCH, "around", lambda *_: [point] * 20)
     monkeypatch.setattr(SEARCH, "verify", lambda *_: seen.append(1))
-    deadline, rng = time.monotonic() + left, np.random.default_rng(0)
-    found = SEARCH._Search(query, mio.backend("highs"), deployed, TINY, deadline, rng)
+    deadline, rng = now() + left, np.random.default_rng(0)
+    found = SEARCH._Search(query, mio.backend("highs"), deployed, TINY, deadline, rng, Outcome())
     assert not found._use(point)
     assert len(seen) == looked_at
 
