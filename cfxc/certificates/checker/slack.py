@@ -2,7 +2,8 @@
 
 Lemma 13: evaluated in floats of unit roundoff u, in any order, a sum of n products is off by at
 most ``Σ |a| e + γ Σ |a| (m + e) + n η``, where values of size m are off by e, γ = (n + 2) u /
-(1 - (n + 2) u), and η is half of the least float.
+(1 - (n + 2) u), and η is half of the least float.  One value, or its negative, is no sum; and the
+float32 nearest to a feature's value is what evaluation in floats reads, or rounds once.
 """
 
 from __future__ import annotations
@@ -29,8 +30,11 @@ class Rounding:
             if kind == "step":
                 need(self.is_exact(form), f"program.made[{k}]: slack: a step of what is rounded")
                 size, error = ONE, ZERO
-            elif kind == "single" and (error or self.bits == SINGLE[2]):
-                error += 2 * (SINGLE[0] * (size + error) + SINGLE[1])
+            elif kind == "single":
+                off = SINGLE[0] * (size + error) + SINGLE[1]
+                exact = is_one(form) and next(iter(form))[0] == "x"
+                again = bool(error) or self.bits == SINGLE[2]  # it may round to another one
+                size, error = size + off, ZERO if exact else error + 2 * off * again
             self.made.append((size, error))
 
     def source(self, kind: str, k: int, rest: tuple[int, ...]) -> tuple[Q, Q]:
@@ -61,6 +65,8 @@ class Rounding:
             own, off = self.source(kind, k, tuple(rest))
             size, error = size + abs(factor) * own, error + abs(factor) * off
             reached += abs(factor) * (own + off)
+        if is_one(form):
+            return size, error
         return size, error + self.gamma(len(form)) * reached + len(form) * self.least
 
     def gamma(self, count: int) -> Q:
@@ -88,6 +94,11 @@ class Rounding:
         held = constant.numerator.bit_length() <= self.bits and constant.denominator <= 2**140
         held = held and constant.denominator & (constant.denominator - 1) == 0
         return own and held and not self.source(*inner[0][:2], ())[1]
+
+
+def is_one(form: Form) -> bool:
+    """Whether a sum is one value, or its negative: nothing is multiplied or added."""
+    return [abs(factor) for factor in form.values()] == [ONE] and CONSTANT not in form
 
 
 def least(question: Question, floats: str) -> Q:
