@@ -223,6 +223,15 @@ def test_units_and_steps() -> None:
         assert "proof.lemmas[0]: a bound" in reason(changed(*UNIT, (LEMMAS, lemma)))
 
 
+def test_a_chord_of_a_unit_that_is_closed_says_nothing() -> None:
+    """Where z is at most 0, the chord over its range is no inequality: it adds nothing."""
+    rows = [["row", 0, "1"], ["chord", 0, "1000"]]
+    cut = [["cut", 0, "1", 1, 2], ["bound", "0", rows, []], ["distance"]]
+    assert reason(changed(*UNIT, (NODES, cut))) == ""
+    alone = [cut[0], ["bound", "0", rows[1:], []], cut[2]]
+    assert "'bound' does not close node 1" in reason(changed(*UNIT, (NODES, alone)))
+
+
 def test_lemmas() -> None:
     """A bound of a unit is shown before it is used; it may leave nothing."""
     base = [*UNIT, (NODES, [["bound", "24", [["row", 0, "1"]], []]])]
