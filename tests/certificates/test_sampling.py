@@ -1,9 +1,8 @@
-"""The checker's file alone, with the model file: whose program is it?"""
+"""A model file beside a certificate's program: whose program is it?"""
 
 from __future__ import annotations
 
 import json
-import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -29,7 +28,8 @@ from sklearn.tree import DecisionTreeRegressor
 
 import cfxc
 from cfxc import FeatureSpace
-from cfxc.certificates import checker as check
+from cfxc.certificates import checker, sampling, write_checker
+from cfxc.certificates.auditing.__main__ import main
 from tests.certificates.mutants import rehashed
 
 RNG = np.random.default_rng(0)
@@ -188,38 +188,35 @@ def test_a_program_that_is_not_the_model_s_is_rejected(
     lie = rehashed({**foreign, "model": content["model"]})
     forged.write_text(json.dumps(lie), encoding="utf-8")
     asked = ["--model", str(own), "--trust-pickle"]
-    assert check.main([str(true), *asked]) == 0, capsys.readouterr().out
-    assert check.main([str(false), *asked]) == 1
-    assert "made for another model file" in capsys.readouterr().out
-    assert check.main([str(forged)]) == 0
-    assert check.main([str(forged), *asked]) == 1
+    assert main([str(true), *asked]) == 0, capsys.readouterr().out
+    assert main([str(false), *asked]) == 1
+    assert "model: made for another file" in capsys.readouterr().out
+    assert main([str(forged)]) == 0
+    assert main([str(forged), *asked]) == 1
     assert "the program is not the model's" in capsys.readouterr().out
 
 
 def test_alone_without_the_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Two files beside each other; without the second, and without libraries, it says so."""
+    """One file; without libraries, or without what runs models, it says so."""
     model, saved = tmp_path / "model.onnx", tmp_path / "c.json"
     content = certified(model, onnx_in_one(model, 0))
     saved.write_text(json.dumps(content), encoding="utf-8")
-    alone = tmp_path / "alone"
-    alone.mkdir()
-    shutil.copy(check.__file__, alone)
+    alone = write_checker(tmp_path / "alone.pyz")
 
     def asked(*options: str) -> subprocess.CompletedProcess[str]:
-        order = [sys.executable, *options, str(alone / "check.py"), str(saved), "--model", model]
-        return subprocess.run(order, capture_output=True, text=True, cwd=alone, check=False)
+        order = [sys.executable, *options, str(alone), str(saved), "--model", str(model)]
+        return subprocess.run(order, capture_output=True, text=True, cwd=tmp_path, check=False)
 
-    found = asked()
-    assert found.returncode == 3
-    assert "ONLY THE HASH of the model was compared; it was not run: there is no" in found.stdout
-    monkeypatch.setattr(check, "__file__", str(alone / "check.py"))
-    assert check.main([str(saved), "--model", str(model)]) == 3
-    shutil.copy(sampling.__file__, alone)
-    assert asked("-S").returncode == 3  # no packages at all
-    assert "is not installed" in asked("-S").stdout
-    found = asked()
+    bare = asked("-S")  # no packages at all
+    assert bare.returncode == 3
+    assert "ONLY ITS HASH was compared; it was not run: " in bare.stdout
+    assert "onnxruntime is not installed" in bare.stdout
+    found = asked("-I")
     assert found.returncode == 0, found.stdout + found.stderr
     assert "ONLY" not in found.stdout
+    assert "run beside the program: sampled on 402 rows drawn with seed " in found.stdout
+    monkeypatch.setitem(sys.modules, "cfxc.certificates.auditing.sampling", None)
+    assert main([str(saved), "--model", str(model)]) == 3
 
 
 UNREADABLE = {
@@ -237,7 +234,162 @@ def test_files_that_cannot_be_run(name: str, why: str, tmp_path: Path) -> None:
     path = tmp_path / "own.onnx"
     content = certified(path, onnx_in_one(path, 0))
     (tmp_path / name).write_text("{nothing", encoding="utf-8")
-    asked = check.Question(content["features"], content["program"], content["question"])
-    differs, unrun = sampling.run(asked, content, tmp_path / name, False)
+    shown = checker.check(content)
+    differs, unrun, sampled = sampling.run(shown, content["space"], tmp_path / name, 0, None, False)
     assert not differs
+    assert not sampled
     assert why in unrun
+
+
+# -- rows ------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def forest(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Any]]:
+    """A pickled pipeline and a certificate of it."""
+    path = tmp_path_factory.mktemp("forest") / "forest.joblib"
+    return path, certified(path, pickled(path, 0))
+
+
+def sampled(forest: tuple[Path, dict[str, Any]], seed: int, rows: Path | None = None,
+            **changes: Any) -> tuple[str, str, str]:  # fmt: skip
+    path, content = forest
+    space = changes.get("space", content["space"])
+    return sampling.run(checker.check(content), space, path, seed, rows, True)
+
+
+def test_the_seed_is_random_and_printed(
+    forest: tuple[Path, dict[str, Any]], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path, saved = forest[0], tmp_path / "c.json"
+    saved.write_text(json.dumps(forest[1]), encoding="utf-8")
+    asked, seeds = [str(saved), "--model", str(path), "--trust-pickle"], set()
+    for more in ([], [], ["--seed", "5"]):
+        assert main([*asked, *more]) == 0
+        seeds.add(capsys.readouterr().out.split("drawn with seed ")[1].split(";")[0])
+    assert len(seeds) == 3
+    assert "5" in seeds
+
+
+def test_other_seeds_draw_other_rows(forest: tuple[Path, dict[str, Any]]) -> None:
+    drawn: list[Any] = []
+    shown = checker.check(forest[1])
+    predict = joblib.load(forest[0]).predict
+
+    def seen(frame: pd.DataFrame) -> Any:
+        drawn.append(frame)
+        return predict(frame)
+
+    for seed in (1, 1, 2):
+        sampling.compare(shown, forest[1]["space"], seen, seed)
+    assert drawn[0].equals(drawn[1])
+    assert not drawn[0].equals(drawn[2])
+    assert len(drawn[0]) == sampling.ROWS + 2
+
+
+def test_rows_of_a_file(forest: tuple[Path, dict[str, Any]], tmp_path: Path) -> None:
+    """All are run whose values the program knows; else it says so."""
+    rows = tmp_path / "rows.csv"
+    TEXTS.assign(more=1).to_csv(rows, index=False)
+    assert f"and {len(TEXTS)} rows of 'rows.csv'; " in sampled(forest, 3, rows)[2]
+    odd = pd.concat([TEXTS, TEXTS.head(5).assign(code="z"), TEXTS.head(5).assign(rate=0.1)])
+    odd.loc[len(odd)] = [None, 0.5, "a"]
+    odd.to_csv(rows, index=False)
+    assert f"and {len(TEXTS) + 5} rows of 'rows.csv'; " in sampled(forest, 3, rows)[2]
+    TEXTS.drop(columns="rate").to_csv(rows, index=False)
+    assert sampled(forest, 3, rows)[1] == "rows.csv: no column 'rate'"
+    TEXTS.assign(code="z").to_csv(rows, index=False)
+    assert sampled(forest, 3, rows)[1] == "rows.csv: no row that the program knows all values of"
+    assert "FileNotFoundError" in sampled(forest, 3, tmp_path / "none.csv")[1]
+
+
+def test_rows_of_groups_of_columns(tmp_path: Path) -> None:
+    path, rows = tmp_path / "own.onnx", tmp_path / "rows.csv"
+    content = certified(path, onnx_in_one(path, 0))
+    NUMBERS.to_csv(rows, index=False)
+    found = sampling.run(checker.check(content), content["space"], path, 0, rows, False)
+    assert f"and {len(NUMBERS)} rows" in found[2], found
+
+
+def test_a_program_that_differs_where_only_given_rows_look(
+    forest: tuple[Path, dict[str, Any]], tmp_path: Path
+) -> None:
+    shown, rows = checker.check(forest[1]), tmp_path / "rows.csv"
+    predict = joblib.load(forest[0]).predict
+    one = TEXTS.iloc[[0]].assign(**{"kids at home": 3, "rate": 0.75})
+    one.to_csv(rows, index=False)
+
+    def other(frame: pd.DataFrame) -> Any:
+        found = np.array(predict(frame))
+        if len(frame) == 1:  # the rows of the file
+            found = 1 - found
+        return found
+
+    assert sampling.compare(shown, forest[1]["space"], other)
+    with pytest.raises(sampling.Differs, match="of row 402 the model says"):
+        sampling.compare(shown, forest[1]["space"], other, 0, rows)
+
+
+@pytest.mark.parametrize("dtype", ["bool", "int8", "str"])
+def test_types_that_change_values(forest: tuple[Path, dict[str, Any]], dtype: str) -> None:
+    """A space whose columns are all ones would let any model pass."""
+    space = forest[1]["space"].replace('dtype = "float64"', f'dtype = "{dtype}"')
+    assert space != forest[1]["space"]
+    differs, unrun, _ = sampled(forest, 0, space=space)
+    assert f"as {dtype}, the column 'rate' has other values" in differs or unrun
+
+
+def test_tiny_scores_do_not_pass_beside_any_model(forest: tuple[Path, dict[str, Any]]) -> None:
+    """What is near is measured by the scores' own size."""
+    content = json.loads(json.dumps(forest[1]))
+    for trees in content["program"]["trees"]:
+        for node in trees["nodes"]:
+            if isinstance(node[0], str):
+                node[:] = [str(checker.number(value) / 10**12) for value in node]
+    content["claim"].update(status="feasible", lower_bound="0")
+    content["proof"] = {"radius": "0", "lemmas": [], "nodes": [["distance"]]}
+    shown = checker.check(rehashed(content))
+    model = joblib.load(forest[0])
+    assert sampling.compare(shown, content["space"], model.predict)
+    with pytest.raises(sampling.Differs, match="of the factual"):
+        sampling.compare(shown, content["space"], lambda frame: 1 - model.predict(frame))
+
+
+def test_too_many_labels_that_differ_within_rounding(
+    forest: tuple[Path, dict[str, Any]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sampling, "NEAR", 10**6)
+    model, shown = joblib.load(forest[0]), checker.check(forest[1])
+    with pytest.raises(sampling.Differs, match="402 of 402 labels differ within rounding"):
+        sampling.compare(shown, forest[1]["space"], lambda frame: 1 - model.predict(frame))
+
+
+def test_labels_that_the_program_does_not_know(forest: tuple[Path, dict[str, Any]]) -> None:
+    shown = checker.check(forest[1])
+    for label in ("1", 7, None):
+        with pytest.raises(sampling.Differs, match="of the factual the model says"):
+            sampling.compare(shown, forest[1]["space"], lambda f, label=label: [label] * len(f))
+
+
+def test_models_of_single_floats_with_the_slack_of_doubles(tmp_path: Path) -> None:
+    path = tmp_path / "own.onnx"
+    content = certified(path, onnx_in_one(path, 0))
+    shown = checker.check(content)
+    assert sampling.run(shown, content["space"], path, 0, None, False)[0] == ""
+    doubles = shown._replace(semantics="float")
+    differs, *_ = sampling.run(doubles, content["space"], path, 0, None, False)
+    assert differs == "it computes in single floats, and the slack allows for doubles"
+    single = shown._replace(semantics="float32")
+    assert sampling.run(single, content["space"], path, 0, None, False)[0] == ""
+
+
+def test_a_pickled_booster(tmp_path: Path) -> None:
+    """Native boosters in pickles are run as such."""
+    for make, load in ((xgb_native, xgboost.Booster), (lgb, lightgbm.Booster)):
+        own, path = tmp_path / "own.json", tmp_path / "b.joblib"
+        space = make(own, 0)
+        booster = load(model_file=str(own))
+        joblib.dump(booster, path)
+        content = certified(path, space)
+        found = sampling.run(checker.check(content), content["space"], path, 0, None, True)
+        assert found[2], found

@@ -152,7 +152,7 @@ def _wanted(q: Question) -> str:
         return " and ".join(ends_text)
     text = quoted(q.program.labels[q.place][1])
     text += f", by a margin of {exact(q.margin)}" if q.margin else ""
-    return text + (f", with a score of at least {exact(q.least)}" if q.least else "")
+    return text + (f", with a score of at least {exact(q.least)}" if q.least is not None else "")
 
 
 def _feature(q: Question, j: int) -> dict[str, str]:

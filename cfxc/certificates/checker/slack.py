@@ -2,7 +2,8 @@
 needs.  Evaluated in floats of unit roundoff u, a sum of n products is off by at most
 ``Σ |a| e + γ Σ |a| (m + e) + η Σ (1 + 2 (m + e))``, where values of size m are off by e, γ =
 (n + 2) u / (1 - (n + 2) u), and η is half of the least float: a product may vanish, and so may a
-factor.  Nothing on the way is as large as half of the largest float.
+factor.  Nothing on the way is as large as half of the largest float.  One value, or its negative,
+is no sum; and the float32 nearest to a feature's value is what evaluation reads, or rounds once.
 """
 
 from __future__ import annotations
@@ -32,10 +33,12 @@ class Rounding:
             if kind == "step":
                 need(self.is_exact(form), f"program.made[{k}]: slack: a step of what is rounded")
                 size, error = ONE, ZERO
-            elif kind == "single":  # of a number alone it is what the model makes, too
+            elif kind == "single":
                 self.fit(size + error, 2**127)
-                plain = set(map(abs, form.values())) == {1} and [s[0] for s in form] == ["x"]
-                error = ZERO if plain else error + 2 * (HALF_ULP * (size + error) + LEAST)
+                off = HALF_ULP * (size + error) + LEAST
+                exact = is_one(form) and next(iter(form))[0] == "x"
+                again = bool(error) or self.bits == 24  # it may round to another one
+                size, error = size + off, ZERO if exact else error + 2 * off * again
             self.made.append((size, error))
 
     def source(self, kind: str, k: int, *rest: int) -> tuple[Q, Q]:
@@ -67,8 +70,9 @@ class Rounding:
             own, off = self.source(*source)
             self.fit(abs(factor))
             size, error = size + abs(factor) * own, error + abs(factor) * off
-            error += self.least * (1 + 2 * (own + off))
-        error += self.gamma(len(form)) * (size + error)
+            error += self.least * (0 if is_one(form) else 1 + 2 * (own + off))
+        if not is_one(form):
+            error += self.gamma(len(form)) * (size + error)
         self.fit(size + error)
         return size, error
 
@@ -92,6 +96,11 @@ class Rounding:
         held = abs(n) <= top and d <= 2**140 and not d & (d - 1)
         own = len(inner) == 1 and abs(form[inner[0]]) == 1 and inner[0][0] != "tree"
         return own and held and not self.source(*inner[0])[1]
+
+
+def is_one(form: Form) -> bool:
+    """Whether a sum is one value, or its negative: nothing is multiplied or added."""
+    return [abs(factor) for factor in form.values()] == [ONE] and CONSTANT not in form
 
 
 def least(question: Question, floats: str) -> Q:
