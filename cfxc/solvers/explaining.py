@@ -23,6 +23,7 @@ from ..ir.interval import ceil_float, floor_float
 from .box_search import SplitTree
 from .candidates import Candidate, Deployed, Point
 from .certification import Evidence
+from .certification.floats import deployed
 from .conflicts import Ask, Conflict, conflict_of, given_up_in_order
 from .engines import Engine, Limits, engine_for, smt_backend
 from .hulls import slack_of
@@ -30,7 +31,6 @@ from .options import Options
 from .original import Original
 from .outcome import INTERRUPTED, Outcome, Watch
 from .result import Result, Status
-from .rounding import deployed_slack
 from .seeds import Seeds, nearest_of
 from .smt import Backend, refuse_contradiction, refuse_negative_distance
 
@@ -181,7 +181,7 @@ class Question:
             if query.target.chance is not None:
                 raise UnsupportedError("semantics='float' with a probability", ["ask for a margin"])
             unit = model.predictor.unit_roundoff
-            query = replace(query, slack=deployed_slack(query, unit), roundoff=unit)
+            query = deployed(query, unit)
         refuse_negative_distance(query, self.asking, options.time_limit)
         method = self.method
         if options.diversity == "pool":

@@ -47,9 +47,7 @@ def test_it_does_not_hold(saved: Path, capsys: pytest.CaptureFixture[str]) -> No
 
 
 @pytest.mark.parametrize("body", [b"", b"hello", b"\xff", b"[" * 10**5, b'{"a": ' * 10**5])
-def test_it_cannot_be_read(
-    body: bytes, saved: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_it_cannot_be_read(body: bytes, saved: Path, capsys: pytest.CaptureFixture[str]) -> None:
     saved.write_bytes(body)
     assert main([str(saved)]) in (1, 2)
     assert capsys.readouterr().out.startswith(("REJECTED: ", "cannot be read: "))

@@ -184,7 +184,7 @@ def signed(content: dict[str, Any]) -> Certificate:
 def test_run_as_a_script(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = answered("forest").certificate.save(tmp_path / "c.json")
     monkeypatch.setattr(sys, "argv", ["cfxc-check", str(path)])
+    monkeypatch.delitem(sys.modules, "cfxc.certificates.checker.__main__", raising=False)
     with pytest.raises(SystemExit) as ended:
-        monkeypatch.delitem(sys.modules, "cfxc.certificates.checker.__main__", raising=False)
         runpy.run_module("cfxc.certificates.checker", run_name="__main__")
     assert ended.value.code == 0

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -236,9 +235,7 @@ def test_files_that_cannot_be_run(name: str, why: str, tmp_path: Path) -> None:
     content = certified(path, onnx_in_one(path, 0))
     (tmp_path / name).write_text("{nothing", encoding="utf-8")
     shown = checker.check(content)
-    differs, unrun, sampled = sampling.run(
-        shown, content["space"], tmp_path / name, 0, None, False
-    )
+    differs, unrun, sampled = sampling.run(shown, content["space"], tmp_path / name, 0, None, False)
     assert not differs
     assert not sampled
     assert why in unrun
@@ -364,9 +361,7 @@ def test_too_many_labels_that_differ_within_rounding(
     monkeypatch.setattr(sampling, "NEAR", 10**6)
     model, shown = joblib.load(forest[0]), checker.check(forest[1])
     with pytest.raises(sampling.Differs, match="402 of 402 labels differ within rounding"):
-        sampling.compare(
-            shown, forest[1]["space"], lambda frame: 1 - model.predict(frame)
-        )
+        sampling.compare(shown, forest[1]["space"], lambda frame: 1 - model.predict(frame))
 
 
 def test_labels_that_the_program_does_not_know(forest: tuple[Path, dict[str, Any]]) -> None:

@@ -69,7 +69,8 @@ def main(given: list[str] | None = None) -> int:
     options = arguments().parse_args(given)
     for stream in (sys.stdout, sys.stderr):
         stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
-    found, code, why = {}, 0, ""
+    found: dict[str, Any] = {}
+    code, why = 0, ""
     try:
         found, code = examined(options)
         if options.summary:

@@ -52,7 +52,8 @@ def shown(certificate: Any, clock: Clock) -> Shown:
     texts = members(parts["made"], "cfxc python engine", "made") if parts["made"] else []
     need(all(isinstance(text, str) for text in texts), "made: no text")
     model, semantics = _model(parts["model"]), parts["semantics"]
-    proof = Proof(*(parts[name] for name in ("features", "program", "question", "proof")), clock)
+    features, program, question = parts["features"], parts["program"], parts["question"]
+    proof = Proof(features, program, question, parts["proof"], clock)
     _require_all_used(proof)
     policy.require_same(policy.stated(parts["space"], "space"), proof.features)
     need(semantics in ("real", *slack.FLOATS), "semantics: of no known kind")

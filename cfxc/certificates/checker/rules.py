@@ -7,7 +7,7 @@ those of ``docs/certificate-format.md``.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from fractions import Fraction as Q
 from typing import Any, NamedTuple
 
@@ -49,9 +49,9 @@ class Proof(Question):
         radius, lemmas, nodes = members(given, "radius lemmas nodes", "proof")
         self.radius, self.nodes = number(radius), listed(nodes, "proof.nodes")
         self.root = [self.clip(j, f.all, self.radius) for j, f in enumerate(self.features)]
-        units = [k for k, kind in enumerate(self.program.kinds) if kind == "unit"]
-        self.known = {"row": range(len(self.rows)), "peak": range(len(self.features))}
-        self.known |= {"above": set(units), "chord": set(units)}
+        units = {k for k, kind in enumerate(self.program.kinds) if kind == "unit"}
+        self.known: dict[str, Collection[int]] = {"above": units, "chord": units}
+        self.known |= {"row": range(len(self.rows)), "peak": range(len(self.features))}
         self.bounds: dict[tuple[int, int], Q] = {}
         for i, (k, side, bound, *by) in enumerate(listed(lemmas, "proof.lemmas")):
             self.bound_unit(k, side, number(bound), self.multipliers(by, {}), f"proof.lemmas[{i}]")

@@ -93,7 +93,7 @@ class Rounding:
         constant = form.get(CONSTANT, ZERO)
         held = constant.numerator.bit_length() <= self.bits and constant.denominator <= 2**140
         held = held and constant.denominator & (constant.denominator - 1) == 0
-        return own and held and not self.source(*inner[0][:2], ())[1]
+        return own and held and not self.source(inner[0][0], inner[0][1], ())[1]
 
 
 def is_one(form: Form) -> bool:

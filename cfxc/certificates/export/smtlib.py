@@ -13,6 +13,7 @@ from math import floor
 from typing import Any
 
 from ..checker import CONSTANT, HALF_ULP, LEAST, Feature, Form, Proof, Question, number, rounded
+from ..checker.report import quoted
 
 ZERO = Fraction(0)
 
@@ -92,7 +93,7 @@ class Script:
 
     def write_witness(self, given: Any, distance: Fraction) -> None:
         """The witness, and that it lies as far as stated."""
-        for j, value in enumerate(self.question.point(given)):
+        for j, value in enumerate(self.question.point(given, "witness")):
             is_label = bool(self.features[j].labels)
             self.add(f"(assert {f'is.{j}.{value}' if is_label else f'(= x.{j} {real(value)})'})")
         self.add(f"(assert (= distance {real(distance)}))")
@@ -112,7 +113,7 @@ class Script:
         if feature.labels:
             names = [f"is.{j}.{i}" for i in sorted(part)]
             for i, name in zip(sorted(part), names, strict=True):
-                self.add(f"(declare-const {name} Bool) ; {' '.join(feature.plain(i).split())}")
+                self.add(f"(declare-const {name} Bool) ; {quoted(feature.labels[i][1])}")
             self.add(f"(assert {joined('or', names)})")
             pairs = [(a, b) for i, a in enumerate(names) for b in names[:i]]
             self.add(*(f"(assert (or (not {a}) (not {b})))" for a, b in pairs))

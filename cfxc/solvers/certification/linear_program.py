@@ -46,7 +46,7 @@ class Solution:
         return at, best
 
     def _made(self, k: int) -> float:
-        return float(self.program.z[k] @ self.values) + self.program.z0[k]
+        return float(self.program.z[k] @ self.values + self.program.z0[k])
 
     def wrong_step(self) -> Cut | None:
         """A cut at a step that the solution takes by halves, or against its number."""
@@ -86,8 +86,8 @@ class Solution:
             at = min(max(Fraction(float(x)), low), high)
             wrong = float(asked.cost(j, feature.delta(at))) - program.paid(j, self.values)
             below, above = feature.near(at, -1), feature.near(at, 1)
-            if feature.step is not None and None not in (below, above) and below < above:
-                gap = min(at - below, above - at) / feature.size  # type: ignore[operator]
+            if feature.step is not None and below is not None and above is not None:
+                gap = min(at - below, above - at) / feature.size if below < above else ZERO
                 wrong = max(wrong, float(gap))
             if wrong > best and (cut := self._beside(j, at)) is not None:
                 best, found = wrong, (j, cut)

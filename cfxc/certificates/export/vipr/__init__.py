@@ -37,7 +37,7 @@ def vipr(certificate: Mapping[str, Any], *, seconds: float = 60.0) -> tuple[str,
         problem.note("wanted: the slack that the certificate gives to rounding is given, too")
     point = None
     if certificate["witness"] is not None:
-        point = problem.values(question.point(certificate["witness"]))
+        point = problem.values(list(question.point(certificate["witness"], "witness")))
         _require_inside(problem, point)
     aim = None if claim["status"] == "infeasible" else number(claim["lower_bound"])
     search = Search(problem, aim, seconds)

@@ -10,6 +10,7 @@ from typing import Any
 
 from ....errors import UnsupportedError
 from ...checker import Question
+from ...checker.report import quoted
 from .problem import ZERO, Affine, Point, Problem, constant, total
 
 
@@ -68,7 +69,7 @@ class Features:
                     _equal(j, i),
                     kind="label",
                     feature=feature.name,
-                    label=feature.plain(i),
+                    label=quoted(feature.labels[i][1]),
                 )
                 for i in places
             }
