@@ -44,6 +44,7 @@ from ..stopping import (
 from .box_search import SplitTree
 from .candidates import Candidate, Deployed, Known, Point, verify
 from .certification import Evidence
+from .certification.floats import covered
 from .conflicts import Ask, Conflict, conflict_of, given_up_in_order
 from .engines import Engine, Limits, engine_for, smt_backend
 from .hulls import slack_of
@@ -325,7 +326,7 @@ class Question:
             query = replace(query, hulls=hulls)
         predictor = model.predictor
         slack = slack_for(query, options.semantics, predictor)
-        query = replace(query, unit=predictor.unit_roundoff, slack=slack)
+        query = covered(replace(query, unit=predictor.unit_roundoff, slack=slack))
         refuse_negative_distance(query, self.asking, seconds)
         method = self.method
         if options.diversity == "pool":

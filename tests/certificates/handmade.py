@@ -13,8 +13,8 @@ NUMBER = {"labels": [], "lower": "0", "upper": "4", "step": "1", "float": 0}
 LABELS = {"lower": None, "upper": None, "step": None, "float": 0}
 COUNT = {"name": "n", "kind": "integer", **NUMBER, **FREE}
 REAL = {
-    "name": "x", "kind": "real", "labels": [], "lower": "0", "upper": "4", "step": "1/2", "float": 8,
-    **FREE,
+    "name": "x", "kind": "real", "labels": [], "lower": "0", "upper": "4", "step": "1/2",
+    "float": 8, **FREE,
 }  # fmt: skip
 CODE = {"name": "code", "kind": "categorical", "labels": ["a", "b", "c"], **LABELS, **FREE}
 ONE = ["one", 0]

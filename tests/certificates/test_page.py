@@ -15,9 +15,9 @@ from tests.certificates.handmade import CODE, NEAREST, ONE, SPACE, changed
 
 X, N, CONSTRAINTS = ["x", 1], ["x", 0], ("question", "constraints")
 NASTY = [
-    "a\nclaim: infeasible", "\x1b[2Jaccepted", "\u202ehcaer ni", "\ud800", "\u2028x", "a\rb", "\x00",
-    "a | b | c", "`rm`", "<script>x</script>", "&rlm;x", "[a](http://b)", "\u200bx", "status",
-    'a", "b', "a\\", "# head", "distance",
+    "a\nclaim: infeasible", "\x1b[2Jaccepted", "\u202ehcaer ni", "\ud800", "\u2028x", "a\rb",
+    "\x00", "a | b | c", "`rm`", "<script>x</script>", "&rlm;x", "[a](http://b)", "\u200bx",
+    "status",     'a", "b', "a\\", "# head", "distance",
 ]  # fmt: skip
 
 

@@ -16,7 +16,17 @@ from cfxc.certificates.checker import Clock, Rejected, check, number, parse, rea
 from cfxc.certificates.checker import reader as limits
 from cfxc.certificates.checker.program import image
 from cfxc.certificates.checker.reader import small
-from tests.certificates.handmade import CODE, COUNT, NEAREST, ONE, REAL, changed, reason, signed
+from tests.certificates.handmade import (
+    CODE,
+    COUNT,
+    NEAREST,
+    ONE,
+    REAL,
+    SPACE,
+    changed,
+    reason,
+    signed,
+)
 from tests.certificates.oracle import is_true
 
 LOW, X, YES = ["ge", [[ONE, "-1"]]], ["x", 0], ("question", "target")
@@ -45,9 +55,9 @@ REJECTED: list[tuple[tuple[Any, ...], Any, str]] = [
     (("space",), "feature = [{kind = 'real'}]", "space.feature[0]: no name"),
     (("space",), "feature = [{name = 'n', more = 1}]", "unknown ['more']"),
     (("space",), "", "space: not one entry for each feature"),
-    (("space",), NEAREST["space"].replace("upper = 4", "upper = 5", 1), "'n': the space has another high"),
-    (("space",), NEAREST["space"].replace("upper = 4", "upper = 4.5", 1), "'n': the space has another high"),
-    (("space",), NEAREST["space"].replace('"0.5"', '"0,5"'), "no number: '0,5'"),
+    (("space",), SPACE.replace("upper = 4", "upper = 5", 1), "'n': the space has another high"),
+    (("space",), SPACE.replace("upper = 4", "upper = 4.5", 1), "the space has another high"),
+    (("space",), SPACE.replace('"0.5"', '"0,5"'), "no number: '0,5'"),
     ((*CLAIM, "status"), "proved", "claim: status"),
     ((*CLAIM, "epsilon"), "1", "claim: status, or epsilon"),
     ((*CLAIM, "epsilon"), "1/5", "claim.epsilon: the gap exceeds it"),
@@ -117,7 +127,7 @@ REJECTED: list[tuple[tuple[Any, ...], Any, str]] = [
     (TREES, [{**TREE, "roots": [1]}], "program.trees[0]: nodes are not those of trees"),
     (TREES, [{**TREE, "nodes": [[0, "2", 1, 1], ["0"], ["1"]]}], "nodes are not those of trees"),
     (TREES, [{**TREE, "nodes": [[0, "2", 1, 0], ["0"], ["1"]]}], "nodes[0]: a child before"),
-    (TREES, [{**TREE, "nodes": [[0, "2", 1, 2], ["0"], ["1", "2"]]}], "leaves of different lengths"),
+    (TREES, [{**TREE, "nodes": [[0, "2", 1, 2], ["0"], ["1", "2"]]}], "leaves of different"),
     (TREES, [{**TREE, "nodes": [[0, "1/3", 1, 2], ["0"], ["1"]]}], "a cut is no double"),
     (TREES, [{**TREE, "nodes": [[2, [3], 1, 2], ["0"], ["1"]]}], "a label that is none"),
     (TREES, [{**TREE, "nodes": [[2, [1, 1], 1, 2], ["0"], ["1"]]}], "a label twice"),
@@ -188,7 +198,7 @@ def test_distances_beyond_all_floats() -> None:
     far = {**REAL, "lower": "0", "upper": tiny, "step": None}
     made = [
         (("features", 1), far),
-        (("space",), NEAREST["space"].replace("upper = 4\nres", "upper = 5e-324\nres")),
+        (("space",), SPACE.replace("upper = 4\nres", "upper = 5e-324\nres")),
         (("question", "factual"), ["1", huge, "a"]),
         (("witness",), ["3", "0", "b"]),
     ]
@@ -214,7 +224,8 @@ def test_units_and_steps() -> None:
     assert reason(content) == ""
     assert is_true(content)
     signs = [["sign", 0, 1, 2], ["bound", "0", [["row", 0, "1"], ["sign", 0, "1"]], []],
-             ["bound", "0", [["row", 0, "1"], ["sign", 0, "0"], ["above", 0, "0"]], []]]  # fmt: skip
+             ["bound", "0", [["row", 0, "1"], ["sign", 0, "0"], ["above", 0, "0"]], []],
+    ]  # fmt: skip
     content = changed(*UNIT, (NODES, signs))
     assert reason(content) == ""
     assert "sign of no unit" in reason(changed(*UNIT, (NODES, [["sign", 1, 1, 2], *signs[1:]])))
@@ -298,13 +309,13 @@ def test_ranges_as_targets() -> None:
 def test_actions() -> None:
     for action, value, fits in (("increase", "3", True), ("decrease", "3", False),
                                 ("fixed", "3", False)):  # fmt: skip
-        space = NEAREST["space"].replace('dtype = "int64"', f'dtype = "int64"\naction = "{action}"')
+        space = SPACE.replace('dtype = "int64"', f'dtype = "int64"\naction = "{action}"')
         content = changed(((*FEATURE, "action"), action), (("space",), space),
                           (("witness", 0), value))  # fmt: skip
         assert (reason(content) == "") == fits
     for action, labels in (("increase", "abc"), ("decrease", "a"), ("fixed", "a")):
         text = f'labels = ["a", "b", "c"]\naction = "{action}"'
-        space = NEAREST["space"].replace('labels = ["a", "b", "c"]', text)
+        space = SPACE.replace('labels = ["a", "b", "c"]', text)
         own = [(("features", 2, "action"), action), (("space",), space)]
         shown = check(changed(*own))
         assert shown.question.features[2].all == frozenset(range(len(labels)))

@@ -148,8 +148,9 @@ def _in_figures(rule: Any, features: dict[str, Feature]) -> str:
     """A constraint of a policy with the factual's numbers put in."""
     from .report import exact, quoted
 
+    text = str(rule)
     for name, feature in sorted(features.items(), key=lambda one: -len(one[0])):
         own = feature.own
         figures = quoted(feature.labels[own][1]) if feature.labels else exact(own)
-        rule = str(rule).replace(f"factual.{name}", figures)
-    return str(rule)
+        text = text.replace(f"factual.{name}", figures)
+    return text

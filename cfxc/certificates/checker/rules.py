@@ -5,7 +5,7 @@ that it holds no counterfactual nearer than the radius.  Lemmas: ``docs/certific
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from fractions import Fraction as Q
 from typing import Any, NamedTuple
 
@@ -39,9 +39,9 @@ class Proof(Question):
         radius, lemmas, nodes = members(proof, "radius lemmas nodes", "proof")
         self.radius, self.nodes = number(radius), listed(nodes, "proof.nodes")
         self.root = [self.clip(j, f.all, self.radius) for j, f in enumerate(self.features)]
-        units = [k for k, kind in enumerate(self.program.kinds) if kind == "unit"]
-        self.known: dict[str, Any] = {"row": range(len(self.rows)), "above": set(units)}
-        self.known |= {"chord": set(units), "peak": range(len(self.features))}
+        units = {k for k, kind in enumerate(self.program.kinds) if kind == "unit"}
+        self.known: dict[str, Collection[int]] = {"above": units, "chord": units}
+        self.known |= {"row": range(len(self.rows)), "peak": range(len(self.features))}
         self.bounds: dict[tuple[int, int], Q] = {}
         for i, (k, side, bound, *by) in enumerate(listed(lemmas, "proof.lemmas")):
             self.bound_unit(k, side, number(bound), self.multipliers(by, {}), f"proof.lemmas[{i}]")

@@ -110,7 +110,7 @@ class Script:
 
     def write_witness(self, given: Any, distance: Fraction) -> None:
         """The witness, and that it lies as far as stated."""
-        for j, value in enumerate(self.question.point(given)):
+        for j, value in enumerate(self.question.point(given, "witness")):
             is_label = bool(self.features[j].labels)
             self.add(f"(assert {f'is.{j}.{value}' if is_label else f'(= x.{j} {real(value)})'})")
         self.add(f"(assert (= distance {real(distance)}))")

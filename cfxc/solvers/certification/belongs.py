@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +13,8 @@ from ...errors import CfxcError, ModelFileError, VerificationError
 from ...frontends.files import load_model
 from ...frontends.query import make_query
 from ...frontends.space import FeatureSpace
-from ..rounding import deployed_slack
 from .core import exact
+from .floats import covered
 from .writer import written_program, written_semantics, written_slack
 
 
@@ -55,7 +54,7 @@ def require_program_of(
     query = make_query(program, space, factual, target=wanted)
     if content["semantics"] != "real":
         unit = predictor.unit_roundoff
-        query = replace(query, slack=deployed_slack(query, unit), unit=unit)
+        query = covered(replace(query, slack=deployed_slack(query, unit), unit=unit))
     if content["semantics"] != written_semantics(query):
         raise VerificationError("the certificate's semantics is not the arithmetic of the model")
     features, made = written_program(query)

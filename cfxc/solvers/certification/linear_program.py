@@ -87,7 +87,7 @@ class Solution:
             wrong = float(asked.cost(j, feature.delta(at))) - program.paid(j, self.values)
             below, above = feature.near(at, -1), feature.near(at, 1)
             if feature.step is not None and below is not None and above is not None:
-                gap = min(at - below, above - at) / (feature.size or 1)
+                gap = min(at - below, above - at) / feature.size if below < above else ZERO
                 wrong = max(wrong, float(gap))
             if wrong > best and (cut := self._beside(j, at)) is not None:
                 best, found = wrong, (j, cut)

@@ -79,8 +79,8 @@ class _Boxes:
         self.nodes[place] = [*split, *children]
         self.nodes += [[], []]
         halves = self.asked.halves(split[0], split[1:], parts, signs)
-        for child, half in zip(children, halves, strict=True):
-            self.close(child, node, half[0], half[1], depth - 1)
+        for child, (side, given) in zip(children, halves, strict=True):
+            self.close(child, node, side, given, depth - 1)
 
     def row(self, requirement: int) -> int:
         """The checker's row for one of the search's: one alone is what implies all others."""

@@ -6,9 +6,12 @@ from math import isinf, isnan
 from typing import Any
 
 from ...compiler.splits import RawSplits
+from ...errors import UnsupportedError
 from ...frontends.query import Query
 from ...ir import ops
 from .core import exact
+
+COPIES = 20  # of a node, on average, at most
 
 
 def trees_of(op: ops.TreeEnsemble, splits: RawSplits, query: Query) -> dict[str, Any]:
@@ -17,17 +20,15 @@ def trees_of(op: ops.TreeEnsemble, splits: RawSplits, query: Query) -> dict[str,
     Nodes that send every number the same way are left out.
     """
     table = Table(splits)
-    roots = [table.telling(root) for root in op.roots.array.tolist()]
-    order = _order(roots, table)
-    place = {node: i for i, node in enumerate(order)}
+    roots, order, links = _order(op.roots.array.tolist(), table)
     value = op.value.array.tolist()
     return {
-        "roots": [place[root] for root in roots],
+        "roots": roots,
         "nodes": [
             [exact(v) for v in value[node]]
             if table.input[node] < 0
-            else _split(node, table, query, place)
-            for node in order
+            else _split(node, table, query, children)
+            for node, children in zip(order, links, strict=True)
         ],
     }
 
@@ -52,9 +53,8 @@ class Table:
         return [self.telling(self.left[node]), self.telling(self.right[node])]
 
 
-def _split(node: int, table: Table, query: Query, place: dict[int, int]) -> list[Any]:
+def _split(node: int, table: Table, query: Query, links: list[int]) -> list[Any]:
     j, cut = table.input[node], table.cut[node]
-    links = [place[child] for child in table.children(node)]
     if isnan(cut):
         bits = table.mask[node]
         count = len(query.domains[j].feature.labels)
@@ -62,19 +62,25 @@ def _split(node: int, table: Table, query: Query, place: dict[int, int]) -> list
     return [j, exact(cut), *(links if table.below[node] else links[::-1])]
 
 
-def _order(roots: list[int], table: Table) -> list[int]:
-    """All nodes in reach, parents before their children."""
-    done: dict[int, None] = {}
-    stack = [(root, False) for root in roots]
+def _order(roots: list[int], table: Table) -> tuple[list[int], list[int], list[list[int]]]:
+    """Places of roots; nodes, parents first; places of children.
+
+    What several splits lead to, as where a value is missing, stands once for each of them.
+    """
+    tops: list[int] = []
+    order: list[int] = []
+    links: list[list[int]] = []
+    stack = [(table.telling(root), -1) for root in roots[::-1]]
     while stack:
-        node, left = stack.pop()
-        if left:
-            done.setdefault(node)
-        elif node not in done:
-            stack.append((node, True))
-            if table.input[node] >= 0:
-                stack += [(child, False) for child in table.children(node)]
-    return list(done)[::-1]
+        node, parent = stack.pop()
+        (tops if parent < 0 else links[parent]).append(len(order))
+        if table.input[node] >= 0:
+            stack += [(child, len(order)) for child in table.children(node)[::-1]]
+        order.append(node)
+        links.append([])
+        if len(order) > COPIES * len(table.input):
+            raise UnsupportedError("a certificate cannot hold trees with so many shared nodes")
+    return tops, order, links
 
 
 __all__ = ["trees_of"]

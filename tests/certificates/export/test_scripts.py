@@ -86,7 +86,7 @@ def test_cells_lie_within_the_slack(top: int, bottom: int, k: int, width: int) -
         "name": "x", "kind": "real", "labels": [], "lower": "-30000", "upper": "30000",
         "step": str(step), "float": width, "weight": "1", "action": "free",
     }  # fmt: skip
-    feature = check.Feature(given_, "0")
+    feature = check.Feature(given_, "0", "x")
     kind = np.float32 if width == 4 else np.float64
     cell = Q(float(kind(float(k * step))))
     assert abs(cell - k * step) <= grid_slack(feature, abs(cell))

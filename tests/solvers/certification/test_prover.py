@@ -34,6 +34,7 @@ from tests.solvers.kinds import KINDS, outcome_of, task, trained
 from tests.solvers.test_brute_force import RULES, restricted
 
 F = Fraction
+CLOSE = F(1, 10**4)
 MIX = {"l0": 0.2, "l1": 0.5, "linf": 0.3}
 LINEAR = [kind for kind in KINDS if not any(word in kind for word in ("tree", "forest"))]
 
@@ -50,10 +51,7 @@ def asked(kind: str, seed: int, distance: Any, rules: Any = None) -> Query:
     )  # fmt: skip
 
 
-FINE = F(1, 10**4)
-
-
-def solved(query: Query, epsilon: Fraction = FINE) -> Any:
+def solved(query: Query, epsilon: Fraction = CLOSE) -> Any:
     return mio.search(
         query, lambda _: True, epsilon=epsilon, seconds=60, rng=np.random.default_rng(0)
     )
