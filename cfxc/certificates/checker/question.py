@@ -8,7 +8,20 @@ from fractions import Fraction as Q
 from typing import Any
 
 from .program import CONSTANT, ONE, ZERO, Form, Point, Program, plus, rounded
-from .reader import DEPTH, Clock, distinct, key, listed, members, need, number, small, whole
+from .reader import (
+    DEPTH,
+    KEPT,
+    Clock,
+    distinct,
+    key,
+    listed,
+    members,
+    need,
+    number,
+    small,
+    total,
+    whole,
+)
 
 Row = tuple[Form, bool]  # a form that is at least 0 or, if True, above 0
 Part = Any  # of a number the least and the largest value, (None, None) if none; places of labels
@@ -31,7 +44,7 @@ class Feature:
         self.labels, self.weight = distinct(labels, f"{where}.labels"), number(weight)
         need(isinstance(self.name, str) and self.kind in KINDS, f"{where}: name or kind")
         need(self.action in ACTIONS and self.weight >= 0, f"{where}: action or weight")
-        self.known, self.away = dict[Q, Any](), dict[Any, Q]()
+        self.known, self.away, self.kept = dict[Q, Any](), dict[Any, Q](), KEPT
         self.low, self.high, self.step = (None if e is None else number(e) for e in (*ends, step))
         if self.labels:
             numbers = [*ends, step, self.width] != [None, None, None, 0]
@@ -112,7 +125,9 @@ class Feature:
         if (known := self.away.get(value)) is None:
             counts = self.kind == "ordinal" or not self.labels
             away = abs(value - self.own) if counts else Q(value != self.own)
-            known = self.away[value] = Q(away) / self.size if self.size else ZERO
+            known = Q(away) / self.size if self.size else ZERO
+            if len(self.away) < self.kept and known.denominator.bit_length() < 4000:
+                self.away[value] = known
         return known
 
     def nearest(self, part: Part) -> Q | None:
@@ -152,6 +167,8 @@ class Question:
         pairs = zip(listed(features, "features"), listed(own, "question.factual"), strict=True)
         self.features = [Feature(f, v, f"features[{j}]") for j, (f, v) in enumerate(pairs)]
         need(len({f.name for f in self.features}) == len(self.features), "features: a name twice")
+        for feature in self.features:
+            feature.kept = KEPT // len(self.features)
         self.clock = clock or Clock(math.inf)
         self.program = Program(program, self.features, self.clock)
         self.norms = n = [number(part) for part in members(norms, "l0 l1 linf l2", "norms")]
@@ -159,12 +176,15 @@ class Question:
         need(min(n) >= 0 and sum(n) == 1 and mixed, "question.norms: no distance")
         self.squared = n[3] == 1
         weights = [feature.weight for feature in self.features]
-        need(sum(weights) > 0, "features: all weights are 0")
-        self.shares = [weight / sum(weights) for weight in weights]
-        self.peaks = [weight / max(weights) for weight in weights]
+        every, heaviest = total(weights), max(weights)
+        need(every > 0, "features: all weights are 0")
+        self.shares = [weight / every for weight in weights]
+        self.peaks = [weight / heaviest for weight in weights]
         self.tops = [n[2] * peak for peak in self.peaks]
         self.slack = number(slack)
         self.asked = self._asked(target)
+        terms = (len(self.program.outputs[r]) for row in self.asked for r in row[0])
+        need(sum(terms) <= 2**4 * KEPT, "limits: too many labels of too many terms")
         self.wanted = [
             (plus(self._score(*row), {CONSTANT: self.slack}), row[2]) for row in self.asked
         ]
@@ -199,10 +219,10 @@ class Question:
         return rows if self.least is None else [*rows, ({own: ONE}, -self.least, False)]
 
     def _score(self, factors: dict[int, Q], constant: Q, strict: bool = False) -> Form:
-        total = {CONSTANT: constant}
+        score = {CONSTANT: constant}
         for r, factor in factors.items():
-            total = plus(total, self.program.outputs[r], factor)
-        return total
+            score = plus(score, self.program.outputs[r], factor)
+        return score
 
     def _truth(self, given: Any, depth: int, where: str) -> Any:
         """``(kind, parts)``: forms that are at least (ge) or above (gt) 0, and what joins them."""
@@ -235,7 +255,7 @@ class Question:
     def distance(self, deltas: Sequence[Q]) -> Q:
         """The distance for changes δ_j; of l2, its square."""
         top = max(map(Q.__mul__, self.tops, deltas)) if self.norms[2] else ZERO
-        return sum(map(self.cost, range(len(deltas)), deltas), top)
+        return top + total(map(self.cost, range(len(deltas)), deltas))
 
     def reach(self, j: int, radius: Q) -> Q | None:
         """Lemma 3: no δ_j within a radius is larger than this; None if there is no limit."""
@@ -249,7 +269,7 @@ class Question:
         return left / slope if slope else None
 
     def check(self, point: Point) -> tuple[Q, bool]:
-        """The distance of a counterfactual, and whether it needs the slack; rejects what is none."""
+        """The distance of a counterfactual, and whether it needs the slack; rejects others."""
         for feature, value in zip(self.features, point, strict=True):
             fits = value in feature.all if feature.labels else feature.near(value, 1) == value
             need(fits, f"witness: {feature.name!a} may not be that")
@@ -267,9 +287,9 @@ class Question:
         return self.distance(deltas), needed
 
 
-def misses(total: Q, strict: bool) -> bool:
+def misses(value: Q, strict: bool) -> bool:
     """Whether a value is not at least 0 or, if strict, not above."""
-    return total < 0 or (strict and total == 0)
+    return value < 0 or (strict and value == 0)
 
 
 def rows_of(truth: Any) -> list[Row]:

@@ -12,7 +12,7 @@ from fractions import Fraction as Q
 
 from .program import CONSTANT, HALF_ULP, LEAST, ONE, ZERO, Form, rounded
 from .question import Question
-from .reader import need
+from .reader import need, small, total
 
 FLOATS = {
     "float": (Q(1, 2**53), Q(1, 2**1075), 53, 2**1023),
@@ -56,7 +56,7 @@ class Rounding:
                     else ()
                 )
                 tops.append(max(inner, default=ZERO) if inner else abs(node[rest[0]]))
-            size = sum((tops[len(nodes) - 1 - root] for root in roots), ZERO)
+            size = total(tops[len(nodes) - 1 - root] for root in roots)
             error = self.gamma(len(roots)) * size + len(roots) * self.least
             self.fit(size + error)
             return size, error
@@ -68,9 +68,9 @@ class Rounding:
         for (kind, k, *rest), factor in form.items():
             own, off = self.source(kind, k, tuple(rest))
             self.fit(abs(factor))
-            size, error = size + abs(factor) * own, error + abs(factor) * off
+            size, error = small(size + abs(factor) * own), small(error + abs(factor) * off)
             error += self.least * (1 + 2 * (own + off))
-            reached += abs(factor) * (own + off)
+            reached = small(reached + abs(factor) * (own + off))
         error += self.gamma(len(form)) * reached
         self.fit(size + error)
         return size, error
@@ -100,8 +100,8 @@ class Rounding:
         inner = [source for source in form if source != CONSTANT]
         kinds = {source[0] for source in inner}
         if kinds <= {"is", "step"}:
-            total = sum(map(abs, form.values()), ZERO)
-            return total <= 2**self.bits and all(f.denominator == 1 for f in form.values())
+            size = total(map(abs, form.values()))
+            return size <= 2**self.bits and all(f.denominator == 1 for f in form.values())
         own = len(inner) == 1 and abs(form[inner[0]]) == 1 and kinds <= {"x", "single", "unit"}
         constant = form.get(CONSTANT, ZERO)
         held = constant.numerator.bit_length() <= self.bits and constant.denominator <= 2**140
