@@ -130,8 +130,8 @@ def _between(low: F, high: F, step: F | None, width: int) -> Iterator[F]:
         return
     wide = after(width or 8, max(abs(held(width, low)), abs(held(width, high)))) * F(1, 2**22)
     spare = math.ceil(min(wide, high - low + step) / step) + 3
-    found = {held(width, held(8, k * step) if width else k * step)
-             for k in range(math.floor(low / step) - spare, math.ceil(high / step) + spare)}  # fmt: skip
+    cells = range(math.floor(low / step) - spare, math.ceil(high / step) + spare)
+    found = {held(width, held(8, k * step) if width else k * step) for k in cells}
     yield from sorted(x for x in found if low <= x <= high)
 
 

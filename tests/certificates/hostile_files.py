@@ -5,65 +5,18 @@ from __future__ import annotations
 import gzip
 import io
 import json
-import os
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from fractions import Fraction
-from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from tests.certificates.mutants import rehashed
 from tests.certificates.written import Content, certificate, number, question
 
 F = Fraction
-HERE = Path(__file__).parents[2]
 MIB = 2**20
 Body = tuple[str, bytes]  # a file's name, and what is in it
 LONG = "1" + "0" * 398 + "7"
 BIG = "9" * 999
-
-
-class Outcome(NamedTuple):
-    """How a file was decided, in what time of a processor (seconds) and memory (MiB)."""
-
-    code: int
-    seconds: float
-    memory: float
-    said: str
-
-    @property
-    def is_decided(self) -> bool:
-        """Accepted, rejected or not read, in 10 seconds and 512 MiB, and with a sentence."""
-        fits = self.seconds <= 10 and self.memory <= 512
-        return fits and self.code in (0, 1, 2) and "Traceback" not in self.said and bool(self.said)
-
-
-MEASURE = """
-import json, resource, subprocess, sys
-limit, out, *command = sys.argv[1:]
-with open(out, "wb") as stream:
-    try:
-        code = subprocess.run(command, stdout=stream, stderr=stream, timeout=float(limit)).returncode
-    except subprocess.TimeoutExpired:
-        code = 124
-used = resource.getrusage(resource.RUSAGE_CHILDREN)
-print(json.dumps([code, used.ru_utime + used.ru_stime, used.ru_maxrss / 1024]))
-"""
-
-
-def run(path: Path, *options: str, limit: float = 100) -> Outcome:
-    """Check a file in a process of its own, which a small one measures."""
-    out = path.with_suffix(".out")
-    command = [sys.executable, "-c", MEASURE, str(limit), str(out), sys.executable, "-m"]
-    command += ["cfxc.certificates.checker", str(path), *options]
-    environment = {**os.environ, "PYTHONPATH": str(HERE)}
-    measured = subprocess.run(command, cwd=HERE, env=environment, check=True, capture_output=True)
-    code, seconds, memory = json.loads(measured.stdout)
-    with out.open("rb") as stream:
-        said = stream.read(20_000).decode("utf-8", "replace")
-    out.unlink()
-    return Outcome(code, seconds, memory, said)
 
 
 # -- honest ones to start from --------------------------------------------------------------------
@@ -134,7 +87,7 @@ def of_json() -> Iterator[Body]:
     yield (
         "a place of 4,000 digits",
         text(proof={"radius": "2", "lemmas": [], "nodes": [["sign", 10**4000, 1, 2]]}),
-    )  # noqa: E501
+    )
     yield "two bytes a letter", body(whole()).decode().encode("utf-16-le")
     yield "a mark at the start", b"\xef\xbb\xbf" + body(whole())
     yield "letters beyond ASCII", '["ö"]'.encode()
@@ -145,7 +98,7 @@ def of_json() -> Iterator[Body]:
     yield (
         "a status that is a list",
         text(claim={"status": [], "distance": None, "lower_bound": "0", "epsilon": "0"}),
-    )  # noqa: E501
+    )
     yield "an epsilon near 1", body(whole(epsilon=1 - F(1, 10**990)))
 
 
@@ -165,11 +118,11 @@ def of_size() -> Iterator[Body]:
     yield (
         "60 MB of who made it",
         text(made={"cfxc": "a" * (30 * MIB), "python": "b" * (30 * MIB), "engine": ""}),
-    )  # noqa: E501
+    )
     yield (
         "a wide letter in who made it",
         text(made={"cfxc": "\U0001f600" + "a" * (50 * MIB), "python": "", "engine": ""}),
-    )  # noqa: E501
+    )
     yield "a name of 1 MB", renamed("a" * MIB)
     yield "a name of 1 MB of newlines", renamed("\n" * MIB)
     yield "a member of 1 MB", body({"a" * MIB: 1})
@@ -187,7 +140,7 @@ def of_size() -> Iterator[Body]:
 def of_names() -> Iterator[Body]:
     """Texts that are printed."""
     for name in ("status", "distance", "__proto__", "hash", "", " ", "lower bound", "\u202egnp"):
-        yield f"a feature called {ascii(name)}", renamed(name)
+        yield f"a feature called {name!a}", renamed(name)
     yield "a name with newlines", renamed("a\nclaim: optimal\naccepted")
     yield "a name with codes", renamed("a\x1b[2J\x1b]0;x\x07\x00")
     yield "a lone surrogate", renamed_surrogate()
@@ -197,7 +150,7 @@ def of_names() -> Iterator[Body]:
     yield (
         "labels of labels",
         body(rehashed({**whole(), "program": {**whole()["program"], "labels": [[[]]]}})),
-    )  # noqa: E501
+    )
     yield "a model's name", text(model={"name": "\x1b[31m\n" * 1000, "sha256": "0" * 64})
     yield "a model's long hash", text(model={"name": "m", "sha256": "0" * MIB})
 
@@ -229,7 +182,7 @@ def of_numbers() -> Iterator[Body]:
     for norms in (
         {"l0": "0", "l1": "0", "linf": "0", "l2": "1"},
         {"l0": "1/2", "l1": "0", "linf": "0", "l2": "1/2"},
-    ):  # noqa: E501
+    ):
         unlike = [*features(1, weight=LONG), *features(2, weight=f"1/{LONG}")[1:]]
         yield (
             f"weights unlike under l2 {norms['l2'][0]}",
@@ -241,7 +194,7 @@ def of_numbers() -> Iterator[Body]:
     yield (
         "made ever larger",
         body(whole(asked(made=growing, outputs=[[[["unit", 199], "-1"], [["one", 0], "-1"]]]))),
-    )  # noqa: E501
+    )
     primes = [str(10**998 + 2 * i + 1) for i in range(4000)]
     yield (
         "a sum of 500 denominators",
@@ -253,7 +206,7 @@ def of_numbers() -> Iterator[Body]:
                 )
             )
         ),
-    )  # noqa: E501
+    )
     yield (
         "500 weights of 1,000 digits",
         body(
@@ -269,20 +222,20 @@ def of_numbers() -> Iterator[Body]:
                 )
             )
         ),
-    )  # noqa: E501
+    )
     ranged = [number(f"r{i}", 0, 0, f"1/{primes[i]}", width=8) for i in range(300)]
     yield "300 ranges of 1,000 digits", body(whole(asked(300, features=ranged)))
     changed = [
         number(f"r{i}", F(1, 4), 0, f"1/{int(BIG[:300]) - 2 * i}" if i % 2 else 1, width=8)
         for i in range(40)
-    ]  # noqa: E501
+    ]
     yield "ranges that do not hold the factual", body(whole(asked(40, features=changed)))
     leaves = [[f"-1/{p}"] for p in primes[:3000]]
     stumps = {"roots": list(range(3000)), "nodes": leaves}
     yield (
         "leaves of 3,000 denominators",
         body(whole(asked(trees=[stumps], outputs=[[[["tree", 0, 0], "1"]]]))),
-    )  # noqa: E501
+    )
 
 
 def of_grids() -> Iterator[Body]:
@@ -314,12 +267,12 @@ def of_grids() -> Iterator[Body]:
                 [*order, CLOSED],
             )
         ),
-    )  # noqa: E501
+    )
     for step in ("0", "-1"):
         yield (
             f"a step of {step}",
             body(whole(asked(features=[number("g", 0, 0, 4, step=step), *features(2)[1:]]))),
-        )  # noqa: E501
+        )
 
 
 def of_trees() -> Iterator[Body]:
@@ -338,7 +291,7 @@ def of_trees() -> Iterator[Body]:
     yield (
         "8,000 ensembles",
         body(whole(asked(trees=lone, outputs=[[[["tree", n, 0], "1"] for n in range(8000)]]))),
-    )  # noqa: E501
+    )
     roots = {"roots": list(range(30_000)), "nodes": [["-1"]] * 30_000}
     shares = ["bound", "1", [["row", 0, "1"]], [[t, 0, "0"] for t in range(30_000)]]
     yield (
@@ -350,7 +303,7 @@ def of_trees() -> Iterator[Body]:
     yield (
         "20 deep trees, cut 2,000 times",
         body(whole(asked(trees=twenty, outputs=bound), _chain(2000, CLOSED))),
-    )  # noqa: E501
+    )
     count = 3000
     yield (
         "a deep tree of many features",
@@ -363,7 +316,7 @@ def of_trees() -> Iterator[Body]:
                 )
             )
         ),
-    )  # noqa: E501
+    )
 
 
 def _deep(depth: int) -> list[Any]:
@@ -414,18 +367,18 @@ def of_proofs() -> Iterator[Body]:
                 [n if n[0] != "cut" else ["sign", 0, *n[3:]] for n in _chain(10_000, ["distance"])],
             )
         ),
-    )  # noqa: E501
+    )
     lemmas = [[k, s, BIG, "0", [], []] for k in range(1000) for s in (1, -1)]
     yield (
         "2,000 lemmas of 1,000 units",
         body(whole(_units(1000), proof={"radius": "2", "lemmas": lemmas, "nodes": [CLOSED]})),
-    )  # noqa: E501
+    )
     bounds = ["bound", "1/3", [["row", 0, f"{BIG}/{BIG[:-1]}7"]], []]
     square = asked(
         60,
         features=[number(f"s{j}", 0, 0, F(4), width=8) for j in range(60)],
         norms={"l0": "0", "l1": "0", "linf": "0", "l2": "1"},
-    )  # noqa: E501
+    )
     yield "2,000 long parabolas", body(whole(square, _chain(2000, bounds)))
 
 
@@ -444,14 +397,14 @@ def of_programs() -> Iterator[Body]:
     pairs = [
         ["unit", [[["unit", i], "1"] for i in (k - 1, k - 2) if i >= 0] or [[["x", 0], "1"]]]
         for k in range(60)
-    ]  # noqa: E501
+    ]
     output = [[[["unit", 59], "-1"], [["one", 0], "-1"]]]
     yield "units that read two units", body(whole(asked(made=pairs, outputs=output)))
     printed = [["ge", [[["unit", 59], "1"]]]]
     yield (
         "a condition of units that read two units",
         body(whole(asked(made=pairs, outputs=output, constraints=printed))),
-    )  # noqa: E501
+    )
     deep = [["ge", [[["unit", 4999], "1"]]]]
     yield (
         "a condition of a chain of 5,000 units",
@@ -464,7 +417,7 @@ def of_programs() -> Iterator[Body]:
                 )
             )
         ),
-    )  # noqa: E501
+    )
     flat = [["unit", [[["x", 0], "1"], [["one", 0], "-1"]]] for _ in range(8000)]
     output = [[*([["unit", k], "-1"] for k in range(8000)), [["one", 0], "-1"]]]
     yield "8,000 units in one sum", body(whole(asked(made=flat, outputs=output)))
@@ -476,7 +429,7 @@ def of_programs() -> Iterator[Body]:
         "labels": list(range(count)),
         "target": {"label": 0},
         "outputs": [own, *([] for _ in range(count - 1))],
-    }  # noqa: E501
+    }
     yield "4,000 labels of 4,000 terms", body(whole(asked(4000, **labels)))
     ge = ["ge", [[["x", 0], "1"]]]
     for depth in (49, 51, 300):
@@ -492,7 +445,7 @@ def of_programs() -> Iterator[Body]:
     yield (
         "1,000 conditions of 1,000 features",
         body(whole(asked(1000, constraints=[ge] * 1000), [["constraint"]])),
-    )  # noqa: E501
+    )
     yield "20,000 features", body(whole(asked(20_000)))
     grown = [[["single", [[["x", 0], str(2**126)]]]], [[["single", 0], "-1"], [["one", 0], "-1"]]]
     yield "a single beyond single floats", body(whole(asked(made=grown[0], outputs=[grown[1]])))
@@ -533,4 +486,4 @@ FAMILIES: tuple[Callable[[], Iterator[Body]], ...] = (
     of_json, of_names, of_numbers, of_grids, of_trees, of_proofs, of_programs, of_spaces, of_size,
 )  # fmt: skip
 
-__all__ = ["FAMILIES", "Body", "Outcome", "body", "of_names", "of_programs", "run", "whole"]
+__all__ = ["FAMILIES", "Body", "body", "of_names", "of_programs", "whole"]

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.certificates.hostile_files import FAMILIES, Body, body, of_names, of_programs, run, whole
+from tests.certificates.hostile_files import FAMILIES, Body, body, of_names, of_programs, whole
+from tests.certificates.measured import run
 
 SECONDS = "8"  # of the checker's own clock; a file of 1 MB may take longer if nothing is said
 

@@ -8,8 +8,8 @@ from fractions import Fraction as Q
 from typing import Any
 
 from .claim import Shown
-from .program import CONSTANT, Form
 from .policy import TEXT
+from .program import CONSTANT, Form
 from .question import Question
 from .reader import need
 
