@@ -1,10 +1,12 @@
 """False claims, and how many proofs of them were tried: the checker takes none.
 
     python benchmarks/false_claims.py [--minutes 60] [--proofs 1000000] [--processes 2] [--seed 0]
+    python benchmarks/false_claims.py --hostile
 
 Four searches in turn: proofs of false claims; parts that the rules close, beside what lies in them;
 whole certificates with one thing false; programs in floats, beside the slack that the checker
 allows.  Ends with whichever of time and proofs comes first; exits with 1 if anything was found.
+``--hostile``: how files that are made to stop the checker are decided, in what time and memory.
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ from collections import Counter
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from pathlib import Path
 from random import Random
+from tempfile import TemporaryDirectory
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
@@ -23,6 +26,8 @@ from support.report import Table
 
 from tests.certificates.false_certificates import try_certificates
 from tests.certificates.false_claims import Found, Search, false_claims
+from tests.certificates.hostile_files import FAMILIES
+from tests.certificates.measured import run
 from tests.certificates.rounded_programs import KINDS, Refused, draw_program, worst
 from tests.certificates.rule_properties import (
     Wrong,
@@ -48,7 +53,7 @@ def batch(seed: int) -> tuple[Counts, list[str]]:
     counts.update({("false claims", kind): n for kind, n in search.claims.items()})
     counts.update({("proofs tried", kind): n for kind, n in search.tried.items()})
     others = Counter[str]()
-    for _ in range(4):
+    for _ in range(10):
         case = draw_case(rng)
         try:
             check_features(rng, case, others)
@@ -91,13 +96,34 @@ def programs(rng: Random, counts: Counts) -> list[str]:
     return found
 
 
+def hostile() -> int:
+    """A table of hostile files; how many of them are not decided as they should be."""
+    table = Table("Hostile files", ("kind", "file", "kB", "exit code", "s", "MiB"), [])
+    wrong = 0
+    with TemporaryDirectory() as folder:
+        for family in FAMILIES:
+            for name, content in family():
+                path = Path(folder) / ("c.json.gz" if name.endswith(".gz") else "c.json")
+                path.write_bytes(content)
+                done = run(path, "--seconds", "8")
+                figures = (f"{len(content) / 1e3:.0f}", str(done.code), f"{done.seconds:.1f}")
+                kind = family.__name__.removeprefix("of_")
+                table.rows.append((kind, name, *figures, f"{done.memory:.0f}"))
+                wrong += not done.is_decided
+    print(table.markdown(), f"\n{wrong} of {len(table.rows)} not decided", flush=True)
+    return wrong
+
+
 def main() -> int:
     parser = ArgumentParser(description=__doc__)
     parser.add_argument("--minutes", type=float, default=60)
     parser.add_argument("--proofs", type=int, default=1_000_000)
     parser.add_argument("--processes", type=int, default=2)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--hostile", action="store_true")
     options = parser.parse_args()
+    if options.hostile:
+        return bool(hostile())
     counts, found, start = Counter[tuple[str, str]](), list[str](), time.monotonic()
     with ProcessPoolExecutor(options.processes) as pool:
         seed = options.seed * 10**6

@@ -43,6 +43,17 @@ def test_a_kind_of_numbers_has_no_labels() -> None:
         check.check(content)
 
 
+def test_a_single_float_that_overflows_is_no_number() -> None:
+    """4 · 2¹²⁶ is infinite as a float32, and so above all that is asked for."""
+    made = [["single", [[["x", 0], str(2**126)]]]]
+    feature = number("a", 0, 0, 4, step=1, width=0)
+    target = {"lower": str(2**129), "upper": None}
+    content = question([feature], [[[["single", 0], "1"]]], made=made, target=target)
+    proof = {**NOWHERE, "nodes": [["bound", "0", [["row", 0, "1"]], []]]}
+    with pytest.raises(check.Rejected, match="beyond all floats"):
+        check.check(certificate(content, proof))
+
+
 # -- the search, bounded by count -----------------------------------------------------------------
 
 
@@ -114,17 +125,17 @@ def unsound(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
 def test_a_mistake_of_the_checker_is_found(mistake: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A search that finds nothing in a checker with a hole would show nothing."""
     unsound(monkeypatch, mistake)
-    rng, counts = Random(0), Counter[str]()
-
-    def tried() -> None:
-        for _ in range(60):
-            search = Search(rng.randrange(2**30))
-            for _, claim in zip(range(2), false_claims(search.rng), strict=False):
-                search.run(claim, 200)
-            check_closings(rng, draw_case(rng), 4, counts)
-
     with pytest.raises((Found, Wrong)):
-        tried()
+        search_long()
+
+
+def search_long() -> None:
+    rng, counts = Random(0), Counter[str]()
+    for _ in range(60):
+        search = Search(rng.randrange(2**30))
+        for _, claim in zip(range(2), false_claims(search.rng), strict=False):
+            search.run(claim, 200)
+        check_closings(rng, draw_case(rng), 4, counts)
 
 
 # -- rounding -------------------------------------------------------------------------------------

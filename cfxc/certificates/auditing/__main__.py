@@ -73,7 +73,7 @@ def main(given: list[str] | None = None) -> int:
         if options.summary:
             options.summary.write_text(report.markdown(found), "utf-8")
     except Rejected as error:
-        code, why = 1, f"REJECTED: {error}"
+        code, why = 1, f"REJECTED: {str(error)[:1000]}"
     except WRONG as error:
         code, why = 2, f"cannot be read: {report.printable(str(error)[:200])}"
     with suppress(BrokenPipeError):

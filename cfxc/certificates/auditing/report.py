@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from fractions import Fraction as Q
 from typing import Any
 
-from ..checker import CONSTANT, Form, Question, Shown
+from ..checker import CONSTANT, Form, Question, Shown, need
+from .policy import TEXT
 
 NEARER = "The change leads to the wanted outcome; no admissible change nearer than the bound does"
 CLAIMS = {
@@ -42,13 +43,13 @@ def quoted(value: Any) -> str:
 
 def exact(value: Q) -> str:
     """A number as a decimal that is exactly it, or as a fraction; long ones to 17 digits."""
-    bits = max(value.numerator.bit_length(), value.denominator.bit_length())
-    if abs(value) >= 2**1000:
-        return f"about {'-' if value < 0 else ''}2^{(abs(value).__floor__()).bit_length() - 1}"
+    if abs(value) >= 2**1023:
+        return "more than 8e307" if value > 0 else "less than -8e307"
     text = repr(float(value)).removesuffix(".0")
     if Q(text) == value or Q(float(value)) == value:
         return text
-    return str(value) if bits < 200 and len(str(value)) < 25 else f"about {text}"
+    is_short = value.numerator.bit_length() + value.denominator.bit_length() < 200
+    return str(value) if is_short and len(str(value)) < 25 else f"about {text}"
 
 
 def name_of(text: str) -> str:
@@ -75,16 +76,28 @@ def condition(question: Question, truth: Any, inner: bool = False) -> str:
     return f"({text})" if inner and len(parts) > 1 else text
 
 
+def _conditions(question: Question) -> list[str]:
+    found, size = list[str](), 0
+    for truth in question.truths:
+        found.append(condition(question, truth))
+        size += len(found[-1])
+        need(size <= 8 * TEXT, "limits: the constraints are too long to be printed")
+    return found
+
+
 def _side(form: Form, sign: int) -> Form:
     return {s: f * sign for s, f in form.items() if f * sign > 0 and s != CONSTANT}
 
 
-def _sum(question: Question, form: Form) -> str:
-    terms = [_term(question, source, factor) for source, factor in form.items()]
+def _sum(question: Question, form: Form, depth: int = 50) -> str:
+    need(depth, "limits: a constraint is too deep to be printed")
+    question.clock.tick()
+    terms = [_term(question, source, factor, depth) for source, factor in form.items()]
+    need(sum(map(len, terms)) <= TEXT, "limits: a constraint is too long to be printed")
     return " + ".join(terms).replace("+ -", "- ") or "0"
 
 
-def _term(question: Question, source: Any, factor: Q) -> str:
+def _term(question: Question, source: Any, factor: Q, depth: int) -> str:
     if source == CONSTANT:
         return exact(factor)
     kind, k, *rest = source
@@ -95,7 +108,7 @@ def _term(question: Question, source: Any, factor: Q) -> str:
     elif kind == "tree":
         text = f"trees{k}[{rest[0]}]"
     else:
-        inner = _sum(question, question.program.made[k])
+        inner = _sum(question, question.program.made[k], depth - 1)
         text = {"unit": "max(0, {})", "step": "[{} >= 0]", "single": "float32({})"}[kind]
         text = text.format(inner)
     return text if factor == 1 else f"{exact(factor)}*{text}"
@@ -122,7 +135,7 @@ def facts(shown: Shown, run: str = UNRUN) -> dict[str, Any]:
         "outcome": outcome,
         "distance by": " + ".join(f"{exact(n)} {name}" for name, n in names if n),
         "features": [_feature(q, j) for j in range(len(q.features))],
-        "constraints": [condition(q, truth) for truth in q.truths],
+        "constraints": _conditions(q),
         "semantics": SEMANTICS[shown.semantics],
         "slack": exact(q.slack),
         "epsilon": exact(shown.epsilon),

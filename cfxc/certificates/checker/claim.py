@@ -76,7 +76,8 @@ def _claim(claim: Any, witness: Any, proof: Proof) -> Any:
     status, distance, *given = members(claim, "status distance lower_bound epsilon", "claim")
     bound, epsilon = map(number, given)
     need(status in STATUS and 0 <= epsilon < 1, "claim: status, or epsilon not from 0 to 1")
-    need(0 <= bound <= proof.radius, "claim.lower_bound: not what the proof covers")
+    covered = 0 <= bound <= proof.radius and bound < 2**1000
+    need(covered, "claim.lower_bound: not what the proof covers")
     if status == "infeasible":
         need(witness is None and distance is None, "claim: infeasible, and a witness")
         farthest = [max(map(f.delta, f.all)) for f in proof.features]

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from fractions import Fraction as Q
 from typing import Any
 
-from .reader import Clock, Rejected, distinct, listed, members, need, number, small, whole
+from .reader import Clock, Rejected, distinct, listed, members, need, number, small, total, whole
 
 ZERO, ONE = Q(0), Q(1)
 HALF_ULP, LEAST = Q(1, 2**24), Q(1, 2**150)  # of float32: relative, and half of the least number
@@ -128,15 +128,15 @@ class Program:
     def _value(self, form: Form, point: Point, made: Sequence[Q]) -> Q:
         """The value of a form, where those made before it are known."""
         self.clock.tick()
-        total = ZERO
+        value = ZERO
         for (kind, k, *rest), factor in form.items():
             if kind == "tree":
-                own = sum((leaf[rest[0]] for leaf in self.reached(k, point)), ZERO)
+                own = total(leaf[rest[0]] for leaf in self.reached(k, point))
             else:
                 own = ONE if kind == "one" else made[k] if kind in KINDS else point[k]
                 own = Q(own == rest[0]) if kind == "is" else own
-            total = small(total + factor * own)
-        return total
+            value = small(value + factor * own)
+        return value
 
     def reached(self, n: int, point: Point) -> list[list[Q]]:
         """The leaf of each tree of an ensemble that a point reaches."""

@@ -10,6 +10,7 @@ from typing import Any
 from .program import CONSTANT, ONE, ZERO, Form, Point, Program, plus, rounded
 from .reader import (
     DEPTH,
+    KEPT,
     Clock,
     Rejected,
     distinct,
@@ -19,6 +20,7 @@ from .reader import (
     need,
     number,
     small,
+    total,
     whole,
 )
 
@@ -44,7 +46,7 @@ class Feature:
         need(type(self.name) is str and self.kind in KINDS, f"{where}: name or kind")
         self.labels, self.weight = distinct(labels, f"{where}.labels"), number(weight)
         need(self.action in ACTIONS and self.weight >= 0, f"{where}: action or weight")
-        self.known, self.away = dict[Q, Any](), dict[Any, Q]()
+        self.known, self.away, self.kept = dict[Q, Any](), dict[Any, Q](), KEPT
         self.low, self.high, self.step = (None if end is None else number(end) for end in range_)
         plain = self.kind in KINDS[2:] and range_ == [None, None, None] and self.width == 0
         need(plain if self.labels else self.kind in NUMBERS, f"{where}: labels or numbers")
@@ -121,7 +123,9 @@ class Feature:
         if (known := self.away.get(value)) is None:
             counts = self.kind == "ordinal" or not self.labels
             away = abs(value - self.own) if counts else Q(value != self.own)
-            known = self.away[value] = Q(away) / self.size if self.size else ZERO
+            known = Q(away) / self.size if self.size else ZERO
+            if len(self.away) < self.kept and known.denominator.bit_length() < 4000:
+                self.away[value] = known
         return known
 
     def nearest(self, part: Part) -> Q | None:
@@ -161,6 +165,8 @@ class Question:
         pairs = zip(listed(features, "features"), listed(own, "question.factual"), strict=True)
         self.features = [Feature(f, v, f"features[{j}]") for j, (f, v) in enumerate(pairs)]
         need(len({f.name for f in self.features}) == len(self.features), "features: a name twice")
+        for feature in self.features:
+            feature.kept = KEPT // len(self.features)
         self.clock = clock or Clock(math.inf)
         self.program = Program(program, self.features, self.clock)
         self.norms = n = [number(part) for part in members(norms, "l0 l1 linf l2", "norms")]
@@ -168,12 +174,15 @@ class Question:
         need(min(n) >= 0 and sum(n) == 1 and mixed, "question.norms: no distance")
         self.squared = n[3] == 1
         weights = [feature.weight for feature in self.features]
-        need(sum(weights) > 0, "features: all weights are 0")
-        self.shares = [weight / sum(weights) for weight in weights]
-        self.peaks = [weight / max(weights) for weight in weights]
+        every, heaviest = total(weights), max(weights)
+        need(every > 0, "features: all weights are 0")
+        self.shares = [weight / every for weight in weights]
+        self.peaks = [weight / heaviest for weight in weights]
         self.tops = [n[2] * peak for peak in self.peaks]
         self.slack = number(slack)
         self.asked = self.rows_of_target(target)
+        terms = (len(self.program.outputs[r]) for row in self.asked for r in row[0])
+        need(sum(terms) <= 2**4 * KEPT, "limits: too many labels of too many terms")
         self.wanted = [
             (plus(self._score(*row), {CONSTANT: self.slack}), row[2]) for row in self.asked
         ]
@@ -208,10 +217,10 @@ class Question:
         return rows if self.least is None else [*rows, ({own: ONE}, -self.least, False)]
 
     def _score(self, factors: dict[int, Q], constant: Q, strict: bool = False) -> Form:
-        total = {CONSTANT: constant}
+        score = {CONSTANT: constant}
         for r, factor in factors.items():
-            total = plus(total, self.program.outputs[r], factor)
-        return total
+            score = plus(score, self.program.outputs[r], factor)
+        return score
 
     def _truth(self, given: Any, depth: int, where: str) -> Any:
         """``(kind, parts)``: forms that are at least (ge) or above (gt) 0, and what joins them."""
@@ -244,7 +253,7 @@ class Question:
     def distance(self, deltas: Sequence[Q]) -> Q:
         """The distance for changes δ_j; of l2, its square."""
         top = max(map(Q.__mul__, self.tops, deltas)) if self.norms[2] else ZERO
-        return sum(map(self.cost, range(len(deltas)), deltas), top)
+        return top + total(map(self.cost, range(len(deltas)), deltas))
 
     def reach(self, j: int, radius: Q) -> Q | None:
         """Lemma 3: no δ_j within a radius is larger than this; None if there is no limit."""
@@ -276,9 +285,9 @@ class Question:
         return self.distance(deltas), needed
 
 
-def misses(total: Q, strict: bool) -> bool:
+def misses(value: Q, strict: bool) -> bool:
     """Whether a value is not at least 0 or, if strict, not above."""
-    return total < 0 or (strict and total == 0)
+    return value < 0 or (strict and value == 0)
 
 
 def rows_of(truth: Any) -> list[Row]:

@@ -6,6 +6,7 @@ import gzip
 import json
 import re
 import time
+from collections.abc import Iterable
 from fractions import Fraction as Q
 from functools import lru_cache
 from pathlib import Path
@@ -13,6 +14,7 @@ from typing import Any
 
 BYTES, MEMORY = 2**26, 400_000_000  # of a file, unpacked; that its values may take, at most
 DIGITS, BITS = 1000, 2**17  # of a numerator or denominator: in a file; that is computed
+KEPT = 2**16  # values, terms, or parts of features kept at a time, or some times as many
 DEPTH = 50  # of conditions within conditions
 SECONDS, PER_MEGABYTE = 8.0, 100.0  # of time, if nothing else is asked for
 ODD = (ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError)
@@ -96,6 +98,14 @@ def small(value: Q) -> Q:
     return value
 
 
+def total(values: Iterable[Q]) -> Q:
+    """A sum, unless its digits outgrow all use."""
+    found = Q(0)
+    for value in values:
+        found = small(found + value)
+    return found
+
+
 def canonical(certificate: dict[str, Any]) -> bytes:
     """The bytes that are hashed."""
     kept = {name: value for name, value in certificate.items() if name != "hash"}
@@ -112,7 +122,8 @@ def parse(body: bytes) -> Any:
         need(len({name for name, _ in pairs}) == len(pairs), "a member twice")
         return dict(pairs)
 
-    return json.loads(body, object_pairs_hook=once, parse_float=number, parse_constant=number)
+    text = body.decode("ascii")  # and not what JSON may be written in else
+    return json.loads(text, object_pairs_hook=once, parse_float=number, parse_constant=number)
 
 
 def read(path: Path) -> tuple[Any, Clock]:

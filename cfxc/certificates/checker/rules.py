@@ -11,13 +11,12 @@ from typing import Any, NamedTuple
 
 from .program import CONSTANT, HALF_ULP, KINDS, LEAST, ONE, ZERO, Form, image, plus, rounded
 from .question import Part, Question, misses
-from .reader import Clock, Rejected, key, listed, members, need, number, small, whole
+from .reader import KEPT, Clock, Rejected, key, listed, members, need, number, small, total, whole
 
 Spans = Sequence[tuple[Q, Q]]  # ranges of the forms that were made
 Signs = Mapping[int, int]  # of forms of units: -1 where z <= 0, 1 where z >= 0
 Worths = list[tuple[Q, Q]]  # of each leaf or value: what it adds, and what it pays
 SPLITS = ("cut", "label", "sign")
-PENDING = 2**22  # values of parts that wait for their turn
 
 
 class Multipliers(NamedTuple):
@@ -42,6 +41,7 @@ class Proof(Question):
         units = {k for k, kind in enumerate(self.program.kinds) if kind == "unit"}
         self.known: dict[str, Collection[int]] = {"above": units, "chord": units}
         self.known |= {"row": range(len(self.rows)), "peak": range(len(self.features))}
+        self.roots = sum(len(roots) for roots, _ in self.program.trees)
         self.bounds: dict[tuple[int, int], Q] = {}
         for i, (k, side, bound, *by) in enumerate(listed(lemmas, "proof.lemmas")):
             self.bound_unit(k, side, number(bound), self.multipliers(by, {}), f"proof.lemmas[{i}]")
@@ -59,9 +59,8 @@ class Proof(Question):
         """Walk all nodes from the root; how many parts were closed for which reason."""
         stack, seen, reasons = [(0, self.root, dict[int, int]())], set[int](), dict[str, int]()
         while stack:
-            self.clock.tick()
             place, parts, signs = stack.pop()
-            need(len(stack) * (len(parts) + len(signs)) <= PENDING, "limits: too deep a proof")
+            self.require_few(stack, len(parts) + len(signs))
             need(place not in seen and place < len(self.nodes), f"proof: no tree at node {place}")
             seen.add(place)
             kind, *node = listed(self.nodes[place], "proof.nodes")
@@ -77,6 +76,11 @@ class Proof(Question):
             reasons[kind] = reasons.get(kind, 0) + 1
         need(len(seen) == len(self.nodes), "proof: nodes that nothing leads to")
         return reasons
+
+    def require_few(self, stack: Sequence[Any], each: int) -> None:
+        """Rejects too much that waits for its turn."""
+        self.clock.tick()
+        need(len(stack) * each <= 2**7 * KEPT, "limits: too many parts of too many features")
 
     # -- parts ------------------------------------------------------------------------------------
 
@@ -121,6 +125,8 @@ class Proof(Question):
             high = min(high, self.bounds.get((k, 1), high), high if signs.get(k, 0) >= 0 else ZERO)
             if low > high:
                 return None
+            if self.program.kinds[k] == "single":  # beyond single floats it is no number
+                image("single", low), image("single", high)
             found.append((rounded(low, 8, math.floor), rounded(high, 8, math.ceil)))
         return found
 
@@ -160,7 +166,7 @@ class Proof(Question):
         if deltas is None or self.distance(deltas) >= self.radius:
             return None
         costs = list(map(self.cost, range(len(deltas)), deltas))
-        rest = self.radius - sum(costs)
+        rest = self.radius - total(costs)
         return [self.clip(j, part, rest + costs[j]) for j, part in enumerate(parts)]
 
     def contradicts(self, parts: list[Part], signs: Signs, spans: Spans) -> bool:
@@ -176,14 +182,13 @@ class Proof(Question):
         """Lemma 7: ``Σ y g + μ (r - d)`` is below 0 all over a part, or 0 where it may not be."""
         used = [name for name, y in by.rows.items() if y > 0 and name[0] != "peak"]
         alone = used[0][1] if len(used) == 1 and used[0][0] == "row" else None
-        total = self.most({}, by, parts, signs, spans, alone)
+        worth = self.most({}, by, parts, signs, spans, alone)
         strict = any(name == "row" and self.rows[k][1] for name, k in used)
-        return total < 0 or (total == 0 and (by.budget > 0 or strict))
+        return worth < 0 or (worth == 0 and (by.budget > 0 or strict))
 
     def multipliers(self, given: Any, signs: Signs) -> Multipliers:
         """Lemma 7: numbers that are not negative; shares of one feature sum to 1 at most."""
         budget, rows, shares = given
-        trees = sum(len(roots) for roots, _ in self.program.trees)
         found = dict[tuple[str, int], Q]()
         for name, k, y in listed(rows, "proof: multipliers"):
             if whole(k) not in (signs if name == "sign" else self.known.get(name, ())):
@@ -191,7 +196,10 @@ class Proof(Question):
             found[name, k] = number(y)
         parted = {(whole(t), whole(j)): number(y) for t, j, y in listed(shares, "proof: shares")}
         need(len(found) == len(rows) and len(parted) == len(shares), "proof: a multiplier twice")
-        need(all(t < trees and j < len(self.features) for t, j in parted), "proof: a share of none")
+        need(
+            all(t < self.roots and j < len(self.features) for t, j in parted),
+            "proof: a share of none",
+        )
         need(min([number(budget), *found.values(), *parted.values()]) >= 0, "proof: below 0")
         peaks = sum(y for (name, _), y in found.items() if name == "peak")
         totals = dict[int, Q]()
@@ -229,6 +237,8 @@ class Proof(Question):
         for k in reversed(range(len(spans))):
             kind, inner = self.program.kinds[k], self.program.made[k]
             factor, (low, high) = terms.pop((kind, k), ZERO), spans[k]
+            if factor:
+                self.clock.tick()
             if kind == "step":
                 value += max(factor * image(kind, z) for z in (low, high))
             elif kind == "single" or (factor and low >= 0):
@@ -249,9 +259,9 @@ class Proof(Question):
         trees = list(self.trees(terms, by, parts))
         pieces = trees + [self.values(j, p, terms, by, free[j]) for j, p in enumerate(parts)]
         if alone is None:
-            return small(value + sum(max(own - paid for own, paid in piece) for piece in pieces))
+            return small(value + total(max(own - paid for own, paid in piece) for piece in pieces))
         tops = [max(worth for worth, _ in piece) for piece in pieces]
-        spare = value - by.budget * self.radius + sum(tops)  # the most that the row may be
+        spare = value - by.budget * self.radius + total(tops)  # the most that the row may be
         for j, (piece, top) in enumerate(zip(pieces, tops, strict=True), -len(trees)):
             kept, least, factor = piece, top - spare, terms.get(("x", j), ZERO)
             if factor:
@@ -262,8 +272,8 @@ class Proof(Question):
                 kept = [one for one in piece if not misses(one[0] - least, self.rows[alone][1])]
             if not kept:
                 return -ONE
-            value += max(worth - paid for worth, paid in kept)
-        return small(value)
+            value = small(value + max(worth - paid for worth, paid in kept))
+        return value
 
     def values(self, j: int, part: Part, terms: Form, by: Multipliers, free: Q) -> Worths:
         """Lemma 10: what a feature adds and pays, where the difference may be largest."""
@@ -284,12 +294,17 @@ class Proof(Question):
 
     def trees(self, terms: Form, by: Multipliers, parts: list[Part]) -> Iterator[Worths]:
         """Lemma 10: for every tree what each leaf in reach adds, and what it pays."""
-        tree = -1
+        tree, columns, costs = -1, dict[int, list[Any]](), dict[int, list[Any]]()
+        for source, f in terms.items():
+            if source[0] == "tree":
+                columns.setdefault(source[1], []).append((source[2], f))
+        for (each, j), share in by.shares.items():
+            costs.setdefault(each, []).append((j, share))
         for n, (roots, nodes) in enumerate(self.program.trees):
-            own = [(source[2], f) for source, f in terms.items() if source[:2] == ("tree", n)]
+            own = columns.get(n, [])
             for root in roots:
                 tree += 1
-                pays = [(j, share) for (each, j), share in by.shares.items() if each == tree]
+                pays = costs.get(tree, [])
                 if own or pays:
                     met = self.leaves(nodes, root, parts)
                     paid = ((leaf, sum(y * self.cost(j, d[j]) for j, y in pays)) for leaf, d in met)
@@ -298,15 +313,14 @@ class Proof(Question):
     def leaves(self, nodes: list[Any], root: int, parts: list[Part]) -> Iterator[Any]:
         """The leaves that a part meets within the radius, with the least δ of what is left."""
         near = self.deltas(parts) or []
-        paid = sum(map(self.cost, range(len(near)), near), ZERO)
+        paid = total(map(self.cost, range(len(near)), near))
         stack = [(root, parts, near, paid, self.distance(near) - paid)]
         while stack:
             place, here, near, paid, top = stack.pop()
             if not isinstance(node := nodes[place], tuple):
                 yield node, near
                 continue
-            self.clock.tick()
-            need(len(stack) * len(here) <= PENDING, "limits: too deep a tree")
+            self.require_few(stack, len(here))
             j, test, *children = node
             for child, side in zip(children, self.features[j].sides(here[j], test), strict=True):
                 if side is here[j]:

@@ -12,7 +12,7 @@ from fractions import Fraction as Q
 
 from .program import CONSTANT, HALF_ULP, LEAST, ONE, ZERO, Form, rounded
 from .question import Question
-from .reader import need
+from .reader import need, small, total
 
 FLOATS = {
     "float": (Q(1, 2**53), Q(1, 2**1075), 53, 2**1023),
@@ -57,7 +57,7 @@ class Rounding:
             for i in reversed(range(len(nodes))):  # children before their parents
                 node, is_split = nodes[i], type(nodes[i]) is tuple
                 tops[i] = max(tops[node[2]], tops[node[3]]) if is_split else abs(node[rest[0]])
-            size = sum((tops[root] for root in roots), ZERO)
+            size = total(tops[root] for root in roots)
             error = self.gamma(len(roots)) * size + len(roots) * self.least
             self.fit(size + error)
             return size, error
@@ -69,7 +69,7 @@ class Rounding:
         for source, factor in form.items():
             own, off = self.source(*source)
             self.fit(abs(factor))
-            size, error = size + abs(factor) * own, error + abs(factor) * off
+            size, error = small(size + abs(factor) * own), small(error + abs(factor) * off)
             error += self.least * (0 if is_one(form) else 1 + 2 * (own + off))
         if not is_one(form):
             error += self.gamma(len(form)) * (size + error)
@@ -91,7 +91,7 @@ class Rounding:
         inner, top = [source for source in form if source != CONSTANT], 2**self.bits
         if {source[0] for source in inner} <= {"is", "step"}:
             whole = all(factor.denominator == 1 for factor in form.values())
-            return whole and sum(map(abs, form.values()), ZERO) <= top
+            return whole and total(map(abs, form.values())) <= top
         n, d = form.get(CONSTANT, ZERO).as_integer_ratio()
         held = abs(n) <= top and d <= 2**140 and not d & (d - 1)
         own = len(inner) == 1 and abs(form[inner[0]]) == 1 and inner[0][0] != "tree"

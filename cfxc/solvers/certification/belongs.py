@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from ...errors import CfxcError, ModelFileError, VerificationError
 from ...frontends.files import load_model
 from ...frontends.query import make_query
 from ...frontends.space import FeatureSpace
+from ..rounding import deployed_slack
 from .core import exact
 from .floats import covered
 from .writer import written_program, written_semantics, written_slack

@@ -11,7 +11,6 @@ from typing import Any
 from ....errors import UnsupportedError
 from ...auditing.report import quoted
 from ...checker import Question
-from ...checker.report import quoted
 from .problem import ZERO, Affine, Point, Problem, constant, total
 from .ranges import Lattice
 
