@@ -6,6 +6,7 @@ import copy
 from typing import Any
 
 from cfxc.certificates import checker
+from cfxc.certificates.auditing.policy import require_same
 from cfxc.solvers.certification import Certificate
 
 FREE = {"weight": "1", "action": "free"}
@@ -91,9 +92,10 @@ def changed(*changes: tuple[tuple[Any, ...], Any], of: dict[str, Any] = NEAREST)
 
 
 def reason(content: Any) -> str:
-    """Why the checker rejects something; empty if it does not."""
+    """Why the checker, or its look at the space, rejects something; empty if neither does."""
     try:
-        checker.check(content)
+        shown = checker.check(content)
+        require_same(shown.space, shown.question.features)
     except checker.Rejected as error:
         return str(error)
     return ""

@@ -137,7 +137,7 @@ def test_the_file_in_an_empty_environment(saved: Path, bare: Path, tmp_path: Pat
     assert main([str(saved)]) == 0
     listed = run(sys.executable, "-m", "zipfile", "-l", checker, folder=tmp_path).stdout
     assert "cfxc_check/checker/rules.py" in listed
-    assert "cfxc_check/sampling.py" in listed
+    assert "cfxc_check/auditing/sampling.py" in listed
 
 
 def test_the_package_alone(saved: Path, bare: Path, tmp_path: Path) -> None:
@@ -154,5 +154,5 @@ def test_the_package_alone(saved: Path, bare: Path, tmp_path: Path) -> None:
     held = run(bare.with_name("cfxc-check"), saved, folder=tmp_path)
     assert (held.returncode, held.stderr) == (0, "")
     assert held.stdout.startswith("accepted\n")
-    model = run(bare, "-m", "cfxc_check.checker", saved, "--model", saved, folder=tmp_path)
+    model = run(bare, "-m", "cfxc_check.auditing", saved, "--model", saved, folder=tmp_path)
     assert (model.returncode, model.stdout) == (1, "REJECTED: model: made for another file\n")

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cfxc.certificates.checker import Feature
+from cfxc.certificates.checker import Feature, Rejected
 from tests.certificates.handmade import REAL
 
 ACTIONS = ("free", "fixed", "increase", "decrease", "conditional")
@@ -51,7 +51,7 @@ def require_near(found: Feature, values: list[Q], place: Q) -> None:
 )  # fmt: skip
 def test_near(step: str, width: int, action: str, low: int, size: int, data: Any) -> None:
     step = step if Q(step) > Q(1, 500) else "1/10"
-    own = held(Q(data.draw(st.integers(-100, 400)), 10), 4)
+    own = held(Q(low, 4) + Q(size, 4) * Q(data.draw(st.integers(0, 16)), 16), 4)
     ends = {"lower": str(Q(low, 4)), "upper": str(Q(low + size, 4)), "step": step, "float": width}
     found = feature(own, action, **ends)
     values = every(found, width)
@@ -97,9 +97,11 @@ def test_numbers_without_a_step_are_floats() -> None:
             assert found.near(value, 1) == Q(float(above))
 
 
-def test_nothing_is_admissible_beyond_a_range() -> None:
-    found = feature(Q(9), "increase")  # above its range, and may only rise
-    assert found.all == (None, None)
-    assert found.nearest(found.all) is None
-    assert found.sides(found.all, Q(1)) == ((None, None), (None, None))
-    assert feature(Q(9)).all == (Q(0), Q(4)), "what is beyond may come back"
+def test_nothing_is_left_beyond_a_range() -> None:
+    """A factual lies in its range; else a range of one value would hide all there is."""
+    nothing = (None, None)
+    assert feature(Q(1)).nearest(nothing) is None
+    assert feature(Q(1)).sides(nothing, Q(1)) == (nothing, nothing)
+    for own in (Q(9), Q(-1)):
+        with pytest.raises(Rejected, match="lies outside"):
+            feature(own)

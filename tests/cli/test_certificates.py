@@ -58,7 +58,7 @@ def test_one_page_and_json(shell: Shell) -> None:
     page = (shell.folder / "page.md").read_text("utf-8")
     assert page.startswith("# Certificate of a counterfactual\n\nThe change leads to the wanted")
     assert "| name | factual | range | grid | may change | weight |" in page
-    assert "cannot be written" in shell("check", name, "--summary", "no/page.md").err
+    assert "cannot write" in shell("check", name, "--summary", "no/page.md").err
     found = json.loads(shell("check", name, "--json").out)
     assert found["ok"]
     assert found["status"] == "optimal"
@@ -118,4 +118,4 @@ def test_the_checker_as_one_file(shell: Shell) -> None:
     done = subprocess.run(command, capture_output=True, text=True, cwd=shell.folder, check=False)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout == shell("check", name).out
-    assert "cannot be written" in shell.refuses("checker", "-o", "no/alone.pyz")
+    assert "cannot write" in shell.refuses("checker", "-o", "no/alone.pyz")

@@ -43,8 +43,8 @@ def quoted(value: Any) -> str:
 
 def exact(value: Q) -> str:
     """A number as a decimal that is exactly it, or as a fraction; long ones to 17 digits."""
-    if abs(value) >= 2**1023:
-        return "more than 8e307" if value > 0 else "less than -8e307"
+    if abs(value) >= 2**1000:
+        return f"about {'-' if value < 0 else ''}2^{abs(value).__floor__().bit_length() - 1}"
     text = repr(float(value)).removesuffix(".0")
     if Q(text) == value or Q(float(value)) == value:
         return text

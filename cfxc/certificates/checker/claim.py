@@ -54,7 +54,7 @@ def _shown(certificate: Any, clock: Clock) -> Shown:
     texts = [
         parts["space"],
         *(model or []),
-        *(members(made, "cfxc python engine", "made") if made else []),
+        *(members(made, "cfxc python engine", "made") if made != {} else []),
     ]
     need(all(type(text) is str for text in texts), "made, model, space: no text")
     need(model is None or re.fullmatch("[0-9a-f]{64}", model[1]), "model.sha256: no hash")
