@@ -14,7 +14,6 @@ from fractions import Fraction
 import numpy as np
 
 from ..ir import Builder, Literal, Op, Operand, Program, Tensor, ops
-from ..ir.patterns import deciding
 
 DIGITS = Context(prec=50)
 ERROR = Fraction(1, 10**40)  # more than what ``DIGITS`` lose
@@ -37,18 +36,6 @@ class _Form:
         one = self if self.sign else other
         sign = self.sign + factor * other.sign
         return _Form(one.chance, sign, self.constant + factor * other.constant)
-
-
-def is_logistic(program: Program) -> bool:
-    """Whether an outcome is a chance, or a label that a chance decides at another cut than 1/2."""
-    if "label" not in dict(program.outputs):
-        form = _form(program.output("value"), program)
-        return form is not None and form.chance is not None
-    decision = deciding(program)
-    if not isinstance(decision, ops.Gt | ops.Ge):
-        return False
-    form = _difference(decision.x, decision.y, program)
-    return form is not None and form.chance is not None and form.sign * form.constant != -HALF
 
 
 def logit(chance: Fraction, side: int = 1) -> Fraction:
@@ -140,4 +127,4 @@ def _argument(builder: Builder, chance: ops.Sigmoid | ops.Item, program: Program
     return builder.let(ops.Item(lead, 0))
 
 
-__all__ = ["Comparison", "is_logistic", "logistic_cut", "logit"]
+__all__ = ["Comparison", "logistic_cut", "logit"]

@@ -23,7 +23,6 @@ from ..errors import (
 )
 from ..frontends.causal import CausalModel, Mechanism
 from ..frontends.distances import Distance, penalised, resolve_distance
-from ..frontends.logistic import is_logistic
 from ..frontends.predictor import chance_of
 from ..frontends.query import Query, make_query
 from ..frontends.space import FeatureSpace
@@ -556,7 +555,7 @@ def _result(
         exact_distance=None if best is None else upper,
         exact_lower_bound=lower,
         epsilon=epsilon,
-        lower_bound_proof=_kind_of(query, outcome),
+        lower_bound_proof=_kind_of(outcome),
         solver=solver,
         distance_name=query.distance.name,
         target=str(query.target),
@@ -574,12 +573,10 @@ def _result(
     )
 
 
-def _kind_of(query: Query, outcome: Outcome) -> Literal["certificate", "solver", "none"]:
-    """What backs the lower bound: no certificate speaks of chances."""
-    written = query.target.is_plain and not is_logistic(query.program)
-    tree = outcome.proof if written and isinstance(outcome.proof, SplitTree) else None
-    if tree is not None and "solver" not in tree.reasons:
-        return "certificate"
+def _kind_of(outcome: Outcome) -> Literal["search", "solver", "none"]:
+    """What backs the lower bound."""
+    if isinstance(outcome.proof, SplitTree) and "solver" not in outcome.proof.reasons:
+        return "search"
     return "solver" if outcome.proved_by else "none"
 
 

@@ -36,9 +36,9 @@ class Result:
         counterfactual: One-row table like the factual, or ``None``.
         distance: Its exact distance from the factual, rounded up to a double, or ``None``.
         lower_bound: Nothing in the target lies nearer; rounded down.
-        lower_bound_proof: ``certificate`` if the proof is at hand (``certificate`` writes it),
-            ``solver`` if refutations by ``solver`` back the bound, ``none`` if the
-            bound is only that distances are not negative.
+        lower_bound_proof: ``certificate`` once ``certificate`` was made and the checker took it;
+            before that, ``search`` if the search kept its proof, ``solver`` if refutations by
+            ``solver`` back the bound, ``none`` if it is only that distances are not negative.
         semantics: ``real``: the bound speaks of the exact program over the reals; ``float``: of the
             model as deployed, whose rounding was allowed for (and so of the exact program too).
             Where a range is out of the exact program's reach, answers are ``float`` unasked.
@@ -70,7 +70,7 @@ class Result:
     distance: float | None
     lower_bound: float
     epsilon: float
-    lower_bound_proof: Literal["certificate", "solver", "none"]
+    lower_bound_proof: Literal["certificate", "search", "solver", "none"]
     solver: str
     distance_name: str
     target: str
@@ -98,7 +98,7 @@ class Result:
 
     @property
     def certificate(self) -> Certificate:
-        """The answer with all that it takes to check it, made at the first call.
+        """The answer with all that it takes to check it, made and checked at the first call.
 
         Raises:
             UnsupportedError: there is nothing to certify, or no proof can be written down.
@@ -107,6 +107,7 @@ class Result:
             why = f"it {self.reason}" if self.unchanged else "it was not made by a search"
             raise UnsupportedError(f"this answer has no certificate: {why}")
         made: Certificate = self.evidence.certificate
+        object.__setattr__(self, "lower_bound_proof", "certificate")  # the checker took it
         return made
 
     def export(self, format: str, out: str | Path, *, time_limit: float = 60.0) -> tuple[Path, ...]:

@@ -60,11 +60,6 @@ class Evidence:
             why = error
         raise UnsupportedError(f"this answer has no certificate: {why}")
 
-    @property
-    def is_certified(self) -> bool:
-        """Whether a certificate was asked for, and taken by the checker."""
-        return "certificate" in vars(self)
-
     @cached_property
     def script(self) -> str:
         """The lower bound as an SMT-LIB script that is unsatisfiable: nothing lies within it.
