@@ -18,7 +18,7 @@ from sklearn.tree import DecisionTreeClassifier
 import cfxc
 from cfxc import FeatureSpace
 from cfxc.certificates import checker as check
-from cfxc.cli.app import main
+from cfxc.cli import main
 from cfxc.errors import InvalidInputError, UnsupportedError, VerificationError
 from cfxc.frontends.sklearn.predictor import SklearnPredictor
 from cfxc.solvers.certification import Certificate, require_program_of

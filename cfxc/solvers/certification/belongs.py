@@ -12,8 +12,10 @@ from ...certificates.auditing.sampling import Differs, compare
 from ...certificates.checker import Rejected, check, number
 from ...errors import CfxcError, ModelFileError, VerificationError
 from ...frontends.files import load_model
+from ...frontends.predictor import Task
 from ...frontends.query import make_query
 from ...frontends.space import FeatureSpace
+from ..original import plain_item
 from ..rounding import deployed_slack
 from .core import exact
 from .floats import covered
@@ -44,8 +46,9 @@ def require_program_of(
         space = FeatureSpace.from_toml(content["space"])
     except CfxcError as error:
         raise VerificationError(f"the certificate's feature space: {error}") from None
-    program, predictor = load_model(Path(model), space, trust_pickle=trust_pickle)
     names, target = [feature.name for feature in space], content["question"]["target"]
+    task: Task | None = "classifier" if "label" in target else None
+    program, predictor = load_model(Path(model), space, trust_pickle=trust_pickle, task=task)
     given = zip(space, content["question"]["factual"], strict=True)
     factual = {f.name: _value(value) if f.labels else _number(f, value) for f, value in given}
     wanted = (
@@ -53,7 +56,8 @@ def require_program_of(
         if "label" in target
         else tuple(None if e is None else number(e) for e in target.values())
     )
-    query = make_query(program, space, factual, target=wanted)
+    had = plain_item(predictor.predict(space.decode(factual))[0])
+    query = make_query(program, space, factual, target=wanted, before=had)
     if content["semantics"] != "real":
         unit = predictor.unit_roundoff
         query = covered(replace(query, slack=deployed_slack(query, unit), unit=unit))

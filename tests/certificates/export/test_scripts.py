@@ -24,7 +24,7 @@ from cfxc.certificates import checker as check
 from cfxc.certificates.export.cpc import cpc, plain, proof_of
 from cfxc.certificates.export.screening import parted
 from cfxc.certificates.export.smtlib import grid_slack, lower, smtlib
-from cfxc.cli.app import main
+from cfxc.cli import main
 from cfxc.errors import InvalidInputError, SolverError, UnsupportedError, VerificationError
 from cfxc.solvers.certification import Certificate
 from tests.certificates.samples import SAMPLES, answered
