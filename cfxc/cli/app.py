@@ -503,9 +503,9 @@ def check(
     ] = None,
     json: Json = False,
 ) -> int:
-    """Whether a certificate holds, and what it says: exit code 0 if it does, 5 if not.
+    """Whether a certificate holds, and what it says.
 
-    The same check without cfxc: see the command checker.
+    Exit code 0 if it does, 5 if not.  The same check without cfxc: see the command checker.
     """
     code = certificates.check(certificate, model, rows, seed, trust_pickle, policy, summary, json)
     return code or certificates.compare(certificate, vipr, cpc, json)
@@ -518,7 +518,10 @@ def checker(
         "cfxc-check.pyz"
     ),
 ) -> int:
-    """Write the checker as one file for auditors: python cfxc-check.pyz CERTIFICATE."""
+    """Write the checker as one file, for auditors.
+
+    It runs as python cfxc-check.pyz CERTIFICATE, and needs Python alone.
+    """
     return certificates.checker(out)
 
 
@@ -536,7 +539,7 @@ def export(
     ],
     time_limit: Annotated[float, typer.Option(help="Seconds for finding a proof.")] = 60.0,
 ) -> int:
-    """Certificates for other checkers: SMT-LIB, CPC, VIPR."""
+    """Certificates for other checkers."""
     return certificates.export(certificate, format, out, time_limit)
 
 

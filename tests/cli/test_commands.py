@@ -451,20 +451,20 @@ def test_version_and_help(shell: Shell) -> None:
 
 
 def test_our_faults_are_ours(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
-    def broken(*arguments: Any) -> None:
+    def broken(*arguments: Any, **options: Any) -> None:
         raise AssertionError("a bug")
 
-    monkeypatch.setattr(commands, "load", broken)
+    monkeypatch.setattr(commands.Source, "load", broken)
     message = shell.refuses(*EXPLAIN, code=1)
     assert "AssertionError: a bug" in message
     assert "CFXC_DEBUG" in message
 
 
 def test_ctrl_c_ends_quietly(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
-    def stopped(*arguments: Any) -> None:
+    def stopped(*arguments: Any, **options: Any) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(commands, "load", stopped)
+    monkeypatch.setattr(commands.Source, "load", stopped)
     assert shell.refuses(*EXPLAIN, code=130) == "cfxc: stopped"
 
 

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 import cfxc
-from cfxc.cli.commands import load
+from cfxc.cli.commands import Source
 
 from .conftest import Shell
 
@@ -31,7 +31,7 @@ def test_trained_then_drawn(shell: Shell) -> None:
     assert facts["gradient"] == "pathwise"
     assert facts["epochs"] == 2
     assert (shell.folder / "c" / "checkpoint.safetensors").is_file()
-    model = load(str(shell.folder / "lr.skops"), shell.folder / "space.toml", False)
+    model = Source(str(shell.folder / "lr.skops"), shell.folder / "space.toml", False, None).load()
 
     drawn = shell(*RUN, "--rows", "data.csv", "-n", "5", "--target", "yes")
     assert drawn.code == 0, drawn

@@ -84,7 +84,7 @@ def test_nothing_qualifies(shell: Shell) -> None:
         (("--retrain", "data.csv"), "--retrain and --outcome belong together"),
         (("--retrain", "data.csv", "--outcome", "nope"), "no column 'nope'"),
         (("--retrain", "nope.csv", "--outcome", "outcome"), "nope.csv: cannot read"),
-        (("--moments", "nope.json"), "nope.json: no moments"),
+        (("--moments", "nope.json"), "nope.json: cannot read the moments"),
         (("--moments", "person.json"), "an object with mean and covariance"),
         ((*RETRAIN, "--shrinkage", "lots"), "shrinkage is a share"),
         ((*RETRAIN, "--radius", "-1"), "radius must be finite and >= 0"),
