@@ -32,8 +32,8 @@ def write_together(files: Mapping[Path, str | bytes]) -> None:
     Raises:
         InvalidInputError: one cannot be written.
     """
-    with ExitStack() as places:
-        for path, content in files.items():
+    with ExitStack() as places:  # devices come last, so that they are written first
+        for path, content in sorted(files.items(), key=lambda one: _is_special(Path(one[0]))):
             beside = places.enter_context(written_whole(path))
             beside.write_bytes(content.encode() if isinstance(content, str) else content)
 

@@ -110,7 +110,8 @@ def test_a_range_of_a_regressor() -> None:
 def test_where_the_deployed_model_says_otherwise(monkeypatch: pytest.MonkeyPatch) -> None:
     """The exact program alone gives nobody the wanted outcome."""
     model = cfxc.compile(FOREST, SPACE, favourable="good")
-    refuses = type("Refuses", (), {"predict": lambda self, rows: np.array(["bad"] * len(rows))})
+    said = {"predict": lambda self, rows: np.array(["bad"] * len(rows)), "adds_singles": False}
+    refuses = type("Refuses", (), said)
     wrapped = refuses()
     wrapped.probabilities, wrapped.classes = model.predictor.probabilities, ("bad", "good")
     object.__setattr__(model, "predictor", wrapped)

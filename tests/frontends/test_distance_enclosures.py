@@ -113,7 +113,7 @@ def test_a_distance_of_nothing_is_0_and_nothing_is_smaller() -> None:
     model = cfxc.compile(tree, FeatureSpace.infer(TABLE[["a", "b"]]))
     result = model.explain(TABLE[["a", "b"]].iloc[[0]], distance="return delta[2]")
     assert (result.status, str(result.distance)) == ("optimal", "0.0")
-    assert result.summary().endswith("distance 0, and no distance is smaller")
+    assert "distance 0, and no distance is smaller" in result.summary()
 
 
 def test_a_division_by_the_persons_own_0_names_file_and_line(tmp_path: Path) -> None:

@@ -168,14 +168,14 @@ def test_a_row_that_the_model_itself_refuses(case):
 
 def test_a_fault_of_ours_is_one_rows_error(case, monkeypatch):
     compiled, people = case
-    pose = explaining.Question.pose
+    query = explaining.Question._query
 
     def faulty(self, frame):
         if frame.index[0] == people.index[1]:
             raise ZeroDivisionError("of ours")
-        return pose(self, frame)
+        return query(self, frame)
 
-    monkeypatch.setattr(explaining.Question, "pose", faulty)
+    monkeypatch.setattr(explaining.Question, "_query", faulty)
     table = compiled.explain_batch(people.iloc[:3], target=1)
     assert table["status"].tolist() == ["optimal", "error", "optimal"]
     assert table["reason"].iloc[1].startswith("internal error, please report it: ZeroDivisionError")

@@ -432,7 +432,6 @@ def test_threads_share_one_proof(n_jobs: int, monkeypatch: pytest.MonkeyPatch) -
     engine, handed = sys.modules["cfxc.solvers.box_search.engine"], []
     monkeypatch.setattr(engine, "ALONE_UNTIL", 0)
     monkeypatch.setattr(engine, "SLICE", 1e-9)  # many short rounds
-    monkeypatch.setattr(engine, "LEAST_STEP", 5)
     monkeypatch.setattr(sys.modules["cfxc.solvers.box_search.crew"], "FIRST_STEP", 5)
     take_on = Crew._take_on
     monkeypatch.setattr(
