@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ class Broken:
     """A model during whose second prediction after the factual's somebody presses Ctrl-C."""
 
     task = "classifier"
+    adds_singles, unit_roundoff = False, Fraction(1, 2**53)
 
     def __init__(self, tree: Any, after: int, times: int = 1000) -> None:
         self.tree, self.left, self.times = tree, after, times
