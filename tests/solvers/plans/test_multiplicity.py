@@ -294,7 +294,7 @@ def test_answers_are_what_the_deployed_models_say() -> None:
 
     class Contrary:
         task, classes = other.predictor.task, other.predictor.classes
-        unit_roundoff = other.predictor.unit_roundoff
+        unit_roundoff, adds_singles = other.predictor.unit_roundoff, False
         probabilities = other.predictor.probabilities
 
         def predict(self, frame: pd.DataFrame) -> Any:
