@@ -47,7 +47,7 @@ def certificate(
     """A certificate that claims this of a question."""
     claim = {"status": status, "distance": None if distance is None else str(distance)}
     claim |= {"lower_bound": str(bound), "epsilon": str(epsilon)}
-    made = {"version": "cfxc certificate 1", "made": None, "semantics": semantics, "claim": claim}
+    made = {"version": "cfxc certificate 1", "made": {}, "semantics": semantics, "claim": claim}
     made |= {"model": None, "space": space_of(content["features"]), "witness": witness, "hash": ""}
     return dict(rehashed({**made, **content, "proof": proof}))
 
