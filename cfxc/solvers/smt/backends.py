@@ -95,7 +95,10 @@ class Z3(Backend):
             return Answer("unsat")
         if outcome == z3.unknown:
             return Answer("unknown", reason=solver.reason_unknown())
-        model = solver.model()
+        try:
+            model = solver.model()
+        except z3.Z3Exception as error:  # its time was up between the answer and the model
+            return Answer("unknown", reason=str(error))
         values = ((str(d.name()), _z3_value(model[d])) for d in model.decls())
         return Answer("sat", {name: value for name, value in values if value is not None})
 
