@@ -1,6 +1,6 @@
 """Honest certificates: does the checker's file alone take every one that is made?
 
-    python benchmarks/honest.py [--questions 1000] [--seed 0]
+    python benchmarks/honest.py [--questions 1000] [--seed 0] [--keep FOLDER]
 
 Random models and questions: every kind of model, distance, mix, penalty, constraint, causal model,
 cap, margin, probability and semantics.  Whatever says ``certificate`` is saved and checked by the
@@ -139,13 +139,16 @@ def main() -> None:
     parser = ArgumentParser(description=__doc__)
     parser.add_argument("--questions", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--keep", type=Path, help="folder for the certificates")
     options = parser.parse_args()
     warnings.filterwarnings("ignore")
     counts: Counter[tuple[str, str]] = Counter()
     refused: Counter[str] = Counter()
     with TemporaryDirectory() as folder:
-        checker, path = write_checker(Path(folder) / "check.pyz"), Path(folder) / "c.json"
+        checker, kept = write_checker(Path(folder) / "check.pyz"), options.keep or Path(folder)
+        kept.mkdir(parents=True, exist_ok=True)
         for seed in range(options.seed, options.seed + options.questions):
+            path = kept / f"{seed if options.keep else 'question'}.json"
             try:
                 name, result, asked = answered(seed)
             except CfxcError as error:

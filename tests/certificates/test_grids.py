@@ -105,3 +105,10 @@ def test_nothing_is_left_beyond_a_range() -> None:
     for own in (Q(9), Q(-1)):
         with pytest.raises(Rejected, match="lies outside"):
             feature(own)
+
+
+def test_distances_are_kept_up_to_a_number_of_them() -> None:
+    found = feature(Q(0), lower="-10", upper="10")
+    found.kept = 1
+    assert [found.delta(Q(x)) for x in (1, 2, 2)] == [Q(1, 20), Q(1, 10), Q(1, 10)]
+    assert found.away == {Q(1): Q(1, 20)}

@@ -51,11 +51,8 @@ def _shown(certificate: Any, clock: Clock) -> Shown:
     need(parts["hash"] == digest, "hash: it is not that of the rest")
     model, made, semantics = parts["model"], parts["made"], parts["semantics"]
     model = None if model is None else members(model, "name sha256", "model")
-    texts = [
-        parts["space"],
-        *(model or []),
-        *(members(made, "cfxc python engine", "made") if made != {} else []),
-    ]
+    texts = [parts["space"], *(model or [])]
+    texts += [] if made == {} else members(made, "cfxc python engine", "made")
     need(all(type(text) is str for text in texts), "made, model, space: no text")
     need(model is None or re.fullmatch("[0-9a-f]{64}", model[1]), "model.sha256: no hash")
     proof = Proof(parts["features"], parts["program"], parts["question"], parts["proof"], clock)

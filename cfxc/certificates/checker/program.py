@@ -80,16 +80,15 @@ class Program:
 
     def exists(self, kind: Any = None, k: Any = -1, *rest: Any) -> bool:
         """Whether a source is there to be read."""
-        k, places = whole(k), [whole(place) for place in rest]
-        if kind in ("one", *KINDS):
-            there = k == 0 if kind == "one" else k < len(self.made) and self.kinds[k] == kind
-            return there and not rest
-        if kind == "tree":
-            return k < len(self.trees) and len(rest) == 1 and places[0] < len(self.trees[k][1][-1])
-        count = len(self.features[k].labels) if k < len(self.features) else -1
-        return (kind == "x" and count == 0 and not rest) or (
-            kind == "is" and len(rest) == 1 and places[0] < count
-        )
+        of = {"tree": self.trees, "x": self.features, "is": self.features, "one": [None]}
+        if len(rest) != (kind in ("tree", "is")) or whole(k) >= len(of.get(kind, self.made)):
+            return False
+        if kind == "x":
+            return not self.features[k].labels
+        if rest:
+            columns = self.trees[k][1][-1] if kind == "tree" else self.features[k].labels
+            return whole(rest[0]) < len(columns)
+        return kind == "one" or self.kinds[k] == kind
 
     def ensemble(self, given: Any, where: str) -> tuple[list[int], list[Any]]:
         """Roots and nodes of trees: every node has one parent, or is a root, and lies behind it."""

@@ -39,10 +39,8 @@ class Feature:
     """
 
     def __init__(self, given: Any, factual: Any, where: str) -> None:
-        names = "name kind action labels weight float lower upper step"
-        self.name, self.kind, self.action, labels, weight, self.width, *range_ = members(
-            given, names, where
-        )
+        given = members(given, "name kind action labels weight float lower upper step", where)
+        self.name, self.kind, self.action, labels, weight, self.width, *range_ = given
         need(type(self.name) is str and self.kind in KINDS, f"{where}: name or kind")
         self.labels, self.weight = distinct(labels, f"{where}.labels"), number(weight)
         need(self.action in ACTIONS and self.weight >= 0, f"{where}: action or weight")
@@ -57,9 +55,8 @@ class Feature:
         first = self.own if self.action in ("fixed", "increase") else 0
         last = self.own + 1 if self.action in ("fixed", "decrease") else len(self.labels)
         self.all: Part = frozenset(range(first, last))
-        self.size = Q(
-            len(self.labels) - 1 if self.kind == "ordinal" else min(1, len(self.labels) - 1)
-        )
+        steps = len(self.labels) - 1
+        self.size = Q(steps if self.kind == "ordinal" else min(1, steps))
 
     def _range(self, own: Q, where: str) -> None:
         low, high, step, whole_numbers = self.low, self.high, self.step, self.kind != "real"
@@ -93,13 +90,12 @@ class Feature:
         beside = rounded(value, self.width, toward) if self.width else value
         if step is None:
             return beside
-        first = side * toward(value / step)  # multiples from here on reach it unrounded
-        if not self.width:
-            return side * first * step
 
         def cell(k: int) -> Q:
-            return rounded(rounded(side * k * step, 8), self.width)
+            x = side * k * step
+            return rounded(rounded(x, 8), self.width) if self.width else x
 
+        first = side * toward(value / step)  # multiples from here on reach it unrounded
         least, most = first - 2, max(first, side * toward(beside / step))
         if (cell(least) - value) * side >= 0:
             return cell(least)

@@ -70,9 +70,8 @@ class Proof(Question):
                 stack += [(c, *half) for c, half in zip(children, halves, strict=True)]
                 continue
             need(kind in ("distance", "constraint", "bound"), f"proof: no rule at node {place}")
-            need(
-                self.closes(kind, node, parts, signs), f"proof: {kind} does not close node {place}"
-            )
+            closed = self.closes(kind, node, parts, signs)
+            need(closed, f"proof: {kind} does not close node {place}")
             reasons[kind] = reasons.get(kind, 0) + 1
         need(len(seen) == len(self.nodes), "proof: nodes that nothing leads to")
         return reasons
@@ -196,10 +195,8 @@ class Proof(Question):
             found[name, k] = number(y)
         parted = {(whole(t), whole(j)): number(y) for t, j, y in listed(shares, "proof: shares")}
         need(len(found) == len(rows) and len(parted) == len(shares), "proof: a multiplier twice")
-        need(
-            all(t < self.roots and j < len(self.features) for t, j in parted),
-            "proof: a share of none",
-        )
+        there = all(t < self.roots and j < len(self.features) for t, j in parted)
+        need(there, "proof: a share of none")
         need(min([number(budget), *found.values(), *parted.values()]) >= 0, "proof: below 0")
         peaks = sum(y for (name, _), y in found.items() if name == "peak")
         totals = dict[int, Q]()
