@@ -87,7 +87,7 @@ class Program:
             return not self.features[k].labels
         if rest:
             columns = self.trees[k][1][-1] if kind == "tree" else self.features[k].labels
-            return whole(rest[0]) < len(columns)
+            return bool(whole(rest[0]) < len(columns))
         return kind == "one" or self.kinds[k] == kind
 
     def ensemble(self, given: Any, where: str) -> tuple[list[int], list[Any]]:
