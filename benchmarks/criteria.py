@@ -358,7 +358,7 @@ def hull(people: int) -> Iterator[list[str]]:
         spent, proved = [], 0
         for i in range(len(refused)):
             started = time.perf_counter()
-            result = compiled.explain(refused.iloc[[i]], target=1, trust_region=region,
+            result = compiled.explain(refused.iloc[[i]], target=1, subject_to=[region],
                                       time_limit=8)  # fmt: skip
             spent.append(time.perf_counter() - started)
             proved += i > 0 and result.status == "optimal"

@@ -29,7 +29,7 @@ from support.report import Table
 from support.taxi import Taxi, reachable, taxi
 
 import cfxc
-from cfxc.frontends.rules import make_rules
+from cfxc.question.rules import make_rules
 from cfxc.solvers.bayes.baselines import METHODS
 from cfxc.solvers.bayes.loop import Search, Settings, Task
 from cfxc.solvers.bayes.model import Caller
@@ -199,7 +199,7 @@ def _taxi_table(found: Taxi, log: bool, options: Namespace) -> tuple[Table, int,
                         cfxc.AEP(share * start),
                         budget=options.taxi_budget,
                         epsilon=_tolerance(POINT / share),
-                        max_changes=most,
+                        subject_to=[cfxc.MaxChanges(most)],
                         random_state=seed,
                         time_limit=600.0,
                     )

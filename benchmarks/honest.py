@@ -84,22 +84,23 @@ def table(rng: np.random.Generator) -> pd.DataFrame:
 def question(rng: np.random.Generator, classifies: bool, two: bool) -> dict[str, Any]:
     """Options of one question."""
     asked: dict[str, Any] = {"distance": DISTANCES[rng.integers(len(DISTANCES))]}
+    criteria: list[Any] = []
     if rng.random() < 0.6:
         chosen = rng.choice(RULES, size=int(rng.integers(1, 3)), replace=False)
-        asked["constraints"] = [str(rule) for rule in chosen]
+        criteria += [str(rule) for rule in chosen]
     if rng.random() < 0.15:
-        asked["max_changes"] = int(rng.integers(1, 4))
+        criteria.append(cfxc.MaxChanges(int(rng.integers(1, 4))))
     if rng.random() < 0.15 and not isinstance(asked["distance"], dict):
         asked["change_penalty"] = 0.1 if asked["distance"] != "l0" else 0.0
     if rng.random() < 0.1:
-        asked["causal"] = cfxc.CausalModel({"b": "a - 1"})
+        criteria.append(cfxc.Causal({"b": "a - 1"}))
     if classifies and rng.random() < 0.15:
-        asked["margin"] = 0.05
+        criteria.append(cfxc.Margin(0.05))
     elif classifies and two and rng.random() < 0.15:
-        asked["probability"] = float(rng.choice([0.55, 0.7]))
+        criteria.append(cfxc.Probability(float(rng.choice([0.55, 0.7]))))
     elif rng.random() < 0.25:
         asked["semantics"] = "float"
-    return asked
+    return {**asked, "subject_to": criteria}
 
 
 def answered(seed: int) -> tuple[str, Any, dict[str, Any]]:

@@ -24,7 +24,7 @@ from support.cases import DATA, DISTANCES, EPSILON, MODELS, Case, cases
 from support.report import Table, circumstances, write_section
 
 from cfxc import Result
-from cfxc.frontends.query import make_query
+from cfxc.question.query import make_query
 
 # Seconds of the original MACE (2020 code, ε = 1e-3, z3) on one such core, as the requirements of
 # this work (issue 2) state them: from, to.

@@ -28,11 +28,19 @@ if TYPE_CHECKING:
     from .api import CompiledModel, compile
     from .certificates import Report, export
     from .certificates import report as check
-    from .frontends.causal import CausalModel
-    from .frontends.distances import Mahalanobis
-    from .frontends.model_constraint import ModelConstraint
     from .frontends.space import Feature, FeatureSpace
-    from .frontends.trust_region import TrustRegion
+    from .question.criteria import (
+        Accepts,
+        Causal,
+        Condition,
+        Criterion,
+        Margin,
+        MaxChanges,
+        Probability,
+        TrustRegion,
+    )
+    from .question.distances import Mahalanobis
+    from .question.question import Question
     from .solvers.amortised import Generator
     from .solvers.bayes import AEP, SEP, BlackBox, CustomPotential, Evaluations, PotentialResult
     from .solvers.certification import Certificate
@@ -44,25 +52,31 @@ __version__ = "0.1.0"
 
 _LAZY = {
     "AEP": ".solvers.bayes",
+    "Accepts": ".question.criteria",
     "BlackBox": ".solvers.bayes",
-    "CausalModel": ".frontends.causal",
+    "Causal": ".question.criteria",
     "Certificate": ".solvers.certification",
     "CompiledModel": ".api",
+    "Condition": ".question.criteria",
+    "Criterion": ".question.criteria",
     "CustomPotential": ".solvers.bayes",
     "Evaluations": ".solvers.bayes",
     "Feature": ".frontends.space",
     "FeatureSpace": ".frontends.space",
     "Generator": ".solvers.amortised",
-    "Mahalanobis": ".frontends.distances",
-    "ModelConstraint": ".frontends.model_constraint",
+    "Mahalanobis": ".question.distances",
+    "Margin": ".question.criteria",
+    "MaxChanges": ".question.criteria",
     "Moments": ".solvers.plans",
     "PlanResult": ".solvers.plans",
     "PotentialResult": ".solvers.bayes",
+    "Probability": ".question.criteria",
     "Progress": ".solvers.outcome",
+    "Question": ".question.question",
     "Report": ".certificates",
     "Result": ".solvers.result",
     "SEP": ".solvers.bayes",
-    "TrustRegion": ".frontends.trust_region",
+    "TrustRegion": ".question.criteria",
     "compile": ".api",
     "export": ".certificates",
 }
@@ -90,11 +104,14 @@ def __dir__() -> list[str]:
 __all__ = [
     "AEP",
     "SEP",
+    "Accepts",
     "BlackBox",
-    "CausalModel",
+    "Causal",
     "Certificate",
     "CfxcError",
     "CompiledModel",
+    "Condition",
+    "Criterion",
     "CustomPotential",
     "DataTypeError",
     "Evaluations",
@@ -104,15 +121,18 @@ __all__ = [
     "InvalidInputError",
     "LanguageError",
     "Mahalanobis",
+    "Margin",
+    "MaxChanges",
     "MissingColumnError",
     "MissingExtraError",
-    "ModelConstraint",
     "ModelFileError",
     "Moments",
     "NoChangeNeededError",
     "PlanResult",
     "PotentialResult",
+    "Probability",
     "Progress",
+    "Question",
     "Report",
     "Result",
     "SolverError",

@@ -3,44 +3,40 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, Unpack, overload
 
 import numpy as np
 import pandas as pd
 
 from .errors import CfxcError, DataTypeError, InvalidInputError
-from .frontends.causal import CausalModel
 from .frontends.files import load_model
-from .frontends.model_constraint import ModelConstraint
 from .frontends.predictor import Predictor, Task
 from .frontends.space import FeatureSpace
-from .frontends.target import check_favourable
-from .frontends.trust_region import TrustRegion
 from .ir import Program
+from .question.criteria import Criterion
+from .question.options import OPTIONS, Options, lists_options
+from .question.question import Question, asked_of, given_of
+from .question.target import check_favourable
 from .solvers import bayes
 from .solvers.batch import Done, explain_rows
 from .solvers.bayes import Potential
 from .solvers.certification import file_hash
-from .solvers.explaining import make_question, one_row
-from .solvers.options import check_options
+from .solvers.explaining import explainer_of, one_row
 from .solvers.outcome import Watch
 from .solvers.plans.planning import check_plan_options, plan_row
-from .solvers.result import Asked, Result
+from .solvers.result import Result
 from .stopping import listening
 
 if TYPE_CHECKING:
-    from .solvers.amortised import Generator
     from .solvers.bayes import BlackBox, PotentialResult
     from .solvers.plans import PlanResult
 
-BESIDE_POTENTIALS: Mapping[str, Any] = {
-    "probability": None, "margin": 0.0, "distance": "l1", "solver": "auto", "trust_region": None,
-    "change_penalty": 0.0, "semantics": "auto", "count": 1, "diversity": "points", "apart": 0.0,
-    "relax": (), "seeds": None, "n_jobs": 1, "progress": None,
-}  # fmt: skip
-"""Options that a potential leaves as they are."""
+FOR_POTENTIALS = {"target", "subject_to", "epsilon", "method", "time_limit", "random_state"}
+"""Options that mean to a potential what they do to :meth:`cfxc.BlackBox.explain_all`."""
+ONE_EACH = {"count", "diversity", "apart", "relax", "seeds"}
+"""Options that a batch, with one answer a row, does not have."""
 
 
 @dataclass(frozen=True)
@@ -84,118 +80,40 @@ class CompiledModel:
 
     @overload
     def explain(
-        self, row: Any, *, target: Potential, method: str = ..., budget: int | None = ...,
-        epsilon: float = ...,
-        constraints: str | ModelConstraint | Sequence[str | ModelConstraint] = ...,
-        causal: CausalModel | None = ..., max_changes: int | None = ..., time_limit: float = ...,
-        random_state: int = ...,
+        self, row: Any, question: None = ..., *, target: Potential, budget: int | None = ...,
+        method: str = ..., epsilon: float = ...,
+        subject_to: str | Criterion | Sequence[str | Criterion] = ...,
+        time_limit: float = ..., random_state: int = ...,
     ) -> PotentialResult: ...  # fmt: skip
 
     @overload
     def explain(
-        self, row: Any, *, target: Any = ..., probability: float | None = ..., margin: float = ...,
-        distance: Any = ..., epsilon: float = ...,
-        constraints: str | ModelConstraint | Sequence[str | ModelConstraint] = ...,
-        causal: CausalModel | None = ..., trust_region: TrustRegion | None = ...,
-        max_changes: int | None = ..., change_penalty: float = ..., semantics: Asked = ...,
-        method: str = ..., solver: str = ..., time_limit: float = ..., count: int = ...,
-        diversity: str = ..., apart: float = ..., relax: str | Sequence[str] = ...,
-        seeds: pd.DataFrame | Generator | None = ...,
-        random_state: int = ..., n_jobs: int = ...,
-        budget: None = ..., progress: Watch | None = ...,
+        self, row: Any, question: Question | None = ..., *, budget: None = ...,
+        progress: Watch | None = ..., **options: Unpack[Options],
     ) -> Result: ...  # fmt: skip
 
+    @lists_options
     def explain(
         self,
         row: Any,
+        question: Question | None = None,
         *,
-        target: Any = None,
-        probability: float | None = None,
-        margin: float = 0.0,
-        distance: Any = "l1",
-        epsilon: float = 1e-3,
-        constraints: str | ModelConstraint | Sequence[str | ModelConstraint] = (),
-        causal: CausalModel | None = None,
-        trust_region: TrustRegion | None = None,
-        max_changes: int | None = None,
-        change_penalty: float = 0.0,
-        semantics: Asked = "auto",
-        method: str = "auto",
-        solver: str = "auto",
-        time_limit: float = 60.0,
-        count: int = 1,
-        diversity: str = "points",
-        apart: float = 0.0,
-        relax: str | Sequence[str] = (),
-        seeds: pd.DataFrame | Generator | None = None,
-        random_state: int = 0,
-        n_jobs: int = 1,
         budget: int | None = None,
         progress: Watch | None = None,
+        **options: Any,
     ) -> Result | PotentialResult:
         """The nearest counterfactual of one row, with a proved lower bound.
 
-        ``min d(x, x̂)  s.t.  x admissible, constraints, outcome(x) in target`` (eq. 2, 3 of
+        ``min d(x, x̂)  s.t.  x admissible, criteria, outcome(x) in target`` (eq. 2, 3 of
         Karimi et al. 2020), to within a share of ``epsilon``.
 
         Args:
             row: One-row DataFrame, Series or mapping with the space's columns.
-            target: Wanted label (default: the favourable one, else the other one of two), or
-                ``(low, high)``, or a potential such as ``cfxc.SEP(width=10)``: an output about so
-                much away, found by calling the model (:class:`cfxc.BlackBox`; ``method="bayes"``).
-            probability: That the model must give to the wanted label, at least; its own, where it
-                gives any, is asked too.
-            margin: By how much the score that decides must win, over every other label's: of a
-                linear model or network its score, of a forest the share of votes, of boosting the
-                sum over its trees, of LightGBM's random forests (``boosting_type="rf"``) their
-                mean: ``raw_score`` by the number of trees.
-            distance: ``l0``, ``l1``, ``l2``, ``linf``, a mapping of weights to mix them, a
-                :class:`cfxc.Mahalanobis`, a ``.cfl`` file or its text.
-            epsilon: ε, 0 < ε < 1, relative: an answer is ``optimal`` if its lower bound is at least
-                ``(1 - ε) · distance``.
-            constraints: Core-language conditions over ``x`` and ``factual``, and models' words
-                (:class:`cfxc.ModelConstraint`); all must hold.
-            causal: Features that follow from others, whatever is changed.
-            trust_region: A :class:`cfxc.TrustRegion`: near data that have the wanted outcome.
-            max_changes: How many features may differ from the person's, >= 1.
-            change_penalty: α >= 0: minimised is ``(d + α n) / (1 + α J)``, where n of J features
-                change; of l2 with its square.  ``distance`` and bounds are of that.
-            semantics: What the lower bound speaks of: ``real``, the exact program; ``float``, the
-                model as deployed, by a target that is wider by what its rounding may do; ``auto``,
-                ``float`` where trees are added up in single precision (ONNX, XGBoost), since the
-                votes of such forests tie, else ``real``.  The answer's ``semantics`` says which.
-            method: ``box`` (box search, for tree ensembles), ``mio`` (mixed-integer search, for all
-                that is piecewise linear), ``smt`` (for everything), or ``auto``: the fastest.
-            solver: ``auto``; of ``smt`` ``z3``, ``cvc5`` (by default both in turn) and
-                ``pysmt:<name>``; of ``mio`` ``highs`` (its default), ``scip`` and ``gurobi``.
-            time_limit: Seconds for each counterfactual, > 0, kept to within 0.2 s and 5 %; loading
-                or compiling code, once for each process, comes on top.  Ctrl-C ends the search with
-                the best answer so far; pressed again, it raises ``KeyboardInterrupt``.
-            count: How many counterfactuals; each nearest to within a share of epsilon, so two may
-                be out of order by as much.
-            diversity: How they differ: ``points``, each from all before (§4.2); ``features``, none
-                changes what an earlier one changed (Russell 2019), but for what follows from them;
-                ``pool``, incumbents that one mixed-integer search met on its way, nearest first
-                (more searches where these are too few); ``clusters``, one per cluster of the
-                trust region.
-            apart: By what share of its range a number must differ from an earlier answer's, unless
-                another feature does; 0 for any difference.
-            relax: Where there is no counterfactual, what to give up, one at a time in this order,
-                until there is one: ``constraints``, ``max_changes``, ``causal``, ``trust_region``,
-                ``actions``, or one constraint's text.  The answer says what had to go
-                (``given_up``), and has the nearest one then (``relaxed``).
-            seeds: Rows to start from, or a fitted :class:`cfxc.Generator` that proposes some. Valid
-                ones (by box search all, else the three nearest) are moved towards the person,
-                verified, and bound the distance from above.  The answer says how many ``seeds``
-                there were, and how many valid.  By default the space's examples, where a search
-                finds nothing else to start from.
-            random_state: Seed of the local search.
-            n_jobs: Threads that box search may use for a hard question; -1 for all processors.
-                Other engines use one.
+            question: The options below as one value; what is given beside it goes before.
+            {options}
             budget: Of potentials: how often the model may be asked (100).  With a potential,
-                ``epsilon``, ``constraints``, ``causal``, ``max_changes``, ``time_limit`` and
-                ``random_state`` mean what they do in :meth:`cfxc.BlackBox.explain_all`; no other
-                option may be given.
+                ``epsilon``, ``subject_to``, ``time_limit`` and ``random_state`` mean what they do
+                in :meth:`cfxc.BlackBox.explain_all`; no other option may be given.
             progress: Called now and then with a :class:`cfxc.Progress`: both bounds as they move.
 
         Raises:
@@ -205,56 +123,25 @@ class CompiledModel:
             CfxcError: bad input, before any search; constraints that no row of the space can meet,
                 after one that found nothing.
         """
-        if isinstance(target, Potential):
-            _refuse_options(
-                method, probability=probability, margin=margin, distance=distance, solver=solver,
-                trust_region=trust_region, change_penalty=change_penalty, semantics=semantics,
-                count=count, diversity=diversity, apart=apart, relax=relax, seeds=seeds,
-                n_jobs=n_jobs, progress=progress,
-            )  # fmt: skip
+        given = given_of(question, options)
+        if isinstance(given.get("target"), Potential):
             box: BlackBox = bayes.BlackBox(self)
-            return box.explain(
-                row, target, budget=100 if budget is None else budget, epsilon=epsilon,
-                constraints=constraints, causal=causal, max_changes=max_changes,
-                time_limit=time_limit, random_state=random_state,
-            )  # fmt: skip
+            return box.explain(row, budget=100 if budget is None else budget, **_for_box(given))
         if budget is not None:
             raise InvalidInputError("budget is for potentials: give target=cfxc.SEP(width=…)")
-        options = check_options(
-            epsilon=epsilon, method=method, time_limit=time_limit, constraints=constraints,
-            random_state=random_state, n_jobs=n_jobs, semantics=semantics, max_changes=max_changes,
-            change_penalty=change_penalty, probability=probability, margin=margin, count=count,
-            diversity=diversity, apart=apart, relax=relax,
-        )  # fmt: skip
         with listening():
-            question = make_question(
-                self, options, target, distance, method, solver, seeds, causal, trust_region,
-                progress,
-            )  # fmt: skip
-            return question.answer(one_row(self.space, row))
+            explainer = explainer_of(self, Question(**given), progress)
+            return explainer.answer(one_row(self.space, row))
 
+    @lists_options
     def explain_batch(
         self,
         rows: pd.DataFrame,
+        question: Question | None = None,
         *,
-        target: Any = None,
-        probability: float | None = None,
-        margin: float = 0.0,
-        distance: Any = "l1",
-        epsilon: float = 1e-3,
-        constraints: str | ModelConstraint | Sequence[str | ModelConstraint] = (),
-        causal: CausalModel | None = None,
-        trust_region: TrustRegion | None = None,
-        max_changes: int | None = None,
-        change_penalty: float = 0.0,
-        semantics: Asked = "auto",
-        method: str = "auto",
-        solver: str = "auto",
-        time_limit: float = 60.0,
-        random_state: int = 0,
-        n_jobs: int = 1,
         out: str | Path | None = None,
         progress: Done | None = None,
+        **options: Unpack[Options],
     ) -> pd.DataFrame:
         """The nearest counterfactual of every row, as a table with the same index.
 
@@ -263,15 +150,14 @@ class CompiledModel:
 
         Args:
             rows: One person a row, with the space's columns.
-            n_jobs: How many processes, or whatever joblib's back end in use runs; -1 for all
-                processors.
+            question, **options: As for :meth:`explain`, but for those that ask for several answers
+                or rows to start from; ``n_jobs``: how many processes, or whatever joblib's back end
+                in use runs.
             out: A directory for the answers, as Parquet files of 100 people each, written as they
                 come.  A batch that was broken off goes on from there when it is asked again.
             progress: Called now and then with how many people are answered, and of how many.
 
         Ctrl-C ends the batch: who was not asked about by then has the status ``unknown``.
-
-        Other arguments are :meth:`explain`'s.
 
         Returns:
             ``status`` (``unchanged`` for a row that has the wanted outcome already; ``error`` for
@@ -283,16 +169,13 @@ class CompiledModel:
         Raises:
             CfxcError: bad input; nobody can be answered, all for the same reason.
         """
-        options = check_options(
-            epsilon=epsilon, method=method, time_limit=time_limit, constraints=constraints,
-            random_state=random_state, n_jobs=n_jobs, semantics=semantics, max_changes=max_changes,
-            change_penalty=change_penalty, probability=probability, margin=margin,
-        )  # fmt: skip
-        alone = replace(options, n_jobs=1)
-        question = make_question(
-            self, alone, target, distance, method, solver, None, causal, trust_region, None
-        )
-        return explain_rows(question, rows, options.n_jobs, out, progress)
+        asked = asked_of(question, options)
+        if odd := sorted(ONE_EACH & set(asked.given)):
+            raise InvalidInputError(
+                f"explain_batch gives one answer a row, and takes no {', '.join(odd)}"
+            )
+        explainer = explainer_of(self, asked.with_(n_jobs=1))
+        return explain_rows(explainer, rows, asked.n_jobs, out, progress)
 
     def plan(
         self,
@@ -310,9 +193,7 @@ class CompiledModel:
         corrections: int | None = None,
         limit: float = 0.1,
         apart: float = 0.05,
-        constraints: str | ModelConstraint | Sequence[str | ModelConstraint] = (),
-        causal: CausalModel | None = None,
-        max_changes: int | None = None,
+        subject_to: str | Criterion | Sequence[str | Criterion] = (),
         steps: int = 1000,
         starts: int = 4,
         time_limit: float = 60.0,
@@ -342,7 +223,8 @@ class CompiledModel:
             limit: Δ >= 0, in the Euclidean norm of vectors, whose numbers are shares of ranges.
             apart: By what share of its range a number must differ from another row's, unless
                 another feature does; 0 for any difference.  Rows of ``plan`` that qualify stay.
-            constraints, causal, max_changes: As for :meth:`explain`, of every row.
+            subject_to: As for :meth:`explain`, of every row: conditions, :class:`cfxc.Accepts`,
+                :class:`cfxc.MaxChanges`, :class:`cfxc.Causal`.
             steps, starts: Of COPA's gradient search.
             time_limit: Seconds for the plan; of moments that are given, nothing is counted.
             random_state: Seed.
@@ -358,29 +240,23 @@ class CompiledModel:
             validity_weight=validity_weight, diversity_weight=diversity_weight, steps=steps,
             starts=starts, random_state=random_state,
         )  # fmt: skip
-        return plan_row(
-            self, row, options, moments=moments, target=target, constraints=constraints,
-            causal=causal, max_changes=max_changes,
-        )  # fmt: skip
+        return plan_row(self, row, options, moments=moments, target=target, subject_to=subject_to)
 
 
-def _same(value: Any, usual: Any) -> bool:
-    return value is usual or (isinstance(value, type(usual)) and bool(value == usual))
-
-
-def _refuse_options(method: Any, **given: Any) -> None:
-    """Options that mean nothing to a potential, where they are given.
+def _for_box(asked: dict[str, Any]) -> dict[str, Any]:
+    """The options of a potential.
 
     Raises:
-        InvalidInputError: naming them.
+        InvalidInputError: naming those that mean nothing to one.
     """
+    method = asked.pop("method", "auto")
     if method not in ("auto", "bayes"):
         raise InvalidInputError(f"a potential is answered by method 'bayes', not {method!r}")
-    odd = [name for name, value in given.items() if not _same(value, BESIDE_POTENTIALS[name])]
-    if odd:
+    if odd := [name for name in asked if name not in FOR_POTENTIALS]:
         raise InvalidInputError(
             f"{', '.join(odd)}: not for potentials; cfxc.BlackBox(model).explain takes what is"
         )
+    return {"epsilon": OPTIONS["epsilon"].default, **asked}
 
 
 def compile(

@@ -74,14 +74,14 @@ def space_of(X: pd.DataFrame) -> cfxc.FeatureSpace:
     return space
 
 
-def learned(X: pd.DataFrame) -> cfxc.CausalModel:
+def learned(X: pd.DataFrame) -> cfxc.Causal:
     """The credit's amount follows from its duration, as a small network learned by validation."""
     search = GridSearchCV(
         make_pipeline(StandardScaler(), MLPRegressor(max_iter=2000, random_state=0)),
         {"mlpregressor__hidden_layer_sizes": [(4,), (8,)]}, cv=5,
     )  # fmt: skip
     search.fit(X[["duration"]], X["credit_amount"])
-    return cfxc.CausalModel({"credit_amount": (search.best_estimator_, ["duration"])})
+    return cfxc.Causal({"credit_amount": (search.best_estimator_, ["duration"])})
 
 
 def parts(X: pd.DataFrame, y: pd.Series[Any]) -> dict[str, tuple[str, dict[str, Any]]]:
@@ -89,13 +89,10 @@ def parts(X: pd.DataFrame, y: pd.Series[Any]) -> dict[str, tuple[str, dict[str, 
     plain: dict[str, Any] = {"distance": "l2"}
     sparse = {**plain, "change_penalty": PENALTY}
     diverse = {**sparse, "count": 3, "diversity": "pool", "apart": 0.05}
-    actionable = {**diverse, "constraints": ACTIONABLE}
-    near = {
-        **actionable,
-        "trust_region": cfxc.TrustRegion(X, y, epsilon=SLACK),
-        "diversity": "pool",
-    }
-    causal = {**near, "causal": learned(X)}
+    actionable = {**diverse, "subject_to": ACTIONABLE}
+    region = cfxc.TrustRegion(X, y, epsilon=SLACK)
+    near = {**diverse, "subject_to": [*ACTIONABLE, region]}
+    causal = {**diverse, "subject_to": [*ACTIONABLE, region, learned(X)]}
     return {
         "A": ("validity, proximity, coherence", plain),
         "B": ("and sparsity", sparse),
@@ -121,7 +118,7 @@ def _short(cell: Any) -> str:
     return f"{cell:.2f}".rstrip("0").rstrip(".") if isinstance(cell, float) else str(cell)
 
 
-def unexplained(causal: cfxc.CausalModel, row: pd.DataFrame, found: pd.DataFrame) -> float:
+def unexplained(causal: cfxc.Causal, row: pd.DataFrame, found: pd.DataFrame) -> float:
     """How far amounts are from ``x̂ + c(p) - c(p̂)``, by the regressor itself."""
     regressor, parents = causal.equations["credit_amount"]
     moved = regressor.predict(found[parents]) - regressor.predict(row[parents])
@@ -155,7 +152,7 @@ class Answers:
     space: cfxc.FeatureSpace
     row: pd.DataFrame
     data: pd.DataFrame
-    causal: cfxc.CausalModel
+    causal: cfxc.Causal
     accuracy: float
     found: dict[str, pd.DataFrame] = field(default_factory=dict)
     notes: dict[str, str] = field(default_factory=dict)
@@ -175,7 +172,9 @@ def answered() -> Answers:
     space, row = space_of(X), X.iloc[[PERSON]]
     model = cfxc.compile(classifier, space)
     asked = parts(X, y)
-    answers = Answers(space, row, X[y == 1], asked["F"][1]["causal"], classifier.score(X, y))
+    answers = Answers(
+        space, row, X[y == 1], asked["F"][1]["subject_to"][-1], classifier.score(X, y)
+    )
     for part, (adds, question) in asked.items():
         started = time.perf_counter()
         first = model.explain(row, target=1, time_limit=120, **question)

@@ -10,9 +10,9 @@ import pytest
 
 import cfxc
 from cfxc import FeatureSpace
-from cfxc.frontends.distances import resolve_distance
 from cfxc.frontends.lang import compile_constraint, compile_program
 from cfxc.ir import INT, REAL, category
+from cfxc.question.distances import resolve_distance
 
 ROOT = Path(__file__).parents[1]
 README = ROOT / "README.md"

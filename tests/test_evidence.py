@@ -12,7 +12,7 @@ from benchmarks.support.algorithm_1 import ModelFormula, algorithm_1
 from benchmarks.support.cases import DISTANCES, EPSILON, Case, prepare
 from benchmarks.support.evidence import check, examine, favourable_rows
 from cfxc import datasets
-from cfxc.frontends.query import make_query
+from cfxc.question.query import make_query
 
 pytestmark = pytest.mark.usefixtures("data_directory")  # skipped without the data
 

@@ -123,8 +123,8 @@ def test_with_a_margin_the_outcome_alone_is_not_enough() -> None:
     votes = FOREST.predict_proba(TABLE)[:, 1]
     close = TABLE[(votes > 0.5) & (votes < 0.7)].iloc[[0]]
     assert WANTED.explain(close).unchanged
-    assert not WANTED.explain(close, margin=0.6).unchanged
-    assert WANTED.explain(TABLE[votes > 0.9].iloc[[0]], margin=0.6).unchanged
+    assert not WANTED.explain(close, subject_to=[cfxc.Margin(0.6)]).unchanged
+    assert WANTED.explain(TABLE[votes > 0.9].iloc[[0]], subject_to=[cfxc.Margin(0.6)]).unchanged
 
 
 def test_plans_and_local_models_default_to_it() -> None:

@@ -15,9 +15,9 @@ from cfxc.compiler.expand import expand
 from cfxc.compiler.rounding import AbsorbingPool
 from cfxc.compiler.terms import Pool, Term
 from cfxc.compiler.transform import Characteristic, compact_formula
-from cfxc.frontends.query import Query
 from cfxc.ir import Builder, Program
 from cfxc.ir.unused import keep_outputs
+from cfxc.question.query import Query
 
 
 @dataclass(frozen=True)

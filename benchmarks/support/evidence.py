@@ -12,7 +12,7 @@ import pandas as pd
 
 from cfxc import FeatureSpace, Result
 from cfxc.errors import CfxcError
-from cfxc.frontends.query import make_query
+from cfxc.question.query import make_query
 from cfxc.solvers.baselines import minimum_observable
 
 from .cases import EPSILON, Case

@@ -54,7 +54,7 @@ class Frontier:
         self, model: Any, space: cfxc.FeatureSpace, X: pd.DataFrame,
         region: cfxc.TrustRegion | None = None, beyond: int = 0,
     ) -> None:  # fmt: skip
-        self.region = region
+        self.within = [] if region is None else [region]
         self.numbers = [feature.name for feature in space if not feature.is_symbolic]
         self.ranges = {name: float(space[name].range) for name in self.numbers}
         self.widest = float(X[self.numbers].std().max())
@@ -73,19 +73,18 @@ class Frontier:
     def candidates(self, row: pd.DataFrame, count: int, apart: float, seconds: float) -> Candidates:
         """Answers of the fewest changes, and of a few more: ``count`` of each."""
         fewest = self.plain.explain(
-            row, target=1, distance="l0", time_limit=seconds, trust_region=self.region
+            row, target=1, distance="l0", time_limit=seconds, subject_to=self.within
         )
         bound = math.ceil(fewest.lower_bound * len(list(self.space)) - EPSILON)
         if fewest.counterfactual is None:
             return Candidates([], bound)
         found: list[cfxc.Result] = []
-        more = MORE if self.region is None or fewest.status == "optimal" else 0
+        more = MORE if not self.within or fewest.status == "optimal" else 0
         for most in range(len(fewest.changes), len(fewest.changes) + more + 1):
             result = self.weighted.explain(
-                row, target=1, distance="l1", max_changes=most, count=count,
-                apart=apart * self.share,
-                epsilon=EPSILON, time_limit=seconds, trust_region=self.region,
-                seeds=None if self.region is None else fewest.counterfactual,
+                row, target=1, distance="l1", count=count, apart=apart * self.share,
+                subject_to=[cfxc.MaxChanges(most), *self.within], epsilon=EPSILON,
+                time_limit=seconds, seeds=fewest.counterfactual if self.within else None,
             )  # fmt: skip
             found += [one for one in result.all() if one.counterfactual is not None]
         return Candidates(found or [fewest], bound)

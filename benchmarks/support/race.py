@@ -15,7 +15,7 @@ import pandas as pd
 
 from cfxc import Result
 from cfxc.errors import CfxcError
-from cfxc.frontends.query import make_query
+from cfxc.question.query import make_query
 from cfxc.solvers.engines import Limits, engine_for
 
 from .peers import Peers, Reply, points

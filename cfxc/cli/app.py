@@ -17,10 +17,12 @@ from . import generate as generators
 from . import plan as plans
 from . import regress as potentials
 from .emission import Emit, Transformer
+from .flags import Asked, Group, takes
 from .guard import FAULT, ended, guarded
 
 app = typer.Typer(
     name="cfxc",
+    cls=Group,
     context_settings={"help_option_names": ["-h", "--help"]},
     no_args_is_help=True,
     add_completion=False,
@@ -30,6 +32,7 @@ app = typer.Typer(
 space_app = typer.Typer(help="Feature spaces.", no_args_is_help=True, rich_markup_mode=None)
 app.add_typer(space_app, name="space")
 generate_app = typer.Typer(
+    cls=Group,
     help="Many diverse counterfactuals: train once, then draw.",
     no_args_is_help=True,
     rich_markup_mode=None,
@@ -59,19 +62,10 @@ Output = Annotated[
 Factual = Annotated[
     str, typer.Option(metavar="ROW", help="row.json, row.csv, or data.csv:17 (from 0).")
 ]
-Constraints = Annotated[
-    list[str] | None,
-    typer.Option(metavar="CONDITION", help="Such as 'age >= factual.age'; may be repeated."),
-]
-Causal = Annotated[
-    list[str] | None,
-    typer.Option(metavar="EQUATION", help="Such as 'amount = 90 * duration'; may be repeated."),
-]
 Favourable = Annotated[
     str | None,
     typer.Option(metavar="LABEL", help="The outcome people want, where --target names none."),
 ]
-MaxChanges = Annotated[int | None, typer.Option(metavar="K", help="How many features may change.")]
 Json = Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")]
 
 
@@ -175,63 +169,26 @@ def compile_(
     return commands.compile_model(source, emit, formula, output or [], out)
 
 
+ALL = "constraints", "max_changes", "causal", "trust_region", "probability", "margin", "accepts"
+"""The kinds of criteria."""
+
+
 @app.command()
 @guarded
+@takes(*ALL, options=True)
 def explain(
+    asked: Asked,
     model: ModelFile,
     space: SpaceFile,
     factual: Factual,
-    target: Annotated[str | None, typer.Option(metavar="LABEL", help="Wanted label.")] = None,
+    question: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="What is asked (TOML); flags go before what it says."),
+    ] = None,
     favourable: Favourable = None,
     range_: Annotated[
         str | None, typer.Option("--range", metavar="LO:HI", help="Wanted range.")
     ] = None,
-    distance: Annotated[
-        str,
-        typer.Option(help="l0, l1, l2, linf, l0=0.3,l1=0.7, mahalanobis=data.csv, or a file.cfl."),
-    ] = "l1",
-    epsilon: Annotated[float, typer.Option(help="Accuracy, a share of the distance.")] = 1e-3,
-    semantics: Annotated[
-        str, typer.Option(help="Of the bound: real (exact program), float (as deployed) or auto.")
-    ] = "auto",
-    method: Annotated[str, typer.Option(help="auto, box (tree ensembles), mio or smt.")] = "auto",
-    solver: Annotated[
-        str, typer.Option(help="auto; z3, cvc5, pysmt:NAME (smt); highs, scip, gurobi (mio).")
-    ] = "auto",
-    count: Annotated[int, typer.Option(help="How many counterfactuals.")] = 1,
-    diversity: Annotated[
-        str,
-        typer.Option(help="points (each another), features (each changes others), pool, clusters."),
-    ] = "points",
-    apart: Annotated[
-        float, typer.Option(metavar="SHARE", help="Of its range, by which one number differs.")
-    ] = 0.0,
-    constraint: Constraints = None,
-    max_changes: MaxChanges = None,
-    change_penalty: Annotated[
-        float, typer.Option(metavar="ALPHA", help="What each changed feature costs more.")
-    ] = 0.0,
-    causal: Causal = None,
-    trust_region: Annotated[
-        str | None,
-        typer.Option(
-            metavar="ROWS", help="Stay near rows: data.csv, or data.csv,epsilon=0.1,clusters=3."
-        ),
-    ] = None,
-    probability: Annotated[
-        float | None, typer.Option(metavar="P", help="That the model must give to the label.")
-    ] = None,
-    margin: Annotated[
-        float, typer.Option(metavar="M", help="By which the label's score must win.")
-    ] = 0.0,
-    relax: Annotated[
-        list[str] | None,
-        typer.Option(metavar="CRITERION", help="To give up if there is no answer; in this order."),
-    ] = None,
-    time_limit: Annotated[float, typer.Option(help="Seconds per counterfactual.")] = 60.0,
-    jobs: Annotated[
-        int, typer.Option(help="Threads for a hard box search; -1 for all processors.")
-    ] = 1,
     task: Task = None,
     trust_pickle: Trust = False,
     certificate: Annotated[
@@ -242,17 +199,15 @@ def explain(
 ) -> int:
     """The nearest counterfactual of one person, and its proof."""
     source = commands.Source(model, space, trust_pickle, task)
-    question = commands.Question(
-        factual, target, favourable, range_, distance, epsilon, semantics, method, solver, count,
-        diversity, apart, constraint or [], max_changes, change_penalty, causal or [],
-        trust_region, probability, margin, relax or [], time_limit, jobs,
-    )  # fmt: skip
-    return commands.explain(source, question, json, certificate)
+    instance = commands.Instance(factual, favourable, range_, question)
+    return commands.explain(source, instance, asked, json, certificate)
 
 
 @app.command()
 @guarded
+@takes("constraints", "causal", "max_changes")
 def regress(
+    asked: Asked,
     model: ModelFile,
     space: SpaceFile,
     factual: Factual,
@@ -271,9 +226,6 @@ def regress(
     epsilon: Annotated[
         float, typer.Option(help="By what share of an exact hit an answer may be worse.")
     ] = 0.01,
-    constraint: Constraints = None,
-    causal: Causal = None,
-    max_changes: MaxChanges = None,
     kernel: Annotated[str, typer.Option(help="Of the surrogate: matern or rbf.")] = "matern",
     seed: Annotated[int, typer.Option(metavar="N", help="Of what is drawn at random.")] = 0,
     data: Annotated[
@@ -305,7 +257,7 @@ def regress(
     """
     source = commands.Source(model, space, trust_pickle, task)
     question = potentials.Question(
-        factual, width, sign, to, budget, epsilon, constraint or [], causal or [], max_changes,
+        factual, width, sign, to, budget, epsilon, asked.subject_to,
         kernel, seed, data, not no_proof, plot, time_limit,
     )  # fmt: skip
     return potentials.regress(source, question, json)
@@ -313,7 +265,9 @@ def regress(
 
 @app.command()
 @guarded
+@takes("constraints", "causal", "max_changes", "accepts")
 def plan(
+    asked: Asked,
     model: ModelFile,
     space: SpaceFile,
     factual: Factual,
@@ -360,9 +314,6 @@ def plan(
     apart: Annotated[
         float, typer.Option(metavar="SHARE", help="Of its range, by which one number differs.")
     ] = 0.05,
-    constraint: Constraints = None,
-    causal: Causal = None,
-    max_changes: MaxChanges = None,
     time_limit: Annotated[float, typer.Option(help="Seconds for finding rows.")] = 60.0,
     jobs: Annotated[int, typer.Option(help="Processes that retrain; -1 for all processors.")] = 1,
     seed: Annotated[int, typer.Option(metavar="N", help="Of what is drawn at random.")] = 0,
@@ -383,7 +334,7 @@ def plan(
     question = plans.Question(
         factual, target, favourable, retrain, outcome, retrainings, share, dated or [], moments,
         shrinkage, save_moments, correct, size, radius, epsilon, validity, diversity, corrections,
-        limit, apart, constraint or [], causal or [], max_changes, time_limit, jobs, seed, plot,
+        limit, apart, asked.subject_to, time_limit, jobs, seed, plot,
     )  # fmt: skip
     return plans.plan(source, question, json)
 
@@ -430,7 +381,9 @@ def generate_fit(
 
 @generate_app.command("run")
 @guarded
+@takes("max_changes", "constraints")
 def generate_run(
+    asked: Asked,
     model: ModelFile,
     space: SpaceFile,
     generator: Annotated[Path, typer.Option(metavar="FOLDER", help="What fit wrote.")],
@@ -443,8 +396,6 @@ def generate_run(
     sparsity: Annotated[
         float | None, typer.Option(metavar="SHARE", help="Of the numbers, that may change.")
     ] = None,
-    max_changes: MaxChanges = None,
-    constraint: Constraints = None,
     diversity: Annotated[str, typer.Option(help="maxmin, dpp or none.")] = "maxmin",
     polish: Annotated[
         bool, typer.Option("--polish", help="Move each as near as its changes allow, exactly.")
@@ -465,7 +416,7 @@ def generate_run(
     """
     source = commands.Source(model, space, trust_pickle, task)
     request = generators.Request(
-        generator, rows, n, target, favourable, sparsity, max_changes, constraint or [], diversity,
+        generator, rows, n, target, favourable, sparsity, asked.subject_to, diversity,
         polish, time_limit, seed, out,
     )  # fmt: skip
     return generators.run(source, request, json)

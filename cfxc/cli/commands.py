@@ -9,33 +9,32 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, cast
 
 from ..errors import DataTypeError, InvalidInputError, MissingColumnError
+from ..frontends.csv_files import read_csv
+from ..frontends.row_files import read_factual, read_known
 from ..writing import check_writable
 from .advice import advice
-from .csv_files import read_csv
 from .emission import Emit, Transformer, emission
 from .guard import INFEASIBLE, LIMIT, deliver
 from .report import hint_at_caps, progress, show
 from .tables import (
     column_names,
-    read_causal,
     read_distance,
-    read_factual,
     read_favourable,
-    read_known,
     read_levels,
     read_steps,
     read_target,
-    read_trust_region,
     without,
 )
 
 if TYPE_CHECKING:
     from ..api import CompiledModel
     from ..frontends.predictor import Task as KnownTask
+    from ..question.question import Question
     from ..solvers.result import Result
+    from .flags import Asked
 
 
 class Task(StrEnum):
@@ -67,31 +66,13 @@ class Source:
 
 
 @dataclass(frozen=True)
-class Question:
-    """The options of ``cfxc explain`` that say what is asked and how."""
+class Instance:
+    """What ``cfxc explain`` says beside options: the factual, and what is wanted of it."""
 
     factual: str
-    target: str | None
     favourable: str | None
     range: str | None
-    distance: str
-    epsilon: float
-    semantics: Any  # checked where it is used
-    method: str
-    solver: str
-    count: int
-    diversity: str
-    apart: float
-    constraints: Sequence[str]
-    max_changes: int | None
-    change_penalty: float
-    causal: Sequence[str]
-    trust_region: str | None
-    probability: float | None
-    margin: float
-    relax: Sequence[str]
-    time_limit: float
-    jobs: int
+    question: Path | None
 
 
 @dataclass(frozen=True)
@@ -158,52 +139,45 @@ def compile_model(
     return 0
 
 
-def explain(source: Source, question: Question, as_json: bool, certificate: Path | None) -> int:
+def explain(
+    source: Source, instance: Instance, asked: Asked, as_json: bool, certificate: Path | None
+) -> int:
     """Print the nearest counterfactual of one person, and what is proved about it."""
     check_writable(certificate)
-    model = source.load(favourable=question.favourable)
-    row = read_factual(question.factual, model.space)
-    known = read_known(question.factual, model.space)
+    model = source.load(favourable=instance.favourable)
+    row = read_factual(instance.factual, model.space)
+    known = read_known(instance.factual, model.space)
     if known is not None:
         model = replace(model, space=model.space.with_examples(known))
-    target = read_target(model, question.target, question.range)
-    distance = read_distance(question.distance, model.space)
+    question = _question(model, instance, asked)
     with progress(f"searching, for at most {question.time_limit:g} s …") as watch:
-        result = model.explain(
-            row,
-            target=target,
-            distance=distance,
-            epsilon=question.epsilon,
-            constraints=question.constraints,
-            max_changes=question.max_changes,
-            change_penalty=question.change_penalty,
-            causal=read_causal(question.causal),
-            trust_region=read_trust_region(question.trust_region, model.space),
-            probability=question.probability,
-            margin=question.margin,
-            relax=question.relax,
-            apart=question.apart,
-            semantics=question.semantics,
-            method=question.method,
-            solver=question.solver,
-            time_limit=question.time_limit,
-            count=question.count,
-            diversity=question.diversity,
-            n_jobs=question.jobs,
-            progress=watch,
-        )
+        result = model.explain(row, question, progress=watch)
     try:
         if as_json:
             print(json.dumps(result.to_dict(), ensure_ascii=False, allow_nan=False), flush=True)
         else:
             _show_all(result, question.count)
             most = max(len(one.changes) for one in result.all())
-            hint_at_caps(most, question.max_changes)
+            hint_at_caps(most, question.subject_to)
     finally:  # also if nobody reads what is printed
         if certificate is not None:
             result.certificate.save(certificate)
             print(f"certificate: {certificate} (cfxc check {certificate})", file=sys.stderr)
     return exit_code(result)
+
+
+def _question(model: CompiledModel, instance: Instance, asked: Asked) -> Question:
+    """What is asked: the file's options, and those of flags, which go before."""
+    from ..question.question import Question
+
+    base = Question() if instance.question is None else Question.from_toml(instance.question)
+    label, distance = asked.options.get("target"), asked.options.get("distance")
+    target = None
+    if "target" not in base.given or label is not None or instance.range is not None:
+        target = read_target(model, label, instance.range)
+    if distance is not None:
+        distance = read_distance(distance, model.space)
+    return asked.question(base, target=target, distance=distance)
 
 
 REST = {"infeasible": "no other one exists, proved", "unknown": "no other one was found in time"}

@@ -12,15 +12,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import InvalidInputError
+from ..frontends.row_files import read_factual, read_rows
 from ..writing import check_writable
 from .commands import Source
 from .guard import INFEASIBLE, LIMIT, deliver
 from .report import telling
-from .tables import read_factual, read_rows, read_target
+from .tables import read_target
 
 if TYPE_CHECKING:
     import pandas as pd
 
+    from ..question.criteria import Criterion
     from ..solvers.amortised import Epoch, Generator
 
 
@@ -52,8 +54,7 @@ class Request:
     target: str | None
     favourable: str | None
     sparsity: float | None
-    max_changes: int | None
-    constraints: Sequence[str]
+    subject_to: Sequence[Criterion]
     diversity: str
     polish: bool
     time_limit: float
@@ -113,7 +114,7 @@ def run(source: Source, request: Request, as_json: bool) -> int:
 
         found = made.generate(
             people, n=request.n, target=target, sparsity=request.sparsity,
-            max_changes=request.max_changes, constraints=request.constraints, diversity=diversity,
+            subject_to=request.subject_to, diversity=diversity,
             polish=request.polish, time_limit=request.time_limit, random_state=request.seed,
             progress=watch,
         )  # fmt: skip

@@ -12,17 +12,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import DataTypeError, InvalidInputError, MissingColumnError
+from ..frontends.csv_files import read_csv
+from ..frontends.row_files import read_factual, read_people
 from ..solvers.shown import shown
 from ..stopping import TimeUp, now, until
 from ..writing import check_writable, write_whole
 from .commands import Source
-from .csv_files import read_csv
 from .guard import INFEASIBLE, LIMIT, check_picture
 from .report import Pair, cell, lay_out, telling
-from .tables import read_causal, read_factual, read_people, read_target
+from .tables import read_target
 
 if TYPE_CHECKING:
     from ..api import CompiledModel
+    from ..question.criteria import Criterion
     from ..solvers.plans import Moments, PlanResult
 
 EXITS = {"feasible": 0, "infeasible": INFEASIBLE, "unknown": LIMIT}
@@ -54,9 +56,7 @@ class Question:
     corrections: int | None
     limit: float
     apart: float
-    constraints: Sequence[str]
-    causal: Sequence[str]
-    max_changes: int | None
+    subject_to: Sequence[Criterion]
     time_limit: float
     jobs: int
     seed: int
@@ -95,9 +95,7 @@ def plan(source: Source, question: Question, as_json: bool) -> int:
             corrections=question.corrections,
             limit=question.limit,
             apart=question.apart,
-            constraints=question.constraints,
-            causal=read_causal(question.causal),
-            max_changes=question.max_changes,
+            subject_to=question.subject_to,
             time_limit=max(deadline - now(), 0.01),
             random_state=question.seed,
         )
@@ -191,8 +189,8 @@ def _check_early(
     Raises:
         CfxcError: a bad option, target or row, or a model that is not linear.
     """
-    from ..frontends.target import resolve_target
     from ..ir import evaluate
+    from ..question.target import resolve_target
     from ..solvers.plans import Encoding
     from ..solvers.plans.futures import check_shrinkage
     from ..solvers.plans.planning import check_plan_options

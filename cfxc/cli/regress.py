@@ -16,14 +16,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..errors import InvalidInputError
+from ..frontends.row_files import read_factual
 from ..writing import check_writable
 from .commands import Source
 from .guard import INFEASIBLE, LIMIT, check_picture
 from .report import Change, Pair, cell, changed, hint_at_caps, lay_out, telling
-from .tables import read_causal, read_factual
 
 if TYPE_CHECKING:
     from ..frontends.predictor import Predictor
+    from ..question.criteria import Criterion
     from ..solvers.bayes.answer import PotentialResult
     from ..solvers.bayes.black_box import BlackBox
     from ..solvers.bayes.evaluations import Evaluations
@@ -52,9 +53,7 @@ class Question:
     to: float | None
     budget: int
     epsilon: float
-    constraints: Sequence[str]
-    causal: Sequence[str]
-    max_changes: int | None
+    subject_to: Sequence[Criterion]
     kernel: Any  # matern or rbf; checked where it is used
     seed: int
     data: Path | None
@@ -84,7 +83,7 @@ def regress(source: Source, question: Question, as_json: bool) -> int:
     else:
         output = _name(model.predictor)
         lay_out(*_answer(question, result, potential, output, before))
-        hint_at_caps(len(result.changes), question.max_changes)
+        hint_at_caps(len(result.changes), question.subject_to)
     if question.data is not None:
         print(f"evaluations: {question.data} ({len(result.data)} rows)", file=sys.stderr)
     if question.plot is not None:
@@ -112,9 +111,7 @@ def _search(
             potential,
             budget=question.budget,
             epsilon=question.epsilon,
-            constraints=question.constraints,
-            causal=read_causal(question.causal),
-            max_changes=question.max_changes,
+            subject_to=question.subject_to,
             kernel=question.kernel,
             data=known,
             prove=question.prove,

@@ -105,9 +105,9 @@ def changed(changes: Mapping[str, tuple[Any, Any]]) -> list[Change]:
     return [(name, cell(before), cell(after)) for name, (before, after) in changes.items()]
 
 
-def hint_at_caps(changed: int, cap: int | None) -> None:
+def hint_at_caps(changed: int, subject_to: Sequence[Any]) -> None:
     """A line on stderr where an answer changes many features, and nothing was said of how many."""
-    if cap is None and changed > MANY:
+    if changed > MANY and all(each.name != "max_changes" for each in subject_to):
         print(
             f"hint: {changed} features change; --max-changes {MANY} asks for {MANY} at most",
             file=sys.stderr,

@@ -273,7 +273,7 @@ def _softmax(a: Algebra[Any], op: ops.Softmax, kinds: Sequence[str], x: Any) -> 
         raise UnsupportedError(
             f"what the softmax of {len(x)} scores gives has no formula, except where one of two is "
             "compared with a constant",
-            remedy="ask for the label (the largest score wins), and with margin= for a clear one",
+            remedy="ask for the label (the largest score wins), with cfxc.Margin for a clear one",
         ) from None
 
 

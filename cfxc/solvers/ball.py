@@ -9,9 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from ..compiler.passes import Ball
-from ..frontends.distances import Norms
-from ..frontends.query import Query
 from ..ir.interval import ceil_float, floor_float
+from ..question.distances import Norms
+from ..question.query import Query
 
 Floats = npt.NDArray[np.float64]
 

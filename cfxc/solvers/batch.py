@@ -15,6 +15,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+import joblib
 import numpy as np
 import pandas as pd
 from joblib import Parallel, delayed
@@ -22,7 +23,7 @@ from joblib import Parallel, delayed
 from ..errors import CfxcError, DataTypeError, InvalidInputError, MissingExtraError
 from ..stopping import listening
 from ..writing import make_folder, write_whole, written_whole
-from .explaining import Question
+from .explaining import Explainer
 from .result import Result, changes_between
 
 PART = 100  # people in a part
@@ -36,7 +37,7 @@ Done = Callable[[int, int], None]
 
 
 def explain_rows(
-    question: Question, rows: pd.DataFrame, n_jobs: int, out: str | Path | None, done: Done | None
+    question: Explainer, rows: pd.DataFrame, n_jobs: int, out: str | Path | None, done: Done | None
 ) -> pd.DataFrame:
     """See :meth:`cfxc.CompiledModel.explain_batch`."""
     if not isinstance(rows, pd.DataFrame):
@@ -71,7 +72,7 @@ def explain_rows(
 
 
 def _answers(
-    question: Question, pieces: Sequence[pd.DataFrame], n_jobs: int
+    question: Explainer, pieces: Sequence[pd.DataFrame], n_jobs: int
 ) -> Iterator[pd.DataFrame]:
     """The parts' answers, in order, as they come."""
     if n_jobs == 1:
@@ -83,7 +84,7 @@ def _answers(
         yield from Parallel(n_jobs=n_jobs, return_as="generator")(work)
 
 
-def answer_part(question: Question, rows: pd.DataFrame) -> pd.DataFrame:
+def answer_part(question: Explainer, rows: pd.DataFrame) -> pd.DataFrame:
     """A table of answers with the index of ``rows``."""
     with listening():
         answers = question.answers([rows.iloc[i : i + 1] for i in range(len(rows))])
@@ -148,7 +149,7 @@ class Store:
     rows: int
 
     @classmethod
-    def open(cls, path: Path, question: Question, rows: pd.DataFrame) -> Store:
+    def open(cls, path: Path, question: Explainer, rows: pd.DataFrame) -> Store:
         """A new one, or the one that was begun.
 
         Raises:
@@ -215,7 +216,7 @@ class Store:
             part.to_parquet(beside, schema=self.schema)
 
 
-def _schema(path: Path, question: Question, rows: pd.DataFrame) -> Any:
+def _schema(path: Path, question: Explainer, rows: pd.DataFrame) -> Any:
     """The types of the columns of all parts alike, whether or not there is an answer in one."""
     import pyarrow
 
@@ -244,13 +245,12 @@ def _as_parquet(path: Path, where: str = "") -> Iterator[None]:
         ) from error
 
 
-def _hash(question: Question, rows: pd.DataFrame) -> str:
+def _hash(question: Explainer, rows: pd.DataFrame) -> str:
     """Of everything an answer depends on."""
     model = question.model
     texts = (
-        model.program, model.space.to_toml(), question.target, question.options,
-        question.distance.program, question.method, question.solver, rows.dtypes.to_dict(),
-        *((each.text, each.program) for each in question.mechanisms),
+        model.program, model.space.to_toml(), question.target, question.distance.program,
+        joblib.hash({**question.question.given, "n_jobs": 1}), rows.dtypes.to_dict(),
         pd.util.hash_pandas_object(rows).to_numpy().tobytes().hex(),
     )  # fmt: skip
     return sha256("\n".join(map(str, texts)).encode()).hexdigest()

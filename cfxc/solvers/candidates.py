@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from ..frontends.query import Query
+from ..question.query import Query
 from .hulls import admits, slack_of
 
 Point = Mapping[str, Any]

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from ..frontends.domain import Domain, domain_of
-from ..frontends.query import Query
-from ..frontends.rules import CAP, conditional_constraint
+from ..question.domain import Domain, domain_of
+from ..question.query import Query
+from ..question.rules import conditional_constraint
 from ..stopping import now
 from .outcome import Outcome
 
@@ -24,7 +24,7 @@ Ask = Callable[[Query, float], Outcome]
 class Rule:
     """One thing a user asked for: a constraint, the action of a feature, or the trust region.
 
-    ``criterion``: the argument it comes from, one of :data:`.options.CRITERIA`.
+    ``criterion``: the kind it is of, one of :data:`.options.RELAXABLE`.
     """
 
     text: str
@@ -37,7 +37,7 @@ class Rule:
         if self.criterion == "trust_region":
             return replace(query, hulls=())
         if self.constraint is not None:
-            kept = tuple(pair for pair in query.constraints if pair[0] != self.constraint)
+            kept = tuple(one for one in query.constraints if one.text != self.constraint)
             effects = tuple(e for e in query.effects if e.mechanism.text != self.constraint)
             return replace(query, constraints=kept, effects=effects)
         domains = tuple(_free(d) if d.name == self.feature else d for d in query.domains)
@@ -80,12 +80,10 @@ def rules_of(query: Query) -> list[Rule]:
         for d in query.domains
         if d.feature.action == "conditional"
     }
-    origins = dict.fromkeys(conditional, "actions")
-    origins |= {effect.mechanism.text: "causal" for effect in query.effects}
     found = []
-    for text, _ in query.constraints:
-        capped = "max_changes" if CAP.fullmatch(text) else "constraints"
-        found.append(Rule(conditional.get(text, text), origins.get(text, capped), text))
+    for text, _, by in query.constraints:
+        kind = "actions" if by is None else by.name
+        found.append(Rule(conditional.get(text, text), kind, text))
     for domain in query.domains:
         action = ACTIONS.get(domain.feature.action)
         if action and _free(domain) != domain:

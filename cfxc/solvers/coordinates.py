@@ -8,8 +8,8 @@ from typing import Any, TypeVar
 
 from ..compiler.functional import Symbolic
 from ..compiler.terms import Term
-from ..frontends.coordinates import Coordinate
-from ..frontends.query import Query
+from ..question.coordinates import Coordinate
+from ..question.query import Query
 
 Form = TypeVar("Form")
 Parts = list[tuple[Fraction, Form]]

@@ -11,10 +11,10 @@ import numpy as np
 
 from ..compiler.pipeline import simplified
 from ..errors import InvalidInputError, UnsupportedError
-from ..frontends.distances import Distance
-from ..frontends.query import Query
 from ..ir import ops
 from ..ir.interval import ceil_float, floor_float
+from ..question.distances import Distance
+from ..question.query import Query
 from ..stopping import INTERRUPTED, STOPS, now, reason_of
 from . import box_search, mio, smt
 from .candidates import Deployed, Known, Point, nothing

@@ -21,14 +21,13 @@ from ..errors import (
     NoChangeNeededError,
     SolverError,
 )
-from ..frontends.causal import CausalModel, Mechanism
-from ..frontends.distances import Distance, penalised, resolve_distance
 from ..frontends.predictor import chance_of
-from ..frontends.query import Query, make_query
 from ..frontends.space import FeatureSpace
-from ..frontends.target import Target
-from ..frontends.trust_region import TrustRegion
 from ..ir.interval import ceil_float, floor_float
+from ..question.distances import Distance, penalised, resolve_distance
+from ..question.query import Query, make_query
+from ..question.question import Question
+from ..question.target import Target
 from ..stopping import (
     GRACE,
     INTERRUPTED,
@@ -47,7 +46,6 @@ from .certification.floats import covered
 from .conflicts import Ask, Conflict, conflict_of, given_up_in_order
 from .engines import Engine, Limits, engine_for, smt_backend
 from .hulls import slack_of
-from .options import Options
 from .original import Original, plain_item
 from .outcome import Outcome, Watch
 from .ranges import search_within
@@ -69,23 +67,19 @@ FINE = "what is left is finer than searches tell apart"
 
 
 @dataclass(frozen=True)
-class Question:
-    """What is asked about every person: ``explain``'s arguments but the row, checked.
+class Explainer:
+    """A question put to a model: what answers it for any factual.
 
     ``named``: what names the wanted outcome, ``""`` if nothing does and it is the other one of two;
     ``conflicts``: whether an answer that there is none tells what rules everything out.
     """
 
     model: CompiledModel
-    options: Options
+    question: Question
     target: Any
     distance: Distance
-    method: str
-    solver: str
     asking: Backend
     seeds: Seeds
-    mechanisms: Sequence[Mechanism]
-    region: TrustRegion | None
     progress: Watch | None
     named: Literal["target", "favourable", ""] = "target"
     conflicts: bool = True
@@ -108,9 +102,9 @@ class Question:
                 return answer
 
     def _answer(self, frame: pd.DataFrame) -> Result:
-        span = Span(self.options.time_limit)
+        span = Span(self.question.time_limit)
         query, engine, stop = self._posed(frame, span)
-        if self.options.diversity == "clusters" and not (query.hulls or stop):
+        if self.question.diversity == "clusters" and not (query.hulls or stop):
             raise InvalidInputError("diversity='clusters' needs a trust_region with clusters")
         original = self._original(query, engine, frame)
         if engine is None:
@@ -118,15 +112,15 @@ class Question:
             return self._result(query, engine, original, Outcome(best=best, reason=stop), span)
         found: list[Result] = []
         rest: Literal["", "infeasible", "unknown"] = ""
-        clusters = self.options.diversity == "clusters"
+        clusters = self.question.diversity == "clusters"
         given, before, valid = self.seeds.of(frame), list[Point](), 0
-        while len(found) < self.options.count:
+        while len(found) < self.question.count:
             if clusters and not query.hulls:
                 rest = "infeasible"
                 break
-            span = Span(self.options.time_limit) if found else span
+            span = Span(self.question.time_limit) if found else span
             moved = engine.method != "box"
-            starts, good = nearest_of(query, given, self.options.random_state, moved=moved)
+            starts, good = nearest_of(query, given, self.question.random_state, moved=moved)
             valid = valid if found else good
             starts += before
             query, outcome = self._search(query, engine, original, len(found), span, starts)
@@ -136,7 +130,7 @@ class Question:
             found.append(self._result(query, engine, original, outcome, span))
             if outcome.best is None or outcome.reason == INTERRUPTED:
                 break
-            met = self._pool(query, outcome, self.options.count - len(found))
+            met = self._pool(query, outcome, self.question.count - len(found))
             for one in met:
                 other = replace(outcome, best=one, reason=MET, proof=None)
                 found.append(self._result(query, engine, original, other, None))
@@ -180,16 +174,16 @@ class Question:
         """The factual itself as the answer."""
         target = original.target
         return Result(
-            "optimal", original.frame, original.row(point), 0.0, 0.0, self.options.epsilon, "none",
+            "optimal", original.frame, original.row(point), 0.0, 0.0, self.question.epsilon, "none",
             "none", self.distance.name, str(target), original.before, original.before, 0.0,
             reason=UNCHANGED, exact_distance=Fraction(0), wanted=target.wanted, unchanged=True,
-            semantics="float" if self.options.semantics == "float" else "real",
+            semantics="float" if self.question.semantics == "float" else "real",
         )  # fmt: skip
 
     def _pool(self, query: Query, outcome: Outcome, most: int) -> list[Candidate]:
         """The nearest points that a search met on its way, if they were asked for."""
         assert outcome.best is not None
-        if self.options.diversity != "pool":
+        if self.question.diversity != "pool":
             return []
         chosen, query = list[Candidate](), self.after(query, outcome.best.point)
         for one in sorted(outcome.pool, key=lambda one: one.distance):
@@ -227,7 +221,7 @@ class Question:
 
     def _begun(self, frame: pd.DataFrame) -> tuple[Waiting, str]:
         """The search for one person, whose answer the original model did not see, and its end."""
-        span = Span(self.options.time_limit)
+        span = Span(self.question.time_limit)
         query, engine, stop = self._posed(frame, span)
         trusted = engine is not None and engine.by_row
         original = self._original(query, engine, frame, trusted=trusted)
@@ -292,7 +286,7 @@ class Question:
 
     def pose(self, frame: pd.DataFrame) -> tuple[Query, Engine]:
         """The question about one person, and what answers it."""
-        return self._ready(self._query(frame), self.options.time_limit)
+        return self._ready(self._query(frame), self.question.time_limit)
 
     def _posed(self, frame: pd.DataFrame, span: Span) -> tuple[Query, Engine | None, str]:
         """The same within a time, and why that was not enough."""
@@ -304,46 +298,43 @@ class Question:
             return query, None, reason_of(stop)
 
     def _query(self, frame: pd.DataFrame) -> Query:
-        model, options = self.model, self.options
+        model, options = self.model, self.question
         predictor, before = model.predictor, None
         if options.semantics != "real" and may_tie(model.program, predictor):
             before = plain_item(model.predict(frame)[0])  # the exact program may say otherwise
         return make_query(
             model.program, model.space, model.space.encode_row(frame),
-            target=self.target, distance=self.distance, constraints=options.constraints,
-            mechanisms=self.mechanisms, max_changes=options.max_changes,
-            probability=options.probability, margin=options.margin,
-            models=[(repr(one), one.program(model.space)) for one in options.models],
+            target=self.target, distance=self.distance, subject_to=options.subject_to,
             before=before,
         )  # fmt: skip
 
     def _ready(self, query: Query, seconds: float) -> tuple[Query, Engine]:
         """The question with all that it takes to be answered, and what answers it."""
-        model, options = self.model, self.options
-        if self.region is not None:
-            hulls = self.region.hulls(model.space, query.target, model.predict, model)
-            query = replace(query, hulls=hulls)
+        model, options = self.model, self.question
+        given = model.space, query.target, model.predict, model
+        hulls = [hull for each in options.subject_to for hull in each.hulls(*given)]
+        query = replace(query, hulls=tuple(hulls))
         predictor = model.predictor
         slack = slack_for(query, options.semantics, predictor)
         query = covered(replace(query, unit=predictor.unit_roundoff, slack=slack))
         refuse_negative_distance(query, self.asking, seconds)
-        method = self.method
+        method = options.method
         if options.diversity == "pool":
             if method not in ("auto", "mio"):
                 raise InvalidInputError(f"method {method!r} keeps no pool; ask with method='mio'")
             method = "mio"
-        return query, engine_for(query, method, self.solver)
+        return query, engine_for(query, method, options.solver)
 
     def after(self, query: Query, point: Point) -> Query:
         """The question for another counterfactual, after one was found."""
-        if self.options.diversity == "features":
+        if self.question.diversity == "features":
             return query.keeping(d.name for d in query.domains if point[d.name] != d.factual)
-        if self.options.diversity == "clusters":
+        if self.question.diversity == "clusters":
             slacks = [slack_of(replace(query, hulls=(hull,)), point) for hull in query.hulls]
             nearest = slacks.index(min(slacks))
             left = (hull for i, hull in enumerate(query.hulls) if i != nearest)
             return replace(query, hulls=tuple(left))
-        return query.without(point, self.options.apart)
+        return query.without(point, self.question.apart)
 
     def _original(
         self, query: Query, engine: Engine | None, frame: pd.DataFrame, *, trusted: bool = False
@@ -356,7 +347,7 @@ class Question:
 
     def limits(self, seconds: float, number: int = 0) -> Limits:
         """What a search may use."""
-        options = self.options
+        options = self.question
         return Limits(
             Fraction(options.epsilon), seconds, (),
             np.random.default_rng(options.random_state + number), self.progress, options.n_jobs,
@@ -376,7 +367,7 @@ class Question:
             outcome.best = _known_row(query, original, known)
         if outcome.infeasible and self.conflicts and not number and span.left > 0:
             with until(span.deadline), suppress(TimeUp, Pressed):
-                refuse_contradiction(query, self.options.constraints, self.asking, span.left)
+                refuse_contradiction(query, self.question.conditions, self.asking, span.left)
         return query, outcome
 
     def _result(
@@ -384,11 +375,11 @@ class Question:
         span: Span | None,
     ) -> Result:  # fmt: skip
         """The answer; if none exists, with what rules everything out, and what giving up costs."""
-        options, file = self.options, self.model.file
+        options, file = self.question, self.model.file
         solver = "" if engine is None else engine.solver
         answer = _result(query, original, outcome, options.epsilon, solver, file)
         if span is not None and outcome.infeasible and (self.conflicts or options.relax):
-            ask = _asker(original.flips, self.limits(span.left), self.method, self.solver)
+            ask = _asker(original.flips, self.limits(span.left), options.method, options.solver)
             if options.relax:
                 conflict = given_up_in_order(query, ask, span.left, options.relax)
             else:
@@ -435,39 +426,25 @@ class Waiting:
     place: int = 0
 
 
-def make_question(
-    model: CompiledModel,
-    options: Options,
-    target: Any,
-    distance: Any,
-    method: str,
-    solver: str,
-    seeds: Any,
-    causal: CausalModel | None,
-    region: TrustRegion | None,
-    progress: Watch | None,
-) -> Question:
-    """Check what does not depend on the person.
+def explainer_of(
+    model: CompiledModel, question: Question, progress: Watch | None = None
+) -> Explainer:
+    """A question put to a model: what does not depend on the factual, checked.
 
     Raises:
-        CfxcError: an argument that no question can have.
+        CfxcError: an option that this model has no use for.
     """
     if progress is not None and not callable(progress):
         raise DataTypeError(f"progress is a function, not {progress!r}")
-    if causal is not None and not isinstance(causal, CausalModel):
-        raise DataTypeError(f"causal is a CausalModel, not {type(causal).__name__}")
-    if region is not None and not isinstance(region, TrustRegion):
-        raise DataTypeError(f"trust_region is a TrustRegion, not {type(region).__name__}")
-    mechanisms = () if causal is None else causal.mechanisms(model.space)
-    metric = resolve_distance(distance, model.space)
-    if options.change_penalty:
-        metric = penalised(metric, options.change_penalty, model.space)
-    wanted = model.wanted(target)
+    metric = resolve_distance(question.distance, model.space)
+    if question.change_penalty:
+        metric = penalised(metric, question.change_penalty, model.space)
+    wanted = model.wanted(question.target)
     named: Literal["target", "favourable", ""] = "" if wanted is None else "favourable"
-    return Question(
-        model, options, wanted, metric, method, solver,
-        smt_backend(solver), Seeds(model, seeds, options, wanted), mechanisms, region, progress,
-        named if target is None else "target",
+    return Explainer(
+        model, question, wanted, metric, smt_backend(question.solver),
+        Seeds(model, question, wanted), progress,
+        named if question.target is None else "target",
     )  # fmt: skip
 
 
@@ -580,4 +557,4 @@ def _kind_of(outcome: Outcome) -> Literal["search", "solver", "none"]:
     return "solver" if outcome.proved_by else "none"
 
 
-__all__ = ["Question", "make_question", "one_row"]
+__all__ = ["Explainer", "explainer_of", "one_row"]

@@ -21,8 +21,8 @@ from scipy.optimize import nnls
 from ..compiler.mixed_integer import FEASIBILITY, Rounded
 from ..compiler.tightening import linear_solver, run_in_time
 from ..errors import SolverError
-from ..frontends.hull import Floats, Hull
-from ..frontends.query import Query
+from ..question.hull import Floats, Hull
+from ..question.query import Query
 from ..stopping import now
 
 ENTERING = 60  # rows at a time

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from ..frontends.space import FeatureSpace
-from ..frontends.target import Target
+from ..question.target import Target
 from .candidates import Point
 
 Predict = Callable[[pd.DataFrame], np.ndarray[Any, Any]]

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
-from ..frontends.query import Query
+from ..question.query import Query
 from .candidates import Candidate
 
 

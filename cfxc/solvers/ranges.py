@@ -13,7 +13,7 @@ from dataclasses import replace
 
 from ..errors import UnsupportedError
 from ..frontends.predictor import Predictor
-from ..frontends.query import Query
+from ..question.query import Query
 from ..stopping import GRACE, LIMIT, now
 from .candidates import Deployed
 from .engines import Engine, Limits

@@ -12,11 +12,11 @@ import numpy as np
 from ..compiler.rounding_error import RoundingError, final
 from ..errors import UnsupportedError
 from ..frontends.predictor import Predictor
-from ..frontends.query import Query
-from ..frontends.target import Target, compares_logits
 from ..ir import Op, Operand, Program, ops
 from ..ir.interval import Bounds, Choice, Interval
 from ..ir.patterns import before_scaling, deciding
+from ..question.query import Query
+from ..question.target import Target, compares_logits
 from .candidates import MARGINS
 
 

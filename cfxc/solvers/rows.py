@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..frontends.domain import Domain
-from ..frontends.rules import Rules
 from ..frontends.space import Feature, Value
 from ..ir import BatchEvaluator, LabelTuple
+from ..question.domain import Domain
+from ..question.rules import Rules
 from .candidates import Point
 
 Floats = npt.NDArray[np.float64]
@@ -29,7 +29,7 @@ class PointRows:
     @cached_property
     def constraints(self) -> list[BatchEvaluator]:
         """What tells whether rows satisfy the constraints."""
-        return [BatchEvaluator(program) for _, program in self.rules.constraints]
+        return [BatchEvaluator(each.program) for each in self.rules.constraints]
 
     def row(self, point: Point) -> Floats:
         """A point as a row of doubles and codes."""

@@ -7,8 +7,8 @@ from typing import Any
 
 from ..compiler.functional import Symbolic
 from ..compiler.terms import Pool
-from ..frontends.query import Query
 from ..ir import LabelTuple
+from ..question.query import Query
 
 
 def factual_terms(pool: Pool, query: Query) -> dict[str, Any]:

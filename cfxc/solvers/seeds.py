@@ -9,12 +9,13 @@ import numpy as np
 import pandas as pd
 
 from ..errors import DataTypeError, InvalidInputError
-from ..frontends.query import Query
 from ..frontends.space import FeatureSpace
+from ..question.criteria import Condition, MaxChanges
+from ..question.query import Query
+from ..question.question import Question
 from ..stopping import poll
 from .baselines.local_search import LocalSearch
 from .candidates import Candidate, Deployed, Point, verify
-from .options import Options
 from .rows import Floats, exact_value
 
 if TYPE_CHECKING:
@@ -37,8 +38,9 @@ class Seeds:
         MissingColumnError, …: rows that are not of the space.
     """
 
-    def __init__(self, model: CompiledModel, source: Any, options: Options, target: Any) -> None:
-        self.space, self.options, self.target = model.space, options, target
+    def __init__(self, model: CompiledModel, question: Question, target: Any) -> None:
+        self.space, self.question, self.target = model.space, question, target
+        source = question.seeds
         self.points: list[Point] = []
         self.generator: Generator | None = None
         if isinstance(source, pd.DataFrame):
@@ -51,9 +53,10 @@ class Seeds:
         if self.generator is None:
             return self.points
         rows = self.generator.generate(
-            frame, n=ASKED, target=self.target, max_changes=self.options.max_changes,
-            constraints=self.options.constraints, random_state=self.options.random_state,
-            time_limit=self.options.time_limit, exact=False,
+            frame, n=ASKED, target=self.target,
+            subject_to=self.question.of(Condition) + self.question.of(MaxChanges),
+            random_state=self.question.random_state, time_limit=self.question.time_limit,
+            exact=False,
         )  # fmt: skip
         return _points_of(self.space, rows)
 

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
 
-from ..frontends.query import Query
+from ..question.query import Query
 
 FIRST = 6  # tangents of each square, before any point is known
 APART = Fraction(1, 10**6)  # tangents nearer to each other differ by less than solvers' tolerances

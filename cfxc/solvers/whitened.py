@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 
 from ..compiler.terms import Term
-from ..frontends.coordinates import Coordinate
-from ..frontends.distances import root_above
-from ..frontends.distances.mahalanobis import Whitening
-from ..frontends.domain import Domain
-from ..frontends.query import Query
 from ..ir import LabelTuple
 from ..ir.interval import ceil_float
+from ..question.coordinates import Coordinate
+from ..question.distances import root_above
+from ..question.distances.mahalanobis import Whitening
+from ..question.domain import Domain
+from ..question.query import Query
 from .coordinates import Form, Parts, coordinate_parts
 
 

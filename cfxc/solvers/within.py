@@ -13,9 +13,10 @@ from fractions import Fraction
 
 import numpy as np
 
-from ..frontends.query import Query
 from ..ir import Builder, LabelTuple, Literal, Operand, Program, Tensor, ops
 from ..ir.tensor import fractions
+from ..question.criteria import Constraint
+from ..question.query import Query
 from ..stopping import now
 from .candidates import Candidate, Deployed, verify
 from .hulls import Face, admits, nearest, slack_of
@@ -66,7 +67,7 @@ def within(
             break  # a point of the hull that the deployed model rejects is not cut off by faces
         z = np.array([float(one) for one in hull.vector(query.space, point)])
         face = _constraint(query, nearest(hull, z).face)
-        pairs = (*relaxed.constraints, (f"a face of {hull.text}", face))
+        pairs = (*relaxed.constraints, Constraint(f"a face of {hull.text}", face))
         relaxed = replace(relaxed, constraints=pairs)
     return found
 

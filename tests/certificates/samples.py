@@ -65,7 +65,7 @@ SAMPLES: dict[str, tuple[Any, dict[str, Any]]] = {
         {
             "target": 1,
             "distance": {"l0": 0.5, "linf": 0.5},
-            "constraints": ['x.kids + x.rate <= 2 || x.code == "c"', "x.code != factual.code"],
+            "subject_to": ['x.kids + x.rate <= 2 || x.code == "c"', "x.code != factual.code"],
         },
     ),
     "network": (
@@ -84,7 +84,7 @@ SAMPLES: dict[str, tuple[Any, dict[str, Any]]] = {
     ),
     "infeasible": (
         RandomForestClassifier(3, max_depth=2, random_state=0),
-        {"target": 1, "constraints": ["x.kids <= 1", "x.rate <= -0.5"]},
+        {"target": 1, "subject_to": ["x.kids <= 1", "x.rate <= -0.5"]},
     ),
 }
 

@@ -18,9 +18,9 @@ from sklearn.tree import DecisionTreeClassifier
 
 import cfxc
 from cfxc.errors import UnsupportedError
-from cfxc.frontends.query import make_query
 from cfxc.frontends.space import Feature
 from cfxc.ir import REAL, Builder, Literal, Tensor, evaluate, ops
+from cfxc.question.query import make_query
 from cfxc.solvers import box_search, mio
 from cfxc.solvers.certification import Certificate
 from cfxc.solvers.certification.writer import certify
@@ -160,7 +160,7 @@ def test_conditions_of_every_form(rule: str) -> None:
     compiled = cfxc.compile(model, SPACE)
     rows = table[(np.asarray(model.predict(table)) == 0) & (table["level"] == "low")]
     for place in (0, 7):
-        result = compiled.explain(rows.iloc[[place]], target=1, constraints=rule)
+        result = compiled.explain(rows.iloc[[place]], target=1, subject_to=rule)
         found = cfxc.check(result.certificate)
         assert found.ok, found.reason
 

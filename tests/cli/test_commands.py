@@ -23,9 +23,9 @@ from sklearn.tree import DecisionTreeClassifier
 
 import cfxc
 from cfxc.cli import commands, guard, main
-from cfxc.cli.csv_files import read_csv
-from cfxc.cli.tables import _reads
+from cfxc.frontends.csv_files import read_csv
 from cfxc.frontends.lang import parse_program as parse_core
+from cfxc.frontends.row_files import reads
 from cfxc.ir import parse_program
 
 from .conftest import PERSON, Shell
@@ -412,15 +412,15 @@ def test_questions_are_refused_before_anything_is_said(shell: Shell) -> None:
 
 
 def test_labels_that_are_no_text() -> None:
-    assert _reads("1", 1)
-    assert _reads("1.0", 1)
-    assert _reads("true", True)
-    assert _reads("1", True)
-    assert _reads("0", False)
-    assert _reads("none", None)
-    assert not _reads("yes", True)
-    assert not _reads("1", "1.0")
-    assert not _reads("one", 1)
+    assert reads("1", 1)
+    assert reads("1.0", 1)
+    assert reads("true", True)
+    assert reads("1", True)
+    assert reads("0", False)
+    assert reads("none", None)
+    assert not reads("yes", True)
+    assert not reads("1", "1.0")
+    assert not reads("one", 1)
 
 
 def test_a_limit_prints_the_best_answer(shell: Shell) -> None:

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cfxc.cli.csv_files import number, read_csv, truth
 from cfxc.errors import InvalidInputError
+from cfxc.frontends.csv_files import number, read_csv, truth
 
 COLUMNS: list[tuple[list[str], str, list[Any]]] = [
     (["1", "+2", "-3"], "int64", [1, 2, -3]),

@@ -183,7 +183,13 @@ def test_json_is_the_result(shell: Shell) -> None:
     found = answered(shell(*FOREST, *FAR, *options, "--json"), 3)
     model = cfxc.compile("forest.onnx", cfxc.FeatureSpace.from_toml("space.toml"))
     result = cfxc.BlackBox(model).explain(
-        PERSON, cfxc.SEP(500), budget=5, epsilon=0.05, random_state=3, kernel="rbf", max_changes=2
+        PERSON,
+        cfxc.SEP(500),
+        budget=5,
+        epsilon=0.05,
+        random_state=3,
+        kernel="rbf",
+        subject_to=[cfxc.MaxChanges(2)],
     )
     assert {**found, "seconds": 0} == {**result.to_dict(), "seconds": 0}
     assert found["status"] == "infeasible"

@@ -15,13 +15,13 @@ from cfxc import Mahalanobis
 from cfxc.cli import tables
 from cfxc.cli.tables import (
     read_distance,
-    read_factual,
-    read_people,
     read_target,
-    read_trust_region,
 )
 from cfxc.errors import CfxcError, InvalidInputError
+from cfxc.frontends.row_files import read_factual, read_known, read_people
 from cfxc.frontends.space import Feature, FeatureSpace
+from cfxc.question.criteria import TrustRegion
+from cfxc.question.target import Target
 
 SPACE = FeatureSpace.infer(
     pd.DataFrame(
@@ -188,14 +188,15 @@ def test_a_trust_region(tmp_path: Path) -> None:
     path = tmp_path / "rows.csv"
     path.write_text("a,b\n1,x\n3,y\n4,x\n", encoding="utf-8")
     space = FeatureSpace.infer(pd.DataFrame({"a": [1, 5], "b": ["x", "y"]}))
-    assert read_trust_region(None, space) is None
-    region = read_trust_region(f"{path}, epsilon=0.1, norm=linf, clusters=2, weight=0.5", space)
-    assert region is not None
+    given = f"{path}, epsilon=0.1, norm=linf, clusters=2, weight=0.5"
+    (region,) = TrustRegion.from_flags([given])
     assert (float(region.epsilon or 0), region.norm, region.clusters) == (0.1, "linf", 2)
-    assert len(region.X) == 3
+    assert str(TrustRegion.from_plain(region.plain())) == str(region)
+    hulls = region.hulls(space, Target("yes"), lambda rows: ["yes"] * len(rows), None)
+    assert sum(len(hull.table) for hull in hulls) == 3
     for bad in ("reach=1", "epsilon=far", "clusters=1.5", "norm=l9"):
-        with pytest.raises(InvalidInputError):
-            read_trust_region(f"{path},{bad}", space)
+        with pytest.raises(CfxcError):
+            TrustRegion.from_flags([f"{path},{bad}"])
 
 
 def test_rows_count_from_0_as_in_a_data_frame(tmp_path: Path) -> None:
@@ -227,10 +228,10 @@ def test_rows_beside_the_one_that_is_named(tmp_path: Path, monkeypatch: pytest.M
     table = tmp_path / "people.csv"
     rows = ["40,2,NA,2.5,true,2,1,0", "30,1,A,1.5,false,,0,1", "31,oops,A,1.5,true,2,0,1"]
     table.write_text("\n".join([f"{HEADER},outcome", *(f"{row},good" for row in rows)]))
-    known = tables.read_known(f"{table}:1", SPACE)
+    known = read_known(f"{table}:1", SPACE)
     assert known is not None
     codes = SPACE.with_examples(known).example_codes
     assert codes[:, 0].tolist() == [40, 30]
-    assert tables.read_known(str(tmp_path / "row.json"), SPACE) is None
+    assert read_known(str(tmp_path / "row.json"), SPACE) is None
     monkeypatch.setattr(tables, "LARGEST", 10)
-    assert tables.read_known(f"{table}:1", SPACE) is None
+    assert read_known(f"{table}:1", SPACE) is None

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from sklearn.linear_model import LinearRegression
 
 import cfxc
-from cfxc.frontends.causal import effects_of
-from cfxc.frontends.domain import domain_of
 from cfxc.ir import evaluate
+from cfxc.question.criteria.causal import effects_of
+from cfxc.question.domain import domain_of
 
 X = pd.DataFrame(
     {
@@ -30,13 +30,13 @@ PERSON = {"duration": 2, "amount": 25, "rate": Fraction(1), "cost": Fraction(2),
 
 
 def effects(equations):
-    mechanisms = cfxc.CausalModel(equations).mechanisms(SPACE)
+    mechanisms = cfxc.Causal(equations).mechanisms(SPACE)
     domains = [domain_of(feature, PERSON[feature.name]) for feature in SPACE]
     return effects_of(mechanisms, PERSON, domains)
 
 
 def test_causes_come_before_effects():
-    model = cfxc.CausalModel(
+    model = cfxc.Causal(
         {"cost": "amount / 10 * rate", "amount": "10 * duration", "rate": "duration / 4"}
     )
     order = [each.name for each in model.mechanisms(SPACE)]
@@ -107,11 +107,11 @@ def test_learned_mechanisms_are_the_regressor():
 )
 def test_what_is_refused(equations, error, match):
     with pytest.raises(error, match=match):
-        cfxc.CausalModel(equations).mechanisms(SPACE)
+        cfxc.Causal(equations).mechanisms(SPACE)
 
 
 def test_it_says_what_it_is():
-    model = cfxc.CausalModel({"amount": "10 * duration", "cost": (LinearRegression(), ["rate"])})
+    model = cfxc.Causal({"amount": "10 * duration", "cost": (LinearRegression(), ["rate"])})
     assert repr(model) == (
-        "CausalModel(amount follows 10 * duration, cost follows LinearRegression(rate))"
+        "Causal(amount follows 10 * duration, cost follows LinearRegression(rate))"
     )

@@ -15,11 +15,11 @@ from sklearn.tree import DecisionTreeClassifier
 
 import cfxc
 from cfxc import FeatureSpace
-from cfxc.frontends.distances import resolve_distance
-from cfxc.frontends.distances.distance import RESULT, _box, _lower
-from cfxc.frontends.distances.enclosure import enclosed
 from cfxc.frontends.lang import parse_program
 from cfxc.ir import Program, evaluate
+from cfxc.question.distances import resolve_distance
+from cfxc.question.distances.distance import RESULT, _box, _lower
+from cfxc.question.distances.enclosure import enclosed
 
 F = Fraction
 TABLE = pd.DataFrame({"a": [0, 1, 2, 3, 4, 5], "b": [3.5, 1.5, 4, 1, 5, 9], "c": list("xyxyxx")})

@@ -18,7 +18,10 @@ from cfxc.errors import (
     LanguageError,
     MissingColumnError,
 )
-from cfxc.frontends.distances import (
+from cfxc.frontends.inputs import input_sort
+from cfxc.frontends.space import Feature, FeatureSpace
+from cfxc.ir import REAL, Builder, Literal, evaluate, verify
+from cfxc.question.distances import (
     FINEST,
     NORMS,
     RESULT,
@@ -27,10 +30,7 @@ from cfxc.frontends.distances import (
     delta_program,
     resolve_distance,
 )
-from cfxc.frontends.inputs import input_sort
-from cfxc.frontends.query import make_query
-from cfxc.frontends.space import Feature, FeatureSpace
-from cfxc.ir import REAL, Builder, Literal, evaluate, verify
+from cfxc.question.query import make_query
 
 F = Fraction
 

@@ -17,10 +17,10 @@ from sklearn.ensemble import GradientBoostingClassifier
 import cfxc
 from cfxc import FeatureSpace
 from cfxc.errors import UnsupportedError
-from cfxc.frontends.logistic import logit
-from cfxc.frontends.target import Target, target_program
 from cfxc.ir import evaluate, ops, parse_program
 from cfxc.ir.ops.smooth import sigmoid
+from cfxc.question.logistic import logit
+from cfxc.question.target import Target, target_program
 from tests.frontends.onnx.support import node
 
 F = Fraction

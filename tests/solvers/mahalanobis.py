@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from cfxc import FeatureSpace, Mahalanobis
-from cfxc.frontends.distances import resolve_distance
+from cfxc.question.distances import resolve_distance
 from tests.solvers.grids import Metric, Point, root, sampled
 
 

@@ -80,13 +80,13 @@ def test_what_the_deployed_model_refuses_is_searched_again(case, monkeypatch):
     compiled, people = case
     searched = []
     monkeypatch.setattr(Original, "flips", _doubted(Original.flips))
-    answer = explaining.Question.answer
+    answer = explaining.Explainer.answer
 
     def noted(self, frame):
         searched.append(frame.index[0])
         return answer(self, frame)
 
-    monkeypatch.setattr(explaining.Question, "answer", noted)
+    monkeypatch.setattr(explaining.Explainer, "answer", noted)
     compiled.explain_batch(people, target=1)
     by_row = compiled.explain(people.iloc[[0]], target=1).solver == "box search"
     assert searched[:-1] == (list(people.index) if by_row else [])
@@ -168,14 +168,14 @@ def test_a_row_that_the_model_itself_refuses(case):
 
 def test_a_fault_of_ours_is_one_rows_error(case, monkeypatch):
     compiled, people = case
-    query = explaining.Question._query
+    query = explaining.Explainer._query
 
     def faulty(self, frame):
         if frame.index[0] == people.index[1]:
             raise ZeroDivisionError("of ours")
         return query(self, frame)
 
-    monkeypatch.setattr(explaining.Question, "_query", faulty)
+    monkeypatch.setattr(explaining.Explainer, "_query", faulty)
     table = compiled.explain_batch(people.iloc[:3], target=1)
     assert table["status"].tolist() == ["optimal", "error", "optimal"]
     assert table["reason"].iloc[1].startswith("internal error, please report it: ZeroDivisionError")
@@ -225,9 +225,9 @@ class TestOut:
         parts = sorted(out.glob("part-*.parquet"))
         assert [len(pd.read_parquet(part)) for part in parts] == [10, 10]
         asked = []
-        answers = explaining.Question.answers
+        answers = explaining.Explainer.answers
         monkeypatch.setattr(
-            explaining.Question,
+            explaining.Explainer,
             "answers",
             lambda self, frames: asked.append(len(frames)) or answers(self, frames),
         )

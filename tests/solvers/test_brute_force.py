@@ -142,7 +142,7 @@ def test_under_actions_and_constraints(kind: str, distance: str) -> None:
         best = brute_force(space, asked.own, model.predict, asked.wanted, metric, rules.conditions)
         answer = compiled.explain(
             asked.row, target=asked.target, distance=distance, epsilon=EPSILON,
-            constraints=rules.constraints, solver="z3",
+            subject_to=rules.constraints, solver="z3",
         )  # fmt: skip
         check(answer, model, space, asked, best, metric, rules.conditions)
 

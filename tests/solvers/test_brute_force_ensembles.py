@@ -212,6 +212,6 @@ def test_under_constraints(kind: str) -> None:
     metric = norm(space, *NORMS["l1"])
     best = brute_force(space, asked.own, model.predict, asked.wanted, metric, (condition,))
     answer = cfxc.compile(model, space).explain(
-        asked.row, target=asked.target, epsilon=EPSILON, constraints=[text]
+        asked.row, target=asked.target, epsilon=EPSILON, subject_to=[text]
     )
     check(answer, model, space, asked, best, metric, (condition,))

@@ -13,10 +13,8 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from cfxc import FeatureSpace
-from cfxc.frontends.distances import FINEST
 from cfxc.frontends.inputs import input_sort
 from cfxc.frontends.lang import compile_program
-from cfxc.frontends.query import make_query
 from cfxc.frontends.space import Feature
 from cfxc.ir import (
     REAL,
@@ -30,6 +28,8 @@ from cfxc.ir import (
     ops,
     verify,
 )
+from cfxc.question.distances import FINEST
+from cfxc.question.query import make_query
 from cfxc.solvers.outcome import Outcome
 from cfxc.solvers.smt import backend, search
 from tests.solvers.grids import (

@@ -46,7 +46,7 @@ def test_every_rule_of_a_conflict_is_needed(seed: int) -> None:
     rules = ["a <= 2", "b <= factual.b", "c <= 2", "a + b + c <= 6"]
     space = cfxc.FeatureSpace.infer(table, decrease=["c"])
     row = table[tree.predict(table) == 0].iloc[[seed]]
-    answer = cfxc.compile(tree, space).explain(row, constraints=rules)
+    answer = cfxc.compile(tree, space).explain(row, subject_to=rules)
     grid = np.array(np.meshgrid(*[np.arange(5)] * 3)).reshape(3, -1).T
     good = grid[tree.predict(pd.DataFrame(grid, columns=list("abc"))) == 1]
     own = row.iloc[0]

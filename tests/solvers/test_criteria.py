@@ -18,6 +18,7 @@ from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeRegressor
 
 import cfxc
+from tests.asking import at_most, following
 
 RNG = np.random.default_rng(0)
 N = 400
@@ -83,7 +84,7 @@ def nearest(favourable, person, causal, most):
     """The least l1 distance of a favourable row that obeys the rules, by looking at all rows."""
     factual = SPACE.encode_row(person)
     good = np.ones(len(favourable), dtype=bool)
-    for each in cfxc.CausalModel(causal).mechanisms(SPACE) if causal else ():
+    for each in cfxc.Causal(causal).mechanisms(SPACE) if causal else ():
         effect = {}
         own = Fraction(factual[each.name]) - each.effect(factual)
         parents = favourable[list(each.parents)].itertuples(index=False, name=None)
@@ -112,8 +113,8 @@ def test_nearest_of_all_that_obey(case, causal, most):
         best = nearest(favourable, person, equations, most)
         for method in (*engines, "auto"):
             result = compiled.explain(
-                person, target=1, method=method, max_changes=most,
-                causal=None if equations is None else cfxc.CausalModel(equations),
+                person, target=1, method=method,
+                subject_to=[*following(equations), *at_most(most)],
             )  # fmt: skip
             if best is None:
                 assert result.status == "infeasible"
@@ -130,9 +131,9 @@ def test_rules_that_leave_nothing_are_named(case):
         pytest.skip("of classifiers")
     fixed = cfxc.FeatureSpace.infer(X, fixed=["rate", "job"])
     model = cfxc.compile(compiled.predictor.estimator, fixed)
-    causal = cfxc.CausalModel({"amount": "100 * duration"})
+    causal = cfxc.Causal({"amount": "100 * duration"})
     for i in range(3):
-        result = model.explain(people.iloc[[i]], target=1, causal=causal)
+        result = model.explain(people.iloc[[i]], target=1, subject_to=[causal])
         if result.status == "infeasible":
             assert result.conflict
             assert any("amount follows 100 * duration" in rule for rule in result.conflict) or any(
@@ -144,9 +145,9 @@ def test_rules_that_leave_nothing_are_named(case):
 def test_each_answer_changes_other_features(case, causal):
     compiled, favourable, people, _ = case
     equations = CAUSAL[causal]
-    model = None if equations is None else cfxc.CausalModel(equations)
+    model = None if equations is None else cfxc.Causal(equations)
     person, left = people.iloc[[3]], favourable
-    result = compiled.explain(person, target=1, count=5, diversity="features", causal=model)
+    result = compiled.explain(person, target=1, count=5, diversity="features", subject_to=[model])
     assert result.rest == "infeasible"
     for answer in result.all():
         best = nearest(left, person, equations, None)
@@ -159,10 +160,13 @@ def test_each_answer_changes_other_features(case, causal):
 
 def test_a_batch_asks_the_same(case):
     compiled, _, people, _ = case
-    causal = cfxc.CausalModel(CAUSAL["text"])
-    table = compiled.explain_batch(people.iloc[:5], target=1, causal=causal, max_changes=2)
+    causal = cfxc.Causal(CAUSAL["text"])
+    table = compiled.explain_batch(
+        people.iloc[:5], target=1, subject_to=[causal, cfxc.MaxChanges(2)]
+    )
     alone = [
-        compiled.explain(people.iloc[[i]], target=1, causal=causal, max_changes=2) for i in range(5)
+        compiled.explain(people.iloc[[i]], target=1, subject_to=[causal, cfxc.MaxChanges(2)])
+        for i in range(5)
     ]
     assert table["status"].tolist() == [each.status for each in alone]
     assert table["distance"].tolist() == pytest.approx([each.distance for each in alone], abs=1e-3)
@@ -172,9 +176,9 @@ def test_a_batch_asks_the_same(case):
     ("options", "match"),
     [
         ({"diversity": "l0"}, "unknown diversity 'l0': points, features"),
-        ({"max_changes": 0}, "max_changes must be a whole number from 1"),
-        ({"max_changes": 1.5}, "max_changes must be a whole number from 1"),
-        ({"causal": {"amount": "duration"}}, "causal is a CausalModel, not dict"),
+        ({"subject_to": {"amount": "duration"}}, "subject_to is a list of"),
+        ({"subject_to": [{"amount": "duration"}]}, "subject_to is a list of"),
+        ({"max_changes": 1}, "no option 'max_changes'"),
     ],
 )
 def test_bad_arguments(case, options, match):
@@ -263,3 +267,9 @@ def test_squares_beside_a_penalty_are_closed_on_continuous_networks():
         assert result.lower_bound * scale <= near.distance**2 + 0.05 * len(near.changes) + 1e-6
         found = result.distance * scale - 0.05 * len(result.changes)
         assert found >= near.lower_bound**2 - 1e-6
+
+
+@pytest.mark.parametrize("most", [0, 1.5, True, "2"])
+def test_caps_that_are_none(most):
+    with pytest.raises(cfxc.CfxcError, match="max_changes must be a whole number from 1"):
+        cfxc.MaxChanges(most)

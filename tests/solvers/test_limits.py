@@ -20,7 +20,7 @@ import cfxc
 from cfxc import api, stopping
 from cfxc.api import CompiledModel
 from cfxc.compiler.terms import Pool
-from cfxc.solvers.explaining import make_question
+from cfxc.solvers.explaining import explainer_of
 from cfxc.solvers.smt import backend
 
 ENGINES: list[dict[str, Any]] = [
@@ -66,9 +66,9 @@ def test_ctrl_c_gives_an_answer(
 
     def begun(*args: Any) -> Any:
         timer.start()
-        return make_question(*args)
+        return explainer_of(*args)
 
-    monkeypatch.setattr(api, "make_question", begun)
+    monkeypatch.setattr(api, "explainer_of", begun)
     answer = model.explain(person, time_limit=60, epsilon=1e-9, **asked)
     timer.join()
     assert answer.reason == "interrupted"

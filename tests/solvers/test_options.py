@@ -8,14 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+import cfxc
 from cfxc.errors import CfxcError, DataTypeError
-from cfxc.solvers.options import check_options
 from cfxc.solvers.smt import backend
-
-GOOD: dict[str, Any] = {
-    "epsilon": 1e-3, "method": "auto", "time_limit": 60, "count": 1, "constraints": (),
-    "random_state": 0, "n_jobs": 1,
-}  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -29,25 +24,26 @@ GOOD: dict[str, Any] = {
         *(("count", v) for v in (0, -1, 1.5, "2", None, True)),
         *(("random_state", v) for v in ("a", None, -1, 1.5)),
         *(("n_jobs", v) for v in ("a", None, 0, -2, 1.5, True)),
-        *(("constraints", v) for v in (None, 5, [5], ["age > 3", None])),
+        *(("subject_to", v) for v in (None, 5, [5], ["age > 3", None])),
         *(("method", v) for v in ("magic", None, 5)),
     ],
     ids=str,
 )
 def test_what_is_refused(name: str, value: Any) -> None:
     with pytest.raises(CfxcError, match=name.split("_")[0]):
-        check_options(**{**GOOD, name: value})
+        cfxc.Question(**{name: value})
 
 
 def test_what_is_read() -> None:
-    options = check_options(
+    asked = cfxc.Question(
         epsilon=np.float32(0.5), method="smt", time_limit=Fraction(1, 2), count=np.int64(3),
-        constraints="a > 1", random_state=np.int8(7), n_jobs=2,
+        subject_to="a > 1", random_state=np.int8(7), n_jobs=2,
     )  # fmt: skip
-    assert options == type(options)(0.5, 0.5, 3, ("a > 1",), 7, 2)
-    assert check_options(**{**GOOD, "n_jobs": -1}).n_jobs >= 1
-    assert check_options(**{**GOOD, "constraints": iter(["a", "b"])}).constraints == ("a", "b")
-    assert check_options(**{**GOOD, "time_limit": np.inf}).time_limit == np.inf
+    assert (asked.epsilon, asked.time_limit, asked.count) == (0.5, 0.5, 3)
+    assert (asked.subject_to, asked.random_state) == ((cfxc.Condition("a > 1"),), 7)
+    assert cfxc.Question(n_jobs=-1).n_jobs >= 1
+    assert cfxc.Question(subject_to=iter(["a", "b"])).conditions == ("a", "b")
+    assert cfxc.Question(time_limit=np.inf).time_limit == np.inf
 
 
 @pytest.mark.parametrize("name", ["oracle", "", "pysmt:", "pysmt:foo"])

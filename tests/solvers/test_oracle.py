@@ -16,8 +16,8 @@ from cfxc import FeatureSpace
 from cfxc.errors import CfxcError, InvalidInputError, SolverError
 from cfxc.frontends.inputs import input_sort
 from cfxc.frontends.lang import compile_program
-from cfxc.frontends.query import Query, make_query
 from cfxc.frontends.space import Feature
+from cfxc.question.query import Query, make_query
 from cfxc.solvers.candidates import Deployed, Point, verify
 from cfxc.solvers.outcome import Outcome
 from cfxc.solvers.smt import Answer, Backend, backend, search
@@ -44,11 +44,11 @@ TEXT = """
 
 
 def query(
-    distance: Any = "l1", space: FeatureSpace = SPACE, constraints: Sequence[str] = ()
+    distance: Any = "l1", space: FeatureSpace = SPACE, subject_to: Sequence[str] = ()
 ) -> Query:
     sorts = ", ".join(f"{f.name}: {input_sort(f)}" for f in space)
     program = compile_program(f"program p({sorts}) {{ {TEXT} }}")
-    return make_query(program, space, OWN, target="yes", distance=distance, constraints=constraints)
+    return make_query(program, space, OWN, target="yes", distance=distance, subject_to=subject_to)
 
 
 def run(
@@ -153,7 +153,7 @@ def test_under_l0_radii_lie_on_the_grid() -> None:
 
 def test_answers_of_no_known_kind_are_an_error() -> None:
     with pytest.raises(SolverError, match="scripted answered 'perhaps'"):
-        run(query(constraints=["a * b >= 4"]), Scripted("perhaps"))
+        run(query(subject_to=["a * b >= 4"]), Scripted("perhaps"))
 
 
 # -- nothing, or not in time -----------------------------------------------------------------------
@@ -173,7 +173,7 @@ def test_nobody_can_do_anything() -> None:
 
 @pytest.mark.parametrize("solver", ["z3", "cvc5", "auto", "pysmt:z3"])
 def test_contradictory_constraints(solver: str) -> None:
-    asked = query(constraints=["2 * a + b <= 7", "b <= a", 'c == "x"'])
+    asked = query(subject_to=["2 * a + b <= 7", "b <= a", 'c == "x"'])
     assert not distances(asked)
     outcome = run(asked, backend(solver))
     assert outcome.infeasible
@@ -181,7 +181,7 @@ def test_contradictory_constraints(solver: str) -> None:
 
 
 def test_no_time_and_no_answer() -> None:
-    asked = query(constraints=["a * b == 35"])  # one point, which greedy steps do not reach
+    asked = query(subject_to=["a * b == 35"])  # one point, which greedy steps do not reach
     outcome = run(asked, Scripted("unknown"), seconds=1)
     assert not outcome.infeasible
     assert outcome.best is None
@@ -300,7 +300,7 @@ def test_seeds_do_not_change_the_optimum(kind: str) -> None:
 
 def test_a_seed_is_an_upper_bound() -> None:
     """Where greedy steps find nothing, a seed spares the search for a first point."""
-    asked = query(constraints=["a * b == 35"])
+    asked = query(subject_to=["a * b == 35"])
     seed = {"a": 5, "b": 7, "c": "x"}
     without, beside = run(asked), run(asked, seeds=[seed])
     assert without.best is not None
@@ -342,8 +342,8 @@ def test_the_same_seed_gives_the_same_answer() -> None:
         pytest.param({"target": 7}, "target 7 is no outcome", id="label"),
         pytest.param({"target": (0, 1)}, "is no outcome", id="range for a classifier"),
         pytest.param({"distance": "l3"}, "unknown distance 'l3'", id="distance"),
-        pytest.param({"constraints": ["age >"]}, "constraint 1", id="constraint"),
-        pytest.param({"constraints": ["agee > 3"]}, "agee", id="unknown feature"),
+        pytest.param({"subject_to": ["age >"]}, "constraint 'age >':1:", id="constraint"),
+        pytest.param({"subject_to": ["agee > 3"]}, "agee", id="unknown feature"),
     ],
 )
 def test_bad_options(options: dict[str, Any], message: str) -> None:

@@ -15,7 +15,7 @@ from onnx import TensorProto, helper, numpy_helper
 import cfxc
 from cfxc import FeatureSpace
 from cfxc.frontends.predictor import SINGLE
-from cfxc.frontends.query import make_query
+from cfxc.question.query import make_query
 from cfxc.solvers.box_search.engine import BoxSearch
 from cfxc.solvers.rounding import deployed_slack, margins_of
 from tests.frontends.onnx.support import node

@@ -13,8 +13,7 @@ from cfxc.errors import CfxcError
 from cfxc.solvers.box_search import engine
 from cfxc.solvers.box_search.climb import make_forest, shrunk
 from cfxc.solvers.box_search.problem import make_problem
-from cfxc.solvers.explaining import make_question
-from cfxc.solvers.options import check_options
+from cfxc.solvers.explaining import explainer_of
 from cfxc.solvers.seeds import _points_of
 
 from .amortised.loans import compiled, fitted, loans, refused
@@ -50,10 +49,7 @@ def test_cells_of_rows_and_the_way_back(kind: str) -> None:
     model, made = compiled(kind), fitted(kind)
     person = refused(model, 1)
     rows = made.generate(person, n=40, target=1)
-    options = check_options(
-        epsilon=1e-3, method="box", time_limit=9, constraints=(), random_state=0, n_jobs=1
-    )
-    asked = make_question(model, options, 1, "l1", "box", "auto", None, None, None, None)
+    asked = explainer_of(model, cfxc.Question(target=1, method="box", time_limit=9))
     query, _ = asked.pose(person)
     decision, cells = make_problem(query).sketch()
     points = [model.space.encode_row(rows.iloc[[i]]) for i in range(len(rows))]

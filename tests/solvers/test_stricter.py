@@ -22,8 +22,9 @@ from sklearn.preprocessing import OneHotEncoder
 from sklearn.tree import DecisionTreeRegressor
 
 import cfxc
-from cfxc import ModelConstraint
+from cfxc import Accepts
 from cfxc.certificates.checker.reader import key
+from tests.asking import within
 from tests.certificates.mutants import rehashed
 from tests.certificates.oracle import Meaning, is_true
 from tests.solvers.test_criteria import GRID, NUMBERS, SPACE, WORTH, X, case
@@ -63,14 +64,19 @@ def test_probabilities(case: Any) -> None:
     model, _, people, engines = case
     if "probability" not in dict(model.program.outputs):
         with pytest.raises(cfxc.UnsupportedError, match="probabilities"):
-            model.explain(people.iloc[[0]], probability=0.7)
+            model.explain(people.iloc[[0]], subject_to=[cfxc.Probability(0.7)])
         return
     likely = chances(model, GRID, 1)
     for number, chance in enumerate((0.3, 0.6, 0.8, 0.95)):
         row = people.iloc[[number]]
         fits = (likely >= chance) & (model.predict(GRID) == 1)
         for method in engines:
-            result = model.explain(row, target=1, probability=chance, method=method)
+            result = model.explain(
+                row,
+                target=1,
+                subject_to=[cfxc.Probability(chance)],
+                method=method,
+            )
             agrees(result, row, fits)
             if result.counterfactual is not None:
                 assert chances(model, result.counterfactual, 1)[0] >= chance
@@ -90,7 +96,16 @@ def test_margins(case: Any) -> None:
     if np.abs(lead - margin).min() < 1e-9:
         margin += 1e-6
     for method in engines:
-        agrees(model.explain(row, target=1, margin=margin, method=method), row, lead >= margin)
+        agrees(
+            model.explain(
+                row,
+                target=1,
+                subject_to=[cfxc.Margin(margin)],
+                method=method,
+            ),
+            row,
+            lead >= margin,
+        )
 
 
 @pytest.mark.parametrize(
@@ -108,10 +123,14 @@ def test_margins_over_every_rival(kind: Any) -> None:
     place = list(estimator.classes_).index("good")
     lead = scores[:, place] - np.delete(scores, place, axis=1).max(axis=1)
     row = X[model.predict(X) == "poor"].iloc[[0]]
-    agrees(model.explain(row, target="good", margin=0.21), row, lead >= 0.21)
+    agrees(model.explain(row, target="good", subject_to=[cfxc.Margin(0.21)]), row, lead >= 0.21)
     if not isinstance(kind, LogisticRegression):
         likely = chances(model, GRID, "good")
-        agrees(model.explain(row, target="good", probability=0.71), row, likely >= 0.71)
+        agrees(
+            model.explain(row, target="good", subject_to=[cfxc.Probability(0.71)]),
+            row,
+            likely >= 0.71,
+        )
 
 
 @pytest.mark.parametrize(
@@ -140,7 +159,12 @@ def test_probabilities_of_three_labels_by_softmax(kind: Any) -> None:
         chance = round(float(chance), 4)
         assert np.abs(odds - chance).min() > 1e-9, "no tie that rounding decides"
         fits = (odds >= chance) & (labels == 2)
-        answer = model.explain(row, target=2, probability=chance, time_limit=15)
+        answer = model.explain(
+            row,
+            target=2,
+            subject_to=[cfxc.Probability(chance)],
+            time_limit=15,
+        )
         if not fits.any():
             assert answer.status in ("infeasible", "unknown"), answer.summary()
             continue
@@ -161,7 +185,7 @@ def test_rivals_far_ahead_do_not_overflow() -> None:
     line.coef_ = np.array([[-1e8], [0.0], [1e8]])
     line.intercept_ = np.array([2.5e8, 0.0, -5.5e8])
     model = cfxc.compile(line, cfxc.FeatureSpace.infer(table))
-    answer = model.explain(table.iloc[[0]], target=2, probability=0.9)
+    answer = model.explain(table.iloc[[0]], target=2, subject_to=[cfxc.Probability(0.9)])
     assert answer.changes == {"a": (0, 6)}
 
 
@@ -174,12 +198,12 @@ def test_a_person_may_be_accepted_but_not_clearly(case: Any) -> None:
     with pytest.raises(cfxc.InvalidInputError, match="already"):
         model.explain(row, target=1)
     fits = (chances(model, GRID, 1) >= 0.75) & (model.predict(GRID) == 1)
-    agrees(model.explain(row, target=1, probability=0.75), row, fits)
+    agrees(model.explain(row, target=1, subject_to=[cfxc.Probability(0.75)]), row, fits)
 
 
 @pytest.mark.parametrize("asked", [
-    {"probability": 0}, {"probability": 1}, {"probability": "much"}, {"margin": -1},
-    {"margin": "wide"}, {"relax": "everything"}, {"relax": 3}, {"constraints": [DENSITY]},
+    {"relax": "everything"}, {"relax": 3}, {"subject_to": [DENSITY]},
+    {"subject_to": [cfxc.Margin(0.1), cfxc.Margin(0.2)]},
     {"diversity": "pool", "method": "box", "count": 2},
 ])  # fmt: skip
 def test_bad_arguments(case: Any, asked: dict[str, Any]) -> None:
@@ -188,15 +212,24 @@ def test_bad_arguments(case: Any, asked: dict[str, Any]) -> None:
         model.explain(people.iloc[[0]], target=1, **asked)
 
 
+@pytest.mark.parametrize(("kind", "value"), [
+    (cfxc.Probability, 0), (cfxc.Probability, 1), (cfxc.Probability, "much"), (cfxc.Margin, -1),
+    (cfxc.Margin, "wide"),
+])  # fmt: skip
+def test_criteria_that_are_none(kind: Any, value: Any) -> None:
+    with pytest.raises(cfxc.CfxcError):
+        kind(value)
+
+
 def test_another_model_s_word(case: Any) -> None:
     """An isolation forest, a regressor's range, a tree; beside a constraint of the language."""
     model, _, people, engines = case
     tree = DecisionTreeRegressor(max_depth=3, random_state=0).fit(X[["rate", "duration"]], X.amount)
     words = [
-        (ModelConstraint(DENSITY, label=1), DENSITY.predict(GRID[["duration", "amount"]]) == 1),
-        (ModelConstraint(tree, at_least=12), tree.predict(GRID[["rate", "duration"]]) >= 12),
+        (Accepts(DENSITY, label=1), DENSITY.predict(GRID[["duration", "amount"]]) == 1),
+        (Accepts(tree, at_least=12), tree.predict(GRID[["rate", "duration"]]) >= 12),
         (
-            ModelConstraint(PRICE, at_least=8.123, at_most=15.321),
+            Accepts(PRICE, at_least=8.123, at_most=15.321),
             np.abs(PRICE.predict(GRID[["duration", "rate"]]) - 11.722) <= 3.599,
         ),
     ]
@@ -205,25 +238,25 @@ def test_another_model_s_word(case: Any) -> None:
         row = people.iloc[[number]]
         for method in engines:
             result = model.explain(
-                row, target=1, constraints=[word, "x.rate >= 2"], method=method
+                row, target=1, subject_to=[word, "x.rate >= 2"], method=method
             )  # fmt: skip
             agrees(result, row, fits & holds & (GRID.rate >= 2))
 
 
 def test_words_that_do_not_fit() -> None:
     with pytest.raises(cfxc.InvalidInputError):
-        ModelConstraint(PRICE)
+        Accepts(PRICE)
     with pytest.raises(cfxc.InvalidInputError):
-        ModelConstraint(PRICE, at_least=1, label=1)
+        Accepts(PRICE, at_least=1, label=1)
     with pytest.raises(cfxc.InvalidInputError):
-        ModelConstraint(PRICE, at_least=1, output="price")
-    for word in (ModelConstraint(PRICE, label=3), ModelConstraint(DENSITY, label="yes")):
+        Accepts(PRICE, at_least=1, output="price")
+    for word in (Accepts(PRICE, label=3), Accepts(DENSITY, label="yes")):
         with pytest.raises(cfxc.InvalidInputError, match="no such label"):
             word.program(SPACE)
     with pytest.raises(cfxc.UnsupportedError, match="no single number"):
-        ModelConstraint(DENSITY, at_least=0).program(SPACE)
-    assert repr(ModelConstraint(PRICE, at_least=1, at_most=2)) == "1 <= LinearRegression <= 2"
-    assert repr(ModelConstraint(DENSITY, label=1)) == "IsolationForest says 1"
+        Accepts(DENSITY, at_least=0).program(SPACE)
+    assert str(Accepts(PRICE, at_least=1, at_most=2)) == "1 <= LinearRegression <= 2"
+    assert str(Accepts(DENSITY, label=1)) == "IsolationForest says 1"
 
 
 def test_pools(case: Any) -> None:
@@ -231,7 +264,7 @@ def test_pools(case: Any) -> None:
     model, wanted, people, _ = case
     for region in (None, cfxc.TrustRegion(X, epsilon=0.1)):
         row = people.iloc[[3]]
-        result = model.explain(row, target=1, count=3, diversity="pool", trust_region=region)
+        result = model.explain(row, target=1, count=3, diversity="pool", subject_to=within(region))
         every = result.all()
         assert len(every) == 3
         assert len({tuple(one.counterfactual.iloc[0]) for one in every}) == 3
@@ -250,19 +283,21 @@ def test_criteria_are_given_up_in_order(case: Any) -> None:
     own = row.iloc[0]
     rules = [f'x.job == "{own.job}"', f"x.duration == {own.duration}"]
     impossible = "x.rate + x.duration >= 100 * x.amount + 20"
-    asked: dict[str, Any] = {"target": 1, "max_changes": 1, "constraints": [*rules, impossible]}
+    one = cfxc.MaxChanges(1)
+    asked: dict[str, Any] = {"target": 1, "subject_to": [*rules, impossible, one]}
     with pytest.raises(cfxc.CfxcError):
         model.explain(row, **asked)  # no row at all can meet these
     still = [f"x.rate == {own.rate}", f"x.amount == {own.amount}"]
-    asked = {"target": 1, "max_changes": 1, "constraints": [*rules, *still]}
-    result = model.explain(row, **asked, relax=["max_changes", rules[1], "constraints"])
+    asked = {"target": 1, "subject_to": [*rules, *still, one]}
+    result = model.explain(row, **asked, relax=[one, rules[1], "constraints"])
     assert result.status == "infeasible"
     assert result.relaxed is not None
     assert result.given_up[0] == "at most 1 feature may change"
     assert result.given_up[1] == rules[1]
     assert model.predict(result.relaxed.counterfactual)[0] == 1
     region = cfxc.TrustRegion(X)
-    free = model.explain(row, **asked, trust_region=region, relax=["trust_region", "constraints"])
+    both = {"target": 1, "subject_to": [*rules, *still, one, region]}
+    free = model.explain(row, **both, relax=["trust_region", "constraints"])
     assert [free.given_up[0][:6], *free.given_up[1:]] == ["within", *rules, *still]
     none = model.explain(row, **asked, relax="max_changes")
     assert none.relaxed is None
@@ -302,7 +337,7 @@ def test_one_answer_per_cluster(case: Any) -> None:
     with pytest.raises(cfxc.InvalidInputError, match="clusters"):
         model.explain(row, target=1, count=2, diversity="clusters")
     region = cfxc.TrustRegion(X, clusters=3)
-    result = model.explain(row, target=1, count=5, diversity="clusters", trust_region=region)
+    result = model.explain(row, target=1, count=5, diversity="clusters", subject_to=[region])
     every = result.all()
     assert len(every) <= 3
     assert result.rest in ("infeasible", "unknown")
@@ -310,18 +345,18 @@ def test_one_answer_per_cluster(case: Any) -> None:
     assert len({tuple(one.counterfactual.iloc[0]) for one in every}) == len(every)
 
 
-CERTIFIED: dict[str, dict[str, Any]] = {
-    "cap": {"max_changes": 2},
-    "cap and condition": {"max_changes": 1, "constraints": ["x.rate + x.duration <= 9"]},
-    "equation": {"causal": cfxc.CausalModel({"amount": "3 * duration"})},
-    "regression": {"causal": cfxc.CausalModel({"amount": (PRICE, ["duration", "rate"])})},
-    "price": {"constraints": [ModelConstraint(PRICE, at_least=8.1)]},
+CERTIFIED: dict[str, list[Any]] = {
+    "cap": [cfxc.MaxChanges(2)],
+    "cap and condition": [cfxc.MaxChanges(1), "x.rate + x.duration <= 9"],
+    "equation": [cfxc.Causal({"amount": "3 * duration"})],
+    "regression": [cfxc.Causal({"amount": (PRICE, ["duration", "rate"])})],
+    "price": [Accepts(PRICE, at_least=8.1)],
 }
-STRICTER: dict[str, dict[str, Any]] = {
-    "probability": {"probability": 0.7},
-    "margin": {"margin": 0.4},
-    "both": {"probability": 0.6, "margin": 0.1},
-    "probability and condition": {"probability": 0.8, "constraints": ["x.rate >= 2"]},
+STRICTER: dict[str, list[Any]] = {
+    "probability": [cfxc.Probability(0.7)],
+    "margin": [cfxc.Margin(0.4)],
+    "both": [cfxc.Probability(0.6), cfxc.Margin(0.1)],
+    "probability and condition": [cfxc.Probability(0.8), "x.rate >= 2"],
 }
 
 
@@ -329,18 +364,19 @@ STRICTER: dict[str, dict[str, Any]] = {
 def test_certificates_of_stricter_targets_are_true(case: Any, name: str) -> None:
     """What the certificate's own program asks of each row is what the model does."""
     model, _, people, _ = case
-    options = STRICTER[name]
-    if "probability" in options and "probability" not in dict(model.program.outputs):
+    asked = STRICTER[name]
+    least = next((each.least for each in asked if isinstance(each, cfxc.Probability)), None)
+    if least is not None and "probability" not in dict(model.program.outputs):
         return
-    result = model.explain(people.iloc[[1]], target=1, epsilon=1e-6, **options)
+    result = model.explain(people.iloc[[1]], target=1, epsilon=1e-6, subject_to=asked)
     found = cfxc.check(result.certificate)
     assert found.ok, found.reason
     assert found.shown is not None
     assert set(found.content["question"]["target"]) == {"label", "margin", "least"}
     rows = GRID.iloc[::7]
     fits = model.predict(rows) == 1
-    if "probability" in options:
-        fits &= chances(model, rows, 1) >= options["probability"]
+    if least is not None:
+        fits &= chances(model, rows, 1) >= least
     meaning, features = Meaning(found.content), found.shown.question.features
     points = [
         [f.labels.index(key(v)) if f.labels else Fraction(v)
@@ -349,7 +385,7 @@ def test_certificates_of_stricter_targets_are_true(case: Any, name: str) -> None
     ]  # fmt: skip
     wanted = np.array([meaning.wanted(point) for point in points])
     assert (wanted <= fits).all()
-    assert "margin" in options or (wanted == fits).all()
+    assert any(isinstance(each, cfxc.Margin) for each in asked) or (wanted == fits).all()
     assert is_true(found.content)
     raised = {**found.content, "claim": {**found.content["claim"], "lower_bound": "9"}}
     assert not cfxc.check(rehashed(raised)).ok
@@ -359,7 +395,7 @@ def test_certificates_of_stricter_targets_are_true(case: Any, name: str) -> None
 def test_certificates_of_linear_criteria(case: Any, name: str) -> None:
     """Mixed-integer runs with linear conditions have one that the checker accepts."""
     model, _, people, _ = case
-    result = model.explain(people.iloc[[0]], target=1, **CERTIFIED[name])
+    result = model.explain(people.iloc[[0]], target=1, subject_to=CERTIFIED[name])
     if result.status in ("optimal", "infeasible"):
         content = result.certificate.to_dict()
         assert cfxc.check(content).ok, cfxc.check(content).reason
@@ -371,8 +407,8 @@ def test_conditions_on_trees_beside_networks_have_none(case: Any) -> None:
     """Proofs by linear programs know no trees; box search knows them."""
     model, _, people, _ = case
     tree = DecisionTreeRegressor(max_depth=3, random_state=0).fit(X[["rate", "duration"]], X.amount)
-    word = ModelConstraint(tree, at_least=12)
-    result = model.explain(people.iloc[[0]], target=1, constraints=[word])
+    word = Accepts(tree, at_least=12)
+    result = model.explain(people.iloc[[0]], target=1, subject_to=[word])
     if "TreeEnsemble" in str(model.program.body):
         found = cfxc.check(result.certificate)
         assert found.ok, found.reason

@@ -151,6 +151,10 @@ def test_regressors_and_probabilities() -> None:
     refused = int(np.flatnonzero(said[0] == 0)[0])
     away = (np.abs(grid() - grid().iloc[refused]) / 4).mean(axis=1).to_numpy()
     for share in (0.6, 0.8):  # 18 and 24 of 30 votes, but for rounding
-        result = compiled.explain(grid().iloc[[refused]], probability=share, epsilon=1e-4)
+        result = compiled.explain(
+            grid().iloc[[refused]],
+            subject_to=[cfxc.Probability(share)],
+            epsilon=1e-4,
+        )
         assert result.semantics == "float"
         assert result.lower_bound <= away[chances >= share].min() + 1e-12

@@ -88,7 +88,7 @@ class Program:
         if rest:
             columns = self.trees[k][1][-1] if kind == "tree" else self.features[k].labels
             return bool(whole(rest[0]) < len(columns))
-        return kind == "one" or self.kinds[k] == kind
+        return bool(kind == "one" or self.kinds[k] == kind)
 
     def ensemble(self, given: Any, where: str) -> tuple[list[int], list[Any]]:
         """Roots and nodes of trees: every node has one parent, or is a root, and lies behind it."""

@@ -9,7 +9,8 @@ from numbers import Real
 from typing import Any
 
 from ...errors import DataTypeError, InvalidInputError
-from ..options import check_options, positive_number, whole_number
+from ...question.checks import positive_number, whole_number
+from ...question.criteria import Condition, MaxChanges, criteria_of
 from .drawing import Limits
 from .levels import Levels
 from .menus import check_diversity
@@ -24,7 +25,7 @@ class Asked:
     diversity: str | None
     polish: bool
     exact: bool
-    constraints: tuple[str, ...]
+    conditions: tuple[Condition, ...]
     seed: int
     time_limit: float
 
@@ -34,11 +35,10 @@ def check_asked(
     *,
     n: Any,
     sparsity: Any,
-    max_changes: Any,
     diversity: Any,
     polish: Any,
     exact: Any,
-    constraints: Any,
+    subject_to: Any,
     random_state: Any,
     time_limit: Any,
 ) -> Asked:
@@ -52,19 +52,14 @@ def check_asked(
     for name, given in (("polish", polish), ("exact", exact)):
         if not isinstance(given, bool):
             raise DataTypeError(f"{name} is True or False, not {given!r}")
-    usual = check_options(
-        epsilon=1e-3, method="auto", time_limit=time_limit, constraints=constraints,
-        random_state=random_state, n_jobs=1, max_changes=max_changes,
-    )  # fmt: skip
-    if usual.models:
-        raise InvalidInputError(
-            "generate takes constraints as texts; other models' words go to model.explain"
-        )
+    criteria = criteria_of(subject_to, (Condition, MaxChanges))
+    most = next((each.most for each in criteria if isinstance(each, MaxChanges)), None)
     numbers = sum(not each.feature.is_symbolic for each in levels.features)
-    limits = Limits(_most(sparsity, numbers), usual.max_changes)
+    limits = Limits(_most(sparsity, numbers), most)
     return Asked(
-        count, limits, diversity, polish, exact, usual.constraints, usual.random_state,
-        positive_number(time_limit, "time_limit"),
+        count, limits, diversity, polish, exact,
+        tuple(each for each in criteria if isinstance(each, Condition)),
+        whole_number(random_state, "random_state", 0), positive_number(time_limit, "time_limit"),
     )  # fmt: skip
 
 

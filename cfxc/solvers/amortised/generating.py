@@ -9,8 +9,8 @@ import numpy as np
 import pandas as pd
 
 from ...errors import InvalidInputError
-from ...frontends.rules import make_rules
 from ...ir.sorts import preview
+from ...question.rules import make_rules
 from .asking import Asked
 from .decoding import Decoder
 from .drawing import Done, Drawing, Pool
@@ -46,7 +46,7 @@ def generate(
     moved = None
     if asked.polish:
         menus, moved = polished(
-            model, people, menus, distance=distance, constraints=asked.constraints,
+            model, people, menus, distance=distance, conditions=asked.conditions,
             deadline=deadline,
         )  # fmt: skip
     exact = None
@@ -64,7 +64,7 @@ def drawing_of(model: CompiledModel, stored: Stored, people: People, asked: Aske
     """
     space, levels = stored.space, stored.levels
     first = space.encode_row(people.frame.iloc[[0]])
-    rules = make_rules(space, first, asked.constraints)  # constraints know nobody by name
+    rules = make_rules(space, first, asked.conditions)  # constraints know nobody by name
     goals = {
         position: Goal(model.program, space, target_at(model.program, position), people.raw)
         for position in np.unique(people.wanted).tolist()

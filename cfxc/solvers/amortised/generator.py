@@ -14,6 +14,7 @@ import pandas as pd
 from ...errors import DataTypeError, InvalidInputError
 from ...frontends.space import FeatureSpace
 from ...ir.sorts import preview
+from ...question.criteria import Criterion
 from ...writing import make_folder
 from .asking import check_asked
 from .drawing import Done
@@ -164,8 +165,7 @@ class Generator:
         target: Any = None,
         *,
         sparsity: float | None = None,
-        max_changes: int | None = None,
-        constraints: str | Sequence[str] = (),
+        subject_to: str | Criterion | Sequence[str | Criterion] = (),
         diversity: str | None = "maxmin",
         polish: bool = False,
         exact: bool = True,
@@ -186,8 +186,7 @@ class Generator:
             target: The wanted label; by default the favourable one, else the other one of two.
                 Rows that have it get none.
             sparsity: Share of the numbers that may change in one row, at most (B.3).
-            max_changes: How many features may.
-            constraints: Core-language conditions over ``x`` and ``factual``, all of which hold.
+            subject_to: Conditions over ``x`` and ``factual``, and :class:`cfxc.MaxChanges`.
             diversity: Of the rows found those that are chosen: ``maxmin`` (greedily the farthest
                 from those chosen), ``dpp`` (greedily the largest determinant), both under the
                 Hamming distance over levels, or ``None`` (any).
@@ -216,8 +215,8 @@ class Generator:
         if progress is not None and not callable(progress):
             raise DataTypeError(f"progress is a function of two numbers, not {progress!r}")
         asked = check_asked(
-            stored.levels, n=n, sparsity=sparsity, max_changes=max_changes, diversity=diversity,
-            polish=polish, exact=exact, constraints=constraints, time_limit=time_limit,
+            stored.levels, n=n, sparsity=sparsity, subject_to=subject_to, diversity=diversity,
+            polish=polish, exact=exact, time_limit=time_limit,
             random_state=self.settings.random_state if random_state is None else random_state,
         )  # fmt: skip
         frame = table(self.space, rows, "rows")

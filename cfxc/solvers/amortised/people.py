@@ -12,9 +12,9 @@ import pandas as pd
 
 from ...errors import DataTypeError, InvalidInputError
 from ...frontends.space import FeatureSpace
-from ...frontends.target import Target, resolve_target
 from ...ir import Program
 from ...ir.sorts import preview
+from ...question.target import Target, resolve_target
 from ..explaining import one_row
 from .levels import Codes, Levels
 from .material import labels_of

@@ -12,6 +12,7 @@ import pandas as pd
 
 from ...errors import UnsupportedError
 from ...frontends.space import Feature, FeatureSpace
+from ...question.criteria import Condition
 from .levels import Codes
 from .menus import Menus
 from .people import People, target_at
@@ -29,7 +30,7 @@ def polished(
     menus: Menus,
     *,
     distance: Any,
-    constraints: Sequence[str],
+    conditions: Sequence[Condition],
     deadline: float,
 ) -> tuple[Menus, Codes]:
     """Each row moved as near as its changed features allow; and of each person how many were.
@@ -46,7 +47,7 @@ def polished(
             factual = people.frame.iloc[[person]]
             target = target_at(model.program, int(people.wanted[person])).label
             near = _nearest(
-                model, factual, row, changed, target, distance, constraints,
+                model, factual, row, changed, target, distance, conditions,
                 max(deadline - time.monotonic(), LEAST_SECONDS),
             )  # fmt: skip
             moved[person] += near is not None
@@ -63,7 +64,7 @@ def polished(
 
 def _nearest(
     model: CompiledModel, factual: pd.DataFrame, row: pd.DataFrame, changed: np.ndarray[Any, Any],
-    target: Any, distance: Any, constraints: Sequence[str], seconds: float,
+    target: Any, distance: Any, conditions: Sequence[Condition], seconds: float,
 ) -> pd.DataFrame | None:  # fmt: skip
     """The nearest one that changes exactly these features, or ``None`` if none was found."""
     named = [f for f, is_changed in zip(model.space, changed, strict=True) if is_changed]
@@ -72,7 +73,7 @@ def _nearest(
     try:
         found = alone.explain(
             factual, target=target, distance=distance, seeds=row, time_limit=seconds,
-            constraints=[*constraints, *differ],
+            subject_to=[*conditions, *differ],
         )  # fmt: skip
     except UnsupportedError:
         return None

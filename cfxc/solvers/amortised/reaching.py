@@ -12,8 +12,9 @@ import pandas as pd
 
 from ...errors import InvalidInputError, UnsupportedError
 from ...frontends.space import Feature
-from ..explaining import make_question
-from ..options import check_options
+from ...question.criteria import MaxChanges
+from ...question.question import Question
+from ..explaining import explainer_of
 from .asking import Asked
 from .levels import Codes, Levels, Mask
 from .menus import Menus
@@ -109,17 +110,16 @@ def _explained(
     seconds: float,
 ) -> Result | None:  # fmt: skip
     """What the engines say; ``None`` if no engine takes the model, or the constraints."""
-    options = check_options(
-        epsilon=1e-3, method="auto", time_limit=seconds, constraints=asked.constraints + further,
-        random_state=asked.seed, n_jobs=1, max_changes=asked.limits.changes,
-        count=min(asked.n, ROWS), diversity="features",
-    )  # fmt: skip
+    few = [] if asked.limits.changes is None else [MaxChanges(asked.limits.changes)]
     try:
         label = target_at(model.program, int(people.wanted[person])).label
-        question = make_question(
-            model, options, label, "l1", "auto", "auto", None, None, None, None
+        question = Question(
+            target=label, subject_to=[*asked.conditions, *further, *few], time_limit=seconds,
+            random_state=asked.seed, count=min(asked.n, ROWS), diversity="features",
+        )  # fmt: skip
+        return replace(explainer_of(model, question), conflicts=False).answer(
+            people.frame.iloc[[person]]
         )
-        return replace(question, conflicts=False).answer(people.frame.iloc[[person]])
     except (UnsupportedError, InvalidInputError):  # rows or rules that no engine takes
         return None
 

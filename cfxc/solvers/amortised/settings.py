@@ -9,7 +9,7 @@ from numbers import Real
 from typing import Any
 
 from ...errors import DataTypeError, InvalidInputError
-from ..options import positive_number, whole_number
+from ...question.checks import positive_number, whole_number
 
 GRADIENTS = ("auto", "pathwise", "reinforce", "straight-through")
 """How the loss reaches the networks: through the model, or around it."""

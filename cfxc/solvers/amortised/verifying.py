@@ -12,8 +12,9 @@ import numpy.typing as npt
 from ...errors import UnsupportedError
 from ...frontends.predictor import DOUBLE
 from ...frontends.space import FeatureSpace
-from ...frontends.target import Target, target_program
 from ...ir import BatchEvaluator, Program, evaluate
+from ...question.criteria import Constraint
+from ...question.target import Target, target_program
 from ..rounding import slack_within
 from ..rows import exact_value
 from .judging import in_chunks
@@ -97,10 +98,10 @@ class Exactly:
 class Conditions:
     """Constraints over rows and the people they are of; see :class:`frontends.rules.Rules`."""
 
-    def __init__(self, constraints: Sequence[tuple[str, Program]], space: FeatureSpace) -> None:
-        self.texts = [text for text, _ in constraints]
-        self.quick = [BatchEvaluator(program) for _, program in constraints]
-        self.exact = [Exactly(program, "holds", space) for _, program in constraints]
+    def __init__(self, constraints: Sequence[Constraint], space: FeatureSpace) -> None:
+        self.texts = [each.text for each in constraints]
+        self.quick = [BatchEvaluator(each.program) for each in constraints]
+        self.exact = [Exactly(each.program, "holds", space) for each in constraints]
 
     def __bool__(self) -> bool:
         return bool(self.texts)

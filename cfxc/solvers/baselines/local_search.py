@@ -17,9 +17,9 @@ import numpy as np
 import numpy.typing as npt
 
 from ...compiler.splits import raw_splits
-from ...frontends.domain import Domain
-from ...frontends.query import Query
 from ...ir import BatchEvaluator, Program, ops
+from ...question.domain import Domain
+from ...question.query import Query
 from ...stopping import poll
 from ..ball import shares_of, weights_of
 from ..candidates import Point

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
-from ...frontends.query import Query
+from ...question.query import Query
 from ..candidates import Candidate, Deployed, Point, verify
 from .local_search import LocalSearch
 

@@ -12,12 +12,12 @@ import numpy.typing as npt
 import pandas as pd
 
 from ...errors import DataTypeError, InvalidInputError, UnsupportedError
-from ...frontends.causal import CausalModel
 from ...frontends.predictor import Predictor
-from ...frontends.rules import make_rules
 from ...frontends.space import FeatureSpace
+from ...question.checks import positive_number, proper_share, whole_number
+from ...question.criteria import Causal, Condition, Criterion, MaxChanges, criteria_of
+from ...question.rules import make_rules
 from ..explaining import one_row
-from ..options import positive_number, proper_share, whole_number
 from ..result import Result, Status
 from .answer import PotentialResult
 from .bridge import Bracket, Existence, bracket
@@ -89,9 +89,7 @@ class BlackBox:
         *,
         budget: int = BUDGET,
         epsilon: float = 0.01,
-        constraints: str | Sequence[str] = (),
-        causal: CausalModel | None = None,
-        max_changes: int | None = None,
+        subject_to: str | Criterion | Sequence[str | Criterion] = (),
         initial: int | None = None,
         batch: int = 1,
         kernel: Kernel = "matern",
@@ -111,9 +109,7 @@ class BlackBox:
             target: One potential for all, or one for each row.
             budget: Rows that the model may be asked about, those of the people included.
             epsilon: A question is answered at ``(1 - epsilon)`` of its potential's maximum.
-            constraints: Core-language conditions over ``x`` and ``factual``; all must hold.
-            causal: Features that follow from others, whatever is changed.
-            max_changes: How many features may differ from the person's, >= 1.
+            subject_to: Conditions, :class:`cfxc.MaxChanges` and :class:`cfxc.Causal`.
             initial: Random rows before the surrogate is asked; by default 4 and one for each free
                 feature, 12 at most.
             batch: Proposals at a time, those that wait believed to be as predicted.
@@ -139,13 +135,12 @@ class BlackBox:
             random_state=whole_number(random_state, "random_state", 0),
             seconds=positive_number(time_limit, "time_limit"), progress=progress,
         )  # fmt: skip
-        most = None if max_changes is None else whole_number(max_changes, "max_changes", 1)
-        texts = _texts(constraints)
-        mechanisms = () if causal is None else causal.mechanisms(self.space)
+        criteria = criteria_of(subject_to, (Condition, MaxChanges, Causal))
+        most = next((each.most for each in criteria if isinstance(each, MaxChanges)), None)
         tasks = []
         for frame, potential in zip(frames, targets, strict=True):
             factual = self.space.encode_row(frame)
-            rules = make_rules(self.space, factual, texts, mechanisms, most)
+            rules = make_rules(self.space, factual, criteria)
             tasks.append(Task(frame, Region(rules, most), potential, 1 - accuracy))
         settings.initial = _initial(initial, tasks, settings.budget, data)
         seen = Evaluations(self.space) if data is None else _same_space(data, self.space)
@@ -154,16 +149,15 @@ class BlackBox:
             caller.compare(free=self.compiled)
         search = Search(caller, tasks, settings)
         search.run()
-        asked = {"constraints": texts, "causal": causal, "max_changes": most}
         answers = []
         for task in tasks:
             proved = Bracket(task.best, None, task.peak)
             if prove and self.exact is not None and search.reason != "interrupted":
-                proved = self._proved(search, task, asked, settings.seconds)
+                proved = self._proved(search, task, criteria, settings.seconds)
             answers.append(_answer(task, search, proved, accuracy, time.monotonic() - started))
         return answers
 
-    def _proved(self, search: Search, task: Task, asked: dict[str, Any], seconds: float) -> Bracket:
+    def _proved(self, search: Search, task: Task, asked: Any, seconds: float) -> Bracket:
         """What an exact engine adds; the model is asked about its rows too, beyond the budget."""
         model = self.exact
         assert model is not None
@@ -173,7 +167,7 @@ class BlackBox:
             try:
                 found: Result = model.explain(
                     task.frame, target=(low, high), epsilon=COARSE, time_limit=max(left, 0.01),
-                    seeds=seed, **asked,
+                    seeds=seed, subject_to=asked,
                 )  # fmt: skip
             except UnsupportedError:
                 return Existence(None, False)
@@ -285,13 +279,6 @@ def _targets(target: Any, count: int) -> list[Potential]:
     if len(given) != count:
         raise InvalidInputError(f"{len(given)} potentials for {count} rows")
     return list(given)
-
-
-def _texts(constraints: Any) -> tuple[str, ...]:
-    given = (constraints,) if isinstance(constraints, str) else constraints
-    if not isinstance(given, Sequence) or not all(isinstance(one, str) for one in given):
-        raise DataTypeError(f"constraints are conditions in the core language, not {given!r}")
-    return tuple(given)
 
 
 def _initial(given: Any, tasks: Sequence[Task], budget: int, data: Evaluations | None) -> int:

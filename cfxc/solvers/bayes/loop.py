@@ -17,7 +17,7 @@ import pandas as pd
 import torch
 
 from ...errors import InvalidInputError
-from ...frontends.rules import Rules
+from ...question.rules import Rules
 from ..candidates import Point
 from .acquisition import log_ei_cfx
 from .model import Caller

@@ -14,9 +14,9 @@ import numpy as np
 import numpy.typing as npt
 from scipy.stats.qmc import LatinHypercube
 
-from ...frontends.domain import Domain
-from ...frontends.rules import Rules
 from ...frontends.space import FeatureSpace
+from ...question.domain import Domain
+from ...question.rules import Rules
 from ..rows import PointRows
 
 Floats = npt.NDArray[np.float64]

@@ -17,9 +17,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ...frontends.distances import Norms
-from ...frontends.domain import Domain
-from ...frontends.query import Query
+from ...question.distances import Norms
+from ...question.domain import Domain
+from ...question.query import Query
 from ...stopping import poll
 from ..ball import shares_of, weights_of
 

@@ -18,10 +18,10 @@ import numpy as np
 
 from ...compiler.pipeline import debug
 from ...errors import UnsupportedError
-from ...frontends.domain import Domain
 from ...frontends.predictor import DOUBLE
-from ...frontends.query import Query
 from ...ir import LabelTuple
+from ...question.domain import Domain
+from ...question.query import Query
 from ...stopping import (
     GRACE,
     LIMIT,

@@ -19,8 +19,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ...compiler.splits import RawSplits, Unary
-from ...frontends.domain import Domain
 from ...ir.float32 import round_to_float32
+from ...question.domain import Domain
 from .cells import Prices
 
 Ints = npt.NDArray[np.int64]

@@ -18,9 +18,9 @@ import numpy.typing as npt
 from ...compiler.functional import Symbolic, functional
 from ...compiler.splits import last_double
 from ...compiler.terms import Pool, Sort, Term, postorder
-from ...frontends.query import Query
 from ...ir import LabelTuple
 from ...ir.interval import ceil_float, floor_float
+from ...question.query import Query
 from ..scope import factual_terms
 
 Ints = npt.NDArray[np.int64]
@@ -71,7 +71,7 @@ def make_constraints(query: Query) -> Constraints:
         domain.name: _declared(pool, reads, query, j) for j, domain in enumerate(query.domains)
     }
     scope = {**inputs, **factual_terms(pool, query)}
-    asked = [(program, scope) for _, program in query.constraints]
+    asked = [(each.program, scope) for each in query.constraints]
     asked += [(program, inputs) for program in query.excluded]
     facts = [
         functional(program, {name: values[name] for name, _ in program.inputs}, pool)["holds"]

@@ -15,8 +15,8 @@ from functools import cached_property
 
 import numpy as np
 
-from ...frontends.query import Query
 from ...ir import Label
+from ...question.query import Query
 from .cells import Cells
 from .kernel import retrace
 from .problem import Problem

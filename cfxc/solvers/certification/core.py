@@ -15,8 +15,8 @@ from ...compiler.additive import Additive, Entries, constant, mixed
 from ...compiler.splits import RawSplits, raw_splits
 from ...compiler.units import UnitReader, Units
 from ...errors import UnsupportedError
-from ...frontends.query import Query
 from ...ir import Let, Operand, Program, ops
+from ...question.query import Query
 
 ZERO, ONE = Fraction(0), Fraction(1)
 FINE = 2.0**-900  # doubles above are multiples of 2⁻¹⁰⁰⁰

@@ -14,7 +14,7 @@ from ... import __version__
 from ...certificates.checker import Clock, Rejected, check
 from ...compiler.emit.smtlib import emit
 from ...errors import UnsupportedError
-from ...frontends.query import Query
+from ...question.query import Query
 from .. import box_search
 from ..ball import everywhere
 from ..outcome import Outcome, Refuted

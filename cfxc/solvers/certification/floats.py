@@ -8,9 +8,9 @@ from fractions import Fraction
 from ...certificates.checker import Question, Rejected
 from ...certificates.checker.slack import least
 from ...errors import UnsupportedError
-from ...frontends.query import Query
 from ...ir import ops
 from ...ir.interval import ceil_float
+from ...question.query import Query
 from .writer import certify, written_semantics, written_slack
 
 

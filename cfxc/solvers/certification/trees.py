@@ -7,8 +7,8 @@ from typing import Any
 
 from ...compiler.splits import RawSplits
 from ...errors import UnsupportedError
-from ...frontends.query import Query
 from ...ir import ops
+from ...question.query import Query
 from .core import exact
 
 COPIES = 20  # of a node, on average, at most

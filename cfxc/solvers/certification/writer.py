@@ -14,11 +14,11 @@ from typing import Any
 from ...certificates.checker import canonical, number
 from ...compiler.units import Units
 from ...errors import UnsupportedError
-from ...frontends.domain import Domain
-from ...frontends.query import Query
-from ...frontends.target import target_program
 from ...ir import Program, ops
 from ...ir.patterns import deciding, scaling
+from ...question.domain import Domain
+from ...question.query import Query
+from ...question.target import target_program
 from ...writing import write_whole
 from .core import Core, CoreReader, Sources, exact, plain_label, read_program
 from .steps import proof_of
@@ -85,7 +85,7 @@ def certify(
         raise UnsupportedError("a certificate needs a distance made of l0, l1, l2 and linf")
     sources, units, labels, forms = read_program(query)
     constraints = []
-    for program in (*(program for _, program in query.constraints), *query.excluded):
+    for program in (*(each.program for each in query.constraints), *query.excluded):
         reader = CoreReader(program, query, sources, units)
         constraints.append(_truth(reader.truth(program.output("holds"))))
     content: dict[str, Any] = {

@@ -18,11 +18,11 @@ import numpy as np
 
 from ...compiler.mixed_integer import Rounded
 from ...errors import SolverError
-from ...frontends.coordinates import Coordinate
-from ...frontends.domain import Domain
-from ...frontends.hull import Floats
-from ...frontends.query import Query
-from ...frontends.rules import CAP
+from ...question.coordinates import Coordinate
+from ...question.criteria import MaxChanges
+from ...question.domain import Domain
+from ...question.hull import Floats
+from ...question.query import Query
 from ...stopping import now
 from ..baselines import LocalSearch
 from ..candidates import Point
@@ -103,7 +103,7 @@ class Descent:
     """
 
     def __init__(self, query: Query, rng: np.random.Generator, seeds: Sequence[Point] = ()) -> None:
-        uncapped = [pair for pair in query.constraints if not CAP.fullmatch(pair[0])]
+        uncapped = [each for each in query.constraints if not isinstance(each.by, MaxChanges)]
         self.query, self.rng, self.seeds = query, rng, seeds
         self.most = len(query.domains) if query.cap is None else query.cap[0]
         self.local = LocalSearch(replace(query, constraints=tuple(uncapped)), rng)

@@ -16,10 +16,10 @@ from typing import Any
 import numpy as np
 
 from ...errors import CfxcError, SolverError
-from ...frontends.coordinates import Coordinate
-from ...frontends.domain import Domain
-from ...frontends.hull import Hull
-from ...frontends.query import Query
+from ...question.coordinates import Coordinate
+from ...question.domain import Domain
+from ...question.hull import Hull
+from ...question.query import Query
 from ...stopping import now
 from ..candidates import Candidate, Deployed, verify
 from ..hulls import Face, HullProgram, nearest

@@ -25,9 +25,9 @@ from ...compiler.pipeline import simplified
 from ...compiler.rounding import AbsorbingPool
 from ...compiler.terms import Pool, Term
 from ...compiler.tightening import Relaxed
-from ...frontends.distances import Norms, root_above
-from ...frontends.domain import Domain
-from ...frontends.query import Query
+from ...question.distances import Norms, root_above
+from ...question.domain import Domain
+from ...question.query import Query
 from ...stopping import now
 from ..ball import weights_of
 from ..coordinates import coordinate_parts

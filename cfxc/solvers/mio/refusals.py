@@ -8,8 +8,8 @@ from fractions import Fraction
 from ...compiler.emit.mip import refused
 from ...compiler.pipeline import simplified
 from ...errors import UnsupportedError
-from ...frontends.query import Query
 from ...ir import Literal, Program, ops
+from ...question.query import Query
 from .formulation import Formulator
 
 
@@ -35,7 +35,7 @@ def refuses(query: Query) -> str:
 def _programs(query: Query) -> Iterator[Program]:
     """Everything that becomes rows: target, constraints and distance."""
     yield simplified(query.target_program)[0]
-    yield from (program for _, program in query.constraints)
+    yield from (each.program for each in query.constraints)
     if not query.distance.has_squares:
         yield query.distance.program
 

@@ -27,8 +27,8 @@ import numpy as np
 from ...compiler.mixed_integer import rounded
 from ...compiler.pipeline import debug
 from ...errors import UnsupportedError
-from ...frontends.query import Query
 from ...ir import ops
+from ...question.query import Query
 from ...stopping import INTERRUPTED, LIMIT, STOPS, at_least, now, reason_of, until, untimed
 from ..ball import everywhere
 from ..baselines import LocalSearch

@@ -19,12 +19,12 @@ from fractions import Fraction
 
 import numpy as np
 
-from ...frontends.distances import Distance
 from ...frontends.inputs import input_sort
-from ...frontends.query import Query
-from ...frontends.rules import CAP
 from ...ir import Builder, LabelTuple, Literal, Operand, Program, Tensor, ops
 from ...ir.tensor import fractions
+from ...question.criteria import Constraint, MaxChanges
+from ...question.distances import Distance
+from ...question.query import Query
 from ...stopping import INTERRUPTED, now
 from .. import mio
 from ..candidates import Point
@@ -122,7 +122,7 @@ class Admissible:
         slopes = [_slope(start.vector, mean, covariance)]
         for _ in range(ROUNDS):
             goal = _gain(self.encoding, mean, ratio, slopes, self.query)
-            near = ((f"within {limit:g}", ball.at_most(within)),)
+            near = (Constraint(f"within {limit:g}", ball.at_most(within)),)
             try:
                 outcome = self._ask(goal, taken, near, best)
             except NoRowError:
@@ -145,7 +145,7 @@ class Admissible:
         self,
         distance: Distance,
         taken: Sequence[Point],
-        constraints: tuple[tuple[str, Program], ...],
+        constraints: tuple[Constraint, ...],
         seed: Found | None,
     ) -> Outcome | None:
         """One search; ``None`` if the time is up before anything was found.
@@ -183,9 +183,9 @@ class Admissible:
 def at_rest(query: Query, encoding: Encoding) -> Query:
     """The same, where what neither scores nor constraints read keeps the person's value."""
     read = {entry.feature for entry in encoding.entries}
-    for text, program in query.constraints:
-        if not CAP.fullmatch(text):
-            read |= {name for name, _ in program.inputs}
+    for each in query.constraints:
+        if not isinstance(each.by, MaxChanges):
+            read |= {name for name, _ in each.program.inputs}
     return query.keeping(domain.name for domain in query.domains if domain.name not in read)
 
 

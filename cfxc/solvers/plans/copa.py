@@ -27,8 +27,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ...errors import InvalidInputError, MissingExtraError
+from ...question.checks import positive_number, whole_number
 from ...stopping import left
-from ..options import positive_number, whole_number
 from .corrections import at_least_zero, free_entries, radii_of
 from .moments import Floats, array_of, covariance_of, mean_of
 

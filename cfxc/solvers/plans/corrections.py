@@ -36,7 +36,7 @@ from typing import Any
 import numpy as np
 
 from ...errors import InvalidInputError, MissingExtraError, SolverError
-from ..options import whole_number
+from ...question.checks import whole_number
 from .bounds import read
 from .certificate import Reduced
 from .moments import Floats, array_of, covariance_of, mean_of

@@ -27,10 +27,10 @@ import numpy as np
 from ...compiler.separable import SeparableReader
 from ...compiler.splits import Unary
 from ...errors import InvalidInputError, UnsupportedError
-from ...frontends.domain import Domain
 from ...frontends.space import Feature, FeatureSpace
 from ...ir import Label, LabelTuple, Program
 from ...ir.unused import keep_outputs
+from ...question.domain import Domain
 from .moments import Floats
 
 BIAS = "1"

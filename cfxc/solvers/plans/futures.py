@@ -16,7 +16,7 @@ from sklearn.covariance import ledoit_wolf_shrinkage
 from ...errors import DataTypeError, InvalidInputError
 from ...frontends.sklearn import lower
 from ...frontends.space import FeatureSpace
-from ..options import whole_number
+from ...question.checks import whole_number
 from .corrections import at_least_zero
 from .encoding import BIAS, Encoding
 from .moments import ROUNDING, Floats, array_of, covariance_of, mean_of

@@ -7,9 +7,9 @@ from dataclasses import dataclass, fields
 from fractions import Fraction
 from functools import lru_cache
 
-from ...frontends.query import Query
-from ...frontends.target import Target, target_program
 from ...ir import Builder, Program, ops
+from ...question.query import Query
+from ...question.target import Target, target_program
 
 
 @dataclass(frozen=True)

@@ -28,8 +28,8 @@ import pandas as pd
 from ...compiler.pipeline import simplified
 from ...errors import DataTypeError, InvalidInputError
 from ...frontends.space import FeatureSpace
-from ...frontends.target import Target, resolve_target, target_program
 from ...ir import Program, evaluate
+from ...question.target import Target, resolve_target, target_program
 from ..explaining import one_row
 from .moments import Floats, array_of
 from .pieces import Coordinates, Inequality, piece_at

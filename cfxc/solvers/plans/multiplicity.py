@@ -19,29 +19,27 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
 from math import ceil
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 import pandas as pd
 
 from ...errors import DataTypeError, InvalidInputError, UnsupportedError
-from ...frontends.causal import CausalModel
-from ...frontends.model_constraint import ModelConstraint
 from ...frontends.predictor import chance_of
-from ...frontends.query import Query
 from ...frontends.space.numbers import as_written
-from ...frontends.target import stricter_target
-from ...frontends.trust_region import TrustRegion
 from ...ir import evaluate
 from ...ir.interval import ceil_float, floor_float
 from ...ir.sorts import preview
+from ...question.checks import whole_number
+from ...question.options import Options
+from ...question.query import Query
+from ...question.question import Question, asked_of
 from ...stopping import INTERRUPTED
 from ..candidates import Point
 from ..engines import engine_for
-from ..explaining import Question, make_question, one_row
-from ..options import check_options, whole_number
+from ..explaining import Explainer, explainer_of, one_row
 from ..original import Original
 from ..outcome import Outcome
-from ..result import Asked, Status
+from ..result import Status
 from ..rounding import slack_for
 from ..smt import refuse_contradiction
 from .joint import Decider, joint
@@ -52,6 +50,8 @@ if TYPE_CHECKING:
     from ...api import CompiledModel
 
 DIVERSITY = ("points", "features")
+NOT_HERE = {"count", "relax", "seeds"}
+"""Options of a question that a plan for many models does not have."""
 
 
 def robust(
@@ -61,24 +61,8 @@ def robust(
     *,
     share: float = 1.0,
     size: int = 1,
-    target: Any = None,
-    probability: float | None = None,
-    margin: float = 0.0,
-    distance: Any = "l1",
-    epsilon: float = 1e-3,
-    constraints: str | ModelConstraint | Sequence[str | ModelConstraint] = (),
-    causal: CausalModel | None = None,
-    trust_region: TrustRegion | None = None,
-    max_changes: int | None = None,
-    change_penalty: float = 0.0,
-    semantics: Asked = "auto",
-    method: str = "auto",
-    solver: str = "auto",
-    time_limit: float = 60.0,
-    diversity: str = "points",
-    apart: float = 0.0,
-    random_state: int = 0,
-    n_jobs: int = 1,
+    question: Question | None = None,
+    **options: Unpack[Options],
 ) -> RobustPlan:
     """The nearest counterfactuals that a model and enough of others accept, with proof.
 
@@ -92,35 +76,30 @@ def robust(
             :func:`cfxc.solvers.plans.retrained` makes some.
         share: Of the others, how many must accept each member, in (0, 1].
         size: How many members, ≥ 1.
-        time_limit: Seconds for each member, > 0.  When it is over, ``lower_bound`` is what is
-            proved until then.
-        diversity: How members differ: ``points``, each from all before; ``features``, none changes
-            what an earlier one changed.
-
-    Other arguments are :meth:`cfxc.CompiledModel.explain`'s; ``probability`` and ``margin`` are
-    asked of every model.
+        question, **options: As for :meth:`cfxc.CompiledModel.explain`, for each member;
+            :class:`cfxc.Probability` and :class:`cfxc.Margin` are asked of every model.  Of
+            ``diversity`` ``points`` and ``features``.  When ``time_limit`` is over, ``lower_bound``
+            is what is proved until then.
 
     Raises:
         CfxcError: bad input, before any search; constraints that no row of the space can meet.
     """
     models, needed = _checked(model, others, share)
-    if diversity not in DIVERSITY:
-        raise InvalidInputError(f"diversity is one of {', '.join(DIVERSITY)}, not {diversity!r}")
-    options = check_options(
-        epsilon=epsilon, method=method, time_limit=time_limit, constraints=constraints,
-        random_state=random_state, n_jobs=n_jobs, semantics=semantics, max_changes=max_changes,
-        change_penalty=change_penalty, probability=probability, margin=margin,
-        count=whole_number(size, "size", 1), diversity=diversity, apart=apart,
-    )  # fmt: skip
-    question = make_question(
-        model, options, target, distance, method, solver, None, causal, trust_region, None
-    )
+    count = whole_number(size, "size", 1)
+    asked = asked_of(question, options)
+    if odd := sorted(set(asked.given) & NOT_HERE):
+        raise InvalidInputError(f"robust takes no {', '.join(odd)}")
+    if asked.diversity not in DIVERSITY:
+        raise InvalidInputError(
+            f"diversity is one of {', '.join(DIVERSITY)}, not {asked.diversity!r}"
+        )
+    explainer = explainer_of(model, asked.with_(count=count))
     frame = one_row(model.space, row)
-    query, _ = question.pose(frame)
-    asked = _Asked.of(question, models, query, frame)
-    if (method, solver) != ("auto", "auto"):
-        asked.refuse(query)
-    return asked.plan(query, needed)
+    query, _ = explainer.pose(frame)
+    put = _Asked.of(explainer, models, query, frame)
+    if (asked.method, asked.solver) != ("auto", "auto"):
+        put.refuse(query)
+    return put.plan(query, needed)
 
 
 def _checked(model: Any, others: Any, share: Any) -> tuple[tuple[CompiledModel, ...], int]:
@@ -173,17 +152,23 @@ def _check_space(model: CompiledModel, other: CompiledModel, name: str) -> None:
 class _Asked:
     """A question put to several models: their deciders and originals, the deployed one first."""
 
-    question: Question
+    explainer: Explainer
     deciders: tuple[Decider, ...]
     originals: tuple[Original, ...]
     frame: pd.DataFrame
 
     @classmethod
     def of(
-        cls, question: Question, models: Sequence[CompiledModel], query: Query, frame: pd.DataFrame
+        cls,
+        explainer: Explainer,
+        models: Sequence[CompiledModel],
+        query: Query,
+        frame: pd.DataFrame,
     ) -> _Asked:
         deciders = [Decider(query.program, query.target, query.slack)]
-        deciders += [_decider(question, query, each, i) for i, each in enumerate(models[1:], 1)]
+        deciders += [
+            _decider(explainer.question, query, each, i) for i, each in enumerate(models[1:], 1)
+        ]
         originals = [
             Original(
                 each.predict, each.space, decider.target, frame, by_row=False,
@@ -191,7 +176,7 @@ class _Asked:
             )
             for each, decider in zip(models, deciders, strict=True)
         ]  # fmt: skip
-        return cls(question, tuple(deciders), tuple(originals), frame)
+        return cls(explainer, tuple(deciders), tuple(originals), frame)
 
     def refuse(self, query: Query) -> None:
         """Refuse models that the engine asked for does not take, before any search.
@@ -201,7 +186,11 @@ class _Asked:
         """
         for i, decider in enumerate(self.deciders[1:], 1):
             try:
-                engine_for(joint(query, [decider]), self.question.method, self.question.solver)
+                engine_for(
+                    joint(query, [decider]),
+                    self.explainer.question.method,
+                    self.explainer.question.solver,
+                )
             except UnsupportedError as error:
                 raise UnsupportedError(
                     f"{_name(i)}: {error}", remedy="ask with method='auto'"
@@ -209,7 +198,7 @@ class _Asked:
 
     def plan(self, query: Query, needed: int) -> RobustPlan:
         """The members, one after the other, and what is proved in the end."""
-        options, count, started = self.question.options, len(self.deciders) - 1, time.monotonic()
+        options, count, started = self.explainer.question, len(self.deciders) - 1, time.monotonic()
         search = Search(count, count - needed, Fraction(options.epsilon), self.solve, self.fails)
         members: list[Member] = []
         first = last = Answer(None, Fraction(0), False, ())
@@ -222,10 +211,10 @@ class _Asked:
             members.append(self.member(query, last, time.monotonic() - begun))
             if last.reason == INTERRUPTED:
                 break
-            query = self.question.after(query, last.best.candidate.point)
+            query = self.explainer.after(query, last.best.candidate.point)
         if first.infeasible:
             refuse_contradiction(
-                query, options.constraints, self.question.asking, options.time_limit
+                query, options.conditions, self.explainer.asking, options.time_limit
             )
         missing = len(members) < options.count
         rest = "" if not missing else "infeasible" if last.infeasible else "unknown"
@@ -266,8 +255,8 @@ class _Asked:
         """The nearest point that the model and all of ``required`` accept."""
         chosen = sorted(required)
         put = joint(query, [self.deciders[i] for i in chosen])
-        engine = engine_for(put, self.question.method, self.question.solver)
-        limits = replace(self.question.limits(seconds), seeds=seeds)
+        engine = engine_for(put, self.explainer.question.method, self.explainer.question.solver)
+        limits = replace(self.explainer.limits(seconds), seeds=seeds)
         asked = [self.originals[i] for i in (0, *chosen)]
         return engine.search(put, lambda point: all(one.flips(point) for one in asked), limits)
 
@@ -284,7 +273,7 @@ class _Asked:
     def member(self, query: Query, answer: Answer, seconds: float) -> Member:
         """A point and its bound as a row, with what every original model says of it."""
         assert answer.best is not None
-        found, measure, options = answer.best.candidate, query.distance, self.question.options
+        found, measure, options = answer.best.candidate, query.distance, self.explainer.question
         closed = answer.lower >= measure.below(found.distance, Fraction(options.epsilon))
         lower, upper = measure.root(answer.lower, -1), measure.root(found.distance, 1)
         count = len(self.originals)
@@ -318,10 +307,11 @@ def _decider(question: Question, query: Query, model: CompiledModel, i: int) -> 
         )
     if plain.is_range and sorts["value"].shape:
         raise InvalidInputError(f"{_name(i)} predicts several values; targets need exactly one")
-    options = question.options
-    target = stricter_target(model.program, plain, options.probability, options.margin)
+    target = plain
+    for criterion in question.subject_to:
+        target = criterion.stricter(model.program, target)
     asked = replace(query, program=model.program, target=target)
-    slack = slack_for(asked, options.semantics, model.predictor)
+    slack = slack_for(asked, question.semantics, model.predictor)
     return Decider(model.program, target, slack)
 
 

@@ -27,7 +27,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 
-from ...frontends.query import Query
+from ...question.query import Query
 from ...stopping import INTERRUPTED
 from ..candidates import Candidate, Point
 from ..outcome import Outcome

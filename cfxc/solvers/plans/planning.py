@@ -13,15 +13,15 @@ import numpy as np
 import pandas as pd
 
 from ...errors import DataTypeError, InvalidInputError, SolverError
-from ...frontends.causal import CausalModel
 from ...frontends.predictor import chance_of
-from ...frontends.query import make_query
-from ...frontends.target import resolve_target
 from ...ir import evaluate
+from ...question.checks import non_negative, positive_number, whole_number
+from ...question.criteria import Accepts, Causal, Condition, Constraint, MaxChanges, criteria_of
+from ...question.query import make_query
+from ...question.target import resolve_target
 from ...stopping import TimeUp, left, now, until
 from ..candidates import Point
 from ..explaining import one_row
-from ..options import check_options, non_negative, positive_number, whole_number
 from ..original import Original
 from .admissible import Admissible, Found, NoRowError, OutOfTimeError, at_rest, linear_program
 from .answer import PlanResult, Status, Step
@@ -103,18 +103,14 @@ def plan_row(
     *,
     moments: Any,
     target: Any,
-    constraints: Any,
-    causal: CausalModel | None,
-    max_changes: int | None,
+    subject_to: Any,
 ) -> PlanResult:
     """A plan for one person; see :meth:`cfxc.CompiledModel.plan`."""
     started, deadline = time.monotonic(), now() + options.time_limit
     frame, target = one_row(model.space, row), model.wanted(target)
     encoding = Encoding.of(model.program, model.space)
     known = _moments_for(moments, encoding)
-    rows, near = _admissible(
-        model, frame, encoding, known, options, target, constraints, causal, max_changes, deadline
-    )
+    rows, near = _admissible(model, frame, encoding, known, options, target, subject_to, deadline)
     work = _Work(rows, near, options, encoding.vector(rows.query.factual))
     with until(deadline):
         found, status, reason = work.run()
@@ -167,9 +163,7 @@ def _admissible(
     moments: Moments,
     options: PlanOptions,
     target: Any,
-    constraints: Any,
-    causal: CausalModel | None,
-    max_changes: int | None,
+    subject_to: Any,
     deadline: float | None = None,
 ) -> tuple[Admissible, Moments]:
     """The rows that the person's plan may hold, and the moments signed towards the target.
@@ -177,25 +171,16 @@ def _admissible(
     Raises:
         CfxcError: the row, the target or a constraint is bad.
     """
-    if causal is not None and not isinstance(causal, CausalModel):
-        raise DataTypeError(f"causal is a CausalModel, not {type(causal).__name__}")
+    criteria = criteria_of(subject_to, (Condition, Accepts, MaxChanges, Causal))
     seed = options.copa.random_state
-    checked = check_options(
-        epsilon=1e-3, method="auto", time_limit=options.time_limit, constraints=constraints,
-        random_state=seed, n_jobs=1, max_changes=max_changes,
-    )  # fmt: skip
     factual = model.space.encode_row(frame)
     wanted = resolve_target(model.program, target, evaluate(model.program, dict(factual)))
     signed = moments.towards(wanted.label)
     epsilon = options.copa.epsilon
     nominal = f"the mean of the parameters gives at least {epsilon:g}"
-    models = [(repr(one), one.program(model.space)) for one in checked.models]
-    query = make_query(
-        model.program, model.space, factual, target=target, constraints=checked.constraints,
-        mechanisms=() if causal is None else causal.mechanisms(model.space),
-        max_changes=checked.max_changes,
-        models=[*models, (nominal, linear_program(encoding, signed.mean, epsilon))],
-    )  # fmt: skip
+    query = make_query(model.program, model.space, factual, target=target, subject_to=criteria)
+    safe = Constraint(nominal, linear_program(encoding, signed.mean, epsilon))
+    query = replace(query, constraints=(*query.constraints, safe))
     original = Original(
         model.predict, model.space, query.target, frame, by_row=False,
         chance=partial(chance_of, model.predictor),

@@ -13,8 +13,8 @@ from sklearn.base import clone, is_classifier
 from ...errors import DataTypeError, InvalidInputError
 from ...frontends.space import FeatureSpace
 from ...frontends.space.numbers import as_written
+from ...question.checks import whole_number
 from ...stopping import polled
-from ..options import whole_number
 
 if TYPE_CHECKING:
     from ...api import CompiledModel

@@ -12,9 +12,9 @@ import numpy.typing as npt
 
 from ...errors import InvalidInputError
 from ...frontends.space import Feature
-from ...frontends.target import Target
 from ...ir import BatchEvaluator, LabelTuple, Program
-from ..options import positive_number, whole_number
+from ...question.checks import positive_number, whole_number
+from ...question.target import Target
 from .local import check_model, point_of, target_of
 from .moments import Floats
 from .pieces import Coordinates

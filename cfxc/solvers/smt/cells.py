@@ -19,9 +19,9 @@ from ...compiler.functional import Symbolic
 from ...compiler.splits import last_double
 from ...compiler.substitute import substitute
 from ...compiler.terms import Pool, Term, postorder
-from ...frontends.distances import Norms
-from ...frontends.domain import Domain
-from ...frontends.query import Query
+from ...question.distances import Norms
+from ...question.domain import Domain
+from ...question.query import Query
 
 Window = tuple[Fraction, Fraction, Fraction | None]
 

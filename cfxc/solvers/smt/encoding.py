@@ -20,10 +20,10 @@ from ...compiler.passes import prune_trees
 from ...compiler.pipeline import debug, simplified
 from ...compiler.splits import RawSplits
 from ...compiler.terms import Pool, Term, evaluate_term, free_variables
-from ...frontends.distances import Norms, root_above
-from ...frontends.domain import Domain
-from ...frontends.query import Query
 from ...ir import LabelTuple, Program, ops
+from ...question.distances import Norms, root_above
+from ...question.domain import Domain
+from ...question.query import Query
 from ..ball import make_ball, weights_of
 from ..scope import factual_terms
 from ..tangents import Tangents, whitened_name
@@ -234,7 +234,7 @@ class Encoder:
     def _constraints(self, pool: Pool, inputs: Mapping[str, Any]) -> list[Term]:
         scope = {**inputs, **factual_terms(pool, self.query)}
         asked: list[tuple[Program, Mapping[str, Any]]]
-        asked = [(program, scope) for _, program in self.query.constraints]
+        asked = [(each.program, scope) for each in self.query.constraints]
         asked += [(program, inputs) for program in self.query.excluded]
         return [
             functional(program, {name: values[name] for name, _ in program.inputs}, pool)["holds"]

@@ -20,7 +20,7 @@ import numpy as np
 
 from ...compiler.pipeline import debug
 from ...errors import SolverError
-from ...frontends.query import Query
+from ...question.query import Query
 from ...stopping import LIMIT, STOPS, at_least, now, reason_of, until
 from ..baselines import LocalSearch
 from ..candidates import Deployed, Known, Point, nothing, verify

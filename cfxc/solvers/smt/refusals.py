@@ -7,9 +7,9 @@ from dataclasses import replace
 from fractions import Fraction
 
 from ...errors import InvalidInputError
-from ...frontends.domain import domain_of
-from ...frontends.query import Query
-from ...ir import Program
+from ...question.criteria import Constraint
+from ...question.domain import domain_of
+from ...question.query import Query
 from ...stopping import poll
 from ..candidates import Point
 from .backends import Backend
@@ -31,14 +31,14 @@ def refuse_contradiction(query: Query, texts: Sequence[str], solver: Backend, ti
     Raises:
         InvalidInputError: naming constraints of which every one is needed for the contradiction.
     """
-    chosen = [constraint for constraint in query.constraints if constraint[0] in texts]
+    chosen = [each for each in query.constraints if each.text in texts]
     domains = tuple(
         domain_of(replace(domain.feature, action="free", condition=""), domain.factual)
         for domain in query.domains
     )
     free = replace(query, domains=domains)
 
-    def refuted(constraints: Sequence[tuple[str, Program]]) -> bool:
+    def refuted(constraints: Sequence[Constraint]) -> bool:
         encoding = Encoder(replace(free, constraints=tuple(constraints))).admissible()
         if encoding.is_refuted:
             return True
@@ -51,7 +51,7 @@ def refuse_contradiction(query: Query, texts: Sequence[str], solver: Backend, ti
         fewer = [other for other in core if other is not constraint]
         if fewer and refuted(fewer):
             core = fewer
-    quoted = ", ".join(f"'{text}'" for text, _ in core)
+    quoted = ", ".join(f"'{text}'" for text, *_ in core)
     if len(core) == 1:
         raise InvalidInputError(f"the constraint {quoted} holds for no row of the feature space")
     raise InvalidInputError(

@@ -51,7 +51,7 @@ def model() -> tuple[Any, pd.DataFrame]:
 @lru_cache
 def answered(condition: str, distance: str) -> dict[str, Any]:
     compiled, low = model()
-    result = compiled.explain(low.iloc[[1]], target=1, distance=distance, constraints=[condition])
+    result = compiled.explain(low.iloc[[1]], target=1, distance=distance, subject_to=[condition])
     return dict(result.certificate.to_dict())
 
 

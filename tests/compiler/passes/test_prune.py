@@ -16,8 +16,8 @@ from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder
 import cfxc
 from cfxc.compiler.passes import prune_trees
 from cfxc.compiler.pipeline import simplified
-from cfxc.frontends.query import Query, make_query
 from cfxc.ir import Program, evaluate, ops
+from cfxc.question.query import Query, make_query
 from cfxc.solvers.ball import make_ball
 
 F = Fraction

@@ -394,8 +394,12 @@ def test_the_unit_of_a_margin(kind: str, classes: int) -> None:
     compiled = cfxc.compile(model, cfxc.FeatureSpace.infer(rows))
     row = grid[model.predict(grid) == 0].iloc[[0]]
     for share in (0.3, 0.9):
-        answer = compiled.explain(row, target=classes - 1, margin=round(share * lead.max(), 6))
+        answer = compiled.explain(
+            row, target=classes - 1, subject_to=[cfxc.Margin(round(share * lead.max(), 6))]
+        )
         apart = (grid - row.to_numpy()[0]).abs().sum(axis=1) / 16
         assert answer.distance == pytest.approx(apart[lead >= share * lead.max()].min(), abs=1e-3)
-    beyond = compiled.explain(row, target=classes - 1, margin=round(1.01 * lead.max(), 6))
+    beyond = compiled.explain(
+        row, target=classes - 1, subject_to=[cfxc.Margin(round(1.01 * lead.max(), 6))]
+    )
     assert beyond.status == "infeasible"

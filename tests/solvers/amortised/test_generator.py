@@ -11,8 +11,8 @@ import pytest
 
 import cfxc
 from cfxc.errors import CfxcError, DataTypeError, InvalidInputError, MissingColumnError
-from cfxc.frontends.query import make_query
 from cfxc.ir import evaluate
+from cfxc.question.query import make_query
 
 from .loans import LABELS, NUMBERS, QUICK, compiled, fitted, loans, refused
 
@@ -114,7 +114,9 @@ def test_limits_and_constraints_hold() -> None:
         fitted("network"),
         ["amount >= 20 * age", "housing == factual.housing || rate <= 5"],
     )
-    rows = made.generate(people, n=15, target=1, sparsity=0.5, max_changes=3, constraints=texts)
+    rows = made.generate(
+        people, n=15, target=1, sparsity=0.5, subject_to=[*texts, cfxc.MaxChanges(3)]
+    )
     check(model, people, rows, constraints=texts, max_changes=3)
     own = people.loc[rows.index.get_level_values(0)].to_numpy()
     changed = rows.to_numpy() != own
@@ -126,11 +128,11 @@ def test_limits_and_constraints_hold() -> None:
 def test_who_gets_none_is_told() -> None:
     people, made = refused(compiled("linear"), 3), fitted("linear")
     said = f"age != {people['age'].iloc[0]} && factual.amount != {people['amount'].iloc[1]}"
-    rows = made.generate(people, n=5, target=1, constraints=[said, "rate == 100 || gain >= 0"])
+    rows = made.generate(people, n=5, target=1, subject_to=[said, "rate == 100 || gain >= 0"])
     assert made.last_report is not None
     assert made.last_report["status"].iloc[1] == "impossible"
     assert (made.last_report["returned"].iloc[[0, 2]] > 0).all()
-    empty = made.generate(people, n=5, target=1, constraints="rate == 100")
+    empty = made.generate(people, n=5, target=1, subject_to=["rate == 100"])
     assert len(empty) == 0
     assert list(empty.columns) == list(people.columns)
     assert (made.last_report["status"] == "impossible").all()
@@ -286,9 +288,10 @@ def test_bad_rows_are_refused(spoil: Any, kind: type[CfxcError], said: str) -> N
     [
         ({"n": 0}, "n must be a whole number from 1"), ({"n": 2.5}, "whole number"),
         ({"sparsity": 1.2}, "share from 0 to 1"), ({"sparsity": "x"}, "share"),
-        ({"max_changes": 0}, "max_changes"), ({"diversity": "most"}, "unknown diversity"),
+        ({"subject_to": cfxc.Margin(1)}, "and no Margin"),
+        ({"diversity": "most"}, "unknown diversity"),
         ({"polish": 1}, "True or False"), ({"target": "maybe"}, "no outcome"),
-        ({"time_limit": 0}, "time_limit"), ({"constraints": "salary > 3"}, "salary"),
+        ({"time_limit": 0}, "time_limit"), ({"subject_to": "salary > 3"}, "salary"),
         ({"progress": 3}, "function"), ({"target": (0, 1)}, "no outcome"),
     ],
 )  # fmt: skip

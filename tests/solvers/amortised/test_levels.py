@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import cfxc
 from cfxc.errors import ModelFileError
-from cfxc.frontends.domain import domain_of, is_admissible
+from cfxc.question.domain import domain_of, is_admissible
 from cfxc.solvers.amortised.levels import Levels
 from cfxc.solvers.rows import exact_value
 

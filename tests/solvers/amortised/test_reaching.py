@@ -40,7 +40,7 @@ def test_what_lies_between_midpoints_is_reached() -> None:
 
 def test_that_there_are_none_is_proved() -> None:
     made, people = narrow()
-    rows = made.generate(people, n=10, target=True, constraints="abs(x - factual.x) <= 40")
+    rows = made.generate(people, n=10, target=True, subject_to=["abs(x - factual.x) <= 40"])
     assert made.last_report is not None
     assert list(made.last_report["status"]) == ["impossible", "fewer"]
     assert list(rows["x"]) == [55]

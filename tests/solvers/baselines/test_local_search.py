@@ -11,11 +11,11 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from cfxc import FeatureSpace
-from cfxc.frontends.domain import is_admissible
 from cfxc.frontends.lang import compile_program
-from cfxc.frontends.query import Query, make_query
 from cfxc.frontends.space import Feature
 from cfxc.ir import evaluate
+from cfxc.question.domain import is_admissible
+from cfxc.question.query import Query, make_query
 from cfxc.solvers.baselines import LocalSearch
 from cfxc.solvers.baselines.local_search import model_cuts
 from cfxc.solvers.candidates import verify

@@ -7,7 +7,7 @@ from fractions import Fraction
 import pandas as pd
 import pytest
 
-from cfxc.frontends.query import Query, make_query
+from cfxc.question.query import Query, make_query
 from cfxc.solvers.baselines import minimum_observable
 from tests.solvers.grids import NORMS, all_values, distance_of, exactly, norm, root, sampled
 from tests.solvers.kinds import Task, outcome_of, task, trained

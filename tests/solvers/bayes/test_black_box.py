@@ -20,8 +20,10 @@ from sklearn.preprocessing import OneHotEncoder
 
 import cfxc
 from cfxc.errors import CfxcError
-from cfxc.frontends.rules import make_rules
+from cfxc.question.criteria import criteria_of
+from cfxc.question.rules import make_rules
 from cfxc.solvers.bayes.region import Inputs, Region
+from tests.asking import at_most
 
 RNG = np.random.default_rng(0)
 X = pd.DataFrame(
@@ -75,7 +77,13 @@ def test_the_output_is_about_as_far_away_as_asked_for(target: Any) -> None:
 @pytest.mark.parametrize("changes", [1, 2])
 def test_few_changes_and_constraints_are_kept_to(changes: int) -> None:
     found = cfxc.BlackBox(price, SPACE).explain(
-        ROW, cfxc.AEP(9), budget=60, max_changes=changes, constraints=["rooms <= factual.rooms"]
+        ROW,
+        cfxc.AEP(9),
+        budget=60,
+        subject_to=[
+            "rooms <= factual.rooms",
+            cfxc.MaxChanges(changes),
+        ],
     )
     rows = every_row(ROW, changes)
     rows = rows[rows["rooms"] <= ROW["rooms"].iloc[0]]
@@ -231,7 +239,9 @@ def test_rows_of_a_region_are_admissible_exactly(most: int | None) -> None:
         ]
     )
     start = {"a": 0.35, "b": 0.5, "c": 4, "d": "y", "e": "q", "f": False}
-    rules = make_rules(odd, odd.encode_row(odd.decode(start)), ["x.a + x.b <= 2"], max_changes=most)
+    rules = make_rules(
+        odd, odd.encode_row(odd.decode(start)), criteria_of(["x.a + x.b <= 2", *at_most(most)])
+    )
     region, rng = Region(rules, most), np.random.default_rng(0)
     for rows in (region.sample(80, rng), region.spread(20, rng)):
         moved = region.around(rows, 80, rng)
@@ -258,9 +268,9 @@ BAD: list[tuple[Any, str]] = [
     (lambda: BOX.explain(ROW, cfxc.SEP(2), budget=5, initial=9), "less than 1 for the row"),
     (lambda: BOX.explain(ROW, cfxc.SEP(2), epsilon=1), "between 0 and 1"),
     (lambda: BOX.explain(ROW, cfxc.SEP(2), kernel="linear"), "matern"),
-    (lambda: BOX.explain(ROW, cfxc.SEP(2), constraints=["height > 2"]), "'height' is unknown"),
-    (lambda: BOX.explain(ROW, cfxc.SEP(2), constraints=[2]), "core language"),
-    (lambda: BOX.explain(ROW, cfxc.SEP(2), max_changes=0), "max_changes must be"),
+    (lambda: BOX.explain(ROW, cfxc.SEP(2), subject_to=["height > 2"]), "'height' is unknown"),
+    (lambda: BOX.explain(ROW, cfxc.SEP(2), subject_to=[2]), "core language"),
+    (lambda: BOX.explain(ROW, cfxc.SEP(2), subject_to=[cfxc.MaxChanges(0)]), "max_changes must be"),
     (lambda: BOX.explain(ROW, cfxc.SEP(2), time_limit=0), "time_limit must be"),
     (lambda: BOX.explain(ROW, cfxc.SEP(2), data=[]), "Evaluations"),
     (lambda: BOX.explain(ROW, BUMP), "asks for no change"),

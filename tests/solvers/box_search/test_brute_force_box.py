@@ -80,7 +80,7 @@ def test_under_actions_and_constraints(kind: str, distance: str) -> None:
         best = brute_force(space, asked.own, model.predict, asked.wanted, metric, rules.conditions)
         answer = compiled.explain(
             asked.row, target=asked.target, distance=distance, epsilon=EPSILON,
-            constraints=rules.constraints, method="box",
+            subject_to=rules.constraints, method="box",
         )  # fmt: skip
         check(answer, model, space, asked, best, metric, rules.conditions)
 
@@ -103,7 +103,7 @@ def test_one_plain_condition(text: str) -> None:
         asked = task(model, space, "two", seed)
         best = brute_force(space, asked.own, model.predict, asked.wanted, metric, [condition])
         answer = compiled.explain(
-            asked.row, target=asked.target, epsilon=EPSILON, constraints=text, method="box"
+            asked.row, target=asked.target, epsilon=EPSILON, subject_to=text, method="box"
         )
         check(answer, model, space, asked, best, metric, [condition])
 

@@ -16,6 +16,7 @@ from sklearn.preprocessing import OrdinalEncoder
 
 import cfxc
 from cfxc.solvers.box_search.logic import _factor
+from tests.asking import at_most
 
 FEATURES = 12
 
@@ -70,7 +71,13 @@ def test_nearest_with_few_changes(kind: str, most: int) -> None:
     for i in range(0, 30, 5):
         row = refused.iloc[[i]]
         least = by_enumeration(model, X, row, most)
-        result = compiled.explain(row, target=1, max_changes=most, method="box", epsilon=1e-9)
+        result = compiled.explain(
+            row,
+            target=1,
+            subject_to=[*at_most(most)],
+            method="box",
+            epsilon=1e-9,
+        )
         if least is None:
             none += 1
             assert result.status == "infeasible"
@@ -89,7 +96,9 @@ def test_certificate_of_a_cap_that_binds() -> None:
     refused = X[model.predict(X) == 0]
     statuses = set()
     for i in range(0, 24, 3):
-        result = compiled.explain(refused.iloc[[i]], target=1, max_changes=1, method="box")
+        result = compiled.explain(
+            refused.iloc[[i]], target=1, subject_to=[cfxc.MaxChanges(1)], method="box"
+        )
         statuses.add(result.status)
         assert result.certificate is not None
         assert cfxc.check(result.certificate).ok
@@ -103,7 +112,7 @@ def test_a_freed_feature_counts_too() -> None:
     model = RandomForestClassifier(30, random_state=0).fit(X, X.sum(axis=1) > 8)
     compiled = cfxc.compile(model, cfxc.FeatureSpace.infer(X, fixed=["x0"]))
     row = pd.DataFrame({"x0": [0], "x1": [2], "x2": [0]})  # two must change
-    asked: dict[str, Any] = {"target": True, "max_changes": 1}
+    asked: dict[str, Any] = {"target": True, "subject_to": cfxc.MaxChanges(1)}
     assert compiled.explain(row, **asked, relax=["actions"]).relaxed is None
     result = compiled.explain(row, **asked, relax=["actions", "max_changes"])
     assert result.given_up == ("x0 may not change", "at most 1 feature may change")
@@ -118,6 +127,6 @@ def test_coefficients_that_round_to_whole_numbers_are_not_taken_for_these() -> N
     compiled = cfxc.compile(model, cfxc.FeatureSpace.infer(X))
     row = pd.DataFrame({"a": [0], "b": [0]})
     rule = "x.a * 0.99999999999999999999 + x.b < 3"
-    result = compiled.explain(row, target=True, method="box", constraints=[rule])
+    result = compiled.explain(row, target=True, method="box", subject_to=[rule])
     assert result.status == "optimal"
     assert result.changes == {"a": (0, 3)}

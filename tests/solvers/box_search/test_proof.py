@@ -21,9 +21,9 @@ import cfxc
 from cfxc.compiler.pipeline import simplified
 from cfxc.compiler.separable import requirements
 from cfxc.compiler.splits import Unary, raw_splits
-from cfxc.frontends.query import Query, make_query
 from cfxc.frontends.space import Feature
 from cfxc.ir import LabelTuple, evaluate, ops
+from cfxc.question.query import Query, make_query
 from cfxc.solvers import box_search
 from cfxc.solvers.box_search.crew import Crew
 from cfxc.solvers.box_search.proof import Closing, Split, SplitTree
@@ -391,7 +391,7 @@ def test_under_constraints(kind: str) -> None:
     asked = task(model, space, kinds.KINDS[kind][1], 11)
     query = make_query(
         program, space, space.encode_row(asked.row), target=asked.target,
-        constraints=rules.constraints,
+        subject_to=rules.constraints,
     )  # fmt: skip
     outcome, _ = proved(query)
     if outcome.best is None:

@@ -24,7 +24,7 @@ import cfxc
 from cfxc.certificates.checker import Clock, Proof, Rejected, number, plus
 from cfxc.certificates.checker.rules import NONE, SPLITS, Multipliers
 from cfxc.errors import UnsupportedError
-from cfxc.frontends.query import Query, make_query
+from cfxc.question.query import Query, make_query
 from cfxc.solvers import mio
 from cfxc.solvers.certification.prover import prove
 from cfxc.solvers.certification.writer import certify
@@ -47,7 +47,7 @@ def asked(kind: str, seed: int, distance: Any, rules: Any = None) -> Query:
     one = task(model, space, outcome_of(kind), seed)
     return make_query(
         compiled.program, space, space.encode_row(one.row), target=one.target, distance=distance,
-        constraints=() if rules is None else rules.constraints,
+        subject_to=() if rules is None else rules.constraints,
     )  # fmt: skip
 
 

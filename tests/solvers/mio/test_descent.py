@@ -18,9 +18,10 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import cfxc
-from cfxc.frontends.query import Query, make_query
+from cfxc.question.query import Query, make_query
 from cfxc.solvers.hulls import admits, slack_of
 from cfxc.solvers.mio.descent import Descent, Slices
+from tests.asking import at_most
 
 RNG = np.random.default_rng(0)
 MIX = RNG.normal(size=(3, 8))
@@ -102,7 +103,7 @@ def test_the_nearest_point_of_a_slice_and_empty_ones(norm: str, epsilon: float) 
 @pytest.mark.parametrize("name", MODELS)
 @pytest.mark.parametrize("most", [None, 4])
 def test_what_is_offered_is_a_counterfactual_of_the_hull(name: str, most: int | None) -> None:
-    query = question(name, 0.1, max_changes=most)
+    query = question(name, 0.1, subject_to=[*at_most(most)])
     offered: list[dict[str, Any]] = []
     descent = Descent(query, np.random.default_rng(0))
 
@@ -124,7 +125,7 @@ def test_what_is_offered_is_a_counterfactual_of_the_hull(name: str, most: int | 
 
 
 def test_seeds_that_are_excluded_lead_to_others() -> None:
-    query = question("network", 0.1, max_changes=4)
+    query = question("network", 0.1, subject_to=[cfxc.MaxChanges(4)])
     found: list[Any] = []
     Descent(query, np.random.default_rng(0)).run(
         lambda p: not found.append(p), time.monotonic() + 20
@@ -145,10 +146,10 @@ def test_labels_of_a_region_may_be_whole_numbers_where_the_models_are_not() -> N
     made = cfxc.compile(model, cfxc.FeatureSpace.infer(rows))
     refused = rows[model.predict(rows) == 0].iloc[[0]]
     region = cfxc.TrustRegion(rows, Y, epsilon=0.1)
-    found = made.explain(refused, target=1, trust_region=region, time_limit=20)
+    found = made.explain(refused, target=1, subject_to=[region], time_limit=20)
     assert model.predict(found.counterfactual)[0] == 1.0
     with pytest.raises(cfxc.errors.CfxcError, match=r"no row of 400 is in 1\.0"):
-        made.explain(refused, target=1, trust_region=cfxc.TrustRegion(rows, Y.map(str)))
+        made.explain(refused, target=1, subject_to=[cfxc.TrustRegion(rows, Y.map(str))])
 
 
 @pytest.mark.parametrize("name", ["forest", "network"])
@@ -157,7 +158,7 @@ def test_several_answers_of_few_changes(name: str) -> None:
     row = X[NUMBERS][model.predict(X[NUMBERS]) == 0].iloc[[5]]
     region = cfxc.TrustRegion(X[NUMBERS], Y, epsilon=0.1)
     found = model.explain(
-        row, target=1, trust_region=region, max_changes=5, count=3, apart=0.05, time_limit=2
+        row, target=1, subject_to=[cfxc.MaxChanges(5), region], count=3, apart=0.05, time_limit=2
     ).all()
     assert len(found) == 3
     for one in found:

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import cfxc
 from cfxc import FeatureSpace
-from cfxc.frontends.query import Query, make_query
+from cfxc.question.query import Query, make_query
 from cfxc.solvers.candidates import Deployed, Point
 from cfxc.solvers.smt import backend as smt_backend
 from cfxc.solvers.smt import search as smt_search
@@ -43,7 +43,7 @@ def asked(kind: str, seed: int, rules: Any = None) -> tuple[Query, Deployed, lis
     constraints = () if rules is None else rules.constraints
     query = make_query(
         compiled.program, space, space.encode_row(one.row),
-        target=one.target, distance=spec, constraints=constraints,
+        target=one.target, distance=spec, subject_to=constraints,
     )  # fmt: skip
 
     def deployed(point: Point) -> bool:

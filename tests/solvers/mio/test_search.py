@@ -18,8 +18,8 @@ from sklearn.preprocessing import StandardScaler
 import cfxc
 from cfxc import FeatureSpace
 from cfxc.errors import InvalidInputError, MissingExtraError, UnsupportedError
-from cfxc.frontends.query import Query, make_query
 from cfxc.frontends.space import Feature
+from cfxc.question.query import Query, make_query
 from cfxc.solvers import mio
 from cfxc.solvers.candidates import Deployed, Point
 from cfxc.solvers.mio.backends import Answer, Highs
@@ -48,7 +48,7 @@ def asked(
     one = task(model, space, outcome_of(kind), seed)
     query = make_query(
         compiled.program, space, space.encode_row(one.row),
-        target=one.target, distance=distance, constraints=constraints,
+        target=one.target, distance=distance, subject_to=constraints,
     )  # fmt: skip
 
     def deployed(point: Point) -> bool:

@@ -162,7 +162,7 @@ def test_the_nearest_point_of_a_hull(name: str, norm: str, epsilon: float) -> No
     points = vectors(rows[model.predict(rows) == 1])
     for number, distance in enumerate(("l0", "l1", "l2", "linf")):
         row = person(model, 3 * number)
-        result = model.explain(row, target=1, distance=distance, trust_region=region)
+        result = model.explain(row, target=1, distance=distance, subject_to=[region])
         agrees(result, nearest(model, row, points, region, distance))
         assert result.lower_bound_proof == "solver"
         assert result.counterfactual is not None
@@ -177,7 +177,7 @@ def test_the_slack_may_cost(name: str, norm: str) -> None:
     region = TrustRegion(rows, epsilon=float("inf"), norm=norm, weight=0.4)
     points, row = vectors(rows[model.predict(rows) == 1]), person(model, 2)
     for distance in ("l1", "l0"):
-        result = model.explain(row, target=1, distance=distance, trust_region=region)
+        result = model.explain(row, target=1, distance=distance, subject_to=[region])
         agrees(result, nearest(model, row, points, region, distance))
 
 
@@ -189,7 +189,7 @@ def test_unions_of_clusters(clusters: object) -> None:
     inside = vectors(rows[model.predict(rows) == 1])
     for number in range(3):
         row = person(model, number)
-        result = model.explain(row, target=1, trust_region=region)
+        result = model.explain(row, target=1, subject_to=[region])
         hulls = result.evidence.query.hulls
         assert 1 < len(hulls) <= 8
         own = [vectors(hull.table) for hull in hulls]
@@ -212,15 +212,15 @@ def test_with_everything_else() -> None:
     own = row.iloc[0]
     changed = np.column_stack([GRID[name] != own[name] for name in GRID]).sum(axis=1)
     allowed = (GRID.a >= own.a) & (GRID.b <= 1) & (changed <= 3)
-    asked = {"target": 1, "trust_region": region, "constraints": ["x.b <= 1"], "max_changes": 3}
+    asked = {"target": 1, "subject_to": [region, "x.b <= 1", cfxc.MaxChanges(3)]}
     first = model.explain(row, **asked, count=3)
     agrees(first, nearest(model, row, points, region, "l1", allowed.to_numpy()))
     every = [first, *first.alternatives]
     assert len({tuple(one.counterfactual.iloc[0]) for one in every}) == 3
     for one in every:
         assert away(points, vectors(one.counterfactual)[0], "l1") <= 0.1 + 1e-5
-    moved = cfxc.CausalModel({"b": (LinearRegression().fit(X[["a"]], X.b), ["a"])})
-    found = model.explain(row, target=1, trust_region=region, causal=moved)
+    moved = cfxc.Causal({"b": (LinearRegression().fit(X[["a"]], X.b), ["a"])})
+    found = model.explain(row, target=1, subject_to=[moved, region])
     assert found.status in ("optimal", "infeasible")
 
 
@@ -232,7 +232,7 @@ def test_infeasible_and_what_to_give_up() -> None:
     model = COMPILED["tree"]
     row = person(model, 0)
     far = TrustRegion(GRID[(GRID.a == 8) & (GRID.b == 2) & (GRID.c == "v")])
-    none = model.explain(row, target=1, trust_region=far, constraints=['x.c != "v"'])
+    none = model.explain(row, target=1, subject_to=['x.c != "v"', far])
     assert none.status == "infeasible"
     assert any("TrustRegion" in rule for rule in none.conflict)
     assert none.relaxed is not None
@@ -243,9 +243,9 @@ def test_other_engines_and_certificates_are_refused() -> None:
     region, row = TrustRegion(X), person(model, 0)
     for method in ("box", "smt"):
         with pytest.raises(cfxc.UnsupportedError, match="trust region"):
-            model.explain(row, target=1, trust_region=region, method=method)
+            model.explain(row, target=1, subject_to=[region], method=method)
     with pytest.raises(cfxc.UnsupportedError, match="trust region"):
-        model.explain(row, target=1, trust_region=region).certificate.to_dict()
+        model.explain(row, target=1, subject_to=[region]).certificate.to_dict()
 
 
 @pytest.mark.parametrize("bad", [
@@ -266,13 +266,13 @@ def test_bad_rows() -> None:
     with pytest.raises(cfxc.DataTypeError):
         TrustRegion(X.iloc[:0])
     with pytest.raises(cfxc.DataTypeError):
-        model.explain(row, trust_region=X, **asked)
+        model.explain(row, subject_to=[X], **asked)
     with pytest.raises(cfxc.MissingColumnError):
-        model.explain(row, trust_region=TrustRegion(X.drop(columns="a")), **asked)
+        model.explain(row, subject_to=[TrustRegion(X.drop(columns="a"))], **asked)
     with pytest.raises(cfxc.InvalidInputError, match="no row"):
-        model.explain(row, trust_region=TrustRegion(X[model.predict(X) == 0]), **asked)
+        model.explain(row, subject_to=[TrustRegion(X[model.predict(X) == 0])], **asked)
     with pytest.raises(cfxc.InvalidInputError, match="no row"):
-        model.explain(row, trust_region=TrustRegion(X, y=np.zeros(len(X), int)), **asked)
+        model.explain(row, subject_to=[TrustRegion(X, y=np.zeros(len(X), int))], **asked)
 
 
 def test_rows_of_one_model_are_not_those_of_another() -> None:
@@ -281,7 +281,7 @@ def test_rows_of_one_model_are_not_those_of_another() -> None:
     for name in ("tree", "network", "tree"):
         model = COMPILED[name]
         row = person(model, 0)
-        hulls = model.explain(row, target=1, trust_region=region).evidence.query.hulls
+        hulls = model.explain(row, target=1, subject_to=[region]).evidence.query.hulls
         accepted = X[model.predict(X) == 1].drop_duplicates()
         assert len(hulls[0].table) == len(accepted)
     again = pickle.loads(pickle.dumps(region))
@@ -293,7 +293,7 @@ def test_slack_of_points(norm: str) -> None:
     """How far points are, beside the oracle; corners are inside."""
     model, rows = COMPILED["tree"], X.sample(30, random_state=5)
     region = TrustRegion(rows, epsilon=float("inf"), norm=norm)
-    query = model.explain(person(model, 0), target=1, trust_region=region).evidence.query
+    query = model.explain(person(model, 0), target=1, subject_to=[region]).evidence.query
     points = vectors(query.hulls[0].table)
     for i in RNG.integers(0, len(GRID), 20):
         row = GRID.iloc[[i]]
@@ -308,8 +308,8 @@ def test_batches() -> None:
     """Everybody gets the answer that they get alone, in other processes too."""
     model, region = COMPILED["logistic"], TrustRegion(X, epsilon=0.05)
     people = X[model.predict(X) == 0].iloc[:4]
-    table = model.explain_batch(people, target=1, trust_region=region, n_jobs=2)
+    table = model.explain_batch(people, target=1, subject_to=[region], n_jobs=2)
     for i in range(len(people)):
-        alone = model.explain(people.iloc[[i]], target=1, trust_region=region)
+        alone = model.explain(people.iloc[[i]], target=1, subject_to=[region])
         assert table.status.iloc[i] == alone.status == "optimal"
         assert abs(table.distance.iloc[i] - alone.distance) <= 1e-3

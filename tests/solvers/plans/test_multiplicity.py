@@ -252,8 +252,8 @@ def test_constraints_actions_and_ranges_of_numbers() -> None:
     fits = [cfxc.compile(LinearRegression().fit(table, value + shift), GRID) for shift in (0, 0.4)]
     fits.append(cfxc.compile(DecisionTreeRegressor(random_state=0).fit(table, value - 0.3), GRID))
     plan = robust(
-        fits[0], table.iloc[[0]], fits[1:], target=(4, 7), constraints=["x.a <= 2"],
-        max_changes=2, epsilon=EPSILON,
+        fits[0], table.iloc[[0]], fits[1:], target=(4, 7), epsilon=EPSILON,
+        subject_to=["x.a <= 2", cfxc.MaxChanges(2)],
     )  # fmt: skip
     (member,) = plan.members
     assert all(4 <= value <= 7 for value in member.outcomes)
@@ -268,7 +268,7 @@ def test_constraints_actions_and_ranges_of_numbers() -> None:
     ]
     assert member.distance == pytest.approx(min(fitting), abs=1e-9)
     with pytest.raises(InvalidInputError, match="constraint"):
-        robust(fits[0], table.iloc[[0]], fits[1:], target=(4, 7), constraints=["x.a > 9"])
+        robust(fits[0], table.iloc[[0]], fits[1:], target=(4, 7), subject_to=["x.a > 9"])
 
 
 def test_margins_and_floats() -> None:
@@ -276,11 +276,11 @@ def test_margins_and_floats() -> None:
     models, space = models_of("logistic", "numbers"), NUMBERS
     row = refused(models, space, 3)
     plain = robust(models[0], row, models[1:], target=1)
-    strict = robust(models[0], row, models[1:], target=1, margin=0.5)
+    strict = robust(models[0], row, models[1:], target=1, subject_to=[cfxc.Margin(0.5)])
     assert strict.members[0].distance >= plain.members[0].distance
     for each in models:
         assert each.predictor.estimator.decision_function(strict.rows)[0] >= 0.5
-    likely = robust(models[0], row, models[1:], target=1, probability=0.7)
+    likely = robust(models[0], row, models[1:], target=1, subject_to=[cfxc.Probability(0.7)])
     for each in models:
         assert each.predictor.estimator.predict_proba(likely.rows)[0, 1] >= 0.7
     deployed = robust(models[0], row, models[1:], target=1, semantics="float")

@@ -101,17 +101,19 @@ def check(result, model, person, moments):
     assert result.lower <= moments.validity(result.vectors) <= result.upper
 
 
-@pytest.mark.parametrize("options", [{}, {"corrections": 2}, {"max_changes": 2, "size": 2}])
+@pytest.mark.parametrize(
+    "options", [{}, {"corrections": 2}, {"subject_to": cfxc.MaxChanges(2), "size": 2}]
+)
 def test_every_row_is_valid_now(model, person, moments, options):
     result = model.plan(person, moments=moments, **{"size": 3, **FAST, **options})
     check(result, model, person, moments)
     assert len(result.plan) == options.get("size", 3)
     assert [step.name for step in result.trace][:2] == ["gradient", "rows"]
-    assert all(len(changes) <= options.get("max_changes", 9) for changes in result.changes)
+    assert all(len(changes) <= (2 if "subject_to" in options else 9) for changes in result.changes)
 
 
 def test_constraints_hold_of_every_row(model, person, moments):
-    result = model.plan(person, moments=moments, size=2, constraints="job == factual.job", **FAST)
+    result = model.plan(person, moments=moments, size=2, subject_to=["job == factual.job"], **FAST)
     check(result, model, person, moments)
     assert (result.plan["job"] == person["job"].iloc[0]).all()
 
@@ -238,7 +240,7 @@ def test_more_rows_than_there_are_is_refused(model, person, moments):
     known = admissible_vectors(model, person, signed, rows)
     count = int((known[:, 2] == 1).sum())  # job b
     assert count > 1
-    options = {"moments": moments, "constraints": "job == factual.job", "apart": 0, **FAST}
+    options = {"moments": moments, "subject_to": "job == factual.job", "apart": 0, **FAST}
     check(model.plan(person, size=count, **options), model, person, moments)
     with pytest.raises(InvalidInputError, match=f"only {count} distinct admissible rows"):
         model.plan(person, size=count + 1, **options)
@@ -286,9 +288,9 @@ GIVEN = Moments.given(np.zeros(3), np.eye(3))
         ({"limit": -1}, "limit"),
         ({"apart": -1}, "apart"),
         ({"time_limit": 0}, "time_limit"),
-        ({"causal": 3}, "causal is a CausalModel"),
-        ({"constraints": "nope > 1"}, "nope"),
-        ({"max_changes": 0}, "max_changes"),
+        ({"subject_to": 3}, "subject_to is a list of"),
+        ({"subject_to": "nope > 1"}, "nope"),
+        ({"subject_to": cfxc.Margin(1)}, "and no Margin"),
         ({"target": 7}, "target 7"),
     ],
 )

@@ -15,11 +15,11 @@ from hypothesis import strategies as st
 from cfxc import FeatureSpace
 from cfxc.compiler.functional import Symbolic
 from cfxc.compiler.terms import Pool, Term
-from cfxc.frontends.domain import is_admissible
 from cfxc.frontends.lang import compile_program
-from cfxc.frontends.query import Query, make_query
 from cfxc.frontends.space import Feature
 from cfxc.ir import evaluate
+from cfxc.question.domain import is_admissible
+from cfxc.question.query import Query, make_query
 from cfxc.solvers.smt import Encoder, Encoding, backend
 from tests.solvers.grids import NORMS, Point, all_values, allowed_values, delta, norm
 from tests.solvers.test_brute_force_properties import (
@@ -106,7 +106,7 @@ def test_a_point_satisfies_the_formula_iff_it_qualifies(
 ) -> None:
     query = make_query(
         asked.program, asked.space, asked.own, target=asked.target, distance=distance,
-        constraints=constraints,
+        subject_to=constraints,
     )  # fmt: skip
     assume(all(not domain.rounding for domain in query.domains))  # else points have some slack
     metric = norm(asked.space, *NORMS[distance])
@@ -209,7 +209,7 @@ TWO = "if n <= 2 then return value = 1 else return value = 0"
     [
         pytest.param(TWO.replace("n <= 2", "n + r > 7"), {}, id="a sum"),
         pytest.param(TWO.replace("n <= 2", "abs(n - r) > 8"), {}, id="a difference"),
-        pytest.param(TWO, {"constraints": ["n <= 3 * r"]}, id="a constraint that adds"),
+        pytest.param(TWO, {"subject_to": ["n <= 3 * r"]}, id="a constraint that adds"),
         pytest.param(TWO, {"distance": "return delta[1]"}, id="a distance of the user's own"),
     ],
 )

@@ -34,13 +34,13 @@ PERSON = TABLE[["age", "pay"]].iloc[[0]]
 )
 def test_contradictions_name_a_smallest_set(constraints: list[str], culprits: list[str]) -> None:
     with pytest.raises(InvalidInputError) as caught:
-        model().explain(PERSON, constraints=constraints)
+        model().explain(PERSON, subject_to=constraints)
     assert [part for part in culprits if f"'{part}'" in str(caught.value)] == culprits
     assert str(caught.value).count("'") == 2 * len(culprits)
 
 
 def test_what_actions_rule_out_is_no_contradiction() -> None:
-    answer = model(fixed=["age"]).explain(PERSON, constraints="age > factual.age")
+    answer = model(fixed=["age"]).explain(PERSON, subject_to=["age > factual.age"])
     assert answer.status == "infeasible"
     assert answer.counterfactual is None
 

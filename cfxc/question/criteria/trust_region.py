@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from fractions import Fraction
 from numbers import Integral, Real
-from typing import Any
+from pathlib import Path
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -16,19 +17,22 @@ import pandas as pd
 from sklearn.base import clone
 from sklearn.cluster import KMeans
 
-from ..errors import DataTypeError, InvalidInputError
-from .coordinates import Coordinate, column_of, coordinates_of
-from .hull import NORMS, Floats, Hull, Norm
-from .space import FeatureSpace
-from .space.numbers import as_written
-from .target import Target
+from ...errors import DataTypeError, InvalidInputError, UnsupportedError
+from ...frontends.row_files import read_rows
+from ...frontends.space import FeatureSpace
+from ...frontends.space.numbers import as_written
+from ..coordinates import Coordinate, column_of, coordinates_of
+from ..hull import NORMS, Floats, Hull, Norm
+from ..target import Target
+from .criterion import Criterion
+from .settings import settings_of
 
 
-class TrustRegion:
+class TrustRegion(Criterion):
     """Where a model and its advice can be trusted: near data that have the wanted outcome.
 
     Args:
-        X: Rows with the space's columns, complete.
+        X: Rows with the space's columns, complete; or a CSV file of them.
         y: Their labels (or values); by default what the model says of them.  Rows outside of the
             target are left out.
         epsilon: ε >= 0, in coordinates, where every feature's range is 1; ``inf`` for no limit.
@@ -45,9 +49,15 @@ class TrustRegion:
         DataTypeError, InvalidInputError: no table, or an argument that is none of these.
     """
 
+    name = "trust_region"
+    flag = "--trust-region"
+    flag_type = str
+    metavar = "ROWS"
+    help = "Stay near rows: data.csv, or data.csv,epsilon=0.1,clusters=3."
+
     def __init__(
         self,
-        X: pd.DataFrame,
+        X: pd.DataFrame | str | Path,
         y: Any = None,
         *,
         epsilon: float = 0.0,
@@ -55,9 +65,12 @@ class TrustRegion:
         clusters: Any = 1,
         weight: float = 0.0,
     ) -> None:
-        if not isinstance(X, pd.DataFrame) or X.empty:
-            raise DataTypeError("TrustRegion takes a DataFrame with a row at least")
-        if y is not None and len(y) != len(X):
+        file = isinstance(X, str | Path)
+        if not file and not (isinstance(X, pd.DataFrame) and len(X)):
+            raise DataTypeError("TrustRegion takes a DataFrame with a row at least, or a CSV file")
+        if y is not None and isinstance(X, str | Path):
+            raise InvalidInputError("TrustRegion: labels go with a DataFrame, not with a file")
+        if isinstance(X, pd.DataFrame) and y is not None and len(y) != len(X):
             raise InvalidInputError(f"TrustRegion: {len(X)} rows, and {len(y)} labels")
         if norm not in NORMS:
             raise InvalidInputError(f"TrustRegion: norm is one of {', '.join(NORMS)}, not {norm!r}")
@@ -76,7 +89,25 @@ class TrustRegion:
     def __repr__(self) -> str:
         reach = "" if self.epsilon == 0 else f", epsilon={_shown(self.epsilon)}, norm={self.norm!r}"
         parts = "" if self.clusters == 1 else f", clusters={self.clusters}"
-        return f"TrustRegion({len(self.X)} rows{reach}{parts})"
+        rows = f"{len(self.X)} rows" if isinstance(self.X, pd.DataFrame) else str(self.X)
+        return f"TrustRegion({rows}{reach}{parts})"
+
+    def plain(self) -> dict[str, Any]:
+        if isinstance(self.X, pd.DataFrame) or not isinstance(self.clusters, Integral):
+            raise UnsupportedError(
+                f"{self}: a question can be written with a file of rows and a number of clusters"
+            )
+        reach = float("inf") if self.epsilon is None else float(self.epsilon)
+        return {
+            "rows": str(self.X), "epsilon": reach, "norm": self.norm,
+            "clusters": int(self.clusters), "weight": float(self.weight),
+        }  # fmt: skip
+
+    @classmethod
+    def from_plain(cls, value: Any) -> Self:
+        names = ("epsilon", "norm", "clusters", "weight")
+        file, settings = settings_of(value, cls.name, "rows", names)
+        return cls(file, **settings)
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_known": {}}
@@ -103,14 +134,15 @@ class TrustRegion:
     def _hulls(
         self, space: FeatureSpace, target: Target, predict: Callable[[pd.DataFrame], Any]
     ) -> tuple[Hull, ...]:
-        codes = space.encode_frame(self.X, extra="ignore", check_range=False)
-        said = predict(self.X[list(space.columns)]) if self.y is None else self.y
+        table = self.X if isinstance(self.X, pd.DataFrame) else read_rows(Path(self.X), space)
+        codes = space.encode_frame(table, extra="ignore", check_range=False)
+        said = predict(table[list(space.columns)]) if self.y is None else self.y
         outcomes = [_plain(one) for one in said]
         inside = np.array([target.holds(one) for one in outcomes], dtype=np.bool_)
         if not (inside.any() or target.is_range):  # y may say 1 where the model says 1.0
             inside = np.array([one == target.label for one in outcomes], dtype=np.bool_)
         if not inside.any():
-            raise InvalidInputError(f"TrustRegion: no row of {len(self.X)} is in {target}")
+            raise InvalidInputError(f"TrustRegion: no row of {len(table)} is in {target}")
         known, columns = list[Coordinate](), list[Floats]()
         for feature in space:
             several = feature.is_symbolic and len(feature.labels) > 2
@@ -126,9 +158,17 @@ class TrustRegion:
         made = []
         for chosen in self._clusters(points):
             inner, first = np.unique(points[chosen], axis=0, return_index=True)
-            table = self.X.iloc[rows[chosen][first]]
+            inside_rows = table.iloc[rows[chosen][first]]
             made.append(
-                Hull(tuple(known), inner, self.epsilon, self.norm, self.weight, table, repr(self))
+                Hull(
+                    tuple(known),
+                    inner,
+                    self.epsilon,
+                    self.norm,
+                    self.weight,
+                    inside_rows,
+                    repr(self),
+                )
             )
         return tuple(made)
 

@@ -15,11 +15,11 @@ from sklearn.base import clone
 from sklearn.covariance import EmpiricalCovariance
 
 from ...errors import DataTypeError, InvalidInputError
+from ...frontends.inputs import input_sort
+from ...frontends.space import FeatureSpace
 from ...ir import Builder, LabelTuple, Literal, Operand, Program, Tensor, ops
 from ...ir.tensor import fractions
 from ..coordinates import Coordinate, column_of, coordinates_of
-from ..inputs import input_sort
-from ..space import FeatureSpace
 
 Floats = npt.NDArray[np.float64]
 

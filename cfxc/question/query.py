@@ -17,28 +17,28 @@ from typing import Any
 import numpy as np
 
 from ..errors import DataTypeError, InvalidInputError, NoChangeNeededError
+from ..frontends.predictor import DOUBLE
+from ..frontends.space import FeatureSpace
 from ..ir import Builder, Literal, Operand, Program, evaluate, ops
-from .causal import Effect, Mechanism
+from .criteria import Constraint, MaxChanges, criteria_of
 from .distances import Distance, Norms, delta_program, resolve_distance
 from .domain import Domain, domain_of
+from .effects import Effect
 from .hull import Hull
-from .predictor import DOUBLE
-from .rules import CAP, Rules, make_rules
-from .space import FeatureSpace
-from .target import Target, resolve_target, stricter_target, target_program
+from .rules import Rules, make_rules
+from .target import Target, resolve_target, target_program
 
 
 @dataclass(frozen=True)
 class Query:
     """Everything an engine needs, in exact values and IR programs over the features.
 
-    ``target_program``: features → ``in_target``; ``constraints``: (text, features and
-    ``factual.…`` → ``holds``); ``excluded``: features → ``holds``, false at one point each;
-    ``delta``: features → ``delta.1 …``; ``distance``: see :class:`Distance`; ``slack``: by how
-    much the score that decides may miss, for the deployed model's rounding (0: as the exact
-    program has it); ``unit``: the unit roundoff of the deployed model's arithmetic;
-    ``effects``: the causal model, whose equations are among the constraints; ``hulls``: of
-    which the point lies in one, if there are any.
+    ``target_program``: features → ``in_target``; ``constraints``: what rows keep to; ``excluded``:
+    features → ``holds``, false at one point each; ``delta``: features → ``delta.1 …``;
+    ``distance``: see :class:`Distance`; ``slack``: by how much the score that decides may miss, for
+    the deployed model's rounding (0: as the exact program has it); ``unit``: the unit roundoff of
+    the deployed model's arithmetic; ``effects``: of the causal model, whose equations are among the
+    constraints; ``hulls``: of which the point lies in one, if there are any.
     """
 
     space: FeatureSpace
@@ -47,7 +47,7 @@ class Query:
     target: Target
     distance: Distance
     domains: tuple[Domain, ...]
-    constraints: tuple[tuple[str, Program], ...]
+    constraints: tuple[Constraint, ...]
     excluded: tuple[Program, ...] = ()
     slack: Fraction = Fraction(0)
     unit: Fraction = DOUBLE
@@ -62,11 +62,12 @@ class Query:
     @cached_property
     def cap(self) -> tuple[int, frozenset[str]] | None:
         """How many features may leave their factual value, and which are counted."""
-        for text, program in self.constraints:
-            found = CAP.fullmatch(text)
-            if found:
-                return int(found[1]), frozenset(name for name, _ in program.inputs)
-        return None
+        caps = [(each.by.most, each.program) for each in self.constraints
+                if isinstance(each.by, MaxChanges)]  # fmt: skip
+        if not caps:
+            return None
+        most, program = min(caps, key=lambda cap: cap[0])
+        return most, frozenset(name for name, _ in program.inputs)
 
     @cached_property
     def delta(self) -> Program:
@@ -172,22 +173,14 @@ def make_query(
     *,
     target: Any = None,
     distance: Any = "l1",
-    constraints: Sequence[str] = (),
-    mechanisms: Sequence[Mechanism] = (),
-    max_changes: int | None = None,
-    probability: Any = None,
-    margin: Any = 0,
-    models: Iterable[tuple[str, Program]] = (),
+    subject_to: Any = (),
     before: Any = None,
 ) -> Query:
     """Check and resolve a question; raises ``InvalidInputError`` before any search.
 
     ``target``: a label, or ``(low, high)`` with ``None`` for an open end; by default the other
-    label of a binary classifier.  ``mechanisms``: of a :class:`CausalModel`, over ``space``;
-    ``max_changes``: how many features may differ from the factual; ``probability``: that the model
-    must give to the label, ``margin``: by which its score must win, at least; ``models``: other
-    models' conditions, with their texts; ``before``: what the deployed model says of the factual,
-    where rounding may have it differ from the exact program.
+    label of a binary classifier.  ``subject_to``: criteria and conditions as text; ``before``: what
+    the deployed model says of the factual, where rounding may have it differ from the program.
     """
     if "value" in dict(program.outputs) and program.output_sorts["value"].shape:
         raise InvalidInputError(
@@ -201,7 +194,9 @@ def make_query(
         outcome = {**outcome, "label" if "label" in outcome else "value": before}
     resolved = resolve_target(program, target, outcome)
     inside = resolved.holds(outcome.get("label", outcome.get("value")))
-    resolved = stricter_target(program, resolved, probability, margin)
+    criteria = criteria_of(subject_to)
+    for criterion in criteria:
+        resolved = criterion.stricter(program, resolved)
     if inside and not resolved.is_plain:
         inside = evaluate(target_program(program, resolved, Fraction(0)), dict(factual))[
             "in_target"
@@ -212,7 +207,7 @@ def make_query(
             "needs no change",
             resolved,
         )
-    rules = make_rules(space, factual, constraints, mechanisms, max_changes, models)
+    rules = make_rules(space, factual, criteria)
     metric = resolve_distance(distance, space)
     return Query(
         space, program, rules.factual, resolved, metric, rules.domains, rules.constraints,

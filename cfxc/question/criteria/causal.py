@@ -8,30 +8,22 @@ parents: equation 7 of Maragno, Röber & Birbil (2022), by abduction, action and
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from fractions import Fraction
-from functools import cached_property
 from graphlib import CycleError, TopologicalSorter
-from typing import Any
+from typing import Any, Self
 
-import numpy as np
-import numpy.typing as npt
-
-from ..errors import DataTypeError, InvalidInputError, MissingColumnError
-from ..ir import BatchEvaluator, Builder, Literal, Program, evaluate, ops
-from .domain import Domain
-from .files import load_model
-from .inputs import input_sort
-from .lang.lower import lower_expression
-from .lang.parser import parse_expression
-from .space import FeatureSpace
-from .space.names import shown, suggestion
-
-Floats = npt.NDArray[np.float64]
-CLOSE = Fraction(1, 10**6)  # of its range: how far a number without a grid may be off
+from ...errors import DataTypeError, InvalidInputError, MissingColumnError, UnsupportedError
+from ...frontends.files import load_model
+from ...frontends.inputs import input_sort
+from ...frontends.lang.lower import lower_expression
+from ...frontends.lang.parser import parse_expression
+from ...frontends.row_files import once
+from ...frontends.space import FeatureSpace
+from ...frontends.space.names import shown, suggestion
+from ..effects import Effect, Mechanism, effects_of
+from .criterion import Constraint, Criterion, Instance
 
 
-class CausalModel:
+class Causal(Criterion):
     """Which features follow from which, and how.
 
     Args:
@@ -47,9 +39,14 @@ class CausalModel:
         DataTypeError, InvalidInputError: no equations, or none of these forms.
     """
 
+    name = "causal"
+    flag = "--causal"
+    metavar = "EQUATION"
+    help = "Such as 'amount = 90 * duration'; may be repeated."
+
     def __init__(self, equations: Mapping[str, str | tuple[Any, Sequence[str]]]) -> None:
         if not isinstance(equations, Mapping) or not equations:
-            raise DataTypeError('CausalModel takes {"feature": "equation", …}, one at least')
+            raise DataTypeError('Causal takes {"feature": "equation", …}, one at least')
         for name, mechanism in equations.items():
             learned = isinstance(mechanism, tuple) and len(mechanism) == 2
             if not isinstance(mechanism, str) and not (
@@ -61,7 +58,28 @@ class CausalModel:
         self.equations = dict(equations)
 
     def __repr__(self) -> str:
-        return f"CausalModel({', '.join(map(self._told, self.equations))})"
+        return f"Causal({', '.join(map(self._told, self.equations))})"
+
+    def constraints(self, instance: Instance) -> Sequence[Constraint]:
+        return [Constraint(e.mechanism.text, e.holds, self) for e in self.effects(instance)]
+
+    def effects(self, instance: Instance) -> Sequence[Effect]:
+        return effects_of(self.mechanisms(instance.space), instance.factual, instance.domains)
+
+    def plain(self) -> dict[str, str]:
+        texts = {name: each for name, each in self.equations.items() if isinstance(each, str)}
+        if len(texts) < len(self.equations):
+            raise UnsupportedError(f"{self}: a fitted mechanism cannot be written to a file")
+        return texts
+
+    @classmethod
+    def from_flags(cls, given: Sequence[Any]) -> Sequence[Self]:
+        parts = [text.partition("=") for text in given]
+        for text, (name, _, mechanism) in zip(given, parts, strict=True):
+            if not name.strip() or not mechanism.strip():
+                raise InvalidInputError(f"--causal '{text}' is no 'feature = equation'")
+        equations = once([(name.strip(" `"), right.strip()) for name, _, right in parts])
+        return [cls(equations)]
 
     def mechanisms(self, space: FeatureSpace) -> tuple[Mechanism, ...]:
         """The mechanisms over the features of a space, causes before effects.
@@ -112,79 +130,6 @@ class CausalModel:
         return f"{name} follows {type(mechanism[0]).__name__}({', '.join(mechanism[1])})"
 
 
-@dataclass(frozen=True)
-class Mechanism:
-    """c_i of one endogenous feature, a program over its parents; ``text`` as rules are shown."""
-
-    name: str
-    text: str
-    program: Program
-    output: str
-
-    @property
-    def parents(self) -> tuple[str, ...]:
-        return tuple(name for name, _ in self.program.inputs)
-
-    @cached_property
-    def batch(self) -> BatchEvaluator:
-        return BatchEvaluator(self.program)
-
-    def effect(self, values: Mapping[str, Any]) -> Fraction:
-        """c_i(p_i), exactly."""
-        found = evaluate(self.program, {name: values[name] for name in self.parents})
-        return Fraction(found[self.output])
-
-
-@dataclass(frozen=True)
-class Effect:
-    """A mechanism for one person: ``x_i`` is within ``error`` of ``own + c_i(p_i)``."""
-
-    mechanism: Mechanism
-    domain: Domain
-    own: Fraction
-
-    @property
-    def error(self) -> Fraction:
-        """By how much the value may miss the equation's."""
-        step, domain = self.domain.step, self.domain
-        return CLOSE * domain.feature.range if step is None else step / 2 + domain.rounding
-
-    @cached_property
-    def holds(self) -> Program:
-        """The equation as a constraint on the features."""
-        mechanism, builder = self.mechanism, Builder("causal")
-        x = builder.input(mechanism.name, self.domain.sort)
-        for name, sort in mechanism.program.inputs:
-            builder.input(name, sort)
-        arguments = {name: name for name in mechanism.parents}
-        effect = builder.inline(mechanism.program, arguments)[mechanism.output]
-        off = builder.let(ops.Sub(x, effect))
-        low = builder.let(ops.Ge(off, Literal(self.own - self.error)))
-        high = builder.let(ops.Le(off, Literal(self.own + self.error)))
-        return builder.build(holds=builder.let(ops.And((low, high))))
-
-    def follow(self, columns: Mapping[str, npt.NDArray[Any]]) -> Floats:
-        """x_i of rows of columns (n,), in doubles: nearest to the equation's, in range and grid."""
-        given = {name: columns[name] for name in self.mechanism.parents}
-        values = self.mechanism.batch(given)[self.mechanism.output] + float(self.own)
-        step = self.domain.step
-        if step is not None:
-            per = float(1 / step)
-            values = np.round(values * per) / per
-        return np.clip(values, float(self.domain.lower), float(self.domain.upper))
-
-
-def effects_of(
-    mechanisms: Sequence[Mechanism], factual: Mapping[str, Any], domains: Sequence[Domain]
-) -> tuple[Effect, ...]:
-    """The mechanisms with what one person's own values leave unexplained."""
-    by_name = {domain.name: domain for domain in domains}
-    return tuple(
-        Effect(each, by_name[each.name], Fraction(factual[each.name]) - each.effect(factual))
-        for each in mechanisms
-    )
-
-
 def _require(name: str, space: FeatureSpace) -> None:
     if name not in space:
         raise MissingColumnError(
@@ -193,4 +138,4 @@ def _require(name: str, space: FeatureSpace) -> None:
         )
 
 
-__all__ = ["CausalModel", "Effect", "Mechanism", "effects_of"]
+__all__ = ["Causal"]

@@ -5,22 +5,25 @@ from __future__ import annotations
 from collections.abc import Sequence
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any
+from pathlib import Path
+from typing import Any, Self
 
-from ..errors import InvalidInputError, UnsupportedError
-from ..ir import Builder, Literal, Program, ops
-from .files import load_model
-from .space import FeatureSpace
-from .space.labels import Label
-from .space.numbers import as_written
+from ...errors import InvalidInputError, UnsupportedError
+from ...frontends.files import load_model
+from ...frontends.space import FeatureSpace
+from ...frontends.space.labels import Label
+from ...frontends.space.numbers import as_written
+from ...ir import Builder, Literal, Program, ops
+from .criterion import Constraint, Criterion, Instance
+from .settings import settings_of
 
 OUTPUTS = ("score", "value")
 
 
-class ModelConstraint:
+class Accepts(Criterion):
     """What any model that can be compiled says of a counterfactual.
 
-    An isolation forest keeps it among the data (``ModelConstraint(forest, label=1)``), as strictly
+    An isolation forest keeps it among the data (``Accepts(forest, label=1)``), as strictly
     as its ``contamination`` says; a regressor's prediction, or a score, may lie within ends.
 
     Args:
@@ -35,6 +38,12 @@ class ModelConstraint:
         InvalidInputError: nothing is asked for, or a label and ends.
     """
 
+    name = "accepts"
+    once = False
+    flag = "--accepts"
+    metavar = "MODEL"
+    help = "Another model's word: model.onnx,label=1 or model.onnx,at_least=0.5; may be repeated."
+
     def __init__(
         self,
         model: Any,
@@ -48,21 +57,44 @@ class ModelConstraint:
     ) -> None:
         ends = at_least is not None or at_most is not None
         if ends == (label is not None):
-            raise InvalidInputError("ModelConstraint: at_least, at_most or both; or a label alone")
+            raise InvalidInputError("Accepts: at_least, at_most or both; or a label alone")
         if output is not None and output not in OUTPUTS:
-            raise InvalidInputError(f"ModelConstraint: output is one of {', '.join(OUTPUTS)}")
+            raise InvalidInputError(f"Accepts: output is one of {', '.join(OUTPUTS)}")
         self.model, self.label, self.output = model, label, output
         self.lower, self.upper = _end(at_least, "at_least"), _end(at_most, "at_most")
         self.features = None if features is None else tuple(features)
         self.trust_pickle = trust_pickle
 
-    def __repr__(self) -> str:
+    def __str__(self) -> str:
         what = self.model if isinstance(self.model, str) else type(self.model).__name__
         if self.label is not None:
             return f"{what} says {self.label!r}"
         low = "" if self.lower is None else f"{float(self.lower):g} <= "
         high = "" if self.upper is None else f" <= {float(self.upper):g}"
         return f"{low}{what}{high}"
+
+    def __repr__(self) -> str:
+        return f"Accepts({self})"
+
+    def constraints(self, instance: Instance) -> Sequence[Constraint]:
+        return [Constraint(str(self), self.program(instance.space), self)]
+
+    def plain(self) -> dict[str, Any]:
+        if not isinstance(self.model, str | Path):
+            raise UnsupportedError(f"{self}: a question can be written with a model's file alone")
+        known = {
+            "at_least": None if self.lower is None else float(self.lower),
+            "at_most": None if self.upper is None else float(self.upper), "label": self.label,
+            "output": self.output, "features": self.features and list(self.features),
+            "trust_pickle": self.trust_pickle or None,
+        }  # fmt: skip
+        return {"model": str(self.model), **{k: v for k, v in known.items() if v is not None}}
+
+    @classmethod
+    def from_plain(cls, value: Any) -> Self:
+        names = ("at_least", "at_most", "label", "output", "features", "trust_pickle")
+        model, options = settings_of(value, cls.name, "model", names)
+        return cls(model, **options)
 
     def program(self, space: FeatureSpace) -> Program:
         """Features → ``holds``.
@@ -74,7 +106,7 @@ class ModelConstraint:
 
 
 @lru_cache(maxsize=16)
-def _compiled(asked: ModelConstraint, space: FeatureSpace) -> Program:
+def _compiled(asked: Accepts, space: FeatureSpace) -> Program:
     names = asked.features or _known_names(asked.model, space)
     columns = space if names is None else space.subset(names)
     program, _ = load_model(asked.model, columns, trust_pickle=asked.trust_pickle)
@@ -85,12 +117,12 @@ def _compiled(asked: ModelConstraint, space: FeatureSpace) -> Program:
     if asked.label is not None:
         labels = program.output_sorts["label"].labels if "label" in given else None
         if labels is None or not labels.has(asked.label):
-            raise InvalidInputError(f"{asked!r}: it has no such label")
+            raise InvalidInputError(f"{asked}: it has no such label")
         return builder.build(holds=builder.let(ops.IsLabel(given["label"], asked.label)))
     chosen = asked.output or next((name for name in OUTPUTS if name in given), None)
     if chosen is None or chosen not in given or program.output_sorts[chosen].shape:
         raise UnsupportedError(
-            f"{asked!r}: the model has no single number called {chosen or ' or '.join(OUTPUTS)}"
+            f"{asked}: the model has no single number called {chosen or ' or '.join(OUTPUTS)}"
         )
     tests = []
     if asked.lower is not None:
@@ -109,7 +141,7 @@ def _known_names(model: Any, space: FeatureSpace) -> list[str] | None:
 
 
 def _end(value: Any, name: str) -> Fraction | None:
-    return None if value is None else as_written(value, f"ModelConstraint: {name}")
+    return None if value is None else as_written(value, f"Accepts: {name}")
 
 
-__all__ = ["ModelConstraint"]
+__all__ = ["Accepts"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any
@@ -11,13 +11,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import InvalidInputError, UnsupportedError
+from ..errors import InvalidInputError
 from ..ir import Builder, Label, Literal, Op, Operand, Program, Tensor, ops
 from ..ir.patterns import scaling
 from ..ir.sorts import label_key, preview
 from ..ir.unused import keep_outputs
 from .logistic import Comparison, logistic_cut, logit
-from .space.numbers import as_written
 
 HOPELESS = Fraction(1000)
 """A rival's lead at which no probability that a double holds is reached; exp of more overflows."""
@@ -125,34 +124,6 @@ def check_favourable(program: Program, favourable: Any) -> Any:
     except InvalidInputError as error:
         raise InvalidInputError(f"favourable: {error}") from error
     return tuple(favourable) if target.is_range else target.label
-
-
-def stricter_target(program: Program, target: Target, chance: Any, margin: Any) -> Target:
-    """A target that must be reached with a probability, or by a margin.
-
-    Raises:
-        InvalidInputError: one of them out of range, or for a range of numbers.
-        UnsupportedError: the model gives no probabilities, or nothing that a margin could be of.
-    """
-    if chance is None and not margin:
-        return target
-    if target.is_range:
-        raise InvalidInputError("a probability or a margin is of a label; move the range instead")
-    made = replace(
-        target,
-        chance=None if chance is None else as_written(chance, "probability"),
-        margin=as_written(margin, "margin"),
-    )
-    if made.chance is not None and not 0 < made.chance < 1:
-        raise InvalidInputError(f"probability lies between 0 and 1, and is {chance}")
-    if made.margin < 0:
-        raise InvalidInputError(f"margin must be at least 0, not {margin}")
-    if made.chance is not None and "probability" not in dict(program.outputs):
-        raise UnsupportedError("the model gives no probabilities", remedy="ask for a margin")
-    plain = target_program(program, target, Fraction(0))
-    if made.margin and target_program(program, target, made.margin) == plain:
-        raise UnsupportedError("no score is known that decides, so none can be won by a margin")
-    return made
 
 
 def _range_target(target: Any) -> Target:
@@ -334,6 +305,5 @@ def _leads(width: int, position: int) -> npt.NDArray[np.float64]:
 
 
 __all__ = [
-    "Target", "check_favourable", "compares_logits", "resolve_target", "stricter_target",
-    "target_program",
+    "Target", "check_favourable", "compares_logits", "resolve_target", "target_program",
 ]  # fmt: skip

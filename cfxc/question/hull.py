@@ -19,9 +19,9 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from ..frontends.space import FeatureSpace
 from ..ir import LabelTuple
 from .coordinates import Coordinate
-from .space import FeatureSpace
 
 Floats = npt.NDArray[np.float64]
 Norm = Literal["l1", "l2", "linf"]

@@ -1,0 +1,154 @@
+"""Flags of options and criteria, made from the tables that say what these are.
+
+The tables need what models are read with, which is slow to import.  So a command that takes such
+flags has them from the moment it is called: its group completes it then.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
+
+import typer
+from typer.core import TyperGroup
+
+if TYPE_CHECKING:
+    from ..question.criteria import Criterion
+    from ..question.question import Question
+
+Plain = float | int | str
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What the flags of a command say: options that were given, and criteria."""
+
+    options: Mapping[str, Any]
+    subject_to: Sequence[Criterion]
+
+    def question(self, base: Question | None = None, **more: Any) -> Question:
+        """A question with what the flags say; criteria are added to those of ``base``.
+
+        Of a kind that there can be one of, the flag's takes the place of the other.
+        """
+        from ..question.question import asked_of
+
+        kept = [] if base is None else list(base.subject_to)
+        kinds = tuple(type(each) for each in self.subject_to if each.once)
+        kept = [each for each in kept if not isinstance(each, kinds)]
+        given = {name: value for name, value in more.items() if value is not None}
+        return asked_of(base, {**self.options, **given, "subject_to": [*kept, *self.subject_to]})
+
+
+@dataclass(frozen=True)
+class Flags:
+    """What a command takes: all options or none, and some kinds of criteria, by their names."""
+
+    command: Callable[..., Any]
+    options: bool
+    criteria: tuple[str, ...]
+
+    def own(self) -> list[inspect.Parameter]:
+        """The command's own parameters."""
+        found = inspect.signature(self.command, eval_str=True, locals={"Asked": Asked}).parameters
+        return [each for name, each in found.items() if name != "asked"]
+
+    def signature(self) -> inspect.Signature:
+        """All parameters; those that must be given first."""
+        both = [*self.own(), *self._options(), *self._criteria()]
+        both = [each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in both]
+        return inspect.Signature(both)
+
+    def _options(self) -> Iterator[inspect.Parameter]:
+        from ..question.options import OPTIONS, Options
+
+        hints = get_type_hints(Options)
+        for name, option in OPTIONS.items() if self.options else ():
+            if option.flag is None:
+                continue
+            kind = hints[name] if hints[name] in (float, int, str) else str
+            kind = list[str] if isinstance(option.default, tuple) else kind
+            told = "" if option.default in (None, ()) else f"  [default: {option.default}]"
+            flag = option.flag or f"--{name.replace('_', '-')}"
+            yield _flag(name, flag, kind, option.metavar, option.short + told)
+
+    def _criteria(self) -> Iterator[inspect.Parameter]:
+        from ..question.criteria import CRITERIA
+
+        for name in self.criteria:
+            kind = CRITERIA[name]
+            yield _flag(name, kind.flag, kind.flag_type, kind.metavar, kind.help)
+
+    def asked(self, given: dict[str, Any]) -> Asked:
+        """What was said by flags, which are taken out of the command's arguments."""
+        from ..question.criteria import CRITERIA
+        from ..question.options import OPTIONS
+
+        options = {name: given.pop(name) for name in OPTIONS if self.options and name in given}
+        found: list[Criterion] = []
+        for name in self.criteria:
+            value = given.pop(name)
+            listed = [] if value is None else value if isinstance(value, list) else [value]
+            found += CRITERIA[name].from_flags(listed) if listed else []
+        return Asked({n: value for n, value in options.items() if value not in (None, [])}, found)
+
+
+def takes(*criteria: str, options: bool = False) -> Callable[[Callable[..., int]], Any]:
+    """A command with flags for kinds of criteria, and for options; ``asked`` has what they say."""
+
+    def decorate(command: Callable[..., int]) -> Any:
+        flags = Flags(command, options, criteria)
+
+        @functools.wraps(command)
+        def run(**given: Any) -> int:
+            asked = flags.asked(given)
+            return command(asked=asked, **given)
+
+        run.flags = flags  # type: ignore[attr-defined]
+        run.__signature__ = inspect.Signature(flags.own())  # type: ignore[attr-defined]
+        run.__annotations__ = {}
+        return run
+
+    return decorate
+
+
+class Group(TyperGroup):
+    """Commands, of which those that take flags of options and criteria get them when called."""
+
+    def resolve_command(self, ctx: Any, args: Any) -> Any:
+        name, command, rest = super().resolve_command(ctx, args)
+        return name, _completed(command), rest
+
+
+def _completed(command: Any) -> Any:
+    flags = getattr(getattr(command, "callback", None), "flags", None)
+    if flags is None:
+        return command
+    inner = command.callback.__wrapped__
+
+    @functools.wraps(inner)
+    def run(**given: Any) -> Any:
+        return inner(**given)
+
+    run.__signature__ = flags.signature()  # type: ignore[attr-defined]
+    run.__annotations__ = {}
+    alone = typer.Typer(
+        context_settings=command.context_settings, add_completion=False,
+        pretty_exceptions_enable=False, rich_markup_mode=None,
+    )  # fmt: skip
+    alone.command(command.name)(run)
+    return typer.main.get_command(alone)
+
+
+def _flag(name: str, flag: str, kind: Any, metavar: str | None, told: str) -> inspect.Parameter:
+    option = typer.Option(flag, metavar=metavar, help=told, show_default=False)
+    return inspect.Parameter(
+        name, inspect.Parameter.KEYWORD_ONLY, default=None,
+        annotation=Annotated[kind | None, option],
+    )  # fmt: skip
+
+
+__all__ = ["Asked", "Group", "takes"]

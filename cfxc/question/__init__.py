@@ -1,0 +1,1 @@
+"""Questions: target, distance and criteria; and the query about one factual."""

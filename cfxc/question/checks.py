@@ -1,0 +1,106 @@
+"""Checks of one value each, which name the option."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+from numbers import Integral, Real
+from typing import Any
+
+from joblib import cpu_count
+
+from ..errors import DataTypeError, InvalidInputError
+from ..frontends.space.numbers import as_written
+
+
+def anything(value: Any, name: str) -> Any:
+    """What is checked where it is used, with the model at hand."""
+    return value
+
+
+def one_of(*known: str) -> Callable[[Any, str], str]:
+    """One of some names.
+
+    Raises:
+        InvalidInputError: naming all of them.
+    """
+
+    def check(value: Any, name: str) -> str:
+        if value not in known:
+            raise InvalidInputError(f"unknown {name} {value!r}: {', '.join(known)}")
+        return str(value)
+
+    return check
+
+
+def positive_number(value: Any, name: str) -> float:
+    """A number > 0.
+
+    Raises:
+        DataTypeError, InvalidInputError: naming the option.
+    """
+    if isinstance(value, bool) or not isinstance(value, Real):
+        raise DataTypeError(f"{name} must be a positive number, not {value!r}")
+    if not float(value) > 0:
+        raise InvalidInputError(f"{name} must be a positive number, not {value}")
+    return float(value)
+
+
+def proper_share(value: Any, name: str) -> float:
+    """A number between 0 and 1, both left out.
+
+    Raises:
+        DataTypeError, InvalidInputError: naming the option.
+    """
+    wanted = f"{name} must be a number between 0 and 1, such as 0.001 for a thousandth"
+    if isinstance(value, bool) or not isinstance(value, Real):
+        raise DataTypeError(f"{wanted}, not {value!r}")
+    if not 0 < float(value) < 1:
+        raise InvalidInputError(f"{wanted}, not {value}")
+    return float(value)
+
+
+def non_negative(value: Any, name: str) -> Fraction:
+    """An exact number from 0 on.
+
+    Raises:
+        InvalidInputError: it is no number, or is less.
+    """
+    share = as_written(value, name)
+    if share < 0:
+        raise InvalidInputError(f"{name} must be at least 0, not {value}")
+    return share
+
+
+def whole_number(value: Any, name: str, least: int) -> int:
+    """A whole number from ``least`` on.
+
+    Raises:
+        DataTypeError, InvalidInputError: naming the option.
+    """
+    if isinstance(value, bool) or not isinstance(value, Integral):
+        raise DataTypeError(f"{name} must be a whole number from {least}, not {value!r}")
+    if int(value) < least:
+        raise InvalidInputError(f"{name} must be a whole number from {least}, not {value}")
+    return int(value)
+
+
+def whole_from(least: int) -> Callable[[Any, str], int]:
+    """:func:`whole_number` from a least one on."""
+    return lambda value, name: whole_number(value, name, least)
+
+
+def processors(value: Any, name: str) -> int:
+    """A number of threads or processes; -1 for all processors.
+
+    Raises:
+        DataTypeError, InvalidInputError: naming the option.
+    """
+    all_of_them = value == -1 and not isinstance(value, bool)
+    return whole_number(cpu_count() if all_of_them else value, name, 1)
+
+
+__all__ = [
+    "anything", "non_negative", "one_of", "positive_number", "processors", "proper_share",
+    "whole_from", "whole_number",
+]  # fmt: skip

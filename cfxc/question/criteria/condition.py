@@ -1,0 +1,45 @@
+"""Conditions in the core language: ``age >= factual.age``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ...errors import DataTypeError
+from .criterion import Constraint, Criterion, Instance
+
+
+@dataclass(frozen=True)
+class Condition(Criterion):
+    """An expression over ``x`` and ``factual`` that holds; texts in ``subject_to`` become these.
+
+    Args:
+        text: In the core language, such as ``"loan <= 5 * income || phd"``.
+
+    Raises:
+        DataTypeError: it is no text.
+    """
+
+    text: str
+
+    name = "constraints"
+    once = False
+    flag = "--constraint"
+    metavar = "CONDITION"
+    help = "Such as 'age >= factual.age'; may be repeated."
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.text, str):
+            raise DataTypeError(f"a condition is a text, not {self.text!r}")
+
+    def __str__(self) -> str:
+        return self.text
+
+    def constraints(self, instance: Instance) -> Sequence[Constraint]:
+        return [Constraint(self.text, instance.compile(self.text), self)]
+
+    def plain(self) -> str:
+        return self.text
+
+
+__all__ = ["Condition"]

@@ -1,0 +1,123 @@
+"""What every criterion is: a condition beside the target, and how engines meet it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
+
+from ...errors import UnsupportedError
+from ...frontends.inputs import input_sort
+from ...frontends.lang import compile_constraint
+from ...frontends.space import FeatureSpace
+from ...ir import Program, Sort
+from ..domain import Domain
+from ..effects import Effect
+from ..hull import Hull
+from ..target import Target
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+LONGEST = 40
+"""Letters of a condition that messages quote."""
+
+
+class Constraint(NamedTuple):
+    """One condition of a query: its text, its meaning, and the criterion that asks for it.
+
+    ``program``: features and ``factual.<feature>`` → ``holds``; ``by`` is ``None`` for what a
+    feature's action or an engine adds.
+    """
+
+    text: str
+    program: Program
+    by: Criterion | None = None
+
+
+@dataclass(frozen=True)
+class Instance:
+    """The factual that criteria are about: exact values, and what may become of each feature."""
+
+    space: FeatureSpace
+    factual: Mapping[str, Any]
+    domains: tuple[Domain, ...]
+
+    @cached_property
+    def _sorts(self) -> dict[str, Sort]:
+        return {feature.name: input_sort(feature) for feature in self.space}
+
+    def compile(self, text: str) -> Program:
+        """The program of a condition in the core language, over ``x`` and ``factual``.
+
+        Raises:
+            LanguageError: with line and column.
+        """
+        source = f"constraint '{text.strip().splitlines()[0][:LONGEST] if text.strip() else ''}'"
+        rising = [f.name for f in self.space if f.kind == "ordinal" and f.labels]
+        cells = {f.name: f.held for f in self.space if f.kind == "real"}
+        return compile_constraint(text, self._sorts, source, ordered=rising, cells=cells)
+
+
+class Criterion:
+    """Something that a counterfactual must keep to, beside the target: an entry of ``subject_to``.
+
+    A subclass says in one file what it means, by whichever of the methods below it needs, how it is
+    written in ``question.toml`` and on the command line, and its text (``str``).
+
+    Attributes:
+        name: Its key in ``question.toml``, its flag, and its name in ``relax``.
+        once: Whether a question can have only one of the kind.
+        flag, flag_type, metavar, help: Of its flag on the command line.
+    """
+
+    name: ClassVar[str]
+    once: ClassVar[bool] = True
+    flag: ClassVar[str]
+    flag_type: ClassVar[Any] = list[str]
+    metavar: ClassVar[str]
+    help: ClassVar[str]
+
+    def constraints(self, instance: Instance) -> Sequence[Constraint]:
+        """The conditions that it sets for one factual."""
+        return ()
+
+    def effects(self, instance: Instance) -> Sequence[Effect]:
+        """Features that follow from others, if it is a causal model."""
+        return ()
+
+    def stricter(self, program: Program, target: Target) -> Target:
+        """The target, as it asks for it."""
+        return target
+
+    def hulls(
+        self,
+        space: FeatureSpace,
+        target: Target,
+        predict: Callable[[pd.DataFrame], Any],
+        owner: object,
+    ) -> Sequence[Hull]:
+        """The hulls of which a counterfactual lies in one, if it asks for any."""
+        return ()
+
+    def plain(self) -> Any:
+        """What ``question.toml`` holds of it.
+
+        Raises:
+            UnsupportedError: it holds an object that no text stands for.
+        """
+        raise UnsupportedError(f"{self}: a question with it cannot be written to a file")
+
+    @classmethod
+    def from_plain(cls, value: Any) -> Self:
+        """It, from what :meth:`plain` gave."""
+        return cls(value)  # type: ignore[call-arg] # of those that take one value
+
+    @classmethod
+    def from_flags(cls, given: Sequence[Any]) -> Sequence[Self]:
+        """Them, from the values of their flag on the command line, one at least."""
+        return [cls.from_plain(value) for value in given]
+
+
+__all__ = ["Constraint", "Criterion", "Instance"]

@@ -1,0 +1,59 @@
+"""At most so many features may change."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ...ir import Builder, Literal, Operand, Program, ops
+from ..checks import whole_number
+from .criterion import Constraint, Criterion, Instance
+
+
+@dataclass(frozen=True)
+class MaxChanges(Criterion):
+    """``|{j : x_j ≠ x̂_j}| <= most``; features that follow from others count as well.
+
+    Args:
+        most: How many, >= 1.
+
+    Raises:
+        DataTypeError, InvalidInputError: it is no such number.
+    """
+
+    most: int
+
+    name = "max_changes"
+    flag = "--max-changes"
+    flag_type = int
+    metavar = "K"
+    help = "How many features may change."
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "most", whole_number(self.most, self.name, 1))
+
+    def __str__(self) -> str:
+        return f"at most {self.most} feature{'s' * (self.most > 1)} may change"
+
+    def constraints(self, instance: Instance) -> Sequence[Constraint]:
+        return [Constraint(str(self), self._few(instance), self)]
+
+    def _few(self, instance: Instance) -> Program:
+        builder = Builder("changes")
+        builder.reserve(domain.name for domain in instance.domains)
+        count: Operand = Literal(0)
+        for domain in instance.domains:
+            x = builder.input(domain.name, domain.sort)
+            if domain.is_symbolic:
+                same = builder.let(ops.IsLabel(x, domain.factual))
+            else:
+                same = builder.let(ops.Eq(x, Literal(domain.factual)))
+            changed = builder.let(ops.Sub(Literal(1), builder.let(ops.ToReal(same))))
+            count = builder.let(ops.Add(count, changed))
+        return builder.build(holds=builder.let(ops.Le(count, Literal(self.most))))
+
+    def plain(self) -> int:
+        return self.most
+
+
+__all__ = ["MaxChanges"]

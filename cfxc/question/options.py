@@ -1,0 +1,290 @@
+"""The options of a question, each spelled once: name, type, default, check, and what it means.
+
+``explain``, ``explain_batch``, robust plans, :class:`.Question`, ``question.toml`` and the command
+line read :data:`OPTIONS`.  A new one is an entry of :class:`Options`, and nothing else.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from textwrap import fill
+from typing import Annotated, Any, NamedTuple, TypedDict, TypeVar, get_type_hints
+
+from ..errors import DataTypeError, InvalidInputError
+from .checks import (
+    anything,
+    non_negative,
+    one_of,
+    positive_number,
+    processors,
+    proper_share,
+    whole_from,
+)
+from .criteria import CRITERIA, Condition, Criterion, criteria_of
+
+F = TypeVar("F", bound=Callable[..., Any])
+METHODS = ("auto", "box", "mio", "smt")
+SEMANTICS = ("auto", "real", "float")
+DIVERSITY = ("points", "features", "pool", "clusters")
+RELAXABLE = (*(name for name in CRITERIA if name not in ("margin", "probability")), "actions")
+"""What may be given up: kinds of criteria, and the actions of features."""
+
+
+class Option(NamedTuple):
+    """One option: its default, its check, and what it means.
+
+    Attributes:
+        check: The value as searches use it, from a value and the option's name; raises
+            ``DataTypeError`` or ``InvalidInputError``.
+        help: The first sentence is for ``--help``, all of it for the reference.
+        metavar: Of the flag, where the type does not tell.
+        in_file: Whether ``question.toml`` can hold it.
+        flag: Where it is not the name with hyphens; ``None`` if the command line has none.
+    """
+
+    default: Any
+    check: Callable[[Any, str], Any]
+    help: str
+    metavar: str | None = None
+    in_file: bool = True
+    flag: str | None = ""
+
+    @property
+    def short(self) -> str:
+        """The first sentence."""
+        return self.help.split(".  ", maxsplit=1)[0].rstrip(".") + "."
+
+
+def _method(value: Any, name: str) -> str:
+    if value == "bayes":
+        raise InvalidInputError("method 'bayes' answers potentials: give target=cfxc.SEP(width=…)")
+    return one_of(*METHODS)(value, name)
+
+
+def _criteria(value: Any, name: str) -> tuple[Criterion, ...]:
+    return criteria_of(value)
+
+
+def _relax(value: Any, name: str) -> tuple[str, ...]:
+    """Names of kinds, criteria and texts, as texts."""
+    listed = (value,) if isinstance(value, str | Criterion) else value
+    if not isinstance(listed, Sequence):
+        raise DataTypeError(f"relax is a list of criteria, not {value!r}")
+    for each in listed:
+        if not isinstance(each, str | Criterion):
+            raise DataTypeError(f"relax is a list of criteria; {each!r} is none")
+    return tuple(str(each) for each in listed)
+
+
+class Options(TypedDict, total=False):
+    """What may be said of a question; see :data:`OPTIONS`."""
+
+    target: Annotated[
+        Any,
+        Option(
+            None,
+            anything,
+            "Wanted label.  By default the favourable one, else the other one of two; or "
+            "``(low, high)`` for a number, either end ``None`` for open; or a potential such as "
+            "``cfxc.SEP(width=10)``: an output about so much away, found by calling the model "
+            "(:class:`cfxc.BlackBox`).",
+            "LABEL",
+        ),
+    ]
+    distance: Annotated[
+        Any,
+        Option(
+            "l1",
+            anything,
+            "l0, l1, l2, linf, l0=0.3,l1=0.7, mahalanobis=data.csv, or a file.cfl.  In Python also "
+            "a mapping of weights, a :class:`cfxc.Mahalanobis`, or the text of a ``.cfl`` file.",
+        ),
+    ]
+    subject_to: Annotated[
+        str | Criterion | Sequence[str | Criterion],
+        Option(
+            (),
+            _criteria,
+            "What else must hold: conditions in the core language over ``x`` and ``factual``, and "
+            "criteria such as :class:`cfxc.MaxChanges`.",
+            flag=None,
+        ),
+    ]
+    epsilon: Annotated[
+        float,
+        Option(
+            1e-3,
+            proper_share,
+            "Accuracy, a share of the distance.  0 < ε < 1: an answer is ``optimal`` if its lower "
+            "bound is at least ``(1 - ε) · distance``.",
+        ),
+    ]
+    semantics: Annotated[
+        str,
+        Option(
+            "auto",
+            one_of(*SEMANTICS),
+            "Of the bound: real (exact program), float (as deployed) or auto.  ``float`` widens "
+            "the target by what rounding may do; ``auto`` takes it where trees are added up in "
+            "single precision (ONNX, XGBoost), since the votes of such forests tie.",
+        ),
+    ]
+    method: Annotated[
+        str,
+        Option(
+            "auto",
+            _method,
+            "auto, box (tree ensembles), mio or smt.  ``mio``, mixed-integer search, is for all "
+            "that is piecewise linear, ``smt`` for everything; ``auto`` takes the fastest.",
+        ),
+    ]
+    solver: Annotated[
+        str,
+        Option(
+            "auto",
+            anything,
+            "auto; z3, cvc5, pysmt:NAME (smt); highs, scip, gurobi (mio).  By default ``smt`` asks "
+            "z3 and cvc5 in turn, and ``mio`` HiGHS.",
+        ),
+    ]
+    count: Annotated[
+        int,
+        Option(
+            1,
+            whole_from(1),
+            "How many counterfactuals.  Each is nearest to within a share of epsilon, so two may "
+            "be out of order by as much.",
+        ),
+    ]
+    diversity: Annotated[
+        str,
+        Option(
+            "points",
+            one_of(*DIVERSITY),
+            "points (each another), features (each changes others), pool, clusters.  ``features``: "
+            "none changes what an earlier one changed (Russell 2019), but for what follows from "
+            "them; ``pool``: incumbents that one mixed-integer search met on its way, nearest "
+            "first; ``clusters``: one per cluster of the trust region.",
+        ),
+    ]
+    apart: Annotated[
+        float,
+        Option(
+            0.0,
+            non_negative,
+            "Of its range, by which one number differs.  Of two answers, unless another feature "
+            "does; 0 for any difference.",
+            "SHARE",
+        ),
+    ]
+    change_penalty: Annotated[
+        float,
+        Option(
+            0.0,
+            non_negative,
+            "What each changed feature costs more.  α >= 0: minimised is ``(d + α n) / (1 + α J)``,"
+            " where n of J features change; of l2 with its square.  ``distance`` and bounds are of "
+            "that.",
+            "ALPHA",
+        ),
+    ]
+    relax: Annotated[
+        str | Criterion | Sequence[str | Criterion],
+        Option(
+            (),
+            _relax,
+            "To give up if there is no answer; in this order.  One at a time until there is one: "
+            f"kinds ({', '.join(RELAXABLE)}), criteria of ``subject_to``, or conditions' texts.  "
+            "The answer says what had to go (``given_up``), and has the nearest one then "
+            "(``relaxed``).",
+            "CRITERION",
+        ),
+    ]
+    seeds: Annotated[
+        Any,
+        Option(
+            None,
+            anything,
+            "Rows to start from, or a fitted :class:`cfxc.Generator` that proposes some.  Valid "
+            "ones (by box search all, else the three nearest) are moved towards the factual, "
+            "verified, and bound the distance from above.  The answer says how many ``seeds`` "
+            "there were, and how many valid.  By default the space's examples, where a search "
+            "finds nothing else to start from.",
+            in_file=False,
+            flag=None,
+        ),
+    ]
+    time_limit: Annotated[
+        float,
+        Option(
+            60.0,
+            positive_number,
+            "Seconds per counterfactual.  Kept to within 0.2 s and 5 %; loading or compiling code, "
+            "once for each process, comes on top.  Ctrl-C ends the search with the best answer so "
+            "far; pressed again, it raises ``KeyboardInterrupt``.",
+        ),
+    ]
+    random_state: Annotated[
+        int, Option(0, whole_from(0), "Seed of the local search.", "N", flag="--seed")
+    ]
+    n_jobs: Annotated[
+        int,
+        Option(
+            1,
+            processors,
+            "Threads for a hard box search; -1 for all processors.  Other engines use one; of a "
+            "batch, how many processes, or whatever joblib's back end in use runs.",
+            flag="--jobs",
+        ),
+    ]
+
+
+OPTIONS: Mapping[str, Option] = {
+    name: hint.__metadata__[0]
+    for name, hint in get_type_hints(Options, include_extras=True).items()
+}
+"""Every option by its name."""
+
+
+def checked(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Every option's value, its default where none is given.
+
+    Raises:
+        DataTypeError, InvalidInputError: naming the option and what it may be.
+    """
+    if odd := sorted(set(given) - set(OPTIONS)):
+        raise DataTypeError(f"no option {odd[0]!r}: there are {', '.join(OPTIONS)}")
+    found = {
+        name: option.check(given.get(name, option.default), name)
+        for name, option in OPTIONS.items()
+    }
+    texts = [str(each) for each in found["subject_to"]]
+    for each in found["relax"]:
+        if each not in (*RELAXABLE, *texts):
+            known = [*RELAXABLE, *(str(c) for c in found["subject_to"] if isinstance(c, Condition))]
+            raise InvalidInputError(f"relax: {each!r} is none of {', '.join(known)}")
+    return found
+
+
+def lists_options(function: F) -> F:
+    """A function with ``**options``: its docstring and signature list them."""
+    if function.__doc__ and "{options}" in function.__doc__:
+        pad = " " * 12
+        listed = [f"{name}: {option.help}" for name, option in OPTIONS.items()]
+        filled = [fill(each, 100, subsequent_indent=pad + "    ") for each in listed]
+        function.__doc__ = function.__doc__.replace("{options}", f"\n{pad}".join(filled))
+    signature = inspect.signature(function)
+    kept = [p for p in signature.parameters.values() if p.kind is not p.VAR_KEYWORD]
+    kept += [
+        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=option.default)
+        for name, option in OPTIONS.items()
+    ]
+    function.__signature__ = signature.replace(parameters=kept)  # type: ignore[attr-defined]
+    return function
+
+
+__all__ = [
+    "DIVERSITY", "METHODS", "OPTIONS", "RELAXABLE", "SEMANTICS", "Option", "Options", "checked",
+    "lists_options",
+]  # fmt: skip

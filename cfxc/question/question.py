@@ -1,0 +1,150 @@
+"""A question as one value: what is asked of every factual, saved and read as TOML."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Unpack
+
+import tomli_w
+
+from ..errors import DataTypeError, InvalidInputError, UnsupportedError
+from ..writing import write_whole
+from .criteria import CRITERIA, Condition, Criterion
+from .options import OPTIONS, Options, checked
+
+
+class Question:
+    """What is asked: target, distance, criteria, accuracy; the same for every factual.
+
+    The options are :meth:`cfxc.CompiledModel.explain`'s, as attributes, checked::
+
+        question = cfxc.Question(target="good", subject_to=["age >= factual.age"])
+        model.explain(row, question)
+        question.to_toml("question.toml")
+
+    Attributes:
+        given: The options that were given, as they were given.
+
+    Raises:
+        DataTypeError, InvalidInputError: an option that no question can have.
+    """
+
+    if TYPE_CHECKING:  # every option is an attribute
+
+        def __getattr__(self, name: str) -> Any: ...
+
+    def __init__(self, **options: Unpack[Options]) -> None:
+        self.given: dict[str, Any] = dict(options)
+        self.__dict__.update(checked(self.given))
+
+    def with_(self, **options: Unpack[Options]) -> Question:
+        """The same question, some options given anew."""
+        return Question(**{**self.given, **options})
+
+    def __repr__(self) -> str:
+        return f"Question({', '.join(f'{name}={value!r}' for name, value in self.given.items())})"
+
+    def of(self, kind: type[Criterion]) -> list[Any]:
+        """The criteria of a kind."""
+        return [each for each in self.subject_to if isinstance(each, kind)]
+
+    @property
+    def conditions(self) -> tuple[str, ...]:
+        """The conditions, as texts."""
+        return tuple(each.text for each in self.of(Condition))
+
+    def to_toml(self, path: str | Path | None = None) -> str:
+        """The options that were given as TOML, written to a file if one is named.
+
+        Raises:
+            UnsupportedError: one that no text stands for: a fitted model, a table.
+        """
+        text = tomli_w.dumps({name: _plain(name, value) for name, value in self.given.items()})
+        if path is not None:
+            write_whole(path, text)
+        return text
+
+    @classmethod
+    def from_toml(cls, source: str | Path) -> Question:
+        """A question from a file, or from its text.
+
+        Raises:
+            InvalidInputError: no such file, no TOML, or an option that there is not.
+        """
+        where = "question" if isinstance(source, str) and "\n" in source else str(source)
+        try:
+            text = source if where == "question" else Path(source).read_text("utf-8")
+            options = tomllib.loads(str(text))
+        except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+            raise InvalidInputError(f"{where}: cannot be read as a question: {error}") from error
+        for name in options:
+            if name not in OPTIONS or not OPTIONS[name].in_file:
+                known = ", ".join(each for each in OPTIONS if OPTIONS[each].in_file)
+                raise InvalidInputError(f"{where}: no option {name!r}: there are {known}")
+        if "subject_to" in options:
+            options["subject_to"] = [_criterion(each, where) for each in options["subject_to"]]
+        if isinstance(options.get("target"), dict):
+            ends = options["target"]
+            options["target"] = tuple(ends.get(end) for end in ("lower", "upper"))
+        return cls(**options)
+
+
+def asked_of(question: Question | None, options: Mapping[str, Any]) -> Question:
+    """A question with options given beside it.
+
+    Raises:
+        DataTypeError: it is none.
+    """
+    return Question(**given_of(question, options))
+
+
+def given_of(question: Question | None, options: Mapping[str, Any]) -> dict[str, Any]:
+    """The options of a question, and those beside it, which go before.
+
+    Raises:
+        DataTypeError: it is no question.
+    """
+    if question is not None and not isinstance(question, Question):
+        raise DataTypeError(f"question is a cfxc.Question, not {type(question).__name__}")
+    return {**({} if question is None else question.given), **options}
+
+
+def _plain(name: str, value: Any) -> Any:
+    """An option's value as TOML holds it."""
+    option = OPTIONS[name]
+    if name == "subject_to":
+        listed = [value] if isinstance(value, str | Criterion) else value
+        return [each if isinstance(each, str) else _table(each) for each in listed]
+    if name == "relax":
+        return [str(each) for each in ([value] if isinstance(value, str | Criterion) else value)]
+    if name == "target" and isinstance(value, tuple | list):
+        ends = zip(("lower", "upper"), value, strict=True)
+        return {end: float(one) for end, one in ends if one is not None}
+    if isinstance(value, dict) and name == "distance":
+        return {norm: float(weight) for norm, weight in value.items()}
+    if not option.in_file or not isinstance(value, str | bool | int | float):
+        raise UnsupportedError(f"{name}: {value!r} cannot be written to a file")
+    return value
+
+
+def _table(criterion: Criterion) -> Any:
+    plain = criterion.plain()
+    return plain if isinstance(criterion, Condition) else {criterion.name: plain}
+
+
+def _criterion(given: Any, where: str) -> Any:
+    """A criterion as :func:`_table` gave it."""
+    if isinstance(given, str):
+        return given
+    if not isinstance(given, dict) or len(given) != 1 or next(iter(given)) not in CRITERIA:
+        raise InvalidInputError(
+            f"{where}: subject_to lists conditions as texts, and tables of one of "
+            f"{', '.join(CRITERIA)}; {given!r} is none"
+        )
+    ((name, value),) = given.items()
+    return CRITERIA[name].from_plain(value)
+
+
+__all__ = ["Question", "asked_of", "given_of"]

@@ -1,0 +1,74 @@
+"""What a row must keep to, whatever the model says of it: ranges, actions, constraints, causes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ..errors import InvalidInputError
+from ..frontends.space import Feature, FeatureSpace
+from ..ir import evaluate
+from .criteria.criterion import Constraint, Criterion, Instance
+from .domain import Domain, domain_of, is_admissible
+from .effects import Effect
+
+
+@dataclass(frozen=True)
+class Rules:
+    """The admissible rows of one person, in exact values and IR programs over the features.
+
+    ``effects``: of causal models, whose equations are among the constraints.
+    """
+
+    space: FeatureSpace
+    factual: Mapping[str, Any]
+    domains: tuple[Domain, ...]
+    constraints: tuple[Constraint, ...] = ()
+    effects: tuple[Effect, ...] = ()
+
+    def violated(self, values: Mapping[str, Any]) -> list[str]:
+        """What makes a point inadmissible: ranges, actions, constraints; empty if nothing."""
+        found = [d.name for d in self.domains if not is_admissible(d, values[d.name])]
+        scope = self.scope(values)
+        for text, program, _ in self.constraints:
+            arguments = {name: scope[name] for name, _ in program.inputs}
+            if not evaluate(program, arguments)["holds"]:
+                found.append(text)
+        return found
+
+    def scope(self, values: Mapping[str, Any]) -> dict[str, Any]:
+        """A point's values, and the factual's as ``factual.…``."""
+        return {**values, **{f"factual.{name}": value for name, value in self.factual.items()}}
+
+
+def make_rules(
+    space: FeatureSpace, factual: Mapping[str, Any], subject_to: Sequence[Criterion] = ()
+) -> Rules:
+    """What criteria and actions ask of one factual's counterfactuals.
+
+    Raises:
+        CfxcError: a criterion that does not compile, ranges that doubles do not tell apart.
+    """
+    domains = tuple(domain_of(feature, factual[feature.name]) for feature in space)
+    for domain in domains:
+        if domain.is_too_large:
+            raise InvalidInputError(
+                f"{domain.name}: values beyond 2^53 are not told apart by models, which compute "
+                "with doubles; narrow its range, or make it fixed"
+            )
+    instance = Instance(space, dict(factual), domains)
+    found = [each for criterion in subject_to for each in criterion.constraints(instance)]
+    texts = [conditional_constraint(f) for f in space if f.action == "conditional"]
+    found += [Constraint(text, instance.compile(text)) for text in texts]
+    effects = [each for criterion in subject_to for each in criterion.effects(instance)]
+    return Rules(space, dict(factual), domains, tuple(found), tuple(effects))
+
+
+def conditional_constraint(feature: Feature) -> str:
+    """The constraint that a conditional action stands for."""
+    quoted = "`" + feature.name.replace("\\", "\\\\").replace("`", "\\`") + "`"
+    return f"({feature.condition}\n) || x.{quoted} == factual.{quoted}"  # it may end in a comment
+
+
+__all__ = ["Rules", "conditional_constraint", "make_rules"]
