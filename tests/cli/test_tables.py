@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 from cfxc import Mahalanobis
-from cfxc.cli import tables
+from cfxc.frontends import row_files
 from cfxc.cli.tables import (
     read_distance,
     read_target,
@@ -187,7 +187,7 @@ def test_a_missing_label_is_an_empty_cell(tmp_path: Path) -> None:
 def test_a_trust_region(tmp_path: Path) -> None:
     path = tmp_path / "rows.csv"
     path.write_text("a,b\n1,x\n3,y\n4,x\n", encoding="utf-8")
-    space = FeatureSpace.infer(pd.DataFrame({"a": [1, 5], "b": ["x", "y"]}))
+    space = FeatureSpace.infer(pd.DataFrame({"a": [1, 3, 5], "b": ["x", "y", "x"]}))
     given = f"{path}, epsilon=0.1, norm=linf, clusters=2, weight=0.5"
     (region,) = TrustRegion.from_flags([given])
     assert (float(region.epsilon or 0), region.norm, region.clusters) == (0.1, "linf", 2)
@@ -233,5 +233,5 @@ def test_rows_beside_the_one_that_is_named(tmp_path: Path, monkeypatch: pytest.M
     codes = SPACE.with_examples(known).example_codes
     assert codes[:, 0].tolist() == [40, 30]
     assert read_known(str(tmp_path / "row.json"), SPACE) is None
-    monkeypatch.setattr(tables, "LARGEST", 10)
+    monkeypatch.setattr(row_files, "LARGEST", 10)
     assert read_known(f"{table}:1", SPACE) is None

@@ -145,9 +145,10 @@ def test_rules_that_leave_nothing_are_named(case):
 def test_each_answer_changes_other_features(case, causal):
     compiled, favourable, people, _ = case
     equations = CAUSAL[causal]
-    model = None if equations is None else cfxc.Causal(equations)
     person, left = people.iloc[[3]], favourable
-    result = compiled.explain(person, target=1, count=5, diversity="features", subject_to=[model])
+    result = compiled.explain(
+        person, target=1, count=5, diversity="features", subject_to=following(equations)
+    )
     assert result.rest == "infeasible"
     for answer in result.all():
         best = nearest(left, person, equations, None)
