@@ -36,10 +36,11 @@ def demo() -> int:
     print("predicts whether the disease progresses above or below the median in a year.")
     values = ", ".join(f"{name} {cell(row[name].iloc[0])}" for name in row.columns)
     print(f"patient {row.index[0]}: {values}")
-    print("The nearest change, age and sex fixed, that makes the forest predict below:\n")
+    print("The fewest changes, and the smallest of these, with which it predicts below;")
+    print("age and sex are fixed:\n")
     sys.stdout.flush()
     with progress("searching …"):
-        result = model.explain(row, target="below", distance="l1", epsilon=1e-3)
+        result = model.explain(row, target="below", distance="sparse")
     total = f"{time.monotonic() - started:.1f} s with training and compiling"
     show(result, [("in total", total)])
     return exit_code(result)

@@ -12,12 +12,12 @@ import pandas as pd
 import pytest
 
 from cfxc import Mahalanobis
-from cfxc.frontends import row_files
 from cfxc.cli.tables import (
     read_distance,
     read_target,
 )
 from cfxc.errors import CfxcError, InvalidInputError
+from cfxc.frontends import row_files
 from cfxc.frontends.row_files import read_factual, read_known, read_people
 from cfxc.frontends.space import Feature, FeatureSpace
 from cfxc.question.criteria import TrustRegion

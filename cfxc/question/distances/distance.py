@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
 from importlib.resources import files
@@ -29,6 +29,8 @@ from .mahalanobis import Mahalanobis, Whitening, whitened_program
 NORMS: Final = ("l0", "l1", "linf")
 #: The Euclidean norm stands alone: a root has no rational value, and so its square is what counts.
 EUCLIDEAN: Final = "l2"
+#: Fewest changes first, and l1 among those.
+SPARSE: Final = "sparse"
 #: The name of what :class:`Mahalanobis` gives.
 MAHALANOBIS: Final = "mahalanobis"
 #: The only output of a distance.
@@ -68,6 +70,7 @@ class Distance:
         whitening: What it is made of if it is a Mahalanobis distance.
         is_absolute: Whether ε is absolute: so it is of what plans minimise, which is no distance
             from a person.
+        per_change: Of ``sparse``, what each changed feature adds; else 0.
     """
 
     name: str
@@ -77,6 +80,7 @@ class Distance:
     lower: float = 0.0
     whitening: Whitening | None = None
     is_absolute: bool = False
+    per_change: Fraction = Fraction(0)
 
     @property
     def is_squared(self) -> bool:
@@ -92,12 +96,15 @@ class Distance:
         """``(1 - ε) d`` as ``program`` gives it, of l2 its square; -1 where d is 0.
 
         The one meaning of ε, which is relative: a proof that nothing lies nearer than this closes
-        the gap of a point with ``value``.  Nothing is nearer than 0.
+        the gap of a point with ``value``.  Nothing is nearer than 0.  Of ``sparse``, ε is of the l1
+        part alone: that nothing changes fewer features is proved, whatever ε is.
         """
         if self.is_absolute:
             return value - epsilon
         if value <= 0:
             return Fraction(-1)
+        if self.per_change:
+            return value - epsilon * (value % self.per_change or self.per_change)
         share = 1 - epsilon
         return value * (share * share if self.is_squared else share)
 
@@ -143,7 +150,8 @@ def resolve_distance(spec: DistanceLike, space: FeatureSpace) -> Distance:
     """Return the distance that ``spec`` means over the features of ``space``.
 
     Args:
-        spec: ``"l0"``, ``"l1"``, ``"l2"`` or ``"linf"``; a convex combination such as
+        spec: ``"l0"``, ``"l1"``, ``"l2"`` or ``"linf"``; ``"sparse"``, (n + l1) / (J + 1), where n
+            features change: fewest changes first, and l1 among those; a convex combination such as
             ``{"l0": 0.3, "l1": 0.7}`` (floats are the decimals they print as); a
             :class:`Mahalanobis`; the path of a ``.cfl`` file; or a program's text.  A program may
             declare ``delta: Real[J]`` and ``weight: Real[J]``, and read ``x.<feature>``,
@@ -171,6 +179,8 @@ def resolve_distance(spec: DistanceLike, space: FeatureSpace) -> Distance:
             f"a distance is a name, a mapping of coefficients, a path or a program, not "
             f"{type(spec).__name__}"
         )
+    if spec.strip() == SPARSE:
+        return _sparse(space)
     if spec in NORMS:
         return _combination(_coefficients({spec: 1}), space)
     if spec.strip().endswith(".cfl") and "\n" not in spec:
@@ -182,10 +192,27 @@ def resolve_distance(spec: DistanceLike, space: FeatureSpace) -> Distance:
         )
     if _WORD.fullmatch(spec.strip()):
         raise InvalidInputError(
-            f"unknown distance {spec.strip()!r}{suggestion(spec.strip(), (*NORMS, EUCLIDEAN))}; a "
+            f"unknown distance {spec.strip()!r}"
+            f"{suggestion(spec.strip(), (*NORMS, EUCLIDEAN, SPARSE))}; a "
             "file is given by a path that ends in .cfl"
         )
     return _from_text(spec, "distance", space)
+
+
+def _sparse(space: FeatureSpace) -> Distance:
+    """``(n + l1) / (J + 1)``, n features changed: since l1 is at most n / J, fewest come first.
+
+    Raises:
+        InvalidInputError: the features' weights differ, so that there is no number of changes.
+    """
+    if len({feature.weight for feature in space}) != 1:
+        raise InvalidInputError(
+            "the distance 'sparse' counts changed features, and their weights differ; mix norms "
+            "instead: {'l0': 0.9, 'l1': 0.1}"
+        )
+    unit = Fraction(1, len(space) + 1)
+    mixed = _combination(Norms(len(space) * unit, unit, Fraction(0)), space)
+    return replace(mixed, name=SPARSE, per_change=unit)
 
 
 def penalised(distance: Distance, penalty: Fraction, space: FeatureSpace) -> Distance:
@@ -424,6 +451,7 @@ __all__ = [
     "MAHALANOBIS",
     "NORMS",
     "RESULT",
+    "SPARSE",
     "Distance",
     "DistanceLike",
     "Norms",
