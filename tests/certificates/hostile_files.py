@@ -189,7 +189,7 @@ def of_numbers() -> Iterator[Body]:
             body(whole(asked(features=unlike, norms=norms))),
         )
     yield "a constant of 999 digits", body(whole(asked(outputs=[[[["one", 0], f"-{BIG}"]]])))
-    yield "a condition of 999 digits", body(whole(asked(subject_to=[["ge", [[["one", 0], BIG]]]])))
+    yield "a condition of 999 digits", body(whole(asked(constraints=[["ge", [[["one", 0], BIG]]]])))
     growing = [["unit", [[["unit", k - 1] if k else ["x", 0], BIG]]] for k in range(200)]
     yield (
         "made ever larger",
@@ -202,7 +202,7 @@ def of_numbers() -> Iterator[Body]:
             whole(
                 asked(
                     outputs=[[[["one", 0], "-1"], [["x", 0], f"-1/{primes[0]}"]]],
-                    subject_to=[["ge", [[["x", 0], f"1/{p}"]]] for p in primes[:500]],
+                    constraints=[["ge", [[["x", 0], f"1/{p}"]]] for p in primes[:500]],
                 )
             )
         ),
@@ -403,7 +403,7 @@ def of_programs() -> Iterator[Body]:
     printed = [["ge", [[["unit", 59], "1"]]]]
     yield (
         "a condition of units that read two units",
-        body(whole(asked(made=pairs, outputs=output, subject_to=printed))),
+        body(whole(asked(made=pairs, outputs=output, constraints=printed))),
     )
     deep = [["ge", [[["unit", 4999], "1"]]]]
     yield (
@@ -413,7 +413,7 @@ def of_programs() -> Iterator[Body]:
                 asked(
                     made=chain,
                     outputs=[[[["unit", 4999], "-1"], [["one", 0], "-1"]]],
-                    subject_to=deep,
+                    constraints=deep,
                 )
             )
         ),
@@ -436,15 +436,15 @@ def of_programs() -> Iterator[Body]:
         nested = ge
         for _ in range(depth):
             nested = ["not", nested]
-        yield f"{depth} conditions in conditions", body(whole(asked(subject_to=[nested])))
-    marked = body(whole(asked(subject_to=["MARK"])))
+        yield f"{depth} conditions in conditions", body(whole(asked(constraints=[nested])))
+    marked = body(whole(asked(constraints=["MARK"])))
     nested = b'["not",' * 100_000 + b'["ge",[]]' + b"]" * 100_000
     yield "100,000 conditions in conditions", marked.replace(b'"MARK"', nested)
-    yield "50,000 conditions", body(whole(asked(subject_to=[ge] * 50_000)))
-    yield "a condition of 50,000", body(whole(asked(subject_to=[["or", *([ge] * 50_000)]])))
+    yield "50,000 conditions", body(whole(asked(constraints=[ge] * 50_000)))
+    yield "a condition of 50,000", body(whole(asked(constraints=[["or", *([ge] * 50_000)]])))
     yield (
         "1,000 conditions of 1,000 features",
-        body(whole(asked(1000, subject_to=[ge] * 1000), [["constraint"]])),
+        body(whole(asked(1000, constraints=[ge] * 1000), [["constraint"]])),
     )
     yield "20,000 features", body(whole(asked(20_000)))
     grown = [[["single", [[["x", 0], str(2**126)]]]], [[["single", 0], "-1"], [["one", 0], "-1"]]]

@@ -117,7 +117,7 @@ def test_limits_and_constraints_hold() -> None:
     rows = made.generate(
         people, n=15, target=1, sparsity=0.5, subject_to=[*texts, cfxc.MaxChanges(3)]
     )
-    check(model, people, rows, constraints=texts, max_changes=3)
+    check(model, people, rows, subject_to=[*texts, cfxc.MaxChanges(3)])
     own = people.loc[rows.index.get_level_values(0)].to_numpy()
     changed = rows.to_numpy() != own
     numbers = [people.columns.get_loc(name) for name in NUMBERS]

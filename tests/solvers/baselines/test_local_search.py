@@ -95,7 +95,7 @@ def test_rows_and_points() -> None:
 
 def test_hits_and_distances_are_those_of_the_query() -> None:
     query = by_hand(
-        STEP, distance={"l0": 0.5, "linf": 0.5}, constraints=["n != 9", "n >= factual.n"]
+        STEP, distance={"l0": 0.5, "linf": 0.5}, subject_to=["n != 9", "n >= factual.n"]
     )
     made = search(query)
     points = [
