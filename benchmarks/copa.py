@@ -29,7 +29,7 @@ from support.report import Table, verdict
 from support.shift_curves import PENALTIES, VARIANCE, shift_curves, synthetic
 from support.shifts import SHIFTS, Shift
 
-from cfxc.solvers.plans import (
+from cfxc.methods.plans import (
     Copa,
     Moments,
     copa_plan,

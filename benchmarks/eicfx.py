@@ -29,13 +29,13 @@ from support.report import Table
 from support.taxi import Taxi, reachable, taxi
 
 import cfxc
+from cfxc.methods.bayes.baselines import METHODS
+from cfxc.methods.bayes.loop import Search, Settings, Task
+from cfxc.methods.bayes.model import Caller
+from cfxc.methods.bayes.potentials import width_to
+from cfxc.methods.bayes.region import Region
+from cfxc.methods.bayes.surrogate import Surrogate
 from cfxc.question.rules import make_rules
-from cfxc.solvers.bayes.baselines import METHODS
-from cfxc.solvers.bayes.loop import Search, Settings, Task
-from cfxc.solvers.bayes.model import Caller
-from cfxc.solvers.bayes.potentials import width_to
-from cfxc.solvers.bayes.region import Region
-from cfxc.solvers.bayes.surrogate import Surrogate
 
 PAGE, PICTURE = Path("docs/regression.md"), Path("docs/eicfx.svg")
 SHARES = (0.1, 0.2, 0.5, 1.0)
@@ -120,7 +120,7 @@ def _adult_run(
 
 
 def _task(
-    box: cfxc.BlackBox, row: pd.DataFrame, potential: cfxc.solvers.bayes.Potential, goal: float
+    box: cfxc.BlackBox, row: pd.DataFrame, potential: cfxc.methods.bayes.Potential, goal: float
 ) -> Task:
     rules = make_rules(box.space, box.space.encode_row(row))
     return Task(row, Region(rules), potential, goal)
@@ -292,7 +292,7 @@ def run_shared(options: Namespace) -> Section:
     return [table], [f"- All together: {totals[1] / totals[0]:.0%} of the evaluations of two runs."]
 
 
-Pair = tuple[cfxc.BlackBox, list[pd.DataFrame], list[cfxc.solvers.bayes.Potential], int]
+Pair = tuple[cfxc.BlackBox, list[pd.DataFrame], list[cfxc.methods.bayes.Potential], int]
 
 
 def _pair(one: Function, seed: int) -> Pair:

@@ -23,8 +23,8 @@ from sklearn.datasets import make_classification
 from sklearn.ensemble import RandomForestClassifier
 
 from cfxc.frontends.sklearn import lower
-from cfxc.frontends.space import FeatureSpace
 from cfxc.ir import BatchEvaluator, ops, parse_program, print_program
+from cfxc.space import FeatureSpace
 
 TRAINED, EVALUATED, FEATURES, TREES, DEPTH, RUNS = 20_000, 10_000, 20, 100, 12, 5
 LIMIT = 3.0  # seconds for building, printing, parsing

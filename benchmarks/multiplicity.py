@@ -29,7 +29,8 @@ from support.report import Table, circumstances, write_section
 from xgboost import XGBClassifier
 
 import cfxc
-from cfxc.solvers.plans import retrained, robust
+from cfxc import retrained
+from cfxc.methods.plans import robust
 
 KINDS: dict[str, tuple[Any, int]] = {
     "rf": (RandomForestClassifier(50, max_depth=5, random_state=0), 20),

@@ -22,13 +22,16 @@ from .errors import (
     UnsupportedError,
     VerificationError,
 )
+from .version import __version__
 
 if TYPE_CHECKING:
     from . import datasets, metrics
-    from .api import CompiledModel, compile
     from .certificates import Report, export
     from .certificates import report as check
-    from .frontends.space import Feature, FeatureSpace
+    from .methods.amortised import Generator
+    from .methods.bayes import AEP, SEP, BlackBox, CustomPotential, Evaluations, PotentialResult
+    from .methods.plans import Moments, PlanResult
+    from .model import CompiledModel, compile
     from .question.criteria import (
         Accepts,
         Causal,
@@ -41,44 +44,42 @@ if TYPE_CHECKING:
     )
     from .question.distances import Mahalanobis
     from .question.question import Question
-    from .solvers.amortised import Generator
-    from .solvers.bayes import AEP, SEP, BlackBox, CustomPotential, Evaluations, PotentialResult
+    from .retraining import retrained
     from .solvers.certification import Certificate
     from .solvers.outcome import Progress
-    from .solvers.plans import Moments, PlanResult
     from .solvers.result import Result
-
-__version__ = "0.1.0"
+    from .space import Feature, FeatureSpace
 
 _LAZY = {
-    "AEP": ".solvers.bayes",
+    "AEP": ".methods.bayes",
     "Accepts": ".question.criteria",
-    "BlackBox": ".solvers.bayes",
+    "BlackBox": ".methods.bayes",
     "Causal": ".question.criteria",
     "Certificate": ".solvers.certification",
-    "CompiledModel": ".api",
+    "CompiledModel": ".model",
     "Condition": ".question.criteria",
     "Criterion": ".question.criteria",
-    "CustomPotential": ".solvers.bayes",
-    "Evaluations": ".solvers.bayes",
-    "Feature": ".frontends.space",
-    "FeatureSpace": ".frontends.space",
-    "Generator": ".solvers.amortised",
+    "CustomPotential": ".methods.bayes",
+    "Evaluations": ".methods.bayes",
+    "Feature": ".space",
+    "FeatureSpace": ".space",
+    "Generator": ".methods.amortised",
     "Mahalanobis": ".question.distances",
     "Margin": ".question.criteria",
     "MaxChanges": ".question.criteria",
-    "Moments": ".solvers.plans",
-    "PlanResult": ".solvers.plans",
-    "PotentialResult": ".solvers.bayes",
+    "Moments": ".methods.plans",
+    "PlanResult": ".methods.plans",
+    "PotentialResult": ".methods.bayes",
     "Probability": ".question.criteria",
     "Progress": ".solvers.outcome",
     "Question": ".question.question",
     "Report": ".certificates",
     "Result": ".solvers.result",
-    "SEP": ".solvers.bayes",
+    "SEP": ".methods.bayes",
     "TrustRegion": ".question.criteria",
-    "compile": ".api",
+    "compile": ".model",
     "export": ".certificates",
+    "retrained": ".retraining",
 }
 """Public name → the module that defines it."""
 
@@ -145,4 +146,5 @@ __all__ = [
     "datasets",
     "export",
     "metrics",
+    "retrained",
 ]

@@ -17,7 +17,7 @@ import pandas as pd
 from sklearn.neighbors import LocalOutlierFactor, NearestNeighbors
 
 from .errors import DataTypeError, InvalidInputError
-from .frontends.space import FeatureSpace
+from .space import FeatureSpace
 
 Floats = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]

@@ -10,8 +10,8 @@ import pytest
 
 import cfxc
 from cfxc import FeatureSpace
-from cfxc.frontends.lang import compile_constraint, compile_program
 from cfxc.ir import INT, REAL, category
+from cfxc.lang import compile_constraint, compile_program
 from cfxc.question.distances import resolve_distance
 
 ROOT = Path(__file__).parents[1]

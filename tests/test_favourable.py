@@ -11,7 +11,7 @@ from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 from sklearn.linear_model import LogisticRegression
 
 import cfxc
-from cfxc.solvers.plans import Moments, local_linear, robust
+from cfxc.methods.plans import Moments, local_linear, robust
 
 RNG = np.random.default_rng(0)
 TABLE = pd.DataFrame(RNG.integers(0, 9, (200, 3)), columns=list("abc"))

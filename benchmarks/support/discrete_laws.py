@@ -17,7 +17,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from cfxc.solvers.plans import validity_bounds
+from cfxc.methods.plans import validity_bounds
 
 from .portable import Array
 from .report import Table

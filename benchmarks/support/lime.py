@@ -26,7 +26,7 @@ from sklearn.linear_model import Ridge
 from sklearn.model_selection import train_test_split
 from sklearn.neural_network import MLPClassifier
 
-from cfxc.solvers.plans import (
+from cfxc.methods.plans import (
     Copa,
     copa_plan,
     diversity,

@@ -12,7 +12,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, OneHotEncoder
 
 import cfxc
-from cfxc.solvers.plans import retrained_moments
+from cfxc.methods.plans import retrained_moments
 
 from .report import Table
 from .shifts import Shift, correction, geospatial, temporal

@@ -8,8 +8,8 @@ from collections.abc import Callable
 import numpy as np
 from sklearn.linear_model import LogisticRegression
 
-from cfxc.solvers.plans import Copa, Moments, copa_plan, empirical_validity
-from cfxc.solvers.plans.copa import objective
+from cfxc.methods.plans import Copa, Moments, copa_plan, empirical_validity
+from cfxc.methods.plans.copa import objective
 
 from .dice import dice_plans
 from .portable import Array

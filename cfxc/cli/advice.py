@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import pandas as pd
 
-    from ..frontends.space import FeatureSpace
+    from ..space import FeatureSpace
 
 _UNNAMED = re.compile(r"Unnamed: \d+")
 _DATE = re.compile(r"\d{4}-\d\d?-\d\d?([ T].*)?|\d\d?[./-]\d\d?[./-](\d\d|\d{4})([ T].*)?")

@@ -11,7 +11,7 @@ from typing import Annotated
 
 import typer
 
-from .. import __version__
+from ..version import __version__
 from . import certificates, commands
 from . import generate as generators
 from . import plan as plans

@@ -30,8 +30,8 @@ from .tables import (
 )
 
 if TYPE_CHECKING:
-    from ..api import CompiledModel
     from ..frontends.predictor import Task as KnownTask
+    from ..model import CompiledModel
     from ..question.question import Question
     from ..solvers.result import Result
     from .flags import Asked
@@ -55,8 +55,8 @@ class Source:
 
     def load(self, other: str | None = None, favourable: str | None = None) -> CompiledModel:
         """The model compiled over the feature space; or another one, read like it."""
-        from ..api import compile
-        from ..frontends.space import FeatureSpace
+        from ..model import compile
+        from ..space import FeatureSpace
 
         made = compile(
             self.model if other is None else other, FeatureSpace.from_toml(self.space),
@@ -92,7 +92,7 @@ class Statement:
 
 def infer_space(table: Path, said: Statement, output: Path | None) -> int:
     """Write the feature space of a table as TOML, with warnings about odd columns on stderr."""
-    from ..frontends.space import FeatureSpace
+    from ..space import FeatureSpace
 
     check_writable(output)
     frame = read_csv(table).frame()

@@ -18,8 +18,8 @@ def demo() -> int:
     from sklearn.datasets import load_diabetes
     from sklearn.ensemble import RandomForestClassifier
 
-    from ..api import compile
-    from ..frontends.space import FeatureSpace
+    from ..model import compile
+    from ..space import FeatureSpace
     from .commands import exit_code
 
     started = time.monotonic()

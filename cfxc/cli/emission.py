@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 from ..errors import InvalidInputError
 
 if TYPE_CHECKING:
-    from ..api import CompiledModel
     from ..compiler.transform import Characteristic
-    from ..frontends.space import FeatureSpace
     from ..ir import Program
+    from ..model import CompiledModel
+    from ..space import FeatureSpace
 
 ALL = "all"
 DECISIONS = ("label", "value")
@@ -61,8 +61,8 @@ def emission(
 
 def _chosen(program: Program, outputs: Sequence[str]) -> Program:
     """The program with only the outputs asked for; by default the decision."""
-    from ..frontends.space.names import nearest, shown
     from ..ir.unused import keep_outputs
+    from ..space.names import nearest, shown
 
     known = [name for name, _ in program.outputs]
     if ALL in outputs and ALL not in known:
@@ -78,7 +78,7 @@ def _chosen(program: Program, outputs: Sequence[str]) -> Program:
 
 
 def _core_text(program: Program) -> str:
-    from ..frontends.lang import to_text
+    from ..lang import to_text
 
     return to_text(_core(program))
 

@@ -22,8 +22,8 @@ from .tables import read_target
 if TYPE_CHECKING:
     import pandas as pd
 
+    from ..methods.amortised import Epoch, Generator
     from ..question.criteria import Criterion
-    from ..solvers.amortised import Epoch, Generator
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ def fit(source: Source, training: Training, as_json: bool) -> int:
     _check_folder(training.out)
     model = source.load(favourable=training.favourable)
     target = None if training.target is None else read_target(model, training.target, None)
-    from ..solvers.amortised import Generator
+    from ..methods.amortised import Generator
 
     made = Generator(
         model, epochs=training.epochs, buckets=training.buckets, bucket_rows=training.bucket_rows,
@@ -101,7 +101,7 @@ def run(source: Source, request: Request, as_json: bool) -> int:
     """Counterfactuals of everybody, as CSV or JSON; what was found is told on stderr."""
     check_writable(request.out)
     model = source.load(favourable=request.favourable)
-    from ..solvers.amortised import Generator
+    from ..methods.amortised import Generator
 
     made = Generator.load(request.generator, model)
     target = None if request.target is None else read_target(model, request.target, None)

@@ -23,9 +23,9 @@ from .report import Pair, cell, lay_out, telling
 from .tables import read_target
 
 if TYPE_CHECKING:
-    from ..api import CompiledModel
+    from ..methods.plans import Moments, PlanResult
+    from ..model import CompiledModel
     from ..question.criteria import Criterion
-    from ..solvers.plans import Moments, PlanResult
 
 EXITS = {"feasible": 0, "infeasible": INFEASIBLE, "unknown": LIMIT}
 STEPS = {"gradient": "points", "given": "given", "rows": "rows", "improvement": "improved"}
@@ -159,7 +159,7 @@ def _moments(question: Question, model: CompiledModel, source: Source) -> Moment
     Raises:
         CfxcError: files that cannot be read or do not fit; a covariance that is not definite.
     """
-    from ..solvers.plans import Moments, moments_of_models, retrained_moments
+    from ..methods.plans import Moments, moments_of_models, retrained_moments
 
     shrinkage = _shrinkage(question.shrinkage)
     if question.moments is not None:
@@ -190,10 +190,10 @@ def _check_early(
         CfxcError: a bad option, target or row, or a model that is not linear.
     """
     from ..ir import evaluate
+    from ..methods.plans import Encoding
+    from ..methods.plans.futures import check_shrinkage
+    from ..methods.plans.planning import check_plan_options
     from ..question.target import resolve_target
-    from ..solvers.plans import Encoding
-    from ..solvers.plans.futures import check_shrinkage
-    from ..solvers.plans.planning import check_plan_options
 
     check_plan_options(
         size=question.size, method="copa" if given is None else "correct", plan=given,

@@ -24,11 +24,11 @@ from .report import Change, Pair, cell, changed, hint_at_caps, lay_out, telling
 
 if TYPE_CHECKING:
     from ..frontends.predictor import Predictor
+    from ..methods.bayes.answer import PotentialResult
+    from ..methods.bayes.black_box import BlackBox
+    from ..methods.bayes.evaluations import Evaluations
+    from ..methods.bayes.potentials import ExponentialPolynomial, Interval
     from ..question.criteria import Criterion
-    from ..solvers.bayes.answer import PotentialResult
-    from ..solvers.bayes.black_box import BlackBox
-    from ..solvers.bayes.evaluations import Evaluations
-    from ..solvers.bayes.potentials import ExponentialPolynomial, Interval
 
 SIGNS = {"+": "higher", "-": "lower", "both": "away, higher or lower"}
 OUTPUT = "output"
@@ -68,7 +68,7 @@ def regress(source: Source, question: Question, as_json: bool) -> int:
     check_writable(question.data)
     check_picture(question.plot, "plotting a trace")
 
-    from ..solvers.bayes import BlackBox
+    from ..methods.bayes import BlackBox
 
     model = source.load()
     box = BlackBox(model)
@@ -130,7 +130,7 @@ def _by_width(question: Question) -> ExponentialPolynomial | None:
     Raises:
         InvalidInputError: both or neither is given; no such width or sign.
     """
-    from ..solvers.bayes.potentials import AEP, SEP
+    from ..methods.bayes.potentials import AEP, SEP
 
     if (question.width is None) == (question.to is None):
         both = "not both" if question.to is not None else "one of them is needed"
@@ -156,9 +156,9 @@ def _to_value(question: Question, box: BlackBox, row: Any) -> ExponentialPolynom
     Raises:
         InvalidInputError: the model gives no number for the row, or this one already.
     """
-    from ..solvers.bayes.evaluations import Evaluations
-    from ..solvers.bayes.model import Caller
-    from ..solvers.bayes.potentials import width_to
+    from ..methods.bayes.evaluations import Evaluations
+    from ..methods.bayes.model import Caller
+    from ..methods.bayes.potentials import width_to
 
     caller, point = Caller(box.call, box.space, Evaluations(box.space)), box.space.encode_row(row)
     output = float(caller.ask([point], [box.space.decode(point)])[0])
@@ -200,7 +200,7 @@ def _kept(path: Path | None, box: BlackBox) -> Iterator[Evaluations | None]:
     if path is None:
         yield None
         return
-    from ..solvers.bayes.evaluations import Evaluations
+    from ..methods.bayes.evaluations import Evaluations
 
     data = Evaluations.load(path, box.space) if path.exists() else Evaluations(box.space)
     _check_same(path, data, box)
@@ -218,8 +218,8 @@ def _check_same(path: Path, data: Evaluations, box: BlackBox) -> None:
     Raises:
         InvalidInputError: they are not of this one.
     """
-    from ..solvers.bayes.evaluations import Evaluations
-    from ..solvers.bayes.model import Caller
+    from ..methods.bayes.evaluations import Evaluations
+    from ..methods.bayes.model import Caller
 
     good = np.flatnonzero(np.isfinite(data.outputs)).tolist()
     if not good:
@@ -317,7 +317,7 @@ def _percent(share: float) -> str:
 
 def _outputs_of(share: float, result: PotentialResult, potential: ExponentialPolynomial) -> str:
     """Which outputs have at least this share of the largest potential."""
-    from ..solvers.bayes.potentials import PEAK
+    from ..methods.bayes.potentials import PEAK
 
     return _ranges(potential.superlevel(share * PEAK, result.outcome_before), potential.width)
 

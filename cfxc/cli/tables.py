@@ -14,9 +14,9 @@ from ..frontends.row_files import once, read_rows, reads
 if TYPE_CHECKING:
     import pandas as pd
 
-    from ..api import CompiledModel
-    from ..frontends.space import FeatureSpace, Label
+    from ..model import CompiledModel
     from ..question.distances import Mahalanobis
+    from ..space import FeatureSpace, Label
 
 
 def read_target(model: CompiledModel, label: str | None, range_: str | None) -> Any:
@@ -130,7 +130,7 @@ def _by_column(
     option: str, example: str, given: list[str] | None, columns: list[str]
 ) -> list[tuple[str, str]]:
     """Pairs of ``column=value``; a column's name may hold an equals sign itself."""
-    from ..frontends.space.names import suggestion
+    from ..space.names import suggestion
 
     pairs = []
     for text in given or []:
@@ -150,7 +150,7 @@ def without(table: pd.DataFrame, names: Sequence[str]) -> pd.DataFrame:
     Raises:
         MissingColumnError: there is no such column.
     """
-    from ..frontends.space.names import suggestion
+    from ..space.names import suggestion
 
     for name in names:
         if name not in table.columns:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ..errors import InvalidInputError
-from ..frontends.space.names import suggestion
+from ..space.names import suggestion
 from .adult import load_adult
 from .compas import load_compas
 from .credit import load_credit

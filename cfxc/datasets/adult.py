@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from ..frontends.space import FeatureSpace
+from ..space import FeatureSpace
 from .source import Dataset, fetch, local_file, read_csv, require
 
 ROWS = 45_222

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pandas as pd
 
-from ..frontends.space import FeatureSpace
+from ..space import FeatureSpace
 from .source import Dataset, local_file, not_found, read_csv, require
 
 ROWS = 5_278

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from ..frontends.space import FeatureSpace
+from ..space import FeatureSpace
 from .source import Dataset, fetch, local_file, read_csv, require
 
 ROWS = 29_623

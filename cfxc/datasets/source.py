@@ -12,7 +12,7 @@ from typing import Any
 import pandas as pd
 
 from ..errors import InvalidInputError
-from ..frontends.space import FeatureSpace
+from ..space import FeatureSpace
 
 VARIABLE = "CFXC_DATA"
 

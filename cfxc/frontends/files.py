@@ -8,12 +8,13 @@ from typing import Any
 
 from ..errors import InvalidInputError, ModelFileError
 from ..ir import Program
-from .boosters import library_of, native_predictor
+from ..space import FeatureSpace
+from .boosters import library_of
 from .boosters.files import SUFFIXES as BOOSTERS
 from .boosters.files import open_booster
+from .boosters.native import native_predictor
 from .predictor import Predictor, Task
 from .skops_file import damaged, load_skops
-from .space import FeatureSpace
 
 PICKLES = (".pkl", ".pickle", ".joblib")
 KINDS = (

@@ -14,7 +14,7 @@ from .csv_files import is_missing, number, read_csv, read_csv_row, truth
 if TYPE_CHECKING:
     import pandas as pd
 
-    from .space import FeatureSpace, Label
+    from ..space import FeatureSpace, Label
 
 _NUMBERED = re.compile(r"(?P<path>.+\.csv):(?P<row>[^:/]*)", re.IGNORECASE)
 MOST_DIGITS = 18

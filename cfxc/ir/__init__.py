@@ -6,10 +6,12 @@ from . import ops
 from .batch import BatchEvaluator
 from .evaluator import evaluate
 from .op import Literal, Op, Operand
-from .program import Builder, If, Let, Program, Statement, rewrite, walk
+from .parser import parse_program
+from .printer import print_program
+from .program import Builder, Program
 from .sorts import BOOL, INT, REAL, Label, LabelTuple, Sort, category, real
+from .statements import If, Let, Statement, rewrite, walk
 from .tensor import Tensor
-from .text import parse_program, print_program
 from .verifier import verify
 
 __all__ = [

@@ -19,8 +19,9 @@ from . import ops
 from .interval import nearest_float
 from .op import Literal, Op, Operand
 from .ops import arithmetic, logic
-from .program import Let, Program, walk
+from .program import Program
 from .sorts import Sort, format_name
+from .statements import Let, walk
 from .tensor import Tensor
 
 Array = npt.NDArray[Any]

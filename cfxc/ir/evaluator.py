@@ -15,8 +15,9 @@ import numpy.typing as npt
 
 from ..errors import InvalidInputError, VerificationError
 from .op import Literal, Operand, Value
-from .program import If, Let, Program, Statement
+from .program import Program
 from .sorts import Sort, format_name, preview
+from .statements import If, Let, Statement
 
 
 def evaluate(program: Program, inputs: Mapping[str, Any]) -> dict[str, Value]:

@@ -10,80 +10,18 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, TypeVar
-from typing import Literal as Choice
 
 from .op import Literal, Op, Operand, format_operand
 from .ops.structure import Identity
+from .printer import print_program
 from .sorts import Sort, format_name
-
-
-@dataclass(frozen=True, slots=True)
-class Let:
-    """``name = op``; ``origin`` says where it came from (``forest.onnx: node 'Softmax_3'``)."""
-
-    name: str
-    op: Op
-    origin: str = field(default="", compare=False)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class If:
-    """Runs ``then`` if the scalar Boolean ``condition`` holds, else ``orelse``."""
-
-    condition: Operand
-    then: tuple[Statement, ...]
-    orelse: tuple[Statement, ...]
-
+from .statements import If, Let, Statement, rewrite, walk
+from .verifier import infer_sorts
 
 T = TypeVar("T")
-Statement = Let | If
-Event = tuple[Choice["let", "if", "else", "end"], Statement]
-
-
-def walk(body: Iterable[Statement]) -> Iterator[Event]:
-    """The body as a flat stream: ``let``; ``if`` (then branch) ``else`` (else branch) ``end``.
-
-    Iterative, so any depth of nesting is fine.
-    """
-    stack: list[Iterator[Event]] = [(("let" if isinstance(s, Let) else "if", s) for s in body)]
-    while stack:
-        event = next(stack[-1], None)
-        if event is None:
-            stack.pop()
-            continue
-        tag, statement = event
-        if tag == "if":
-            assert isinstance(statement, If)
-            stack.append(iter((("end", statement),)))
-            stack.append(_events(statement.orelse))
-            stack.append(iter((("else", statement),)))
-            stack.append(_events(statement.then))
-        yield event
-
-
-def _events(body: Iterable[Statement]) -> Iterator[Event]:
-    return (("let" if isinstance(s, Let) else "if", s) for s in body)
-
-
-def rewrite(
-    body: Iterable[Statement],
-    let: Callable[[Let], Iterable[Statement]],
-    condition: Callable[[Operand], Operand] = lambda operand: operand,
-) -> tuple[Statement, ...]:
-    """Rebuild a body bottom-up, replacing every ``Let`` by the statements ``let`` gives."""
-    stack: list[list[Statement]] = [[]]
-    for tag, statement in walk(body):
-        if isinstance(statement, Let):
-            stack[-1].extend(let(statement))
-        elif tag in ("if", "else"):
-            stack.append([])
-        else:
-            orelse, then = tuple(stack.pop()), tuple(stack.pop())
-            stack[-1].append(If(condition(statement.condition), then, orelse))
-    return tuple(stack.pop())
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,8 +40,6 @@ class Program:
     @cached_property
     def sorts(self) -> Mapping[str, Sort]:
         """The sort of every value; raises ``VerificationError`` if the program is invalid."""
-        from .verifier import infer_sorts
-
         return infer_sorts(self)
 
     @cached_property
@@ -149,8 +85,6 @@ class Program:
         return hash(self.digest)
 
     def __str__(self) -> str:
-        from .text import print_program
-
         return print_program(self)
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from .op import Literal, Operand
-from .program import If, Let, Program, Statement, walk
+from .program import Program
+from .statements import If, Let, Statement, walk
 
 
 def keep_outputs(program: Program, names: Iterable[str]) -> Program:

@@ -13,16 +13,16 @@ from dataclasses import dataclass, field
 
 from ..errors import VerificationError
 from .op import Literal, Operand, format_operand
-from .program import If, Let, Program, walk
 from .sorts import BOOL, Sort, format_name
+from .statements import Code, If, Let, walk
 
 
-def verify(program: Program) -> None:
+def verify(program: Code) -> None:
     """Raise ``VerificationError`` (naming statement and origin) unless the program is valid."""
     infer_sorts(program)
 
 
-def infer_sorts(program: Program) -> Mapping[str, Sort]:
+def infer_sorts(program: Code) -> Mapping[str, Sort]:
     """The sort of every value, after checking all rules."""
     checker = _Checker()
     for name, sort in program.inputs:

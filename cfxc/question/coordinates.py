@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..frontends.space import Feature
 from ..ir import LabelTuple
+from ..space import Feature
 
 Floats = npt.NDArray[np.float64]
 

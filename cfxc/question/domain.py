@@ -12,11 +12,11 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import InvalidInputError
-from ..frontends.inputs import input_sort
-from ..frontends.space import Feature
-from ..frontends.space.feature import first_true
 from ..ir import Label, LabelTuple, Sort
 from ..ir.interval import ceil_float, floor_float
+from ..space import Feature
+from ..space.feature import first_true
+from ..space.inputs import input_sort
 from ..stopping import polled
 
 Floats = npt.NDArray[np.float64]

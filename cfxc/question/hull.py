@@ -19,8 +19,8 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from ..frontends.space import FeatureSpace
 from ..ir import LabelTuple
+from ..space import FeatureSpace
 from .coordinates import Coordinate
 
 Floats = npt.NDArray[np.float64]

@@ -18,8 +18,8 @@ import numpy as np
 
 from ..errors import DataTypeError, InvalidInputError, NoChangeNeededError
 from ..frontends.predictor import DOUBLE
-from ..frontends.space import FeatureSpace
 from ..ir import Builder, Literal, Operand, Program, evaluate, ops
+from ..space import FeatureSpace
 from .criteria import Constraint, MaxChanges, criteria_of
 from .distances import Distance, Norms, delta_program, resolve_distance
 from .domain import Domain, domain_of

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..errors import InvalidInputError
-from ..frontends.space import Feature, FeatureSpace
 from ..ir import evaluate
+from ..space import Feature, FeatureSpace
 from .criteria.criterion import Constraint, Criterion, Instance
 from .domain import Domain, domain_of, is_admissible
 from .effects import Effect

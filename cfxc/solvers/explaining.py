@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cache, partial
 from itertools import takewhile
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -21,13 +21,14 @@ from ..errors import (
     NoChangeNeededError,
     SolverError,
 )
+from ..frontends.compiled import Compiled
 from ..frontends.predictor import chance_of
-from ..frontends.space import FeatureSpace
 from ..ir.interval import ceil_float, floor_float
 from ..question.distances import Distance, penalised, resolve_distance
 from ..question.query import Query, make_query
 from ..question.question import Question
 from ..question.target import Target
+from ..space import FeatureSpace
 from ..stopping import (
     GRACE,
     INTERRUPTED,
@@ -54,10 +55,6 @@ from .rounding import may_tie, slack_for
 from .seeds import Seeds, examples_of, nearest_of
 from .smt import Backend, refuse_contradiction, refuse_negative_distance
 
-if TYPE_CHECKING:
-    from ..api import CompiledModel
-
-
 MET = "met on the way to the nearest one"
 """Why nothing more is known of a counterfactual from a pool."""
 UNCHANGED = "already has the wanted outcome"
@@ -74,7 +71,7 @@ class Explainer:
     ``conflicts``: whether an answer that there is none tells what rules everything out.
     """
 
-    model: CompiledModel
+    model: Compiled
     question: Question
     target: Any
     distance: Distance
@@ -426,9 +423,7 @@ class Waiting:
     place: int = 0
 
 
-def explainer_of(
-    model: CompiledModel, question: Question, progress: Watch | None = None
-) -> Explainer:
+def explainer_of(model: Compiled, question: Question, progress: Watch | None = None) -> Explainer:
     """A question put to a model: what does not depend on the factual, checked.
 
     Raises:

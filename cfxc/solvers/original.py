@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ..frontends.space import FeatureSpace
 from ..question.target import Target
+from ..space import FeatureSpace
 from .candidates import Point
 
 Predict = Callable[[pd.DataFrame], np.ndarray[Any, Any]]

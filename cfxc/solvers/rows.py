@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..frontends.space import Feature, Value
 from ..ir import BatchEvaluator, LabelTuple
 from ..question.domain import Domain
 from ..question.rules import Rules
+from ..space import Feature, Value
 from .candidates import Point
 
 Floats = npt.NDArray[np.float64]

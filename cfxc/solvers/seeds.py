@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import numpy as np
 import pandas as pd
 
 from ..errors import DataTypeError, InvalidInputError
-from ..frontends.space import FeatureSpace
+from ..frontends.compiled import Compiled
 from ..question.criteria import Condition, MaxChanges
 from ..question.query import Query
 from ..question.question import Question
+from ..space import FeatureSpace
 from ..stopping import poll
 from .baselines.local_search import LocalSearch
 from .candidates import Candidate, Deployed, Point, verify
 from .rows import Floats, exact_value
-
-if TYPE_CHECKING:
-    from ..api import CompiledModel
-    from .amortised import Generator
 
 NEAREST = 3
 """Valid rows that are moved towards the person before the search begins."""
@@ -38,11 +35,11 @@ class Seeds:
         MissingColumnError, …: rows that are not of the space.
     """
 
-    def __init__(self, model: CompiledModel, question: Question, target: Any) -> None:
+    def __init__(self, model: Compiled, question: Question, target: Any) -> None:
         self.space, self.question, self.target = model.space, question, target
         source = question.seeds
         self.points: list[Point] = []
-        self.generator: Generator | None = None
+        self.generator: Source | None = None
         if isinstance(source, pd.DataFrame):
             self.points = _points_of(model.space, source)
         elif source is not None:
@@ -124,20 +121,25 @@ def _points_of(space: FeatureSpace, rows: pd.DataFrame) -> list[Point]:
     return [dict(zip(space.names, each, strict=True)) for each in zip(*values, strict=True)]
 
 
-def _generator(model: CompiledModel, source: Any) -> Generator:
+class Source(Protocol):
+    """What proposes rows: a fitted :class:`cfxc.Generator`."""
+
+    model: Compiled
+
+    def generate(self, rows: pd.DataFrame, n: int, target: Any, **options: Any) -> pd.DataFrame:
+        """Rows for one factual."""
+
+
+def _generator(model: Compiled, source: Any) -> Source:
     """A fitted generator for the same program."""
-    from importlib.util import find_spec
-
-    if find_spec("torch") is not None and find_spec("safetensors") is not None:
-        from .amortised import Generator
-
-        if isinstance(source, Generator):
-            if source.model.program != model.program:
-                raise InvalidInputError("seeds: the generator was made for another model")
-            return source
-    raise DataTypeError(
-        f"seeds is a DataFrame of rows or a cfxc.Generator, not {type(source).__name__}"
-    )
+    if not hasattr(source, "generate") or not isinstance(getattr(source, "model", None), Compiled):
+        raise DataTypeError(
+            f"seeds is a DataFrame of rows or a cfxc.Generator, not {type(source).__name__}"
+        )
+    if source.model.program != model.program:
+        raise InvalidInputError("seeds: the generator was made for another model")
+    found: Source = source
+    return found
 
 
 __all__ = ["Seeds", "examples_of", "known_candidate", "nearest_of"]

@@ -19,7 +19,7 @@ from sklearn.tree import DecisionTreeRegressor
 
 import cfxc
 from cfxc import FeatureSpace
-from cfxc.frontends.space import Feature
+from cfxc.space import Feature
 
 SPACE = FeatureSpace(
     (

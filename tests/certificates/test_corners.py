@@ -18,12 +18,12 @@ from sklearn.tree import DecisionTreeClassifier
 
 import cfxc
 from cfxc.errors import UnsupportedError
-from cfxc.frontends.space import Feature
 from cfxc.ir import REAL, Builder, Literal, Tensor, evaluate, ops
 from cfxc.question.query import make_query
 from cfxc.solvers import box_search, mio
 from cfxc.solvers.certification import Certificate
 from cfxc.solvers.certification.writer import certify
+from cfxc.space import Feature
 from tests.certificates.samples import SAMPLES, SPACE, answered, fitted, grid
 from tests.solvers.box_search.test_ramps import stacked
 

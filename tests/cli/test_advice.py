@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from cfxc.cli.advice import advice
-from cfxc.frontends.space import FeatureSpace
+from cfxc.space import FeatureSpace
 
 ODD: list[tuple[str, list[Any], str]] = [
     ("Unnamed: 0", [5, 3, 9], "has no name"),

@@ -24,9 +24,9 @@ from sklearn.tree import DecisionTreeClassifier
 import cfxc
 from cfxc.cli import commands, guard, main
 from cfxc.frontends.csv_files import read_csv
-from cfxc.frontends.lang import parse_program as parse_core
 from cfxc.frontends.row_files import reads
 from cfxc.ir import parse_program
+from cfxc.lang import parse_program as parse_core
 
 from .conftest import PERSON, Shell
 

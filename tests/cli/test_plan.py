@@ -110,7 +110,7 @@ def test_a_covariance_that_is_not_definite(shell: Shell) -> None:
     model = cfxc.compile(
         shell.folder / "lr.skops", cfxc.FeatureSpace.from_toml(shell.folder / "space.toml")
     )
-    size = cfxc.solvers.plans.Encoding.of(model.program, model.space).size
+    size = cfxc.methods.plans.Encoding.of(model.program, model.space).size
     values = {"mean": [1.0] * size, "covariance": np.ones((size, size)).tolist()}
     (shell.folder / "m.json").write_text(json.dumps(values))
     assert "shrinkage=" in shell.refuses(*ASKED, "--moments", "m.json")

@@ -25,7 +25,7 @@ from sklearn.preprocessing import OneHotEncoder
 from sklearn.tree import DecisionTreeClassifier
 
 import cfxc
-import cfxc.solvers.bayes as bayes
+import cfxc.methods.bayes as bayes
 from cfxc.cli import regress
 from cfxc.cli.regress import Question
 
@@ -365,7 +365,7 @@ def test_extras_that_are_missing(shell: Shell, monkeypatch: pytest.MonkeyPatch) 
     assert "cfxc[plot]" in message
     monkeypatch.delitem(vars(bayes), "BlackBox", raising=False)
     for name in ("black_box", "loop", "acquisition", "surrogate"):
-        monkeypatch.delitem(sys.modules, f"cfxc.solvers.bayes.{name}", raising=False)
+        monkeypatch.delitem(sys.modules, f"cfxc.methods.bayes.{name}", raising=False)
     monkeypatch.setitem(sys.modules, "botorch", None)
     monkeypatch.setitem(sys.modules, "botorch.exceptions.errors", None)
     message = shell.refuses(*LINEAR, "--width", "5")

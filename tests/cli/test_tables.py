@@ -19,9 +19,9 @@ from cfxc.cli.tables import (
 from cfxc.errors import CfxcError, InvalidInputError
 from cfxc.frontends import row_files
 from cfxc.frontends.row_files import read_factual, read_known, read_people
-from cfxc.frontends.space import Feature, FeatureSpace
 from cfxc.question.criteria import TrustRegion
 from cfxc.question.target import Target
+from cfxc.space import Feature, FeatureSpace
 
 SPACE = FeatureSpace.infer(
     pd.DataFrame(

@@ -23,8 +23,8 @@ from cfxc.compiler.transform import (
     well_sorted,
 )
 from cfxc.errors import InvalidInputError, UnsupportedError, VerificationError
-from cfxc.frontends.lang import compile_program
 from cfxc.ir import INT, REAL, Program, evaluate, parse_program
+from cfxc.lang import compile_program
 from tests.compiler.provers import proved_equivalent, status
 from tests.example_programs import EXAMPLES
 from tests.strategies import inputs_of, programs

@@ -15,8 +15,8 @@ from sklearn.tree import DecisionTreeClassifier
 
 import cfxc
 from cfxc import FeatureSpace
-from cfxc.frontends.lang import parse_program
 from cfxc.ir import Program, evaluate
+from cfxc.lang import parse_program
 from cfxc.question.distances import resolve_distance
 from cfxc.question.distances.distance import RESULT, _box, _lower
 from cfxc.question.distances.enclosure import enclosed

@@ -18,8 +18,6 @@ from cfxc.errors import (
     LanguageError,
     MissingColumnError,
 )
-from cfxc.frontends.inputs import input_sort
-from cfxc.frontends.space import Feature, FeatureSpace
 from cfxc.ir import REAL, Builder, Literal, evaluate, verify
 from cfxc.question.distances import (
     FINEST,
@@ -31,6 +29,8 @@ from cfxc.question.distances import (
     resolve_distance,
 )
 from cfxc.question.query import make_query
+from cfxc.space import Feature, FeatureSpace
+from cfxc.space.inputs import input_sort
 
 F = Fraction
 

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cfxc.frontends.space import Feature
 from cfxc.question.domain import Domain, domain_of
+from cfxc.space import Feature
 from cfxc.stopping import TimeUp, until
 
 STEPS = [None, "0.01", "0.1", "1/3", "0.5", "3", "1e-6", "7/1000000"]

@@ -39,8 +39,8 @@ from cfxc.errors import (
 )
 from cfxc.frontends.files import load_model
 from cfxc.frontends.predictor import Predictor
-from cfxc.frontends.space import FeatureSpace
 from cfxc.ir import Program
+from cfxc.space import FeatureSpace
 
 
 @pytest.fixture(scope="module")

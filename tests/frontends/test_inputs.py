@@ -11,7 +11,9 @@ import pandas as pd
 import pytest
 
 from cfxc.errors import MissingColumnError, UnsupportedError
-from cfxc.frontends.inputs import (
+from cfxc.ir import INT, REAL, BatchEvaluator, Builder, Operand, category, evaluate, ops
+from cfxc.space import Feature, FeatureSpace
+from cfxc.space.inputs import (
     column,
     column_category,
     column_value,
@@ -19,8 +21,6 @@ from cfxc.frontends.inputs import (
     declare_inputs,
     input_sort,
 )
-from cfxc.frontends.space import Feature, FeatureSpace
-from cfxc.ir import INT, REAL, BatchEvaluator, Builder, Operand, category, evaluate, ops
 
 FRAME = pd.DataFrame(
     {

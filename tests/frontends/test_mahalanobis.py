@@ -12,10 +12,10 @@ from sklearn.covariance import LedoitWolf, MinCovDet
 
 from cfxc import FeatureSpace, Mahalanobis
 from cfxc.errors import CfxcError, DataTypeError, InvalidInputError, MissingColumnError
-from cfxc.frontends.inputs import declare_inputs
 from cfxc.ir import Builder
 from cfxc.question.distances import resolve_distance
 from cfxc.question.query import Query, make_query
+from cfxc.space.inputs import declare_inputs
 
 
 def table(rows: int = 80, seed: int = 0) -> pd.DataFrame:

@@ -17,7 +17,7 @@ from sklearn.preprocessing import OneHotEncoder
 
 import cfxc
 from cfxc.errors import CfxcError
-from cfxc.frontends.space.groups import encode_group, encode_group_frame
+from cfxc.space.groups import encode_group, encode_group_frame
 
 LEVELS = ("low", "middle", "high", "top")
 COLUMNS = tuple(f"level={label}" for label in LEVELS)

@@ -10,7 +10,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 import cfxc
 from cfxc.errors import InvalidInputError
-from cfxc.frontends.space import Feature
+from cfxc.space import Feature
 
 BIG = 2**53
 TABLE = pd.DataFrame({"id": [0, 1, 2, 3], "a": [0, 1, 2, 3]})

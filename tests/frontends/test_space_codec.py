@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from cfxc.errors import CfxcError, DataTypeError, InvalidInputError, MissingColumnError
-from cfxc.frontends.space import Feature, FeatureSpace, Value
+from cfxc.space import Feature, FeatureSpace, Value
 
 FRAME = pd.DataFrame(
     {

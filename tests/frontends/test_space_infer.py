@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from cfxc.errors import CfxcError, DataTypeError, InvalidInputError, MissingColumnError
-from cfxc.frontends.space import Feature, FeatureSpace
+from cfxc.space import Feature, FeatureSpace
 
 ORDERED = pd.CategoricalDtype(["low", "mid", "high"], ordered=True)
 

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cfxc.frontends.space import ACTIONS, Feature, FeatureSpace
-from cfxc.frontends.space.numbers import decimal_text, exact
+from cfxc.space import ACTIONS, Feature, FeatureSpace
+from cfxc.space.numbers import decimal_text, exact
 
 quick = settings(max_examples=60, deadline=None)
 

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from cfxc.errors import CfxcError, InvalidInputError
-from cfxc.frontends.space import Feature, FeatureSpace
+from cfxc.space import Feature, FeatureSpace
 
 # -- dtypes --------------------------------------------------------------------------------------
 

@@ -11,7 +11,7 @@ from hypothesis import Phase, given, seed, settings
 from cfxc.ir import Literal, Program, Tensor, ops
 from cfxc.ir.batch import RULES
 from cfxc.ir.op import ATTRIBUTE_TYPES, REGISTRY, Op, layout, register
-from cfxc.ir.text.parser import _CONVERT as CONVERTERS
+from cfxc.ir.parser import _CONVERT as CONVERTERS
 from tests.strategies import CORE, INEXACT, MAKERS, programs
 
 each_op = pytest.mark.parametrize("cls", REGISTRY.values(), ids=list(REGISTRY))

@@ -16,9 +16,9 @@ from sklearn.tree import DecisionTreeClassifier
 import cfxc
 from cfxc.cli.app import app
 from cfxc.cli.flags import Flags, _completed
+from cfxc.methods.plans import robust
 from cfxc.question.criteria import CRITERIA
 from cfxc.question.options import OPTIONS
-from cfxc.solvers.plans import robust
 
 X = pd.DataFrame({"a": np.arange(12) % 6, "b": np.arange(12) // 2})
 MODEL = cfxc.compile(

@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 
 from cfxc import FeatureSpace
-from cfxc.frontends.space import Feature
+from cfxc.space import Feature
 
 Point = dict[str, Any]
 Metric = Callable[[Sequence[Fraction], Point, Point], Fraction]

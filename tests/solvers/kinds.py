@@ -29,7 +29,7 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 import cfxc
 from cfxc import FeatureSpace
-from cfxc.frontends.space import Feature
+from cfxc.space import Feature
 from tests.solvers.grids import (
     Condition,
     Found,

@@ -18,7 +18,7 @@ from sklearn.preprocessing import StandardScaler
 
 import cfxc
 from cfxc import FeatureSpace
-from cfxc.frontends.space import Feature
+from cfxc.space import Feature
 from tests.frontends.onnx.support import export
 from tests.solvers.grids import NORMS, brute_force, norm, sampled
 from tests.solvers.kinds import EPSILON, check, task

@@ -13,9 +13,6 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from cfxc import FeatureSpace
-from cfxc.frontends.inputs import input_sort
-from cfxc.frontends.lang import compile_program
-from cfxc.frontends.space import Feature
 from cfxc.ir import (
     REAL,
     Builder,
@@ -28,10 +25,13 @@ from cfxc.ir import (
     ops,
     verify,
 )
+from cfxc.lang import compile_program
 from cfxc.question.distances import FINEST
 from cfxc.question.query import make_query
 from cfxc.solvers.outcome import Outcome
 from cfxc.solvers.smt import backend, search
+from cfxc.space import Feature
+from cfxc.space.inputs import input_sort
 from tests.solvers.grids import (
     NORMS,
     Metric,

@@ -11,8 +11,8 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.tree import DecisionTreeClassifier
 
 import cfxc
-from cfxc.frontends.space import Feature
 from cfxc.question.distances import FINEST
+from cfxc.space import Feature
 
 WIDE = 10_000
 """Ranges so wide that 20 steps of one are nearer than an ε that was absolute."""

@@ -13,7 +13,7 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.tree import DecisionTreeClassifier
 
 import cfxc
-from cfxc.api import CompiledModel
+from cfxc.model import CompiledModel
 
 TABLE = pd.DataFrame({"a": [0, 1, 2, 3, 4, 5], "b": [3, 1, 4, 1, 5, 9]})
 

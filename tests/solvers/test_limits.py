@@ -17,9 +17,10 @@ import pytest
 from sklearn.ensemble import RandomForestClassifier
 
 import cfxc
-from cfxc import api, stopping
-from cfxc.api import CompiledModel
+from cfxc import model as public
+from cfxc import stopping
 from cfxc.compiler.terms import Pool
+from cfxc.model import CompiledModel
 from cfxc.solvers.explaining import explainer_of
 from cfxc.solvers.smt import backend
 
@@ -68,7 +69,7 @@ def test_ctrl_c_gives_an_answer(
         timer.start()
         return explainer_of(*args)
 
-    monkeypatch.setattr(api, "explainer_of", begun)
+    monkeypatch.setattr(public, "explainer_of", begun)
     answer = model.explain(person, time_limit=60, epsilon=1e-9, **asked)
     timer.join()
     assert answer.reason == "interrupted"

@@ -14,13 +14,13 @@ import pytest
 import cfxc
 from cfxc import FeatureSpace
 from cfxc.errors import CfxcError, InvalidInputError, SolverError
-from cfxc.frontends.inputs import input_sort
-from cfxc.frontends.lang import compile_program
-from cfxc.frontends.space import Feature
+from cfxc.lang import compile_program
 from cfxc.question.query import Query, make_query
 from cfxc.solvers.candidates import Deployed, Point, verify
 from cfxc.solvers.outcome import Outcome
 from cfxc.solvers.smt import Answer, Backend, backend, search
+from cfxc.space import Feature
+from cfxc.space.inputs import input_sort
 from tests.solvers.grids import NORMS, brute_force, distance_of, norm
 from tests.solvers.kinds import EPSILON, KINDS, outcome_of, task, trained
 

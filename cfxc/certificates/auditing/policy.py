@@ -14,8 +14,8 @@ from fractions import Fraction as Q
 from typing import Any
 
 from ..checker import ODD, Feature, Rejected, listed, need
+from .report import TEXT, exact, quoted
 
-TEXT = 2**20  # characters of a space
 DECIMAL = re.compile(r"-?[0-9]{1,400}(\.[0-9]{1,400}|/[1-9][0-9]{0,400})?", re.ASCII)
 NAMES = ("version", "columns", "feature", "constraints", "target", "norms", "epsilon")
 FIELDS = ("name", "kind", "lower", "upper", "resolution", "labels", "missing", "action",
@@ -148,8 +148,6 @@ def _require_wide(wide: Stated, own: Feature) -> None:
 
 def _in_figures(rule: Any, features: dict[str, Feature]) -> str:
     """A constraint of a policy with the factual's numbers put in."""
-    from .report import exact, quoted
-
     text = str(rule)
     for name, feature in sorted(features.items(), key=lambda one: -len(one[0])):
         own = feature.own

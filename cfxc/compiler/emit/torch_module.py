@@ -16,8 +16,8 @@ from ...ir import Let, Literal, Operand, Program, Sort
 from ...ir import Tensor as Exact
 from ...ir.batch import ALIGNED
 from ...ir.interval import nearest_float
-from ...ir.program import Statement, walk
 from ...ir.sorts import format_name
+from ...ir.statements import Statement, walk
 from .torch_refusals import REFUSALS, refused, restricted
 
 try:

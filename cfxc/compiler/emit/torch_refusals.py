@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from ...errors import InvalidInputError
 from ...ir import Let, Literal, Op, Operand, Program, ops
 from ...ir.ops.logic import Comparison
-from ...ir.program import walk
 from ...ir.sorts import format_name
+from ...ir.statements import walk
 from ...ir.unused import keep_outputs
 
 #: Ops without a useful gradient, and why; all others have rules.

@@ -8,11 +8,7 @@ from __future__ import annotations
 
 import sys
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from ..space import FeatureSpace
-    from .native import NativePredictor
+from typing import Any
 
 LIBRARIES = ("xgboost", "lightgbm")
 
@@ -33,18 +29,4 @@ def library_of(model: Any) -> str:
     return ""
 
 
-def native_predictor(model: Any, space: FeatureSpace) -> NativePredictor:
-    """A native booster with its program, on the columns of a feature space.
-
-    Raises:
-        UnsupportedError, ModelFileError, InvalidInputError, MissingColumnError: it cannot be
-            lowered, contradicts itself, or does not fit the space.
-    """
-    from .native import NativePredictor
-
-    library = library_of(model)
-    native = import_module(f".{library}.native", __name__).native(model, space)
-    return NativePredictor(native, space, f"{native.library}Booster")
-
-
-__all__ = ["LIBRARIES", "library_of", "native_predictor", "register_loaded"]
+__all__ = ["LIBRARIES", "library_of", "register_loaded"]

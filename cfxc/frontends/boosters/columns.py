@@ -12,13 +12,13 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ...ir import Operand, ops
+from ...space import Label
+from ...space.names import shown
 from ..sklearn.comparisons import Compared, compared, cuts
 from ..sklearn.lowering import Lowering, tensor
 from ..sklearn.symbols import Symbol, has_gap, symbol
 from ..sklearn.table import Function, Raw, Ref
 from ..sklearn.trees import Nodes, joined
-from ..space import Label
-from ..space.names import shown
 from .forest import Floats, Forest, Ints, Question, Tree
 
 HALF = 0.5

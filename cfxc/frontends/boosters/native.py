@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from fractions import Fraction
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -18,13 +19,14 @@ import pandas as pd
 
 from ...errors import MissingColumnError, UnsupportedError
 from ...ir import Label, Program
+from ...space import FeatureSpace
+from ...space.names import shown
 from ..predictor import DOUBLE, SINGLE, Task
 from ..sklearn.lowering import Lowering
 from ..sklearn.program import raw_columns
 from ..sklearn.registry import Outputs
 from ..sklearn.table import Ref
-from ..space import FeatureSpace
-from ..space.names import shown
+from . import library_of
 
 HALF = 0.5
 
@@ -121,3 +123,15 @@ class NativePredictor:
             return second
         largest: npt.NDArray[Any] = numbers.argmax(axis=1)
         return largest
+
+
+def native_predictor(model: Any, space: FeatureSpace) -> NativePredictor:
+    """A native booster with its program, on the columns of a feature space.
+
+    Raises:
+        UnsupportedError, ModelFileError, InvalidInputError, MissingColumnError: it cannot be
+            lowered, contradicts itself, or does not fit the space.
+    """
+    library = library_of(model)
+    native = import_module(f".{library}.native", __package__).native(model, space)
+    return NativePredictor(native, space, f"{native.library}Booster")

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ..space import Label
+from ...space import Label
 
 Categories = Mapping[str, Sequence[Label]]
 

@@ -11,8 +11,8 @@ import numpy as np
 
 from ...errors import UnsupportedError, VerificationError
 from ...ir import Builder, LabelTuple, Literal, Op, Operand, Tensor, ops
-from ..inputs import column, column_value, column_vector
-from ..space import FeatureSpace
+from ...space import FeatureSpace
+from ...space.inputs import column, column_value, column_vector
 from .graph import Array, Dims, DType, Node
 from .inputs import is_bit, is_single, is_whole
 from .values import (

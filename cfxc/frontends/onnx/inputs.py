@@ -11,8 +11,8 @@ import numpy as np
 import pandas as pd
 
 from ...errors import DataTypeError, InvalidInputError, MissingColumnError
-from ..inputs import Column, column
-from ..space import FeatureSpace
+from ...space import FeatureSpace
+from ...space.inputs import Column, column
 from .graph import Array, Dims, DType, Graph, GraphInput
 
 

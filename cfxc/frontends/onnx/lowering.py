@@ -10,9 +10,9 @@ from onnx.reference import ReferenceEvaluator
 
 from ...errors import UnsupportedError, VerificationError
 from ...ir import Builder, Let, Literal, Program, verify
-from ..inputs import declare_inputs
+from ...space import FeatureSpace
+from ...space.inputs import declare_inputs
 from ..predictor import Task
-from ..space import FeatureSpace
 from .context import Context
 from .graph import Array, Graph, Model, Node, read_graph
 from .inputs import Feed, match_inputs

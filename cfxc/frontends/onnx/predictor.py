@@ -12,8 +12,8 @@ import pandas as pd
 
 from ...errors import ModelFileError
 from ...ir import Label, Program
+from ...space import FeatureSpace
 from ..predictor import SINGLE, Task
-from ..space import FeatureSpace
 from .graph import Model, read_model
 from .lowering import lower_model
 

@@ -17,9 +17,9 @@ import pandas as pd
 from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder
 
 from ...ir import LabelTuple, ops
-from ..inputs import NOT_A_NUMBER, Column
-from ..space import Label, missing_as
-from ..space.names import shown
+from ...space import Label, missing_as
+from ...space.inputs import NOT_A_NUMBER, Column
+from ...space.names import shown
 from .lowering import Lowering, tensor
 from .registry import Estimator, transformer
 from .table import Raw, Ref, cells

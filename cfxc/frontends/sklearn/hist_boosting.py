@@ -17,7 +17,7 @@ from sklearn._loss.link import IdentityLink, LogLink
 from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 
 from ...ir import Operand, ops
-from ..space import Label
+from ...space import Label
 from .comparisons import Compared, compared, cuts
 from .encoders import Codebook, ordinal_codebooks
 from .lowering import Lowering, tensor

@@ -12,8 +12,8 @@ import numpy.typing as npt
 
 from ...errors import UnsupportedError
 from ...ir import Builder, Op, Operand, Tensor, ops
-from ..inputs import NOT_A_NUMBER, Column, column, column_parts, declare_inputs
-from ..space import FeatureSpace
+from ...space import FeatureSpace
+from ...space.inputs import NOT_A_NUMBER, Column, column, column_parts, declare_inputs
 from .table import DType, Raw, Ref, common_dtype
 
 

@@ -11,9 +11,9 @@ import pandas as pd
 
 from ...errors import MissingColumnError
 from ...ir import Label
+from ...space import FeatureSpace
+from ...space.names import shown
 from ..predictor import DOUBLE, SINGLE, Task, class_labels
-from ..space import FeatureSpace
-from ..space.names import shown
 from .inspect import check_supported
 from .program import fitted_names, last_step, model_columns
 from .registry import MODELS, Estimator

@@ -9,8 +9,8 @@ from sklearn.pipeline import Pipeline
 
 from ...errors import DataTypeError, InvalidInputError, MissingColumnError
 from ...ir import Program
-from ..space import FeatureSpace
-from ..space.names import shown, suggestion
+from ...space import FeatureSpace
+from ...space.names import shown, suggestion
 from .inspect import check_supported
 from .lowering import Lowering
 from .registry import MODELS, Estimator, own_names

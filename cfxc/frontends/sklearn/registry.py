@@ -12,8 +12,8 @@ from typing import Any, TypeVar
 import pandas as pd
 
 from ...ir import Operand
+from ...space import FeatureSpace
 from ..predictor import Task
-from ..space import FeatureSpace
 from .lowering import Lowering
 from .table import Ref
 

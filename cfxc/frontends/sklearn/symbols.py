@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ...ir import LabelTuple, Operand, ops
-from ..space import Label
+from ...space import Label
 from .lowering import Lowering
 from .table import Raw, Ref
 

@@ -10,10 +10,10 @@ from typing import Any, Self
 
 from ...errors import InvalidInputError, UnsupportedError
 from ...frontends.files import load_model
-from ...frontends.space import FeatureSpace
-from ...frontends.space.labels import Label
-from ...frontends.space.numbers import as_written
 from ...ir import Builder, Literal, Program, ops
+from ...space import FeatureSpace
+from ...space.labels import Label
+from ...space.numbers import as_written
 from .criterion import Constraint, Criterion, Instance
 from .settings import settings_of
 

@@ -13,12 +13,12 @@ from typing import Any, Self
 
 from ...errors import DataTypeError, InvalidInputError, MissingColumnError, UnsupportedError
 from ...frontends.files import load_model
-from ...frontends.inputs import input_sort
-from ...frontends.lang.lower import lower_expression
-from ...frontends.lang.parser import parse_expression
 from ...frontends.row_files import once
-from ...frontends.space import FeatureSpace
-from ...frontends.space.names import shown, suggestion
+from ...lang.lower import lower_expression
+from ...lang.parser import parse_expression
+from ...space import FeatureSpace
+from ...space.inputs import input_sort
+from ...space.names import shown, suggestion
 from ..effects import Effect, Mechanism, effects_of
 from .criterion import Constraint, Criterion, Instance
 

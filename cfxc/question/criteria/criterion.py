@@ -8,10 +8,10 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 from ...errors import UnsupportedError
-from ...frontends.inputs import input_sort
-from ...frontends.lang import compile_constraint
-from ...frontends.space import FeatureSpace
 from ...ir import Program, Sort
+from ...lang import compile_constraint
+from ...space import FeatureSpace
+from ...space.inputs import input_sort
 from ..domain import Domain
 from ..effects import Effect
 from ..hull import Hull

@@ -7,8 +7,8 @@ from fractions import Fraction
 from typing import Any
 
 from ...errors import InvalidInputError, UnsupportedError
-from ...frontends.space.numbers import as_written
 from ...ir import Program
+from ...space.numbers import as_written
 from ..target import Target
 from .criterion import Criterion
 

@@ -19,8 +19,8 @@ from sklearn.cluster import KMeans
 
 from ...errors import DataTypeError, InvalidInputError, UnsupportedError
 from ...frontends.row_files import read_rows
-from ...frontends.space import FeatureSpace
-from ...frontends.space.numbers import as_written
+from ...space import FeatureSpace
+from ...space.numbers import as_written
 from ..coordinates import Coordinate, column_of, coordinates_of
 from ..hull import NORMS, Floats, Hull, Norm
 from ..target import Target

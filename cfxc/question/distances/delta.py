@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from fractions import Fraction
 
 from ...errors import InvalidInputError, MissingColumnError
-from ...frontends.inputs import declare_inputs
-from ...frontends.space import Feature, FeatureSpace, Value
 from ...ir import Builder, LabelTuple, Literal, Operand, Program, Tensor, ops
 from ...ir.tensor import fractions
+from ...space import Feature, FeatureSpace, Value
+from ...space.inputs import declare_inputs
 
 
 def delta_name(position: int) -> str:

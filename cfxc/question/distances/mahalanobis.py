@@ -15,10 +15,10 @@ from sklearn.base import clone
 from sklearn.covariance import EmpiricalCovariance
 
 from ...errors import DataTypeError, InvalidInputError
-from ...frontends.inputs import input_sort
-from ...frontends.space import FeatureSpace
 from ...ir import Builder, LabelTuple, Literal, Operand, Program, Tensor, ops
 from ...ir.tensor import fractions
+from ...space import FeatureSpace
+from ...space.inputs import input_sort
 from ..coordinates import Coordinate, column_of, coordinates_of
 
 Floats = npt.NDArray[np.float64]

@@ -11,10 +11,10 @@ import numpy.typing as npt
 
 from ...compiler.passes import Ball
 from ...errors import UnsupportedError
-from ...frontends.space import FeatureSpace
 from ...ir import Program
 from ...ir.interval import ceil_float
 from ...question.query import Query
+from ...space import FeatureSpace
 from ..ball import make_ball, reach_of
 from .cells import Cells, Prices, make_cells, make_prices
 from .decision import Decision, decision_of, with_trees

@@ -6,9 +6,9 @@ from fractions import Fraction
 
 import numpy as np
 
-from ...frontends.space import Feature, FeatureSpace
 from ...ir import REAL, Builder, Tensor, ops
 from ...question.query import Query, make_query
+from ...space import Feature, FeatureSpace
 
 STUMPS = ((0, 1.0), (0, -1.0), (1, 1.0), (2, 1.0))
 """Feature and worth of each: a leaf sees one feature, so that boxes must be split."""

@@ -10,11 +10,11 @@ from functools import cached_property
 from math import inf
 from typing import Any
 
-from ... import __version__
 from ...certificates.checker import Clock, Rejected, check
 from ...compiler.emit.smtlib import emit
 from ...errors import UnsupportedError
 from ...question.query import Query
+from ...version import __version__
 from .. import box_search
 from ..ball import everywhere
 from ..outcome import Outcome, Refuted

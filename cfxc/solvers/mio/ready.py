@@ -6,9 +6,9 @@ from fractions import Fraction
 
 import numpy as np
 
-from ...frontends.space import Feature, FeatureSpace
 from ...ir import INT, Builder, Tensor, ops
 from ...question.query import Query, make_query
+from ...space import Feature, FeatureSpace
 
 UNITS = 8
 TARGET = 12

@@ -18,7 +18,7 @@ from cfxc.certificates.export.vipr import vipr
 from cfxc.certificates.export.vipr.features import Features
 from cfxc.certificates.export.vipr.problem import Problem
 from cfxc.certificates.export.vipr.ranges import Ranges
-from cfxc.frontends.space import Feature
+from cfxc.space import Feature
 from tests.certificates.export.vipr_checker import proved
 
 SPACE = FeatureSpace(

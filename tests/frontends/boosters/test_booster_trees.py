@@ -28,8 +28,8 @@ from cfxc.frontends.boosters.forest import (
 )
 from cfxc.frontends.sklearn.lowering import Lowering
 from cfxc.frontends.sklearn.table import Raw as Column
-from cfxc.frontends.space import Feature
 from cfxc.ir import BatchEvaluator, Program, ops
+from cfxc.space import Feature
 
 LEVELS = [-3.0, -1.5, -1.0, -0.0, 0.0, 0.5, 1.0, 2.0, 2.5, 4.0]
 number = st.sampled_from(LEVELS)

@@ -12,8 +12,8 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from cfxc.frontends.lang import ast
 from cfxc.ir import INT, REAL, Sort, category
+from cfxc.lang import ast
 
 J = 3
 INPUTS: dict[str, Sort] = {

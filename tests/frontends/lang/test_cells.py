@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cfxc.frontends.lang import compile_constraint
 from cfxc.ir import INT, REAL, evaluate
 from cfxc.ir.interval import nearest_float
+from cfxc.lang import compile_constraint
 
 F = Fraction
 SORTS = {"gap": REAL, "small": REAL, "pay gap": REAL, "n": INT}

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from cfxc.errors import LanguageError
-from cfxc.frontends.lang import (
+from cfxc.lang import (
     ast,
     check_program,
     parse_expression,

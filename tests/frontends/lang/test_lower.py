@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cfxc.errors import InvalidInputError, LanguageError
-from cfxc.frontends.lang import (
+from cfxc.ir import BOOL, INT, REAL, If, Program, Sort, category, evaluate, verify, walk
+from cfxc.lang import (
     ast,
     compile_constraint,
     compile_program,
@@ -20,7 +21,6 @@ from cfxc.frontends.lang import (
     parse_program,
     print_program,
 )
-from cfxc.ir import BOOL, INT, REAL, If, Program, Sort, category, evaluate, verify, walk
 from tests.frontends.lang.core_programs import HEADER, INPUTS, VALUES, J, core_programs, interpret
 
 F = Fraction

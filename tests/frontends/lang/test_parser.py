@@ -13,8 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cfxc.errors import CfxcError, DataTypeError, LanguageError
-from cfxc.frontends.lang import ast, parse_expression, parse_program, print_program
-from cfxc.frontends.lang.ast import (
+from cfxc.lang import ast, parse_expression, parse_program, print_program
+from cfxc.lang.ast import (
     ArraySort,
     Assign,
     Binary,
@@ -38,7 +38,7 @@ from cfxc.frontends.lang.ast import (
     Skip,
     Unary,
 )
-from cfxc.frontends.lang.literals import KEYWORDS
+from cfxc.lang.literals import KEYWORDS
 
 A, B, C, X = (Name((name,)) for name in "abcx")
 ONE, TWO, THREE = (Number(Fraction(value)) for value in (1, 2, 3))
@@ -46,7 +46,7 @@ SKIP = Skip()
 
 
 def grammar_text() -> str:
-    return files("cfxc.frontends.lang").joinpath("grammar.lark").read_text(encoding="utf-8")
+    return files("cfxc.lang").joinpath("grammar.lark").read_text(encoding="utf-8")
 
 
 EXPRESSIONS = [

@@ -10,7 +10,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from cfxc.errors import LanguageError
-from cfxc.frontends.lang import (
+from cfxc.lang import (
     ast,
     parse_expression,
     parse_program,
@@ -18,7 +18,7 @@ from cfxc.frontends.lang import (
     print_expression,
     print_program,
 )
-from cfxc.frontends.lang.literals import KEYWORDS, quote, unquote, write_number
+from cfxc.lang.literals import KEYWORDS, quote, unquote, write_number
 
 # -- generated trees -------------------------------------------------------------------------------
 

@@ -12,15 +12,6 @@ from hypothesis import strategies as st
 
 from cfxc.compiler.expand import expand
 from cfxc.errors import UnsupportedError, VerificationError
-from cfxc.frontends.lang import (
-    ast,
-    compile_program,
-    lower_program,
-    parse_program,
-    print_program,
-    to_ast,
-    to_text,
-)
 from cfxc.ir import (
     BOOL,
     INT,
@@ -39,6 +30,15 @@ from cfxc.ir import (
     verify,
 )
 from cfxc.ir import parse_program as parse_ir
+from cfxc.lang import (
+    ast,
+    compile_program,
+    lower_program,
+    parse_program,
+    print_program,
+    to_ast,
+    to_text,
+)
 from tests.example_programs import EXAMPLES
 from tests.frontends.lang.core_programs import INPUTS, VALUES, J, core_programs
 from tests.strategies import inputs_of, programs, tree_ensembles

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cfxc.errors import LanguageError
-from cfxc.frontends.lang import (
+from cfxc.lang import (
     ast,
     parse_expression,
     parse_program,
@@ -17,7 +17,7 @@ from cfxc.frontends.lang import (
     unroll_expression,
     unroll_program,
 )
-from cfxc.frontends.lang.walk import subcommands
+from cfxc.lang.walk import subcommands
 
 UNROLLED = [
     ("for i = 1..3 do s := s + d[i]", "s := s + d[1]; s := s + d[2]; s := s + d[3]"),

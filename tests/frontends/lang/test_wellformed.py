@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cfxc.errors import LanguageError
-from cfxc.frontends.lang import ast, check_program, parse_program, unroll_program
-from cfxc.frontends.lang.walk import names
+from cfxc.lang import ast, check_program, parse_program, unroll_program
+from cfxc.lang.walk import names
 
 ACCEPTED = [
     "return x",

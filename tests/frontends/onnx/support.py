@@ -18,8 +18,8 @@ from skl2onnx.common.data_types import (
 )
 
 from cfxc.frontends.onnx import OnnxPredictor
-from cfxc.frontends.space import FeatureSpace
 from cfxc.ir import BatchEvaluator, Program, evaluate, parse_program, print_program
+from cfxc.space import FeatureSpace
 
 FLOAT = 1e-5  # of values: a few hundred float32 operations on numbers of size one
 TENSORS = {"float": FloatTensorType, "double": DoubleTensorType, "int": Int64TensorType}

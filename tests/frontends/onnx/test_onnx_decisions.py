@@ -11,8 +11,8 @@ from onnx import TensorProto
 
 from cfxc.errors import InvalidInputError, UnsupportedError
 from cfxc.frontends.onnx import OnnxPredictor, lower
-from cfxc.frontends.space import FeatureSpace
 from cfxc.ir import Program, ops
+from cfxc.space import FeatureSpace
 
 from .support import FLOAT, agree, graph, node, numbers, run
 

@@ -31,8 +31,8 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from cfxc.frontends.onnx import OnnxPredictor, lower
 from cfxc.frontends.predictor import Predictor
-from cfxc.frontends.space import FeatureSpace
 from cfxc.ir import REAL, evaluate, ops, real
+from cfxc.space import FeatureSpace
 
 from .support import agree, export, loadable, numbers, people, target
 

@@ -12,7 +12,7 @@ import cfxc
 from cfxc.errors import UnsupportedError
 from cfxc.frontends.onnx import OnnxPredictor, lower
 from cfxc.frontends.onnx.rules import RULES
-from cfxc.frontends.space import FeatureSpace
+from cfxc.space import FeatureSpace
 
 from .support import X, agree, graph, node, numbers, people
 

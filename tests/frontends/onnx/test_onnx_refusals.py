@@ -25,7 +25,7 @@ from cfxc.errors import (
     UnsupportedError,
 )
 from cfxc.frontends.onnx import OnnxPredictor, lower
-from cfxc.frontends.space import FeatureSpace
+from cfxc.space import FeatureSpace
 
 from .support import X, export, graph, node, numbers, people, target
 

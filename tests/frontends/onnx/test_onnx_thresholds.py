@@ -21,8 +21,8 @@ from sklearn.ensemble import (
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from cfxc.frontends.onnx import OnnxPredictor
-from cfxc.frontends.space import FeatureSpace
 from cfxc.ir import evaluate, ops
+from cfxc.space import FeatureSpace
 
 from .support import export, graph, loadable, node, numbers, run, target
 

@@ -10,8 +10,8 @@ import pandas as pd
 import pytest
 
 from cfxc.frontends.sklearn import SklearnPredictor, lower
-from cfxc.frontends.space import FeatureSpace
 from cfxc.ir import BatchEvaluator, LabelTuple, Program, evaluate, parse_program
+from cfxc.space import FeatureSpace
 
 # Sums of fewer than 100 doubles in another order: at most 100 * 2**-53 relative to the terms.
 RELATIVE = 1e-12

@@ -18,8 +18,8 @@ from sklearn.tree import DecisionTreeClassifier
 
 from cfxc.frontends.sklearn import lower
 from cfxc.frontends.sklearn.comparisons import ALWAYS, last_below
-from cfxc.frontends.space import FeatureSpace
 from cfxc.ir import evaluate, ops
+from cfxc.space import FeatureSpace
 
 numbers = st.floats(-1e6, 1e6).map(lambda x: x if abs(x) > 1e-6 else 0.0)
 

@@ -17,8 +17,8 @@ from cfxc.frontends.sklearn import lower
 from cfxc.frontends.sklearn.lowering import Lowering
 from cfxc.frontends.sklearn.structure import transform
 from cfxc.frontends.sklearn.table import Raw, column_dtype
-from cfxc.frontends.space import FeatureSpace
 from cfxc.ir import BatchEvaluator, Program, evaluate, ops
+from cfxc.space import FeatureSpace
 
 NAN = float("nan")
 TEXT = ["red", "green", "blue", "red", "grey", "red", "green", "red"]

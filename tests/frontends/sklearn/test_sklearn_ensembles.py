@@ -24,9 +24,9 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from cfxc.errors import InvalidInputError, UnsupportedError
 from cfxc.frontends.sklearn import SklearnPredictor, lower
 from cfxc.frontends.sklearn.isolation import first_true
-from cfxc.frontends.space import FeatureSpace
 from cfxc.ir import BatchEvaluator, Program, evaluate, ops
 from cfxc.question.target import Target, target_program
+from cfxc.space import FeatureSpace
 from tests.frontends.sklearn.ensembles import (
     CLASSIFIERS,
     FIXED,

@@ -33,7 +33,7 @@ from cfxc.errors import (
     UnsupportedError,
 )
 from cfxc.frontends.sklearn import SklearnPredictor, lower
-from cfxc.frontends.space import FeatureSpace
+from cfxc.space import FeatureSpace
 
 NUMBERS = ["age", "income", "rate"]
 

@@ -15,8 +15,8 @@ from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder
 
 from cfxc.errors import UnsupportedError
 from cfxc.frontends.sklearn import lower
-from cfxc.frontends.space import Feature, FeatureSpace
 from cfxc.ir import BatchEvaluator, Program, evaluate, ops
+from cfxc.space import Feature, FeatureSpace
 
 Agree = Callable[..., Program]
 CLASSES = {"binary": 2, "multi": 3}

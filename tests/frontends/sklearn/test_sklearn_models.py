@@ -29,8 +29,8 @@ from sklearn.tree import (
 )
 
 from cfxc.frontends.sklearn import MODELS, lower
-from cfxc.frontends.space import FeatureSpace
 from cfxc.ir import Program, evaluate, ops
+from cfxc.space import FeatureSpace
 from tests.frontends.sklearn import ensembles
 
 Agree = Callable[..., Program]

@@ -19,8 +19,8 @@ from sklearn.preprocessing import MinMaxScaler, OneHotEncoder
 from sklearn.tree import DecisionTreeClassifier
 
 from cfxc.frontends.sklearn import lower
-from cfxc.frontends.space import FeatureSpace
 from cfxc.ir import BatchEvaluator, Program, evaluate
+from cfxc.space import FeatureSpace
 
 UNIT = Fraction(1, 2**53)
 REALS = st.one_of(

@@ -22,8 +22,8 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from cfxc.frontends.predictor import Predictor
 from cfxc.frontends.sklearn import SklearnPredictor, lower
-from cfxc.frontends.space import FeatureSpace
 from cfxc.ir import Program, ops
+from cfxc.space import FeatureSpace
 
 Agree = Callable[..., Program]
 COLUMNS = ["age", "income", "sector", "member", "code", "rate"]

@@ -34,8 +34,8 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from cfxc.frontends.sklearn import lower
 from cfxc.frontends.sklearn.comparisons import thresholds_on_doubles
-from cfxc.frontends.space import FeatureSpace
 from cfxc.ir import BatchEvaluator, Program, evaluate, ops
+from cfxc.space import FeatureSpace
 from tests.frontends.sklearn.ensembles import ada_boost
 
 Table = pd.DataFrame

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 import cfxc
 from cfxc.errors import ModelFileError
+from cfxc.methods.amortised.levels import Levels
 from cfxc.question.domain import domain_of, is_admissible
-from cfxc.solvers.amortised.levels import Levels
 from cfxc.solvers.rows import exact_value
 
 from .loans import loans

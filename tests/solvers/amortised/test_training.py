@@ -11,12 +11,12 @@ import torch
 
 import cfxc
 from cfxc.errors import InvalidInputError, ModelFileError, UnsupportedError
-from cfxc.solvers.amortised.gradients import Pathwise, Reinforce, gradient_of
-from cfxc.solvers.amortised.laws import laws_of
-from cfxc.solvers.amortised.levels import Levels
-from cfxc.solvers.amortised.material import Material
-from cfxc.solvers.amortised.networks import Networks, effective
-from cfxc.solvers.amortised.settings import Settings
+from cfxc.methods.amortised.gradients import Pathwise, Reinforce, gradient_of
+from cfxc.methods.amortised.laws import laws_of
+from cfxc.methods.amortised.levels import Levels
+from cfxc.methods.amortised.material import Material
+from cfxc.methods.amortised.networks import Networks, effective
+from cfxc.methods.amortised.settings import Settings
 
 from .loans import QUICK, compiled, loans
 

@@ -11,14 +11,14 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from cfxc import FeatureSpace
-from cfxc.frontends.lang import compile_program
-from cfxc.frontends.space import Feature
 from cfxc.ir import evaluate
+from cfxc.lang import compile_program
 from cfxc.question.domain import is_admissible
 from cfxc.question.query import Query, make_query
 from cfxc.solvers.baselines import LocalSearch
 from cfxc.solvers.baselines.local_search import model_cuts
 from cfxc.solvers.candidates import verify
+from cfxc.space import Feature
 from tests.solvers.grids import NORMS, Point
 from tests.solvers.kinds import KINDS, outcome_of, task, trained
 from tests.solvers.test_brute_force_properties import Asked, forests, linear_models, questions

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from scipy.integrate import quad
 from scipy.optimize import brentq
 
-from cfxc.solvers.bayes import (
+from cfxc.methods.bayes import (
     AEP,
     SEP,
     CustomPotential,
@@ -25,7 +25,7 @@ from cfxc.solvers.bayes import (
     monte_carlo_ei,
     quadrature_ei,
 )
-from cfxc.solvers.bayes.potentials import PEAK
+from cfxc.methods.bayes.potentials import PEAK
 
 BELOW = nextafter(PEAK, 0)
 FAMILY: dict[str, Callable[[float], ExponentialPolynomial]] = {

@@ -13,7 +13,7 @@ from botorch.models import SingleTaskGP
 from botorch.optim import optimize_acqf
 
 from cfxc.errors import DataTypeError, InvalidInputError
-from cfxc.solvers.bayes import (
+from cfxc.methods.bayes import (
     AEP,
     SEP,
     CustomPotential,
@@ -23,7 +23,7 @@ from cfxc.solvers.bayes import (
     monte_carlo_ei,
     quadrature_ei,
 )
-from cfxc.solvers.bayes.potentials import PEAK
+from cfxc.methods.bayes.potentials import PEAK
 
 custom = CustomPotential(lambda y, c: np.exp(-(((y - c - 1) / 0.5) ** 2)), 1.0, name="bump")
 

@@ -20,9 +20,9 @@ from sklearn.preprocessing import OneHotEncoder
 
 import cfxc
 from cfxc.errors import CfxcError
+from cfxc.methods.bayes.region import Inputs, Region
 from cfxc.question.criteria import criteria_of
 from cfxc.question.rules import make_rules
-from cfxc.solvers.bayes.region import Inputs, Region
 from tests.asking import at_most
 
 RNG = np.random.default_rng(0)

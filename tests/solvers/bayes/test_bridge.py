@@ -8,8 +8,8 @@ import pytest
 from sklearn.linear_model import LinearRegression
 
 import cfxc
-from cfxc.solvers.bayes.bridge import Existence, bracket
-from cfxc.solvers.bayes.potentials import Interval, Potential
+from cfxc.methods.bayes.bridge import Existence, bracket
+from cfxc.methods.bayes.potentials import Interval, Potential
 
 X = pd.DataFrame({"a": range(20), "b": [k % 7 for k in range(20)]})
 MODEL = LinearRegression().fit(X, X["a"] + 2 * X["b"])

@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cfxc.errors import DataTypeError, InvalidInputError
-from cfxc.solvers.bayes import AEP, SEP, CustomPotential, ExponentialPolynomial
-from cfxc.solvers.bayes.potentials import PEAK, band, width_to
+from cfxc.methods.bayes import AEP, SEP, CustomPotential, ExponentialPolynomial
+from cfxc.methods.bayes.potentials import PEAK, band, width_to
 
 FAMILY: dict[str, Callable[[float], ExponentialPolynomial]] = {
     "SEP": SEP,

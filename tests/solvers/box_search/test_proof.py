@@ -21,12 +21,12 @@ import cfxc
 from cfxc.compiler.pipeline import simplified
 from cfxc.compiler.separable import requirements
 from cfxc.compiler.splits import Unary, raw_splits
-from cfxc.frontends.space import Feature
 from cfxc.ir import LabelTuple, evaluate, ops
 from cfxc.question.query import Query, make_query
 from cfxc.solvers import box_search
 from cfxc.solvers.box_search.crew import Crew
 from cfxc.solvers.box_search.proof import Closing, Split, SplitTree
+from cfxc.space import Feature
 from tests.solvers import kinds
 from tests.solvers import test_brute_force_ensembles as ensembles
 from tests.solvers.grids import NORMS

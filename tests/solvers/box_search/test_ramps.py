@@ -17,10 +17,10 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 import cfxc
 from cfxc.errors import UnsupportedError
-from cfxc.frontends.space import Feature
 from cfxc.ir import INT, REAL, Builder, Program, Tensor, category, evaluate, ops
 from cfxc.question.query import make_query
 from cfxc.solvers import smt
+from cfxc.space import Feature
 from tests.solvers import kinds
 from tests.solvers.box_search.test_proof import proved
 from tests.solvers.grids import NORMS, brute_force, norm, sampled

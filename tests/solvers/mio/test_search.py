@@ -18,7 +18,6 @@ from sklearn.preprocessing import StandardScaler
 import cfxc
 from cfxc import FeatureSpace
 from cfxc.errors import InvalidInputError, MissingExtraError, UnsupportedError
-from cfxc.frontends.space import Feature
 from cfxc.question.query import Query, make_query
 from cfxc.solvers import mio
 from cfxc.solvers.candidates import Deployed, Point
@@ -26,6 +25,7 @@ from cfxc.solvers.mio.backends import Answer, Highs
 from cfxc.solvers.outcome import Outcome
 from cfxc.solvers.smt import backend as smt_backend
 from cfxc.solvers.smt import search as smt_search
+from cfxc.space import Feature
 from cfxc.stopping import now
 from tests.solvers.grids import NORMS, brute_force, frame_of, norm, root
 from tests.solvers.kinds import KINDS, SMOOTH, outcome_of, task, trained

@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 
 from cfxc.errors import DataTypeError, InvalidInputError, SolverError
-from cfxc.solvers.plans import bounds, gelbrich_distance, rationals, validity_bounds
-from cfxc.solvers.plans.certificate import Certificate
+from cfxc.methods.plans import bounds, gelbrich_distance, rationals, validity_bounds
+from cfxc.methods.plans.certificate import Certificate
 
 cp = pytest.importorskip("cvxpy")
 
-from cfxc.solvers.plans import programs  # noqa: E402
+from cfxc.methods.plans import programs  # noqa: E402
 
 CLOSE = 1e-6
 RADII = [0.0, 0.02, 0.2]

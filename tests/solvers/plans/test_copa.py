@@ -10,8 +10,8 @@ import pytest
 from scipy.optimize import minimize
 
 from cfxc.errors import CfxcError, InvalidInputError, MissingExtraError
-from cfxc.solvers.plans import Copa, copa_plan, diversity, proximity, validity_radii
-from cfxc.solvers.plans.copa import _Box, objective
+from cfxc.methods.plans import Copa, copa_plan, diversity, proximity, validity_radii
+from cfxc.methods.plans.copa import _Box, objective
 
 torch = pytest.importorskip("torch")
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize
 
 from cfxc.errors import CfxcError, InvalidInputError
-from cfxc.solvers.plans import (
+from cfxc.methods.plans import (
     mahalanobis_correction,
     requirement_correction,
     validity_bounds,

@@ -16,7 +16,7 @@ from sklearn.preprocessing import MinMaxScaler, OneHotEncoder, OrdinalEncoder, S
 
 import cfxc
 from cfxc.errors import CfxcError, InvalidInputError, UnsupportedError
-from cfxc.solvers.plans import (
+from cfxc.methods.plans import (
     Encoding,
     Moments,
     empirical_validity,

@@ -15,7 +15,7 @@ from sklearn.preprocessing import PolynomialFeatures
 import cfxc
 from cfxc import DataTypeError, FeatureSpace, InvalidInputError, UnsupportedError
 from cfxc.ir import REAL, Builder, Literal, evaluate, ops
-from cfxc.solvers.plans import (
+from cfxc.methods.plans import (
     local_linear,
     local_moments,
     mapped,
@@ -172,7 +172,7 @@ def test_surrogates_of_linear_and_other_models() -> None:
 
 
 def test_perturbed_rows_are_of_the_space() -> None:
-    from cfxc.solvers.plans.surrogate import _perturbed
+    from cfxc.methods.plans.surrogate import _perturbed
 
     for space in SPACES.values():
         points, _ = sampled(space, 1, 2)

@@ -25,9 +25,9 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 import cfxc
-from cfxc import DataTypeError, FeatureSpace, InvalidInputError, UnsupportedError
-from cfxc.frontends.space import Feature
-from cfxc.solvers.plans import RobustPlan, retrained, robust
+from cfxc import DataTypeError, FeatureSpace, InvalidInputError, UnsupportedError, retrained
+from cfxc.methods.plans import RobustPlan, robust
+from cfxc.space import Feature
 from tests.solvers.grids import Found, Metric, brute_force, distance_of, exactly, norm, sampled
 from tests.solvers.kinds import NUMBERS, SPACES, mlp, preprocessing, worth
 

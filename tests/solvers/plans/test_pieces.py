@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from cfxc.errors import UnsupportedError, VerificationError
 from cfxc.ir import INT, REAL, Builder, Literal, Program, Tensor, category, evaluate, ops
-from cfxc.solvers.plans.pieces import Coordinates, PieceReader, piece_at, value_at
+from cfxc.methods.plans.pieces import Coordinates, PieceReader, piece_at, value_at
 from tests.strategies import inputs_of, programs, values
 
 F = Fraction

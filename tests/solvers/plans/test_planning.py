@@ -15,7 +15,7 @@ from sklearn.preprocessing import MinMaxScaler, OneHotEncoder
 
 import cfxc
 from cfxc.errors import CfxcError, InvalidInputError, UnsupportedError
-from cfxc.solvers.plans import (
+from cfxc.methods.plans import (
     Encoding,
     Moments,
     empirical_validity,
@@ -23,7 +23,7 @@ from cfxc.solvers.plans import (
     validity_bounds,
     validity_radii,
 )
-from cfxc.solvers.plans.planning import _admissible, _moments_for, check_plan_options
+from cfxc.methods.plans.planning import _admissible, _moments_for, check_plan_options
 
 torch = pytest.importorskip("torch")
 FAST = {"steps": 150, "starts": 1}

@@ -14,8 +14,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
 import cfxc
-from cfxc import DataTypeError, InvalidInputError
-from cfxc.solvers.plans import retrained
+from cfxc import DataTypeError, InvalidInputError, retrained
 
 RNG = np.random.default_rng(0)
 X = pd.DataFrame({"a": RNG.normal(size=80), "b": RNG.integers(0, 9, 80)})

@@ -15,12 +15,12 @@ from hypothesis import strategies as st
 from cfxc import FeatureSpace
 from cfxc.compiler.functional import Symbolic
 from cfxc.compiler.terms import Pool, Term
-from cfxc.frontends.lang import compile_program
-from cfxc.frontends.space import Feature
 from cfxc.ir import evaluate
+from cfxc.lang import compile_program
 from cfxc.question.domain import is_admissible
 from cfxc.question.query import Query, make_query
 from cfxc.solvers.smt import Encoder, Encoding, backend
+from cfxc.space import Feature
 from tests.solvers.grids import NORMS, Point, all_values, allowed_values, delta, norm
 from tests.solvers.test_brute_force_properties import (
     Asked,

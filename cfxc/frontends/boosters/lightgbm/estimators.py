@@ -9,10 +9,10 @@ import pandas as pd
 from lightgbm import LGBMClassifier, LGBMRegressor
 
 from ....errors import ModelFileError
+from ....space import FeatureSpace
 from ...sklearn.lowering import Lowering
 from ...sklearn.registry import Estimator, Outputs, model
 from ...sklearn.table import Ref
-from ...space import FeatureSpace
 from ..forest import DamagedModelError
 from ..tables import fitting
 from .lowering import (

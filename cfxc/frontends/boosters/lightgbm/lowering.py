@@ -10,11 +10,11 @@ from fractions import Fraction
 import numpy as np
 
 from ....ir import Literal, Operand, ops
+from ....space import FeatureSpace
 from ...sklearn.lowering import Lowering
 from ...sklearn.outputs import Classes
 from ...sklearn.registry import Outputs
 from ...sklearn.table import Raw, Ref
-from ...space import FeatureSpace
 from ..columns import Coding, summed
 from ..forest import Forest
 from ..outputs import binary_outputs, class_outputs, value_outputs

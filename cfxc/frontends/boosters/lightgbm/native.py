@@ -6,8 +6,8 @@ from typing import Any
 
 import pandas as pd
 
+from ....space import FeatureSpace
 from ...sklearn.program import columns_of
-from ...space import FeatureSpace
 from ..native import Native
 from .estimators import stored, tables_of
 from .lowering import (

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ...space import Label
+from ....space import Label
 from ..forest import DamagedModelError, Question, Raw, Tree, at_most, below, checked, in_codes
 
 Floats = npt.NDArray[np.float64]

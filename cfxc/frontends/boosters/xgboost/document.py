@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ...space import Label
+from ....space import Label
 from ..forest import (
     DamagedModelError,
     Question,

@@ -9,10 +9,10 @@ import pandas as pd
 from xgboost import XGBClassifier, XGBRegressor, XGBRFClassifier, XGBRFRegressor
 
 from ....errors import ModelFileError, UnsupportedError
+from ....space import FeatureSpace
 from ...sklearn.lowering import Lowering
 from ...sklearn.registry import Estimator, Outputs, model
 from ...sklearn.table import Ref
-from ...space import FeatureSpace
 from ..forest import DamagedModelError
 from ..tables import fitting
 from .document import XgbModel, parse_document, read_model

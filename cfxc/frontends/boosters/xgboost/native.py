@@ -8,8 +8,8 @@ import pandas as pd
 import xgboost
 
 from ....errors import UnsupportedError
+from ....space import FeatureSpace
 from ...sklearn.program import columns_of
-from ...space import FeatureSpace
 from ..native import Native
 from .estimators import stored, tables_of
 from .lowering import classifier_flaws, lower_classifier, lower_regressor, regressor_flaws

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ....ir import LabelTuple, Literal, Op, Operand, Tensor, ops
-from ...inputs import Column, column
+from ....space.inputs import Column, column
 from ..context import Context, exact, option
 from ..graph import DType, Node
 from ..values import Choice, Columns, Refusal, Rows, Single, Value, plain_label, plain_labels

@@ -1,0 +1,1 @@
+"""From programs to what engines read: passes, terms, formulae, bounds, emitters."""

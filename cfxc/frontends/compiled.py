@@ -1,0 +1,58 @@
+"""A deployed decision as an exact program, beside the model itself."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from ..errors import CfxcError, DataTypeError, InvalidInputError
+from ..ir import Program
+from ..space import FeatureSpace
+from .predictor import Predictor
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """A deployed decision as an exact program over the features of a space.
+
+    ``file``: name and SHA-256 of the model file, if it came from one; ``favourable``: the outcome
+    that people want, if that was said: wherever a target is not named, it is meant.
+    """
+
+    program: Program
+    space: FeatureSpace
+    predictor: Predictor
+    file: Mapping[str, str] | None = None
+    favourable: Any = None
+
+    def wanted(self, target: Any) -> Any:
+        """The target named; else the favourable outcome, or ``None`` if that is not known."""
+        return self.favourable if target is None else target
+
+    def predict(self, rows: pd.DataFrame) -> np.ndarray[Any, Any]:
+        """Outcomes of the *original* model on rows, shape (n,).
+
+        Raises:
+            DataTypeError, InvalidInputError: no table, no rows, or what the model cannot read.
+        """
+        if not isinstance(rows, pd.DataFrame):
+            raise DataTypeError(f"predict takes a DataFrame of rows, not {type(rows).__name__}")
+        if rows.empty:
+            raise InvalidInputError("predict: the table has no rows")
+        try:
+            return self.predictor.predict(rows)
+        except CfxcError:
+            raise
+        except Exception as error:  # whatever a model raises of rows that it does not take
+            said = f"{type(error).__name__}: {error}".split("\n")[0][:200]
+            raise InvalidInputError(
+                f"the model itself cannot predict {'this row' if len(rows) == 1 else 'these rows'}"
+                f" ({said}); correct the row, or what the space admits"
+            ) from error
+
+
+__all__ = ["Compiled"]

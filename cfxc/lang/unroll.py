@@ -1,0 +1,169 @@
+"""Loops to sequences: loops of the core language are bounded, hence unrolled (appendix A)."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Mapping
+from fractions import Fraction
+from typing import Any
+
+from ..errors import InvalidInputError
+from .ast import (
+    ArraySort,
+    Assign,
+    Command,
+    Expr,
+    For,
+    If,
+    Index,
+    Name,
+    Number,
+    Output,
+    Parameter,
+    Program,
+    Return,
+    Sequence,
+    sequence,
+)
+from .constants import array_lengths, evaluate_integer
+from .diagnostics import Fault, refuse
+from .walk import rewrite, run
+
+#: A program that unrolls to more commands than this is refused.
+MAX_COMMANDS = 1_000_000
+
+
+def unroll_program(
+    program: Program,
+    *,
+    constants: Mapping[str, int | Fraction] | None = None,
+    limit: int = MAX_COMMANDS,
+) -> Program:
+    """Return ``program`` without loops: constants and loop variables are replaced by their values.
+
+    ``for i = m..n do c`` becomes ``c[m/i]; …; c[n/i]`` (``skip`` if n < m).  Indices and array
+    lengths become numbers.  The program has passed :func:`~.wellformed.check_program`.
+
+    Raises:
+        LanguageError: a bound or index is not a constant integer, an index lies outside an array of
+            known length, a division by zero arises, or there are more than ``limit`` commands.
+    """
+    try:
+        return _Unroller(program, dict(constants or {}), limit).program_without_loops()
+    except Fault as fault:
+        refuse([fault.violation], program.source)
+
+
+def unroll_expression(
+    expression: Expr,
+    *,
+    constants: Mapping[str, int | Fraction] | None = None,
+    source: str = "expression",
+) -> Expr:
+    """Return ``expression`` with constants replaced by numbers and indices folded.
+
+    Raises:
+        LanguageError: as :func:`unroll_program`.
+    """
+    unroller = _Unroller(Program(None, (), sequence(())), dict(constants or {}), 0)
+    try:
+        return unroller.expression(expression)
+    except Fault as fault:
+        refuse([fault.violation], source)
+
+
+class _Unroller:
+    """``values`` holds the constants and the current values of enclosing loop variables."""
+
+    def __init__(self, program: Program, values: dict[str, int | Fraction], limit: int) -> None:
+        self.program, self.values, self.limit = program, values, limit
+        self.lengths = array_lengths(program, values)
+        self.left = limit
+
+    def program_without_loops(self) -> Program:
+        old = self.program
+        parameters = tuple(self._parameter(parameter) for parameter in old.parameters)
+        body = run(self._command(old.body))
+        return Program(old.name, parameters, body, old.source, line=old.line, column=old.column)
+
+    def _parameter(self, parameter: Parameter) -> Parameter:
+        sort = parameter.sort
+        if not isinstance(sort, ArraySort):
+            return parameter
+        place = {"line": sort.length.line, "column": sort.length.column}
+        length = Number(Fraction(self.lengths[parameter.name]), **place)
+        array = ArraySort(sort.element, length, line=sort.line, column=sort.column)
+        return Parameter(parameter.name, array, line=parameter.line, column=parameter.column)
+
+    def _count(self, place: Command, more: int) -> None:
+        self.left -= more
+        if self.left < 0:
+            raise Fault(place, f"the program unrolls to more than {self.limit} commands")
+
+    # -- commands ----------------------------------------------------------------------------------
+
+    def _command(self, old: Command) -> Generator[Any, Any, Command]:
+        place = {"line": old.line, "column": old.column}
+        if isinstance(old, Sequence):
+            commands = []
+            for each in old.commands:
+                commands.append((yield self._command(each)))
+            return sequence(commands, **place)
+        if isinstance(old, For):
+            unrolled: Command = yield self._loop(old)
+            return unrolled
+        self._count(old, 1)
+        if isinstance(old, If):
+            guard = self.expression(old.guard)
+            then = yield self._command(old.then)
+            otherwise = yield self._command(old.otherwise)
+            return If(guard, then, otherwise, **place)
+        if isinstance(old, Assign):
+            if old.target in self.values:
+                raise Fault(old, f"'{old.target}' is a constant and cannot be assigned")
+            return Assign(old.target, self.expression(old.value), **place)
+        if isinstance(old, Return):
+            return Return(tuple(self._output(output) for output in old.outputs), **place)
+        return old
+
+    def _output(self, output: Output) -> Output:
+        value = self.expression(output.value)
+        return Output(output.name, value, line=output.line, column=output.column)
+
+    def _loop(self, old: For) -> Generator[Any, Any, Command]:
+        first = evaluate_integer(old.first, self.values, "a loop bound")
+        last = evaluate_integer(old.last, self.values, "a loop bound")
+        if old.variable in self.values:
+            raise Fault(old, f"loop variable '{old.variable}' already has a value here")
+        self._count(old, max(0, last - first + 1))
+        rounds = []
+        for value in range(first, last + 1):
+            self.values[old.variable] = value
+            rounds.append((yield self._command(old.body)))
+        self.values.pop(old.variable, None)
+        return sequence(rounds, line=old.line, column=old.column)
+
+    # -- expressions -------------------------------------------------------------------------------
+
+    def expression(self, old: Expr) -> Expr:
+        try:
+            return rewrite(old, self._rule)
+        except InvalidInputError as error:
+            raise Fault(old, error.message) from None
+
+    def _rule(self, node: Expr) -> Expr:
+        if isinstance(node, Name) and len(node.parts) == 1 and node.root in self.values:
+            return Number(Fraction(self.values[node.root]), line=node.line, column=node.column)
+        if isinstance(node, Index):
+            return self._index(node)
+        return node
+
+    def _index(self, node: Index) -> Index:
+        position = evaluate_integer(node.index, self.values, "an index")
+        name, place = node.index, {"line": node.index.line, "column": node.index.column}
+        base = ".".join(node.base.parts)
+        length = self.lengths.get(base) if len(node.base.parts) == 1 else None
+        if position < 1 or (length is not None and position > length):
+            known = "1 and up" if length is None else f"1 to {length}"
+            raise Fault(name, f"index {position} lies outside {base}, whose elements are {known}")
+        index = Number(Fraction(position), **place)
+        return Index(node.base, index, line=node.line, column=node.column)

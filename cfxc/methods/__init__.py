@@ -1,0 +1,1 @@
+"""What is built on exact engines: potentials, plans, generators."""

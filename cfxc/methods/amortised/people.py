@@ -1,0 +1,143 @@
+"""The people that counterfactuals are asked for, and what each is to become."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from ...errors import DataTypeError, InvalidInputError
+from ...ir import Program
+from ...ir.sorts import preview
+from ...question.target import Target, resolve_target
+from ...solvers.explaining import one_row
+from ...space import FeatureSpace
+from .levels import Codes, Levels
+from .material import labels_of
+
+
+@dataclass(frozen=True)
+class People:
+    """People (n) as a table, columns and levels.
+
+    Attributes:
+        frame: Their rows as given.
+        raw: Columns by feature, as the batch evaluator takes them.
+        own: Levels (n, J).
+        before: Positions of the labels that the program gives them (n,).
+        wanted: Positions of the labels that they are to get (n,).
+    """
+
+    frame: pd.DataFrame
+    raw: Mapping[str, npt.NDArray[Any]]
+    own: Codes
+    before: Codes
+    wanted: Codes
+
+    def __len__(self) -> int:
+        return len(self.frame)
+
+
+def table(space: FeatureSpace, rows: Any, what: str) -> pd.DataFrame:
+    """Rows of people as a table: as they are, or one row made of a Series or a mapping.
+
+    Raises:
+        DataTypeError, InvalidInputError: no table, or one without rows.
+    """
+    if isinstance(rows, pd.Series | Mapping):
+        return one_row(space, rows)
+    if not isinstance(rows, pd.DataFrame):
+        raise DataTypeError(f"{what} is a DataFrame of people, not {type(rows).__name__}")
+    if rows.empty:
+        raise InvalidInputError(f"{what}: the table has no rows")
+    return rows
+
+
+def columns_of(space: FeatureSpace, frame: pd.DataFrame) -> dict[str, npt.NDArray[Any]]:
+    """A table's columns by feature.
+
+    Raises:
+        CfxcError: missing columns or values, unseen categories, numbers out of range.
+    """
+    raw = dict(space.encode_frame(frame))
+    for name, column in raw.items():
+        gaps = np.isnan(column) if column.dtype.kind == "f" else np.zeros(1, bool)
+        if gaps.any():
+            row = frame.index[int(gaps.argmax())]
+            raise InvalidInputError(
+                f"{name}: missing value (row {row!r}); missing numbers are not supported yet: give "
+                "the number that stands in for it, or leave these people out"
+            )
+    return raw
+
+
+def position_of(program: Program, target: Any) -> int:
+    """The position of a label that a user named.
+
+    Raises:
+        InvalidInputError, DataTypeError: the model has no such outcome, or gives no labels.
+    """
+    if isinstance(target, np.ndarray) or hasattr(target, "iloc"):
+        raise DataTypeError("target is a label, not a table or an array")
+    refuse_regression(program)
+    labels = program.output_sorts["label"].labels
+    return int(labels.position(resolve_target(program, target, {}).label))
+
+
+def refuse_regression(program: Program) -> None:
+    """The generator learns towards labels.
+
+    Raises:
+        InvalidInputError: the model gives none.
+    """
+    if "label" not in dict(program.outputs):
+        raise InvalidInputError(
+            "the generator takes classifiers; for a number ask cfxc.BlackBox(model).explain, or "
+            "model.explain with a range as target"
+        )
+
+
+def people_of(
+    program: Program,
+    space: FeatureSpace,
+    levels: Levels,
+    frame: pd.DataFrame,
+    trained: Sequence[int],
+    target: int | None,
+) -> People:
+    """People, and what each is to become: ``target``, or the only other label trained for.
+
+    Raises:
+        CfxcError: bad rows; a target that was not trained for, or has to be named.
+    """
+    labels = program.output_sorts["label"].labels
+    raw = columns_of(space, frame)
+    before = labels_of(program, raw)
+    names = preview([labels[i] for i in trained])
+    if target is not None and target not in trained:
+        raise InvalidInputError(
+            f"the generator was not trained for target {labels[target]!r}, only for {names}; "
+            "fit it again"
+        )
+    if target is None and len(trained) > 1 and len(labels) > 2:
+        raise InvalidInputError(f"name the target: the generator was trained for {names}")
+    if target is not None or len(trained) == 1:
+        only = trained[0] if target is None else target
+        wanted = np.full(len(frame), only, np.int64)
+    else:
+        wanted = np.where(before == trained[0], trained[1], trained[0]).astype(np.int64)
+    return People(frame, raw, levels.codes(raw), before, wanted)
+
+
+def target_at(program: Program, position: int) -> Target:
+    """The target that a position of a label stands for."""
+    return Target(program.output_sorts["label"].labels[position])
+
+
+__all__ = [
+    "People", "columns_of", "people_of", "position_of", "refuse_regression", "table", "target_at",
+]  # fmt: skip

@@ -1,0 +1,141 @@
+"""Whether rows are counterfactuals: the target, the constraints, the original model."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ...errors import UnsupportedError
+from ...frontends.predictor import DOUBLE
+from ...ir import BatchEvaluator, Program, evaluate
+from ...question.criteria import Constraint
+from ...question.target import Target, target_program
+from ...solvers.rounding import slack_within
+from ...solvers.rows import exact_value
+from ...space import FeatureSpace
+from .judging import in_chunks
+from .levels import Mask
+
+Columns = Mapping[str, npt.NDArray[Any]]
+
+
+class Goal:
+    """The rows that the exact program puts into a target.
+
+    The batch evaluator decides where the deciding score is won, or lost, by more than its rounding
+    can amount to (twice a sound bound: once for the scores, once for comparing them).  What lies
+    between, or has no such bound, is evaluated in exact rationals.
+    """
+
+    def __init__(
+        self, program: Program, space: FeatureSpace, target: Target, columns: Columns
+    ) -> None:
+        self.space = space
+        self.exact = target_program(program, target, Fraction(0))
+        self.plain = BatchEvaluator(self.exact)
+        self.clear: BatchEvaluator | None = None
+        try:
+            slack = slack_within(program, target, _box(space, columns), DOUBLE)
+        except UnsupportedError:
+            return
+        clear = target_program(program, target, 2 * slack)
+        if not slack:  # nothing rounds
+            self.clear = self.plain
+        elif clear != self.exact:
+            self.clear = BatchEvaluator(clear)
+
+    def reached(self, columns: Columns) -> Mask:
+        """Which rows the batch evaluator puts into the target: to choose from, not to return."""
+        found: Mask = in_chunks(self.plain, columns)["in_target"].astype(bool)
+        return found
+
+    def proved(self, columns: Columns) -> Mask:
+        """Which rows the exact program puts into the target."""
+        found = self.reached(columns)
+        sure = np.zeros_like(found)
+        if self.clear is not None:
+            sure = in_chunks(self.clear, columns)["in_target"].astype(bool)
+        near = np.flatnonzero(found & ~sure)
+        found[near] = Exactly(self.exact, "in_target", self.space)(
+            {name: column[near] for name, column in columns.items()}
+        )
+        return found
+
+
+class Exactly:
+    """A program's truth value on many rows in exact rationals, each distinct row once."""
+
+    def __init__(self, program: Program, output: str, space: FeatureSpace) -> None:
+        self.program, self.output = program, output
+        self.names = [name for name, _ in program.inputs]
+        known = [n if n in space else n.removeprefix("factual.") for n in self.names]
+        self.features = [space[name] for name in known]
+        self.known: dict[tuple[float, ...], bool] = {}
+
+    def __call__(self, columns: Columns) -> Mask:
+        """Which rows it holds for."""
+        if not self.names:
+            count = len(next(iter(columns.values())))
+            return np.full(count, bool(evaluate(self.program, {})[self.output]))
+        rows = np.column_stack([columns[name].astype(np.float64) for name in self.names])
+        distinct, back = np.unique(rows, axis=0, return_inverse=True)
+        held = np.array([self._one(tuple(row)) for row in distinct.tolist()], dtype=bool)
+        found: Mask = held[back.ravel()]
+        return found
+
+    def _one(self, row: tuple[float, ...]) -> bool:
+        if row not in self.known:
+            cells = zip(self.names, self.features, row, strict=True)
+            values = {name: exact_value(feature, value) for name, feature, value in cells}
+            self.known[row] = bool(evaluate(self.program, values)[self.output])
+        return self.known[row]
+
+
+class Conditions:
+    """Constraints over rows and the people they are of; see :class:`frontends.rules.Rules`."""
+
+    def __init__(self, constraints: Sequence[Constraint], space: FeatureSpace) -> None:
+        self.texts = [each.text for each in constraints]
+        self.quick = [BatchEvaluator(each.program) for each in constraints]
+        self.exact = [Exactly(each.program, "holds", space) for each in constraints]
+
+    def __bool__(self) -> bool:
+        return bool(self.texts)
+
+    def seem_kept(self, columns: Columns, rows: int) -> Mask:
+        """Which rows keep all of them, in doubles; ``columns`` has ``factual.…`` too."""
+        found = np.ones(rows, dtype=bool)
+        for evaluator in self.quick:
+            held = evaluator({name: columns[name] for name, _ in evaluator.program.inputs})
+            found &= np.broadcast_to(held["holds"], found.shape).astype(bool)
+        return found
+
+    def kept(self, columns: Columns, rows: int) -> Mask:
+        """Which rows keep all of them, exactly."""
+        found = np.ones(rows, dtype=bool)
+        for exactly in self.exact:
+            found &= exactly(columns)
+        return found
+
+
+def _box(
+    space: FeatureSpace, columns: Columns
+) -> tuple[tuple[str, tuple[Fraction, Fraction] | None], ...]:
+    """The space's ranges, widened to the values that there are."""
+    box: list[tuple[str, tuple[Fraction, Fraction] | None]] = []
+    for feature in space:
+        if feature.is_symbolic:
+            box.append((feature.name, None))
+            continue
+        low, high = feature.bounds
+        own = columns[feature.name]
+        ends = min(low, Fraction(float(own.min()))), max(high, Fraction(float(own.max())))
+        box.append((feature.name, ends))
+    return tuple(box)
+
+
+__all__ = ["Conditions", "Exactly", "Goal"]

@@ -1,0 +1,158 @@
+"""The answer to a question about an output: the row, its potential, and what was proved of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from ...errors import MissingExtraError
+from ...solvers.result import Status, changes_between, plain_cell, plain_row
+from ...writing import written_whole
+from .evaluations import Evaluations
+
+
+@dataclass(frozen=True, eq=False)
+class PotentialResult:
+    """The best row found for a potential.
+
+    Attributes:
+        status: ``optimal`` (its potential is at least ``(1 - epsilon)`` times the largest there
+            is), ``feasible`` (it is lower), ``infeasible`` (no admissible row reaches that, proved;
+            the row is the best there is to ``gap``), ``unknown`` (no better row was found).
+        counterfactual: One-row table like the factual, or ``None``.
+        outcome_before, outcome_after: The model's outputs; of a noisy one, the surrogate's means.
+        potential: ρ of the outcome after; 0 without a row.
+        share: ρ over its largest value, in [0, 1].
+        bound: No admissible row has a larger share, proved by exact engines on the compiled
+            program; 1 where nothing was proved.
+        provers: Who proved it; empty if nobody did.
+        evaluations: How many rows the model was asked about for this run.
+        trace: The best share after each of them, first that of the query.
+        data: All evaluated rows, for later questions.
+        failures: On how many of them the model gave no number.
+        beyond: How many of them were rows of a proof, which no budget holds.
+        reason: Why the search ended.
+        by_proof: Whether the row was found by an exact engine, after the search.
+    """
+
+    status: Status
+    target: str
+    factual: pd.DataFrame
+    counterfactual: pd.DataFrame | None
+    outcome_before: float
+    outcome_after: float | None
+    potential: float
+    share: float
+    epsilon: float
+    bound: float
+    provers: tuple[str, ...]
+    evaluations: int
+    trace: tuple[float, ...]
+    failures: int
+    seconds: float
+    reason: str
+    by_proof: bool
+    data: Evaluations = field(repr=False, compare=False)
+    beyond: int = 0
+
+    @property
+    def changes(self) -> dict[str, tuple[Any, Any]]:
+        """Changed columns: name → (before, after)."""
+        if self.counterfactual is None:
+            return {}
+        return changes_between(self.factual, self.counterfactual)[0]
+
+    @property
+    def gap(self) -> float:
+        """By how much the share could be larger, for all that is proved."""
+        return max(self.bound - self.share, 0.0)
+
+    def to_frame(self) -> pd.DataFrame:
+        """Factual and counterfactual as rows."""
+        if self.counterfactual is None:
+            return self.factual.set_axis(["factual"], axis=0)
+        both = pd.concat([self.factual, self.counterfactual])
+        return both.set_axis(["factual", "counterfactual"], axis=0)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON; rows as column → value."""
+        return {
+            "status": self.status,
+            "target": self.target,
+            "factual": plain_row(self.factual),
+            "counterfactual": None
+            if self.counterfactual is None
+            else plain_row(self.counterfactual),
+            "changes": {column: list(pair) for column, pair in self.changes.items()},
+            "outcome_before": plain_cell(self.outcome_before),
+            "outcome_after": plain_cell(self.outcome_after),
+            "potential": self.potential,
+            "share": self.share,
+            "epsilon": self.epsilon,
+            "bound": self.bound,
+            "proved_by": ", ".join(self.provers),
+            "evaluations": self.evaluations,
+            "trace": list(self.trace),
+            "failures": self.failures,
+            "beyond": self.beyond,
+            "seconds": self.seconds,
+            "reason": self.reason,
+            "by_proof": self.by_proof,
+        }
+
+    def summary(self) -> str:
+        """One line: what was found and what was proved."""
+        count = self.evaluations
+        failed = f"; the model gave no number on {self.failures} of {count} rows"
+        return self._said() + (failed if self.failures else "")
+
+    def _said(self) -> str:
+        by = ", ".join(self.provers)
+        limit = "" if not by else f"; none has more than {self.bound:.4g} (proved by {by})"
+        if self.counterfactual is None:
+            why = f" ({self.reason})" if self.reason else ""
+            return f"unknown: no better row in {self.evaluations} evaluations{why}{limit}"
+        found = (
+            f"output {self.outcome_before:.6g} → {self.outcome_after:.6g}, {self.share:.4g} of the "
+            f"largest potential ({self.target})"
+        )
+        if self.status == "optimal":
+            return f"optimal: {found}, {self.evaluations} evaluations"
+        if self.status == "infeasible":
+            return f"infeasible: the best row has {found}{limit}"
+        short = f"no better one found in {self.evaluations} evaluations"
+        return f"feasible: {found}; {short}{limit}"
+
+    def plot(self, path: str | Path | None = None) -> Any:
+        """The best share against evaluations, as a matplotlib figure; saved if a path is given.
+
+        Raises:
+            MissingExtraError: matplotlib is not installed.
+            InvalidInputError: the file cannot be written.
+        """
+        try:
+            from matplotlib.figure import Figure
+        except ModuleNotFoundError as error:
+            raise MissingExtraError("plot", "matplotlib", "plotting a trace") from error
+        figure = Figure(figsize=(5, 3), layout="constrained")
+        axes = figure.subplots()
+        axes.step(range(1, len(self.trace) + 1), self.trace, where="post", label="best found")
+        axes.axhline(1 - self.epsilon, linestyle=":", color="gray", label="asked for")
+        if self.provers:
+            axes.axhline(self.bound, linestyle="--", color="firebrick", label="proved limit")
+        axes.set(xlabel="evaluations", ylabel="share of the largest potential", ylim=(0, 1.05))
+        axes.legend(loc="lower right", frameon=False)
+        if path is not None:
+            with written_whole(path) as file:
+                figure.savefig(file)
+        return figure
+
+    def _repr_html_(self) -> str:
+        table: str = self.to_frame().T.to_html()
+        return table + f"<p>{self.summary()}</p>"
+
+
+__all__ = ["PotentialResult"]

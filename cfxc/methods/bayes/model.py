@@ -1,0 +1,158 @@
+"""A model that can only be called: anything that gives a number for each row of a table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from ...errors import CfxcError, DataTypeError, InvalidInputError
+from ...solvers.candidates import Point
+from ...space import FeatureSpace
+from .evaluations import Evaluations
+
+Floats = npt.NDArray[np.float64]
+Call = Callable[[pd.DataFrame], Any]
+
+
+class Caller:
+    """Calls a model on points, each one once, and keeps what it said.
+
+    A row on which it raises or gives no finite number is a failure of that row, not of the search.
+
+    Attributes:
+        data: All rows that it was asked about.
+        calls: How many rows it was asked about by this caller.
+        failed: On how many of them it gave no number; ``in_a_row``: on the last ones alone.
+    """
+
+    def __init__(self, call: Call, space: FeatureSpace, data: Evaluations) -> None:
+        self.call, self.space, self.data, self.calls = call, space, data, 0
+        self.failed, self.in_a_row = 0, 0
+        self._place = {_key(space, point): i for i, point in enumerate(data.points)}
+
+    def knows(self, point: Point) -> bool:
+        """Whether the point's output, or its failure, is known."""
+        return _key(self.space, point) in self._place
+
+    def ask(self, points: Sequence[Point], rows: Sequence[pd.DataFrame]) -> Floats:
+        """Outputs (n,) on points that stand for these one-row tables; NaN where there is none."""
+        new = [i for i, point in enumerate(points) if not self.knows(point)]
+        new = [i for k, i in enumerate(new) if all(points[i] != points[j] for j in new[:k])]
+        if new:
+            outputs, failures = self._outputs([rows[i] for i in new])
+            self.calls += len(new)
+            for i, output, failure in zip(new, outputs, failures, strict=True):
+                self._place[_key(self.space, points[i])] = len(self.data)
+                self.data.add(points[i], output, failure)
+                self.failed += bool(failure)
+                self.in_a_row = self.in_a_row + 1 if failure else 0
+        places = [self._place[_key(self.space, point)] for point in points]
+        return np.array([self.data.outputs[place] for place in places])
+
+    def compare(self, *, free: bool, most: int = 8) -> None:
+        """Data of another model are refused: it is asked again about a few rows.
+
+        Not of data that are known to be its own; nor, unless asking is ``free``, of data from a
+        file, which are taken to be.
+
+        Raises:
+            InvalidInputError: it says something else now.
+        """
+        owner, self.data.owner = self.data.owner, self.call
+        if owner == self.call or (owner is None and not free):
+            return
+        good = [i for i, value in enumerate(self.data.outputs) if np.isfinite(value)]
+        some = good[:: max(1, len(good) // most)][:most]
+        if not some:
+            return
+        rows = [self.space.decode(self.data.points[i]) for i in some]
+        now, _ = self._outputs(rows)
+        for i, output in zip(some, now, strict=True):
+            if not np.isclose(output, self.data.outputs[i], rtol=1e-9, atol=0.0):
+                self.data.owner = owner
+                raise InvalidInputError(
+                    f"data: the model gives {output:.10g} where its evaluations from before say "
+                    f"{self.data.outputs[i]:.10g}: they are of another model"
+                )
+
+    def failure(self, point: Point) -> str:
+        """Why a point has no output."""
+        return self.data.failures.get(self._place[_key(self.space, point)], "")
+
+    def _outputs(self, rows: list[pd.DataFrame]) -> tuple[list[float], list[str]]:
+        alike = all(row.dtypes.equals(rows[0].dtypes) for row in rows)
+        if len(rows) > 1 and alike:
+            try:
+                together = self._call(pd.concat(rows, ignore_index=True))
+                return [float(v) for v in together], [_flaw(v) for v in together]
+            except CfxcError:
+                raise
+            except Exception:  # some row is at fault: one at a time tells which
+                return self._one_by_one(rows)
+        return self._one_by_one(rows)
+
+    def _one_by_one(self, rows: list[pd.DataFrame]) -> tuple[list[float], list[str]]:
+        outputs, failures = [], []
+        for row in rows:
+            try:
+                output = float(self._call(row)[0])
+                outputs.append(output if np.isfinite(output) else float("nan"))
+                failures.append(_flaw(output))
+            except CfxcError:
+                raise
+            except Exception as error:  # whatever a model of somebody else's may raise
+                outputs.append(float("nan"))
+                failures.append(f"{type(error).__name__}: {error}")
+        return outputs, failures
+
+    def _call(self, rows: pd.DataFrame) -> Floats:
+        answer = self.call(rows.copy())  # a function may assign to what it is given
+        try:
+            found = np.asarray(answer, dtype=np.float64)
+        except (TypeError, ValueError) as error:
+            raise DataTypeError(
+                f"the model gives {type(answer).__name__}, not a number for each row"
+            ) from error
+        if found.shape == (len(rows), 1):
+            found = found[:, 0]
+        if found.shape != (len(rows),):
+            raise DataTypeError(
+                f"the model gives an array of shape {found.shape} for {len(rows)} rows; it must "
+                "give one number for each"
+            )
+        return np.where(np.isfinite(found), found, np.nan)
+
+
+def onnx_session(session: Any) -> Call:
+    """A session of onnxruntime as a function of tables: of one matrix, or an input per column."""
+    kinds = {"tensor(float)": np.float32, "tensor(double)": np.float64, "tensor(int64)": np.int64,
+             "tensor(int32)": np.int32, "tensor(bool)": np.bool_}  # fmt: skip
+    inputs = session.get_inputs()
+
+    def call(rows: pd.DataFrame) -> Any:
+        if len(inputs) == 1 and inputs[0].name not in rows.columns:
+            kind = kinds.get(inputs[0].type, np.float32)
+            feeds = {inputs[0].name: rows.to_numpy().astype(kind)}
+        else:
+            feeds = {
+                each.name: rows[each.name].to_numpy().astype(kinds.get(each.type, object))[:, None]
+                for each in inputs
+            }
+        return session.run(None, feeds)[0]
+
+    return call
+
+
+def _flaw(output: float) -> str:
+    return "" if np.isfinite(output) else "no finite number"
+
+
+def _key(space: FeatureSpace, point: Point) -> tuple[Any, ...]:
+    return tuple((type(point[name]) is bool, point[name]) for name in space.names)
+
+
+__all__ = ["Call", "Caller", "onnx_session"]

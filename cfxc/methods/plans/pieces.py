@@ -1,0 +1,497 @@
+r"""The affine piece of a program at a point, in exact rationals, and the region where it holds.
+
+A program of affine maps, kinks (ReLU, maxima, clips, tables, comparisons, trees) is affine on
+pieces.  Run at a point x̂, each kink takes a side; while every argument stays on its side, all
+values are affine in the coordinates.  So the forms that :class:`Reader` carries along are exact on
+the region of those inequalities, whatever x is in it: ``form(x) = value(x)``.  Only what the output
+needs is read, and of a Boolean only what settles it, so that no side is fixed in vain.
+
+Smooth functions and products have no such region.  Their tangent is taken instead, which makes the
+forms exact at x̂ alone, and right to first order near it; ``Piece.is_exact`` tells.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from ...compiler.additive import LINEAR, Additive, Entries, Reader, Requirement, constant, mixed
+from ...errors import UnsupportedError
+from ...ir import LabelTuple, Literal, Operand, Program, ops
+from ...ir.evaluator import run
+from ...space import FeatureSpace
+
+ZERO, ONE = Fraction(0), Fraction(1)
+MINUS = Fraction(-1)
+
+
+@dataclass(frozen=True)
+class Coordinates:
+    """A feature space as numbers z_1 … z_d, over which pieces are affine.
+
+    ``x_j / R_j`` for each feature of numbers, of range R_j > 0; for each label of a category or a
+    labelled order but the first, whether it is the feature's.
+
+    Attributes:
+        names: The feature, or ``feature = label``.
+        place: Feature → index of its first coordinate.
+    """
+
+    space: FeatureSpace
+    names: tuple[str, ...]
+    place: Mapping[str, int]
+
+    @classmethod
+    def of(cls, space: FeatureSpace) -> Coordinates:
+        names, place = list[str](), dict[str, int]()
+        for feature in space:
+            place[feature.name] = len(names)
+            if feature.is_symbolic:
+                names += [f"{feature.name} = {label!r}" for label in feature.labels[1:]]
+            elif feature.range:
+                names.append(feature.name)
+        return cls(space, tuple(names), place)
+
+    def at(self, point: Mapping[str, Any]) -> tuple[Fraction, ...]:
+        """z of a point (feature → exact value)."""
+        z = [ZERO] * len(self.names)
+        for feature in self.space:
+            value, first = point[feature.name], self.place[feature.name]
+            if feature.is_symbolic:
+                position = LabelTuple(feature.labels).position(value)
+                if position:
+                    z[first + position - 1] = ONE
+            elif feature.range:
+                z[first] = Fraction(value) / feature.range
+        return tuple(z)
+
+    def number(self, name: str, point: Mapping[str, Any]) -> Additive:
+        """A numeric feature as a form."""
+        feature = self.space[name]
+        if not feature.range:
+            return constant(point[name])
+        return Additive(ZERO, {self.place[name]: feature.range})
+
+    def table(self, name: str, values: Sequence[Fraction]) -> Additive:
+        """What a label is worth, one value each, as a form."""
+        first, start = self.place[name], values[0]
+        terms = {first + i: value - start for i, value in enumerate(values[1:])}
+        return Additive(start, {i: factor for i, factor in terms.items() if factor})
+
+
+def value_at(form: Additive, z: Sequence[Fraction]) -> Fraction:
+    """A form at a point."""
+    return form.constant + sum((f * z[i] for i, f in form.terms.items()), ZERO)
+
+
+@dataclass(frozen=True)
+class Inequality:
+    """``form >= 0`` of coordinates; ``> 0`` if ``strict``."""
+
+    form: Additive
+    strict: bool
+
+    def holds(self, z: Sequence[Fraction]) -> bool:
+        """Whether a point, in coordinates, keeps to it."""
+        value = value_at(self.form, z)
+        return value > 0 if self.strict else value >= 0
+
+
+@dataclass(frozen=True)
+class Piece:
+    """How far a target is reached, as a form that is exact on a region.
+
+    In it, a point is in the target iff ``form >= 0`` (``> 0`` if ``strict``).
+
+    Attributes:
+        region: Inequalities that the point meets.
+        sides: Kinks that the point lies on, and the side that was taken there.
+        is_exact: Whether no tangent was taken: else the form is exact at the point alone.
+    """
+
+    form: Additive
+    strict: bool
+    region: tuple[Inequality, ...]
+    sides: tuple[str, ...]
+    is_exact: bool
+
+
+def piece_at(target: Program, space: FeatureSpace, point: Mapping[str, Any]) -> Piece:
+    """The piece of a target program (features → ``in_target``) at a point.
+
+    Of several requirements (a lead over each rival, both ends of a range) it is the one that is
+    nearest to failing; that it stays so is part of the region.
+
+    Raises:
+        UnsupportedError: no comparison of numbers decides, or an op is not read.
+    """
+    reader = PieceReader(target, Coordinates.of(space), point)
+    leads = reader.conjunction(target.output("in_target"))
+    values = [value_at(lead.form, reader.z) for lead in leads]
+    first = min(range(len(leads)), key=lambda i: (values[i], not leads[i].strict))
+    chosen = leads[first]
+    for i, lead in enumerate(leads):
+        if i != first:
+            ahead = lead.form.plus(chosen.form.scaled(MINUS))
+            reader.keep(ahead, strict=lead.strict and not chosen.strict)
+            if values[i] == values[first]:
+                reader.sides.append(f"requirements {first} and {i} are met alike: {first} is taken")
+    return Piece(
+        chosen.form, chosen.strict, reader.region, tuple(reader.sides), not reader.tangents
+    )
+
+
+class PieceReader(Reader):
+    """Reads values at a point as forms, and collects the region where they hold."""
+
+    def __init__(
+        self, program: Program, coordinates: Coordinates, point: Mapping[str, Any]
+    ) -> None:
+        super().__init__(program)
+        self.coordinates, self.z = coordinates, coordinates.at(point)
+        self.values: dict[str, Any] = {name: point[name] for name, _ in program.inputs}
+        self.features = {name for name, sort in program.inputs if sort.labels}
+        self.given = {
+            name: [coordinates.number(name, point)]
+            for name, sort in program.inputs
+            if not sort.labels
+        }
+        self.sides: list[str] = []
+        self.tangents = False
+        self._rows: dict[tuple[Any, ...], Inequality] = {}
+        run(program.body, self.values)
+
+    @property
+    def region(self) -> tuple[Inequality, ...]:
+        """The inequalities so far, the strictest of each direction."""
+        return tuple(self._rows.values())
+
+    def conjunction(self, operand: Operand) -> list[Requirement]:
+        """Comparisons that all must hold; of other Booleans whether they are 1."""
+        op = self.definitions.get(operand) if isinstance(operand, str) else None
+        known = ops.And | ops.Le | ops.Lt | ops.Ge | ops.Gt
+        if isinstance(operand, Literal) or isinstance(op, known):
+            return super().conjunction(operand)
+        raise UnsupportedError(
+            "no score is known to decide, so none is affine near a row",
+            remedy="fit a surrogate: cfxc.methods.plans.surrogate",
+        )
+
+    def value(self, operand: Operand) -> Any:
+        """What an operand is at the point."""
+        return operand.value if isinstance(operand, Literal) else self.values[operand]
+
+    def numbers(self, operand: Operand) -> list[Fraction]:
+        """What a number or vector is at the point, flat."""
+        return [Fraction(v) for v in np.ravel(np.asarray(self.value(operand), dtype=object))]
+
+    def keep(self, form: Additive, *, strict: bool) -> None:
+        """Restrict the region to ``form >= 0`` (``> 0``), which the point meets."""
+        if not form.terms:
+            return
+        lead = abs(form.terms[min(form.terms)])
+        made = Inequality(form.scaled(1 / lead), strict)
+        key = tuple(sorted(made.form.terms.items()))
+        old = self._rows.get(key)
+        worth = made.form.constant, not strict
+        if old is None or worth < (old.form.constant, not old.strict):
+            self._rows[key] = made
+
+    def side(self, form: Additive, value: Fraction, name: str, closed: int) -> bool:
+        """Whether ``form`` is above 0 at the point, where it is ``value``; the region keeps it so.
+
+        At 0 it counts as above if ``closed`` > 0.  ``closed`` = 0: the pieces on both sides meet
+        there, so 0 belongs to either; it counts as below.
+        """
+        above = value > 0 or (closed > 0 and value == 0)
+        self.keep(
+            form if above else form.scaled(MINUS), strict=bool(closed) and above != (closed > 0)
+        )
+        if not value and form.terms:
+            self.sides.append(f"{name} is at 0: the side {'>=' if above else '<='} 0 is taken")
+        return above
+
+    def larger(self, x: Additive, y: Additive, gap: Fraction, name: str) -> Additive:
+        """The larger of two forms that differ by ``gap = x - y`` at the point."""
+        return x if self.side(x.plus(y.scaled(MINUS)), gap, name, 0) else y
+
+
+def _spread(entries: Sequence[Any], size: int) -> list[Any]:
+    return list(entries) * size if len(entries) == 1 else list(entries)
+
+
+def _each(function: Callable[[PieceReader, Additive, Fraction, Any, str], Additive]) -> Any:
+    """A rule that goes entry by entry: form and value at the point."""
+
+    def rule(reader: Any, name: str, op: Any) -> Entries:
+        pairs = zip(reader.entries(op.x), reader.numbers(op.x), strict=True)
+        return [function(reader, x, v, op, f"{name}[{i}]") for i, (x, v) in enumerate(pairs)]
+
+    return rule
+
+
+def _relu(reader: PieceReader, x: Additive, v: Fraction, op: Any, name: str) -> Additive:
+    return x if reader.side(x, v, name, 0) else constant(0)
+
+
+def _leaky(reader: PieceReader, x: Additive, v: Fraction, op: Any, name: str) -> Additive:
+    return x if reader.side(x, v, name, 0) else x.scaled(op.alpha)
+
+
+def _abs(reader: PieceReader, x: Additive, v: Fraction, op: Any, name: str) -> Additive:
+    return x if reader.side(x, v, name, 0) else x.scaled(MINUS)
+
+
+def _clip(reader: PieceReader, x: Additive, v: Fraction, op: Any, name: str) -> Additive:
+    if not reader.side(x.plus(constant(-op.lower)), v - op.lower, name, 0):
+        return constant(op.lower)
+    above = reader.side(x.plus(constant(-op.upper)), v - op.upper, name, 0)
+    return constant(op.upper) if above else x
+
+
+def _smooth(reader: PieceReader, x: Additive, v: Fraction, op: Any, name: str) -> Additive:
+    """The tangent."""
+    value = type(op).function(v)
+    slope = {ops.Exp: value, ops.Sigmoid: value * (1 - value), ops.Tanh: 1 - value * value}
+    reader.tangents |= bool(x.terms)
+    return mixed([(slope[type(op)], x.plus(constant(-v)))], value)
+
+
+def _softmax(reader: Any, name: str, op: ops.Softmax) -> Entries:
+    shares, x = reader.numbers(name), reader.entries(op.x)
+    moves = [form.plus(constant(-v)) for form, v in zip(x, reader.numbers(op.x), strict=True)]
+    reader.tangents |= any(form.terms for form in x)
+    mean = mixed(zip(shares, moves, strict=True))
+    return [
+        mixed([(p, move), (-p, mean)], p) for p, move in zip(shares, moves, strict=True)
+    ]  # fmt: skip
+
+
+def _product(reader: Any, name: str, op: ops.Mul | ops.Div) -> Entries:
+    x, y = reader.entries(op.x), reader.entries(op.y)
+    u, v = reader.numbers(op.x), reader.numbers(op.y)
+    size = max(len(x), len(y))
+    found = []
+    for a, b, p, q in zip(*(_spread(each, size) for each in (x, y, u, v)), strict=True):
+        if isinstance(op, ops.Div):  # p/q + (a - p)/q - (b - q) p/q²
+            reader.tangents |= bool(b.terms)
+            found.append(mixed([(1 / q, a), (-p / (q * q), b.plus(constant(-q)))]))
+        else:  # p q + (a - p) q + (b - q) p
+            reader.tangents |= bool(a.terms and b.terms)
+            found.append(mixed([(q, a), (p, b.plus(constant(-q)))]))
+    return found
+
+
+def _pairs(sign: int) -> Any:
+    """Maximum (1) or minimum (-1) of two, entry by entry."""
+
+    def rule(reader: Any, name: str, op: Any) -> Entries:
+        x, y = reader.entries(op.x), reader.entries(op.y)
+        u, v = reader.numbers(op.x), reader.numbers(op.y)
+        size, s = max(len(x), len(y)), Fraction(sign)
+        parts = zip(*(_spread(each, size) for each in (x, y, u, v)), strict=True)
+        return [
+            reader.larger(a.scaled(s), b.scaled(s), s * (p - q), f"{name}[{i}]").scaled(s)
+            for i, (a, b, p, q) in enumerate(parts)
+        ]
+
+    return rule
+
+
+def _extreme(sign: int) -> Any:
+    """Maximum (1) or minimum (-1) of a vector: the entry that it is at the point."""
+
+    def rule(reader: Any, name: str, op: Any) -> Entries:
+        x, v = reader.entries(op.x), [sign * value for value in reader.numbers(op.x)]
+        top = v.index(max(v))
+        for i, entry in enumerate(x):
+            if i != top:
+                gap = entry.plus(x[top].scaled(MINUS)).scaled(Fraction(sign))
+                reader.side(gap, v[i] - v[top], f"{name}: entry {i} less entry {top}", 0)
+        return [x[top]]
+
+    return rule
+
+
+def _compare(reader: Any, name: str, op: Any) -> Entries:
+    """Truth values of comparisons, which the region keeps."""
+    x, y = reader.entries(op.x), reader.entries(op.y)
+    u, v = reader.numbers(op.x), reader.numbers(op.y)
+    size, found = max(len(x), len(y)), []
+    parts = zip(*(_spread(each, size) for each in (x, y, u, v)), strict=True)
+    for i, (a, b, p, q) in enumerate(parts):
+        gap, less = a.plus(b.scaled(MINUS)), isinstance(op, ops.Le | ops.Lt)
+        where = f"{name}[{i}]"
+        if isinstance(op, ops.Eq | ops.Ne):
+            if p == q:
+                reader.keep(gap, strict=False)
+                reader.keep(gap.scaled(MINUS), strict=False)
+            else:
+                reader.keep(gap.scaled(ONE if p > q else MINUS), strict=True)
+            truth = (p == q) == isinstance(op, ops.Eq)
+        else:  # of x <= y and x > y 0 belongs to the side below
+            closed = -1 if isinstance(op, ops.Le | ops.Gt) else 1
+            truth = reader.side(gap, p - q, where, closed) != less
+        found.append(constant(int(truth)))
+    return found
+
+
+def _is_label(reader: Any, name: str, op: ops.IsLabel) -> Entries:
+    assert isinstance(op.x, str)  # no literal is a category
+    if op.x not in reader.features:
+        _settle(reader, op.x)
+        return [constant(int(reader.value(name)))]
+    labels = LabelTuple(reader.coordinates.space[op.x].labels)
+    own = labels.position(op.label)
+    return [reader.coordinates.table(op.x, [Fraction(i == own) for i in range(len(labels))])]
+
+
+def _settle(reader: PieceReader, operand: str) -> None:
+    """Keep a category that is no feature what it is at the point."""
+    op = reader.definitions[operand]
+    if isinstance(op, ops.Category):
+        index = reader.entries(op.index)[0]
+        at = value_at(index, reader.z)
+        for sign in (ONE, MINUS):
+            reader.keep(index.plus(constant(-at)).scaled(sign), strict=False)
+    elif isinstance(op, ops.Select):
+        chosen = op.x if _truth(reader, op.condition) else op.y
+        _keep_label(reader, chosen)
+    else:
+        _keep_label(reader, next(op.operands()))
+
+
+def _keep_label(reader: PieceReader, operand: Operand) -> None:
+    assert isinstance(operand, str)  # no literal is a category
+    if operand in reader.features:
+        (form,) = _is_label(reader, operand, ops.IsLabel(operand, reader.value(operand)))
+        reader.keep(form.plus(constant(-1)), strict=False)
+    else:
+        _settle(reader, operand)
+
+
+def _lookup(reader: Any, name: str, op: ops.Lookup) -> Entries:
+    assert isinstance(op.x, str)  # no literal is a category
+    if op.x not in reader.features:
+        _settle(reader, op.x)
+        return [constant(v) for v in reader.numbers(name)]
+    table = op.table.exact().reshape(len(op.labels), -1)
+    return [
+        reader.coordinates.table(op.x, [Fraction(v) for v in column]) for column in table.T
+    ]  # fmt: skip
+
+
+def _truth(reader: PieceReader, operand: Operand) -> bool:
+    """A scalar Boolean, which the region keeps."""
+    return _truths(reader, operand)[0]
+
+
+def _truths(reader: PieceReader, operand: Operand) -> list[bool]:
+    """Booleans, which the region keeps: their forms are 0 or 1 everywhere."""
+    found = []
+    for form in reader.entries(operand):
+        holds = value_at(form, reader.z) == 1
+        kept = form.plus(constant(-1)) if holds else form.scaled(MINUS)
+        reader.keep(kept, strict=False)
+        found.append(holds)
+    return found
+
+
+def _connective(reader: Any, name: str, op: ops.And | ops.Or) -> Entries:
+    """All of the parts, or the one that settles it."""
+    settles = isinstance(op, ops.Or)
+    parts = list(op.operands())
+    if all(np.ndim(reader.value(part)) == 0 for part in parts):
+        decided = [part for part in parts if bool(reader.value(part)) == settles]
+        parts = decided[:1] or parts
+    rows = [_truths(reader, part) for part in parts]
+    size = max(map(len, rows))
+    join = any if settles else all
+    return [
+        constant(int(join(each))) for each in zip(*(_spread(r, size) for r in rows), strict=True)
+    ]  # fmt: skip
+
+
+def _not(reader: Any, name: str, op: ops.Not) -> Entries:
+    return [constant(1).plus(form.scaled(MINUS)) for form in reader.entries(op.x)]
+
+
+def _select(reader: Any, name: str, op: ops.Select) -> Entries:
+    size = max(prod(np.shape(reader.value(each))) for each in (op.condition, op.x, op.y))
+    truths = _spread(_truths(reader, op.condition), size)
+    if len(set(truths)) == 1:  # only one of the two matters
+        return _spread(reader.entries(op.x if truths[0] else op.y), size)
+    x, y = (_spread(reader.entries(each), size) for each in (op.x, op.y))
+    return [a if c else b for c, a, b in zip(truths, x, y, strict=True)]
+
+
+def _argmax(reader: Any, name: str, op: ops.Argmax) -> Entries:
+    x, v = reader.entries(op.x), reader.numbers(op.x)
+    top = v.index(max(v))
+    for i, entry in enumerate(x):
+        if i != top:  # ties go to the lower index
+            gap = x[top].plus(entry.scaled(MINUS))
+            reader.side(
+                gap, v[top] - v[i], f"{name}: entry {top} less entry {i}", 1 if top < i else -1
+            )
+    return [constant(top)]
+
+
+def _rounded(reader: PieceReader, x: Additive, v: Fraction, op: Any, name: str) -> Additive:
+    if not x.terms:
+        return constant(op.evaluate(v))
+    raise UnsupportedError(
+        "the model computes with float32, so that its program is flat between their steps",
+        remedy="fit a surrogate: cfxc.methods.plans.surrogate",
+    )
+
+
+def _trees(reader: Any, name: str, op: ops.TreeEnsemble) -> Entries:
+    """Constants: the leaves, kept by the splits on the way to them."""
+    x, v = reader.entries(op.x), reader.numbers(op.x)
+    feature, threshold = op.feature.array, op.threshold.exact()
+    for root in op.roots.array.tolist():
+        node = root
+        while (column := int(feature[node])) >= 0:
+            cut = Fraction(threshold[node])
+            gap = x[column].plus(constant(-cut))
+            above = reader.side(gap, v[column] - cut, f"{name}: split {node}", -1)
+            node = int((op.right if above else op.left).array[node])
+    return [constant(value) for value in reader.numbers(name)]
+
+
+PieceReader.rules = {
+    **LINEAR,
+    ops.Mul: _product,
+    ops.Div: _product,
+    ops.Relu: _each(_relu),
+    ops.LeakyRelu: _each(_leaky),
+    ops.Abs: _each(_abs),
+    ops.Clip: _each(_clip),
+    ops.Exp: _each(_smooth),
+    ops.Sigmoid: _each(_smooth),
+    ops.Tanh: _each(_smooth),
+    ops.Softmax: _softmax,
+    ops.Maximum: _pairs(1),
+    ops.Minimum: _pairs(-1),
+    ops.ReduceMax: _extreme(1),
+    ops.ReduceMin: _extreme(-1),
+    **dict.fromkeys((ops.Le, ops.Lt, ops.Ge, ops.Gt, ops.Eq, ops.Ne), _compare),
+    ops.IsLabel: _is_label,
+    ops.And: _connective,
+    ops.Or: _connective,
+    ops.Not: _not,
+    ops.Select: _select,
+    ops.Argmax: _argmax,
+    ops.Lookup: _lookup,
+    ops.ToReal: lambda reader, _, op: reader.entries(op.x),
+    ops.RoundFloat32: _each(_rounded),
+    ops.TreeEnsemble: _trees,
+}
+
+__all__ = ["Coordinates", "Inequality", "Piece", "piece_at", "value_at"]

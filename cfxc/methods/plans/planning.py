@@ -1,0 +1,347 @@
+"""Plans for one person of a compiled linear model: from moments to rows."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from ...errors import DataTypeError, InvalidInputError, SolverError
+from ...frontends.compiled import Compiled
+from ...frontends.predictor import chance_of
+from ...ir import evaluate
+from ...question.checks import non_negative, positive_number, whole_number
+from ...question.criteria import Accepts, Causal, Condition, Constraint, MaxChanges, criteria_of
+from ...question.query import make_query
+from ...question.target import resolve_target
+from ...solvers.candidates import Point
+from ...solvers.explaining import one_row
+from ...solvers.original import Original
+from ...stopping import TimeUp, left, now, until
+from .admissible import Admissible, Found, NoRowError, OutOfTimeError, at_rest, linear_program
+from .answer import PlanResult, Status, Step
+from .bounds import validity_bounds
+from .copa import Copa, copa_plan, diversity, proximity, refuse_large
+from .corrections import at_least_zero, radii_of, worst_masses
+from .encoding import Encoding
+from .futures import Moments
+from .moments import Floats, radius_of
+
+METHODS = ("copa", "correct")
+LATE = "time limit"
+
+
+@dataclass(frozen=True)
+class PlanOptions:
+    """Checked options of ``model.plan``."""
+
+    method: str
+    given: pd.DataFrame | None
+    copa: Copa
+    radius: float
+    corrections: int
+    limit: float
+    time_limit: float
+    apart: Fraction
+
+
+def check_plan_options(
+    *,
+    size: Any,
+    method: Any,
+    plan: Any,
+    radius: Any,
+    corrections: Any,
+    limit: Any,
+    time_limit: Any,
+    apart: Any,
+    **weights: Any,
+) -> PlanOptions:
+    """The options of ``model.plan``, checked before any work.
+
+    Raises:
+        DataTypeError, InvalidInputError: naming the option.
+    """
+    if method not in METHODS:
+        raise InvalidInputError(f"unknown method {method!r}: {', '.join(METHODS)}")
+    if (plan is None) != (method == "copa"):
+        what = "takes no plan" if method == "copa" else "corrects a plan: give plan=rows"
+        raise InvalidInputError(f"method {method!r} {what}")
+    if plan is not None:
+        if not isinstance(plan, pd.DataFrame):
+            raise DataTypeError(f"plan is a DataFrame of rows, not {type(plan).__name__}")
+        if plan.empty:
+            raise InvalidInputError("plan has no rows")
+    wanted = (5 if plan is None else len(plan)) if size is None else size
+    if plan is not None and wanted != len(plan):
+        raise InvalidInputError(f"size is {wanted}, and the plan to correct has {len(plan)} rows")
+    copa = Copa(size=wanted, **weights)
+    if plan is None:
+        refuse_large(copa.size)
+    moved = (0 if plan is None else min(3, copa.size)) if corrections is None else corrections
+    moved = whole_number(moved, "corrections", 0)
+    if moved > copa.size:
+        raise InvalidInputError(f"corrections is {moved}, and the plan has {copa.size} rows")
+    return PlanOptions(
+        method, plan, copa, radius_of(radius), moved, at_least_zero(limit, "limit"),
+        positive_number(time_limit, "time_limit"), non_negative(apart, "apart"),
+    )  # fmt: skip
+
+
+def plan_row(
+    model: Compiled,
+    row: Any,
+    options: PlanOptions,
+    *,
+    moments: Any,
+    target: Any,
+    subject_to: Any,
+) -> PlanResult:
+    """A plan for one person; see :meth:`cfxc.CompiledModel.plan`."""
+    started, deadline = time.monotonic(), now() + options.time_limit
+    frame, target = one_row(model.space, row), model.wanted(target)
+    encoding = Encoding.of(model.program, model.space)
+    known = _moments_for(moments, encoding)
+    rows, near = _admissible(model, frame, encoding, known, options, target, subject_to, deadline)
+    work = _Work(rows, near, options, encoding.vector(rows.query.factual))
+    with until(deadline):
+        found, status, reason = work.run()
+    return _result(model, frame, work, found, status, reason, time.monotonic() - started)
+
+
+def _moments_for(moments: Any, encoding: Encoding) -> Moments:
+    """The moments given, if they are of this model's parameters."""
+    if moments is None:
+        raise InvalidInputError(
+            "a plan needs moments of the future parameters: moments=retrained_moments(model, X, "
+            "y), moments_of_models([...]) or (mean, covariance); from cfxc.methods.plans"
+        )
+    if isinstance(moments, Moments):
+        known = Moments.given(
+            moments.mean, moments.covariance, moments.names, positive=moments.positive
+        )
+        known = replace(known, samples=moments.samples, shrinkage=moments.shrinkage)
+    elif isinstance(moments, tuple | list) and len(moments) == 2:
+        known = Moments.given(*moments)
+    else:
+        raise DataTypeError(
+            "moments is what retrained_moments or moments_of_models gives, or (mean, covariance), "
+            f"not {type(moments).__name__}"
+        )
+    if known.size != encoding.size or (known.names and known.names != encoding.names):
+        raise InvalidInputError(
+            f"the moments are of {known.size} parameters ({_some(known.names)}), and this model "
+            f"has {encoding.size}: {_some(encoding.names)}; retrained_moments and "
+            "moments_of_models make them so from what cfxc.compile gave"
+        )
+    positive = encoding.classes[1] if known.positive is None else known.positive
+    if positive not in encoding.classes:
+        raise InvalidInputError(
+            f"the moments are of models for {positive!r}, and this one tells "
+            f"{list(encoding.classes)} apart"
+        )
+    return replace(known, names=encoding.names, positive=positive)
+
+
+def _some(names: Sequence[str]) -> str:
+    shown = ", ".join(names[:6])
+    return shown + (", …" if len(names) > 6 else "") if names else "without names"
+
+
+def _admissible(
+    model: Compiled,
+    frame: pd.DataFrame,
+    encoding: Encoding,
+    moments: Moments,
+    options: PlanOptions,
+    target: Any,
+    subject_to: Any,
+    deadline: float | None = None,
+) -> tuple[Admissible, Moments]:
+    """The rows that the person's plan may hold, and the moments signed towards the target.
+
+    Raises:
+        CfxcError: the row, the target or a constraint is bad.
+    """
+    criteria = criteria_of(subject_to, (Condition, Accepts, MaxChanges, Causal))
+    seed = options.copa.random_state
+    factual = model.space.encode_row(frame)
+    wanted = resolve_target(model.program, target, evaluate(model.program, dict(factual)))
+    signed = moments.towards(wanted.label)
+    epsilon = options.copa.epsilon
+    nominal = f"the mean of the parameters gives at least {epsilon:g}"
+    query = make_query(model.program, model.space, factual, target=target, subject_to=criteria)
+    safe = Constraint(nominal, linear_program(encoding, signed.mean, epsilon))
+    query = replace(query, constraints=(*query.constraints, safe))
+    original = Original(
+        model.predict, model.space, query.target, frame, by_row=False,
+        chance=partial(chance_of, model.predictor),
+    )  # fmt: skip
+    rng = np.random.default_rng(seed)
+    query = at_rest(query, encoding)
+    end = now() + options.time_limit if deadline is None else deadline
+    return Admissible(query, original, encoding, end, rng, options.apart), signed
+
+
+@dataclass
+class _Work:
+    """One plan in the making."""
+
+    rows: Admissible
+    moments: Moments
+    options: PlanOptions
+    home: Floats
+
+    def __post_init__(self) -> None:
+        self.trace: list[Step] = []
+
+    def run(self) -> tuple[list[Found], Status, str]:
+        """The rows, and why there are no more of them."""
+        with until(now() + left() / 2):
+            anchors, points = self._anchors()
+        found: list[Found] = []
+        moved: list[int] = []
+        for i, (anchor, point) in enumerate(zip(anchors, points, strict=True)):
+            taken = [one.point for one in found]
+            if point is not None and point not in taken and self.rows.allows(point):
+                found.append(self.rows.found(point))
+                continue
+            try:
+                found.append(self.rows.nearest(anchor, taken))
+            except NoRowError as error:
+                if not found:
+                    return [], "infeasible", f"proved by {error}"
+                raise self._too_many(len(anchors), len(found)) from None
+            except (OutOfTimeError, TimeUp):
+                self._note("rows", found, moved)
+                return found, "unknown", LATE
+            moved.append(i)
+        self._note("rows", found, moved)
+        try:
+            made = self._improved(found)
+        except TimeUp:
+            made = found
+        return made, "feasible", LATE if left() <= 0 else ""
+
+    def _too_many(self, wanted: int, found: int) -> InvalidInputError:
+        """What says that there are fewer rows than were asked for."""
+        rows, apart = "admissible rows with the wanted outcome and epsilon", self.options.apart
+        if not apart:
+            said = f"there are only {found} distinct {rows}"
+        else:  # other ones might have left more room
+            said = f"of {rows}, none is apart by {float(apart):g} from the first {found}"
+        return InvalidInputError(
+            f"size is {wanted}, and {said}; ask for fewer, or allow more (epsilon, apart, "
+            "constraints)"
+        )
+
+    def _anchors(self) -> tuple[Floats, list[Point | None]]:
+        """Where the plan should be, and the rows that are there if it was given."""
+        options, encoding = self.options, self.rows.encoding
+        mean, covariance = self.moments.mean, self.moments.covariance
+        if options.given is None:
+            low, high = encoding.box(self.rows.query.domains)
+            try:
+                made = copa_plan(
+                    self.home, mean, covariance, options.copa,
+                    lower=np.minimum(low, self.home), upper=np.maximum(high, self.home),
+                    fixed=[-1],
+                )  # fmt: skip
+            except InvalidInputError:
+                # the box is wider than the rows in it: the exact engine proves that there is none
+                made = np.repeat(self.home[None], options.copa.size, axis=0)
+            self._bounds("gradient", made, range(len(made)))
+            return made, [None] * len(made)
+        points: list[Point | None] = []
+        for i in range(len(options.given)):
+            points.append(encoding.space.encode_row(options.given.iloc[[i]], check_range=False))
+        vectors = np.array([encoding.vector(point) for point in points if point is not None])
+        self._bounds("given", vectors, ())
+        return vectors, points
+
+    def _improved(self, found: list[Found]) -> list[Found]:
+        """The plan with its rows that fail most often moved, where that raises L*."""
+        options, mean, covariance = self.options, self.moments.mean, self.moments.covariance
+        if not options.corrections or not options.limit or min(self._margins(found)) <= 0:
+            return found
+        vectors = np.array([one.vector for one in found])
+        masses = worst_masses(vectors, mean, covariance, options.radius)
+        made, moved = list(found), []
+        for j in np.argsort(-masses, kind="stable")[: options.corrections].tolist():
+            taken = [one.point for i, one in enumerate(made) if i != j]
+            better = self.rows.steepest(made[j], mean, covariance, options.limit, taken)
+            if better.point != made[j].point:
+                made[j] = better
+                moved.append(j)
+        before = self.trace[-1].lower
+        if not moved:
+            return found
+        self._note("improvement", made, moved)
+        if self.trace[-1].lower >= before:
+            return made
+        self.trace.pop()
+        return found
+
+    def _margins(self, found: Sequence[Found]) -> list[float]:
+        return [float(one.vector @ self.moments.mean) for one in found]
+
+    def _note(self, name: str, found: Sequence[Found], moved: Sequence[int]) -> None:
+        if found:
+            self._bounds(name, np.array([one.vector for one in found]), moved)
+
+    def _bounds(self, name: str, vectors: Floats, moved: Sequence[int]) -> None:
+        lower, upper = validity_bounds(
+            vectors, self.moments.mean, self.moments.covariance, self.options.radius
+        )
+        self.trace.append(Step(name, lower, upper, tuple(moved)))
+
+
+def _result(
+    model: Compiled,
+    frame: pd.DataFrame,
+    work: _Work,
+    found: Sequence[Found],
+    status: Status,
+    reason: str,
+    seconds: float,
+) -> PlanResult:
+    original, options, moments = work.rows.original, work.options, work.moments
+    vectors = np.array([one.vector for one in found]).reshape(len(found), moments.size)
+    tables = [original.row(one.point) for one in found]
+    outcomes = tuple(original.outcome(one.point) for one in found)
+    valid = tuple(original.flips(one.point) for one in found)
+    if not all(valid):
+        raise SolverError("a row of the plan does not flip the original model")
+    last = work.trace[-1] if found else Step("rows", 0.0, 1.0, ())
+    return PlanResult(
+        status=status,
+        target=work.rows.query.target.label,
+        factual=frame,
+        plan=pd.concat(tables, ignore_index=True) if tables else None,
+        lower=last.lower,
+        upper=last.upper,
+        radius=options.radius,
+        epsilon=options.copa.epsilon,
+        outcome_before=original.before,
+        outcomes=outcomes,
+        valid=valid,
+        margins=tuple((vectors @ moments.mean).tolist()),
+        radii=tuple(radii_of(vectors, moments.mean, moments.covariance).tolist()),
+        proximity=proximity(vectors, work.home) if found else 0.0,
+        diversity=diversity(vectors) if found else 0.0,
+        method=options.method,
+        trace=tuple(work.trace),
+        seconds=seconds,
+        reason=reason,
+        vectors=vectors,
+        moments=moments,
+    )
+
+
+__all__ = ["METHODS", "PlanOptions", "check_plan_options", "plan_row"]

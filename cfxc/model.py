@@ -1,0 +1,262 @@
+"""The public face: ``compile`` a model, ``explain`` a decision."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Unpack, overload
+
+import pandas as pd
+
+from .errors import InvalidInputError
+from .frontends.compiled import Compiled
+from .frontends.files import load_model
+from .frontends.predictor import Task
+from .methods import bayes
+from .methods.bayes import Potential
+from .methods.plans.planning import check_plan_options, plan_row
+from .question.criteria import Criterion
+from .question.options import OPTIONS, Options, lists_options
+from .question.question import Question, asked_of, given_of
+from .question.target import check_favourable
+from .solvers.batch import Done, explain_rows
+from .solvers.certification import file_hash
+from .solvers.explaining import explainer_of, one_row
+from .solvers.outcome import Watch
+from .solvers.result import Result
+from .space import FeatureSpace
+from .stopping import listening
+
+if TYPE_CHECKING:
+    from .methods.bayes import BlackBox, PotentialResult
+    from .methods.plans import PlanResult
+
+FOR_POTENTIALS = {"target", "subject_to", "epsilon", "method", "time_limit", "random_state"}
+"""Options that mean to a potential what they do to :meth:`cfxc.BlackBox.explain_all`."""
+ONE_EACH = {"count", "diversity", "apart", "relax", "seeds"}
+"""Options that a batch, with one answer a row, does not have."""
+
+
+@dataclass(frozen=True)
+class CompiledModel(Compiled):
+    """A deployed decision as an exact program over the features of a space, and what it answers."""
+
+    @overload
+    def explain(
+        self, row: Any, question: None = ..., *, target: Potential, budget: int | None = ...,
+        method: str = ..., epsilon: float = ...,
+        subject_to: str | Criterion | Sequence[str | Criterion] = ...,
+        time_limit: float = ..., random_state: int = ...,
+    ) -> PotentialResult: ...  # fmt: skip
+
+    @overload
+    def explain(
+        self, row: Any, question: Question | None = ..., *, budget: None = ...,
+        progress: Watch | None = ..., **options: Unpack[Options],
+    ) -> Result: ...  # fmt: skip
+
+    @lists_options
+    def explain(
+        self,
+        row: Any,
+        question: Question | None = None,
+        *,
+        budget: int | None = None,
+        progress: Watch | None = None,
+        **options: Any,
+    ) -> Result | PotentialResult:
+        """The nearest counterfactual of one row, with a proved lower bound.
+
+        ``min d(x, x̂)  s.t.  x admissible, criteria, outcome(x) in target`` (eq. 2, 3 of
+        Karimi et al. 2020), to within a share of ``epsilon``.
+
+        Args:
+            row: One-row DataFrame, Series or mapping with the space's columns.
+            question: The options below as one value; what is given beside it goes before.
+            {options}
+            budget: Of potentials: how often the model may be asked (100).  With a potential,
+                ``epsilon``, ``subject_to``, ``time_limit`` and ``random_state`` mean what they do
+                in :meth:`cfxc.BlackBox.explain_all`; no other option may be given.
+            progress: Called now and then with a :class:`cfxc.Progress`: both bounds as they move.
+
+        Raises:
+            NoChangeNeededError: the row has the outcome that ``target`` names.  Where it has the
+                favourable one, and no target is named, the answer is the row itself
+                (``unchanged``).
+            CfxcError: bad input, before any search; constraints that no row of the space can meet,
+                after one that found nothing.
+        """
+        given = given_of(question, options)
+        if isinstance(given.get("target"), Potential):
+            box: BlackBox = bayes.BlackBox(self)
+            return box.explain(row, budget=100 if budget is None else budget, **_for_box(given))
+        if budget is not None:
+            raise InvalidInputError("budget is for potentials: give target=cfxc.SEP(width=…)")
+        with listening():
+            explainer = explainer_of(self, Question(**given), progress)
+            return explainer.answer(one_row(self.space, row))
+
+    @lists_options
+    def explain_batch(
+        self,
+        rows: pd.DataFrame,
+        question: Question | None = None,
+        *,
+        out: str | Path | None = None,
+        progress: Done | None = None,
+        **options: Unpack[Options],
+    ) -> pd.DataFrame:
+        """The nearest counterfactual of every row, as a table with the same index.
+
+        Each person gets the answer of :meth:`explain`; people are independent of each other.  Where
+        trees alone decide, the original model is asked about many people at once.
+
+        Args:
+            rows: One person a row, with the space's columns.
+            question, **options: As for :meth:`explain`, but for those that ask for several answers
+                or rows to start from; ``n_jobs``: how many processes, or whatever joblib's back end
+                in use runs.
+            out: A directory for the answers, as Parquet files of 100 people each, written as they
+                come.  A batch that was broken off goes on from there when it is asked again.
+            progress: Called now and then with how many people are answered, and of how many.
+
+        Ctrl-C ends the batch: who was not asked about by then has the status ``unknown``.
+
+        Returns:
+            ``status`` (``unchanged`` for a row that has the wanted outcome already; ``error`` for
+            one that cannot be asked about: ``reason`` says why),
+            ``outcome_before``, ``outcome_after``, ``distance``, ``lower_bound``,
+            ``lower_bound_proof``, ``changes`` as text, ``seconds``, ``reason``, and the
+            counterfactual's columns, called ``counterfactual.<column>``.
+
+        Raises:
+            CfxcError: bad input; nobody can be answered, all for the same reason.
+        """
+        asked = asked_of(question, options)
+        if odd := sorted(ONE_EACH & set(asked.given)):
+            raise InvalidInputError(
+                f"explain_batch gives one answer a row, and takes no {', '.join(odd)}"
+            )
+        explainer = explainer_of(self, asked.with_(n_jobs=1))
+        return explain_rows(explainer, rows, asked.n_jobs, out, progress)
+
+    def plan(
+        self,
+        row: Any,
+        *,
+        size: int | None = None,
+        moments: Any = None,
+        target: Any = None,
+        method: str = "copa",
+        plan: pd.DataFrame | None = None,
+        radius: float = 0.01,
+        epsilon: float = 0.1,
+        validity_weight: float = 1.0,
+        diversity_weight: float = 10.0,
+        corrections: int | None = None,
+        limit: float = 0.1,
+        apart: float = 0.05,
+        subject_to: str | Criterion | Sequence[str | Criterion] = (),
+        steps: int = 1000,
+        starts: int = 4,
+        time_limit: float = 60.0,
+        random_state: int = 0,
+    ) -> PlanResult:
+        """Several counterfactuals that stay valid, together, when a linear model is retrained.
+
+        Every row is admissible, distinct, and re-run through the original model; ``lower`` and
+        ``upper`` bound the chance that all stay valid, for all laws of the future parameters whose
+        moments are within ``radius`` of those given (Bui, Nguyen & Nguyen 2022).
+
+        Args:
+            row: As for :meth:`explain`.
+            size: J, how many rows (5).
+            moments: Of the future parameters: what
+                :func:`cfxc.methods.plans.retrained_moments` or ``moments_of_models`` gives, or
+                ``(mean, covariance)`` over :class:`cfxc.methods.plans.Encoding`.
+            target: Wanted label (default: the favourable one, else the other one).
+            method: ``copa``: rows near COPA's points (eq. 6); ``correct``: the rows of ``plan``,
+                moved where they do not qualify (section 3.1).
+            plan: Rows to correct.
+            radius: ρ >= 0, of the Gelbrich ball, in units of the parameters.
+            epsilon: ε >= 0: the score that the mean parameters give to every row, at least.
+            validity_weight, diversity_weight: λ₁ and λ₂ of COPA; distances have weight 1.
+            corrections: K: of how many rows, those that fail first, the validity radius is then
+                made as large as it is within ``limit`` (Theorem 3.1); 0 for ``copa``, else up to 3.
+            limit: Δ >= 0, in the Euclidean norm of vectors, whose numbers are shares of ranges.
+            apart: By what share of its range a number must differ from another row's, unless
+                another feature does; 0 for any difference.  Rows of ``plan`` that qualify stay.
+            subject_to: As for :meth:`explain`, of every row: conditions, :class:`cfxc.Accepts`,
+                :class:`cfxc.MaxChanges`, :class:`cfxc.Causal`.
+            steps, starts: Of COPA's gradient search.
+            time_limit: Seconds for the plan; of moments that are given, nothing is counted.
+            random_state: Seed.
+
+        Raises:
+            UnsupportedError: the model is not a linear classifier of two outcomes.
+            InvalidInputError: bad options or moments; fewer distinct rows qualify than ``size``.
+            MissingExtraError: the extra ``plans`` is not installed.
+        """
+        options = check_plan_options(
+            size=size, method=method, plan=plan, radius=radius, corrections=corrections,
+            limit=limit, apart=apart, time_limit=time_limit, epsilon=epsilon,
+            validity_weight=validity_weight, diversity_weight=diversity_weight, steps=steps,
+            starts=starts, random_state=random_state,
+        )  # fmt: skip
+        return plan_row(self, row, options, moments=moments, target=target, subject_to=subject_to)
+
+
+def _for_box(asked: dict[str, Any]) -> dict[str, Any]:
+    """The options of a potential.
+
+    Raises:
+        InvalidInputError: naming those that mean nothing to one.
+    """
+    method = asked.pop("method", "auto")
+    if method not in ("auto", "bayes"):
+        raise InvalidInputError(f"a potential is answered by method 'bayes', not {method!r}")
+    if odd := [name for name in asked if name not in FOR_POTENTIALS]:
+        raise InvalidInputError(
+            f"{', '.join(odd)}: not for potentials; cfxc.BlackBox(model).explain takes what is"
+        )
+    return {"epsilon": OPTIONS["epsilon"].default, **asked}
+
+
+def compile(
+    model: Any,
+    space: FeatureSpace,
+    *,
+    favourable: Any = None,
+    trust_pickle: bool = False,
+    task: Task | None = None,
+) -> CompiledModel:
+    """Compile a fitted estimator, or a model file, over a feature space.
+
+    Args:
+        model: A fitted model of scikit-learn, XGBoost or LightGBM, an ONNX model, or the path of a
+            model file.
+        space: The features behind the model's columns.
+        favourable: The outcome that people want: a label, or a range ``(low, high)`` of numbers.
+            It is the target wherever none is named.
+        trust_pickle: Open pickles, which runs the code in them.
+        task: ``classifier`` or ``regressor``, for ONNX graphs that leave it open.
+
+    Raises:
+        UnsupportedError: listing everything in the model that is not supported.
+        ModelFileError: the file is missing, truncated, unknown, or an untrusted pickle.
+        InvalidInputError: the model has no such outcome as ``favourable``.
+    """
+    if not isinstance(space, FeatureSpace):
+        raise InvalidInputError(
+            "compile(model, space) needs a FeatureSpace: cfxc.FeatureSpace.infer(X)"
+        )
+    program, predictor = load_model(model, space, trust_pickle=trust_pickle, task=task)
+    known = Path(model) if isinstance(model, str | Path) else None
+    file = None if known is None else {"name": known.name, "sha256": file_hash(known)}
+    if favourable is not None:
+        favourable = check_favourable(program, favourable)
+    return CompiledModel(program, space, predictor, file, favourable)
+
+
+__all__ = ["CompiledModel", "compile"]

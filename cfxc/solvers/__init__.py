@@ -1,0 +1,1 @@
+"""Exact engines, and how a question is put to them."""
