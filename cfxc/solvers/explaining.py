@@ -24,7 +24,7 @@ from ..errors import (
 from ..frontends.compiled import Compiled
 from ..frontends.predictor import chance_of
 from ..ir.interval import ceil_float, floor_float
-from ..question.distances import Distance, penalised, resolve_distance
+from ..question.distances import Distance, penalised, recognised, resolve_distance
 from ..question.query import Query, make_query
 from ..question.question import Question
 from ..question.target import Target
@@ -434,6 +434,8 @@ def explainer_of(model: Compiled, question: Question, progress: Watch | None = N
     metric = resolve_distance(question.distance, model.space)
     if question.change_penalty:
         metric = penalised(metric, question.change_penalty, model.space)
+    metric, space = recognised(metric, model.space)
+    model = model if space is model.space else replace(model, space=space)
     wanted = model.wanted(question.target)
     named: Literal["target", "favourable", ""] = "" if wanted is None else "favourable"
     return Explainer(

@@ -19,6 +19,7 @@ from .distance import (
     root_below,
 )
 from .mahalanobis import Mahalanobis, Whitening
+from .separable import recognised
 
 __all__ = [
     "EUCLIDEAN",
@@ -35,6 +36,7 @@ __all__ = [
     "delta_name",
     "delta_program",
     "penalised",
+    "recognised",
     "resolve_distance",
     "root_above",
     "root_below",

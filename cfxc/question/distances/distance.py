@@ -71,6 +71,7 @@ class Distance:
         is_absolute: Whether ε is absolute: so it is of what plans minimise, which is no distance
             from a person.
         per_change: Of ``sparse``, what each changed feature adds; else 0.
+        scale: How many times what ``program`` gives is reported.
     """
 
     name: str
@@ -81,6 +82,7 @@ class Distance:
     whitening: Whitening | None = None
     is_absolute: bool = False
     per_change: Fraction = Fraction(0)
+    scale: Fraction = Fraction(1)
 
     @property
     def is_squared(self) -> bool:
@@ -119,7 +121,7 @@ class Distance:
     def root(self, value: Fraction, side: int) -> Fraction:
         """The distance for a value of ``program``: of l2 a double below (-1) or above (1) it."""
         if not self.is_squared:
-            return value
+            return value * self.scale
         return Fraction(root_below(value) if side < 0 else root_above(value))
 
     def shown(self, value: Fraction) -> str:
@@ -168,10 +170,10 @@ def resolve_distance(spec: DistanceLike, space: FeatureSpace) -> Distance:
     if isinstance(spec, Mahalanobis):
         return _whitened(spec, space)
     if isinstance(spec, Mapping) and dict(spec) != {EUCLIDEAN: 1}:
-        return _combination(_coefficients(spec), space)
+        return combination(_coefficients(spec), space)
     if spec == EUCLIDEAN or isinstance(spec, Mapping):
         norms = Norms(Fraction(0), Fraction(0), Fraction(0), Fraction(1))
-        return _combination(norms, space)
+        return combination(norms, space)
     if isinstance(spec, Path):
         return _from_file(spec, space)
     if not isinstance(spec, str):
@@ -182,7 +184,7 @@ def resolve_distance(spec: DistanceLike, space: FeatureSpace) -> Distance:
     if spec.strip() == SPARSE:
         return _sparse(space)
     if spec in NORMS:
-        return _combination(_coefficients({spec: 1}), space)
+        return combination(_coefficients({spec: 1}), space)
     if spec.strip().endswith(".cfl") and "\n" not in spec:
         return _from_file(Path(spec.strip()), space)
     if spec.strip() == MAHALANOBIS:
@@ -211,7 +213,7 @@ def _sparse(space: FeatureSpace) -> Distance:
             "instead: {'l0': 0.9, 'l1': 0.1}"
         )
     unit = Fraction(1, len(space) + 1)
-    mixed = _combination(Norms(len(space) * unit, unit, Fraction(0)), space)
+    mixed = combination(Norms(len(space) * unit, unit, Fraction(0)), space)
     return replace(mixed, name=SPARSE, per_change=unit)
 
 
@@ -231,7 +233,7 @@ def penalised(distance: Distance, penalty: Fraction, space: FeatureSpace) -> Dis
         )
     whole = 1 + penalty * len(space)
     l0, *others = (coefficient / whole for coefficient in distance.norms)
-    return _combination(Norms(l0 + penalty * len(space) / whole, *others), space)
+    return combination(Norms(l0 + penalty * len(space) / whole, *others), space)
 
 
 # -- the norms -----------------------------------------------------------------------------------
@@ -261,7 +263,12 @@ def _coefficients(spec: Mapping[str, object]) -> Norms:
 
 
 @lru_cache(maxsize=64)
-def _combination(norms: Norms, space: FeatureSpace) -> Distance:
+def combination(norms: Norms, space: FeatureSpace) -> Distance:
+    """The mix of norms over a space, with its weights.
+
+    Raises:
+        InvalidInputError: every weight is 0.
+    """
     if not any(feature.weight for feature in space):
         raise InvalidInputError("every feature has weight 0, so nothing has a distance")
     known = (*NORMS, EUCLIDEAN if norms.l2 == 1 else f"{EUCLIDEAN}²")
@@ -455,6 +462,7 @@ __all__ = [
     "Distance",
     "DistanceLike",
     "Norms",
+    "combination",
     "resolve_distance",
     "root_above",
     "root_below",
