@@ -19,9 +19,9 @@ from sklearn.tree import DecisionTreeClassifier
 import cfxc
 from cfxc.datasets.source import Dataset
 from cfxc.errors import DataTypeError, InvalidInputError
+from cfxc.methods import plans
 from cfxc.methods.plans.corrections import Corrected
 from cfxc.methods.plans.robust_plan import Member
-from cfxc.solvers import plans
 from cfxc.solvers.outcome import Call, Outcome
 from cfxc.solvers.result import changes_between
 from cfxc.solvers.shown import shown

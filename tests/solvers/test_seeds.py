@@ -15,8 +15,7 @@ from cfxc.solvers.box_search.climb import make_forest, shrunk
 from cfxc.solvers.box_search.problem import make_problem
 from cfxc.solvers.explaining import explainer_of
 from cfxc.solvers.seeds import _points_of
-
-from .amortised.loans import compiled, fitted, loans, refused
+from tests.methods.amortised.loans import compiled, fitted, loans, refused
 
 
 @pytest.mark.parametrize(

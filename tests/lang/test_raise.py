@@ -40,7 +40,7 @@ from cfxc.lang import (
     to_text,
 )
 from tests.example_programs import EXAMPLES
-from tests.frontends.lang.core_programs import INPUTS, VALUES, J, core_programs
+from tests.lang.core_programs import INPUTS, VALUES, J, core_programs
 from tests.strategies import inputs_of, programs, tree_ensembles
 
 F = Fraction

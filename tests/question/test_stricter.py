@@ -27,7 +27,7 @@ from cfxc.certificates.checker.reader import key
 from tests.asking import within
 from tests.certificates.mutants import rehashed
 from tests.certificates.oracle import Meaning, is_true
-from tests.solvers.test_criteria import GRID, NUMBERS, SPACE, WORTH, X, case
+from tests.question.test_criteria import GRID, NUMBERS, SPACE, WORTH, X, case
 
 __all__ = ["case"]  # a fixture
 

@@ -21,7 +21,7 @@ from cfxc.lang import (
     parse_program,
     print_program,
 )
-from tests.frontends.lang.core_programs import HEADER, INPUTS, VALUES, J, core_programs, interpret
+from tests.lang.core_programs import HEADER, INPUTS, VALUES, J, core_programs, interpret
 
 F = Fraction
 

@@ -13,14 +13,13 @@ from sklearn.neural_network import MLPClassifier
 from sklearn.preprocessing import PolynomialFeatures
 
 import cfxc
-from cfxc import DataTypeError, FeatureSpace, InvalidInputError, UnsupportedError
+from cfxc import DataTypeError, FeatureSpace, InvalidInputError, UnsupportedError, retrained
 from cfxc.ir import REAL, Builder, Literal, evaluate, ops
 from cfxc.methods.plans import (
     local_linear,
     local_moments,
     mapped,
     plan_matrix,
-    retrained,
     surrogate,
     validity_bounds,
 )
