@@ -14,7 +14,7 @@ from cfxc.certificates.auditing.report import facts
 from cfxc.errors import InvalidInputError
 from tests.certificates.handmade import SPACE, changed
 
-RULE = 'constraints = ["x <= 4"]\n'
+RULE = 'others = "any"\nconstraints = ["x <= 4"]\n'
 OWN = RULE + SPACE
 
 
@@ -58,7 +58,7 @@ def of(name: str, **entries: Any) -> str:
         RULE + 'target = "yes"',
         RULE + 'target = {label = "yes", margin = 0}',
         RULE + "norms = [0, 1, 0, 0]",
-        'constraints = ["x <= 4", "n >= factual.n"]',
+        'others = "any"\nconstraints = ["x <= 4", "n >= factual.n"]',
     ],
 )
 def test_as_wide_or_wider(text: str) -> None:
@@ -154,6 +154,14 @@ def test_ranges_as_targets() -> None:
     assert verdict(RULE + 'target = "yes"', content).startswith("policy: ")
 
 
+def test_features_that_a_policy_does_not_name() -> None:
+    """They could be fixed, or have a range of one value: a policy says if that is all right."""
+    part = of("n", kind="integer").replace('others = "any"\n', "")
+    assert verdict(part) == "policy: it says nothing of ['code'], and not others = 'any'"
+    assert verdict('others = "all"\n' + part) == "policy: others is 'any', or is not there"
+    assert verdict(OWN.replace('others = "any"\n', "")) == ""
+
+
 def test_constraints_with_the_factual_s_values() -> None:
     """The policy says ``factual.NAME``; the question has the numbers."""
     rules = [["ge", [[["x", 0], "1"], [["one", 0], "-1"]]], ["gt", [[["is", 2, 0], "-1"],
@@ -161,7 +169,7 @@ def test_constraints_with_the_factual_s_values() -> None:
     content = changed((("question", "constraints"), rules))
     shown = checker.check(content)
     assert facts(shown)["constraints"] == ["n >= 1", '[code = "a"] < 2']
-    good = "constraints = ['n >= factual.n', '[code = factual.code] < 2']"
+    good = "others = 'any'\nconstraints = ['n >= factual.n', '[code = factual.code] < 2']"
     assert verdict(good, content) == ""
     assert "n >= 1" in verdict("constraints = ['n >= factual.x']", content)
 

@@ -17,7 +17,7 @@ from ..checker import ODD, Feature, Rejected, listed, need
 from .report import TEXT, exact, quoted
 
 DECIMAL = re.compile(r"-?[0-9]{1,400}(\.[0-9]{1,400}|/[1-9][0-9]{0,400})?", re.ASCII)
-NAMES = ("version", "columns", "feature", "constraints", "target", "norms", "epsilon")
+NAMES = ("version", "columns", "feature", "others", "constraints", "target", "norms", "epsilon")
 FIELDS = ("name", "kind", "lower", "upper", "resolution", "labels", "missing", "action",
           "condition", "weight", "encoding", "columns", "dtype")  # fmt: skip
 
@@ -99,7 +99,8 @@ def require_no_narrower(shown: Any, text: str, rules: list[str]) -> None:
 def _require(shown: Any, text: str, rules: list[str]) -> None:
     found, question = document(text, "policy"), shown.question
     known = {feature.name: feature for feature in question.features}
-    for wide in stated(text, "policy"):
+    named = stated(text, "policy")
+    for wide in named:
         need(wide.name in known, f"policy: the question has no feature {wide.name!a}")
         _require_wide(wide, known[wide.name])
     allowed = {_in_figures(rule, known) for rule in found.get("constraints", [])}
@@ -112,6 +113,9 @@ def _require(shown: Any, text: str, rules: list[str]) -> None:
         need(list(map(decimal, found["norms"])) == question.norms, "policy: another distance")
     most = decimal(found.get("epsilon", 1))
     need(most is not None and shown.epsilon <= most, "policy: epsilon is larger")
+    need(found.get("others", "any") == "any", "policy: others is 'any', or is not there")
+    left = [] if "others" in found else sorted(set(known) - {wide.name for wide in named})
+    need(not left, f"policy: it says nothing of {left[:1]!a}, and not others = 'any'")
 
 
 def _target(given: Any) -> dict[str, Any]:
