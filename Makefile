@@ -7,10 +7,11 @@ BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 TORCH  := 2.13.0# tested with; installed first, so that nothing brings another one
 
-.PHONY: help demo test lint types bench clean
+.PHONY: help demo test nightly lint types bench clean
 
 help:
 	@echo "make demo   the main job: nearest counterfactual for a patient, proved"
+	@echo "make nightly  the tests, all mutants, and an hour's search for false claims"
 	@echo "make test   the tests        make lint   ruff and the import contract"
 	@echo "make types  mypy, strict     make bench  the benchmarks (tables, slow)"
 
@@ -19,6 +20,11 @@ demo: $(STAMP)
 
 test: $(STAMP)
 	$(BIN)/python -m pytest -n auto
+
+# what a pull request tries a sample of
+nightly: $(STAMP)
+	$(BIN)/python -m pytest -n auto --complete
+	$(BIN)/python benchmarks/false_claims.py --minutes 60
 
 lint: $(STAMP)
 	$(BIN)/ruff check .

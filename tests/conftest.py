@@ -31,6 +31,15 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--update-golden", action="store_true", help="rewrite the golden files; review the diff"
     )
+    parser.addoption(
+        "--complete", action="store_true", help="try all mutants, not a sample (make nightly)"
+    )
+
+
+@pytest.fixture
+def step(request: pytest.FixtureRequest) -> int:
+    """Every how many mutants one is tried."""
+    return 1 if request.config.getoption("--complete") else 8
 
 
 @pytest.fixture

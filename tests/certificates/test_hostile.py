@@ -10,7 +10,7 @@ import pytest
 from tests.certificates.hostile_files import FAMILIES, Body, body, of_names, of_programs, whole
 from tests.certificates.measured import run
 
-SECONDS = "8"  # of the checker's own clock; a file of 1 MB may take longer if nothing is said
+SECONDS = "4"  # of the checker's own clock; a file of 1 MB may take longer if nothing is said
 
 
 @pytest.mark.parametrize("family", FAMILIES, ids=lambda family: family.__name__)

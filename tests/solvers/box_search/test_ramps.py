@@ -113,7 +113,7 @@ def test_continuous_ramps_are_proved(rounded: bool, distance: str) -> None:
             assert outcome.best is not None, (seed, target)
             assert evaluate(query.target_program, outcome.best.point)["in_target"]
             other = smt.search(
-                query, smt.backend("auto"), lambda _: True, epsilon=F(1, 10**4), seconds=30,
+                query, smt.backend("auto"), lambda _: True, epsilon=F(1, 10**4), seconds=4,
                 rng=np.random.default_rng(0),
             )  # fmt: skip
             assert other.best is not None
