@@ -16,7 +16,8 @@ import pandas as pd
 from cfxc import Result
 from cfxc.errors import CfxcError
 from cfxc.question.query import make_query
-from cfxc.solvers.engines import Limits, engine_for
+from cfxc.solvers.base import Limits
+from cfxc.solvers.engines import engine_for
 
 from .peers import Peers, Reply, points
 from .tasks import Task

@@ -273,8 +273,8 @@ def lists_options(function: F) -> F:
     if function.__doc__ and "{options}" in function.__doc__:
         pad = " " * 12
         listed = [f"{name}: {option.help}" for name, option in OPTIONS.items()]
-        filled = [fill(each, 100, subsequent_indent=pad + "    ") for each in listed]
-        function.__doc__ = function.__doc__.replace("{options}", f"\n{pad}".join(filled))
+        filled = [fill(pad + each, 100, subsequent_indent=pad + "    ") for each in listed]
+        function.__doc__ = function.__doc__.replace(f"{pad}{{options}}", "\n".join(filled))
     signature = inspect.signature(function)
     kept = [p for p in signature.parameters.values() if p.kind is not p.VAR_KEYWORD]
     kept += [

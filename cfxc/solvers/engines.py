@@ -2,46 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from functools import partial
-
-import numpy as np
 
 from ..compiler.pipeline import simplified
 from ..errors import InvalidInputError, UnsupportedError
 from ..ir import ops
-from ..ir.interval import ceil_float, floor_float
-from ..question.distances import Distance
 from ..question.query import Query
 from ..stopping import INTERRUPTED, STOPS, now, reason_of
 from . import box_search, mio, smt
-from .candidates import Deployed, Known, Point, nothing
-from .outcome import Outcome, Progress, Report, Watch, silent
+from .base import Limits
+from .candidates import Deployed, nothing
+from .outcome import Outcome
 from .within import CLOSED, within
 
-PAUSE = 0.1  # seconds between two reports
 EARLY = 3.0  # seconds of another search before mixed-integer search
-
-
-@dataclass(frozen=True)
-class Limits:
-    """What a search may use: accuracy on the distance, seconds, points to start from, chance.
-
-    ``watch`` is told where it stands; box search may use ``n_jobs`` threads; mixed-integer search
-    may keep a ``pool``.  ``known`` gives points where a search finds none to start from.
-    """
-
-    epsilon: Fraction
-    seconds: float
-    seeds: Sequence[Point]
-    rng: np.random.Generator
-    watch: Watch | None = None
-    n_jobs: int = 1
-    known: Known = nothing
-    pool: bool = False
-
 
 Search = Callable[[Query, Deployed, Limits], Outcome]
 
@@ -61,37 +37,33 @@ class Engine:
 
 
 def engine_for(query: Query, method: str, solver: str) -> Engine:
-    """The engine that a user named, or the one that is fastest for the question.
+    """The engine that a user named, or the first of :data:`AUTO` that takes the question.
 
-    Sums over trees go to box search, networks and what is left of l2 to mixed-integer search, all
-    else to SMT; what that leaves open soon, mixed-integer search goes on with if it can.  A named
-    ``solver`` other than ``auto`` settles the method too.
+    A named ``solver`` other than ``auto`` settles the method too.
 
     Raises:
         InvalidInputError: the solver does not go with the method, or is unknown.
-        UnsupportedError: the method named does not take this question.
+        UnsupportedError: the method does not take this question.
     """
     chosen = _method_of(solver) if method == "auto" and solver != "auto" else method
-    if query.hulls and chosen in ("box", "smt"):
+    if chosen == "auto":
+        takes = (name for name, suits in AUTO if suits(query) and not refusal(name, query))
+        chosen = next(takes, "mio")
+    if reason := refusal(chosen, query):
         raise UnsupportedError(
-            f"method '{chosen}' does not take a trust region", remedy="ask with method='mio'"
+            f"method '{chosen}' does not take {reason}",
+            remedy="ask with method='mio'" if query.hulls and chosen != "mio" else "",
         )
-    if chosen == "auto" and not query.hulls:
-        if not box_search.refuses(query):
-            chosen = "box"
-        elif (query.distance.has_squares or _is_network(query)) and not mio.refuses(query):
-            chosen = "mio"
-        elif mio.refuses(query):
-            chosen = "smt"
-        else:
-            return replace(_smt(solver), search=_smt_first)
-    elif chosen != "smt":
-        chosen = "mio" if chosen == "auto" else chosen
-        reason = (box_search if chosen == "box" else mio).refuses(query)
-        if reason:
-            raise UnsupportedError(f"method '{chosen}' does not take this question: {reason}")
     engine = _ENGINES[chosen](solver)
     return replace(engine, by_row=chosen == "box" and box_search.only_trees(query))
+
+
+def refusal(method: str, query: Query) -> str:
+    """What an engine does not take of a question; empty if it takes it."""
+    if query.hulls and method != "mio":
+        return "a trust region"
+    reason = {"box": box_search.refuses, "mio": mio.refuses}.get(method, lambda _: "")(query)
+    return reason and f"this question: {reason}"
 
 
 def smt_backend(solver: str) -> smt.Backend:
@@ -116,8 +88,7 @@ def _box(solver: str) -> Engine:
 
 
 def _box_run(query: Query, deployed: Deployed, limits: Limits) -> Outcome:
-    search = partial(box_search.search, n_jobs=limits.n_jobs)
-    return _run(search, query, deployed, limits)
+    return _run(box_search.search, query, deployed, limits)
 
 
 def _mio(solver: str) -> Engine:
@@ -127,7 +98,7 @@ def _mio(solver: str) -> Engine:
 
 
 def _mio_run(solver: str, query: Query, deployed: Deployed, limits: Limits) -> Outcome:
-    search = partial(mio.search, solver=solver, pool=limits.pool)
+    search = partial(mio.search, solver=solver)
     started = now()
     early = _by_boxes(query, deployed, limits)
     if early.infeasible or (early.best and early.reason == CLOSED):
@@ -190,37 +161,27 @@ def _smt_first(query: Query, deployed: Deployed, limits: Limits) -> Outcome:
 
 
 def _run(
-    search: Callable[..., Outcome], query: Query, deployed: Deployed, limits: Limits
+    search: Callable[[Query, Deployed, Limits], Outcome],
+    query: Query,
+    deployed: Deployed,
+    limits: Limits,
 ) -> Outcome:
     try:
-        return search(
-            query, deployed=deployed, epsilon=limits.epsilon, seconds=limits.seconds,
-            seeds=limits.seeds, known=limits.known, rng=limits.rng,
-            report=silent if limits.watch is None else reporter(query.distance, limits.watch),
-        )  # fmt: skip
+        return search(query, deployed, limits)
     except STOPS as stop:  # before the engine has begun: while compiled code is loaded
         return Outcome(reason=reason_of(stop))
 
 
-def reporter(distance: Distance, watch: Watch) -> Report:
-    """What tells ``watch`` of an engine's bounds as distances, not too often.
+_ENGINES: Mapping[str, Callable[[str], Engine]] = {
+    "box": _box, "mio": _mio, "smt": _smt,
+    "smt, then mio": lambda solver: replace(_smt(solver), search=_smt_first),
+}  # fmt: skip
+AUTO: Sequence[tuple[str, Callable[[Query], bool]]] = (
+    ("box", lambda query: True),  # sums over trees
+    ("mio", lambda query: query.distance.has_squares or _is_network(query)),
+    ("smt, then mio", lambda query: not mio.refuses(query)),  # what SMT leaves open soon
+    ("smt", lambda query: True),
+)
+"""Which engine answers, if none is named: the first that suits a question and takes it."""
 
-    The clock starts at the first report: by then compiled code is loaded.
-    """
-    started, told = 0.0, float("-inf")
-
-    def report(lower: Fraction, upper: Fraction | None, nodes: int) -> None:
-        nonlocal started, told
-        time = now()
-        if time - told < PAUSE:
-            return
-        started, told = started or time, time
-        above = None if upper is None else ceil_float(distance.root(upper, 1))
-        watch(Progress(time - started, floor_float(distance.root(lower, -1)), above, nodes))
-
-    return report
-
-
-_ENGINES: dict[str, Callable[[str], Engine]] = {"box": _box, "mio": _mio, "smt": _smt}
-
-__all__ = ["Engine", "Limits", "engine_for", "smt_backend"]
+__all__ = ["Engine", "engine_for", "smt_backend"]

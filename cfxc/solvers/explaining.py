@@ -40,12 +40,13 @@ from ..stopping import (
     reason_of,
     until,
 )  # fmt: skip
+from .base import Limits
 from .box_search import SplitTree
 from .candidates import Candidate, Deployed, Known, Point, verify
 from .certification import Evidence
 from .certification.floats import covered
 from .conflicts import Ask, Conflict, conflict_of, given_up_in_order
-from .engines import Engine, Limits, engine_for, smt_backend
+from .engines import Engine, engine_for, smt_backend
 from .hulls import slack_of
 from .original import Original, plain_item
 from .outcome import Outcome, Watch

@@ -15,8 +15,9 @@ from ..errors import UnsupportedError
 from ..frontends.predictor import Predictor
 from ..question.query import Query
 from ..stopping import GRACE, LIMIT, now
+from .base import Limits
 from .candidates import Deployed
-from .engines import Engine, Limits
+from .engines import Engine
 from .outcome import Outcome
 from .rounding import deployed_slack
 

@@ -28,6 +28,7 @@ from cfxc.ir import (
 from cfxc.lang import compile_program
 from cfxc.question.distances import FINEST
 from cfxc.question.query import make_query
+from cfxc.solvers.base import Limits
 from cfxc.solvers.outcome import Outcome
 from cfxc.solvers.smt import backend, search
 from cfxc.space import Feature
@@ -244,10 +245,7 @@ def ask(asked: Asked, distance: str, solver: str = "z3") -> Outcome:
     query = make_query(
         asked.program, asked.space, asked.own, target=asked.target, distance=distance
     )
-    return search(
-        query, backend(solver), lambda point: True,
-        epsilon=EPSILON, seconds=20, rng=np.random.default_rng(0),
-    )  # fmt: skip
+    return search(query, lambda point: True, Limits(EPSILON, 20), backend(solver))
 
 
 def compare(

@@ -7,7 +7,6 @@ from fractions import Fraction
 from itertools import pairwise
 from typing import Any
 
-import numpy as np
 import pandas as pd
 import pytest
 
@@ -16,6 +15,7 @@ from cfxc import FeatureSpace
 from cfxc.errors import CfxcError, InvalidInputError, SolverError
 from cfxc.lang import compile_program
 from cfxc.question.query import Query, make_query
+from cfxc.solvers.base import Limits
 from cfxc.solvers.candidates import Deployed, Point, verify
 from cfxc.solvers.outcome import Outcome
 from cfxc.solvers.smt import Answer, Backend, backend, search
@@ -59,10 +59,7 @@ def run(
     seconds: float = 20.0,
     seeds: Sequence[Point] = (),
 ) -> Outcome:
-    return search(
-        asked, solver or backend("z3"), deployed,
-        epsilon=epsilon, seconds=seconds, seeds=seeds, rng=np.random.default_rng(0),
-    )  # fmt: skip
+    return search(asked, deployed, Limits(epsilon, seconds, seeds), solver or backend("z3"))
 
 
 def distances(asked: Query, deployed: Deployed = lambda point: True) -> list[Fraction]:

@@ -8,7 +8,7 @@ import pytest
 
 import cfxc
 from cfxc.errors import DataTypeError
-from cfxc.solvers import engines
+from cfxc.solvers import base
 from tests.solvers.kinds import outcome_of, task, trained
 
 
@@ -19,7 +19,7 @@ from tests.solvers.kinds import outcome_of, task, trained
 def test_bounds_only_close_in(
     method: str, kind: str, distance: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(engines, "PAUSE", 0.0)
+    monkeypatch.setattr(base, "PAUSE", 0.0)
     _, _, compiled = trained(kind)
     asked = task(trained(kind)[0], trained(kind)[1], outcome_of(kind), seed=3)
     seen: list[cfxc.Progress] = []

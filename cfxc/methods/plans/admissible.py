@@ -25,6 +25,7 @@ from ...question.criteria import Constraint, MaxChanges
 from ...question.distances import Distance
 from ...question.query import Query
 from ...solvers import mio
+from ...solvers.base import Limits
 from ...solvers.candidates import Point
 from ...solvers.original import Original
 from ...solvers.outcome import Outcome
@@ -162,8 +163,8 @@ class Admissible:
         for point in taken:
             query = self._other_than(query, point)
         outcome = mio.search(
-            query, self.original.flips, epsilon=ACCURACY, seconds=left, rng=self.rng,
-            seeds=() if seed is None else (seed.point,),
+            query, self.original.flips,
+            Limits(ACCURACY, left, () if seed is None else (seed.point,), self.rng),
             regions=False,  # what is linear but for maxima solvers close faster
         )  # fmt: skip
         if outcome.reason == INTERRUPTED:

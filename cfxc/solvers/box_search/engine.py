@@ -14,8 +14,6 @@ from fractions import Fraction
 from functools import lru_cache
 from math import floor
 
-import numpy as np
-
 from ...compiler.pipeline import debug
 from ...errors import UnsupportedError
 from ...frontends.predictor import DOUBLE
@@ -25,9 +23,7 @@ from ...question.query import Query
 from ...stopping import (
     GRACE,
     LIMIT,
-    STOPS,
     TimeUp,
-    at_least,
     left,
     now,
     poll,
@@ -35,9 +31,10 @@ from ...stopping import (
     until,
     untimed,
 )
+from ..base import Limits, Search, searched
 from ..baselines import LocalSearch
-from ..candidates import Candidate, Deployed, Known, Point, nothing, verify
-from ..outcome import Outcome, Report, silent
+from ..candidates import Candidate, Deployed, Point, verify
+from ..outcome import Outcome
 from ..rounding import margins_of
 from ..smt import backend
 from ..smt import search as ask_solver
@@ -76,18 +73,7 @@ NUDGES = (1e-7, 1e-9, 0.0)  # beyond a point aimed at, where the deployed model 
 AFTERWARDS = 1000  # boxes to look at for what ε leaves open, beside as many as were needed so far
 
 
-def search(
-    query: Query,
-    deployed: Deployed,
-    *,
-    epsilon: Fraction,
-    seconds: float,
-    seeds: Sequence[Point] = (),
-    known: Known = nothing,
-    rng: np.random.Generator,
-    report: Report = silent,
-    n_jobs: int = 1,
-) -> Outcome:
+def search(query: Query, deployed: Deployed, limits: Limits) -> Outcome:
     """Find the nearest counterfactual to within a share of ``epsilon``, or as far as the time goes.
 
     Hard questions are searched by ``n_jobs`` threads.  Ctrl-C ends the search with what it has.
@@ -98,24 +84,8 @@ def search(
     reason = refuses(query)
     if reason:
         raise UnsupportedError(f"box search does not take this question: {reason}")
-    _warm_up(n_jobs > 1)
-    deadline = now() + seconds
-    end = at_least(deadline)
-    with until(end):
-        try:
-            problem = make_problem(query)
-        except STOPS as stop:
-            return Outcome(reason=reason_of(stop))
-    found = BoxSearch(problem, deployed, epsilon, deadline, rng)
-    found.report, found.n_jobs, found.known = report, n_jobs, known
-    try:
-        with until(end):
-            found.run(seeds)
-    except STOPS as stop:
-        with suppress(KeyboardInterrupt):  # pressed again, while the model is asked
-            found.choose()
-        found.ended(stop)
-    return found.outcome
+    _warm_up(limits.n_jobs > 1)
+    return searched(lambda: BoxSearch(make_problem(query), deployed, limits), limits)
 
 
 def refute(query: Query, radius: Fraction, seconds: float) -> SplitTree | None:
@@ -128,9 +98,9 @@ def refute(query: Query, radius: Fraction, seconds: float) -> SplitTree | None:
     if reason:
         raise UnsupportedError(f"box search does not take this question: {reason}")
     _warm_up(False)
-    rng, deadline = np.random.default_rng(0), now() + seconds
-    with until(deadline), suppress(TimeUp):
-        found = BoxSearch(make_problem(query), lambda _: True, Fraction(1, 10**9), deadline, rng)
+    limits = Limits(Fraction(1, 10**9), seconds)
+    with until(now() + seconds), suppress(TimeUp):
+        found = BoxSearch(make_problem(query), lambda _: True, limits)
         if found._refute(radius) and not found.found:
             proof: SplitTree = found.outcome.proof
             return proof
@@ -140,15 +110,14 @@ def refute(query: Query, radius: Fraction, seconds: float) -> SplitTree | None:
 @lru_cache(maxsize=2)
 def _warm_up(threads: bool) -> None:
     """Load the kernels, so that no time limit pays for compiling them."""
-    rng, never = np.random.default_rng(0), float("inf")
+    limits = Limits(Fraction(1, 100), float("inf"), n_jobs=2 if threads else 1)
     with untimed():
-        small = BoxSearch(make_problem(small_query()), lambda _: True, Fraction(1, 100), never, rng)
-        if threads:
-            small.n_jobs, small.alone = 2, 0
+        small = BoxSearch(make_problem(small_query()), lambda _: True, limits)
+        small.alone = 0 if threads else ALONE_UNTIL
         small.run(())
 
 
-class BoxSearch:
+class BoxSearch(Search):
     """One question; ``run`` answers it.
 
     The exact program decides while the search goes on, and ``found`` holds its points, each nearer
@@ -156,23 +125,13 @@ class BoxSearch:
     search of an easy question.
     """
 
-    def __init__(
-        self,
-        problem: Problem,
-        deployed: Deployed,
-        epsilon: Fraction,
-        deadline: float,
-        rng: np.random.Generator,
-    ) -> None:
-        self.problem, self.query, self.deployed = problem, problem.query, deployed
-        self.epsilon, self.deadline, self.rng = epsilon, deadline, rng
+    def __init__(self, problem: Problem, deployed: Deployed, limits: Limits) -> None:
+        super().__init__(problem.query, deployed, limits)
+        self.problem = problem
         self.sure = False  # whether the best of many points is likely to be the nearest
         self.tight = False  # whether to prove the optimum itself, not just up to ε
-        self.outcome = Outcome()
         self.found: list[Candidate] = []
-        self.report: Report = silent
-        self.known: Known = nothing
-        self.n_jobs, self.alone = 1, ALONE_UNTIL
+        self.n_jobs, self.alone = limits.n_jobs, ALONE_UNTIL
 
     def run(self, seeds: Sequence[Point]) -> None:
         """Points to start from, then refutations of growing radii until they meet the best."""
@@ -195,8 +154,10 @@ class BoxSearch:
         """Take the nearest point found that the deployed model accepts too."""
         self._choose(self.found)
 
-    def ended(self, stop: BaseException) -> None:
-        """Say why the search did not come to its end, unless it knows better."""
+    def stopped(self, stop: BaseException) -> None:
+        """Ask the deployed model; say why the search ended, unless it knows better."""
+        with suppress(KeyboardInterrupt):  # pressed again, while the model is asked
+            self.choose()
         if isinstance(stop, KeyboardInterrupt) or not self.outcome.reason:
             self.outcome.reason = reason_of(stop)
 
@@ -291,8 +252,9 @@ class BoxSearch:
         if program == self.query.target_program:
             return None  # no score is known to decide
         problem = replace(self.problem, decision=decision_for(self.query, program))
-        clearer = BoxSearch(problem, self.deployed, self.epsilon, self.deadline, self.rng)
-        clearer.n_jobs, clearer.outcome.lower = self.n_jobs, self.outcome.lower
+        quiet = replace(self.limits, seconds=self.deadline - now(), watch=None)
+        clearer = BoxSearch(problem, self.deployed, quiet)
+        clearer.outcome.lower = self.outcome.lower
         clearer.found = [] if self.outcome.best is None else [self.outcome.best]
         return clearer
 
@@ -440,10 +402,8 @@ class BoxSearch:
         radius = int(state.control[RADIUS]) * UNIT
         boxed = replace(self.query, domains=_within(self.query, cells, state))
         left = max(self.deadline - now(), 0.01)
-        answer = ask_solver(
-            boxed, backend("auto"), lambda _: True, epsilon=self.epsilon / 2, seconds=left,
-            rng=self.rng,
-        )  # fmt: skip
+        limits = Limits(self.epsilon / 2, left, rng=self.rng)
+        answer = ask_solver(boxed, lambda _: True, limits, backend("auto"))
         provers.update(answer.proved_by)
         if answer.best is not None:
             self._accept(answer.best.point)

@@ -22,18 +22,17 @@ from dataclasses import replace
 from fractions import Fraction
 from functools import lru_cache, partial
 
-import numpy as np
-
 from ...compiler.mixed_integer import rounded
 from ...compiler.pipeline import debug
 from ...errors import UnsupportedError
 from ...ir import ops
 from ...question.query import Query
-from ...stopping import INTERRUPTED, LIMIT, STOPS, at_least, now, reason_of, until, untimed
+from ...stopping import INTERRUPTED, LIMIT, STOPS, now, reason_of, until, untimed
 from ..ball import everywhere
+from ..base import Limits, Search, searched
 from ..baselines import LocalSearch
-from ..candidates import Candidate, Deployed, Known, Point, nothing, verify
-from ..outcome import Outcome, Refuted, Report, silent
+from ..candidates import Candidate, Deployed, Point, verify
+from ..outcome import Outcome, Refuted
 from ..rounding import margins_of
 from ..seeds import known_candidate
 from .backends import Answer, Backend, Floats, backend
@@ -60,23 +59,12 @@ NEAR = Fraction(1, 8)  # of the gap: so near to what was too hard, try that agai
 
 
 def search(
-    query: Query,
-    deployed: Deployed,
-    *,
-    epsilon: Fraction,
-    seconds: float,
-    seeds: Sequence[Point] = (),
-    known: Known = nothing,
-    rng: np.random.Generator,
-    report: Report = silent,
-    solver: str = "highs",
-    regions: bool = True,
-    pool: bool = False,
+    query: Query, deployed: Deployed, limits: Limits, *, solver: str = "highs", regions: bool = True
 ) -> Outcome:
     """Find the nearest counterfactual to within a share of ``epsilon``, or as far as the time goes.
 
     ``solver`` is ``highs``, ``scip`` or ``gurobi``; ``regions`` allows the search by regions where
-    it applies; ``pool`` keeps what is met on the way, and has the solver begin far away, so that
+    it applies.  A ``pool`` keeps what is met on the way, and has the solver begin far away, so that
     it meets more.  Ctrl-C ends the search with what it has.
 
     Raises:
@@ -91,105 +79,83 @@ def search(
         )
     if regions:
         _warm_up()
-    deadline, outcome = now() + seconds, Outcome()
-    try:
-        with until(at_least(deadline)):
-            if query.hulls:
-                args = chosen, deployed, epsilon, deadline, rng, seeds, known, report, pool
-                _in_hulls(query, outcome, *args)
-            else:
-                found = _Search(query, chosen, deployed, epsilon, deadline, rng, outcome)
-                found.regions, found.report = found.regions and regions, report
-                found.pooling, found.known = pool, known
-                found.run(seeds)
-    except STOPS as stop:
-        outcome.reason = reason_of(stop)
-    return outcome
-
-
-def _in_hulls(
-    query: Query,
-    total: Outcome,
-    solver: Backend,
-    deployed: Deployed,
-    epsilon: Fraction,
-    deadline: float,
-    rng: np.random.Generator,
-    seeds: Sequence[Point],
-    known: Known,
-    report: Report,
-    pool: bool,
-) -> None:
-    """The same in one hull after the other, the one with the nearest row first."""
-    parts = [replace(query, hulls=(hull,)) for hull in query.hulls]
-    early = min(deadline, now() + (deadline - now()) / 4)
-    rows = [(first_row(part, deployed, early), part) for part in parts]
-    rows.sort(key=lambda pair: pair[0].distance if pair[0] else math.inf)
-    given = [verify(query, seed, deployed) for seed in seeds]
-    best = min(
-        (one for one in [*given, rows[0][0]] if one is not None),
-        key=lambda one: one.distance,
-        default=None,
-    )
-    total.best = best
-    lowers, reasons, infeasible = [], [], True
-    for number, (_, part) in enumerate(rows):
-        end = now() + (deadline - now()) / (len(rows) - number)
-        outcome = Outcome(best=total.best)
-        found = _Search(part, solver, deployed, epsilon, end, rng, outcome)
-        found.begin = None if query.effects else partial(Descent, part, rng, seeds)
-        found.report, found.pooling, found.known = report, pool, known
-        with until(end):
-            found.run(())
-        total.pool += outcome.pool
-        total.best = outcome.best
-        total.nodes += outcome.nodes
-        infeasible &= outcome.infeasible
-        total.provers = tuple(dict.fromkeys([*total.provers, *outcome.provers]))
-        if not outcome.infeasible:
-            lowers.append(outcome.lower)
-        reasons.append(outcome.reason)
-        if outcome.reason == INTERRUPTED:
-            lowers.append(Fraction(0))
-            break
-    total.infeasible = infeasible and total.best is None
-    total.lower = min(lowers, default=Fraction(0))
-    total.reason = next((reason for reason in reasons if reason), "")
+    kind = _InHulls if query.hulls else _Search
+    return searched(lambda: kind(query, deployed, limits, chosen, regions=regions), limits)
 
 
 @lru_cache(maxsize=1)
 def _warm_up() -> None:
     """Load the kernels, so that no time limit pays for compiling them."""
-    rng, never, highs = np.random.default_rng(0), float("inf"), backend("highs")
+    limits = Limits(Fraction(1, 100), float("inf"))
     with untimed():
-        query, epsilon = small_query(), Fraction(1, 100)
-        _Search(query, highs, lambda _: True, epsilon, never, rng, Outcome()).run(())
+        _Search(small_query(), lambda _: True, limits, backend("highs")).run(())
 
 
-class _Search:
+class _InHulls(Search):
+    """One hull after the other, the one with the nearest row first."""
+
+    def __init__(
+        self, query: Query, deployed: Deployed, limits: Limits, solver: Backend, *, regions: bool
+    ) -> None:
+        super().__init__(query, deployed, limits)
+        self.solver = solver
+
+    def run(self, seeds: Sequence[Point]) -> None:
+        """The nearest of all hulls."""
+        query, total = self.query, self.outcome
+        parts = [replace(query, hulls=(hull,)) for hull in query.hulls]
+        early = min(self.deadline, now() + (self.deadline - now()) / 4)
+        rows = [(first_row(part, self.deployed, early), part) for part in parts]
+        rows.sort(key=lambda pair: pair[0].distance if pair[0] else math.inf)
+        given = [verify(query, seed, self.deployed) for seed in seeds]
+        known = [one for one in [*given, rows[0][0]] if one is not None]
+        total.best = min(known, key=lambda one: one.distance, default=None)
+        lowers, reasons, infeasible = [], [], True
+        for number, (_, part) in enumerate(rows):
+            left = (self.deadline - now()) / (len(rows) - number)
+            outcome, limits = Outcome(best=total.best), replace(self.limits, seconds=left)
+            found = _Search(part, self.deployed, limits, self.solver, outcome)
+            found.begin = None if query.effects else partial(Descent, part, self.rng, seeds)
+            found.report = self.report
+            with until(found.deadline):
+                found.run(())
+            total.pool += outcome.pool
+            total.best = outcome.best
+            total.nodes += outcome.nodes
+            infeasible &= outcome.infeasible
+            total.provers = tuple(dict.fromkeys([*total.provers, *outcome.provers]))
+            if not outcome.infeasible:
+                lowers.append(outcome.lower)
+            reasons.append(outcome.reason)
+            if outcome.reason == INTERRUPTED:
+                lowers.append(Fraction(0))
+                break
+        total.infeasible = infeasible and total.best is None
+        total.lower = min(lowers, default=Fraction(0))
+        total.reason = next((reason for reason in reasons if reason), "")
+
+
+class _Search(Search):
     def __init__(
         self,
         query: Query,
-        solver: Backend,
         deployed: Deployed,
-        epsilon: Fraction,
-        deadline: float,
-        rng: np.random.Generator,
-        outcome: Outcome,
+        limits: Limits,
+        solver: Backend,
+        outcome: Outcome | None = None,
+        *,
+        regions: bool = True,
     ) -> None:
-        self.query, self.solver, self.deployed = query, solver, deployed
-        self.epsilon, self.deadline, self.rng = epsilon, deadline, rng
-        self.formulator = Formulator(query)
-        self.local = LocalSearch(query, rng)
+        super().__init__(query, deployed, limits, outcome)
+        self.solver, self.formulator = solver, Formulator(query)
+        self.local = LocalSearch(query, self.rng)
         self.begin: Callable[[], Descent] | None = None  # makes one when it is needed
         self.descent: Descent | None = None
-        self.outcome = outcome
-        self.report: Report = silent
-        self.known: Known = nothing
-        self.share, self.excluded, self.pooling = FIRST, 0, False
+        self.share, self.excluded = FIRST, 0
         # under l2 costs are known by tangents alone, and only grids make boxes that are points
         squared, whitened = query.distance.has_squares, query.distance.whitening is not None
-        self.regions = not whitened and not query.hulls and (self._finite() or not squared)
+        can = not whitened and not query.hulls and (self._finite() or not squared)
+        self.regions = regions and can
         self.patience, self.failures, self.lost = PATIENCE, 0, 0
         self.simple: Candidate | None = None  # the point that was simplified last
         self.ideal: Fraction | None = None  # distance of a point only the exact program accepts
@@ -214,7 +180,7 @@ class _Search:
             )
         if self.outcome.best is None:
             self.outcome.best = known_candidate(self.local, self.deployed, self.known())
-        if self.pooling:
+        if self.limits.pool:
             self._fill()
         if any(isinstance(let.op, ops.TreeEnsemble) for let in self.query.program.lets()):
             self._descend(now() + FIRST)  # programs of trees are slow
@@ -425,8 +391,8 @@ class _Search:
             program = rounded(formulation.model)
         encoded = now()
         left = self.deadline - encoded
-        hurried = self.outcome.best is not None and not self.pooling
-        share = min(left, self.share) if hurried else left / (1 + self.pooling)
+        hurried = self.outcome.best is not None and not self.limits.pool
+        share = min(left, self.share) if hurried else left / (1 + self.limits.pool)
         gap = float(self._gap())
         answer = self.solver.solve(program, seconds=share, gap=gap)
         self.outcome.nodes += answer.nodes
@@ -473,7 +439,7 @@ class _Search:
             if number and now() > self.deadline:
                 break  # each may take a linear program over a hull's rows
             farther = before and self.query.distance_to(candidate) >= before.distance
-            if farther and not self.pooling:
+            if farther and not self.limits.pool:
                 continue
             if self.query.hulls and is_cut_off(self.formulator, candidate):
                 continue
@@ -484,7 +450,7 @@ class _Search:
 
     def _accept(self, candidate: Candidate | None) -> None:
         best = self.outcome.best
-        if candidate is not None and self.pooling:
+        if candidate is not None and self.limits.pool:
             self.outcome.pool.append(candidate)
         if candidate is not None and (best is None or candidate.distance < best.distance):
             self.outcome.best = candidate

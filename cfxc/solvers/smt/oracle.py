@@ -21,10 +21,11 @@ import numpy as np
 from ...compiler.pipeline import debug
 from ...errors import SolverError
 from ...question.query import Query
-from ...stopping import LIMIT, STOPS, at_least, now, reason_of, until
+from ...stopping import LIMIT, now
+from ..base import Limits, Search, searched
 from ..baselines import LocalSearch
-from ..candidates import Deployed, Known, Point, nothing, verify
-from ..outcome import Call, Outcome, Report, silent
+from ..candidates import Deployed, Point, verify
+from ..outcome import Call, Outcome
 from ..rounding import margins_of
 from ..seeds import known_candidate
 from .backends import Backend
@@ -35,51 +36,19 @@ EXCLUSIONS = 16  # points that only the formula admits, excluded one by one in a
 BITS = 16  # of coefficients in the first, weakened formula
 
 
-def search(
-    query: Query,
-    solver: Backend,
-    deployed: Deployed,
-    *,
-    epsilon: Fraction,
-    seconds: float,
-    seeds: Sequence[Point] = (),
-    known: Known = nothing,
-    rng: np.random.Generator,
-    report: Report = silent,
-) -> Outcome:
+def search(query: Query, deployed: Deployed, limits: Limits, solver: Backend) -> Outcome:
     """Find the nearest counterfactual to within a share of ``epsilon``, or as far as the time goes.
 
     Ctrl-C ends the search with what it has.
     """
-    deadline, outcome = now() + seconds, Outcome()
-    try:
-        with until(at_least(deadline)):
-            found = _Search(query, solver, deployed, epsilon, deadline, rng, outcome)
-            found.report, found.known = report, known
-            found.run(seeds)
-    except STOPS as stop:
-        outcome.reason = reason_of(stop)
-    return outcome
+    return searched(lambda: _Search(query, deployed, limits, solver), limits)
 
 
-class _Search:
-    def __init__(
-        self,
-        query: Query,
-        solver: Backend,
-        deployed: Deployed,
-        epsilon: Fraction,
-        deadline: float,
-        rng: np.random.Generator,
-        outcome: Outcome,
-    ) -> None:
-        self.query, self.solver, self.deployed = query, solver, deployed
-        self.epsilon, self.deadline = epsilon, deadline
-        self.encoder = Encoder(query)
-        self.rng, self.local = rng, LocalSearch(query, rng)
-        self.outcome = outcome
-        self.report: Report = silent
-        self.known: Known = nothing
+class _Search(Search):
+    def __init__(self, query: Query, deployed: Deployed, limits: Limits, solver: Backend) -> None:
+        super().__init__(query, deployed, limits)
+        self.solver, self.encoder = solver, Encoder(query)
+        self.local = LocalSearch(query, self.rng)
         self.ideal: Fraction | None = None  # distance of a point only the exact program accepts
 
     def run(self, seeds: Sequence[Point]) -> None:

@@ -24,6 +24,7 @@ from cfxc.compiler.splits import Unary, raw_splits
 from cfxc.ir import LabelTuple, evaluate, ops
 from cfxc.question.query import Query, make_query
 from cfxc.solvers import box_search
+from cfxc.solvers.base import Limits
 from cfxc.solvers.box_search.crew import Crew
 from cfxc.solvers.box_search.proof import Closing, Split, SplitTree
 from cfxc.space import Feature
@@ -355,10 +356,7 @@ class Checker:
 
 
 def proved(query: Query, epsilon: F = SMALL, n_jobs: int = 1) -> tuple[Any, dict[str, int]]:
-    outcome = box_search.search(
-        query, lambda _: True, epsilon=epsilon, seconds=60, rng=np.random.default_rng(0),
-        n_jobs=n_jobs,
-    )  # fmt: skip
+    outcome = box_search.search(query, lambda _: True, Limits(epsilon, 60, n_jobs=n_jobs))
     if outcome.proof is None:
         assert outcome.best is not None
         assert query.distance.below(outcome.best.distance, epsilon) < 0

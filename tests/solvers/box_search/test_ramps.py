@@ -20,6 +20,7 @@ from cfxc.errors import UnsupportedError
 from cfxc.ir import INT, REAL, Builder, Program, Tensor, category, evaluate, ops
 from cfxc.question.query import make_query
 from cfxc.solvers import smt
+from cfxc.solvers.base import Limits
 from cfxc.space import Feature
 from tests.solvers import kinds
 from tests.solvers.box_search.test_proof import proved
@@ -112,10 +113,7 @@ def test_continuous_ramps_are_proved(rounded: bool, distance: str) -> None:
             outcome, _ = proved(query, F(1, 10**4))
             assert outcome.best is not None, (seed, target)
             assert evaluate(query.target_program, outcome.best.point)["in_target"]
-            other = smt.search(
-                query, smt.backend("auto"), lambda _: True, epsilon=F(1, 10**4), seconds=4,
-                rng=np.random.default_rng(0),
-            )  # fmt: skip
+            other = smt.search(query, lambda _: True, Limits(F(1, 10**4), 4), smt.backend("auto"))
             assert other.best is not None
             assert outcome.lower <= other.best.distance
             assert other.lower <= outcome.best.distance

@@ -26,6 +26,7 @@ from cfxc.certificates.checker.rules import NONE, SPLITS, Multipliers
 from cfxc.errors import UnsupportedError
 from cfxc.question.query import Query, make_query
 from cfxc.solvers import mio
+from cfxc.solvers.base import Limits
 from cfxc.solvers.certification.prover import prove
 from cfxc.solvers.certification.writer import certify
 from cfxc.solvers.outcome import Refuted
@@ -52,9 +53,7 @@ def asked(kind: str, seed: int, distance: Any, rules: Any = None) -> Query:
 
 
 def solved(query: Query, epsilon: Fraction = CLOSE) -> Any:
-    return mio.search(
-        query, lambda _: True, epsilon=epsilon, seconds=60, rng=np.random.default_rng(0)
-    )
+    return mio.search(query, lambda _: True, Limits(epsilon, 60))
 
 
 Given = tuple[Any, Any, Any]

@@ -20,13 +20,13 @@ from cfxc import FeatureSpace
 from cfxc.errors import InvalidInputError, MissingExtraError, UnsupportedError
 from cfxc.question.query import Query, make_query
 from cfxc.solvers import mio
+from cfxc.solvers.base import Limits
 from cfxc.solvers.candidates import Deployed, Point
 from cfxc.solvers.mio.backends import Answer, Highs
 from cfxc.solvers.outcome import Outcome
 from cfxc.solvers.smt import backend as smt_backend
 from cfxc.solvers.smt import search as smt_search
 from cfxc.space import Feature
-from cfxc.stopping import now
 from tests.solvers.grids import NORMS, brute_force, frame_of, norm, root
 from tests.solvers.kinds import KINDS, SMOOTH, outcome_of, task, trained
 from tests.solvers.test_brute_force import MIX, RULES, WRITTEN, restricted
@@ -58,8 +58,9 @@ def asked(
 
 
 def run(query: Query, deployed: Deployed = lambda point: True, **options: Any) -> Outcome:
-    given = {"epsilon": TINY, "seconds": 60.0, "rng": np.random.default_rng(0)} | options
-    return mio.search(query, deployed, **given)
+    own = {name: options.pop(name) for name in ("solver", "regions") if name in options}
+    limits = Limits(**{"epsilon": TINY, "seconds": 60.0} | options)
+    return mio.search(query, deployed, limits, **own)
 
 
 def check(outcome: Outcome, query: Query, best: Any) -> None:
@@ -281,8 +282,7 @@ def test_points_around_a_solution_are_looked_at_while_there_is_time(
     point, seen = {d.name: d.factual for d in query.domains}, []
     monkeypatch.setattr(SEARCH, "around", lambda *_: [point] * 20)
     monkeypatch.setattr(SEARCH, "verify", lambda *_: seen.append(1))
-    deadline, rng = now() + left, np.random.default_rng(0)
-    found = SEARCH._Search(query, mio.backend("highs"), deployed, TINY, deadline, rng, Outcome())
+    found = SEARCH._Search(query, deployed, Limits(TINY, left), mio.backend("highs"))
     assert not found._use(point)
     assert len(seen) == looked_at
 
