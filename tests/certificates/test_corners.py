@@ -21,6 +21,7 @@ from cfxc.errors import UnsupportedError
 from cfxc.ir import REAL, Builder, Literal, Tensor, evaluate, ops
 from cfxc.question.query import make_query
 from cfxc.solvers import box_search, mio
+from cfxc.solvers.base import Limits
 from cfxc.solvers.certification import Certificate
 from cfxc.solvers.certification.writer import certify
 from cfxc.space import Feature
@@ -78,9 +79,7 @@ def test_columns_without_a_grid(distance: str, dtype: str) -> None:
 
 
 def written(query: Any, engine: Any) -> Certificate:
-    outcome = engine.search(
-        query, lambda _: True, epsilon=F(1, 1000), seconds=30, rng=np.random.default_rng(0)
-    )
+    outcome = engine.search(query, lambda _: True, Limits(F(1, 1000), 30))
     best = None if outcome.best is None else outcome.best.point
     return certify(
         query, status="optimal", point=best, lower=outcome.lower, epsilon=1e-3,

@@ -34,6 +34,10 @@ class Stated:
         self.low, self.high = (Q(end) if isinstance(end, float) else decimal(end) for end in ends)
         labels = [None if one == {"missing": True} else one for one in given.get("labels", ())]
         self.labels = [(type(x).__name__, Q(x) if isinstance(x, float) else x) for x in labels]
+        self.columns, self.encoding = given.get("columns", [self.name]), given.get("encoding")
+        dtypes = given.get("dtype") if self.kind in (None, "real") else None
+        dtypes = [dtypes] if isinstance(dtypes, str) else dtypes
+        self.width = None if not dtypes else 4 if dtypes == ["float32"] else 8
         counts = self.kind == "integer" or (self.kind == "ordinal" and not labels)
         self.step = Q(1) if counts else decimal(given.get("resolution"))
 
@@ -100,9 +104,12 @@ def _require(shown: Any, text: str, rules: list[str]) -> None:
     found, question = document(text, "policy"), shown.question
     known = {feature.name: feature for feature in question.features}
     named = stated(text, "policy")
+    read = {feature.name: feature for feature in stated(shown.space, "space")}
     for wide in named:
         need(wide.name in known, f"policy: the question has no feature {wide.name!a}")
-        _require_wide(wide, known[wide.name])
+        _require_wide(wide, known[wide.name], "norms" in found)
+        same = (wide.columns, wide.encoding) == (read[wide.name].columns, read[wide.name].encoding)
+        need(same, f"policy: {wide.name!a}: it is made of other columns")
     allowed = {_in_figures(rule, known) for rule in found.get("constraints", [])}
     for rule in rules:
         need(rule in allowed and "about " not in rule, f"policy: it has no constraint {rule}")
@@ -115,7 +122,16 @@ def _require(shown: Any, text: str, rules: list[str]) -> None:
     need(most is not None and shown.epsilon <= most, "policy: epsilon is larger")
     need(found.get("others", "any") == "any", "policy: others is 'any', or is not there")
     left = [] if "others" in found else sorted(set(known) - {wide.name for wide in named})
+    if not left and "others" not in found:
+        need(_columns(found) == _columns(document(shown.space, "space")), "policy: other columns")
     need(not left, f"policy: it says nothing of {left[:1]!a}, and not others = 'any'")
+
+
+def _columns(space: dict[str, Any]) -> list[Any]:
+    """The model's columns, in their order."""
+    features = listed(space.get("feature", []), "feature")
+    made = [column for one in features for column in one.get("columns", [one["name"]])]
+    return list(space.get("columns", made))
 
 
 def _target(given: Any) -> dict[str, Any]:
@@ -130,7 +146,7 @@ def _target(given: Any) -> dict[str, Any]:
     return made
 
 
-def _require_wide(wide: Stated, own: Feature) -> None:
+def _require_wide(wide: Stated, own: Feature, measured: bool) -> None:
     where = f"policy: {own.name!a}: "
     free = own.action in ("free", "conditional", wide.action) or wide.action == "fixed"
     need(free, f"{where}it may not change as it should: {own.action}, not {wide.action}")
@@ -140,12 +156,23 @@ def _require_wide(wide: Stated, own: Feature) -> None:
     if own.labels or wide.labels:
         missing = [label for label in wide.labels if label not in own.labels]
         need(not missing, f"{where}labels are missing: {missing[:1]!a}")
+        plain = (wide.low, wide.high, wide.step) == (None, None, None) or not own.labels
+        need(plain, f"{where}labels, and no numbers")
+        places = [own.labels.index(label) for label in wide.labels if label in own.labels]
+        in_order = own.kind != "ordinal" or places == sorted(places)
+        need(in_order, f"{where}the labels are in another order")
+        more = measured and own.kind == "ordinal" and wide.labels
+        need(not more or len(wide.labels) == len(own.labels), f"{where}more labels: distances")
         return
+    need(wide.width in (None, own.width or 8), f"{where}floats of another width")
     assert own.low is not None
     assert own.high is not None
     inside = own.low <= (own.low if wide.low is None else wide.low)
     inside = inside and own.high >= (own.high if wide.high is None else wide.high)
     need(inside, f"{where}the range is narrower")
+    ends = (wide.low, own.low), (wide.high, own.high)
+    wider = measured and any(asked is not None and asked != had for asked, had in ends)
+    need(not wider, f"{where}the range is wider, so distances differ")
     coarse = own.step is not None and (wide.step is None or wide.step % own.step)
     need(not coarse, f"{where}the grid is coarser")
 

@@ -22,6 +22,7 @@ SEMANTICS = {
     "float": "the program evaluated in doubles: scores may be off by the slack",
     "float32": "the program evaluated in single floats: scores may be off by the slack",
 }
+WORDS = {"about", "always", "and", "float32", "max", "never", "not", "or"}
 MOVES = {"free": "any", "conditional": "any", "fixed": "may not change", "increase": "up only",
          "decrease": "down only"}  # fmt: skip
 UNRUN = "not run: that the program is the model's is not shown"
@@ -53,9 +54,20 @@ def exact(value: Q) -> str:
     return str(value) if is_short and len(str(value)) < 25 else f"about {text}"
 
 
+def figure(value: Q) -> str:
+    """A number in a constraint: doubles as decimals, what is none as a fraction, never alike."""
+    is_double = abs(value) < 2**1000 and Q(float(value)) == value
+    return exact(value) if is_double or "." not in exact(value) else fraction(value)
+
+
+def fraction(value: Q) -> str:
+    """A fraction, unless it is long."""
+    return str(value) if len(str(value)) < 25 else f"about {float(value)!r}"
+
+
 def name_of(text: str) -> str:
-    """A feature's name, in quotes unless it is one word."""
-    return text if re.fullmatch(r"\w+", text) else quoted(text)
+    """A feature's name, in quotes unless it is one word that stands for nothing else."""
+    return text if re.fullmatch(r"[^\W\d]\w*", text) and text not in WORDS else quoted(text)
 
 
 def condition(question: Question, truth: Any, inner: bool = False) -> str:
@@ -100,7 +112,7 @@ def _sum(question: Question, form: Form, depth: int = 50) -> str:
 
 def _term(question: Question, source: Any, factor: Q, depth: int) -> str:
     if source == CONSTANT:
-        return exact(factor)
+        return figure(factor)
     kind, k, *rest = source
     if kind in ("x", "is"):
         feature = question.features[k]
@@ -112,7 +124,7 @@ def _term(question: Question, source: Any, factor: Q, depth: int) -> str:
         inner = _sum(question, question.program.made[k], depth - 1)
         text = {"unit": "max(0, {})", "step": "[{} >= 0]", "single": "float32({})"}[kind]
         text = text.format(inner)
-    return text if factor == 1 else f"{exact(factor)}*{text}"
+    return text if factor == 1 else f"{figure(factor)}*{text}"
 
 
 def facts(shown: Shown, run: str = UNRUN) -> dict[str, Any]:

@@ -181,6 +181,8 @@ def table(question: Any, space: str, rows: Sequence[Sequence[Any]]) -> pd.DataFr
                 cells = [int(v) if v.denominator == 1 else float(v) for v in values]
             empty = math.nan if dtype == "object" else None
             series = pd.Series([empty if c is None else c for c in cells], dtype=object)
+            if dtype == "bool" and None in cells:
+                raise Differs(f"the column {name!a} of truth values holds no missing one")
             made[name] = series.astype(dtype)
             if not all(c is None or _is_same(c, x) for c, x in zip(cells, made[name], strict=True)):
                 raise Differs(f"as {dtype}, the column {name!a} has other values")

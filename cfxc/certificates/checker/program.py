@@ -18,10 +18,14 @@ KINDS = ("unit", "step", "single")
 
 def plus(form: Form, other: Form, factor: Q = ONE) -> Form:
     """``form + factor * other``."""
-    made = dict(form)
+    return add(dict(form), other, factor)
+
+
+def add(form: Form, other: Form, factor: Q = ONE) -> Form:
+    """The same, put into the first form."""
     for source, own in other.items():
-        made[source] = small(made.get(source, ZERO) + factor * own)
-    return made
+        form[source] = small(form.get(source, ZERO) + factor * own)
+    return form
 
 
 def rounded(x: Q, width: int, how: Any = round) -> Q:
@@ -61,6 +65,8 @@ class Program:
             self.made.append(self.form(form, where))
             self.kinds.append(kind)
         self.labels = None if labels is None else distinct(labels, "program.labels")
+        twins = self.labels and len({value for _, value in self.labels}) < len(self.labels)
+        need(not twins, "program.labels: two of one value, such as 1 and true")
         given = enumerate(listed(outputs, "program.outputs"))
         self.outputs = [self.form(form, f"program.outputs[{i}]") for i, form in given]
         count = 1 if self.labels is None else len(self.labels)

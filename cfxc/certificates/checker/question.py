@@ -11,6 +11,7 @@ from .program import CONSTANT, ONE, ZERO, Form, Point, Program, plus, rounded
 from .reader import (
     DEPTH,
     KEPT,
+    MEMORY,
     Clock,
     Rejected,
     distinct,
@@ -19,6 +20,7 @@ from .reader import (
     members,
     need,
     number,
+    size,
     small,
     total,
     whole,
@@ -177,8 +179,9 @@ class Question:
         self.tops = [n[2] * peak for peak in self.peaks]
         self.slack = number(slack)
         self.asked = self.rows_of_target(target)
-        terms = (len(self.program.outputs[r]) for row in self.asked for r in row[0])
-        need(sum(terms) <= 2**4 * KEPT, "limits: too many labels of too many terms")
+        sizes = [sum(map(size, form.values())) for form in self.program.outputs]
+        copied = sum(sizes[r] for row in self.asked for r in row[0])
+        need(copied <= MEMORY // 8, "limits: too many labels of too many terms")
         self.wanted = [
             (plus(self._score(*row), {CONSTANT: self.slack}), row[2]) for row in self.asked
         ]

@@ -98,6 +98,11 @@ def small(value: Q) -> Q:
     return value
 
 
+def size(value: Q) -> int:
+    """Bytes that a term of a sum takes, about."""
+    return 256 + (value.numerator.bit_length() + value.denominator.bit_length()) // 7
+
+
 def total(values: Iterable[Q]) -> Q:
     """A sum, unless its digits outgrow all use."""
     found = Q(0)

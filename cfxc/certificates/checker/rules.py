@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from fractions import Fraction as Q
 from typing import Any, NamedTuple
 
-from .program import CONSTANT, HALF_ULP, KINDS, LEAST, ONE, ZERO, Form, image, plus, rounded
+from .program import CONSTANT, HALF_ULP, KINDS, LEAST, ONE, ZERO, Form, add, image, plus, rounded
 from .question import Part, Question, misses
 from .reader import KEPT, Clock, Rejected, key, listed, members, need, number, small, total, whole
 
@@ -229,8 +229,9 @@ class Proof(Question):
         self.clock.tick()
         terms, value = plus(form, {CONSTANT: by.budget * self.radius}), ZERO
         for (name, k), y in by.rows.items():
+            self.clock.tick()
             if name != "peak":
-                terms = plus(terms, self.inequality(name, k, signs, spans), y)
+                add(terms, self.inequality(name, k, signs, spans), y)
         for k in reversed(range(len(spans))):
             kind, inner = self.program.kinds[k], self.program.made[k]
             factor, (low, high) = terms.pop((kind, k), ZERO), spans[k]
@@ -239,7 +240,7 @@ class Proof(Question):
             if kind == "step":
                 value += max(factor * image(kind, z) for z in (low, high))
             elif kind == "single" or (factor and low >= 0):
-                terms = plus(terms, inner, factor)
+                add(terms, inner, factor)
                 if kind == "single":
                     value += abs(factor) * (HALF_ULP * max(abs(low), abs(high)) + LEAST)
             elif high > 0:

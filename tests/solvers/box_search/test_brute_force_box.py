@@ -129,7 +129,9 @@ def test_the_distance_must_be_made_of_norms() -> None:
     model, space, compiled = kinds.trained("forest")
     asked = task(model, space, "two", 3)
     with pytest.raises(UnsupportedError, match="not made of the norms"):
-        compiled.explain(asked.row, target=asked.target, distance="return delta[1]", method="box")
-    answer = compiled.explain(asked.row, target=asked.target, distance="return delta[1]")
+        compiled.explain(
+            asked.row, target=asked.target, distance="return delta[1] * delta[1]", method="box"
+        )
+    answer = compiled.explain(asked.row, target=asked.target, distance="return delta[1] * delta[1]")
     assert answer.solver != "box search"
     assert Fraction(answer.exact_lower_bound) >= 0
