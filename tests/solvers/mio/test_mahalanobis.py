@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 import cfxc
 from cfxc import FeatureSpace
 from cfxc.question.query import Query, make_query
+from cfxc.solvers.base import Limits
 from cfxc.solvers.candidates import Deployed, Point
 from cfxc.solvers.smt import backend as smt_backend
 from cfxc.solvers.smt import search as smt_search
@@ -70,10 +71,7 @@ def test_every_kind(kind: str, alone: bool, monkeypatch: pytest.MonkeyPatch) -> 
 @pytest.mark.parametrize("kind", ["logistic", "relu of 3", "forest", "tree for numbers"])
 def test_the_oracle_gives_the_same(kind: str) -> None:
     query, deployed, best = asked(kind, len(kind))
-    outcome = smt_search(
-        query, smt_backend("z3"), deployed,
-        epsilon=F(1, 1000), seconds=60.0, rng=np.random.default_rng(0),
-    )  # fmt: skip
+    outcome = smt_search(query, deployed, Limits(F(1, 1000), 60), smt_backend("z3"))
     assert outcome.best is not None
     assert root(outcome.lower) <= best[0].distance <= root(outcome.best.distance)
     assert root(outcome.lower) >= F(998, 1000) * root(outcome.best.distance)

@@ -220,10 +220,7 @@ def test_continuous_features_agree_with_the_oracle(seed: int, distance: Any) -> 
             return bool(model.predict(space.decode(point, like=like))[0] == 1)
 
         outcome = run(query, deployed, epsilon=F(1, 10**4))
-        oracle = smt_search(
-            query, smt_backend("z3"), deployed,
-            epsilon=F(1, 10**4), seconds=20.0, rng=np.random.default_rng(0),
-        )  # fmt: skip
+        oracle = smt_search(query, deployed, Limits(F(1, 10**4), 20), smt_backend("z3"))
         assert outcome.best is not None
         assert oracle.best is not None
         assert outcome.best.distance - outcome.lower <= F(1, 10**4)
