@@ -51,7 +51,7 @@ class LinearBounds:
         """``(lower, upper)`` of each entry again, in exact rationals, from multipliers alone."""
 
         def pair(form: Affine, found: Bounds) -> tuple[Fraction, Fraction]:
-            below = found.below.replay(self.relaxation, form.times(-1))
+            below = found.below.replay(self.relaxation, -form)
             return -below, found.above.replay(self.relaxation, form)
 
         forms, bounds = self.forms[name], self.bounds[name]

@@ -8,7 +8,7 @@ relaxation of the exact one: whatever is feasible here is feasible there.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 
@@ -16,11 +16,11 @@ import numpy as np
 import numpy.typing as npt
 
 from ..ir.interval import ceil_float, floor_float, nearest_float
+from ..ir.linear import LinearForm, Number
 from ..stopping import poll
 
-Number = Fraction | int
+Affine = LinearForm[int]  # of columns, by their number
 Floats = npt.NDArray[np.float64]
-ZERO = Fraction(0)
 
 FEASIBILITY = 1e-9  # the tolerance that solvers are asked for
 # Rows of inexact coefficients reach a solver wider by this much, at unit scale, than a bound on
@@ -31,43 +31,6 @@ ROW_SLACK = 1e-10
 SMALLEST = 1e-11
 SPREAD = 2.0**-20  # of the largest cost: what solvers still tell apart from it
 _ROUNDING = 2.0**-50  # far above the relative error of a coefficient, and of the slack's own sum
-
-
-@dataclass(frozen=True, slots=True)
-class Affine:
-    """``sum coefficient * column + constant``; zero coefficients are left out."""
-
-    terms: Mapping[int, Fraction]
-    constant: Fraction = ZERO
-
-    @staticmethod
-    def of(value: Number) -> Affine:
-        return Affine({}, Fraction(value))
-
-    @staticmethod
-    def sum(parts: Iterable[tuple[Number, Affine]], constant: Number = 0) -> Affine:
-        """``sum factor * part + constant``."""
-        total: dict[int, Fraction] = {}
-        offset = Fraction(constant)
-        for factor, part in parts:
-            if not factor:
-                continue
-            offset += factor * part.constant
-            for column, coefficient in part.terms.items():
-                total[column] = total.get(column, ZERO) + factor * coefficient
-        return Affine({column: c for column, c in total.items() if c}, offset)
-
-    def plus(self, other: Affine | Number, factor: Number = 1) -> Affine:
-        """``self + factor * other``."""
-        part = other if isinstance(other, Affine) else Affine.of(other)
-        return Affine.sum(((1, self), (factor, part)))
-
-    def times(self, factor: Number) -> Affine:
-        return Affine.sum(((factor, self),))
-
-    def at(self, values: Mapping[int, Fraction] | Sequence[Fraction]) -> Fraction:
-        """The exact value at a point."""
-        return sum((c * values[j] for j, c in self.terms.items()), self.constant)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +53,7 @@ class Row:
     why: str = ""
 
     def holds(self, values: Mapping[int, Fraction] | Sequence[Fraction]) -> bool:
-        value = Affine(self.terms).at(values)
+        value = LinearForm(self.terms).at(values)
         above = self.lower is None or value >= self.lower
         return above and (self.upper is None or value <= self.upper)
 
@@ -101,7 +64,7 @@ class Model:
 
     columns: list[Column] = field(default_factory=list)
     rows: list[Row] = field(default_factory=list)
-    objective: Affine = field(default_factory=lambda: Affine.of(0))
+    objective: Affine = field(default_factory=lambda: LinearForm({}))
     refuted: bool = False
     _names: set[str] = field(default_factory=set)
 
@@ -111,7 +74,7 @@ class Model:
             name += "'"
         self._names.add(name)
         self.columns.append(Column(name, Fraction(lower), Fraction(upper), whole))
-        return Affine({len(self.columns) - 1: Fraction(1)})
+        return LinearForm({len(self.columns) - 1: Fraction(1)})
 
     def binary(self, name: str) -> Affine:
         return self.column(name, 0, 1, whole=True)
@@ -179,9 +142,23 @@ class Rounded:
     row_lower: Floats
     row_upper: Floats
     cost: Floats
-    offset: float
-    scale: float
-    allowance: float
+    offset: float = 0.0
+    scale: float = 1.0
+    allowance: float = 0.0
+
+    @classmethod
+    def of(
+        cls, cost: Floats, ends: tuple[Floats, Floats], matrix: Floats,
+        sides: tuple[Floats, Floats],
+    ) -> Rounded:  # fmt: skip
+        """``min cost·x`` over ``sides[0] <= matrix x <= sides[1]`` and columns within their ends.
+
+        ``matrix`` has shape (m, n), ``sides`` (m,) each, ``cost`` and ``ends`` (n,).
+        """
+        row, index = np.nonzero(matrix)
+        start = np.searchsorted(row, np.arange(matrix.shape[0] + 1)).astype(np.int32)
+        whole = np.zeros(cost.size, dtype=np.bool_)
+        return cls(*ends, whole, start, index.astype(np.int32), matrix[row, index], *sides, cost)
 
 
 def rounded(model: Model) -> Rounded:

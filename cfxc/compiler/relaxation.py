@@ -26,7 +26,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ..ir.interval import ceil_float, down, floor_float, up
-from .mixed_integer import ZERO, Affine, Model
+from ..ir.linear import ZERO, LinearForm
+from .mixed_integer import Affine, Model
 
 Floats = npt.NDArray[np.float64]
 _EPS = 2.0**-50  # four units of rounding per operation
@@ -60,15 +61,15 @@ class Proof:
         parts: list[tuple[Fraction, Affine]] = [(Fraction(1), form)]
         for index, factor in self.above.items():
             unit = relaxation.units[index]
-            chord = unit.z.times(Fraction(unit.slope)).plus(Fraction(unit.offset))
-            parts += [(factor, chord), (-factor, Affine({unit.column: Fraction(1)}))]
+            chord = Fraction(unit.slope) * unit.z + Fraction(unit.offset)
+            parts += [(factor, chord), (-factor, LinearForm({unit.column: Fraction(1)}))]
         for index, factor in self.below.items():
             unit = relaxation.units[index]
-            parts += [(factor, Affine({unit.column: Fraction(1)})), (-factor, unit.z)]
+            parts += [(factor, LinearForm({unit.column: Fraction(1)})), (-factor, unit.z)]
         if self.budget:
-            cost, radius = relaxation.budget or (Affine.of(0), ZERO)
-            parts += [(self.budget, Affine.of(radius)), (-self.budget, cost)]
-        return relaxation.most(Affine.sum(parts))
+            cost, radius = relaxation.budget or (LinearForm({}), ZERO)
+            parts += [(self.budget, LinearForm.of(radius)), (-self.budget, cost)]
+        return relaxation.most(LinearForm.sum(parts))
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +122,7 @@ class Relaxation:
         """Bounds of several forms at once, by back-substitution."""
         if not forms:
             return []
-        both = [*forms, *(form.times(-1) for form in forms)]
+        both = [*forms, *(-form for form in forms)]
         proofs = System(self, both).prove()
         pairs = zip(proofs[: len(forms)], proofs[len(forms) :], strict=True)
         return [Bounds(-below.bound, above.bound, below, above) for above, below in pairs]

@@ -7,35 +7,20 @@ moved by less than 1e-39 to the side that admits more, so that nothing is missed
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from decimal import Context, Decimal
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 
 from ..ir import Builder, Literal, Op, Operand, Program, Tensor, ops
+from ..ir.linear import LinearForm
 
 DIGITS = Context(prec=50)
 ERROR = Fraction(1, 10**40)  # more than what ``DIGITS`` lose
 HALF = Fraction(1, 2)
+Chances = LinearForm[Any]  # of the ops that give them
 Comparison = ops.Le | ops.Lt | ops.Ge | ops.Gt
-
-
-@dataclass(frozen=True)
-class _Form:
-    """``sign * p + constant``; ``chance`` is the op that gives p, ``None`` where sign is 0."""
-
-    chance: ops.Sigmoid | ops.Item | None
-    sign: int
-    constant: Fraction
-
-    def plus(self, other: _Form, factor: int) -> _Form | None:
-        """``self + factor * other``, if that has one p at most."""
-        if self.sign and other.sign:
-            return None
-        one = self if self.sign else other
-        sign = self.sign + factor * other.sign
-        return _Form(one.chance, sign, self.constant + factor * other.constant)
 
 
 def logit(chance: Fraction, side: int = 1) -> Fraction:
@@ -55,14 +40,18 @@ def logistic_cut(
 
     ``None`` where neither side is one, or both are.
     """
-    form = _difference(x, y, program)
-    if form is None or form.chance is None:
+    left, right = _form(x, program), _form(y, program)
+    if left is None or right is None:
         return None
-    rises = issubclass(relation, ops.Ge | ops.Gt) == (form.sign > 0)  # whether p is to be large
-    cut = form.sign * (margin - form.constant)
+    form = left - right
+    if [abs(factor) for factor in form.terms.values()] != [1]:
+        return None
+    ((chance, sign),) = form.terms.items()
+    rises = issubclass(relation, ops.Ge | ops.Gt) == (sign > 0)  # whether p is to be large
+    cut = sign * (margin - form.constant)
     if not 0 < cut < 1:
         return Literal(rises == (cut <= 0))
-    z = _argument(builder, form.chance, program)
+    z = _argument(builder, chance, program)
     if cut == HALF:
         strict = issubclass(relation, ops.Gt | ops.Lt)
         least, most = (ops.Gt, ops.Lt) if strict else (ops.Ge, ops.Le)
@@ -72,28 +61,25 @@ def logistic_cut(
     return builder.let(ops.Le(z, Literal(logit(cut, 1))))
 
 
-def _difference(x: Operand, y: Operand, program: Program) -> _Form | None:
-    left, right = _form(x, program), _form(y, program)
-    return None if left is None or right is None else left.plus(right, -1)
-
-
-def _form(operand: Operand, program: Program) -> _Form | None:
-    """A scalar as ``±p + c`` or ``c``; ``None`` if it is neither."""
+def _form(operand: Operand, program: Program) -> Chances | None:
+    """A scalar as a form of chances; ``None`` if it is something else."""
     if isinstance(operand, Literal):
-        return _Form(None, 0, Fraction(operand.value))
+        return LinearForm.of(operand.value)
     op = _definition(operand, program)
     if isinstance(op, ops.Identity):
         return _form(op.x, program)
     if isinstance(op, ops.Sigmoid):
-        return _Form(op, 1, Fraction(0))
+        return LinearForm.one(op)
     if isinstance(op, ops.Item):
         return _entry(op, program)
     if isinstance(op, ops.Neg):
         inner = _form(op.x, program)
-        return inner and replace(inner, sign=-inner.sign, constant=-inner.constant)
+        return None if inner is None else -inner
     if isinstance(op, ops.Add | ops.Sub):
         x, y = _form(op.x, program), _form(op.y, program)
-        return x.plus(y, 1 if isinstance(op, ops.Add) else -1) if x and y else None
+        if x is None or y is None:
+            return None
+        return x + y if isinstance(op, ops.Add) else x - y
     return None
 
 
@@ -101,7 +87,7 @@ def _definition(name: Operand, program: Program) -> Op | None:
     return next((each.op for each in program.lets() if each.name == name), None)
 
 
-def _entry(op: ops.Item, program: Program) -> _Form | None:
+def _entry(op: ops.Item, program: Program) -> Chances | None:
     """An entry of several chances, or of numbers put side by side."""
     vector = _definition(op.x, program)
     if isinstance(vector, ops.Concat):
@@ -111,7 +97,7 @@ def _entry(op: ops.Item, program: Program) -> _Form | None:
         return None
     if isinstance(vector, ops.Softmax) and program.sorts[vector.x].shape != (2,):
         return None
-    return _Form(op, 1, Fraction(0))
+    return LinearForm.one(op)
 
 
 def _argument(builder: Builder, chance: ops.Sigmoid | ops.Item, program: Program) -> Operand:

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from ..errors import InvalidInputError
 from ..ir import Builder, Label, Literal, Op, Operand, Program, Tensor, ops
-from ..ir.patterns import scaling
+from ..ir.patterns import deciding, scaling
 from ..ir.sorts import label_key, preview
 from ..ir.unused import keep_outputs
 from .logistic import Comparison, logistic_cut, logit
@@ -221,6 +221,17 @@ def _decisions(
     return builder.let(plain)
 
 
+def score_scale(program: Program, target: Target) -> Fraction:
+    """By how much a program's scores are larger than those that :func:`target_program` compares.
+
+    Scores that an argmax orders are compared before they are divided, as averages are.
+    """
+    decision = None if target.is_range else deciding(program)
+    if not isinstance(decision, ops.Argmax) or not isinstance(decision.x, str):
+        return Fraction(1)
+    return scaling(decision.x, {each.name: each.op for each in program.lets()})[1]
+
+
 def compares_logits(program: Program) -> bool:
     """Whether a probability is compared as the logit that it is a function of."""
     definitions = {statement.name: statement.op for statement in program.lets()}
@@ -305,5 +316,6 @@ def _leads(width: int, position: int) -> npt.NDArray[np.float64]:
 
 
 __all__ = [
-    "Target", "check_favourable", "compares_logits", "resolve_target", "target_program",
+    "Target", "check_favourable", "compares_logits", "resolve_target", "score_scale",
+    "target_program",
 ]  # fmt: skip

@@ -18,8 +18,8 @@ import highspy
 import numpy as np
 from scipy.optimize import nnls
 
+from ..compiler.linear_programs import linear_solver, run_in_time
 from ..compiler.mixed_integer import FEASIBILITY, Rounded
-from ..compiler.tightening import linear_solver, run_in_time
 from ..errors import SolverError
 from ..question.hull import Floats, Hull
 from ..question.query import Query
@@ -116,21 +116,13 @@ class HullProgram:
     ) -> None:
         self.hull, self.pool = hull, pool_of(hull)
         self.count, self.size = program.lower.size, len(hull.coordinates)
-        self.solver, self.slack = linear_solver(), slack
-        self.first = (
-            program.row_lower.size
-        )  # of the hull's rows; the last says that shares sum to 1
+        self.solver, self.slack = linear_solver(program), slack
+        self.first = program.row_lower.size  # row of the hull's; the last: shares sum to 1
         self._load(program, forms, constants)
         self.rows: list[int] = []
 
     def _load(self, program: Rounded, forms: Floats, constants: Floats) -> None:
         solver, n, size = self.solver, self.count, self.size
-        solver.passModel(
-            n, self.first, program.value.size, int(highspy.MatrixFormat.kRowwise),
-            int(highspy.ObjSense.kMinimize), program.offset, program.cost, program.lower,
-            program.upper, program.row_lower, program.row_upper, program.start[:-1],
-            program.index, program.value, np.zeros(n, dtype=np.int32),
-        )  # fmt: skip
         for k in range(size):
             used = np.flatnonzero(forms[k]).astype(np.int32)
             solver.addRow(constants[k], constants[k], used.size, used, -forms[k][used])
@@ -256,12 +248,8 @@ def nearest(hull: Hull, z: Floats) -> Found:
     """The rows and shares of the point of a hull that is nearest to z, and the face between."""
     if hull.norm == "l2":
         return _nearest_square(hull, z)
-    one, none = np.ones(1), np.zeros(0)
-    no_index = np.zeros(0, dtype=np.int32)
-    program = Rounded(
-        np.zeros(1), np.full(1, INFINITY), np.zeros(1, dtype=np.bool_), np.zeros(1, dtype=np.int32),
-        no_index, none, none, none, one, 0.0, 1.0, 0.0,
-    )  # fmt: skip
+    ends, sides = (np.zeros(1), np.full(1, INFINITY)), (np.zeros(0), np.zeros(0))
+    program = Rounded.of(np.ones(1), ends, np.zeros((0, 1)), sides)
     found = HullProgram(hull, program, np.zeros((z.size, 1)), z, 0).solve(z, np.inf)
     assert found is not None  # every point is at some distance
     return found

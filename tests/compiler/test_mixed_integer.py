@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from cfxc.compiler.mixed_integer import FEASIBILITY, ROW_SLACK, Affine, Model, Rounded, rounded
 from cfxc.compiler.relaxation import Relaxation, System
-from cfxc.compiler.tightening import Relaxed, replay, rows
+from cfxc.compiler.linear_programs import Relaxed, replay, rows
+from cfxc.ir.linear import LinearForm
 
 F = Fraction
 QUICK = settings(derandomize=True, max_examples=60)
@@ -21,7 +22,7 @@ numbers = st.one_of(st.fractions(-5, 5, max_denominator=97), st.floats(-1e3, 1e3
 
 def affine(columns: int) -> st.SearchStrategy[Affine]:
     terms = st.dictionaries(st.integers(0, columns - 1), numbers.filter(bool), max_size=columns)
-    return st.builds(Affine, terms, numbers)
+    return st.builds(LinearForm, terms, numbers)
 
 
 # -- exact programs --------------------------------------------------------------------------------
@@ -31,9 +32,9 @@ def test_rows_that_ranges_imply_are_left_out() -> None:
     model = Model()
     x, y = model.column("x", 0, 1), model.column("x", -1, 2, whole=True)
     assert [column.name for column in model.columns] == ["x", "x'"]
-    model.constrain(x.plus(y), None, 3, "implied")
+    model.constrain(x + y, None, 3, "implied")
     assert not model.rows
-    model.constrain(x.plus(y).plus(1), -5, 3, "one side")
+    model.constrain(x + y + 1, -5, 3, "one side")
     assert [(row.lower, row.upper) for row in model.rows] == [(None, F(2))]
     assert not model.refuted
     assert model.violated([F(1, 2), F(2)]) == ["one side"]
@@ -69,8 +70,8 @@ def test_rows_of_small_integers_are_not_widened() -> None:
     """A presolver could round what a wider row leaves to an integer."""
     model = Model()
     x, y = model.column("x", 0, 1), model.column("y", 0, 1, whole=True)
-    model.constrain(x.plus(y, -1), None, 0)
-    model.constrain(x.plus(y, F(-1, 3)), None, 0)
+    model.constrain(x - y, None, 0)
+    model.constrain(x + F(-1, 3) * y, None, 0)
     program = rounded(model)
     assert program.row_upper[0] == 0
     assert ROW_SLACK <= program.row_upper[1] < FEASIBILITY
@@ -112,11 +113,11 @@ def test_bounds_by_any_multipliers_hold(
 def test_linear_programs_are_as_tight_as_they_can_be() -> None:
     model = Model()
     x, y = model.column("x", 0, 10), model.column("y", 0, 10)
-    model.constrain(x.plus(y), 4, None)
-    model.constrain(x.plus(y, -2), None, 1)
+    model.constrain(x + y, 4, None)
+    model.constrain(x - 2 * y, None, 1)
     relaxed = Relaxed(rounded(model))
-    assert relaxed.least(x.plus(y, 2)).bound == pytest.approx(5, abs=1e-6)
-    assert -relaxed.least(x.times(-1)).bound == pytest.approx(10, abs=1e-6)
+    assert relaxed.least(x + 2 * y).bound == pytest.approx(5, abs=1e-6)
+    assert -relaxed.least(-x).bound == pytest.approx(10, abs=1e-6)
 
 
 # -- units, groups, budget -------------------------------------------------------------------------
@@ -129,12 +130,12 @@ def relaxation() -> tuple[Relaxation, Affine, list[list[Fraction]]]:
     x = model.column("x", -1, 2)
     labels = [model.binary(f"c={i}") for i in range(3)]
     found.group(j for label in labels for j in label.terms)
-    cost = Affine.sum([(F(1, 3), labels[1]), (F(2, 3), labels[2])]).plus(x, F(1, 4))
+    cost = LinearForm.sum([(F(1, 3), labels[1]), (F(2, 3), labels[2])]) + F(1, 4) * x
     found.budget = (cost, F(1, 2))
-    z = Affine.sum([(1, x), (2, labels[1]), (F(-1, 3), labels[2])])
+    z = LinearForm.sum([(1, x), (2, labels[1]), (F(-1, 3), labels[2])])
     h = model.column("h", 0, 5)
     found.define(3 + 1, z, F(-4, 3), F(4))
-    z2 = h.plus(x, -2).plus(F(-1, 7))
+    z2 = h - 2 * x + F(-1, 7)
     model.column("k", 0, 9)
     found.define(5, z2, F(-5), F(7))
     points = []
@@ -156,7 +157,7 @@ def test_back_substitution_holds_and_replays(form: Affine) -> None:
     assert bounds.lower <= min(values)
     assert max(values) <= bounds.upper
     assert bounds.above.replay(found, form) <= bounds.upper
-    assert -bounds.below.replay(found, form.times(-1)) >= bounds.lower
+    assert -bounds.below.replay(found, -form) >= bounds.lower
     assert max(values) <= bounds.above.replay(found, form)
 
 
@@ -182,8 +183,8 @@ def test_the_budget_and_the_category_tighten() -> None:
 def test_tiny_coefficients_become_slack() -> None:
     model = Model()
     x, y = model.column("x", -1, 2), model.column("y", 0, 1)
-    model.constrain(x.times(F(5e-324)), F(1e-324), None)
-    model.constrain(y.plus(x, F(1, 10**14)), None, F(1, 2))
+    model.constrain(F(5e-324) * x, F(1e-324), None)
+    model.constrain(y + F(1, 10**14) * x, None, F(1, 2))
     program = rounded(model)
     (first, low, _), (second, _, high) = rows(program)
     assert not first
@@ -196,7 +197,7 @@ def test_a_cost_far_below_the_others_does_not_inflate_them() -> None:
     """A step to the next double costs next to nothing; solvers call costs of 1e20 infinite."""
     model = Model()
     large, tiny = model.column("large", 0, 1), model.column("tiny", 0, 1)
-    model.objective = large.plus(tiny, Fraction(1, 10**40))
+    model.objective = large + Fraction(1, 10**40) * tiny
     program = rounded(model)
     assert program.cost.max() < 1e9
     assert program.scale == 2.0**20

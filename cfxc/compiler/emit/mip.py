@@ -21,7 +21,8 @@ from typing import Any
 
 from ...errors import UnsupportedError
 from ...ir import Op, Program, ops
-from ..mixed_integer import ZERO, Affine, Model, Number
+from ...ir.linear import ZERO, LinearForm, Number
+from ..mixed_integer import Affine, Model
 from ..polarity import two_sided
 from ..relaxation import Relaxation
 from ..terms import Kind, Pool, Term, postorder
@@ -103,7 +104,7 @@ class Emitter:
             self._grouped.update(dict.fromkeys(group, group))
             forms = [self.variable(guard) for guard in group]
             self.relaxation.group(j for form in forms for j in form.terms)
-            self.model.constrain(Affine.sum((1, form) for form in forms), 1, 1, LABEL)
+            self.model.constrain(LinearForm.sum((1, form) for form in forms), 1, 1, LABEL)
 
     # -- entry points -----------------------------------------------------------------------------
 
@@ -184,17 +185,17 @@ class Emitter:
         return found
 
     def _constant(self, term: Term) -> Affine:
-        return Affine.of(term.data)
+        return LinearForm.of(term.data)
 
     def _linear(self, term: Term) -> Affine:
         pairs = zip(term.data.coefficients, term.args, strict=True)
-        return Affine.sum(((c, self._numbers[arg]) for c, arg in pairs), term.data.constant)
+        return LinearForm.sum(((c, self._numbers[arg]) for c, arg in pairs), term.data.constant)
 
     def _layer(self, terms: Sequence[Term]) -> None:
         """Encode maxima of two that do not depend on each other, with bounds found together."""
         pairs = [term for term in terms if len(term.args) == 2 and term not in self._numbers]
         sides = [[self.number(arg) for arg in _ordered(term)] for term in pairs]
-        gaps = [x.plus(y, -1) for x, y in sides]
+        gaps = [x - y for x, y in sides]
         ranges = self.ranges(gaps)
         for term, (_, y), gap, (low, high) in zip(pairs, sides, gaps, ranges, strict=True):
             if term in self.known:
@@ -202,14 +203,14 @@ class Emitter:
             if low < 0 < high:
                 self.emission.gaps[term] = gap, (low, high)
             positive = self._positive_part(gap, low, high, term in self._both)
-            self._numbers[term] = y.plus(positive)
+            self._numbers[term] = y + positive
 
     def _max(self, term: Term) -> Affine:
         first, *others = (self._numbers[arg] for arg in _ordered(term))
         for other in others:
-            gap = other.plus(first, -1)
+            gap = other - first
             ((low, high),) = self.ranges([gap])
-            first = first.plus(self._positive_part(gap, low, high, term in self._both))
+            first = first + self._positive_part(gap, low, high, term in self._both)
         return first
 
     def _positive_part(self, z: Affine, low: Fraction, high: Fraction, exact: bool) -> Affine:
@@ -217,17 +218,17 @@ class Emitter:
         if low >= 0:
             return z
         if high <= 0:
-            return Affine.of(0)
+            return LinearForm({})
         model = self.model
         h = model.column(f"h{len(model.columns)}", 0, high)
         (column,) = h.terms
-        model.constrain(h.plus(z, -1), 0, None, MAX)
+        model.constrain(h - z, 0, None, MAX)
         self.relaxation.define(column, z, low, high)
         if exact:
             phase = model.binary(f"phase{column}")
             self.emission.phases.update(phase.terms)
-            model.constrain(h.plus(phase, -high), None, 0, MAX)
-            model.constrain(h.plus(z, -1).plus(phase, -low), None, -low, MAX)
+            model.constrain(h - high * phase, None, 0, MAX)
+            model.constrain(h - z - low * phase, None, -low, MAX)
         return h
 
     def _choice(self, term: Term) -> Affine:
@@ -235,26 +236,26 @@ class Emitter:
         if term.finite:
             return self._flow(term)
         first, second = self._numbers[x], self._numbers[y]
-        switch, gap = self.exact(condition), first.plus(second, -1)
+        switch, gap = self.exact(condition), first - second
         if not gap.terms:
-            return second.plus(switch, gap.constant)
+            return second + gap.constant * switch
         ((low, high),) = self.ranges([gap])
         model = self.model
         part = model.column(f"choice{len(model.columns)}", min(low, ZERO), max(high, ZERO))
-        model.constrain(part.plus(switch, -high), None, 0, "choice")
-        model.constrain(part.plus(switch, -low), 0, None, "choice")
-        rest = part.plus(gap, -1)
-        model.constrain(rest.plus(switch, -low), None, -low, "choice")
-        model.constrain(rest.plus(switch, -high), -high, None, "choice")
-        return second.plus(part)
+        model.constrain(part - high * switch, None, 0, "choice")
+        model.constrain(part - low * switch, 0, None, "choice")
+        rest = part - gap
+        model.constrain(rest - low * switch, None, -low, "choice")
+        model.constrain(rest - high * switch, -high, None, "choice")
+        return second + part
 
     def _flow(self, root: Term) -> Affine:
         """A nest of choices with constant leaves, as a unit flow to one of them."""
         if root.kind == "const":
-            return Affine.of(root.data)
+            return LinearForm.of(root.data)
         if (found := self._by_label(root)) is not None:
             return found
-        flow: dict[Term, Affine] = {root: Affine.of(1)}
+        flow: dict[Term, Affine] = {root: LinearForm.of(1)}
         above: dict[Term, frozenset[Term]] = {root: frozenset()}
         sides: dict[Term, tuple[list[Affine], list[Affine]]] = {}
         leaves: list[tuple[Fraction, Affine]] = []
@@ -266,7 +267,7 @@ class Emitter:
             left, right = self._fork(flow[node], condition if node is root else None)
             path = above[node] | {condition}
             for child, part in ((x, left), (y, right)):
-                flow[child] = flow[child].plus(part) if child in flow else part
+                flow[child] = flow[child] + part if child in flow else part
                 above[child] = above.get(child, path) | path
             if condition in above[node]:  # counted on this path already: a row of its own
                 self._directed(condition, [left], [right])
@@ -276,7 +277,7 @@ class Emitter:
                 rights.append(right)
         for condition, (lefts, rights) in sides.items():
             self._directed(condition, lefts, rights)
-        return Affine.sum(leaves)
+        return LinearForm.sum(leaves)
 
     def _by_label(self, root: Term) -> Affine | None:
         """A nest that only asks for labels of one category: a value per label."""
@@ -292,7 +293,7 @@ class Emitter:
                 test, x, y = node.args
                 node = x if guard is test or guard in test.args else y
             parts.append((node.data, self.variable(guard)))
-        return Affine.sum(parts)
+        return LinearForm.sum(parts)
 
     def _fork(self, flow: Affine, condition: Term | None) -> tuple[Affine, Affine]:
         """What goes left and right; at the root all of it, by the condition."""
@@ -300,19 +301,19 @@ class Emitter:
             left = self.exact(condition)
         else:
             left = self.model.column(f"flow{len(self.model.columns)}", 0, 1)
-        right = flow.plus(left, -1)
+        right = flow - left
         self.model.constrain(right, 0, None, "flow")
         return left, right
 
     def _directed(self, condition: Term, lefts: Sequence[Affine], rights: Sequence[Affine]) -> None:
         """Flows of which one path passes at most one go where the condition sends them."""
         switch = self.exact(condition)
-        self._at_most(Affine.sum((1, part) for part in lefts), switch, "tree")
-        complement = Affine.of(1).plus(switch, -1)
-        self._at_most(Affine.sum((1, part) for part in rights), complement, "tree")
+        self._at_most(LinearForm.sum((1, part) for part in lefts), switch, "tree")
+        complement = 1 - switch
+        self._at_most(LinearForm.sum((1, part) for part in rights), complement, "tree")
 
     def _at_most(self, x: Affine, y: Affine, why: str) -> None:
-        self.model.constrain(x.plus(y, -1), None, 0, why)
+        self.model.constrain(x - y, None, 0, why)
 
     def _applied(self, term: Term) -> Affine:
         """A rounding: its argument, but for half an ulp."""
@@ -322,7 +323,7 @@ class Emitter:
         low, high = _range(x)
         half_ulp = max(max(abs(low), abs(high)) / 2**24, Fraction(1, 2**150))
         error = self.model.column(f"rounding{len(self.model.columns)}", -half_ulp, half_ulp)
-        return self._numbers[x].plus(error)
+        return self._numbers[x] + error
 
     def _product(self, term: Term) -> Affine:
         raise UnsupportedError(_PRODUCT)
@@ -332,7 +333,7 @@ class Emitter:
     def ranges(self, forms: Sequence[Affine]) -> list[Ends]:
         """The tightest bounds known for some forms."""
         if not self.relaxation.units and self.relaxation.budget is None:
-            return [(-self.relaxation.most(f.times(-1)), self.relaxation.most(f)) for f in forms]
+            return [(-self.relaxation.most(-f), self.relaxation.most(f)) for f in forms]
         return [(found.lower, found.upper) for found in self.relaxation.bounds(forms)]
 
     # -- truth values -----------------------------------------------------------------------------
@@ -353,11 +354,11 @@ class Emitter:
 
     def _truth(self, term: Term, exact: bool) -> Affine:
         if term.kind == "const":
-            return Affine.of(int(term.data))
+            return LinearForm.of(int(term.data))
         if term.kind == "var":
             return self.variable(term)
         if term.kind == "not" and (exact or term.args[0].kind == "var"):
-            return Affine.of(1).plus(self.exact(term.args[0]), -1)
+            return 1 - self.exact(term.args[0])
         of = self.exact if exact else self.implying
         parts, kind = term.args, _kind(term)
         if kind == "not":  # towards the leaves, so that one direction stays enough
@@ -377,7 +378,7 @@ class Emitter:
 
     def _joined(self, kind: str, parts: Sequence[Affine], exact: bool) -> Affine:
         """A conjunction or disjunction of truth values."""
-        total = Affine.sum((1, part) for part in parts)
+        total = LinearForm.sum((1, part) for part in parts)
         if kind == "or" and self._excludes(parts):
             return total
         joined = self.model.column(f"{kind}{len(self.model.columns)}", 0, 1, whole=True)
@@ -385,7 +386,7 @@ class Emitter:
             for part in parts:
                 self._at_most(joined, part, "and")
             if exact:
-                self._at_most(total.plus(1 - len(parts)), joined, "and")
+                self._at_most(total + (1 - len(parts)), joined, "and")
         else:
             self._at_most(joined, total, "or")
             if exact:
@@ -405,11 +406,11 @@ class Emitter:
         """The truth value of ``ite(c, x, y)`` of Booleans."""
         switch, x, y = self.exact(parts[0]), of(parts[1]), of(parts[2])
         chosen = self.model.column(f"ite{len(self.model.columns)}", 0, 1, whole=True)
-        self.model.constrain(chosen.plus(switch).plus(x, -1), None, 1, "ite")
-        self.model.constrain(chosen.plus(switch, -1).plus(y, -1), None, 0, "ite")
+        self.model.constrain(chosen + switch - x, None, 1, "ite")
+        self.model.constrain(chosen - switch - y, None, 0, "ite")
         if exact:
-            self.model.constrain(x.plus(switch).plus(chosen, -1), None, 1, "ite")
-            self.model.constrain(y.plus(switch, -1).plus(chosen, -1), None, 0, "ite")
+            self.model.constrain(x + switch - chosen, None, 1, "ite")
+            self.model.constrain(y - switch - chosen, None, 0, "ite")
         return chosen
 
     def _switch(self, atom: Term, positive: bool, exact: bool) -> Affine:
@@ -419,17 +420,17 @@ class Emitter:
         bound, beyond = _ends(atom)
         switch = self.model.binary(f"atom{len(self.model.columns)}")
         if positive or exact:  # body <= high - (high - bound) * switch
-            holds = switch if positive else Affine.of(1).plus(switch, -1)
+            holds = switch if positive else 1 - switch
             self._implies_most(holds, body, bound, high)
         if not positive or exact:
-            fails = Affine.of(1).plus(switch, -1) if positive else switch
-            self._implies_most(fails, body.times(-1), -beyond, -low)
+            fails = 1 - switch if positive else switch
+            self._implies_most(fails, -body, -beyond, -low)
         return switch
 
     def _implies_most(self, switch: Affine, body: Affine, bound: Fraction, most: Fraction) -> None:
         """``switch = 1`` makes ``body <= bound``, of a body that is at most ``most``."""
         if most > bound:
-            self.model.constrain(body.plus(switch, most - bound), None, most, "atom")
+            self.model.constrain(body + (most - bound) * switch, None, most, "atom")
 
     # -- facts ------------------------------------------------------------------------------------
 
@@ -447,7 +448,7 @@ class Emitter:
     def _clause(self, parts: Sequence[Term], why: str) -> None:
         if not self._is_known(parts):
             forms = [self.implying(part) for part in parts]
-            self.model.constrain(Affine.sum((1, form) for form in forms), 1, None, why)
+            self.model.constrain(LinearForm.sum((1, form) for form in forms), 1, None, why)
 
     def _is_known(self, parts: Sequence[Term]) -> bool:
         """Whether a clause says of a category that one label holds, or not two."""
@@ -464,7 +465,7 @@ class Emitter:
             x, y = self.pool.not_(x), self.pool.not_(y)
         switch = self.exact(condition)
         self._at_most(switch, self.implying(x), why)
-        self._at_most(Affine.of(1).plus(switch, -1), self.implying(y), why)
+        self._at_most(1 - switch, self.implying(y), why)
 
 
 NUMBERS: Mapping[Kind, Callable[[Any, Term], Affine]] = {

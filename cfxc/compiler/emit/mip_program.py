@@ -45,7 +45,7 @@ def emit_program(program: Program, ranges: Mapping[str, tuple[Number, Number]]) 
         else:
             form = emitter.number(term)
             column = emitter.model.column(label, *emitter.model.range(form), term.sort == "int")
-        emitter.model.constrain(column.plus(form, -1), 0, 0, "output")
+        emitter.model.constrain(column - form, 0, 0, "output")
     return emitter.emission
 
 

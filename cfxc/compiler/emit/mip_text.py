@@ -16,7 +16,8 @@ from fractions import Fraction
 from math import isfinite, lcm
 
 from ...ir.interval import ceil_float, floor_float, nearest_float
-from ..mixed_integer import Affine, Model, Row
+from ...ir.linear import LinearForm
+from ..mixed_integer import Model, Row
 
 _WIDTH = 98
 _SMALL_INTEGER = 2**20
@@ -76,7 +77,7 @@ def _written(model: Model, terms: Mapping[int, Fraction], ends: Ends) -> _Writte
             kept[j] = number
         if error := Fraction(number) - exact:
             errors[j] = error
-    least, most = model.range(Affine(errors))
+    least, most = model.range(LinearForm(errors))
     low, high = (None if end is None else end * scale for end in ends)
     moved = (low if low is None else low + least, high if high is None else high + most)
     return _Written(kept, moved, scale, (least, most))

@@ -24,7 +24,7 @@ from typing import Any
 
 import numpy as np
 
-from ...compiler.separable import SeparableReader
+from ...compiler.linear_reader import SeparableReader
 from ...compiler.splits import Unary
 from ...errors import InvalidInputError, UnsupportedError
 from ...ir import Label, LabelTuple, Program

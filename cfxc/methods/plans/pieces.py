@@ -20,13 +20,13 @@ from typing import Any
 
 import numpy as np
 
-from ...compiler.additive import LINEAR, Additive, Entries, Reader, Requirement, constant, mixed
+from ...compiler.linear_reader import LINEAR, Entries, Form, Reader, spread
 from ...errors import UnsupportedError
 from ...ir import LabelTuple, Literal, Operand, Program, ops
 from ...ir.evaluator import run
+from ...ir.linear import ONE, ZERO, Inequality, LinearForm
 from ...space import FeatureSpace
 
-ZERO, ONE = Fraction(0), Fraction(1)
 MINUS = Fraction(-1)
 
 
@@ -70,36 +70,18 @@ class Coordinates:
                 z[first] = Fraction(value) / feature.range
         return tuple(z)
 
-    def number(self, name: str, point: Mapping[str, Any]) -> Additive:
+    def number(self, name: str, point: Mapping[str, Any]) -> Form:
         """A numeric feature as a form."""
         feature = self.space[name]
         if not feature.range:
-            return constant(point[name])
-        return Additive(ZERO, {self.place[name]: feature.range})
+            return LinearForm.of(point[name])
+        return feature.range * LinearForm.one(self.place[name])
 
-    def table(self, name: str, values: Sequence[Fraction]) -> Additive:
+    def table(self, name: str, values: Sequence[Fraction]) -> Form:
         """What a label is worth, one value each, as a form."""
         first, start = self.place[name], values[0]
         terms = {first + i: value - start for i, value in enumerate(values[1:])}
-        return Additive(start, {i: factor for i, factor in terms.items() if factor})
-
-
-def value_at(form: Additive, z: Sequence[Fraction]) -> Fraction:
-    """A form at a point."""
-    return form.constant + sum((f * z[i] for i, f in form.terms.items()), ZERO)
-
-
-@dataclass(frozen=True)
-class Inequality:
-    """``form >= 0`` of coordinates; ``> 0`` if ``strict``."""
-
-    form: Additive
-    strict: bool
-
-    def holds(self, z: Sequence[Fraction]) -> bool:
-        """Whether a point, in coordinates, keeps to it."""
-        value = value_at(self.form, z)
-        return value > 0 if self.strict else value >= 0
+        return LinearForm({i: factor for i, factor in terms.items() if factor}, start)
 
 
 @dataclass(frozen=True)
@@ -114,7 +96,7 @@ class Piece:
         is_exact: Whether no tangent was taken: else the form is exact at the point alone.
     """
 
-    form: Additive
+    form: Form
     strict: bool
     region: tuple[Inequality, ...]
     sides: tuple[str, ...]
@@ -132,12 +114,12 @@ def piece_at(target: Program, space: FeatureSpace, point: Mapping[str, Any]) -> 
     """
     reader = PieceReader(target, Coordinates.of(space), point)
     leads = reader.conjunction(target.output("in_target"))
-    values = [value_at(lead.form, reader.z) for lead in leads]
+    values = [lead.form.at(reader.z) for lead in leads]
     first = min(range(len(leads)), key=lambda i: (values[i], not leads[i].strict))
     chosen = leads[first]
     for i, lead in enumerate(leads):
         if i != first:
-            ahead = lead.form.plus(chosen.form.scaled(MINUS))
+            ahead = lead.form - chosen.form
             reader.keep(ahead, strict=lead.strict and not chosen.strict)
             if values[i] == values[first]:
                 reader.sides.append(f"requirements {first} and {i} are met alike: {first} is taken")
@@ -171,7 +153,7 @@ class PieceReader(Reader):
         """The inequalities so far, the strictest of each direction."""
         return tuple(self._rows.values())
 
-    def conjunction(self, operand: Operand) -> list[Requirement]:
+    def conjunction(self, operand: Operand) -> list[Inequality]:
         """Comparisons that all must hold; of other Booleans whether they are 1."""
         op = self.definitions.get(operand) if isinstance(operand, str) else None
         known = ops.And | ops.Le | ops.Lt | ops.Ge | ops.Gt
@@ -190,42 +172,36 @@ class PieceReader(Reader):
         """What a number or vector is at the point, flat."""
         return [Fraction(v) for v in np.ravel(np.asarray(self.value(operand), dtype=object))]
 
-    def keep(self, form: Additive, *, strict: bool) -> None:
+    def keep(self, form: Form, *, strict: bool) -> None:
         """Restrict the region to ``form >= 0`` (``> 0``), which the point meets."""
         if not form.terms:
             return
         lead = abs(form.terms[min(form.terms)])
-        made = Inequality(form.scaled(1 / lead), strict)
+        made = Inequality(1 / lead * form, strict)
         key = tuple(sorted(made.form.terms.items()))
         old = self._rows.get(key)
         worth = made.form.constant, not strict
         if old is None or worth < (old.form.constant, not old.strict):
             self._rows[key] = made
 
-    def side(self, form: Additive, value: Fraction, name: str, closed: int) -> bool:
+    def side(self, form: Form, value: Fraction, name: str, closed: int) -> bool:
         """Whether ``form`` is above 0 at the point, where it is ``value``; the region keeps it so.
 
         At 0 it counts as above if ``closed`` > 0.  ``closed`` = 0: the pieces on both sides meet
         there, so 0 belongs to either; it counts as below.
         """
         above = value > 0 or (closed > 0 and value == 0)
-        self.keep(
-            form if above else form.scaled(MINUS), strict=bool(closed) and above != (closed > 0)
-        )
+        self.keep(form if above else -form, strict=bool(closed) and above != (closed > 0))
         if not value and form.terms:
             self.sides.append(f"{name} is at 0: the side {'>=' if above else '<='} 0 is taken")
         return above
 
-    def larger(self, x: Additive, y: Additive, gap: Fraction, name: str) -> Additive:
+    def larger(self, x: Form, y: Form, gap: Fraction, name: str) -> Form:
         """The larger of two forms that differ by ``gap = x - y`` at the point."""
-        return x if self.side(x.plus(y.scaled(MINUS)), gap, name, 0) else y
+        return x if self.side(x - y, gap, name, 0) else y
 
 
-def _spread(entries: Sequence[Any], size: int) -> list[Any]:
-    return list(entries) * size if len(entries) == 1 else list(entries)
-
-
-def _each(function: Callable[[PieceReader, Additive, Fraction, Any, str], Additive]) -> Any:
+def _each(function: Callable[[PieceReader, Form, Fraction, Any, str], Form]) -> Any:
     """A rule that goes entry by entry: form and value at the point."""
 
     def rule(reader: Any, name: str, op: Any) -> Entries:
@@ -235,40 +211,40 @@ def _each(function: Callable[[PieceReader, Additive, Fraction, Any, str], Additi
     return rule
 
 
-def _relu(reader: PieceReader, x: Additive, v: Fraction, op: Any, name: str) -> Additive:
-    return x if reader.side(x, v, name, 0) else constant(0)
+def _relu(reader: PieceReader, x: Form, v: Fraction, op: Any, name: str) -> Form:
+    return x if reader.side(x, v, name, 0) else LinearForm.of(0)
 
 
-def _leaky(reader: PieceReader, x: Additive, v: Fraction, op: Any, name: str) -> Additive:
-    return x if reader.side(x, v, name, 0) else x.scaled(op.alpha)
+def _leaky(reader: PieceReader, x: Form, v: Fraction, op: Any, name: str) -> Form:
+    return x if reader.side(x, v, name, 0) else op.alpha * x
 
 
-def _abs(reader: PieceReader, x: Additive, v: Fraction, op: Any, name: str) -> Additive:
-    return x if reader.side(x, v, name, 0) else x.scaled(MINUS)
+def _abs(reader: PieceReader, x: Form, v: Fraction, op: Any, name: str) -> Form:
+    return x if reader.side(x, v, name, 0) else -x
 
 
-def _clip(reader: PieceReader, x: Additive, v: Fraction, op: Any, name: str) -> Additive:
-    if not reader.side(x.plus(constant(-op.lower)), v - op.lower, name, 0):
-        return constant(op.lower)
-    above = reader.side(x.plus(constant(-op.upper)), v - op.upper, name, 0)
-    return constant(op.upper) if above else x
+def _clip(reader: PieceReader, x: Form, v: Fraction, op: Any, name: str) -> Form:
+    if not reader.side(x - op.lower, v - op.lower, name, 0):
+        return LinearForm.of(op.lower)
+    above = reader.side(x - op.upper, v - op.upper, name, 0)
+    return LinearForm.of(op.upper) if above else x
 
 
-def _smooth(reader: PieceReader, x: Additive, v: Fraction, op: Any, name: str) -> Additive:
+def _smooth(reader: PieceReader, x: Form, v: Fraction, op: Any, name: str) -> Form:
     """The tangent."""
     value = type(op).function(v)
     slope = {ops.Exp: value, ops.Sigmoid: value * (1 - value), ops.Tanh: 1 - value * value}
     reader.tangents |= bool(x.terms)
-    return mixed([(slope[type(op)], x.plus(constant(-v)))], value)
+    return LinearForm.sum([(slope[type(op)], x - v)], value)
 
 
 def _softmax(reader: Any, name: str, op: ops.Softmax) -> Entries:
     shares, x = reader.numbers(name), reader.entries(op.x)
-    moves = [form.plus(constant(-v)) for form, v in zip(x, reader.numbers(op.x), strict=True)]
+    moves = [form - v for form, v in zip(x, reader.numbers(op.x), strict=True)]
     reader.tangents |= any(form.terms for form in x)
-    mean = mixed(zip(shares, moves, strict=True))
+    mean = LinearForm.sum(zip(shares, moves, strict=True))
     return [
-        mixed([(p, move), (-p, mean)], p) for p, move in zip(shares, moves, strict=True)
+        LinearForm.sum([(p, move), (-p, mean)], p) for p, move in zip(shares, moves, strict=True)
     ]  # fmt: skip
 
 
@@ -277,13 +253,13 @@ def _product(reader: Any, name: str, op: ops.Mul | ops.Div) -> Entries:
     u, v = reader.numbers(op.x), reader.numbers(op.y)
     size = max(len(x), len(y))
     found = []
-    for a, b, p, q in zip(*(_spread(each, size) for each in (x, y, u, v)), strict=True):
+    for a, b, p, q in zip(*(spread(each, size) for each in (x, y, u, v)), strict=True):
         if isinstance(op, ops.Div):  # p/q + (a - p)/q - (b - q) p/q²
             reader.tangents |= bool(b.terms)
-            found.append(mixed([(1 / q, a), (-p / (q * q), b.plus(constant(-q)))]))
+            found.append(LinearForm.sum([(1 / q, a), (-p / (q * q), b - q)]))
         else:  # p q + (a - p) q + (b - q) p
             reader.tangents |= bool(a.terms and b.terms)
-            found.append(mixed([(q, a), (p, b.plus(constant(-q)))]))
+            found.append(LinearForm.sum([(q, a), (p, b - q)]))
     return found
 
 
@@ -294,9 +270,9 @@ def _pairs(sign: int) -> Any:
         x, y = reader.entries(op.x), reader.entries(op.y)
         u, v = reader.numbers(op.x), reader.numbers(op.y)
         size, s = max(len(x), len(y)), Fraction(sign)
-        parts = zip(*(_spread(each, size) for each in (x, y, u, v)), strict=True)
+        parts = zip(*(spread(each, size) for each in (x, y, u, v)), strict=True)
         return [
-            reader.larger(a.scaled(s), b.scaled(s), s * (p - q), f"{name}[{i}]").scaled(s)
+            s * reader.larger(s * a, s * b, s * (p - q), f"{name}[{i}]")
             for i, (a, b, p, q) in enumerate(parts)
         ]
 
@@ -311,7 +287,7 @@ def _extreme(sign: int) -> Any:
         top = v.index(max(v))
         for i, entry in enumerate(x):
             if i != top:
-                gap = entry.plus(x[top].scaled(MINUS)).scaled(Fraction(sign))
+                gap = Fraction(sign) * (entry - x[top])
                 reader.side(gap, v[i] - v[top], f"{name}: entry {i} less entry {top}", 0)
         return [x[top]]
 
@@ -323,21 +299,21 @@ def _compare(reader: Any, name: str, op: Any) -> Entries:
     x, y = reader.entries(op.x), reader.entries(op.y)
     u, v = reader.numbers(op.x), reader.numbers(op.y)
     size, found = max(len(x), len(y)), []
-    parts = zip(*(_spread(each, size) for each in (x, y, u, v)), strict=True)
+    parts = zip(*(spread(each, size) for each in (x, y, u, v)), strict=True)
     for i, (a, b, p, q) in enumerate(parts):
-        gap, less = a.plus(b.scaled(MINUS)), isinstance(op, ops.Le | ops.Lt)
+        gap, less = a - b, isinstance(op, ops.Le | ops.Lt)
         where = f"{name}[{i}]"
         if isinstance(op, ops.Eq | ops.Ne):
             if p == q:
                 reader.keep(gap, strict=False)
-                reader.keep(gap.scaled(MINUS), strict=False)
+                reader.keep(-gap, strict=False)
             else:
-                reader.keep(gap.scaled(ONE if p > q else MINUS), strict=True)
+                reader.keep((ONE if p > q else MINUS) * gap, strict=True)
             truth = (p == q) == isinstance(op, ops.Eq)
         else:  # of x <= y and x > y 0 belongs to the side below
             closed = -1 if isinstance(op, ops.Le | ops.Gt) else 1
             truth = reader.side(gap, p - q, where, closed) != less
-        found.append(constant(int(truth)))
+        found.append(LinearForm.of(int(truth)))
     return found
 
 
@@ -345,7 +321,7 @@ def _is_label(reader: Any, name: str, op: ops.IsLabel) -> Entries:
     assert isinstance(op.x, str)  # no literal is a category
     if op.x not in reader.features:
         _settle(reader, op.x)
-        return [constant(int(reader.value(name)))]
+        return [LinearForm.of(int(reader.value(name)))]
     labels = LabelTuple(reader.coordinates.space[op.x].labels)
     own = labels.position(op.label)
     return [reader.coordinates.table(op.x, [Fraction(i == own) for i in range(len(labels))])]
@@ -356,9 +332,9 @@ def _settle(reader: PieceReader, operand: str) -> None:
     op = reader.definitions[operand]
     if isinstance(op, ops.Category):
         index = reader.entries(op.index)[0]
-        at = value_at(index, reader.z)
+        at = index.at(reader.z)
         for sign in (ONE, MINUS):
-            reader.keep(index.plus(constant(-at)).scaled(sign), strict=False)
+            reader.keep(sign * (index - at), strict=False)
     elif isinstance(op, ops.Select):
         chosen = op.x if _truth(reader, op.condition) else op.y
         _keep_label(reader, chosen)
@@ -370,7 +346,7 @@ def _keep_label(reader: PieceReader, operand: Operand) -> None:
     assert isinstance(operand, str)  # no literal is a category
     if operand in reader.features:
         (form,) = _is_label(reader, operand, ops.IsLabel(operand, reader.value(operand)))
-        reader.keep(form.plus(constant(-1)), strict=False)
+        reader.keep(form - 1, strict=False)
     else:
         _settle(reader, operand)
 
@@ -379,7 +355,7 @@ def _lookup(reader: Any, name: str, op: ops.Lookup) -> Entries:
     assert isinstance(op.x, str)  # no literal is a category
     if op.x not in reader.features:
         _settle(reader, op.x)
-        return [constant(v) for v in reader.numbers(name)]
+        return [LinearForm.of(v) for v in reader.numbers(name)]
     table = op.table.exact().reshape(len(op.labels), -1)
     return [
         reader.coordinates.table(op.x, [Fraction(v) for v in column]) for column in table.T
@@ -395,8 +371,8 @@ def _truths(reader: PieceReader, operand: Operand) -> list[bool]:
     """Booleans, which the region keeps: their forms are 0 or 1 everywhere."""
     found = []
     for form in reader.entries(operand):
-        holds = value_at(form, reader.z) == 1
-        kept = form.plus(constant(-1)) if holds else form.scaled(MINUS)
+        holds = form.at(reader.z) == 1
+        kept = form - 1 if holds else -form
         reader.keep(kept, strict=False)
         found.append(holds)
     return found
@@ -411,22 +387,20 @@ def _connective(reader: Any, name: str, op: ops.And | ops.Or) -> Entries:
         parts = decided[:1] or parts
     rows = [_truths(reader, part) for part in parts]
     size = max(map(len, rows))
-    join = any if settles else all
-    return [
-        constant(int(join(each))) for each in zip(*(_spread(r, size) for r in rows), strict=True)
-    ]  # fmt: skip
+    join, columns = (any if settles else all), zip(*(spread(r, size) for r in rows), strict=True)
+    return [LinearForm.of(int(join(each))) for each in columns]
 
 
 def _not(reader: Any, name: str, op: ops.Not) -> Entries:
-    return [constant(1).plus(form.scaled(MINUS)) for form in reader.entries(op.x)]
+    return [LinearForm.of(1) - form for form in reader.entries(op.x)]
 
 
 def _select(reader: Any, name: str, op: ops.Select) -> Entries:
     size = max(prod(np.shape(reader.value(each))) for each in (op.condition, op.x, op.y))
-    truths = _spread(_truths(reader, op.condition), size)
+    truths = spread(_truths(reader, op.condition), size)
     if len(set(truths)) == 1:  # only one of the two matters
-        return _spread(reader.entries(op.x if truths[0] else op.y), size)
-    x, y = (_spread(reader.entries(each), size) for each in (op.x, op.y))
+        return spread(reader.entries(op.x if truths[0] else op.y), size)
+    x, y = (spread(reader.entries(each), size) for each in (op.x, op.y))
     return [a if c else b for c, a, b in zip(truths, x, y, strict=True)]
 
 
@@ -435,16 +409,16 @@ def _argmax(reader: Any, name: str, op: ops.Argmax) -> Entries:
     top = v.index(max(v))
     for i, entry in enumerate(x):
         if i != top:  # ties go to the lower index
-            gap = x[top].plus(entry.scaled(MINUS))
+            gap = x[top] - entry
             reader.side(
                 gap, v[top] - v[i], f"{name}: entry {top} less entry {i}", 1 if top < i else -1
             )
-    return [constant(top)]
+    return [LinearForm.of(top)]
 
 
-def _rounded(reader: PieceReader, x: Additive, v: Fraction, op: Any, name: str) -> Additive:
+def _rounded(reader: PieceReader, x: Form, v: Fraction, op: Any, name: str) -> Form:
     if not x.terms:
-        return constant(op.evaluate(v))
+        return LinearForm.of(op.evaluate(v))
     raise UnsupportedError(
         "the model computes with float32, so that its program is flat between their steps",
         remedy="fit a surrogate: cfxc.methods.plans.surrogate",
@@ -459,10 +433,10 @@ def _trees(reader: Any, name: str, op: ops.TreeEnsemble) -> Entries:
         node = root
         while (column := int(feature[node])) >= 0:
             cut = Fraction(threshold[node])
-            gap = x[column].plus(constant(-cut))
+            gap = x[column] - cut
             above = reader.side(gap, v[column] - cut, f"{name}: split {node}", -1)
             node = int((op.right if above else op.left).array[node])
-    return [constant(value) for value in reader.numbers(name)]
+    return [LinearForm.of(value) for value in reader.numbers(name)]
 
 
 PieceReader.rules = {
@@ -494,4 +468,4 @@ PieceReader.rules = {
     ops.TreeEnsemble: _trees,
 }
 
-__all__ = ["Coordinates", "Inequality", "Piece", "piece_at", "value_at"]
+__all__ = ["Coordinates", "Piece", "piece_at"]

@@ -18,13 +18,13 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ...compiler.additive import Requirement
+from ...compiler.linear_reader import requirements
 from ...compiler.passes.decide import distinct_rows
 from ...compiler.pipeline import simplified
-from ...compiler.separable import requirements
 from ...compiler.splits import RawSplits, Unary, raw_splits
 from ...errors import UnsupportedError
 from ...ir import Program, ops
+from ...ir.linear import Inequality
 from ...stopping import polled
 from .functions import Ramp, table_tree
 
@@ -137,7 +137,7 @@ def _of_ensemble(
     program: Program,
     name: str,
     op: ops.TreeEnsemble,
-    required: Sequence[Requirement],
+    required: Sequence[Inequality],
     cache: dict[str, RawSplits | None],
 ) -> _Part:
     if name not in cache:
@@ -154,7 +154,7 @@ def _of_ensemble(
 
 
 def _decision(
-    parts: list[_Part], required: Sequence[Requirement], ramps: tuple[Ramp, ...], ranges: Ranges
+    parts: list[_Part], required: Sequence[Inequality], ramps: tuple[Ramp, ...], ranges: Ranges
 ) -> Decision:
     starts = np.concatenate([[0], np.cumsum([p.splits.input.size for p in parts])]).astype(np.int64)
     trees = sum(part.roots.size for part in parts) + len(ramps)

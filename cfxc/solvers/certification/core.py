@@ -1,53 +1,24 @@
 """Programs as certificates hold them: forms over features, units, steps, roundings and trees.
 
-A program over tensors is read output by output, as ``compiler.units`` reads networks, with tree
+A program over tensors is read output by output, as ``UnitReader`` reads networks, with tree
 ensembles beside; what is left are a few kinds of sources that an auditor can evaluate by hand.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
-from ...compiler.additive import Additive, Entries, constant, mixed
+from ...compiler.linear_reader import Entries, Form, UnitReader, Units
 from ...compiler.splits import RawSplits, raw_splits
-from ...compiler.units import UnitReader, Units
 from ...errors import UnsupportedError
 from ...ir import Let, Operand, Program, ops
+from ...ir.linear import ONE, LinearForm
 from ...question.query import Query
 
-ZERO, ONE = Fraction(0), Fraction(1)
 FINE = 2.0**-900  # doubles above are multiples of 2⁻¹⁰⁰⁰
 Source = tuple[Any, ...]
-
-
-@dataclass(frozen=True)
-class Core:
-    """A form in core sources: ``x``, ``is``, ``tree``; ``unit``, ``step``, ``single``."""
-
-    constant: Fraction
-    terms: Mapping[Source, Fraction]
-
-    @property
-    def key(self) -> tuple[Any, ...]:
-        """The same for equal forms."""
-        return self.constant, frozenset(self.terms.items())
-
-    def less(self, other: Core) -> Core:
-        """The difference to another form."""
-        sources = dict.fromkeys([*self.terms, *other.terms])
-        terms = {s: self.terms.get(s, ZERO) - other.terms.get(s, ZERO) for s in sources}
-        kept = {source: factor for source, factor in terms.items() if factor}
-        return Core(self.constant - other.constant, kept)
-
-    def times(self, other: Core) -> Fraction | None:
-        """How many times another form this is, constants aside; ``None`` if it is no multiple."""
-        if set(self.terms) != set(other.terms):
-            return None
-        ratios = {factor / other.terms[source] for source, factor in self.terms.items()}
-        return ratios.pop() if len(ratios) == 1 and min(ratios) > 0 else None
 
 
 @dataclass
@@ -55,11 +26,11 @@ class Sources:
     """The forms that sources stand for, in order, and the ensembles with their splits."""
 
     features: dict[str, int]
-    made: list[tuple[str, Core]] = field(default_factory=list)
+    made: list[tuple[str, Form]] = field(default_factory=list)
     places: dict[Any, int] = field(default_factory=dict)
     ensembles: dict[str, tuple[ops.TreeEnsemble, RawSplits]] = field(default_factory=dict)
 
-    def make(self, kind: str, form: Core) -> Source:
+    def make(self, kind: str, form: Form) -> Source:
         """A source for a form; the same for equal ones."""
         known = (kind, form.key)
         if known not in self.places:
@@ -67,7 +38,7 @@ class Sources:
             self.made.append((kind, form))
         return kind, self.places[known]
 
-    def core(self, form: Additive, units: Units) -> Core:
+    def core(self, form: Form, units: Units) -> Form:
         """A form as ``UnitReader`` gives it, in core sources."""
         total, terms = form.constant, dict[Source, Fraction]()
 
@@ -86,7 +57,7 @@ class Sources:
                 add(self.make("unit", self.core(units.forms[what], units)), factor)
             elif kind == "step":
                 step = units.steps[what]
-                form_of = self.core(step.form.scaled(-ONE) if step.strict else step.form, units)
+                form_of = self.core(-step.form if step.strict else step.form, units)
                 total += factor if step.strict else 0  # above 0: not at most 0
                 add(self.make("step", form_of), -factor if step.strict else factor)
             else:  # what rounding changes: the rounded form less the form
@@ -95,7 +66,7 @@ class Sources:
                 total -= factor * rounded.constant
                 for inner, own in rounded.terms.items():
                     add(inner, -factor * own)
-        return Core(total, {source: factor for source, factor in terms.items() if factor})
+        return LinearForm({source: factor for source, factor in terms.items() if factor}, total)
 
 
 class CoreReader(UnitReader):
@@ -117,19 +88,19 @@ class CoreReader(UnitReader):
         if isinstance(op, ops.Not):
             return ["not", self.truth(op.x)]
         if isinstance(op, ops.IsLabel):
-            return ["ge", self._core(self.is_label(op).plus(constant(-1)))]
+            return ["ge", self._core(self.is_label(op) - 1)]
         if isinstance(op, ops.Le | ops.Lt | ops.Ge | ops.Gt | ops.Eq | ops.Ne):
             x, y = self._compared(op)
-            difference = x.plus(y.scaled(-ONE))
+            difference = x - y
             if isinstance(op, ops.Eq | ops.Ne):
-                both = ["and", *(["ge", self._core(difference.scaled(s))] for s in (ONE, -ONE))]
+                both = ["and", *(["ge", self._core(s * difference)] for s in (ONE, -ONE))]
                 return both if isinstance(op, ops.Eq) else ["not", both]
             less = isinstance(op, ops.Le | ops.Lt)
             strict = isinstance(op, ops.Lt | ops.Gt)
-            return ["gt" if strict else "ge", self._core(difference.scaled(-ONE if less else ONE))]
+            return ["gt" if strict else "ge", self._core((-ONE if less else ONE) * difference)]
         raise UnsupportedError(f"a certificate cannot hold a condition by '{_kind(op)}'")
 
-    def decision(self, operand: Operand) -> tuple[list[Any], list[Core]]:
+    def decision(self, operand: Operand) -> tuple[list[Any], list[Form]]:
         """The labels of a category and a form for each: the first of the largest decides."""
         category = self.definitions.get(operand) if isinstance(operand, str) else None
         if not isinstance(category, ops.Category) or not isinstance(category.index, str):
@@ -141,7 +112,7 @@ class CoreReader(UnitReader):
         if isinstance(index, ops.Select) and isinstance(index.condition, str):
             ends = [end.value if hasattr(end, "value") else None for end in (index.x, index.y)]
             truth = self.truth(index.condition)
-            nothing = Core(Fraction(0), {})
+            nothing: Form = LinearForm({})
             if ends == [1, 0] and len(labels) == 2 and truth[0] in ("ge", "gt"):
                 strict = truth[0] == "gt"  # a tie goes to the first
                 pair = [nothing, truth[1]]
@@ -153,19 +124,19 @@ class CoreReader(UnitReader):
         op = self.definitions.get(operand) if isinstance(operand, str) else None
         return self._scores(op.x) if isinstance(op, ops.Softmax) else operand
 
-    def _compared(self, op: Any) -> tuple[Additive, Additive]:
+    def _compared(self, op: Any) -> tuple[Form, Form]:
         """The two sides; a logistic function and one half as what it squashes and 0."""
         inner = self.definitions.get(op.x) if isinstance(op.x, str) else None
         place = 0
         if isinstance(inner, ops.Item) and isinstance(inner.x, str):
             place, inner = inner.index, self.definitions.get(inner.x)
         (y,) = self.entries(op.y)
-        if isinstance(inner, ops.Sigmoid) and y == constant(Fraction(1, 2)):
-            return self.entries(inner.x)[place], constant(0)
+        if isinstance(inner, ops.Sigmoid) and y == LinearForm.of(Fraction(1, 2)):
+            return self.entries(inner.x)[place], LinearForm.of(0)
         (x,) = self.entries(op.x)
         return x, y
 
-    def _core(self, form: Additive) -> Core:
+    def _core(self, form: Form) -> Form:
         return self.sources.core(form, self.units)
 
 
@@ -176,7 +147,7 @@ def _kind(op: Any) -> str:
 def _ensemble(reader: Any, name: str, op: ops.TreeEnsemble) -> Entries:
     reader.sources.ensembles.setdefault(name, (op, _splits(reader.program, op)))
     base = op.base.exact()
-    return [Additive(Fraction(base[k]), {("tree", name, k): ONE}) for k in range(op.base.shape[0])]
+    return [LinearForm.one(("tree", name, k)) + Fraction(base[k]) for k in range(op.base.shape[0])]
 
 
 def _whole(reader: Any, name: str, op: ops.ToReal) -> Entries:
@@ -185,22 +156,15 @@ def _whole(reader: Any, name: str, op: ops.ToReal) -> Entries:
     if isinstance(compared, ops.IsLabel):
         return [reader.is_label(compared)]
     if isinstance(compared, ops.Eq | ops.Ne):
-        x, y = reader.entries(compared.x), reader.entries(compared.y)
-        size = max(len(x), len(y))
-        pairs = zip(x * (size // len(x)), y * (size // len(y)), strict=True)
-        both = [_equal(reader.units, a.plus(b.scaled(-ONE))) for a, b in pairs]
-        if isinstance(compared, ops.Ne):
-            return [mixed([(-ONE, each)], ONE) for each in both]
-        return both
+        both = [_equal(reader.units, x - y) for x, y in reader.pairs(compared)]
+        return [1 - each for each in both] if isinstance(compared, ops.Ne) else both
     entries: Entries = UnitReader.rules[ops.ToReal](reader, name, op)
     return entries
 
 
-def _equal(units: Units, form: Additive) -> Additive:
+def _equal(units: Units, form: Form) -> Form:
     """1 where a form is 0: not below and not above it."""
-    return mixed(
-        [(ONE, units.step(form, False)), (ONE, units.step(form.scaled(-ONE), False))], -ONE
-    )
+    return units.step(form, False) + units.step(-form, False) - 1
 
 
 def _splits(program: Program, op: ops.TreeEnsemble) -> RawSplits:
@@ -238,9 +202,9 @@ def written_label(label: tuple[str, Any]) -> Any:
     return {"float": exact(value)} if kind == "float" else value
 
 
-def declared(query: Query) -> tuple[dict[str, list[Additive]], dict[str, str | int]]:
+def declared(query: Query) -> tuple[dict[str, list[Form]], dict[str, str | int]]:
     """Features, and ``factual.…``, as a ``UnitReader`` reads them: forms, and labels by place."""
-    numbers: dict[str, list[Additive]] = {}
+    numbers: dict[str, list[Form]] = {}
     labels: dict[str, str | int] = {}
     for domain in query.domains:
         name, own = domain.name, domain.factual
@@ -248,12 +212,12 @@ def declared(query: Query) -> tuple[dict[str, list[Additive]], dict[str, str | i
             labels[name] = name
             labels[f"factual.{name}"] = domain.labels.position(own)
         else:
-            numbers[name] = [Additive(ZERO, {("x", name): ONE})]
-            numbers[f"factual.{name}"] = [constant(own)]
+            numbers[name] = [LinearForm.one(("x", name))]
+            numbers[f"factual.{name}"] = [LinearForm.of(own)]
     return numbers, labels
 
 
-def read_program(query: Query) -> tuple[Sources, Units, list[Any] | None, list[Core]]:
+def read_program(query: Query) -> tuple[Sources, Units, list[Any] | None, list[Form]]:
     """The deployed program of a query: sources, labels (of a classifier) and output forms.
 
     Raises:
@@ -272,4 +236,4 @@ def read_program(query: Query) -> tuple[Sources, Units, list[Any] | None, list[C
     return sources, units, labels, forms
 
 
-__all__ = ["Core", "CoreReader", "Sources", "exact", "plain_label", "read_program", "written_label"]
+__all__ = ["CoreReader", "Sources", "exact", "plain_label", "read_program", "written_label"]

@@ -17,6 +17,8 @@ import numpy.typing as npt
 from ...certificates.checker import Proof
 from ...certificates.checker.program import HALF_ULP, LEAST, Form, image
 from ...certificates.checker.rules import Multipliers
+from ...compiler.linear_programs import made_solver
+from ...compiler.mixed_integer import Rounded
 from ..tangents import Tangents
 
 Floats = npt.NDArray[np.float64]
@@ -336,22 +338,9 @@ def _run(
     """Duals and values of ``min cost @ x``, ``sides <= rows @ x <= tops``; ``None`` if there are
     none.
     """
-    make: Any = highspy.Highs
-    solver = make()
-    for option, value in (("output_flag", False), ("threads", 1), ("presolve", "off")):
-        solver.setOptionValue(option, value)
-    if not rows.size:
-        rows = np.zeros((0, cost.size))
-    places = [np.flatnonzero(each) for each in rows]
-    start = np.concatenate([[0], np.cumsum([p.size for p in places])]).astype(np.int32)
-    index = np.concatenate([np.empty(0, np.int64), *places]).astype(np.int32)
-    held = [each[place] for each, place in zip(rows, places, strict=True)]
-    factors = np.concatenate([np.empty(0), *held])
-    solver.passModel(
-        cost.size, rows.shape[0], factors.size, int(highspy.MatrixFormat.kRowwise),
-        int(highspy.ObjSense.kMinimize), 0.0, cost, lower, upper, sides, tops, start[:-1], index,
-        factors, np.zeros(cost.size, dtype=np.int32),
-    )  # fmt: skip
+    matrix = rows.reshape(-1, cost.size)
+    program = Rounded.of(cost, (lower, upper), matrix, (sides, tops))
+    solver = made_solver(program, {"output_flag": False, "threads": 1, "presolve": "off"})
     solver.run()
     if solver.getModelStatus() != highspy.HighsModelStatus.kOptimal:
         return None

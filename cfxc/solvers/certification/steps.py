@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from fractions import Fraction
 from math import inf
 from typing import Any
 
 from ...certificates.checker import Clock, Proof
+from ...compiler.linear_reader import requirements
 from ...compiler.pipeline import simplified
-from ...compiler.separable import requirements
 from ...errors import UnsupportedError
-from ...ir import ops
 from ..box_search.cells import UNIT
 from ..box_search.proof import Closing, Sharing, Split, SplitTree
 from ..outcome import Refuted
@@ -23,15 +23,20 @@ Node = list[Any]
 DEEP = 40  # splits of one part, until its constraints are decided
 
 
-def proof_of(proof: Any, given: Given, seconds: float) -> dict[str, Any]:
+def proof_of(
+    proof: Any, given: Given, scales: Sequence[Fraction], seconds: float
+) -> dict[str, Any]:
     """A proof as plain values; of what a solver refuted, made in so many seconds.
+
+    ``scales``: by how much the search's requirements are larger than the certificate's rows; the
+    last stands for those that follow.
 
     Raises:
         UnsupportedError: it leaves something to a solver's word, or is none.
     """
     if isinstance(proof, SplitTree):
         radius = proof.radius * (1 + Fraction(1, 2**60)) if proof.radius >= 1 else proof.radius
-        return _Boxes(proof, radius, given).written()  # it covers the boundary too
+        return _Boxes(proof, radius, given, scales).written()  # it covers the boundary too
     found = prove(given, proof.radius, seconds) if isinstance(proof, Refuted) else None
     if found is None:
         raise UnsupportedError("no proof was kept that a certificate could hold")
@@ -41,14 +46,15 @@ def proof_of(proof: Any, given: Given, seconds: float) -> dict[str, Any]:
 class _Boxes:
     """The split tree of a box search."""
 
-    def __init__(self, proof: SplitTree, radius: Fraction, given: Given) -> None:
-        self.proof = proof
+    def __init__(
+        self, proof: SplitTree, radius: Fraction, given: Given, scales: Sequence[Fraction]
+    ) -> None:
+        self.proof, self.scales = proof, scales
         self.content = {"radius": exact(radius), "lemmas": [], "nodes": [["distance"]]}
         self.asked = Proof(*given, self.content, Clock(inf))
         self.names = [domain.name for domain in proof.query.domains]
         program, _ = simplified(proof.query.target_program)
         self.required = requirements(program, "in_target")
-        self.scales = self._scales(program)
         self.nodes: list[Node] = [[]] * len(proof)
 
     def written(self) -> dict[str, Any]:
@@ -87,31 +93,10 @@ class _Boxes:
         last = len(self.asked.wanted) - 1
         return last if len(self.required) == 1 else min(requirement, last)
 
-    def _scales(self, program: Any) -> list[Fraction]:
-        """By how much the search's requirements are larger than the checker's rows.
-
-        The compiler multiplies by what averages divide by; spreads of leaves tell.
-        """
-        held = {s.name: s.op for s in program.lets() if isinstance(s.op, ops.TreeEnsemble)}
-        found = []
-        for place, required in enumerate(self.required):
-            row, _ = self.asked.wanted[self.row(place)]
-            theirs, ours = Fraction(0), Fraction(0)
-            for name, op in held.items():
-                factors = {
-                    s[1]: f
-                    for s, f in required.form.terms.items()
-                    if isinstance(s, tuple) and s[0] == name
-                }
-                leaves = op.value.array[op.feature.array < 0].tolist()
-                leaves = list(dict.fromkeys(map(tuple, leaves)))
-                theirs += _spread(leaves, factors)
-            for n, (_, nodes) in enumerate(self.asked.program.trees):
-                factors = {s[2]: f for s, f in row.items() if s[:2] == ("tree", n)}
-                distinct = {tuple(map(id, n)): n for n in nodes if isinstance(n, list)}
-                ours += _spread(list(distinct.values()), factors)
-            found.append(theirs / ours if ours else Fraction(1))
-        return found
+    def scale(self, requirement: int) -> Fraction:
+        """By how much one of the search's requirements is larger than the checker's row."""
+        last = len(self.scales) - 1
+        return self.scales[last if len(self.required) == 1 else min(requirement, last)]
 
     def split(self, node: Split) -> Node:
         j = self.names.index(node.feature)
@@ -128,7 +113,7 @@ class _Boxes:
         row = [["row", self.row(node.requirement), "1"]]
         if node.sharing is None:
             return ["bound", "0", row, []]
-        price = node.sharing.price / UNIT / self.scales[node.requirement]
+        price = node.sharing.price / UNIT / self.scale(node.requirement)
         deltas, linf = self.asked.deltas(parts), self.asked.norms[2]
         if linf and price and deltas is not None:
             weighted = [peak * delta for peak, delta in zip(self.asked.peaks, deltas, strict=True)]
@@ -150,14 +135,6 @@ class _Boxes:
     def count(self) -> int:
         """How many trees are the program's own."""
         return sum(len(roots) for roots, _ in self.asked.program.trees)
-
-
-def _spread(leaves: list[Any], factors: dict[int, Fraction]) -> Fraction:
-    """How far apart the values of an ensemble's leaves lie."""
-    if not factors:
-        return Fraction(0)
-    values = [sum(f * Fraction(leaf[c]) for c, f in factors.items()) for leaf in leaves]
-    return Fraction(max(values) - min(values))
 
 
 __all__ = ["proof_of"]

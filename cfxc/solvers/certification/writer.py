@@ -12,15 +12,16 @@ from pathlib import Path
 from typing import Any
 
 from ...certificates.checker import canonical, number
-from ...compiler.units import Units
+from ...compiler.linear_reader import Form, Units
 from ...errors import UnsupportedError
 from ...ir import Program, ops
-from ...ir.patterns import deciding, scaling
+from ...ir.linear import ONE, ZERO, LinearForm
+from ...ir.patterns import deciding
 from ...question.domain import Domain
 from ...question.query import Query
-from ...question.target import target_program
+from ...question.target import score_scale, target_program
 from ...writing import write_whole
-from .core import Core, CoreReader, Sources, exact, plain_label, read_program
+from .core import CoreReader, Sources, exact, plain_label, read_program
 from .steps import proof_of
 from .trees import trees_of
 
@@ -88,6 +89,7 @@ def certify(
     for program in (*(each.program for each in query.constraints), *query.excluded):
         reader = CoreReader(program, query, sources, units)
         constraints.append(_truth(reader.truth(program.output("holds"))))
+    target, scales = _target(query, sources, units, labels, forms)
     content: dict[str, Any] = {
         "version": VERSION,
         "made": dict(made),
@@ -99,7 +101,7 @@ def certify(
         "program": _program(query, sources, labels, forms),
         "question": {
             "factual": written_point(query, query.factual),
-            "target": _target(query, sources, units, labels, forms),
+            "target": target,
             "slack": exact(written_slack(query)),
             "norms": {
                 name: exact(n) for name, n in zip(("l0", "l1", "linf", "l2"), norms, strict=True)
@@ -112,7 +114,7 @@ def certify(
     bound = Fraction(0)
     if lower > 0 or status == "infeasible":
         given = content["features"], content["program"], content["question"]
-        content["proof"] = proof_of(proof, given, SECONDS)
+        content["proof"] = proof_of(proof, given, scales, SECONDS)
         bound = number(content["proof"]["radius"])
     distance = None if point is None else query.distance_to(point)
     bound = min(bound, max(lower, Fraction(0)), *([] if distance is None else [distance]))
@@ -147,12 +149,11 @@ def written_slack(query: Query) -> Fraction:
         definitions.get(scores), ops.Softmax | ops.Sigmoid
     ):
         raise UnsupportedError("a certificate cannot hold the slack of squashed scores")
-    is_scaled = isinstance(decision, ops.Argmax)
-    return query.slack * (scaling(scores, definitions)[1] if is_scaled else 1)
+    return query.slack * score_scale(query.program, query.target)
 
 
 def _program(
-    query: Query, sources: Sources, labels: list[Any] | None, forms: list[Core]
+    query: Query, sources: Sources, labels: list[Any] | None, forms: list[Form]
 ) -> dict[str, Any]:
     ensembles = sources.ensembles.values()
     return {
@@ -174,14 +175,17 @@ def _status(
     return status
 
 
-def _form(form: Core) -> list[Any]:
+def _form(form: Form) -> list[Any]:
     one = [[["one", 0], exact(form.constant)]] if form.constant else []
     return [*one, *([list(s), exact(f)] for s, f in form.terms.items())]
 
 
 def _truth(truth: list[Any]) -> list[Any]:
     kind, *parts = truth
-    return [kind, *(_form(part) if isinstance(part, Core) else _truth(part) for part in parts)]
+    return [
+        kind,
+        *(_form(part) if isinstance(part, LinearForm) else _truth(part) for part in parts),
+    ]
 
 
 def written_semantics(query: Query) -> str:
@@ -192,9 +196,9 @@ def written_semantics(query: Query) -> str:
 
 
 def _target(
-    query: Query, sources: Sources, units: Units, labels: list[Any] | None, forms: list[Core]
-) -> dict[str, Any]:
-    """What is wanted of the outputs.
+    query: Query, sources: Sources, units: Units, labels: list[Any] | None, forms: list[Form]
+) -> tuple[dict[str, Any], list[Fraction]]:
+    """What is wanted of the outputs, and by how much the searches' requirements are larger.
 
     Raises:
         UnsupportedError: a probability that is neither an output nor known from a lead.
@@ -202,38 +206,50 @@ def _target(
     target = query.target
     if target.is_range:
         ends = {"lower": target.lower, "upper": target.upper}
-        return {name: None if end is None else exact(end) for name, end in ends.items()}
-    label = plain_label(target.label)
+        return {name: None if end is None else exact(end) for name, end in ends.items()}, [ONE]
+    label, scales = plain_label(target.label), [1 / score_scale(query.program, target)]
     if target.is_plain:
-        return {"label": label}
+        return {"label": label}, scales
     margin, least = target.margin, None
     if target.chance is not None:
         reader = CoreReader(_likely(query), query, sources, units)
         place = [plain_label(each) for each in labels or ()].index(label)  # in the order of forms
-        lead, least = _chance(reader, place, forms)
-        margin = max(margin, lead)
+        lead, least, scale = _chance(reader, place, forms)
+        margin, scales = max(margin, lead), scales * (len(forms) - 1) + [scale]
     return {
         "label": label, "margin": exact(margin), "least": None if least is None else exact(least),
-    }  # fmt: skip
+    }, scales  # fmt: skip
 
 
 def _likely(query: Query) -> Program:
     return target_program(query.program, replace(query.target, margin=Fraction(0)), Fraction(0))
 
 
-def _chance(reader: CoreReader, own: int, forms: list[Core]) -> tuple[Fraction, Fraction | None]:
-    """By what a label must lead, or what its score must be, for the probability that is wanted."""
+def _chance(
+    reader: CoreReader, own: int, forms: list[Form]
+) -> tuple[Fraction, Fraction | None, Fraction]:
+    """By what a label must lead, or what its score must be, for the probability that is wanted; and
+    how many times that the search's requirement is.
+    """
     truth = reader.truth(reader.program.output("in_target"))
     while truth[0] == "and":
         truth = truth[-1]
     score = forms[own]
-    leads = [score.less(other) for i, other in enumerate(forms) if i != own]
+    leads = [score - other for i, other in enumerate(forms) if i != own]
     for each, is_lead in ((leads[0], len(leads) == 1), (score, True)):
-        factor = truth[1].times(each) if truth[0] == "ge" and is_lead else None
+        factor = _multiple(truth[1], each) if truth[0] == "ge" and is_lead else None
         if factor:
             end = each.constant - truth[1].constant / factor
-            return (max(end, Fraction(0)), None) if each is leads[0] else (Fraction(0), end)
+            return (max(end, ZERO), None, factor) if each is leads[0] else (ZERO, end, factor)
     raise UnsupportedError("a certificate cannot hold how this probability is reached")
+
+
+def _multiple(form: Form, other: Form) -> Fraction | None:
+    """How many times another form a form is, constants aside; ``None`` if it is no multiple."""
+    if set(form.terms) != set(other.terms):
+        return None
+    ratios = {factor / other.terms[source] for source, factor in form.terms.items()}
+    return ratios.pop() if len(ratios) == 1 and min(ratios) > 0 else None
 
 
 def written_point(query: Query, values: Mapping[str, Any]) -> list[Any]:

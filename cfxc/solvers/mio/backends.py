@@ -17,8 +17,8 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 import numpy.typing as npt
 
+from ...compiler.linear_programs import OPTIONS, made_solver, rows
 from ...compiler.mixed_integer import FEASIBILITY, Rounded
-from ...compiler.tightening import rows
 from ...errors import DataTypeError, InvalidInputError, MissingExtraError, SolverError
 from ...stopping import attend, is_pressed, now
 
@@ -95,17 +95,7 @@ class Highs(Backend):
         return answer
 
     def _solve(self, program: Rounded, options: dict[str, Any]) -> Answer:
-        module = self.load()
-        highs = module.Highs()
-        for option, value in options.items():
-            highs.setOptionValue(option, value)
-        count = program.lower.size
-        highs.passModel(
-            count, program.row_lower.size, program.value.size, int(module.MatrixFormat.kRowwise),
-            int(module.ObjSense.kMinimize), program.offset, program.cost, program.lower,
-            program.upper, program.row_lower, program.row_upper, program.start[:-1],
-            program.index, program.value, program.whole.astype(np.int32),
-        )  # fmt: skip
+        module, highs = self.load(), made_solver(program, options, whole=True)
         pool: list[Floats] = []
         highs.cbMipImprovingSolution.subscribe(
             lambda event: pool.append(np.array(event.data_out.mip_solution, dtype=np.float64))
@@ -138,16 +128,11 @@ class Highs(Backend):
 
 def _highs_options(program: Rounded, seconds: float, gap: float) -> dict[str, Any]:
     return {
-        "output_flag": False,
-        "threads": 1,
-        "parallel": "off",
+        **OPTIONS,
         "time_limit": max(seconds, 0.01),
         "mip_rel_gap": 0.0,
         "mip_abs_gap": gap * program.scale,
         "mip_feasibility_tolerance": FEASIBILITY,
-        "primal_feasibility_tolerance": FEASIBILITY,
-        "dual_feasibility_tolerance": FEASIBILITY,
-        "small_matrix_value": 1e-12,
     }
 
 

@@ -51,19 +51,13 @@ class Slices:
         (self.hull,) = query.hulls
         size = len(self.hull.coordinates)
         self.size, self.reach = size, float(self.hull.inner)
-        count, top = 3 * size + 1, np.full(3 * size + 1, np.inf)
-        top[-1] = self.reach
-        index = np.arange(size, dtype=np.int32)
-        columns = np.stack([index, index + size, index + 2 * size], axis=1).ravel()
-        program = Rounded(
-            lower=np.concatenate([np.full(size, -np.inf), np.zeros(2 * size + 1)]), upper=top,
-            whole=np.zeros(count, dtype=np.bool_), start=(3 * np.arange(size + 1)).astype(np.int32),
-            index=columns.astype(np.int32), value=np.tile([1.0, -1.0, 1.0], size),
-            row_lower=np.zeros(size), row_upper=np.zeros(size),
-            cost=np.concatenate([np.zeros(size), np.ones(2 * size), [0.0]]),
-            offset=0.0, scale=1.0, allowance=0.0,
-        )  # fmt: skip
-        forms = np.hstack([np.eye(size), np.zeros((size, 2 * size + 1))])
+        one, last = np.eye(size), np.zeros((size, 1))
+        lower = np.concatenate([np.full(size, -np.inf), np.zeros(2 * size + 1)])
+        upper = np.append(np.full(3 * size, np.inf), self.reach)
+        cost = np.concatenate([np.zeros(size), np.ones(2 * size), [0.0]])
+        sides = np.zeros(size), np.zeros(size)
+        program = Rounded.of(cost, (lower, upper), np.hstack([one, -one, one, last]), sides)
+        forms = np.hstack([one, np.zeros((size, 2 * size + 1))])
         self.program = HullProgram(self.hull, program, forms, np.zeros(size), 3 * size)
         self.rows = np.arange(size, dtype=np.int32)
         self.priced = np.arange(size, 3 * size, dtype=np.int32)

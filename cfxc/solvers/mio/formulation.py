@@ -20,11 +20,12 @@ from typing import Any, Self
 
 from ...compiler.emit.mip import Emission, Emitter, least
 from ...compiler.functional import Symbolic, functional
+from ...compiler.linear_programs import Relaxed
 from ...compiler.mixed_integer import Affine, Floats, Model, Rounded
 from ...compiler.pipeline import simplified
 from ...compiler.rounding import AbsorbingPool
 from ...compiler.terms import Pool, Term
-from ...compiler.tightening import Relaxed
+from ...ir.linear import LinearForm
 from ...question.distances import Norms, root_above
 from ...question.domain import Domain
 from ...question.query import Query
@@ -74,7 +75,7 @@ class Formulation:
         for term, (gap, (low, high)) in self.emission.gaps.items():
             if now() >= deadline:
                 break
-            least, most = relaxed.least(gap).bound, -relaxed.least(gap.times(-1)).bound
+            least, most = relaxed.least(gap).bound, -relaxed.least(-gap).bound
             known[term] = max(low, Fraction(least)), min(high, Fraction(most))
         writer = self.writer.again(known)
         writer.write()
@@ -150,8 +151,8 @@ class Square:
 
     def tangent(self, place: Fraction, side: int) -> Affine:
         """``s - (2 t y - t²)`` for the tangent at t, which is at least 0."""
-        form = Affine({self.column: Fraction(1)}, place * place)
-        return form.plus(self.y, -2 * side * place)
+        form = LinearForm({self.column: Fraction(1)}, place * place)
+        return form + -2 * side * place * self.y
 
     def root(self, values: Floats) -> float:
         """y at a point."""
@@ -234,12 +235,12 @@ class _Writer:
                 (norms.l2 * weight / total, move.square),
             )
         ]
-        distance = Affine.sum(parts)
+        distance = LinearForm.sum(parts)
         if norms.linf:
             top = self.model.column("linf", 0, 1)
             for weight, move in zip(weights, moves, strict=True):
-                self.model.constrain(top.plus(move.delta, -weight / largest), 0, None, "linf")
-            distance = distance.plus(top, norms.linf)
+                self.model.constrain(top - weight / largest * move.delta, 0, None, "linf")
+            distance = distance + norms.linf * top
         self._minimise(distance, emitter)
         emitter.orient(self.facts)
         self._require(emitter)
@@ -250,9 +251,9 @@ class _Writer:
         squares: list[Affine] = []
         forms = whitened_forms(self.query, self.inputs, emitter.number, emitter.exact)
         for i, (parts, constant) in enumerate(forms):
-            y = Affine.sum(parts).plus(constant)
+            y = LinearForm.sum(parts) + constant
             squares.append(self._squared(y, whitened_name(i), (1, -1)))
-        self._minimise(Affine.sum((1, square) for square in squares), emitter)
+        self._minimise(LinearForm.sum((1, square) for square in squares), emitter)
         emitter.orient(self.facts)
         self._require(emitter)
 
@@ -265,7 +266,7 @@ class _Writer:
 
     def _minimise(self, distance: Affine, emitter: Emitter) -> None:
         if self.query.hulls:
-            distance = distance.plus(self._within_hull(emitter), self.query.hulls[0].weight)
+            distance = distance + self.query.hulls[0].weight * self._within_hull(emitter)
         self.model.objective = distance
         if self.radius is not None:
             self.emission.relaxation.budget = (distance, self.radius)
@@ -277,13 +278,13 @@ class _Writer:
         parts = coordinate_parts(
             self.query, hull.coordinates, self.inputs, emitter.number, emitter.exact
         )
-        self.coordinates = [Affine.sum(each) for each in parts]
+        self.coordinates = [LinearForm.sum(each) for each in parts]
         slack = self.model.column("slack of the hull", 0, hull.reach)
         (self.slack,) = slack.terms
         for face in self.formulator.faces:
             pairs = zip(face.normal.tolist(), self.coordinates, strict=True)
-            body = Affine.sum((Fraction(factor), form) for factor, form in pairs if factor)
-            body = body.plus(slack, -Fraction(face.dual))
+            body = LinearForm.sum((Fraction(factor), form) for factor, form in pairs if factor)
+            body = body - Fraction(face.dual) * slack
             self.model.constrain(body, None, Fraction(face.support), "hull")
         return slack
 
@@ -334,20 +335,20 @@ class _Writer:
             most = Fraction(floor(reach)) if whole else reach
             forms.append(self.model.column(f"{domain.name} {side}", 0, most, whole))
         self.pairs.append(tuple(j for form in forms for j in form.terms))
-        moved = forms[0].plus(forms[1], -1).times(steps).plus(own)
+        moved = steps * (forms[0] - forms[1]) + own
         moved = self._within(moved, low, high, domain)
         if error:
-            moved = moved.plus(self.model.column(f"{domain.name} rounding", -error, error))
+            moved = moved + self.model.column(f"{domain.name} rounding", -error, error)
         self.emission.variables[self.inputs[domain.name]] = moved
         size = domain.feature.range
         if not size:
-            return Move(*[Affine.of(0)] * 3)
+            return Move(*[LinearForm({})] * 3)
         # both ends may be off by the rounding of a cell: δ_j is smaller by as much, at most
-        delta = Affine.sum((steps / size, form) for form in forms).plus(-2 * error / size)
+        delta = LinearForm.sum((steps / size, form) for form in forms) + -2 * error / size
         return Move(
             delta,
-            self._counted(forms, domain) if norms.l0 else Affine.of(0),
-            self._squared(delta, domain.name) if norms.l2 else Affine.of(0),
+            self._counted(forms, domain) if norms.l0 else LinearForm({}),
+            self._squared(delta, domain.name) if norms.l2 else LinearForm({}),
         )
 
     def _squared(self, y: Affine, name: str, sides: Sequence[int] = (1,)) -> Affine:
@@ -377,9 +378,9 @@ class _Writer:
             most = self.model.range(form)[1]
             if most > 0:
                 flag = self.model.binary(f"{domain.name} goes {side}")
-                self.model.constrain(form.plus(flag, -most), None, 0, "l0")
+                self.model.constrain(form - most * flag, None, 0, "l0")
                 flags.append(flag)
-        changed = Affine.sum((1, flag) for flag in flags)
+        changed = LinearForm.sum((1, flag) for flag in flags)
         self.model.constrain(changed, None, 1, "l0")
         return changed
 
@@ -392,25 +393,25 @@ class _Writer:
                 for label, guard in zip(value.labels, value.guards, strict=True)
                 if not guard.is_false
             ]
-            away = Affine.sum((1, form) for delta, form in pairs if delta)
-            squares = Affine.sum((delta**2, form) for delta, form in pairs)
-            return Move(Affine.sum(pairs), away, squares)
+            away = LinearForm.sum((1, form) for delta, form in pairs if delta)
+            squares = LinearForm.sum((delta**2, form) for delta, form in pairs)
+            return Move(LinearForm.sum(pairs), away, squares)
         cells = self.cells.cells.get(domain.name) if self.cells is not None else None
         if cells is None:
             moved = Fraction(value.value) != Fraction(domain.factual)
             delta = domain.delta(value.value)
-            changed = Affine.of(int(moved and bool(delta)))
-            return Move(Affine.of(delta), changed, Affine.of(delta**2))
+            changed = LinearForm.of(int(moved and bool(delta)))
+            return Move(LinearForm.of(delta), changed, LinearForm.of(delta**2))
         steps = [(size, emitter.exact(literal)) for literal, size in cells.steps(self.pool)]
         out = steps[max(cells.home - 1, 0) : cells.home + 1]
-        squares = Affine.sum(
+        squares = LinearForm.sum(
             (size, form)
             for (_, size), (_, form) in zip(cells.steps(self.pool, 2), steps, strict=True)
         )
         if cells.base:
             base = cells.base
-            return Move(Affine.sum(steps).plus(base), Affine.of(1), squares.plus(base * base))
-        return Move(Affine.sum(steps), Affine.sum((1, form) for _, form in out), squares)
+            return Move(LinearForm.sum(steps) + base, LinearForm.of(1), squares + base * base)
+        return Move(LinearForm.sum(steps), LinearForm.sum((1, form) for _, form in out), squares)
 
 
 __all__ = ["DISTANCE", "Formulation", "Formulator"]

@@ -22,6 +22,7 @@ import numpy.typing as npt
 from ...compiler.emit.mip import LABEL, MAX
 from ...compiler.mixed_integer import Affine
 from ...ir.interval import ceil_float, floor_float
+from ...ir.linear import LinearForm
 from ...stopping import now
 from . import kernel
 from .formulation import DISTANCE, Formulation
@@ -83,7 +84,7 @@ class Regions:
                 [ceil_float(unit.upper) for unit in relaxation.units],
             ]
         )
-        distance, self.radius = relaxation.budget or (Affine.of(0), Fraction(0))
+        distance, self.radius = relaxation.budget or (LinearForm({}), Fraction(0))
         self.partly = not units.isdisjoint(distance.terms)  # the distance has maxima of its own
         self._place_rows()
         self._place_groups()
@@ -116,7 +117,7 @@ class Regions:
         """Rows that the relaxation does not know of by itself, with units and without."""
         known = {MAX, LABEL} | (set() if self.partly else {DISTANCE})
         rows = [row for row in self.formulation.model.rows if row.why not in known]
-        matrix, _ = self._dense([Affine(row.terms) for row in rows])
+        matrix, _ = self._dense([LinearForm(row.terms) for row in rows])
         ends = [
             (
                 -np.inf if row.lower is None else floor_float(row.lower),

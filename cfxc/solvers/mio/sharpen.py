@@ -15,8 +15,8 @@ from typing import Any
 import highspy
 import numpy as np
 
+from ...compiler.linear_programs import linear_solver, run_in_time
 from ...compiler.mixed_integer import Rounded, rounded
-from ...compiler.tightening import linear_solver, run_in_time
 from ...stopping import now
 from ..tangents import Tangents
 from .backends import Floats
@@ -35,7 +35,7 @@ def sharpen(
     ``held``: a solution whose whole numbers are to stay.
     """
     squares = formulation.writer.squares
-    solver, found = _loaded(relaxation_of(formulation, held)), None
+    solver, found = linear_solver(relaxation_of(formulation, held)), None
     for _ in range(ROUNDS):
         run_in_time(solver)
         if solver.getModelStatus() != highspy.HighsModelStatus.kOptimal:
@@ -57,18 +57,6 @@ def relaxation_of(formulation: Formulation, held: Floats | None) -> Rounded:
         lower=np.where(program.whole, whole, program.lower),
         upper=np.where(program.whole, whole, program.upper),
     )
-
-
-def _loaded(program: Rounded) -> Any:
-    solver = linear_solver()
-    solver.passModel(
-        program.lower.size, program.row_lower.size, program.value.size,
-        int(highspy.MatrixFormat.kRowwise), int(highspy.ObjSense.kMinimize), program.offset,
-        program.cost, program.lower, program.upper, program.row_lower, program.row_upper,
-        program.start[:-1], program.index, program.value,
-        np.zeros(program.lower.size, dtype=np.int32),
-    )  # fmt: skip
-    return solver
 
 
 def extend(solver: Any, found: Floats, squares: list[Square], tangents: Tangents) -> bool:

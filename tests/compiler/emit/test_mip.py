@@ -25,12 +25,13 @@ from cfxc.compiler.emit.mip import NUMBERS as RULES
 from cfxc.compiler.emit.mip import REFUSALS, Emission, Emitter, emit, refused
 from cfxc.compiler.emit.mip_program import emit_program
 from cfxc.compiler.emit.mip_text import mip_text
-from cfxc.compiler.mixed_integer import Affine, Model, rounded
+from cfxc.compiler.mixed_integer import Model, rounded
 from cfxc.compiler.passes import narrow_argmax
 from cfxc.compiler.scalarise import RULES as SCALAR_RULES
 from cfxc.compiler.terms import Pool, Term, evaluate_term, postorder
 from cfxc.errors import UnsupportedError
 from cfxc.ir import evaluate, parse_program
+from cfxc.ir.linear import LinearForm
 from cfxc.ir.op import REGISTRY
 from cfxc.ir.sorts import format_label
 from cfxc.ir.unused import keep_outputs
@@ -249,7 +250,7 @@ def test_long_numbers_are_rounded_and_their_row_is_wider() -> None:
     model = Model()
     x, y = model.column("x", -1, 3), model.column("y", 0, 5)
     tiny = F(1, 10**40)
-    model.constrain(x.times(F(1, 3) * 10**50).plus(y, tiny), F(10**50, 7), F(10**50, 7), "because")
+    model.constrain(F(1, 3) * 10**50 * x + tiny * y, F(10**50, 7), F(10**50, 7), "because")
     lines = mip_text(model).splitlines()
     assert "\\ r0: because; rounded, and wider by that" in lines
     below, above = (line.split() for line in lines if line.startswith(" r0"))
@@ -274,7 +275,7 @@ def test_no_point_of_a_row_is_cut_off(
 ) -> None:
     model = Model()
     columns = [model.column(f"c{i}", -5, 5) for i in range(len(factors))]
-    form = Affine.sum((c * F(2) ** power, x) for c, x in zip(factors, columns, strict=True))
+    form = LinearForm.sum((c * F(2) ** power, x) for c, x in zip(factors, columns, strict=True))
     value = form.at(point)
     model.constrain(form, value, value)
     for line in mip_text(model).replace("\n  ", " ").splitlines():
@@ -361,7 +362,7 @@ def test_scaled_models_are_read_by_solvers(layers: tuple[int, ...], tmp_path: Pa
     program = compile(make_pipeline(StandardScaler(), model).fit(table, worth), space).program
     made = emit_program(keep_outputs(program, ["value"]), {one.name: one.bounds for one in space})
     (value,) = (j for j, column in enumerate(made.model.columns) if column.name == "value")
-    made.model.objective = Affine({value: F(1)})
+    made.model.objective = LinearForm({value: F(1)})
     text = mip_text(made.model)
     assert max(map(len, text.split())) <= 24
     path = tmp_path / "model.lp"

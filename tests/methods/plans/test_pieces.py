@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from cfxc.errors import UnsupportedError, VerificationError
 from cfxc.ir import INT, REAL, Builder, Literal, Program, Tensor, category, evaluate, ops
-from cfxc.methods.plans.pieces import Coordinates, PieceReader, piece_at, value_at
+from cfxc.methods.plans.pieces import Coordinates, PieceReader, piece_at
 from tests.strategies import inputs_of, programs, values
 
 F = Fraction
@@ -63,7 +63,7 @@ def test_every_op_is_read_as_it_evaluates(data: st.DataObject) -> None:
     forms = dict(read(reader, program, outputs))
     assert all(each.holds(reader.z) for each in reader.region)
     for name, entries in forms.items():
-        assert [value_at(form, reader.z) for form in entries] == flat(here[name])
+        assert [form.at(reader.z) for form in entries] == flat(here[name])
     if reader.tangents:
         return
     for _ in range(6):
@@ -75,7 +75,7 @@ def test_every_op_is_read_as_it_evaluates(data: st.DataObject) -> None:
         if all(each.holds(z) for each in reader.region):
             there = evaluate(program, other)
             for name, entries in forms.items():
-                assert [value_at(form, z) for form in entries] == flat(there[name])
+                assert [form.at(z) for form in entries] == flat(there[name])
 
 
 def read(reader: PieceReader, program: Program, outputs: Any) -> Any:
@@ -152,7 +152,7 @@ def test_kinks_say_which_side_was_taken(kind: str) -> None:
             z = reader.coordinates.at({"x": x, "y": y})
             if all(each.holds(z) for each in reader.region):
                 met += 1
-                assert value_at(form, z) == evaluate(program, {"x": x, "y": y})["value"]
+                assert form.at(z) == evaluate(program, {"x": x, "y": y})["value"]
     assert met > len(GRID)  # a half-plane, or nearly
 
 
@@ -173,7 +173,7 @@ def test_what_does_not_matter_is_not_fixed() -> None:
     assert only.strict
     assert set(only.form.terms) == {reader.coordinates.place["x"]}
     z = reader.coordinates.at({"x": F(2), "y": F(9), "c": "b"})
-    assert value_at(form, z) == 3  # another label lies in the region too
+    assert form.at(z) == 3  # another label lies in the region too
 
 
 def test_the_strictest_of_parallel_rows_is_kept() -> None:
@@ -208,7 +208,7 @@ def test_a_target_is_the_requirement_that_fails_first() -> None:
     )
     for value, margin, strict in [(0, -1, False), (2, 1, False), (3, 1, True), (5, -1, True)]:
         piece = piece_at(program, space_of(program), {"x": F(value)})
-        assert value_at(piece.form, (F(value) / F(3, 2),)) == margin
+        assert piece.form.at((F(value) / F(3, 2),)) == margin
         assert piece.strict == strict
     tie = piece_at(program, space_of(program), {"x": F(5, 2)})
     assert tie.strict  # of two that are met alike, the one that decides at 0
@@ -216,7 +216,7 @@ def test_a_target_is_the_requirement_that_fails_first() -> None:
     for k in range(-4, 30):
         z = (F(k, 4) / F(3, 2),)
         if all(each.holds(z) for each in tie.region):
-            assert (value_at(tie.form, z) > 0) == evaluate(program, {"x": F(k, 4)})["in_target"]
+            assert (tie.form.at(z) > 0) == evaluate(program, {"x": F(k, 4)})["in_target"]
 
 
 def test_what_has_no_piece_is_refused() -> None:
@@ -249,5 +249,5 @@ def test_vectors_are_selected_entry_by_entry() -> None:
                 z = reader.coordinates.at({"x": a, "y": b})
                 if all(each.holds(z) for each in reader.region):
                     met += 1
-                    assert value_at(form, z) == evaluate(program, {"x": a, "y": b})["value"]
+                    assert form.at(z) == evaluate(program, {"x": a, "y": b})["value"]
         assert met >= 36  # a quadrant of 13 × 13 points

@@ -18,8 +18,8 @@ from sklearn.ensemble import GradientBoostingClassifier, RandomForestClassifier
 from sklearn.tree import DecisionTreeClassifier
 
 import cfxc
+from cfxc.compiler.linear_reader import requirements
 from cfxc.compiler.pipeline import simplified
-from cfxc.compiler.separable import requirements
 from cfxc.compiler.splits import Unary, raw_splits
 from cfxc.ir import LabelTuple, evaluate, ops
 from cfxc.question.query import Query, make_query

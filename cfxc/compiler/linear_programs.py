@@ -1,4 +1,4 @@
-"""Bounds by linear programs that hold whatever the solver's tolerances.
+"""Linear programs in HiGHS, and bounds from them that hold whatever its tolerances.
 
 For a program in doubles (:class:`~cfxc.compiler.mixed_integer.Rounded`) and *any* multipliers y,
 
@@ -10,7 +10,7 @@ rounding (Neumaier and Shcherbina, 2004), and :func:`replay` computes it in exac
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -42,15 +42,8 @@ class Relaxed:
 
     def __init__(self, program: Rounded) -> None:
         self.program = program
-        self._solver = linear_solver()
-        count, zero = program.lower.size, np.zeros(program.lower.size)
-        self._columns = np.arange(count, dtype=np.int32)
-        self._solver.passModel(
-            count, program.row_lower.size, program.value.size,
-            int(highspy.MatrixFormat.kRowwise), int(highspy.ObjSense.kMinimize), 0.0, zero,
-            program.lower, program.upper, program.row_lower, program.row_upper,
-            program.start[:-1], program.index, program.value, zero.astype(np.int32),
-        )  # fmt: skip
+        self._solver = linear_solver(program)
+        self._columns = np.arange(program.lower.size, dtype=np.int32)
         self._rows = np.repeat(np.arange(program.row_lower.size), np.diff(program.start))
         self._size = np.maximum(np.abs(program.lower), np.abs(program.upper))
 
@@ -87,12 +80,24 @@ class Relaxed:
         return float(down(total - operations * _EPS * scale - _TINY))
 
 
-def linear_solver() -> Any:
-    """HiGHS without a model, for linear programs."""
+def linear_solver(program: Rounded) -> Any:
+    """HiGHS with the linear relaxation of a program."""
+    return made_solver(program, OPTIONS)
+
+
+def made_solver(program: Rounded, options: Mapping[str, Any], *, whole: bool = False) -> Any:
+    """HiGHS with a program; its columns are integer where they are and that is asked for."""
     make: Any = highspy.Highs
     solver = make()
-    for option, value in _OPTIONS.items():
+    for option, value in options.items():
         solver.setOptionValue(option, value)
+    solver.passModel(
+        program.lower.size, program.row_lower.size, program.value.size,
+        int(highspy.MatrixFormat.kRowwise), int(highspy.ObjSense.kMinimize), program.offset,
+        program.cost, program.lower, program.upper, program.row_lower, program.row_upper,
+        program.start[:-1], program.index, program.value,
+        (program.whole if whole else np.zeros(program.lower.size)).astype(np.int32),
+    )  # fmt: skip
     return solver
 
 
@@ -108,7 +113,7 @@ def run_in_time(solver: Any) -> None:
     poll()
 
 
-_OPTIONS = {
+OPTIONS: Mapping[str, Any] = {
     "output_flag": False,
     "threads": 1,
     "parallel": "off",
@@ -150,4 +155,13 @@ def rows(program: Rounded) -> Iterator[tuple[Sequence[tuple[int, float]], float,
         yield entries[starts[i] : starts[i + 1]], low, high
 
 
-__all__ = ["LowerBound", "Relaxed", "linear_solver", "replay", "rows", "run_in_time"]
+__all__ = [
+    "OPTIONS",
+    "LowerBound",
+    "Relaxed",
+    "linear_solver",
+    "made_solver",
+    "replay",
+    "rows",
+    "run_in_time",
+]

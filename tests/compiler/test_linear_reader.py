@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cfxc.compiler.additive import Additive, Requirement, constant
-from cfxc.compiler.units import UnitReader, Units
+from cfxc.compiler.linear_reader import UnitReader, Units
 from cfxc.errors import UnsupportedError
 from cfxc.ir import evaluate, parse_program
+from cfxc.ir.linear import Inequality, LinearForm
 
 F = Fraction
 LABELS = ("u", "v", "w")
@@ -53,21 +53,17 @@ def atoms(units: Units, x: Fraction, n: int, c: str) -> dict[tuple[Any, ...], Fr
     for k, step in enumerate(units.steps):
         found["step", k] = F(meets(step, found))
     for k, form in enumerate(units.forms):
-        found["unit", k] = max(at(form, found), F(0))
+        found["unit", k] = max(form.at(found), F(0))
     return found
 
 
-def at(form: Additive, found: dict[tuple[Any, ...], Fraction]) -> Fraction:
-    return form.constant + sum((f * found[key] for key, f in form.terms.items()), F(0))
-
-
-def meets(required: Requirement, found: dict[tuple[Any, ...], Fraction]) -> bool:
-    value = at(required.form, found)
+def meets(required: Inequality, found: dict[tuple[Any, ...], Fraction]) -> bool:
+    value = required.form.at(found)
     return value > 0 or (value == 0 and not required.strict)
 
 
 def reader(text: str, units: Units) -> UnitReader:
-    given = {name: [Additive(F(0), {("x", name): F(1)})] for name in ("x", "n")}
+    given = {name: [LinearForm.one(("x", name))] for name in ("x", "n")}
     return UnitReader(parse_program(text), given, {"c": "c"}, units)
 
 
@@ -79,17 +75,17 @@ def test_values_and_truth(x: Fraction, n: int, c: str) -> None:
     rows = read.conjunction("wins")
     exact = evaluate(read.program, {"x": x, "n": n, "c": c})
     found = atoms(units, x, n, c)
-    assert at(value, found) == exact["value"]
+    assert value.at(found) == exact["value"]
     assert all(meets(row, found) for row in rows) == exact["holds"]
 
 
 def test_labels_that_are_known() -> None:
     """A factual's label is a constant."""
     units, program = Units(), parse_program(VALUES)
-    given = {"x": [constant(1)], "n": [constant(2)]}
+    given = {"x": [LinearForm.of(1)], "n": [LinearForm.of(2)]}
     (value,) = UnitReader(program, given, {"c": 1}, units).entries("value")
     assert not units.forms
-    assert value == constant(evaluate(program, {"x": F(1), "n": 2, "c": "v"})["value"])
+    assert value == LinearForm.of(evaluate(program, {"x": F(1), "n": 2, "c": "v"})["value"])
 
 
 @pytest.mark.parametrize(

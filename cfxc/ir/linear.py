@@ -1,0 +1,106 @@
+"""Sparse linear forms in exact rationals, and inequalities of them: one class for every part.
+
+A form is ``constant + Σ factor · source``.  What a source is, each user says: a column of a
+mixed-integer program, a feature, a sum over trees, a unit of a network.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Generic, TypeVar
+
+Number = Fraction | int
+Source = TypeVar("Source", bound=Hashable)
+ZERO, ONE = Fraction(0), Fraction(1)
+
+
+@dataclass(frozen=True)
+class LinearForm(Generic[Source]):
+    """``constant + Σ factor · source``; factors of 0 are left out.
+
+    Forms add to forms and numbers, and are multiplied and divided by numbers.
+    """
+
+    terms: Mapping[Source, Fraction]
+    constant: Fraction = ZERO
+
+    @staticmethod
+    def of(value: Number | float) -> LinearForm[Any]:
+        """A number as a form."""
+        return LinearForm({}, Fraction(value))
+
+    @staticmethod
+    def one(source: Source) -> LinearForm[Source]:
+        """A source, once."""
+        return LinearForm({source: ONE})
+
+    @staticmethod
+    def sum(
+        parts: Iterable[tuple[Number, LinearForm[Source]]], constant: Number = ZERO
+    ) -> LinearForm[Source]:
+        """``constant + Σ factor · part``."""
+        terms: dict[Source, Fraction] = {}
+        shift = Fraction(constant)
+        for factor, part in parts:
+            if factor:
+                shift += factor * part.constant
+                for source, own in part.terms.items():
+                    terms[source] = terms.get(source, ZERO) + factor * own
+        return LinearForm({source: factor for source, factor in terms.items() if factor}, shift)
+
+    def __add__(self, other: LinearForm[Source] | Number) -> LinearForm[Source]:
+        if isinstance(other, LinearForm):
+            return LinearForm.sum(((1, self), (1, other)))
+        return LinearForm(self.terms, self.constant + other)
+
+    __radd__ = __add__
+
+    def __neg__(self) -> LinearForm[Source]:
+        return LinearForm({source: -f for source, f in self.terms.items()}, -self.constant)
+
+    def __sub__(self, other: LinearForm[Source] | Number) -> LinearForm[Source]:
+        if isinstance(other, LinearForm):
+            return LinearForm.sum(((1, self), (-1, other)))
+        return LinearForm(self.terms, self.constant - other)
+
+    def __rsub__(self, other: Number) -> LinearForm[Source]:
+        return -self + other
+
+    def __mul__(self, factor: Number) -> LinearForm[Source]:
+        if not factor:
+            return LinearForm({})
+        terms = {source: factor * own for source, own in self.terms.items()}
+        return LinearForm(terms, factor * self.constant)
+
+    __rmul__ = __mul__
+
+    def __truediv__(self, divisor: Number) -> LinearForm[Source]:
+        return self * (ONE / divisor)
+
+    @property
+    def key(self) -> tuple[Any, ...]:
+        """The same for equal forms; hashable."""
+        return self.constant, frozenset(self.terms.items())
+
+    def at(self, values: Mapping[Source, Fraction] | Sequence[Fraction]) -> Fraction:
+        """The exact value at a point."""
+        held: Any = values
+        return sum((f * held[source] for source, f in self.terms.items()), self.constant)
+
+
+@dataclass(frozen=True)
+class Inequality:
+    """``form >= 0``, or ``form > 0`` if ``strict``."""
+
+    form: LinearForm[Any]
+    strict: bool = False
+
+    def holds(self, values: Mapping[Any, Fraction] | Sequence[Fraction]) -> bool:
+        """Whether a point meets it."""
+        value = self.form.at(values)
+        return value > 0 if self.strict else value >= 0
+
+
+__all__ = ["ONE", "ZERO", "Inequality", "LinearForm", "Number"]
