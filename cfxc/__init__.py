@@ -26,6 +26,7 @@ from .version import __version__
 
 if TYPE_CHECKING:
     from . import datasets, metrics
+    from .answers.result import Result
     from .certificates import Report, export
     from .certificates import report as check
     from .methods.amortised import Generator
@@ -45,9 +46,8 @@ if TYPE_CHECKING:
     from .question.distances import Mahalanobis
     from .question.question import Question
     from .retraining import retrained
+    from .solvers.base import Progress
     from .solvers.certification import Certificate
-    from .solvers.outcome import Progress
-    from .solvers.result import Result
     from .space import Feature, FeatureSpace
 
 _LAZY = {
@@ -71,10 +71,10 @@ _LAZY = {
     "PlanResult": ".methods.plans",
     "PotentialResult": ".methods.bayes",
     "Probability": ".question.criteria",
-    "Progress": ".solvers.outcome",
+    "Progress": ".solvers.base",
     "Question": ".question.question",
     "Report": ".certificates",
-    "Result": ".solvers.result",
+    "Result": ".answers.result",
     "SEP": ".methods.bayes",
     "TrustRegion": ".question.criteria",
     "compile": ".model",

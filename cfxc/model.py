@@ -9,6 +9,9 @@ from typing import TYPE_CHECKING, Any, Unpack, overload
 
 import pandas as pd
 
+from .answers.batch import Done, explain_rows
+from .answers.explaining import explainer_of, one_row
+from .answers.result import Result
 from .errors import InvalidInputError
 from .frontends.compiled import Compiled
 from .frontends.files import load_model
@@ -20,11 +23,8 @@ from .question.criteria import Criterion
 from .question.options import OPTIONS, Options, lists_options
 from .question.question import Question, asked_of, given_of
 from .question.target import check_favourable
-from .solvers.batch import Done, explain_rows
+from .solvers.base import Watch
 from .solvers.certification import file_hash
-from .solvers.explaining import explainer_of, one_row
-from .solvers.outcome import Watch
-from .solvers.result import Result
 from .space import FeatureSpace
 from .stopping import listening
 

@@ -22,7 +22,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 import cfxc
 from cfxc.datasets import Dataset
-from cfxc.solvers.candidates import Deployed, Point
+from cfxc.solvers.base import Deployed, Point
 
 DATA = ("credit", "compas", "adult")
 DISTANCES = ("l0", "l1", "linf")

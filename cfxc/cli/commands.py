@@ -30,10 +30,10 @@ from .tables import (
 )
 
 if TYPE_CHECKING:
+    from ..answers.result import Result
     from ..frontends.predictor import Task as KnownTask
     from ..model import CompiledModel
     from ..question.question import Question
-    from ..solvers.result import Result
     from .flags import Asked
 
 

@@ -12,11 +12,11 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from ..solvers.shown import shown
+from ..answers.result import shown
 
 if TYPE_CHECKING:
-    from ..solvers.outcome import Progress, Watch
-    from ..solvers.result import Result
+    from ..answers.result import Result
+    from ..solvers.base import Progress, Watch
 
 Pair = tuple[str, str]
 Change = tuple[str, str, str]

@@ -73,3 +73,8 @@ def class_labels(classes: Sequence[Any] | npt.NDArray[Any]) -> LabelTuple:
             [f"{label!r} ({type(label).__name__})" for label in odd],
         )
     return LabelTuple(labels)
+
+
+def plain_item(value: Any) -> Any:
+    """A prediction as a plain Python value."""
+    return value.item() if hasattr(value, "item") else value

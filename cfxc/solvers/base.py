@@ -1,10 +1,11 @@
-"""What every engine shares: what a search may use, what it knows, and how it is broken off."""
+"""What every engine shares: points, what a search may use and knows, how it is broken off."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 
@@ -12,8 +13,126 @@ from ..ir.interval import ceil_float, floor_float
 from ..question.distances import Distance
 from ..question.query import Query
 from ..stopping import STOPS, at_least, now, reason_of, until
-from .candidates import Deployed, Known, Point, nothing
-from .outcome import Outcome, Progress, Report, Watch, silent
+from .hulls import admits, slack_of
+
+Point = Mapping[str, Any]
+MARGINS = tuple(Fraction(1, 10**k) for k in (12, 9, 7, 5, 4, 3, 2, 1))
+"""By how much to win the deciding score where it is not known what rounding may do, in turn."""
+Known = Callable[[], Sequence[Point]]
+"""Gives points to start from where a search finds none by itself, the nearest first."""
+Deployed = Callable[[Point], bool]  # whether the original model puts a point in the target
+
+
+def nothing() -> Sequence[Point]:
+    """No point is known."""
+    return ()
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A point that is in the target, admissible, and flips the original model."""
+
+    point: Point
+    distance: Fraction
+
+
+def verify(query: Query, point: Point, deployed: Deployed) -> Candidate | None:
+    """The point as a candidate if it is one: exact program, constraints, hulls, original model."""
+    if query.violated(point) or not query.in_target(point):
+        return None
+    slack = slack_of(query, point)
+    if not admits(query, slack) or not deployed(point):
+        return None
+    extra = slack * query.hulls[0].weight if query.hulls else Fraction(0)
+    return Candidate(dict(point), query.distance_to(point) + extra)
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """Where a search stands: the optimum lies between two distances.
+
+    Attributes:
+        seconds: Since the search began.
+        lower: Nothing in the target lies nearer, proved.
+        upper: The distance of the nearest point so far; ``None`` before there is one.
+        nodes: Boxes or nodes looked at; of SMT, solver calls.
+    """
+
+    seconds: float
+    lower: float
+    upper: float | None
+    nodes: int
+
+
+Watch = Callable[[Progress], None]
+"""Is told from time to time where a search stands."""
+
+Report = Callable[[Fraction, Fraction | None, int], None]
+"""What engines call: the lower bound, the best distance, and how many nodes, in their own terms."""
+
+
+def silent(lower: Fraction, upper: Fraction | None, nodes: int) -> None:
+    """Nobody watches."""
+
+
+@dataclass(frozen=True, slots=True)
+class Refuted:
+    """Nothing is nearer than ``radius``, by the word of a solver; a proof is made on demand."""
+
+    query: Query
+    radius: Fraction
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One satisfiability query: its radius, answer and time; ``by`` is ``bounds`` or a solver.
+
+    With a ``margin``, points had to win by more than that: a refutation then proves nothing.
+    """
+
+    delta: float
+    status: str
+    seconds: float
+    by: str
+    margin: float = 0.0
+
+    @property
+    def refutes(self) -> bool:
+        """Whether it proves that nothing in the target lies within ``delta``."""
+        return self.status == "unsat" and not self.margin
+
+
+@dataclass
+class Outcome:
+    """What the search knows at its end; the optimum lies in [``lower``, distance of ``best``].
+
+    Attributes:
+        best: The nearest verified point, or ``None``.
+        lower: Nothing in the target lies nearer than this; exact.
+        infeasible: Whether no point qualifies at all, proved.
+        provers: Who showed the lower bound, or that no point qualifies.
+        calls: Satisfiability queries, for engines that ask some.
+        nodes: Boxes or branch-and-bound nodes looked at, for engines that branch.
+        proof: What shows the lower bound, of engines that keep a record.
+        reason: Why the search ended early.
+        pool: Verified points met on the way, for searches that were asked to keep them.
+    """
+
+    best: Candidate | None = None
+    lower: Fraction = Fraction(0)
+    infeasible: bool = False
+    provers: tuple[str, ...] = ()
+    calls: list[Call] = field(default_factory=list)
+    nodes: int = 0
+    proof: Any = None
+    reason: str = ""
+    pool: list[Candidate] = field(default_factory=list)
+
+    @property
+    def proved_by(self) -> tuple[str, ...]:
+        """Everyone behind the lower bound: engines, solvers, ``bounds`` (exact arithmetic)."""
+        return tuple(sorted({*self.provers, *(call.by for call in self.calls if call.refutes)}))
+
 
 PAUSE = 0.1  # seconds between two reports
 
@@ -31,6 +150,8 @@ class Limits:
         n_jobs: Threads, for engines that share a search.
         known: Gives points where a search finds none to start from.
         pool: Whether to keep what is met on the way, for engines that can.
+        settle: Answers a part of a query that an engine cannot: of box search, where the trees are
+            decided and the constraints are not.  Without it such parts stay open.
     """
 
     epsilon: Fraction
@@ -41,6 +162,7 @@ class Limits:
     n_jobs: int = 1
     known: Known = nothing
     pool: bool = False
+    settle: Callable[[Query, Limits], Outcome] | None = None
 
 
 class Search:

@@ -8,13 +8,13 @@ from functools import partial
 
 from ..compiler.pipeline import simplified
 from ..errors import InvalidInputError, UnsupportedError
+from ..frontends.predictor import Predictor
 from ..ir import ops
 from ..question.query import Query
-from ..stopping import INTERRUPTED, STOPS, now, reason_of
+from ..stopping import GRACE, INTERRUPTED, LIMIT, STOPS, now, reason_of
 from . import box_search, mio, smt
-from .base import Limits
-from .candidates import Deployed, nothing
-from .outcome import Outcome
+from .base import Deployed, Limits, Outcome, nothing
+from .rounding import deployed_slack
 from .within import CLOSED, within
 
 EARLY = 3.0  # seconds of another search before mixed-integer search
@@ -88,7 +88,12 @@ def _box(solver: str) -> Engine:
 
 
 def _box_run(query: Query, deployed: Deployed, limits: Limits) -> Outcome:
-    return _run(box_search.search, query, deployed, limits)
+    return _run(box_search.search, query, deployed, replace(limits, settle=settle_by_smt))
+
+
+def settle_by_smt(part: Query, limits: Limits) -> Outcome:
+    """The answer to a part of a query by an SMT solver, whatever the deployed model says."""
+    return smt.search(part, lambda _: True, limits, smt.backend("auto"))
 
 
 def _mio(solver: str) -> Engine:
@@ -184,4 +189,67 @@ AUTO: Sequence[tuple[str, Callable[[Query], bool]]] = (
 )
 """Which engine answers, if none is named: the first that suits a question and takes it."""
 
-__all__ = ["Engine", "engine_for", "smt_backend"]
+
+PATIENCE = 5.0
+"""Seconds in which a sum over trees may be found to take a single value."""
+
+
+def search_within(
+    query: Query, engine: Engine, deployed: Deployed, limits: Limits, predictor: Predictor
+) -> tuple[Query, Outcome]:
+    """What an engine finds, and of which question: of a range perhaps with the slack of floats.
+
+    Args:
+        predictor: The deployed model, whose roundoff counts.
+    """
+    if query.target.is_range and engine.by_row and query.target.lower == query.target.upper:
+        query = _with_slack(query, predictor)
+        return query, _of_one_value(query, engine, deployed, limits)
+    started = now()
+    outcome = engine.search(query, deployed, limits)
+    if not outcome.infeasible or not query.target.is_range or query.slack:
+        return query, outcome
+    wider = _with_slack(query, predictor)
+    if not wider.slack:
+        return query, outcome
+    left = max(limits.seconds - (now() - started), GRACE)
+    again = engine.search(wider, deployed, replace(limits, seconds=left))
+    settled = again.infeasible or again.best is not None
+    return (wider, again) if settled else (query, outcome)
+
+
+def _with_slack(query: Query, predictor: Predictor) -> Query:
+    """The same of the model as it runs, if its rounding has a bound."""
+    if query.slack:
+        return query
+    try:
+        return replace(query, slack=deployed_slack(query, predictor.unit_roundoff))
+    except UnsupportedError:
+        return query
+
+
+def _of_one_value(query: Query, engine: Engine, deployed: Deployed, limits: Limits) -> Outcome:
+    """A sum over trees that is to be one number: found soon, or a matter of chance.
+
+    Bounds rule nothing out before all trees are decided, so that the search is one of sums of
+    subsets.
+    """
+    soon = replace(limits, seconds=min(limits.seconds, PATIENCE))
+    outcome = engine.search(query, deployed, soon)
+    if outcome.reason != LIMIT:
+        return outcome
+    if outcome.best is not None:
+        seeds = (outcome.best.point, *limits.seeds)
+        left = max(limits.seconds - soon.seconds, GRACE)
+        return engine.search(query, deployed, replace(limits, seconds=left, seeds=seeds))
+    assert query.target.lower is not None
+    value = float(query.target.lower)
+    outcome.reason = (
+        f"no row was found in {soon.seconds:g} s where the model gives exactly {value:g}: sums "
+        "over trees take a single value by chance alone; give the range a width, such as "
+        f"({value - abs(value) / 1000 - 0.001:g}, {value + abs(value) / 1000 + 0.001:g})"
+    )
+    return outcome
+
+
+__all__ = ["Engine", "engine_for", "search_within", "smt_backend"]

@@ -17,7 +17,7 @@ from ..ir.interval import Bounds, Choice, Interval
 from ..ir.patterns import before_scaling, deciding
 from ..question.query import Query
 from ..question.target import Target, compares_logits
-from .candidates import MARGINS
+from .base import MARGINS
 
 
 def slack_for(query: Query, semantics: str, predictor: Predictor) -> Fraction:

@@ -13,7 +13,7 @@ from ..ir import BatchEvaluator, LabelTuple
 from ..question.domain import Domain
 from ..question.rules import Rules
 from ..space import Feature, Value
-from .candidates import Point
+from .base import Point
 
 Floats = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]

@@ -18,9 +18,8 @@ from ..ir.tensor import fractions
 from ..question.criteria import Constraint
 from ..question.query import Query
 from ..stopping import now
-from .candidates import Candidate, Deployed, verify
+from .base import Candidate, Deployed, Outcome, verify
 from .hulls import Face, admits, nearest, slack_of
-from .outcome import Outcome
 
 CLOSED = "closed"
 ROUNDS = 200

@@ -14,9 +14,9 @@ import pandas as pd
 import pytest
 
 import cfxc
+from cfxc.answers.result import Result
 from cfxc.cli import report
-from cfxc.solvers.outcome import Call
-from cfxc.solvers.result import Result
+from cfxc.solvers.base import Call
 
 ROW = pd.DataFrame({"age": [30], "a long name of a column": ["b"]})
 FOUND = Result(

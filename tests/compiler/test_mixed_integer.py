@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from cfxc.compiler.linear_programs import Relaxed, replay, rows
 from cfxc.compiler.mixed_integer import FEASIBILITY, ROW_SLACK, Affine, Model, Rounded, rounded
 from cfxc.compiler.relaxation import Relaxation, System
-from cfxc.compiler.linear_programs import Relaxed, replay, rows
 from cfxc.ir.linear import LinearForm
 
 F = Fraction

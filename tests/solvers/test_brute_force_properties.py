@@ -28,8 +28,7 @@ from cfxc.ir import (
 from cfxc.lang import compile_program
 from cfxc.question.distances import FINEST
 from cfxc.question.query import make_query
-from cfxc.solvers.base import Limits
-from cfxc.solvers.outcome import Outcome
+from cfxc.solvers.base import Limits, Outcome
 from cfxc.solvers.smt import backend, search
 from cfxc.space import Feature
 from cfxc.space.inputs import input_sort

@@ -19,9 +19,9 @@ from sklearn.ensemble import RandomForestClassifier
 import cfxc
 from cfxc import model as public
 from cfxc import stopping
+from cfxc.answers.explaining import explainer_of
 from cfxc.compiler.terms import Pool
 from cfxc.model import CompiledModel
-from cfxc.solvers.explaining import explainer_of
 from cfxc.solvers.smt import backend
 
 ENGINES: list[dict[str, Any]] = [

@@ -15,9 +15,7 @@ from cfxc import FeatureSpace
 from cfxc.errors import CfxcError, InvalidInputError, SolverError
 from cfxc.lang import compile_program
 from cfxc.question.query import Query, make_query
-from cfxc.solvers.base import Limits
-from cfxc.solvers.candidates import Deployed, Point, verify
-from cfxc.solvers.outcome import Outcome
+from cfxc.solvers.base import Deployed, Limits, Outcome, Point, verify
 from cfxc.solvers.smt import Answer, Backend, backend, search
 from cfxc.space import Feature
 from cfxc.space.inputs import input_sort

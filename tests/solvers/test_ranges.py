@@ -12,7 +12,7 @@ from sklearn.linear_model import LinearRegression
 from sklearn.tree import DecisionTreeRegressor
 
 import cfxc
-from cfxc.solvers import ranges
+from cfxc.solvers import engines
 
 RNG = np.random.default_rng(0)
 TABLE = pd.DataFrame(RNG.integers(0, 9, (200, 3)), columns=list("abc"))
@@ -90,7 +90,7 @@ def test_where_rounding_has_no_bound_the_answer_says_what_is_left_open(
     def unknown(*_: Any) -> None:
         raise cfxc.UnsupportedError("semantics='float' is not known for this model")
 
-    monkeypatch.setattr(ranges, "deployed_slack", unknown)
+    monkeypatch.setattr(engines, "deployed_slack", unknown)
     answer = cfxc.compile(FOREST, SPACE).explain(TABLE.iloc[[0]], target=ends_of(FOREST)[0])
     assert (answer.status, answer.semantics) == ("infeasible", "real")
     assert answer.summary().endswith(
@@ -146,7 +146,7 @@ def test_a_single_value_that_was_found_is_searched_to_the_end(
     """The patience is for finding one at all."""
     model, rows = wide()
     value = float(model.predict(rows)[5])
-    monkeypatch.setattr(ranges, "PATIENCE", 0.3)
+    monkeypatch.setattr(engines, "PATIENCE", 0.3)
     answer = model.explain(rows.iloc[[0]], target=(value, value), seeds=rows, time_limit=3)
     assert answer.status in ("optimal", "feasible"), answer.summary()
     assert model.predict(answer.counterfactual)[0] == value

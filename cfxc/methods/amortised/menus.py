@@ -9,8 +9,8 @@ import numpy as np
 import pandas as pd
 
 from ...errors import InvalidInputError
+from ...frontends.predictor import plain_item
 from ...ir.sorts import label_key
-from ...solvers.original import plain_item
 from .decoding import Decoder
 from .drawing import Drawing, Pool
 from .kernels import determinantal, max_min

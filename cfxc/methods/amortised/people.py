@@ -10,11 +10,11 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from ...answers.explaining import one_row
 from ...errors import DataTypeError, InvalidInputError
 from ...ir import Program
 from ...ir.sorts import preview
 from ...question.target import Target, resolve_target
-from ...solvers.explaining import one_row
 from ...space import FeatureSpace
 from .levels import Codes, Levels
 from .material import labels_of

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from ...answers.explaining import explainer_of
 from ...errors import UnsupportedError
 from ...frontends.compiled import Compiled
 from ...question.criteria import Condition
 from ...question.question import Question
-from ...solvers.explaining import explainer_of
 from ...space import Feature, FeatureSpace
 from .levels import Codes
 from .menus import Menus

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
+from ...answers.explaining import explainer_of
 from ...errors import InvalidInputError, UnsupportedError
 from ...frontends.compiled import Compiled
 from ...question.criteria import MaxChanges
 from ...question.question import Question
-from ...solvers.explaining import explainer_of
 from ...space import Feature
 from .asking import Asked
 from .levels import Codes, Levels, Mask
@@ -23,7 +23,7 @@ from .people import People, columns_of, target_at
 from .polishing import quoted
 
 if TYPE_CHECKING:
-    from ...solvers.result import Result
+    from ...answers.result import Result
 
 ROWS = 5
 """Rows that are asked for, at most; no two change the same feature."""

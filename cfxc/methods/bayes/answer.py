@@ -8,8 +8,8 @@ from typing import Any
 
 import pandas as pd
 
+from ...answers.result import Status, changes_between, plain_cell, plain_row
 from ...errors import MissingExtraError
-from ...solvers.result import Status, changes_between, plain_cell, plain_row
 from ...writing import written_whole
 from .evaluations import Evaluations
 

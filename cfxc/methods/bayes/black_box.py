@@ -11,13 +11,13 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from ...answers.explaining import one_row
+from ...answers.result import Result, Status
 from ...errors import DataTypeError, InvalidInputError, UnsupportedError
 from ...frontends.predictor import Predictor
 from ...question.checks import positive_number, proper_share, whole_number
 from ...question.criteria import Causal, Condition, Criterion, MaxChanges, criteria_of
 from ...question.rules import make_rules
-from ...solvers.explaining import one_row
-from ...solvers.result import Result, Status
 from ...space import FeatureSpace
 from .answer import PotentialResult
 from .bridge import Bracket, Existence, bracket

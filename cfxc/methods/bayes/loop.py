@@ -18,7 +18,7 @@ import torch
 
 from ...errors import InvalidInputError
 from ...question.rules import Rules
-from ...solvers.candidates import Point
+from ...solvers.base import Point
 from .acquisition import log_ei_cfx
 from .model import Caller
 from .potentials import Potential

@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from ...errors import CfxcError, DataTypeError, InvalidInputError
-from ...solvers.candidates import Point
+from ...solvers.base import Point
 from ...space import FeatureSpace
 from .evaluations import Evaluations
 

@@ -19,16 +19,14 @@ from fractions import Fraction
 
 import numpy as np
 
+from ...answers.original import Original
 from ...ir import Builder, LabelTuple, Literal, Operand, Program, Tensor, ops
 from ...ir.tensor import fractions
 from ...question.criteria import Constraint, MaxChanges
 from ...question.distances import Distance
 from ...question.query import Query
 from ...solvers import mio
-from ...solvers.base import Limits
-from ...solvers.candidates import Point
-from ...solvers.original import Original
-from ...solvers.outcome import Outcome
+from ...solvers.base import Limits, Outcome, Point
 from ...space.inputs import input_sort
 from ...stopping import INTERRUPTED, now
 from .encoding import Encoding

@@ -9,8 +9,8 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
+from ...answers.result import changes_between, plain_cell, plain_row
 from ...errors import InvalidInputError, MissingExtraError
-from ...solvers.result import changes_between, plain_cell, plain_row
 from ...writing import written_whole
 from .bounds import validity_bounds
 from .futures import Moments

@@ -25,13 +25,13 @@ from typing import Any, Protocol
 import numpy as np
 import pandas as pd
 
+from ...answers.explaining import one_row
 from ...compiler.pipeline import simplified
 from ...errors import DataTypeError, InvalidInputError
 from ...frontends.compiled import Compiled
 from ...ir import Program, evaluate
 from ...ir.linear import Inequality
 from ...question.target import Target, resolve_target, target_program
-from ...solvers.explaining import one_row
 from ...space import FeatureSpace
 from .moments import Floats, array_of
 from .pieces import Coordinates, piece_at

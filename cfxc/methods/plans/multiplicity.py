@@ -23,6 +23,9 @@ from typing import Any, Unpack
 
 import pandas as pd
 
+from ...answers.explaining import Explainer, explainer_of, one_row
+from ...answers.original import Original
+from ...answers.result import Status
 from ...errors import DataTypeError, InvalidInputError, UnsupportedError
 from ...frontends.compiled import Compiled
 from ...frontends.predictor import chance_of
@@ -33,12 +36,8 @@ from ...question.checks import whole_number
 from ...question.options import Options
 from ...question.query import Query
 from ...question.question import Question, asked_of
-from ...solvers.candidates import Point
+from ...solvers.base import Outcome, Point
 from ...solvers.engines import engine_for
-from ...solvers.explaining import Explainer, explainer_of, one_row
-from ...solvers.original import Original
-from ...solvers.outcome import Outcome
-from ...solvers.result import Status
 from ...solvers.rounding import slack_for
 from ...solvers.smt import refuse_contradiction
 from ...space.numbers import as_written

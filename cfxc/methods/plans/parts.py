@@ -28,8 +28,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 
 from ...question.query import Query
-from ...solvers.candidates import Candidate, Point
-from ...solvers.outcome import Outcome
+from ...solvers.base import Candidate, Outcome, Point
 from ...stopping import INTERRUPTED
 
 Models = frozenset[int]

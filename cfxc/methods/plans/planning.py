@@ -12,6 +12,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from ...answers.explaining import one_row
+from ...answers.original import Original
 from ...errors import DataTypeError, InvalidInputError, SolverError
 from ...frontends.compiled import Compiled
 from ...frontends.predictor import chance_of
@@ -20,9 +22,7 @@ from ...question.checks import non_negative, positive_number, whole_number
 from ...question.criteria import Accepts, Causal, Condition, Constraint, MaxChanges, criteria_of
 from ...question.query import make_query
 from ...question.target import resolve_target
-from ...solvers.candidates import Point
-from ...solvers.explaining import one_row
-from ...solvers.original import Original
+from ...solvers.base import Point
 from ...stopping import TimeUp, left, now, until
 from .admissible import Admissible, Found, NoRowError, OutOfTimeError, at_rest, linear_program
 from .answer import PlanResult, Status, Step

@@ -8,8 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from ...solvers.result import Semantics, Status, changes_between
-from ...solvers.shown import shown
+from ...answers.result import Semantics, Status, changes_between, shown
 from .parts import Part
 
 

@@ -21,8 +21,8 @@ from ...ir import BatchEvaluator, Program, ops
 from ...question.domain import Domain
 from ...question.query import Query
 from ...stopping import poll
-from ..ball import shares_of, weights_of
-from ..candidates import Point
+from ..base import Candidate, Deployed, Point, verify
+from ..encoding.ball import shares_of, weights_of
 from ..rows import PointRows
 
 Floats = npt.NDArray[np.float64]
@@ -399,3 +399,16 @@ def _between(domain: Domain, value: float, side: int) -> float | None:
         return value if domain.lower <= value <= domain.upper else None
     found = domain.floor(value) if side < 0 else domain.ceil(value)
     return None if found is None else float(found)
+
+
+def known_candidate(
+    local: LocalSearch, deployed: Deployed, points: Iterable[Point]
+) -> Candidate | None:
+    """The first of some points that is verified, moved towards the person if that is too."""
+    for point in points:
+        poll()
+        found = verify(local.query, point, deployed)
+        if found is not None:
+            nearer = verify(local.query, local.point(local.shrink(local.row(point))), deployed)
+            return found if nearer is None or nearer.distance > found.distance else nearer
+    return None

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from ...question.query import Query
-from ..candidates import Candidate, Deployed, Point, verify
+from ..base import Candidate, Deployed, Point, verify
 from .local_search import LocalSearch
 
 

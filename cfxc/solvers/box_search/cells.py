@@ -21,7 +21,7 @@ from ...question.distances import Norms
 from ...question.domain import Domain
 from ...question.query import Query
 from ...stopping import poll
-from ..ball import shares_of, weights_of
+from ..encoding.ball import shares_of, weights_of
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]

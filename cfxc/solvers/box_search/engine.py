@@ -31,13 +31,9 @@ from ...stopping import (
     until,
     untimed,
 )
-from ..base import Limits, Search, searched
+from ..base import Candidate, Deployed, Limits, Outcome, Point, Search, searched, verify
 from ..baselines import LocalSearch
-from ..candidates import Candidate, Deployed, Point, verify
-from ..outcome import Outcome
 from ..rounding import margins_of
-from ..smt import backend
-from ..smt import search as ask_solver
 from .cells import UNIT, Cells
 from .climb import climb, make_forest, shrunk
 from .crew import ALONE_UNTIL, Crew, Worker
@@ -58,6 +54,7 @@ from .state import (
 )  # fmt: skip
 
 NAME = "box search"
+OPEN = "a constraint was not settled"
 CLOSE = Fraction(9, 10)  # share of ε below the best distance at which optimality is asked for
 EASY = 200  # boxes that the optimum itself may take to prove, before anything else is tried
 NEAR, NEAREST = Fraction(1, 64), Fraction(1, 4096)  # of the best distance, or of the largest
@@ -397,13 +394,16 @@ class BoxSearch(Search):
         state.control[RADIUS] = min(int(state.control[RADIUS]), goal)
 
     def _ask(self, cells: Cells, worker: Worker, provers: set[str]) -> bool:
-        """Settle a box whose trees are decided, but not its constraints, by an SMT solver."""
-        state = worker.state
+        """Settle a box whose trees are decided, but not its constraints, by another engine."""
+        state, settle = worker.state, self.limits.settle
+        if settle is None:
+            self.outcome.reason = OPEN
+            return False
         radius = int(state.control[RADIUS]) * UNIT
         boxed = replace(self.query, domains=_within(self.query, cells, state))
         left = max(self.deadline - now(), 0.01)
         limits = Limits(self.epsilon / 2, left, rng=self.rng)
-        answer = ask_solver(boxed, lambda _: True, limits, backend("auto"))
+        answer = settle(boxed, limits)
         provers.update(answer.proved_by)
         if answer.best is not None:
             self._accept(answer.best.point)
@@ -412,7 +412,7 @@ class BoxSearch(Search):
         if answer.infeasible or answer.lower >= radius:
             return True
         if not self.tight:  # else the solver was asked for more than ε needs
-            self.outcome.reason = answer.reason or "a constraint was not settled"
+            self.outcome.reason = answer.reason or OPEN
         return False
 
 

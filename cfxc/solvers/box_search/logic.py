@@ -21,7 +21,7 @@ from ...compiler.terms import Pool, Sort, Term, postorder
 from ...ir import LabelTuple
 from ...ir.interval import ceil_float, floor_float
 from ...question.query import Query
-from ..scope import factual_terms
+from ..encoding.formula import factual_terms
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]

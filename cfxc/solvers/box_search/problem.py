@@ -15,7 +15,7 @@ from ...ir import Program
 from ...ir.interval import ceil_float
 from ...question.query import Query
 from ...space import FeatureSpace
-from ..ball import make_ball, reach_of
+from ..encoding.ball import make_ball, reach_of
 from .cells import Cells, Prices, make_cells, make_prices
 from .decision import Decision, decision_of, with_trees
 from .functions import Ramps, make_ramps, stair_cuts, stairs, tree_over_cuts

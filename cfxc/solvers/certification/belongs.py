@@ -12,10 +12,9 @@ from ...certificates.auditing.sampling import Differs, compare
 from ...certificates.checker import Rejected, check, number
 from ...errors import CfxcError, ModelFileError, VerificationError
 from ...frontends.files import load_model
-from ...frontends.predictor import Task
+from ...frontends.predictor import Task, plain_item
 from ...question.query import make_query
 from ...space import FeatureSpace
-from ..original import plain_item
 from ..rounding import deployed_slack
 from .core import exact
 from .floats import covered

@@ -16,9 +16,9 @@ from ...errors import UnsupportedError
 from ...question.query import Query
 from ...version import __version__
 from .. import box_search
-from ..ball import everywhere
-from ..outcome import Outcome, Refuted
-from ..smt.encoding import Encoder
+from ..base import Outcome, Refuted
+from ..encoding.ball import everywhere
+from ..encoding.formula import Encoder
 from .writer import SECONDS, Certificate, certify
 
 INSIDE = 1 - Fraction(1, 2**40)

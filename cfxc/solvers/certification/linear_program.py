@@ -19,7 +19,7 @@ from ...certificates.checker.program import HALF_ULP, LEAST, Form, image
 from ...certificates.checker.rules import Multipliers
 from ...compiler.linear_programs import made_solver
 from ...compiler.mixed_integer import Rounded
-from ..tangents import Tangents
+from ..encoding.squares import Tangents
 
 Floats = npt.NDArray[np.float64]
 Key = tuple[str, int]

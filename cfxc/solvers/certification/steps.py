@@ -11,9 +11,9 @@ from ...certificates.checker import Clock, Proof
 from ...compiler.linear_reader import requirements
 from ...compiler.pipeline import simplified
 from ...errors import UnsupportedError
+from ..base import Refuted
 from ..box_search.cells import UNIT
 from ..box_search.proof import Closing, Sharing, Split, SplitTree
-from ..outcome import Refuted
 from .core import exact, plain_label
 from .prover import Given, prove
 from .undecided import undecided

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .backends import BACKENDS, Answer, Backend, backend
-from .enclose import first_row
+from .cutting_planes import first_row
 from .formulation import Formulation, Formulator
 from .refusals import refuses
 from .search import search

@@ -19,7 +19,7 @@ from ...errors import SolverError
 from ...stopping import now
 from ..hulls import HullProgram
 from .backends import Floats
-from .enclose import add_face, more_tangents, program_over, vector_of
+from .cutting_planes import add_face, more_tangents, program_over, vector_of
 from .formulation import Formulation, Formulator
 from .regions import Ending
 

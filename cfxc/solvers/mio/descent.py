@@ -24,8 +24,8 @@ from ...question.domain import Domain
 from ...question.hull import Floats
 from ...question.query import Query
 from ...stopping import now
+from ..base import Point
 from ..baselines import LocalSearch
-from ..candidates import Point
 from ..hulls import HullProgram
 
 STARTS, TRIED = 4, 12  # rows of the hull that a descent may begin at; that are tried for it

@@ -30,13 +30,11 @@ from ...question.distances import Norms, root_above
 from ...question.domain import Domain
 from ...question.query import Query
 from ...stopping import now
-from ..ball import weights_of
-from ..coordinates import coordinate_parts
+from ..encoding.ball import weights_of
+from ..encoding.cells import CellVariables, between_values
+from ..encoding.formula import Encoder, Encoding, Window
+from ..encoding.squares import coordinate_parts, whitened_forms, whitened_name
 from ..hulls import Face
-from ..smt.cells import CellVariables, between_values
-from ..smt.encoding import Encoder, Encoding, Window
-from ..tangents import whitened_name
-from ..whitened import whitened_forms
 
 ZERO = Fraction(0)
 DISTANCE = "distance"  # why the row for the radius is there

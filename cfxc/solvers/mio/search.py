@@ -28,22 +28,19 @@ from ...errors import UnsupportedError
 from ...ir import ops
 from ...question.query import Query
 from ...stopping import INTERRUPTED, LIMIT, STOPS, now, reason_of, until, untimed
-from ..ball import everywhere
-from ..base import Limits, Search, searched
+from ..base import Candidate, Deployed, Limits, Outcome, Point, Refuted, Search, searched, verify
 from ..baselines import LocalSearch
-from ..candidates import Candidate, Deployed, Point, verify
-from ..outcome import Outcome, Refuted
+from ..baselines.local_search import known_candidate
+from ..encoding.ball import everywhere
 from ..rounding import margins_of
-from ..seeds import known_candidate
 from .backends import Answer, Backend, Floats, backend
 from .branching import Branching
+from .cutting_planes import enclose, first_row, is_cut_off, separate, sharpen, simplified
 from .descent import Descent
-from .enclose import enclose, first_row, is_cut_off, separate, simplified
 from .formulation import Formulation, Formulator
 from .ready import small_query
 from .refusals import refuses
 from .regions import Ending, Regions, applies
-from .sharpen import sharpen
 from .witness import around, first_candidate
 
 CLOSE = Fraction(9, 10)  # share of ε below the incumbent at which nothing may be left

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from ..encoding.formula import Encoder, Encoding
 from .backends import Answer, Backend, backend
-from .encoding import Encoder, Encoding
 from .oracle import search
 from .refusals import refuse_contradiction, refuse_negative_distance
 

@@ -22,14 +22,12 @@ from ...compiler.pipeline import debug
 from ...errors import SolverError
 from ...question.query import Query
 from ...stopping import LIMIT, now
-from ..base import Limits, Search, searched
+from ..base import Call, Deployed, Limits, Outcome, Point, Search, searched, verify
 from ..baselines import LocalSearch
-from ..candidates import Deployed, Point, verify
-from ..outcome import Call, Outcome
+from ..baselines.local_search import known_candidate
+from ..encoding.formula import Encoder, Encoding
 from ..rounding import margins_of
-from ..seeds import known_candidate
 from .backends import Backend
-from .encoding import Encoder, Encoding
 
 CLOSE = Fraction(9, 10)  # share of ε below δ_max at which optimality is asked for
 EXCLUSIONS = 16  # points that only the formula admits, excluded one by one in a query

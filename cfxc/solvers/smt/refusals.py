@@ -11,9 +11,9 @@ from ...question.criteria import Constraint
 from ...question.domain import domain_of
 from ...question.query import Query
 from ...stopping import poll
-from ..candidates import Point
+from ..base import Point
+from ..encoding.formula import Encoder
 from .backends import Backend
-from .encoding import Encoder
 
 
 def refuse_contradiction(query: Query, texts: Sequence[str], solver: Backend, time: float) -> None:

@@ -18,7 +18,7 @@ from cfxc.compiler.passes import prune_trees
 from cfxc.compiler.pipeline import simplified
 from cfxc.ir import Program, evaluate, ops
 from cfxc.question.query import Query, make_query
-from cfxc.solvers.ball import make_ball
+from cfxc.solvers.encoding.ball import make_ball
 
 F = Fraction
 DISTANCES: dict[str, Any] = {

@@ -15,9 +15,9 @@ from cfxc.ir import evaluate
 from cfxc.lang import compile_program
 from cfxc.question.domain import is_admissible
 from cfxc.question.query import Query, make_query
+from cfxc.solvers.base import verify
 from cfxc.solvers.baselines import LocalSearch
 from cfxc.solvers.baselines.local_search import model_cuts
-from cfxc.solvers.candidates import verify
 from cfxc.space import Feature
 from tests.solvers.grids import NORMS, Point
 from tests.solvers.kinds import KINDS, outcome_of, task, trained

@@ -27,6 +27,7 @@ from cfxc.solvers import box_search
 from cfxc.solvers.base import Limits
 from cfxc.solvers.box_search.crew import Crew
 from cfxc.solvers.box_search.proof import Closing, Split, SplitTree
+from cfxc.solvers.engines import settle_by_smt
 from cfxc.space import Feature
 from tests.solvers import kinds
 from tests.solvers import test_brute_force_ensembles as ensembles
@@ -356,7 +357,8 @@ class Checker:
 
 
 def proved(query: Query, epsilon: F = SMALL, n_jobs: int = 1) -> tuple[Any, dict[str, int]]:
-    outcome = box_search.search(query, lambda _: True, Limits(epsilon, 60, n_jobs=n_jobs))
+    limits = Limits(epsilon, 60, n_jobs=n_jobs, settle=settle_by_smt)
+    outcome = box_search.search(query, lambda _: True, limits)
     if outcome.proof is None:
         assert outcome.best is not None
         assert query.distance.below(outcome.best.distance, epsilon) < 0

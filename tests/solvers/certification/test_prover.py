@@ -26,10 +26,9 @@ from cfxc.certificates.checker.rules import NONE, SPLITS, Multipliers
 from cfxc.errors import UnsupportedError
 from cfxc.question.query import Query, make_query
 from cfxc.solvers import mio
-from cfxc.solvers.base import Limits
+from cfxc.solvers.base import Limits, Refuted
 from cfxc.solvers.certification.prover import prove
 from cfxc.solvers.certification.writer import certify
-from cfxc.solvers.outcome import Refuted
 from tests.solvers.grids import NORMS, all_values
 from tests.solvers.kinds import KINDS, outcome_of, task, trained
 from tests.solvers.test_brute_force import RULES, restricted

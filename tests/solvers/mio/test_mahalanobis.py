@@ -15,11 +15,10 @@ from hypothesis import strategies as st
 import cfxc
 from cfxc import FeatureSpace
 from cfxc.question.query import Query, make_query
-from cfxc.solvers.base import Limits
-from cfxc.solvers.candidates import Deployed, Point
+from cfxc.solvers.base import Deployed, Limits, Point
+from cfxc.solvers.encoding.squares import whitened_limits
 from cfxc.solvers.smt import backend as smt_backend
 from cfxc.solvers.smt import search as smt_search
-from cfxc.solvers.whitened import whitened_limits
 from tests.solvers.grids import brute_force, frame_of, root
 from tests.solvers.kinds import KINDS, SMOOTH, outcome_of, task, trained
 from tests.solvers.mahalanobis import measured, scattered

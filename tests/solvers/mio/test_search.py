@@ -20,10 +20,8 @@ from cfxc import FeatureSpace
 from cfxc.errors import InvalidInputError, MissingExtraError, UnsupportedError
 from cfxc.question.query import Query, make_query
 from cfxc.solvers import mio
-from cfxc.solvers.base import Limits
-from cfxc.solvers.candidates import Deployed, Point
+from cfxc.solvers.base import Deployed, Limits, Outcome, Point
 from cfxc.solvers.mio.backends import Answer, Highs
-from cfxc.solvers.outcome import Outcome
 from cfxc.solvers.smt import backend as smt_backend
 from cfxc.solvers.smt import search as smt_search
 from cfxc.space import Feature

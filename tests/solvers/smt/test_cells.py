@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from cfxc.compiler.terms import Pool, Term, evaluate_term
 from cfxc.ir.float32 import round_to_float32
 from cfxc.question.domain import Domain, domain_of
-from cfxc.solvers.smt.cells import Cells, CellVariables, between_values
+from cfxc.solvers.encoding.cells import Cells, CellVariables, between_values
 from cfxc.space import Feature
 from tests.solvers.grids import all_values
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
 from math import isfinite
 from pathlib import Path
@@ -14,11 +15,11 @@ import pandas as pd
 
 from ..certificates.export import export, export_script
 from ..errors import UnsupportedError
-from .outcome import Call
-from .shown import shown
+from ..solvers.base import Call
 
 if TYPE_CHECKING:
-    from .certification import Certificate
+    from ..solvers.certification import Certificate
+
 
 Semantics = Literal["real", "float"]
 Asked = Literal["auto", "real", "float"]
@@ -282,3 +283,16 @@ def plain_cell(value: Any) -> Any:
 def plain_row(row: pd.DataFrame) -> Mapping[str, Any]:
     """A one-row table as a mapping of plain cells."""
     return {str(column): plain_cell(row[column].iloc[0]) for column in row.columns}
+
+
+DIGITS = 6
+
+
+PLAIN = range(-6, 13)  # powers of ten that are written out
+
+
+def shown(value: Fraction, side: int) -> str:
+    """``value`` to ``DIGITS`` significant digits, rounded down (side -1) or up (side 1)."""
+    context = Context(prec=DIGITS, rounding=ROUND_FLOOR if side < 0 else ROUND_CEILING)
+    quotient = context.divide(Decimal(value.numerator), Decimal(value.denominator)).normalize()
+    return f"{quotient:f}" if not value or quotient.adjusted() in PLAIN else f"{quotient:E}"

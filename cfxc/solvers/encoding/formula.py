@@ -24,11 +24,9 @@ from ...ir import LabelTuple, Program, ops
 from ...question.distances import Norms, root_above
 from ...question.domain import Domain
 from ...question.query import Query
-from ..ball import make_ball, weights_of
-from ..scope import factual_terms
-from ..tangents import Tangents, whitened_name
-from ..whitened import whitened_forms, whitened_limits
+from .ball import make_ball, weights_of
 from .cells import CellVariables, between_values
+from .squares import Tangents, whitened_forms, whitened_limits, whitened_name
 
 Window = tuple[Fraction, Fraction, Fraction | None]  # lower, upper, largest δ_j (None: any)
 
@@ -387,3 +385,18 @@ def _symbolic(
         ]
         pool.group([guards[p] for p in positions])
     return Symbolic(labels, tuple(guards))
+
+
+def factual_terms(pool: Pool, query: Query) -> dict[str, Any]:
+    """The factual's values as constants, under their names in constraints."""
+    scope: dict[str, Any] = {}
+    for domain in query.domains:
+        name, value = f"factual.{domain.name}", domain.factual
+        if domain.is_symbolic:
+            labels = LabelTuple(domain.feature.labels)
+            here = labels.position(value)
+            guards = tuple(pool.truth(i == here) for i in range(len(labels)))
+            scope[name] = Symbolic(labels, guards)
+        else:
+            scope[name] = pool.const(Fraction(value))
+    return scope

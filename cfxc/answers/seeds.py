@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -13,11 +13,10 @@ from ..frontends.compiled import Compiled
 from ..question.criteria import Condition, MaxChanges
 from ..question.query import Query
 from ..question.question import Question
+from ..solvers.base import Point
+from ..solvers.baselines.local_search import LocalSearch
+from ..solvers.rows import Floats, exact_value
 from ..space import FeatureSpace
-from ..stopping import poll
-from .baselines.local_search import LocalSearch
-from .candidates import Candidate, Deployed, Point, verify
-from .rows import Floats, exact_value
 
 NEAREST = 3
 """Valid rows that are moved towards the person before the search begins."""
@@ -98,19 +97,6 @@ def _nearest_first(local: LocalSearch, rows: Floats) -> Floats:
     return rows[np.argsort(local.distances(rows), kind="stable")] if len(rows) else rows
 
 
-def known_candidate(
-    local: LocalSearch, deployed: Deployed, points: Iterable[Point]
-) -> Candidate | None:
-    """The first of some points that is verified, moved towards the person if that is too."""
-    for point in points:
-        poll()
-        found = verify(local.query, point, deployed)
-        if found is not None:
-            nearer = verify(local.query, local.point(local.shrink(local.row(point))), deployed)
-            return found if nearer is None or nearer.distance > found.distance else nearer
-    return None
-
-
 def _points_of(space: FeatureSpace, rows: pd.DataFrame) -> list[Point]:
     """Rows as exact values."""
     try:
@@ -142,4 +128,4 @@ def _generator(model: Compiled, source: Any) -> Source:
     return found
 
 
-__all__ = ["Seeds", "examples_of", "known_candidate", "nearest_of"]
+__all__ = ["Seeds", "examples_of", "nearest_of"]

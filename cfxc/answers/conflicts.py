@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 from ..question.domain import Domain, domain_of
 from ..question.query import Query
 from ..question.rules import conditional_constraint
+from ..solvers.base import Outcome
 from ..stopping import now
-from .outcome import Outcome
 
 Ask = Callable[[Query, float], Outcome]
 """A search of a query within some seconds."""

@@ -13,8 +13,8 @@ from sklearn.ensemble import GradientBoostingClassifier, RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 
 import cfxc
-from cfxc.solvers import batch, explaining
-from cfxc.solvers.original import Original
+from cfxc.answers import batch, explaining
+from cfxc.answers.original import Original
 
 
 @pytest.fixture(scope="module")

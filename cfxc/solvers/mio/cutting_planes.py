@@ -1,31 +1,86 @@
-"""Faces of a hull where a mixed-integer program needs them.
-
-The program knows the hull of many rows by some of its faces alone, so its optima bound from below,
-and points must be checked.  Faces come from linear programs with the rows themselves: the
-relaxation of the whole, and, once a solution is known, the program with the solution's whole
-numbers held fixed, whose optimum is the nearest point of the hull that they leave.
-"""
+"""Cutting planes: tangents of squares, and faces of a hull."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from fractions import Fraction
 from functools import partial
 from typing import Any
 
+import highspy
 import numpy as np
 
+from ...compiler.linear_programs import linear_solver, run_in_time
+from ...compiler.mixed_integer import Rounded, rounded
 from ...errors import CfxcError, SolverError
 from ...question.coordinates import Coordinate
 from ...question.domain import Domain
 from ...question.hull import Hull
 from ...question.query import Query
 from ...stopping import now
-from ..candidates import Candidate, Deployed, verify
+from ..base import Candidate, Deployed, verify
+from ..encoding.squares import Tangents
 from ..hulls import Face, HullProgram, nearest
 from .backends import Floats
-from .formulation import Formulation, Formulator
-from .sharpen import extend, relaxation_of
+from .formulation import Formulation, Formulator, Square
+
+ROUNDS = 40
+CLOSE = 1e-7  # of the objective: squares may be off by as much, all together
+GRID = 2**24  # places of tangents are multiples of 1 / GRID: any place will do
+
+
+def sharpen(
+    formulation: Formulation, tangents: Tangents, deadline: float, held: Floats | None = None
+) -> Floats | None:
+    """Add the tangents that the relaxation lacks; its last solution, if it has one.
+
+    ``held``: a solution whose whole numbers are to stay.
+    """
+    squares = formulation.writer.squares
+    solver, found = linear_solver(relaxation_of(formulation, held)), None
+    for _ in range(ROUNDS):
+        run_in_time(solver)
+        if solver.getModelStatus() != highspy.HighsModelStatus.kOptimal:
+            return None
+        found = np.array(solver.getSolution().col_value, dtype=np.float64)
+        if not extend(solver, found, squares, tangents) or now() >= deadline:
+            break
+    return found
+
+
+def relaxation_of(formulation: Formulation, held: Floats | None) -> Rounded:
+    """The program in doubles; with the whole numbers of a solution, if they are to stay."""
+    program = rounded(formulation.model)
+    if held is None:
+        return program
+    whole = np.where(program.whole, np.round(held), 0.0)
+    return replace(
+        program,
+        lower=np.where(program.whole, whole, program.lower),
+        upper=np.where(program.whole, whole, program.upper),
+    )
+
+
+def extend(solver: Any, found: Floats, squares: list[Square], tangents: Tangents) -> bool:
+    """Add tangents at a solution; whether it lies below some of them by more than tolerances."""
+    roots = np.array([square.root(found) for square in squares])
+    short = roots**2 - np.array([found[square.column] for square in squares])
+    if short.clip(0).sum() <= CLOSE * max(1.0, float((roots**2).sum())):
+        return False
+    new = False
+    for square, y, missing in zip(squares, roots.tolist(), short.tolist(), strict=True):
+        place = Fraction(round(abs(y) * GRID), GRID)
+        if missing <= CLOSE / len(squares) or not tangents.add(square.name, place):
+            continue
+        new = True
+        for side in square.sides:
+            row = square.tangent(place, side)
+            index = np.array(list(row.terms), dtype=np.int32)
+            values = np.array([float(v) for v in row.terms.values()])
+            solver.addRow(float(-row.constant), highspy.kHighsInf, index.size, index, values)
+    return new
+
 
 ROUNDING = 1e-9  # of coordinates
 CUT = 1e-8  # of a normal's size: by how much a face cuts a point off
@@ -176,11 +231,14 @@ def vector_of(query: Query, point: Mapping[str, Any]) -> Floats:
 __all__ = [
     "add_face",
     "enclose",
+    "extend",
     "first_row",
     "is_cut_off",
     "more_tangents",
     "program_over",
+    "relaxation_of",
     "separate",
+    "sharpen",
     "simplified",
     "vector_of",
 ]

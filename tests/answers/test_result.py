@@ -17,14 +17,13 @@ from sklearn.preprocessing import OneHotEncoder
 from sklearn.tree import DecisionTreeClassifier
 
 import cfxc
+from cfxc.answers.result import changes_between, shown
 from cfxc.datasets.source import Dataset
 from cfxc.errors import DataTypeError, InvalidInputError
 from cfxc.methods import plans
 from cfxc.methods.plans.corrections import Corrected
 from cfxc.methods.plans.robust_plan import Member
-from cfxc.solvers.outcome import Call, Outcome
-from cfxc.solvers.result import changes_between
-from cfxc.solvers.shown import shown
+from cfxc.solvers.base import Call, Outcome
 
 F = Fraction
 TABLE = pd.DataFrame({"a": [1, 42, 20, 7], "b": np.float32([0.1, 0.2, 0.3, 0.7])})

@@ -14,47 +14,28 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
-from ..errors import (
-    CfxcError,
-    DataTypeError,
-    InvalidInputError,
-    NoChangeNeededError,
-    SolverError,
-)
+from ..errors import CfxcError, DataTypeError, InvalidInputError, NoChangeNeededError, SolverError
 from ..frontends.compiled import Compiled
-from ..frontends.predictor import chance_of
+from ..frontends.predictor import chance_of, plain_item
 from ..ir.interval import ceil_float, floor_float
 from ..question.distances import Distance, penalised, recognised, resolve_distance
 from ..question.query import Query, make_query
 from ..question.question import Question
 from ..question.target import Target
+from ..solvers.base import Candidate, Deployed, Known, Limits, Outcome, Point, Watch, verify
+from ..solvers.box_search import SplitTree
+from ..solvers.certification import Evidence
+from ..solvers.certification.floats import covered
+from ..solvers.engines import Engine, engine_for, search_within, smt_backend
+from ..solvers.hulls import slack_of
+from ..solvers.rounding import may_tie, slack_for
+from ..solvers.smt import Backend, refuse_contradiction, refuse_negative_distance
 from ..space import FeatureSpace
-from ..stopping import (
-    GRACE,
-    INTERRUPTED,
-    STOPS,
-    Pressed,
-    TimeUp,
-    listening,
-    now,
-    reason_of,
-    until,
-)  # fmt: skip
-from .base import Limits
-from .box_search import SplitTree
-from .candidates import Candidate, Deployed, Known, Point, verify
-from .certification import Evidence
-from .certification.floats import covered
+from ..stopping import GRACE, INTERRUPTED, STOPS, Pressed, TimeUp, listening, now, reason_of, until
 from .conflicts import Ask, Conflict, conflict_of, given_up_in_order
-from .engines import Engine, engine_for, smt_backend
-from .hulls import slack_of
-from .original import Original, plain_item
-from .outcome import Outcome, Watch
-from .ranges import search_within
+from .original import Original
 from .result import Result, Status
-from .rounding import may_tie, slack_for
 from .seeds import Seeds, examples_of, nearest_of
-from .smt import Backend, refuse_contradiction, refuse_negative_distance
 
 MET = "met on the way to the nearest one"
 """Why nothing more is known of a counterfactual from a pool."""

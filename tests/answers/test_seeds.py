@@ -9,12 +9,12 @@ import pandas as pd
 import pytest
 
 import cfxc
+from cfxc.answers.explaining import explainer_of
+from cfxc.answers.seeds import _points_of
 from cfxc.errors import CfxcError
 from cfxc.solvers.box_search import engine
 from cfxc.solvers.box_search.climb import make_forest, shrunk
 from cfxc.solvers.box_search.problem import make_problem
-from cfxc.solvers.explaining import explainer_of
-from cfxc.solvers.seeds import _points_of
 from tests.methods.amortised.loans import compiled, fitted, loans, refused
 
 

@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from ..frontends.predictor import plain_item
 from ..question.target import Target
+from ..solvers.base import Point
 from ..space import FeatureSpace
-from .candidates import Point
 
 Predict = Callable[[pd.DataFrame], np.ndarray[Any, Any]]
 Chance = Callable[[pd.DataFrame, Any], float | None]
@@ -92,9 +93,4 @@ class Original:
         return plain_item(self.predict(row)[0])
 
 
-def plain_item(value: Any) -> Any:
-    """A prediction as a plain Python value."""
-    return value.item() if hasattr(value, "item") else value
-
-
-__all__ = ["Original", "plain_item"]
+__all__ = ["Original"]

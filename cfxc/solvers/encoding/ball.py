@@ -8,10 +8,10 @@ from functools import lru_cache
 import numpy as np
 import numpy.typing as npt
 
-from ..compiler.passes import Ball
-from ..ir.interval import ceil_float, floor_float
-from ..question.distances import Norms
-from ..question.query import Query
+from ...compiler.passes import Ball
+from ...ir.interval import ceil_float, floor_float
+from ...question.distances import Norms
+from ...question.query import Query
 
 Floats = npt.NDArray[np.float64]
 
