@@ -12,7 +12,7 @@ import z3
 
 from cfxc.compiler.emit.smtlib import emit, number
 from cfxc.compiler.expand import expand
-from cfxc.compiler.rounding import AbsorbingPool
+from cfxc.compiler.rewriting import AbsorbingPool
 from cfxc.compiler.terms import Pool, Term
 from cfxc.compiler.transform import Characteristic, compact_formula
 from cfxc.ir import Builder, Program

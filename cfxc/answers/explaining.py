@@ -25,7 +25,7 @@ from ..question.target import Target
 from ..solvers.base import Candidate, Deployed, Known, Limits, Outcome, Point, Watch, verify
 from ..solvers.box_search import SplitTree
 from ..solvers.certification import Evidence
-from ..solvers.certification.floats import covered
+from ..solvers.certification.evidence import covered
 from ..solvers.engines import Engine, engine_for, search_within, smt_backend
 from ..solvers.hulls import slack_of
 from ..solvers.rounding import may_tie, slack_for

@@ -97,11 +97,11 @@ def _formula(
     program: Program, space: FeatureSpace, source: str, kind: Emit, transformer: Transformer
 ) -> str:
     from ..compiler.bounds import variable_ranges
-    from ..compiler.emit.formula import emit_formula
     from ..compiler.emit.smtlib import emit
-    from ..compiler.rounding import AbsorbingPool
+    from ..compiler.rewriting import AbsorbingPool
     from ..compiler.terms import postorder
     from ..compiler.transform import compact_formula, path_formula
+    from ..show.formula import emit_formula
 
     make = compact_formula if transformer is Transformer.compact else path_formula
     core, pool = _core(program), AbsorbingPool()
@@ -122,9 +122,8 @@ def _formula(
 
 def _mixed_integer(program: Program, space: FeatureSpace, source: str) -> str:
     """The relation between features and outputs as a mixed-integer program, without a goal."""
-    from ..compiler.emit.mip_program import emit_program
-    from ..compiler.emit.mip_text import mip_text
     from ..compiler.passes import narrow_argmax
+    from ..show.mip import emit_program, mip_text
 
     ranges = {one.name: one.bounds for one in space if not one.is_symbolic}
     comments = [

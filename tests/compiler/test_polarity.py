@@ -8,8 +8,7 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cfxc.compiler.polarity import two_sided
-from cfxc.compiler.substitute import substitute
+from cfxc.compiler.rewriting import substitute, two_sided
 from cfxc.compiler.terms import Pool, evaluate_term, postorder
 from tests.compiler.formulas import Tree, assignments, build, declare, truths
 

@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from cfxc.compiler.rounding import AbsorbingPool, is_rounding
+from cfxc.compiler.rewriting import AbsorbingPool, is_rounding
 from cfxc.compiler.terms import Pool, Term, evaluate_term, postorder
 from cfxc.ir.float32 import FLOAT32_MAX, round_to_float32
 

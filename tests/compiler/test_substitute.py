@@ -7,7 +7,7 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cfxc.compiler.substitute import rebuild, substitute
+from cfxc.compiler.rewriting import rebuild, substitute
 from cfxc.compiler.terms import Pool, evaluate_term, free_variables, postorder
 from tests.compiler.formulas import (
     NUMBERS,

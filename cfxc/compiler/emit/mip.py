@@ -23,8 +23,8 @@ from ...errors import UnsupportedError
 from ...ir import Op, Program, ops
 from ...ir.linear import ZERO, LinearForm, Number
 from ..mixed_integer import Affine, Model
-from ..polarity import two_sided
 from ..relaxation import Relaxation
+from ..rewriting import two_sided
 from ..terms import Kind, Pool, Term, postorder
 
 ONE = Fraction(1)

@@ -16,8 +16,8 @@ from typing import Literal
 
 from ...errors import UnsupportedError
 from ..enclosures import enclose
-from ..polarity import two_sided
 from ..pseudo_boolean import AtMost, Counter, is_pseudo_boolean
+from ..rewriting import two_sided
 from ..terms import Pool, Term, postorder
 
 Counting = Literal["arithmetic", "pb"]

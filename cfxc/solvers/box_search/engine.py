@@ -37,9 +37,8 @@ from ..rounding import margins_of
 from .cells import UNIT, Cells
 from .climb import climb, make_forest, shrunk
 from .crew import ALONE_UNTIL, Crew, Worker
-from .problem import Problem, decision_for, make_problem, refuses
+from .problem import Problem, decision_for, make_problem, refuses, small_query
 from .proof import SplitTree
-from .ready import small_query
 from .state import (
     AIM,
     ALONE,

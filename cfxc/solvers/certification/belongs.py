@@ -17,7 +17,7 @@ from ...question.query import make_query
 from ...space import FeatureSpace
 from ..rounding import deployed_slack
 from .core import exact
-from .floats import covered
+from .evidence import covered
 from .writer import written_program, written_semantics, written_slack
 
 

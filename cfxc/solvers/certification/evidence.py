@@ -4,22 +4,25 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from math import inf
 from typing import Any
 
-from ...certificates.checker import Clock, Rejected, check
+from ...certificates.checker import Clock, Question, Rejected, check
+from ...certificates.checker.slack import least
 from ...compiler.emit.smtlib import emit
 from ...errors import UnsupportedError
+from ...ir import ops
+from ...ir.interval import ceil_float
 from ...question.query import Query
 from ...version import __version__
 from .. import box_search
 from ..base import Outcome, Refuted
 from ..encoding.ball import everywhere
 from ..encoding.formula import Encoder
-from .writer import SECONDS, Certificate, certify
+from .writer import SECONDS, Certificate, certify, written_semantics, written_slack
 
 INSIDE = 1 - Fraction(1, 2**40)
 
@@ -120,4 +123,24 @@ class Evidence:
         return None if isinstance(self.outcome.proof, Refuted) else Refuted(self.query, radius)
 
 
-__all__ = ["Evidence"]
+def covered(query: Query) -> Query:
+    """A query with at least the slack that the checker derives by itself, if it has any.
+
+    Of a network that is sometimes a little more than the deployed model needs.  Of trees it is
+    less, and to read a large forest would take long.
+    """
+    if not query.slack or any(isinstance(s.op, ops.TreeEnsemble) for s in query.program.lets()):
+        return query
+    try:
+        content = certify(
+            replace(query, constraints=(), excluded=()), status="feasible", point=None,
+            lower=Fraction(0), epsilon=0.0, proof=None, made={},
+        ).to_dict()  # fmt: skip
+        asked = Question(*(content[part] for part in ("features", "program", "question")))
+        needed = least(asked, written_semantics(query)) / (written_slack(query) / query.slack)
+    except (UnsupportedError, Rejected):  # it has no certificate anyhow
+        return query
+    return replace(query, slack=max(query.slack, Fraction(ceil_float(needed))))
+
+
+__all__ = ["Evidence", "covered"]

@@ -1,27 +1,90 @@
-"""Makes the proof that nothing lies within a radius: branch and bound by linear programs.
-
-It works on the certificate's own program, and every part is closed by the checker's own rules, so
-what is made here is what the checker takes.  The linear program of a part minimises the distance
-over its inequalities; its duals are the multipliers that close the part, if exact arithmetic says
-so.  Else the part is split where the program's solution is wrong by most: on the sign of a unit, a
-label, or a number.
-"""
+"""Where to split a part over which a constraint is neither true nor false."""
 
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 from fractions import Fraction
-from math import inf
+from math import inf, nextafter
 from typing import Any
 
 from ...certificates.checker import Clock, Proof
-from ...certificates.checker.program import plus
+from ...certificates.checker.program import Form, plus
 from ...certificates.checker.rules import NONE, Multipliers
 from ...errors import UnsupportedError
 from ...ir.interval import ceil_float
 from .core import exact, written_label
 from .linear_program import WRONG, LinearProgram, Solution
-from .undecided import undecided
+
+
+def undecided(asked: Proof, parts: list[Any], signs: dict[int, int]) -> list[Any] | None:
+    """A split that decides a constraint on one of its sides; ``None`` if all is decided.
+
+    On the sign of a unit that it reads, else on a label or where a number makes it true, else in
+    the middle of a number.
+    """
+    near = asked.within(parts)
+    spans = None if near is None else asked.spans(near, signs)
+    if near is None or spans is None:
+        return None
+
+    def span(form: Form) -> tuple[Fraction, Fraction]:
+        ends = [
+            asked.most({s: f * sign for s, f in form.items()}, NONE, near, signs, spans)
+            for sign in (-1, 1)
+        ]
+        return -ends[0], ends[1]
+
+    for truth in asked.truths:
+        for kind, form in _atoms(truth):
+            if asked.told((kind, [form]), span) != (False, True):
+                continue
+            for split in _splits(asked, form, near, spans, signs):
+                return split
+    return None
+
+
+def _atoms(truth: Any) -> Iterator[tuple[str, Form]]:
+    """The comparisons that a constraint is made of."""
+    kind, parts = truth
+    if kind in ("ge", "gt"):
+        yield kind, parts[0]
+        return
+    for part in parts:
+        yield from _atoms(part)
+
+
+def _splits(
+    asked: Proof, form: Form, parts: list[Any], spans: Any, signs: dict[int, int]
+) -> Iterator[list[Any]]:
+    """Ways to split, the best first."""
+    read = set(form)
+    for k in reversed(range(len(spans))):
+        if (asked.program.kinds[k], k) in read:
+            read |= set(asked.program.made[k])
+            low, high = spans[k]
+            if asked.program.kinds[k] == "unit" and low < 0 < high and k not in signs:
+                yield ["sign", k]
+    for kind, j, *rest in sorted(read, key=str):
+        if kind == "is" and len(parts[j]) > 1 and rest[0] in parts[j]:
+            yield ["label", j, written_label(asked.features[j].labels[rest[0]])]
+    numbers = [source[1] for source in sorted(read, key=str) if source[0] == "x"]
+    edges = {}
+    if len(form) <= 2 and len(numbers) == 1 and ("x", numbers[0]) in form:
+        edges[numbers[0]] = -form.get(("one", 0), Fraction(0)) / form["x", numbers[0]]
+    for j in sorted(numbers, key=lambda j: -_width(asked, j, parts[j])):
+        feature, (low, high) = asked.features[j], parts[j]
+        middle = edges.get(j, (low + high) / 2)
+        beside = Fraction(nextafter(float(middle), -inf))
+        for place in (beside, middle, low):
+            cut = feature.near(place, -1)
+            if cut is not None and low <= cut < high:
+                yield ["cut", j, exact(cut)]
+
+
+def _width(asked: Proof, j: int, part: Any) -> Fraction:
+    return Fraction(part[1] - part[0]) / (asked.features[j].size or 1)
+
 
 ZERO = Fraction(0)
 INSIDE = 1 - Fraction(1, 2**40)
@@ -143,4 +206,4 @@ def written(by: Multipliers) -> list[Any]:
     return [exact(by.budget), named, []]
 
 
-__all__ = ["Given", "prove"]
+__all__ = ["Given", "prove", "undecided"]

@@ -15,8 +15,7 @@ from ..base import Refuted
 from ..box_search.cells import UNIT
 from ..box_search.proof import Closing, Sharing, Split, SplitTree
 from .core import exact, plain_label
-from .prover import Given, prove
-from .undecided import undecided
+from .prover import Given, prove, undecided
 
 SHARES = 2**40  # shares of costs are rounded down to so many parts
 Node = list[Any]

@@ -21,9 +21,8 @@ from ...question.domain import Domain
 from ...question.query import Query
 from ...question.target import score_scale, target_program
 from ...writing import write_whole
-from .core import CoreReader, Sources, exact, plain_label, read_program
+from .core import CoreReader, Sources, exact, plain_label, read_program, trees_of
 from .steps import proof_of
-from .trees import trees_of
 
 VERSION = "cfxc certificate 1"
 DOUBLE = Fraction(1, 2**53)

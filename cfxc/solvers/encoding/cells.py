@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 
 from ...compiler.functional import Symbolic
+from ...compiler.rewriting import substitute
 from ...compiler.splits import last_double
-from ...compiler.substitute import substitute
 from ...compiler.terms import Pool, Term, postorder
 from ...question.distances import Norms
 from ...question.domain import Domain

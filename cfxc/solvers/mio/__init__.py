@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from .backends import BACKENDS, Answer, Backend, backend
 from .cutting_planes import first_row
-from .formulation import Formulation, Formulator
-from .refusals import refuses
+from .formulation import Formulation, Formulator, refuses
 from .search import search
 
 __all__ = [

@@ -12,19 +12,21 @@ on the grid of the feature's resolution if it has one; so the distance is linear
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import floor
 from typing import Any, Self
 
-from ...compiler.emit.mip import Emission, Emitter, least
+from ...compiler.emit.mip import Emission, Emitter, least, refused
 from ...compiler.functional import Symbolic, functional
 from ...compiler.linear_programs import Relaxed
 from ...compiler.mixed_integer import Affine, Floats, Model, Rounded
 from ...compiler.pipeline import simplified
-from ...compiler.rounding import AbsorbingPool
+from ...compiler.rewriting import AbsorbingPool
 from ...compiler.terms import Pool, Term
+from ...errors import UnsupportedError
+from ...ir import Literal, Program, ops
 from ...ir.linear import LinearForm
 from ...question.distances import Norms, root_above
 from ...question.domain import Domain
@@ -412,4 +414,41 @@ class _Writer:
         return Move(LinearForm.sum(steps), LinearForm.sum((1, form) for _, form in out), squares)
 
 
-__all__ = ["DISTANCE", "Formulation", "Formulator"]
+def refuses(query: Query) -> str:
+    """Why the engine cannot take a query; empty if it can.
+
+    Smooth functions have no exact piecewise-linear form, and neither has a product of numbers that
+    both vary; what the decision does not depend on may be either.
+    """
+    programs = list(_programs(query))
+    offences = [offence for program in programs for offence in refused(program)]
+    if offences:
+        return "; ".join(offences[:3]) + ("; …" if len(offences) > 3 else "")
+    if any(_multiplies(program) for program in programs):
+        radius = Fraction(1) if query.distance.norms is not None else None
+        try:
+            Formulator(query).formulate(radius)
+        except UnsupportedError as error:
+            return str(error)
+    return ""
+
+
+def _programs(query: Query) -> Iterator[Program]:
+    """Everything that becomes rows: target, constraints and distance."""
+    yield simplified(query.target_program)[0]
+    yield from (each.program for each in query.constraints)
+    if not query.distance.has_squares:
+        yield query.distance.program
+
+
+def _multiplies(program: Program) -> bool:
+    """Whether some product or quotient might have two sides that vary."""
+    constants = {let.name for let in program.lets() if isinstance(let.op, ops.Constant)}
+    return any(
+        isinstance(let.op, ops.Mul | ops.Div)
+        and not any(isinstance(p, Literal) or p in constants for p in let.op.operands())
+        for let in program.lets()
+    )
+
+
+__all__ = ["DISTANCE", "Formulation", "Formulator", "refuses"]

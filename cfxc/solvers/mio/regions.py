@@ -21,8 +21,11 @@ import numpy.typing as npt
 
 from ...compiler.emit.mip import LABEL, MAX
 from ...compiler.mixed_integer import Affine
+from ...ir import INT, Builder, Tensor, ops
 from ...ir.interval import ceil_float, floor_float
 from ...ir.linear import LinearForm
+from ...question.query import Query, make_query
+from ...space import Feature, FeatureSpace
 from ...stopping import now
 from . import kernel
 from .formulation import DISTANCE, Formulation
@@ -190,4 +193,25 @@ def _part(matrix: Floats, ends: Floats, chosen: Any) -> tuple[Floats, Floats, Fl
     return body, low, high
 
 
-__all__ = ["Ending", "Improve", "Regions", "applies"]
+UNITS = 8
+TARGET = 12
+
+
+def small_query() -> Query:
+    """A network of few units that bounds alone do not settle: a search of it calls all kernels."""
+    weights = np.random.default_rng(0).normal(size=(UNITS + 1, 3)).round(3)
+    builder = Builder("network")
+    names = ("x", "y", "z")
+    row = builder.let(ops.Concat(tuple(builder.input(name, INT) for name in names)))
+    hidden = ops.Affine(row, Tensor(weights[:UNITS]), Tensor(weights[:UNITS, 0]))
+    units = builder.let(ops.Relu(builder.let(hidden)))
+    signs = np.resize([1.0, -1.0], (1, UNITS))
+    total = builder.let(ops.Affine(units, Tensor(signs), Tensor(np.zeros(1))))
+    program = builder.build(value=builder.let(ops.Item(total, 0)))
+    space = FeatureSpace(
+        tuple(Feature(name, "integer", lower=Fraction(-9), upper=Fraction(9)) for name in names)
+    )
+    return make_query(program, space, dict.fromkeys(names, 0), target=(TARGET, None))
+
+
+__all__ = ["Ending", "Improve", "Regions", "applies", "small_query"]

@@ -37,10 +37,8 @@ from .backends import Answer, Backend, Floats, backend
 from .branching import Branching
 from .cutting_planes import enclose, first_row, is_cut_off, separate, sharpen, simplified
 from .descent import Descent
-from .formulation import Formulation, Formulator
-from .ready import small_query
-from .refusals import refuses
-from .regions import Ending, Regions, applies
+from .formulation import Formulation, Formulator, refuses
+from .regions import Ending, Regions, applies, small_query
 from .witness import around, first_candidate
 
 CLOSE = Fraction(9, 10)  # share of ε below the incumbent at which nothing may be left

@@ -13,7 +13,6 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from cfxc.compiler.emit.formula import emit_formula, number_text
 from cfxc.compiler.expand import expand
 from cfxc.compiler.terms import Pool, evaluate_term
 from cfxc.compiler.transform import Characteristic, compact_formula, path_formula
@@ -21,6 +20,7 @@ from cfxc.errors import UnsupportedError
 from cfxc.ir import If, Program, evaluate, parse_program
 from cfxc.ir.evaluator import run
 from cfxc.ir.sorts import label_key, parse_name
+from cfxc.show.formula import emit_formula, number_text
 from tests.compiler.formulas import FUNCTIONS
 from tests.example_programs import EXAMPLES
 from tests.strategies import inputs_of, programs

@@ -23,8 +23,6 @@ from sklearn.preprocessing import StandardScaler
 from cfxc import FeatureSpace, compile
 from cfxc.compiler.emit.mip import NUMBERS as RULES
 from cfxc.compiler.emit.mip import REFUSALS, Emission, Emitter, emit, refused
-from cfxc.compiler.emit.mip_program import emit_program
-from cfxc.compiler.emit.mip_text import mip_text
 from cfxc.compiler.mixed_integer import Model, rounded
 from cfxc.compiler.passes import narrow_argmax
 from cfxc.compiler.scalarise import RULES as SCALAR_RULES
@@ -35,6 +33,7 @@ from cfxc.ir.linear import LinearForm
 from cfxc.ir.op import REGISTRY
 from cfxc.ir.sorts import format_label
 from cfxc.ir.unused import keep_outputs
+from cfxc.show.mip import emit_program, mip_text
 from cfxc.solvers.mio.backends import Answer, Highs
 from tests.compiler.formulas import (
     BOOLS,

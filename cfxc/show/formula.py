@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from ...ir import Label, LabelTuple, Program, Sort
-from ...ir.sorts import exact_float, format_label, format_name
-from ..functional import Symbolic
-from ..terms import Pool, Term, postorder
-from ..transform import Characteristic, declare, well_sorted
+from ..compiler.functional import Symbolic
+from ..compiler.terms import Pool, Term, postorder
+from ..compiler.transform import Characteristic, declare, well_sorted
+from ..ir import Label, LabelTuple, Program, Sort
+from ..ir.sorts import exact_float, format_label, format_name
 from .layout import Break, Child, Node, Piece, Text, lay_out, name_shared
 
 _IFF, _OR, _AND, _ATOM, _SUM, _PRODUCT, _TIGHT = range(7)

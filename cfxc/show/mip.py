@@ -1,12 +1,4 @@
-"""Mixed-integer programs as text in the LP format, in numbers that solvers read.
-
-Every number is written as the double that it is.  A row of small numbers is multiplied by its
-common denominator, any other by a power of two that brings its largest coefficient to about one;
-both are exact.  A coefficient c_j that is no double, or so small that solvers leave it out, is
-rounded by e_j, and the ends of its row are moved outward by the extremes of sum e_j x_j over the
-columns' ranges: whatever satisfies the exact row satisfies the one that is written.  Columns are
-called x0, x1, … and comments say what they stand for.
-"""
+"""Mixed-integer programs as text in the LP format, in numbers that solvers read."""
 
 from __future__ import annotations
 
@@ -14,10 +6,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import isfinite, lcm
+from typing import Any
 
-from ...ir.interval import ceil_float, floor_float, nearest_float
-from ...ir.linear import LinearForm
-from ..mixed_integer import Model, Row
+from ..compiler.emit.mip import Emission, Emitter, least, refused
+from ..compiler.functional import Symbolic, functional
+from ..compiler.mixed_integer import Model, Number, Row
+from ..compiler.terms import Pool, Term
+from ..errors import UnsupportedError
+from ..ir import Program, Sort
+from ..ir.interval import ceil_float, floor_float, nearest_float
+from ..ir.linear import LinearForm
+from ..ir.sorts import format_label
 
 _WIDTH = 98
 _SMALL_INTEGER = 2**20
@@ -156,4 +155,61 @@ def _one_line(text: str) -> str:
     return " ".join(text.split())
 
 
-__all__ = ["mip_text"]
+def emit_program(program: Program, ranges: Mapping[str, tuple[Number, Number]]) -> Emission:
+    """Inputs and outputs of a program as columns, feasible where they belong together.
+
+    A category is one binary per label, of inputs and outputs alike; ``ranges`` bound the numeric
+    inputs.  Output columns are named after the outputs.
+
+    Raises:
+        UnsupportedError: listing every op that has no encoding, or a number without bounds.
+    """
+    if offences := refused(program):
+        raise UnsupportedError("no mixed-integer program", offences)
+    pool = Pool()
+    inputs = {name: _declare(pool, name, sort, ranges.get(name)) for name, sort in program.inputs}
+    emitter = Emitter(pool, Emission())
+    for value in inputs.values():
+        for guard in value.guards if isinstance(value, Symbolic) else (value,):
+            emitter.variable(guard)
+    outputs = functional(program, inputs, pool)
+    terms = [pair for name, value in outputs.items() for pair in _named_terms(name, value)]
+    for _, term in terms:  # outputs are defined exactly, whatever is asked of them later
+        if term.sort == "bool":
+            emitter.orient((term, pool.not_(term)))
+        else:
+            emitter.orient((least(pool, term), least(pool, pool.neg(term))))
+    emitter.prepare([term for _, term in terms])
+    for label, term in terms:
+        if term.sort == "bool":
+            column, form = emitter.model.binary(label), emitter.exact(term)
+        else:
+            form = emitter.number(term)
+            column = emitter.model.column(label, *emitter.model.range(form), term.sort == "int")
+        emitter.model.constrain(column - form, 0, 0, "output")
+    return emitter.emission
+
+
+def _declare(pool: Pool, name: str, sort: Sort, ends: tuple[Number, Number] | None) -> Any:
+    """An input as a variable, or as one guard per label."""
+    if sort.kind == "category":
+        guards = [pool.unique(f"{name}={format_label(x)}", "bool") for x in sort.labels]
+        pool.group(guards)
+        return Symbolic(sort.labels, tuple(guards))
+    if sort.kind == "bool":
+        return pool.unique(name, "bool")
+    low, high = ends or (None, None)
+    return pool.unique(name, "int" if sort.kind == "int" else "real", low, high)
+
+
+def _named_terms(name: str, value: Any) -> list[tuple[str, Term]]:
+    """The terms of an output, each with the name of its column."""
+    if isinstance(value, Symbolic):
+        pairs = zip(value.labels, value.guards, strict=True)
+        return [(f"{name}={format_label(label)}", guard) for label, guard in pairs]
+    if isinstance(value, Term):
+        return [(name, value)]
+    return [(f"{name}[{i}]", term) for i, term in enumerate(value.ravel())]
+
+
+__all__ = ["emit_program", "mip_text"]

@@ -1,0 +1,1 @@
+"""What is only looked at: formulae and mixed-integer programs as text."""
