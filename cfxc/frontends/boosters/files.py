@@ -12,8 +12,7 @@ from typing import Any
 from ...errors import MissingExtraError, ModelFileError, UnsupportedError
 from ..skops_file import damaged
 from .forest import DamagedModelError
-from .lightgbm.rewriting import rewritten_text
-from .lightgbm.text import LgbModel, read_text
+from .lightgbm.text import LgbModel, read_text, rewritten_text
 from .xgboost.document import Document, XgbModel, parse_document, read_model
 from .xgboost.rewriting import rewritten
 

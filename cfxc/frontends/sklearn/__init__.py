@@ -2,20 +2,7 @@
 
 from __future__ import annotations
 
-from . import (  # registers what they lower
-    ada_boost,
-    bagging,
-    boosting,
-    encoders,
-    hist_boosting,
-    isolation,
-    linear,
-    neural,
-    scalers,
-    svm,
-    trees,
-    voting,
-)
+from . import ensembles, hist_boosting, linear, preprocessing, trees  # register what they lower
 from .predictor import SklearnPredictor
 from .program import lower
 from .registry import MODELS, TRANSFORMERS
@@ -24,17 +11,10 @@ __all__ = [
     "MODELS",
     "TRANSFORMERS",
     "SklearnPredictor",
-    "ada_boost",
-    "bagging",
-    "boosting",
-    "encoders",
+    "ensembles",
     "hist_boosting",
-    "isolation",
     "linear",
     "lower",
-    "neural",
-    "scalers",
-    "svm",
+    "preprocessing",
     "trees",
-    "voting",
 ]

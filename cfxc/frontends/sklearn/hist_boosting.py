@@ -18,14 +18,11 @@ from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostin
 
 from ...ir import Operand, ops
 from ...space import Label
-from .comparisons import Compared, compared, cuts
-from .encoders import Codebook, ordinal_codebooks
-from .lowering import Lowering, tensor
-from .outputs import binary_label, pair, top_label
+from .linear import binary_label, pair, top_label
+from .lowering import Function, Lowering, Ref, tensor
+from .preprocessing import Codebook, has_gap, ordinal_codebooks, symbol
 from .registry import Estimator, Outputs, model
-from .symbols import has_gap, symbol
-from .table import Function, Ref
-from .trees import Nodes, joined
+from .trees import Compared, Nodes, compared, cuts, joined
 
 Floats = npt.NDArray[np.float64]
 Split = tuple[bool, ...]  # per value that a column can hold: whether it goes right

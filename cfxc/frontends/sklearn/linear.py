@@ -1,9 +1,13 @@
-"""Linear models: one affine map, then a sign or an argmax."""
+"""Linear models, linear support vector machines and networks.
+
+Affine maps and activations, then a sign or an argmax: labels without transcendental functions.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -23,13 +27,52 @@ from sklearn.linear_model import (
     SGDClassifier,
     SGDRegressor,
 )
-from sklearn.svm import LinearSVC, LinearSVR
+from sklearn.neural_network import MLPClassifier, MLPRegressor
+from sklearn.svm import SVC, SVR, LinearSVC, LinearSVR, NuSVC, NuSVR
 
-from ...ir import Literal, Operand, ops
-from .lowering import Lowering, tensor
-from .outputs import ONE, ZERO, binary_label, normalised, pair, top_label, values
+from ...ir import Literal, Op, Operand, Tensor, ops
+from ..predictor import class_labels
+from .lowering import Lowering, Ref, tensor
 from .registry import Estimator, Outputs, model
-from .table import Ref
+
+Classes = Sequence[Any] | npt.NDArray[Any]
+ZERO, ONE = Literal(Fraction(0)), Literal(Fraction(1))
+
+
+def binary_label(lowering: Lowering, classes: Classes, score: Operand) -> Operand:
+    """The second class iff ``score > 0``: a tie is the first class, as deployed."""
+    second = lowering.let(ops.Gt(score, ZERO))
+    index = lowering.let(ops.Select(second, Literal(1), Literal(0)))
+    return lowering.let(ops.Category(index, class_labels(classes)))
+
+
+def binary_label_from(lowering: Lowering, classes: Classes, score: Operand, least: Operand) -> str:
+    """The second class iff ``score >= least``: a tie is the second class, where deployed so."""
+    second = lowering.let(ops.Ge(score, least))
+    index = lowering.let(ops.Select(second, Literal(1), Literal(0)))
+    return lowering.let(ops.Category(index, class_labels(classes)))
+
+
+def top_label(lowering: Lowering, classes: Classes, scores: Operand) -> Operand:
+    """The class of the highest score; ties go to the first one."""
+    index = lowering.let(ops.Argmax(scores))
+    return lowering.let(ops.Category(index, class_labels(classes)))
+
+
+def pair(lowering: Lowering, probability: Operand) -> Operand:
+    """``(1 - p, p)``."""
+    rest = lowering.let(ops.Sub(ONE, probability))
+    return lowering.let(ops.Concat((rest, probability)))
+
+
+def normalised(lowering: Lowering, shares: Operand) -> Operand:
+    """Shares over their sum."""
+    return lowering.let(ops.Div(shares, lowering.let(ops.ReduceSum(shares))))
+
+
+def values(lowering: Lowering, vector: Operand, width: int) -> Operand:
+    """A regressor's targets: the number itself if there is only one."""
+    return lowering.let(ops.Item(vector, 0)) if width == 1 else vector
 
 
 def _affine(lowering: Lowering, estimator: Estimator, refs: tuple[Ref, ...]) -> tuple[str, int]:
@@ -142,3 +185,138 @@ def lower_linear_regressor(
     """``value``: one number, or one per target."""
     vector, width = _affine(lowering, estimator, refs)
     return {"value": values(lowering, vector, width)}
+
+
+Exact = npt.NDArray[Any]
+
+
+def _kernel_flaws(estimator: Estimator) -> Iterator[str]:
+    if estimator.kernel != "linear":
+        yield f"kernel {estimator.kernel!r} is not supported; only 'linear' is"
+
+
+def _machine_flaws(estimator: Estimator) -> Iterator[str]:
+    yield from _kernel_flaws(estimator)
+    if estimator.break_ties and len(estimator.classes_) > 2:
+        yield "break_ties=True is not supported with more than two classes"
+
+
+def _exact(values: Any) -> Exact:
+    dense = values.toarray() if hasattr(values, "toarray") else np.asarray(values)
+    return np.asarray(np.frompyfunc(Fraction, 1, 1)(dense), dtype=object)
+
+
+def _exact_affine(lowering: Lowering, refs: tuple[Ref, ...], weight: Exact, bias: Exact) -> str:
+    made = ops.Affine(lowering.vector(refs), Tensor(weight, "rat"), Tensor(bias, "rat"))
+    return lowering.let(made)
+
+
+def _pairs(estimator: Estimator) -> tuple[Exact, Exact]:
+    """Weights (p, n) and biases (p,) of the machines of classes i < j, in the library's order."""
+    vectors, dual = _exact(estimator.support_vectors_), _exact(estimator._dual_coef_)
+    ends = np.cumsum(estimator.n_support_)
+    own = [slice(end - size, end) for end, size in zip(ends, estimator.n_support_, strict=True)]
+    rows = [
+        dual[j - 1, own[i]].dot(vectors[own[i]]) + dual[i, own[j]].dot(vectors[own[j]])
+        for i, j in combinations(range(len(own)), 2)
+    ]
+    return np.array(rows, dtype=object), _exact(estimator._intercept_)
+
+
+@model("classifier", SVC, NuSVC, flaws=_machine_flaws)
+def lower_support_classifier(
+    lowering: Lowering, estimator: Estimator, refs: tuple[Ref, ...]
+) -> Outputs:
+    """One machine per pair of classes: the first one iff its value is positive; most votes win.
+
+    Of two classes, the second iff the (negated) value is at least 0.
+    """
+    weight, bias = _pairs(estimator)
+    count = len(estimator.classes_)
+    if count == 2:
+        score = lowering.let(ops.Item(_exact_affine(lowering, refs, -weight, -bias), 0))
+        label = binary_label_from(lowering, estimator.classes_, score, ZERO)
+        return {"label": label, "score": score}
+    first = lowering.let(ops.Gt(_exact_affine(lowering, refs, weight, bias), ZERO))
+    spread, start = np.zeros((count, len(bias))), np.zeros(count)
+    for place, (i, j) in enumerate(combinations(range(count), 2)):
+        spread[i, place], spread[j, place] = 1, -1
+        start[j] += 1
+    hits = lowering.let(ops.ToReal(first))
+    votes = lowering.let(ops.Affine(hits, tensor(spread), tensor(start)))
+    return {"label": top_label(lowering, estimator.classes_, votes)}
+
+
+@model("regressor", SVR, NuSVR, flaws=_kernel_flaws)
+def lower_support_regressor(
+    lowering: Lowering, estimator: Estimator, refs: tuple[Ref, ...]
+) -> Outputs:
+    """``value``: the machine's value."""
+    vectors, dual = _exact(estimator.support_vectors_), _exact(estimator._dual_coef_)
+    value = _exact_affine(lowering, refs, dual.dot(vectors), _exact(estimator._intercept_))
+    return {"value": lowering.let(ops.Item(value, 0))}
+
+
+ACTIVATIONS: dict[str, Callable[[Operand], Op] | None] = {
+    "identity": None,
+    "relu": ops.Relu,
+    "logistic": ops.Sigmoid,
+    "tanh": ops.Tanh,
+}
+OUTPUT_ACTIVATIONS: dict[str, Callable[[Operand], Op] | None] = {"identity": None, "exp": ops.Exp}
+
+
+def _last_layer(lowering: Lowering, network: Estimator, refs: tuple[Ref, ...]) -> str:
+    """What the last layer computes, before the output activation."""
+    lowering.check_double(refs, *network.coefs_)
+    x = lowering.vector(refs)
+    activation = ACTIVATIONS[network.activation]
+    last = len(network.coefs_) - 1
+    for layer, (weight, bias) in enumerate(zip(network.coefs_, network.intercepts_, strict=True)):
+        wide = weight.T.astype(np.float64), bias.astype(np.float64)
+        x = lowering.let(ops.Affine(x, *map(tensor, wide)))
+        if activation and layer < last:
+            x = lowering.let(activation(x))
+    return x
+
+
+def _unknown_activation(network: Estimator) -> Iterator[str]:
+    if network.activation not in ACTIVATIONS:
+        yield f"activation {network.activation!r} is not supported"
+
+
+def _label_network_flaws(network: Estimator) -> Iterator[str]:
+    yield from _unknown_activation(network)
+    if network._label_binarizer.y_type_.startswith("multilabel"):
+        yield "multi-label classification is not supported; train one model per label"
+    elif network.out_activation_ not in ("logistic", "softmax"):
+        yield f"output activation {network.out_activation_!r} is not supported"
+
+
+def _network_flaws(network: Estimator) -> Iterator[str]:
+    yield from _unknown_activation(network)
+    if network.out_activation_ not in OUTPUT_ACTIVATIONS:
+        yield f"output activation {network.out_activation_!r} is not supported"
+
+
+@model("classifier", MLPClassifier, flaws=_label_network_flaws)
+def lower_mlp_classifier(lowering: Lowering, network: Estimator, refs: tuple[Ref, ...]) -> Outputs:
+    """Label from the logits (the output activation is increasing), logits, probabilities."""
+    logits = _last_layer(lowering, network, refs)
+    if network.out_activation_ == "softmax":
+        label = top_label(lowering, network.classes_, logits)
+        shares = lowering.let(ops.Softmax(logits))
+        return {"label": label, "score": logits, "probability": shares}
+    logit = lowering.let(ops.Item(logits, 0))
+    label = binary_label(lowering, network.classes_, logit)
+    share = lowering.let(ops.Sigmoid(logit))
+    return {"label": label, "score": logit, "probability": pair(lowering, share)}
+
+
+@model("regressor", MLPRegressor, flaws=_network_flaws)
+def lower_mlp_regressor(lowering: Lowering, network: Estimator, refs: tuple[Ref, ...]) -> Outputs:
+    """``value``: one number, or one per target."""
+    value = _last_layer(lowering, network, refs)
+    if activation := OUTPUT_ACTIVATIONS[network.out_activation_]:
+        value = lowering.let(activation(value))
+    return {"value": values(lowering, value, network.n_outputs_)}

@@ -14,8 +14,7 @@ from ...ir import Label
 from ...space import FeatureSpace
 from ...space.names import shown
 from ..predictor import DOUBLE, SINGLE, Task, class_labels
-from .inspect import check_supported
-from .program import fitted_names, last_step, model_columns
+from .program import check_supported, fitted_names, last_step, model_columns
 from .registry import MODELS, Estimator
 
 

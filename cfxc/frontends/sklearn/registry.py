@@ -14,8 +14,7 @@ import pandas as pd
 from ...ir import Operand
 from ...space import FeatureSpace
 from ..predictor import Task
-from .lowering import Lowering
-from .table import Ref
+from .lowering import Lowering, Ref
 
 Estimator = Any  # scikit-learn ships without types
 Outputs = dict[str, Operand]

@@ -11,9 +11,8 @@ from sklearn.preprocessing import FunctionTransformer
 
 from ...errors import InvalidInputError
 from ...ir import Literal, ops
-from .lowering import Lowering
+from .lowering import Lowering, Ref, cells
 from .registry import MODELS, TRANSFORMERS, Estimator, Outputs, transformer
-from .table import Ref, cells
 
 
 def steps(pipeline: Estimator) -> list[tuple[str, Estimator]]:

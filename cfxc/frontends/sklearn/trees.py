@@ -1,20 +1,28 @@
-"""Decision trees and forests, with the deployed comparison ``float32(x) <= threshold``."""
+"""Trees, forests, boosting and isolation forests.
+
+Where they split, with the deployed comparison ``float32(x) <= threshold``.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.ensemble import (
     ExtraTreesClassifier,
     ExtraTreesRegressor,
+    GradientBoostingClassifier,
+    GradientBoostingRegressor,
+    IsolationForest,
     RandomForestClassifier,
     RandomForestRegressor,
 )
+from sklearn.ensemble._iforest import _average_path_length
 from sklearn.tree import (
     DecisionTreeClassifier,
     DecisionTreeRegressor,
@@ -23,11 +31,97 @@ from sklearn.tree import (
 )
 
 from ...ir import Literal, Operand, Tensor, ops
-from .comparisons import Compared, compared, cuts
-from .lowering import Lowering
-from .outputs import top_label, values
+from ...ir.float32 import double_threshold
+from .linear import ZERO, binary_label_from, pair, top_label, values
+from .lowering import Cell, Function, Image, Lowering, Ref
 from .registry import Estimator, Outputs, model
-from .table import Ref
+
+Floats = npt.NDArray[np.float64]
+LARGEST = float(np.finfo(np.float32).max)
+ALWAYS = float(np.finfo(np.float64).max)
+
+
+@dataclass(frozen=True)
+class Compared:
+    """A vector that trees compare, and what they see of each of its columns.
+
+    ``functions[i]`` is ``None`` where a tree sees column i as it is.
+    """
+
+    x: str
+    functions: tuple[Function | None, ...]
+
+
+def compared(lowering: Lowering, refs: Sequence[Ref]) -> Compared:
+    """The columns ``refs`` of trees, each traced back to the table where a scaler made it."""
+    images = [_image(lowering, ref) for ref in refs]
+    sources = [
+        ref if image is None else image.source for ref, image in zip(refs, images, strict=True)
+    ]
+    functions = tuple(None if image is None else image.function for image in images)
+    return Compared(lowering.vector(sources), functions)
+
+
+def _image(lowering: Lowering, ref: Ref) -> Image | None:
+    image = ref.image if isinstance(ref, Cell) else None
+    if image is None or lowering.source(image.source).flaw:  # which the scaler has reported
+        return None
+    return image
+
+
+def cuts(
+    columns: Compared, feature: npt.NDArray[np.int64], threshold: Floats, *, single: bool
+) -> Floats:
+    """The doubles t' with ``x[feature] <= t'`` iff a tree sees at most ``threshold`` there.
+
+    With ``single`` the tree rounds what it sees to float32.  Any number where ``feature < 0``.
+    """
+    inner = feature >= 0
+    moved = thresholds_on_doubles(threshold, inner) if single else np.minimum(threshold, ALWAYS)
+    for place in np.unique(feature[inner]).tolist():
+        function = columns.functions[place]
+        if function is not None:
+            nodes = np.flatnonzero(feature == place)
+            moved[nodes] = last_below(function, moved[nodes])
+    return moved
+
+
+def thresholds_on_doubles(threshold: Floats, inner: npt.NDArray[np.bool_]) -> Floats:
+    """The doubles t' with ``x <= t'`` iff ``float32(x) <= t``, where ``inner``.
+
+    A threshold from the largest float32 on (infinite where training separated missing values)
+    lets every number pass: the library refuses values that overflow float32.
+    """
+    moved = np.full(threshold.shape, ALWAYS)
+    usual = inner & (threshold < LARGEST)
+    moved[usual] = double_threshold(threshold[usual])
+    return moved
+
+
+def last_below(function: Function, threshold: Floats) -> Floats:
+    """The largest doubles x with ``function(x) <= threshold``, elementwise, by bisection.
+
+    ``function`` is rising.  The lowest double where there is none.
+    """
+    with np.errstate(all="ignore"):
+        low, high = (np.full(threshold.shape, sign * _order(ALWAYS)) for sign in (-1, 1))
+        low[function(_doubles(high)) <= threshold] = _order(ALWAYS)
+        while (open_ := high - 1 > low).any():
+            middle = (low >> 1) + (high >> 1) + (low & high & 1)
+            below = function(_doubles(middle)) <= threshold
+            low = np.where(open_ & below, middle, low)
+            high = np.where(open_ & ~below, middle, high)
+    return _doubles(low)
+
+
+def _order(value: float) -> np.int64:
+    """The place of a double >= 0 among all of them; the negative ones mirror it."""
+    return np.int64(np.float64(value).view(np.int64))
+
+
+def _doubles(order: npt.NDArray[np.int64]) -> Floats:
+    made: Floats = np.copysign(np.abs(order).view(np.float64), order)
+    return made
 
 
 @dataclass(frozen=True)
@@ -164,3 +258,124 @@ def _mean(
     """The sum over the trees, then one division: the library's order."""
     total = ensemble(lowering, refs, trees, leaves)
     return lowering.let(ops.Div(total, Literal(Fraction(len(trees)))))
+
+
+CONSTANT = (DummyClassifier, DummyRegressor)
+
+
+def _varying_start(estimator: Estimator) -> Iterator[str]:
+    start = estimator.init_
+    if isinstance(start, str) and start == "zero":
+        return
+    if type(start) not in CONSTANT:
+        yield (
+            f"starts from a {type(start).__name__} (init); only init=None, init='zero' and dummy "
+            "estimators are supported"
+        )
+    elif start.strategy == "stratified":
+        yield "starts from random numbers: init is a DummyClassifier(strategy='stratified')"
+
+
+def _raw(lowering: Lowering, estimator: Estimator, refs: tuple[Ref, ...]) -> tuple[str, int]:
+    """``raw_predictions``, a vector, and its length: one, or one per class."""
+    base = _start(estimator)
+    trees, values = [], []
+    for stage in estimator.estimators_:
+        for place, one in enumerate(stage):
+            leaves = np.zeros((one.tree_.node_count, base.size))
+            leaves[:, place] = estimator.learning_rate * one.tree_.value[:, 0, 0]
+            trees.append(one.tree_)
+            values.append(leaves)
+    return ensemble(lowering, refs, trees, values, base=base), base.size
+
+
+def _start(estimator: Estimator) -> npt.NDArray[np.float64]:
+    """What the sum starts from, as the library computes it: the same for all rows."""
+    row = np.zeros((1, estimator.n_features_in_), dtype=np.float32)
+    start: npt.NDArray[np.float64] = np.ravel(estimator._raw_predict_init(row))
+    return start
+
+
+@model("classifier", GradientBoostingClassifier, flaws=_varying_start)
+def lower_boosted_classifier(
+    lowering: Lowering, estimator: Estimator, refs: tuple[Ref, ...]
+) -> Outputs:
+    """Label: the second class iff ``raw >= 0`` (a tie is the second class), or the highest."""
+    raw, width = _raw(lowering, estimator, refs)
+    if width > 1:
+        label = top_label(lowering, estimator.classes_, raw)
+        return {"label": label, "score": raw, "probability": lowering.let(ops.Softmax(raw))}
+    score = lowering.let(ops.Item(raw, 0))
+    label = binary_label_from(lowering, estimator.classes_, score, ZERO)
+    share = lowering.let(ops.Sigmoid(_logit(lowering, estimator, score)))
+    return {"label": label, "score": score, "probability": pair(lowering, share)}
+
+
+def _logit(lowering: Lowering, estimator: Estimator, score: str) -> Operand:
+    """The log-odds: the raw sum, or twice that under the exponential loss."""
+    if estimator.loss != "exponential":
+        return score
+    return lowering.let(ops.Mul(score, Literal(2)))
+
+
+@model("regressor", GradientBoostingRegressor, flaws=_varying_start)
+def lower_boosted_regressor(
+    lowering: Lowering, estimator: Estimator, refs: tuple[Ref, ...]
+) -> Outputs:
+    """``value``: the raw sum, whatever the loss."""
+    raw, _ = _raw(lowering, estimator, refs)
+    return {"value": lowering.let(ops.Item(raw, 0))}
+
+
+OUTLIER, INLIER = -1, 1
+
+
+def _labels(estimator: Estimator) -> list[int]:
+    return [OUTLIER, INLIER]
+
+
+@model("classifier", IsolationForest, labels=_labels)
+def lower_isolation_forest(
+    lowering: Lowering, estimator: Estimator, refs: tuple[Ref, ...]
+) -> Outputs:
+    """Label 1 iff the decision function is at least 0, which is a bound on the depth, else -1."""
+    values = [
+        (depths + extra - 1.0)[:, None]
+        for depths, extra in zip(
+            estimator._decision_path_lengths, estimator._average_path_length_per_tree, strict=True
+        )
+    ]
+    subsampled = estimator._max_features != estimator.n_features_in_
+    places = estimator.estimators_features_ if subsampled else None
+    trees = [member.tree_ for member in estimator.estimators_]
+    depth = lowering.let(ops.Item(ensemble(lowering, refs, trees, values, places), 0))
+    most = float(sum(leaves.max() for leaves in values))
+    least = Literal(Fraction(_least_depth(estimator, most)))
+    return {"label": binary_label_from(lowering, _labels(estimator), depth, least)}
+
+
+def _least_depth(estimator: Estimator, most: float) -> float:
+    """The smallest double from 0 to ``2 most + 1`` whose score reaches the offset.
+
+    One beyond ``most`` if none does.
+    """
+    scale = len(estimator.estimators_) * _average_path_length([estimator._max_samples])
+
+    def is_inlier(depth: float) -> bool:
+        depths = np.array([depth])
+        ratio = np.divide(depths, scale, out=np.ones_like(depths), where=scale != 0)
+        decision = -(2 ** (-ratio)) - estimator.offset_
+        return not bool((decision < 0)[0])
+
+    return first_true(is_inlier, 0.0, 2 * most + 1)
+
+
+def first_true(test: Callable[[float], bool], low: float, high: float) -> float:
+    """The smallest double from ``low`` >= 0 on for which a monotone test holds, or ``high``."""
+    if test(low):
+        return low
+    bits = [int(np.float64(end).view(np.int64)) for end in (low, high)]
+    while bits[1] - bits[0] > 1:  # doubles from 0 on are in the order of their bits
+        middle = (bits[0] + bits[1]) // 2
+        bits[test(float(np.int64(middle).view(np.float64)))] = middle
+    return float(np.int64(bits[1]).view(np.float64))

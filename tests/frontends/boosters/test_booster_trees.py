@@ -27,7 +27,7 @@ from cfxc.frontends.boosters.forest import (
     walked,
 )
 from cfxc.frontends.sklearn.lowering import Lowering
-from cfxc.frontends.sklearn.table import Raw as Column
+from cfxc.frontends.sklearn.lowering import Raw as Column
 from cfxc.ir import BatchEvaluator, Program, ops
 from cfxc.space import Feature
 

@@ -284,7 +284,7 @@ def test_votes(table: pd.DataFrame) -> None:
 
 def test_the_label_changes_where_the_library_changes_it() -> None:
     """In float32 ``sigmoid(x) > 0.5`` begins some way above zero."""
-    from cfxc.frontends.boosters.xgboost.probe import label_cut  # it imports the library
+    from cfxc.frontends.boosters.xgboost.lowering import label_cut  # it imports the library
 
     table = pd.DataFrame({"x": [0.0, 1.0] * 20})
     learned = xgb.DMatrix(table, [0, 1] * 20)

@@ -13,7 +13,7 @@ from sklearn.ensemble import RandomForestClassifier
 
 from cfxc.frontends.onnx.forest import Forest, from_tables
 from cfxc.frontends.onnx.graph import read_graph
-from cfxc.frontends.onnx.rules.votes import HALF, cut_of_votes, extremes
+from cfxc.frontends.onnx.rules.trees import HALF, cut_of_votes, extremes
 from cfxc.ir import evaluate
 from cfxc.space import FeatureSpace
 from tests.frontends.onnx.support import agree, export, numbers, target

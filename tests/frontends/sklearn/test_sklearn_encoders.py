@@ -14,9 +14,8 @@ from sklearn.preprocessing import MinMaxScaler, OneHotEncoder, OrdinalEncoder, S
 
 from cfxc.errors import UnsupportedError
 from cfxc.frontends.sklearn import lower
-from cfxc.frontends.sklearn.lowering import Lowering
+from cfxc.frontends.sklearn.lowering import Lowering, Raw, column_dtype
 from cfxc.frontends.sklearn.structure import transform
-from cfxc.frontends.sklearn.table import Raw, column_dtype
 from cfxc.ir import BatchEvaluator, Program, evaluate, ops
 from cfxc.space import FeatureSpace
 

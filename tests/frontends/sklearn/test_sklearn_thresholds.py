@@ -33,7 +33,7 @@ from sklearn.preprocessing import OneHotEncoder
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from cfxc.frontends.sklearn import lower
-from cfxc.frontends.sklearn.comparisons import thresholds_on_doubles
+from cfxc.frontends.sklearn.trees import thresholds_on_doubles
 from cfxc.ir import BatchEvaluator, Program, evaluate, ops
 from cfxc.space import FeatureSpace
 from tests.frontends.sklearn.ensembles import ada_boost

@@ -11,13 +11,11 @@ import numpy as np
 
 from ....ir import Literal, Operand, ops
 from ....space import FeatureSpace
-from ...sklearn.lowering import Lowering
-from ...sklearn.outputs import Classes
+from ...sklearn.linear import Classes
+from ...sklearn.lowering import Lowering, Raw, Ref
 from ...sklearn.registry import Outputs
-from ...sklearn.table import Raw, Ref
-from ..columns import Coding, summed
+from ..columns import Coding, binary_outputs, class_outputs, summed, value_outputs
 from ..forest import Forest
-from ..outputs import binary_outputs, class_outputs, value_outputs
 from .text import LgbModel
 
 DEFAULT_NAME = re.compile(r"Column_\d+")

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from . import activations, arithmetic, encoders, labels, linear, structure, trees
+from . import arithmetic, encoders, labels, linear, structure, trees
 from .registry import RULES, Entry, rule
 
 __all__ = [
-    "RULES", "Entry", "activations", "arithmetic", "encoders", "labels", "linear", "rule",
+    "RULES", "Entry", "arithmetic", "encoders", "labels", "linear", "rule",
     "structure", "trees",
 ]  # fmt: skip

@@ -1,28 +1,97 @@
-"""One-hot and ordinal encoders: every output is a table over the values a column can hold.
-
-The rows of the tables come from the fitted encoder itself, run on its own categories; what is
-stated here is which category a value is, and what becomes of values that are none.
-"""
+"""Transformers: scalers, one-hot and ordinal encoders; every output is a function of one column."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder
+from sklearn.preprocessing import MinMaxScaler, OneHotEncoder, OrdinalEncoder, StandardScaler
 
-from ...ir import LabelTuple, ops
+from ...ir import LabelTuple, Operand, ops
 from ...space import Label, missing_as
 from ...space.inputs import NOT_A_NUMBER, Column
 from ...space.names import shown
-from .lowering import Lowering, tensor
+from .lowering import Function, Lowering, Raw, Ref, cells, scaled_cells, tensor
 from .registry import Estimator, transformer
-from .table import Raw, Ref, cells
+
+
+@dataclass(frozen=True)
+class Symbol:
+    """A column that is a function of one category: what it holds at each of the labels."""
+
+    category: Operand
+    labels: LabelTuple
+    cells: tuple[Label, ...]
+
+
+def symbol(lowering: Lowering, ref: Ref) -> Symbol | None:
+    """The column as a table over a category; ``None`` if it is a number of another kind."""
+    if isinstance(ref, Raw):
+        source = lowering.source(ref)
+        if source.cells is None:
+            return None
+        return Symbol(source.feature.name, LabelTuple(source.feature.labels), source.cells)
+    op = lowering.definitions.get(ref.vector)
+    if not isinstance(op, ops.Lookup) or op.table.dtype != "f64":
+        return None
+    held = op.table.array.reshape(len(op.labels), -1)[:, ref.index]
+    return Symbol(op.x, op.labels, tuple(held.tolist()))
+
+
+def has_gap(cells: Sequence[Label]) -> bool:
+    """Whether numbers may be missing; text is no gap, but a problem of its own."""
+    return None in cells and not any(isinstance(cell, str) for cell in cells)
+
+
+Floats = npt.NDArray[np.float64]
+
+
+@transformer(StandardScaler)
+def lower_standard(lowering: Lowering, scaler: Estimator, refs: tuple[Ref, ...]) -> tuple[Ref, ...]:
+    """``(x - mean_) / scale_``, either part only if it is switched on."""
+    lowering.check_double(refs)
+    x = lowering.vector(refs)
+    if scaler.with_mean:
+        x = lowering.let(ops.Sub(x, lowering.constant(scaler.mean_)))
+    if scaler.with_std:
+        x = lowering.let(ops.Div(x, lowering.constant(scaler.scale_)))
+    means = scaler.mean_ if scaler.with_mean else [None] * len(refs)
+    scales = scaler.scale_ if scaler.with_std else [None] * len(refs)
+    functions = [_standard(*both) for both in zip(means, scales, strict=True)]
+    return scaled_cells(x, refs, functions)
+
+
+def _standard(mean: float | None, scale: float | None) -> Function:
+    def function(values: Floats) -> Floats:
+        centred = values if mean is None else values - mean
+        return centred if scale is None else centred / scale
+
+    return function
+
+
+@transformer(MinMaxScaler)
+def lower_min_max(lowering: Lowering, scaler: Estimator, refs: tuple[Ref, ...]) -> tuple[Ref, ...]:
+    """``x * scale_ + min_``, clipped to ``feature_range`` if ``clip``."""
+    lowering.check_double(refs)
+    product = lowering.let(ops.Mul(lowering.vector(refs), lowering.constant(scaler.scale_)))
+    x = lowering.let(ops.Add(product, lowering.constant(scaler.min_)))
+    if scaler.clip:
+        lower, upper = (Fraction(float(end)) for end in np.asarray(scaler.feature_range))
+        x = lowering.let(ops.Clip(x, lower, upper))
+    ends = scaler.feature_range if scaler.clip else (-np.inf, np.inf)
+    functions = [_range(*both, ends) for both in zip(scaler.scale_, scaler.min_, strict=True)]
+    return scaled_cells(x, refs, functions)
+
+
+def _range(factor: float, shift: float, ends: tuple[float, float]) -> Function:
+    return lambda values: np.clip(values * factor + shift, *ends)
+
 
 Rows = npt.NDArray[np.float64]
 
