@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from ..frontends.predictor import Predictor
     from ..methods.bayes.answer import PotentialResult
     from ..methods.bayes.black_box import BlackBox
-    from ..methods.bayes.evaluations import Evaluations
+    from ..methods.bayes.model import Evaluations
     from ..methods.bayes.potentials import ExponentialPolynomial, Interval
     from ..question.criteria import Criterion
 
@@ -156,8 +156,7 @@ def _to_value(question: Question, box: BlackBox, row: Any) -> ExponentialPolynom
     Raises:
         InvalidInputError: the model gives no number for the row, or this one already.
     """
-    from ..methods.bayes.evaluations import Evaluations
-    from ..methods.bayes.model import Caller
+    from ..methods.bayes.model import Caller, Evaluations
     from ..methods.bayes.potentials import width_to
 
     caller, point = Caller(box.call, box.space, Evaluations(box.space)), box.space.encode_row(row)
@@ -200,7 +199,7 @@ def _kept(path: Path | None, box: BlackBox) -> Iterator[Evaluations | None]:
     if path is None:
         yield None
         return
-    from ..methods.bayes.evaluations import Evaluations
+    from ..methods.bayes.model import Evaluations
 
     data = Evaluations.load(path, box.space) if path.exists() else Evaluations(box.space)
     _check_same(path, data, box)
@@ -218,8 +217,7 @@ def _check_same(path: Path, data: Evaluations, box: BlackBox) -> None:
     Raises:
         InvalidInputError: they are not of this one.
     """
-    from ..methods.bayes.evaluations import Evaluations
-    from ..methods.bayes.model import Caller
+    from ..methods.bayes.model import Caller, Evaluations
 
     good = np.flatnonzero(np.isfinite(data.outputs)).tolist()
     if not good:

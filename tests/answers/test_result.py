@@ -21,8 +21,8 @@ from cfxc.answers.result import changes_between, shown
 from cfxc.datasets.source import Dataset
 from cfxc.errors import DataTypeError, InvalidInputError
 from cfxc.methods import plans
+from cfxc.methods.plans.answer import Member
 from cfxc.methods.plans.corrections import Corrected
-from cfxc.methods.plans.robust_plan import Member
 from cfxc.solvers.base import Call, Outcome
 
 F = Fraction

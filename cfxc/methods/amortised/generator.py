@@ -17,15 +17,13 @@ from ...ir.sorts import preview
 from ...question.criteria import Criterion
 from ...space import FeatureSpace
 from ...writing import make_folder
-from .asking import check_asked
-from .drawing import Done
 from .generating import generate
+from .instances import columns_of, position_of, refuse_regression, table
 from .levels import Codes, Levels
-from .material import Material
-from .people import columns_of, position_of, refuse_regression, table
-from .settings import check_settings
+from .sampling import Done
+from .settings import check_asked, check_settings
 from .storage import Stored, read, write
-from .training import Watch, train
+from .training import Material, Watch, train
 
 CHECKPOINT = "checkpoint.safetensors"
 

@@ -1,29 +1,170 @@
-"""People whom no sample reaches: the exact engines are asked about them."""
+"""Instances that sampling does not reach: greedy ascent, the exact engines, and polishing."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from ...answers.explaining import explainer_of
 from ...errors import InvalidInputError, UnsupportedError
 from ...frontends.compiled import Compiled
-from ...question.criteria import MaxChanges
+from ...question.criteria import Condition, MaxChanges
 from ...question.question import Question
-from ...space import Feature
-from .asking import Asked
+from ...space import Feature, FeatureSpace
+from .generating import Menus
+from .instances import People, columns_of, target_at
 from .levels import Codes, Levels, Mask
-from .menus import Menus
-from .people import People, columns_of, target_at
-from .polishing import quoted
+from .settings import Asked
+from .verifying import Judge
 
 if TYPE_CHECKING:
     from ...answers.result import Result
+
+
+Floats = npt.NDArray[np.float64]
+MUTATED = 1.5
+"""How many features of a found row are drawn anew, on average."""
+
+
+def climbed(
+    people: People, levels: Levels, judge: Judge, reach: Mask, person: int, most: tuple[int, ...],
+    is_number: Mask,
+) -> Codes:  # fmt: skip
+    """The rows (m, J) that greedy single changes lead through, from the person's own.
+
+    Each step takes the change that makes the wanted label likeliest, while it becomes likelier.
+
+    Args:
+        reach: Where the person may go in each free feature (K, L).
+        most: How many numbers, and how many features, may change.
+    """
+    here, seen = people.own[person], list[Codes]()
+    best = _chances(people, levels, judge, person, here[None])[0]
+    for _ in range(2 * levels.free.size):
+        moves = _moves(here, people.own[person], levels, reach, most, is_number)
+        if not len(moves):
+            break
+        chances = _chances(people, levels, judge, person, moves)
+        top = int(chances.argmax())
+        if chances[top] <= best:
+            break
+        here, best = moves[top], chances[top]
+        seen.append(here)
+    return np.array(seen, np.int64).reshape(len(seen), people.own.shape[1])
+
+
+def _moves(
+    here: Codes, own: Codes, levels: Levels, reach: Mask, most: tuple[int, ...], is_number: Mask
+) -> Codes:
+    """All rows that differ in one free feature and keep to the limits."""
+    k, level = np.nonzero(reach)
+    other = level != here[levels.free[k]]
+    rows = np.repeat(here[None], int(other.sum()), axis=0)
+    rows[np.arange(len(rows)), levels.free[k[other]]] = level[other]
+    moved = rows[:, levels.free] != own[levels.free]
+    numbers = (moved & is_number).sum(axis=1)
+    fits: Mask = (numbers <= most[0]) & (moved.sum(axis=1) <= most[1])
+    return rows[fits]
+
+
+def _chances(people: People, levels: Levels, judge: Judge, person: int, rows: Codes) -> Floats:
+    """log P(wanted label) of rows."""
+    who = np.full(len(rows), person)
+    logs = judge.log_chances(levels.columns(people.raw, who, people.own, rows))
+    chances: Floats = logs[:, people.wanted[person]]
+    return chances
+
+
+def mutated(rows: Codes, reach: Mask, free: Codes, rng: np.random.Generator) -> Codes:
+    """Rows (m, J) with some free features drawn anew, uniformly from their reach (m, K, L)."""
+    noise = rng.random(reach.shape, dtype=np.float32)
+    drawn = np.where(reach, noise, -1).argmax(axis=2)
+    anew = rng.random(drawn.shape) < MUTATED / free.size
+    found = rows.copy()
+    found[:, free] = np.where(anew, drawn, rows[:, free])
+    return found
+
+
+LEAST_SECONDS = 0.05
+"""What a search gets, at least, once there is time for one."""
+
+
+def polished(
+    model: Compiled,
+    people: People,
+    menus: Menus,
+    *,
+    distance: Any,
+    conditions: Sequence[Condition],
+    deadline: float,
+) -> tuple[Menus, Codes]:
+    """Each row moved as near as its changed features allow; and of each person how many were.
+
+    All other features stay, and those changed still change.  Rows that come to be the same as an
+    earlier one are dropped.  What the time does not reach, or no engine takes, stays as it is.
+    """
+    frames, kept, moved = list[pd.DataFrame](), list[int](), np.zeros(len(people), np.int64)
+    seen: set[tuple[Any, ...]] = set()
+    for i, person in enumerate(menus.people.tolist()):
+        row = menus.frame.iloc[[i]]
+        if time.monotonic() < deadline:
+            changed = menus.codes[i] != people.own[person]
+            factual = people.frame.iloc[[person]]
+            target = target_at(model.program, int(people.wanted[person])).label
+            near = _nearest(
+                model, factual, row, changed, target, distance, conditions,
+                max(deadline - time.monotonic(), LEAST_SECONDS),
+            )  # fmt: skip
+            moved[person] += near is not None
+            row = row if near is None else near
+        key = (person, *row.iloc[0].tolist())
+        if key not in seen:
+            seen.add(key)
+            frames.append(row)
+            kept.append(i)
+    frame = pd.concat(frames, ignore_index=True) if frames else menus.frame
+    at = np.array(kept, np.int64)
+    return Menus(menus.people[at], menus.codes[at], frame, menus.refused), moved
+
+
+def _nearest(
+    model: Compiled, factual: pd.DataFrame, row: pd.DataFrame, changed: np.ndarray[Any, Any],
+    target: Any, distance: Any, conditions: Sequence[Condition], seconds: float,
+) -> pd.DataFrame | None:  # fmt: skip
+    """The nearest one that changes exactly these features, or ``None`` if none was found."""
+    named = [f for f, is_changed in zip(model.space, changed, strict=True) if is_changed]
+    alone = replace(model, space=holding(model.space, [feature.name for feature in named]))
+    differ = [f"x.{quoted(f)} != factual.{quoted(f)}" for f in named]
+    try:
+        question = Question(
+            target=target, distance=distance, seeds=row, time_limit=seconds,
+            subject_to=[*conditions, *differ],
+        )  # fmt: skip
+        found = explainer_of(alone, question).answer(factual)
+    except UnsupportedError:
+        return None
+    return found.counterfactual
+
+
+def holding(space: FeatureSpace, free: Sequence[str]) -> FeatureSpace:
+    """The space with all other features fixed."""
+    features = [
+        feature if feature.name in free else replace(feature, action="fixed", condition="")
+        for feature in space
+    ]
+    return FeatureSpace(tuple(features), space.columns)
+
+
+def quoted(feature: Feature) -> str:
+    """The feature's name as constraints write it."""
+    return "`" + feature.name.replace("\\", "\\\\").replace("`", "\\`") + "`"
+
 
 ROWS = 5
 """Rows that are asked for, at most; no two change the same feature."""
@@ -136,4 +277,4 @@ def _keeps(people: People, levels: Levels, person: int, row: pd.DataFrame, asked
     return changed <= asked.limits.numbers
 
 
-__all__ = ["Reached", "reached"]
+__all__ = ["Reached", "climbed", "mutated", "polished", "reached"]

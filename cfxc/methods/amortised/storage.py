@@ -16,8 +16,8 @@ from safetensors.numpy import load, save
 from ...errors import CfxcError, InvalidInputError, ModelFileError
 from ...space import FeatureSpace
 from ...writing import make_folder, write_together
-from .laws import Weights
 from .levels import Levels
+from .sampling import Weights
 from .settings import Settings, check_settings
 
 FORMAT, VERSION = "cfxc generator", 1

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     )
     from .answer import PotentialResult
     from .black_box import BlackBox
-    from .evaluations import Evaluations
+    from .model import Evaluations
 
 _LAZY = {
     "BlackBox": ".black_box",

@@ -19,11 +19,9 @@ from ...question.checks import positive_number, proper_share, whole_number
 from ...question.criteria import Causal, Condition, Criterion, MaxChanges, criteria_of
 from ...question.rules import make_rules
 from ...space import FeatureSpace
-from .answer import PotentialResult
-from .bridge import Bracket, Existence, bracket
-from .evaluations import Evaluations
+from .answer import Bracket, Existence, PotentialResult, bracket
 from .loop import Search, Settings, Task
-from .model import Call, Caller, onnx_session
+from .model import Call, Caller, Evaluations, onnx_session
 from .potentials import Potential
 from .region import Region
 from .surrogate import KERNELS, Kernel

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .answer import PlanResult, Step
+from .answer import Member, PlanResult, RobustPlan, Step
 from .bounds import validity_bounds
 from .copa import Copa, copa_plan, diversity, proximity
 from .corrections import (
@@ -17,7 +17,6 @@ from .futures import Moments, empirical_validity, moments_of_models, retrained_m
 from .local import LocalLinear, LocalMoments, local_linear, local_moments, mapped, plan_matrix
 from .moments import gelbrich_distance
 from .multiplicity import robust
-from .robust_plan import Member, RobustPlan
 from .surrogate import Surrogate, surrogate
 
 __all__ = [

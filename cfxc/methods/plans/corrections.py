@@ -38,9 +38,8 @@ import numpy as np
 from ...errors import InvalidInputError, MissingExtraError, SolverError
 from ...question.checks import whole_number
 from .bounds import read
-from .certificate import Reduced
+from .certificate import Reduced, exact
 from .moments import Floats, array_of, covariance_of, mean_of
-from .rationals import exact
 
 INWARD = 1 - 1e-12  # of the limit: where a solution is a little outside of the ball
 STEPS = 60  # doublings of a nudge of 2⁻⁵² that lifts μ̂ᵀx over ε in exact arithmetic

@@ -42,9 +42,8 @@ from ...solvers.rounding import slack_for
 from ...solvers.smt import refuse_contradiction
 from ...space.numbers import as_written
 from ...stopping import INTERRUPTED
-from .joint import Decider, joint
-from .parts import Answer, Models, Search
-from .robust_plan import Member, RobustPlan
+from .answer import Member, RobustPlan
+from .parts import Answer, Decider, Models, Search, joint
 
 DIVERSITY = ("points", "features")
 NOT_HERE = {"count", "relax", "seeds"}

@@ -1,35 +1,68 @@
-r"""The nearest point that enough of several models accept: search over which of them must.
-
-Let A_i be the rows that model i accepts (i = 1 … n), A_0 those that are always asked for, and s how
-many models may fail.  Wanted is the nearest point of
-
-    A(s) = A_0 ∩ { x : |{i : x ∉ A_i}| ≤ s } .
-
-A *part* (R, E) holds the points of A(s) in A_i for every i ∈ R and in none for i ∈ E; the first is
-(∅, ∅).  Its *relaxation* is A_0 ∩ ⋂_{i∈R} A_i: a question to all models in R and no other, so its
-proved lower bound is one of the part.  If its nearest point is in A(s), the part is solved.  If
-not, take any s - |E| + 1 models v_1, v_2, … that are neither in R nor in E.  A point of the part
-fails at most s - |E| of those, so there is a first v_i that accepts it: it lies in the part (R ∪
-{v_i}, E ∪ {v_1, …, v_{i-1}}).  So the parts always cover A(s), and the least of their bounds is a
-bound of it; none exists if all of them are empty.  With s = 0 there is one part, whose R grows by
-models that the last point failed.
-
-Which models are chosen matters for speed alone: those that fail at the point, the often failed
-first.  A relaxation's bound holds for every part whose R is larger, and for all questions with more
-constraints: so the parts of one answer are where the search for the next one starts.
-"""
+"""Questions that several models must all answer as wanted."""
 
 from __future__ import annotations
 
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from fractions import Fraction
+from functools import lru_cache
 
+from ...ir import Builder, Program, ops
 from ...question.query import Query
+from ...question.target import Target, target_program
 from ...solvers.base import Candidate, Outcome, Point
 from ...stopping import INTERRUPTED
+
+
+@dataclass(frozen=True)
+class Decider:
+    """A model's word on a target: its program, the target in its terms, and its slack."""
+
+    program: Program
+    target: Target
+    slack: Fraction = Fraction(0)
+
+    def with_margin(self, margin: Fraction) -> Program:
+        """Features → ``in_target``, won by more than ``margin - slack``."""
+        return target_program(self.program, self.target, margin - self.slack)
+
+
+@dataclass(frozen=True)
+class Joint(Query):
+    """A query whose target is reached only where ``others`` say so too.
+
+    Engines see one target program: a conjunction.  Of sums over trees it is one for box search as
+    well, with a requirement for each model.
+    """
+
+    others: tuple[Decider, ...] = ()
+
+    def target_with_margin(self, margin: Fraction) -> Program:
+        """The target of every model, each won by more than ``margin`` less its slack."""
+        own = super().target_with_margin(margin)
+        return conjunction((own, *(each.with_margin(margin) for each in self.others)))
+
+
+def joint(query: Query, others: Iterable[Decider]) -> Joint:
+    """The same question, put to other models too."""
+    given = {field.name: getattr(query, field.name) for field in fields(Query)}
+    return Joint(**given, others=tuple(others))
+
+
+@lru_cache(maxsize=32)
+def conjunction(programs: tuple[Program, ...]) -> Program:
+    """Features → ``in_target``: what all programs of the same inputs say."""
+    if len(programs) == 1:
+        return programs[0]
+    builder = Builder(programs[0].name)
+    names = {}
+    for name, sort in programs[0].inputs:
+        names[name] = builder.input(name, sort)
+    parts = tuple(builder.inline(each, names)["in_target"] for each in programs)
+    return builder.build(in_target=builder.let(ops.And(parts)))
+
 
 Models = frozenset[int]
 NONE: Models = frozenset()
@@ -198,4 +231,4 @@ class Search:
         return Answer(best, min(alive), False, tuple(self.parts), reason)
 
 
-__all__ = ["Answer", "Known", "Part", "Search"]
+__all__ = ["Answer", "Decider", "Joint", "Known", "Part", "Search", "conjunction", "joint"]

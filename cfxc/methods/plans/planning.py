@@ -25,7 +25,7 @@ from ...question.target import resolve_target
 from ...solvers.base import Point
 from ...stopping import TimeUp, left, now, until
 from .admissible import Admissible, Found, NoRowError, OutOfTimeError, at_rest, linear_program
-from .answer import PlanResult, Status, Step
+from .answer import PlanResult, PlanStatus, Step
 from .bounds import validity_bounds
 from .copa import Copa, copa_plan, diversity, proximity, refuse_large
 from .corrections import at_least_zero, radii_of, worst_masses
@@ -201,7 +201,7 @@ class _Work:
     def __post_init__(self) -> None:
         self.trace: list[Step] = []
 
-    def run(self) -> tuple[list[Found], Status, str]:
+    def run(self) -> tuple[list[Found], PlanStatus, str]:
         """The rows, and why there are no more of them."""
         with until(now() + left() / 2):
             anchors, points = self._anchors()
@@ -307,7 +307,7 @@ def _result(
     frame: pd.DataFrame,
     work: _Work,
     found: Sequence[Found],
-    status: Status,
+    status: PlanStatus,
     reason: str,
     seconds: float,
 ) -> PlanResult:

@@ -9,9 +9,8 @@ from typing import Any
 import cvxpy as cp
 import numpy as np
 
-from .certificate import Reduced, Side
+from .certificate import Reduced, Side, doubles
 from .moments import Floats, square_root
-from .rationals import doubles
 
 # First to last; each with options that ask for more than its defaults.
 SOLVERS: dict[str, dict[str, Any]] = {

@@ -6,8 +6,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cfxc.methods.amortised.drawing import distinct
-from cfxc.methods.amortised.kernels import determinantal, draw_levels, max_min
+from cfxc.methods.amortised.sampling import determinantal, distinct, draw_levels, max_min
 
 rows = st.integers(2, 12).flatmap(
     lambda n: st.lists(

@@ -8,7 +8,7 @@ import pytest
 from sklearn.linear_model import LinearRegression
 
 import cfxc
-from cfxc.methods.bayes.bridge import Existence, bracket
+from cfxc.methods.bayes.answer import Existence, bracket
 from cfxc.methods.bayes.potentials import Interval, Potential
 
 X = pd.DataFrame({"a": range(20), "b": [k % 7 for k in range(20)]})

@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 from cfxc.errors import DataTypeError, InvalidInputError, SolverError
-from cfxc.methods.plans import bounds, gelbrich_distance, rationals, validity_bounds
+from cfxc.methods.plans import bounds, gelbrich_distance, validity_bounds
+from cfxc.methods.plans import certificate as rationals
 from cfxc.methods.plans.certificate import Certificate
 
 cp = pytest.importorskip("cvxpy")

@@ -1,21 +1,196 @@
-"""Rounds of samples until everybody has enough that seem valid."""
+"""Samples of rows: the laws that networks give, compiled loops, rounds until there are enough."""
 
 from __future__ import annotations
 
+import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+import numba
 import numpy as np
 import numpy.typing as npt
 
 from ...ir import Program
-from .climbing import climbed, mutated
-from .judging import Judge
-from .laws import Laws
+from .instances import People
 from .levels import Codes, Levels, Mask
-from .people import People
-from .verifying import Columns, Conditions, Goal
+from .reaching import climbed, mutated
+from .verifying import Columns, Conditions, Goal, Judge
+
+Floats = npt.NDArray[np.float64]
+Singles = npt.NDArray[np.float32]
+Weights = Mapping[str, Singles]
+
+
+@dataclass(frozen=True)
+class Laws:
+    """What G and S say of people.
+
+    Attributes:
+        logits: G's (n, K, L), -inf where nobody may go.
+        select: S's (n, K); inf without a selector.
+        own: Own levels of the free features (n, K).
+    """
+
+    logits: Floats
+    select: Floats
+    own: Codes
+
+    def of(self, people: Codes) -> Laws:
+        """Those of some people."""
+        return Laws(self.logits[people], self.select[people], self.own[people])
+
+    def tempered(self, temperature: float) -> Floats:
+        """q = (1 - π) z + π p (n, K, L), logits divided by a temperature: above 1, more varied."""
+        scaled = self.logits / temperature
+        raised = np.exp(scaled - scaled.max(axis=2, keepdims=True))
+        p = raised / raised.sum(axis=2, keepdims=True)
+        share = _sigmoid(self.select / temperature)[..., None]
+        own = self.own[..., None] == np.arange(p.shape[2])
+        law: Floats = (1 - share) * own + share * p
+        return law
+
+    def draw(self, temperature: float, draws: int, rng: np.random.Generator) -> Small:
+        """Levels (n, draws, K).
+
+        In each sample π is scaled by a share of its own, uniform in [0, 1]: once sampled, a row
+        need not change all that S would, since only what is valid is kept.
+        """
+        n, k, _ = self.logits.shape
+        noise = rng.random((n, draws, k), dtype=np.float32).astype(np.float64)
+        found = draw_levels(self.tempered(temperature), noise)
+        if np.isfinite(self.select).all():
+            share = rng.random((n, draws, 1), dtype=np.float32)
+            undone = rng.random(found.shape, dtype=np.float32) > share
+            np.copyto(found, self.own[:, None], where=undone, casting="same_kind")
+        return found
+
+
+def laws_of(weights: Weights, levels: Levels, inputs: Singles, reach: Mask, codes: Codes) -> Laws:
+    """What networks with these weights say of people, as :class:`.networks.Networks` computes it.
+
+    Args:
+        inputs: z and the wanted class (n, D + T).
+        reach: Where each may go (n, K, L).
+        codes: Own levels (n, J).
+    """
+    logits = forward(weights, "generator", inputs)[:, levels.places].astype(np.float64)
+    logits[~reach] = -np.inf
+    own = codes[:, levels.free]
+    if any(name.startswith("selector.") for name in weights):
+        select = forward(weights, "selector", inputs).astype(np.float64)
+    else:
+        select = np.full(own.shape, np.inf)
+    return Laws(logits, select, own)
+
+
+def forward(weights: Weights, name: str, inputs: Singles) -> Singles:
+    """Linear layers 0, 2, 4, … of a torch Sequential, with ReLU between them."""
+    found, layer = inputs, 0
+    while f"{name}.{layer}.weight" in weights:
+        found = np.maximum(found, 0) if layer else found
+        found = found @ weights[f"{name}.{layer}.weight"].T + weights[f"{name}.{layer}.bias"]
+        layer += 2
+    return found
+
+
+def _sigmoid(x: Floats) -> Floats:
+    small = np.exp(-np.abs(x))
+    share: Floats = np.where(x >= 0, 1 / (1 + small), small / (1 + small))
+    return share
+
+
+Small = npt.NDArray[np.int16]
+Ints = npt.NDArray[np.int64]
+
+SAME = 1e-9  # of a variance in [0, 1]: what is left by rounding where nothing is
+
+
+@numba.njit(cache=True, nogil=True)
+def draw_levels(law: Floats, uniform: Floats) -> Small:
+    """Levels (n, m, K) by their laws (n, K, L), from uniform noise (n, m, K)."""
+    n, m, k = uniform.shape
+    found = np.zeros((n, m, k), np.int16)
+    for i in range(n):
+        for j in range(k):
+            last = 0
+            for level in range(law.shape[2]):
+                if law[i, j, level] > 0:
+                    last = level
+            for r in range(m):
+                left, level = uniform[i, r, j], 0
+                while level < last:
+                    left -= law[i, j, level]
+                    if left < 0 and law[i, j, level] > 0:
+                        break
+                    level += 1
+                found[i, r, j] = level
+    return found
+
+
+@numba.njit(cache=True, nogil=True)
+def max_min(rows: Small, first: int, count: int) -> Ints:
+    """Greedy max-min choice of ``count`` rows (m, K) under the Hamming distance, from ``first``.
+
+    Of rows that are as far from their nearest chosen one, the one that is farthest from all.
+    """
+    m, k = rows.shape
+    nearest, total = np.full(m, k + 1), np.zeros(m, np.int64)
+    chosen = np.empty(min(count, m), np.int64)
+    pick = first
+    for step in range(chosen.size):
+        chosen[step] = pick
+        nearest[pick] = -1
+        best = -1
+        for i in range(m):
+            if nearest[i] < 0:
+                continue
+            apart = 0
+            for j in range(k):
+                apart += rows[i, j] != rows[pick, j]
+            nearest[i] = min(nearest[i], apart)
+            total[i] += apart
+            if (
+                best < 0
+                or nearest[i] > nearest[best]
+                or (nearest[i] == nearest[best] and total[i] > total[best])
+            ):
+                best = i
+        pick = best
+    return chosen
+
+
+@numba.njit(cache=True, nogil=True)
+def determinantal(rows: Small, count: int) -> Ints:
+    """Greedy maximum of the determinant of ``2^(-Hamming distance)`` over ``count`` rows (m, K).
+
+    The kernel is positive definite on distinct rows, a product of one per feature.  Each step takes
+    the row with the largest variance that the chosen ones leave it, by a growing Cholesky factor.
+    """
+    m, k = rows.shape
+    chosen = np.empty(min(count, m), np.int64)
+    left, factor = np.ones(m), np.zeros((m, chosen.size))
+    for step in range(chosen.size):
+        pick = 0
+        for i in range(m):
+            if left[i] > left[pick]:
+                pick = i
+        chosen[step] = pick
+        scale = math.sqrt(max(left[pick], SAME))
+        for i in range(m):
+            if left[i] < 0:
+                continue
+            apart = 0
+            for j in range(k):
+                apart += rows[i, j] != rows[pick, j]
+            value = 2.0**-apart
+            for s in range(step):
+                value -= factor[i, s] * factor[pick, s]
+            factor[i, step] = value / scale
+            left[i] = max(left[i] - factor[i, step] ** 2, 0.0)
+        left[pick] = -1.0
+    return chosen
+
 
 DRAWS = 6
 """Samples in a round, for each counterfactual that is asked for."""
@@ -222,4 +397,15 @@ def distinct(people: Codes, codes: Codes) -> Codes:
     return order[new]
 
 
-__all__ = ["Drawing", "Limits", "Pool", "distinct"]
+__all__ = [
+    "Drawing",
+    "Laws",
+    "Limits",
+    "Pool",
+    "determinantal",
+    "distinct",
+    "draw_levels",
+    "forward",
+    "laws_of",
+    "max_min",
+]
