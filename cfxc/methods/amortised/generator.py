@@ -20,10 +20,12 @@ from ...writing import make_folder
 from .generating import generate
 from .instances import columns_of, position_of, refuse_regression, table
 from .levels import Codes, Levels
+from .material import Material
+from .menus import check_asked
 from .sampling import Done
-from .settings import check_asked, check_settings
+from .settings import check_settings
 from .storage import Stored, read, write
-from .training import Material, Watch, train
+from .training import Watch, train
 
 CHECKPOINT = "checkpoint.safetensors"
 

@@ -19,7 +19,7 @@ from ...solvers.rows import exact_value
 from ...space import FeatureSpace, Value
 from ...space.codec import encode_frame, level_cells
 from .levels import Codes, FeatureLevels, Levels
-from .training import labels_of
+from .material import labels_of
 
 
 @dataclass(frozen=True)

@@ -1,11 +1,11 @@
-"""The rows that a generator learns from, and training it (section 3.3), with checkpoints."""
+"""Checkpoints of training: one safetensors file, numbers and names in its head as JSON."""
 
 from __future__ import annotations
 
 import copy
 import json
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -18,102 +18,13 @@ from safetensors.torch import save
 from torch import Tensor
 
 from ...errors import InvalidInputError, ModelFileError
-from ...ir import BatchEvaluator, Program
-from ...ir.unused import keep_outputs
+from ...ir import Program
 from ...writing import write_whole
-from .levels import Codes, Levels
-from .networks import Batch, Gradient, Networks, drawn, effective, gradient_of
+from .gradients import Gradient, gradient_of
+from .levels import Codes
+from .material import Material
+from .networks import Batch, Networks, drawn, effective
 from .settings import Settings
-from .verifying import Judge, in_chunks
-
-
-@dataclass(frozen=True)
-class Material:
-    """People (n) as columns, levels, and the class that the program gives them.
-
-    Attributes:
-        raw: Columns by feature, as the batch evaluator takes them.
-        codes: Levels (n, J).
-        before: Positions of the classes that the program gives (n,).
-        judge: What the program makes of rows.
-    """
-
-    levels: Levels
-    raw: Mapping[str, npt.NDArray[Any]]
-    codes: Codes
-    before: Codes
-    judge: Judge
-
-    @classmethod
-    def of(cls, program: Program, levels: Levels, raw: Mapping[str, npt.NDArray[Any]]) -> Material:
-        """Levels, and what the program says of the rows."""
-        return cls(levels, raw, levels.codes(raw), labels_of(program, raw), Judge(program, raw))
-
-    @property
-    def classes(self) -> int:
-        """How many the program has."""
-        return len(self.judge.labels)
-
-    def batch(self, rows: Codes, wanted: Codes) -> Batch:
-        """So many people, and the position of the class that each is to get."""
-        levels, codes = self.levels, self.codes[rows]
-        raw = {name: column[rows] for name, column in self.raw.items()}
-        return Batch(
-            inputs=torch.from_numpy(network_input(levels, codes, wanted, self.classes)),
-            own=torch.from_numpy(_own(levels, codes)),
-            reach=torch.from_numpy(levels.reach(raw, codes)),
-            values=torch.from_numpy(_values(levels, raw, codes)),
-            rows=torch.from_numpy(rows),
-            wanted=torch.from_numpy(wanted),
-        )
-
-    def rewards(self, batch: Batch, chosen: Codes) -> npt.NDArray[np.float32]:
-        """log P(wanted class) of samples (n, draws, K) of levels, as (n, draws)."""
-        logs = self.log_chances(batch, chosen)
-        wanted = np.repeat(batch.wanted.numpy(), chosen.shape[1])
-        found = np.take_along_axis(logs, wanted[:, None], axis=1)
-        return np.asarray(found.reshape(chosen.shape[:2]), np.float32)
-
-    def log_chances(self, batch: Batch, chosen: Codes) -> npt.NDArray[np.float64]:
-        """log P of samples (n, draws, K) of levels, as (n · draws, classes)."""
-        people = np.repeat(batch.rows.numpy(), chosen.shape[1])
-        codes = self.codes[people]
-        codes[:, self.levels.free] = chosen.reshape(-1, chosen.shape[2])
-        return self.judge.log_chances(self.levels.columns(self.raw, people, self.codes, codes))
-
-
-def labels_of(program: Program, columns: Mapping[str, npt.NDArray[Any]]) -> Codes:
-    """Positions of the labels that the program gives to rows."""
-    evaluator = BatchEvaluator(keep_outputs(program, ["label"]))
-    return np.array(in_chunks(evaluator, columns)["label"], np.int64)
-
-
-def network_input(
-    levels: Levels, codes: Codes, wanted: Codes, classes: int
-) -> npt.NDArray[np.float32]:
-    """z and the class that is wanted, both one-hot (n, D + T)."""
-    found: npt.NDArray[np.float32] = np.eye(classes, dtype=np.float32)[wanted]
-    return np.hstack([levels.one_hot(codes), found])
-
-
-def _own(levels: Levels, codes: Codes) -> npt.NDArray[np.float32]:
-    """The own levels of the free features, one-hot (n, K, L)."""
-    at = codes[:, levels.free]
-    hot: npt.NDArray[np.bool_] = at[..., None] == np.arange(levels.most)
-    return hot.astype(np.float32)
-
-
-def _values(
-    levels: Levels, raw: Mapping[str, npt.NDArray[Any]], codes: Codes
-) -> npt.NDArray[np.float64]:
-    """What each level of the free features decodes to for each person (n, K, L)."""
-    found = np.zeros((codes.shape[0], levels.free.size, levels.most))
-    for k, j in enumerate(levels.free.tolist()):
-        each = levels.features[j]
-        found[:, k, : len(each)] = each.values
-        found[np.arange(codes.shape[0]), k, codes[:, j]] = raw[each.feature.name]
-    return found
-
 
 FORMAT = "cfxc generator checkpoint 1"
 
@@ -394,13 +305,4 @@ class Lesson:
         self.rng.set_state(found["rng"])
 
 
-__all__ = [
-    "Epoch",
-    "Material",
-    "Trained",
-    "labels_of",
-    "network_input",
-    "read_checkpoint",
-    "train",
-    "write_checkpoint",
-]
+__all__ = ["Epoch", "Trained", "read_checkpoint", "train", "write_checkpoint"]

@@ -11,11 +11,12 @@ import torch
 
 import cfxc
 from cfxc.errors import InvalidInputError, ModelFileError, UnsupportedError
+from cfxc.methods.amortised.gradients import Pathwise, Reinforce, gradient_of
 from cfxc.methods.amortised.levels import Levels
-from cfxc.methods.amortised.networks import Networks, Pathwise, Reinforce, effective, gradient_of
+from cfxc.methods.amortised.material import Material
+from cfxc.methods.amortised.networks import Networks, effective
 from cfxc.methods.amortised.sampling import laws_of
 from cfxc.methods.amortised.settings import Settings
-from cfxc.methods.amortised.training import Material
 
 from .loans import QUICK, compiled, loans
 

@@ -1,0 +1,219 @@
+"""Menus: of the rows found for each person those that differ most, verified before they count."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from math import floor
+from numbers import Real
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from ...errors import DataTypeError, InvalidInputError
+from ...frontends.predictor import plain_item
+from ...ir.sorts import label_key
+from ...question.checks import positive_number, whole_number
+from ...question.criteria import Condition, MaxChanges, criteria_of
+from .instances import Decoder, target_at
+from .levels import Codes, Levels, Mask
+from .sampling import Drawing, Limits, Pool, determinantal, max_min
+
+DIVERSITY = ("maxmin", "dpp", None)
+"""How the rows returned are chosen from those found."""
+UNKNOWN, GOOD, BAD = 0, 1, 2
+
+
+@dataclass(frozen=True)
+class Menus:
+    """Rows that were verified: row i is for person ``people[i]``, and has levels ``codes[i]``.
+
+    Attributes:
+        frame: The rows themselves, as the people's table has them.
+        refused: How many rows of each person exact program or original model did not accept.
+    """
+
+    people: Codes
+    codes: Codes
+    frame: pd.DataFrame
+    refused: Codes
+
+
+def check_diversity(diversity: Any) -> None:
+    """Refuse what is no way to choose.
+
+    Raises:
+        InvalidInputError: naming those that are.
+    """
+    if diversity is not None and diversity not in DIVERSITY:
+        raise InvalidInputError(f"unknown diversity {diversity!r}: 'maxmin', 'dpp' or None")
+
+
+class Choosing:
+    """Chooses and verifies: what was chosen and did not verify gives way to the next best.
+
+    Args:
+        predict: The original model.
+    """
+
+    def __init__(
+        self, drawing: Drawing, pool: Pool, decoder: Decoder, predict: Any, diversity: str | None,
+        rng: np.random.Generator,
+    ) -> None:  # fmt: skip
+        self.drawing, self.pool, self.decoder, self.predict = drawing, pool, decoder, predict
+        self.diversity = diversity
+        self.state = np.zeros(pool.people.size, np.int8)
+        self.order = rng.permutation(pool.people.size)
+        free = drawing.levels.free
+        self.rows = np.ascontiguousarray(pool.codes[:, free].astype(np.int16))
+        own = drawing.people.own[pool.people][:, free]
+        self.changes = (self.rows != own).sum(axis=1)
+        self.ends = np.concatenate([[0], np.cumsum(pool.counts())])
+        self.frames: list[pd.DataFrame] = []
+        self.places = np.full(pool.people.size, -1, np.int64)
+
+    def run(self, asked: int) -> Menus:
+        """At most so many rows for everybody."""
+        waiting = np.arange(len(self.drawing.people))
+        chosen: dict[int, Codes] = {}
+        while waiting.size:
+            for person in waiting.tolist():
+                chosen[person] = self._choose(person, asked)
+            new = np.concatenate([chosen[person] for person in waiting.tolist()])
+            new = new[self.state[new] == UNKNOWN]
+            bad = new[~self._verify(new)]
+            waiting = np.unique(self.pool.people[bad])
+        everything = [chosen[person] for person in range(len(self.drawing.people))]
+        return self._menus(np.concatenate(everything))
+
+    def _choose(self, person: int, asked: int) -> Codes:
+        """The places in the pool of the rows that differ most, of one person."""
+        places: Codes = np.arange(self.ends[person], self.ends[person + 1])
+        places = places[self.state[places] != BAD]
+        if not places.size or (places.size <= asked and self.diversity is None):
+            return places
+        rows = self.rows[places]
+        if self.diversity is None:
+            picked = np.argsort(self.order[places])[:asked]
+        elif self.diversity == "dpp":
+            picked = determinantal(rows, asked)
+        else:
+            picked = max_min(rows, int(self.changes[places].argmin()), asked)
+        chosen: Codes = places[picked]
+        return chosen
+
+    def _verify(self, places: Codes) -> Mask:
+        """Whether rows hold exactly and flip the original model; kept as their state."""
+        people, codes = self.pool.people[places], self.pool.codes[places]
+        good = self._holds(people, codes)
+        kept = np.flatnonzero(good)
+        if kept.size:
+            frame = self.decoder.rows(people[kept], codes[kept])
+            flips = self._flips(frame, people[kept])
+            good[kept] = flips
+            self.places[places[kept]] = np.arange(kept.size) + sum(map(len, self.frames))
+            self.frames.append(frame)
+        self.state[places] = np.where(good, GOOD, BAD)
+        return good
+
+    def _holds(self, people: Codes, codes: Codes) -> Mask:
+        """Whether the exact program has the wanted outcome, and all constraints hold, exactly."""
+        drawing = self.drawing
+        columns = drawing.columns(people, codes)
+        good = np.zeros(people.size, dtype=bool)
+        for position, goal in drawing.goals.items():
+            at = np.flatnonzero(drawing.people.wanted[people] == position)
+            if at.size:
+                good[at] = goal.proved({name: column[at] for name, column in columns.items()})
+        if drawing.conditions:
+            good &= drawing.conditions.kept(drawing.scope(people, columns), people.size)
+        return good
+
+    def _flips(self, frame: pd.DataFrame, people: Codes) -> Mask:
+        """Whether the original model gives the wanted label, asked once about all rows."""
+        answers = np.asarray(self.predict(frame))
+        distinct, which = np.unique(answers, return_inverse=True)
+        keys = [label_key(plain_item(answer)) for answer in distinct]
+        wanted, program = self.drawing.people.wanted[people], self.drawing.program
+        found = np.zeros(people.size, dtype=bool)
+        for position in self.drawing.goals:
+            label = label_key(target_at(program, position).label)
+            matches = np.array([key == label for key in keys])
+            found |= (wanted == position) & matches[which.ravel()]
+        return found
+
+    def _menus(self, places: Codes) -> Menus:
+        refused = np.bincount(
+            self.pool.people[self.state == BAD], minlength=len(self.drawing.people)
+        )
+        people, codes = self.pool.people[places], self.pool.codes[places]
+        if not self.frames:
+            frame = self.drawing.people.frame.iloc[:0].reset_index(drop=True)
+        else:
+            whole = self.frames[0]
+            if len(self.frames) > 1:
+                whole = pd.concat(self.frames, ignore_index=True)
+            frame = whole.iloc[self.places[places]].reset_index(drop=True)
+        return Menus(people, codes, frame, refused.astype(np.int64))
+
+
+@dataclass(frozen=True)
+class Asked:
+    """Checked options of :meth:`Generator.generate`."""
+
+    n: int
+    limits: Limits
+    diversity: str | None
+    polish: bool
+    exact: bool
+    conditions: tuple[Condition, ...]
+    seed: int
+    time_limit: float
+
+
+def check_asked(
+    levels: Levels,
+    *,
+    n: Any,
+    sparsity: Any,
+    diversity: Any,
+    polish: Any,
+    exact: Any,
+    subject_to: Any,
+    random_state: Any,
+    time_limit: Any,
+) -> Asked:
+    """Check what does not depend on the people.
+
+    Raises:
+        DataTypeError, InvalidInputError: naming the option and what it may be.
+    """
+    count = whole_number(n, "n", 1)
+    check_diversity(diversity)
+    for name, given in (("polish", polish), ("exact", exact)):
+        if not isinstance(given, bool):
+            raise DataTypeError(f"{name} is True or False, not {given!r}")
+    criteria = criteria_of(subject_to, (Condition, MaxChanges))
+    most = next((each.most for each in criteria if isinstance(each, MaxChanges)), None)
+    numbers = sum(not each.feature.is_symbolic for each in levels.features)
+    limits = Limits(_most(sparsity, numbers), most)
+    return Asked(
+        count, limits, diversity, polish, exact,
+        tuple(each for each in criteria if isinstance(each, Condition)),
+        whole_number(random_state, "random_state", 0), positive_number(time_limit, "time_limit"),
+    )  # fmt: skip
+
+
+def _most(sparsity: Any, numbers: int) -> int | None:
+    """How many of so many numbers may change under the threshold."""
+    if sparsity is None:
+        return None
+    if isinstance(sparsity, bool) or not isinstance(sparsity, Real):
+        raise DataTypeError(f"sparsity is a share from 0 to 1, not {sparsity!r}")
+    if not 0 <= float(sparsity) <= 1:
+        raise InvalidInputError(f"sparsity is a share from 0 to 1, not {sparsity}")
+    return floor(Fraction(str(float(sparsity))) * numbers)
+
+
+__all__ = ["Asked", "Choosing", "Menus", "check_asked", "check_diversity"]
