@@ -14,7 +14,7 @@ from .errors import DataTypeError, InvalidInputError
 from .model import CompiledModel, compile
 from .question.checks import whole_number
 from .space import FeatureSpace
-from .space.numbers import as_written
+from .space.values import as_written
 from .stopping import polled
 
 DRAWS = 100

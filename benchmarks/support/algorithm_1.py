@@ -16,7 +16,7 @@ from cfxc.compiler.rewriting import AbsorbingPool
 from cfxc.compiler.terms import Pool, Term
 from cfxc.compiler.transform import Characteristic, compact_formula
 from cfxc.ir import Builder, Program
-from cfxc.ir.unused import keep_outputs
+from cfxc.ir.patterns import keep_outputs
 from cfxc.question.query import Query
 
 

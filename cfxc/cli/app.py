@@ -92,7 +92,7 @@ def root(
 @guarded
 def demo() -> int:
     """The main job on real data that ships with scikit-learn."""
-    from .demo import demo as run
+    from .commands import demo as run
 
     return run()
 

@@ -61,7 +61,7 @@ def emission(
 
 def _chosen(program: Program, outputs: Sequence[str]) -> Program:
     """The program with only the outputs asked for; by default the decision."""
-    from ..ir.unused import keep_outputs
+    from ..ir.patterns import keep_outputs
     from ..space.names import nearest, shown
 
     known = [name for name, _ in program.outputs]
@@ -87,7 +87,7 @@ def _core(program: Program) -> Program:
     """The core-level program, without what the outputs do not need (columns no tree looks at)."""
     from ..compiler.expand import expand
     from ..compiler.passes import narrow_argmax
-    from ..ir.unused import keep_outputs
+    from ..ir.patterns import keep_outputs
 
     core = expand(narrow_argmax(program))
     return keep_outputs(core, [name for name, _ in core.outputs])

@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from ..errors import InvalidInputError, UnsupportedError
 from ..ir import If, Let, Program, Sort, Statement
-from ..ir.enclosing import enclose
+from ..ir.evaluator import enclose
 from ..ir.interval import Bounds as Enclosure
 from ..ir.interval import Choice, Interval, ceil_float, floor_float
 from .emit.mip import NUMBERS, Emission, Emitter

@@ -23,7 +23,7 @@ import numpy.typing as npt
 
 from ..errors import UnsupportedError
 from ..ir import Let, Literal, Op, Operand, Program, ops
-from ..ir.enclosing import enclose
+from ..ir.evaluator import enclose
 from ..ir.interval import Bounds, Interval
 
 Floats = npt.NDArray[np.float64]

@@ -38,14 +38,6 @@ from .ast import (
     Unary,
 )
 from .diagnostics import Fault
-from .labels import (
-    has_label,
-    new_label,
-    number_table,
-    position,
-    truth_label,
-    write_label,
-)
 from .printer import print_expression
 from .values import (
     Loose,
@@ -53,13 +45,19 @@ from .values import (
     NoConstant,
     Typed,
     Value,
+    has_label,
     is_category,
     known_constant,
     literal_value,
     lookup,
+    new_label,
     number_literal,
+    number_table,
+    position,
     sort_name,
+    truth_label,
     wider,
+    write_label,
 )
 from .walk import fold, rewrite, run, subexpressions
 

@@ -14,7 +14,7 @@ from typing import Final, TypeAlias
 
 from ..ir import BOOL, INT, REAL, LabelTuple, Sort
 from .ast import RELATIONS, Assign, Binary, Call, Command, Expr, If, Literals, Member, Name, Unary
-from .labels import Constant, constant_of, has_label, new_label, number_table
+from .values import Constant, constant_of, has_label, new_label, number_table
 from .walk import fold, subcommands
 
 #: Rounds over the program; each makes sorts grow (Int to Real, groups merge), two are usual.  Too

@@ -19,16 +19,15 @@ from ..ir import (
     category,
 )
 from . import ast
-from .cells import Cells, as_cells
 from .diagnostics import Fault, Violation, refuse
 from .emit import Emitter
 from .infer import infer_sorts
-from .labels import constant_of, nearest_names, new_label
 from .literals import write_name
 from .parser import parse_expression, parse_program
+from .raising import without_unused
 from .single import RESULT, SingleAssignment, single_assignment
 from .unroll import unroll_expression, unroll_program
-from .unused import without_unused
+from .values import Cells, as_cells, constant_of, nearest_names, new_label
 from .walk import rewrite, run
 from .wellformed import check_program
 

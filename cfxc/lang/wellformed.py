@@ -20,8 +20,8 @@ from .ast import (
     Sequence,
     Skip,
 )
-from .constants import array_lengths, check_constant, evaluate_integer
 from .diagnostics import Fault, Violation, refuse, suggestion
+from .unroll import array_lengths, check_constant, evaluate_integer
 from .walk import expressions, names, run, subcommands, subexpressions
 
 

@@ -10,7 +10,7 @@ from typing import Any
 from joblib import cpu_count
 
 from ..errors import DataTypeError, InvalidInputError
-from ..space.numbers import as_written
+from ..space.values import as_written
 
 
 def anything(value: Any, name: str) -> Any:

@@ -1,12 +1,4 @@
-"""The convex hull of rows, and what lies near it.
-
-With z the coordinates of a point (numbers and orders over their ranges, an indicator of each label
-of a category) and z_i those of the rows, the ε-hull (equation 3 of Maragno, Röber & Birbil 2022) is
-
-    { z :  Σ λ_i z_i = z + s,  Σ λ_i = 1,  λ >= 0,  ||s||_p <= ε }.
-
-For any normal a it lies within ``a·z <= max_i a·z_i + ε ||a||_*``, and nothing else does for all.
-"""
+"""Points of a feature space as vectors, the convex hull of rows, and what lies near it."""
 
 from __future__ import annotations
 
@@ -20,10 +12,55 @@ import numpy.typing as npt
 import pandas as pd
 
 from ..ir import LabelTuple
-from ..space import FeatureSpace
-from .coordinates import Coordinate
+from ..space import Feature, FeatureSpace
 
 Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Coordinate:
+    """A number that a feature stands for: itself over its range, or an entry of ``table``."""
+
+    feature: str
+    scale: Fraction = Fraction(1)
+    table: tuple[Fraction, ...] | None = None
+
+    def of(self, value: Any, labels: LabelTuple | None) -> Fraction:
+        """z for a value of the feature."""
+        if self.table is None or labels is None:
+            return Fraction(value) * self.scale
+        return self.table[labels.position(value)]
+
+
+def coordinates_of(feature: Feature, *, first: int = 1) -> list[tuple[str, Coordinate]]:
+    """The coordinates of a feature, each with a name; none if it never changes.
+
+    Numbers and orders over their ranges; of a category an indicator of each label from ``first``.
+    """
+    if not feature.range:
+        return []
+    if not feature.is_symbolic:
+        return [(feature.name, Coordinate(feature.name, 1 / feature.range))]
+    places = range(len(feature.labels))
+    if feature.kind == "ordinal":
+        table = tuple(place / feature.range for place in places)
+        return [(feature.name, Coordinate(feature.name, table=table))]
+    return [
+        (
+            f"{feature.name} = {feature.labels[one]!r}",
+            Coordinate(feature.name, table=tuple(Fraction(place == one) for place in places)),
+        )
+        for one in places[first:]
+    ]
+
+
+def column_of(coordinate: Coordinate, codes: npt.NDArray[Any]) -> Floats:
+    """The coordinate of n rows, whose feature was encoded as ``codes``; shape (n,)."""
+    if coordinate.table is None:
+        return np.asarray(codes * float(coordinate.scale), dtype=np.float64)
+    return np.array([float(z) for z in coordinate.table])[codes.astype(np.int64)]
+
+
 Norm = Literal["l1", "l2", "linf"]
 NORMS = ("l1", "l2", "linf")
 NUMPY = {"l1": 1, "l2": 2, "linf": np.inf}
@@ -95,4 +132,13 @@ class Hull:
         return float(np.linalg.norm(normal, DUAL[self.norm])) * (1 + ROUNDING)
 
 
-__all__ = ["NORMS", "TOLERANCE", "Floats", "Hull", "Norm"]
+__all__ = [
+    "NORMS",
+    "TOLERANCE",
+    "Coordinate",
+    "Floats",
+    "Hull",
+    "Norm",
+    "column_of",
+    "coordinates_of",
+]

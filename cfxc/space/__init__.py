@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from .cells import Value
 from .feature import ACTIONS, ENCODINGS, KINDS, Action, Encoding, Feature, Kind
-from .labels import Label, missing_as
 from .space import FeatureSpace
+from .values import Label, missing_as
 
 __all__ = [
     "ACTIONS",

@@ -13,8 +13,7 @@ import pandas as pd
 
 from ..errors import DataTypeError, InvalidInputError
 from .feature import Feature
-from .labels import Label, scalar
-from .numbers import MAX_EXACT_INTEGER, number_text
+from .values import MAX_EXACT_INTEGER, Label, number_text, scalar
 
 Value = Fraction | Label
 """Exact value of a feature: rational (real), int (integer, unlabelled ordinal) or label.

@@ -15,9 +15,8 @@ from .cells import Codes, Floats, Value, check_number, encode_cell, encode_colum
 from .feature import Feature
 from .groups import encode_group, encode_group_frame
 from .infer import check_frame
-from .labels import MISSING, Label, canonical, key, scalar
 from .names import shown, suggestion
-from .numbers import exact, number_text
+from .values import MISSING, Label, canonical, exact, key, number_text, scalar
 
 Extra = Literal["error", "ignore"]
 Row = pd.DataFrame | pd.Series | Mapping[str, object]

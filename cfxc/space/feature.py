@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -13,10 +13,21 @@ import numpy as np
 import pandas as pd
 
 from ..errors import DataTypeError, InvalidInputError, LanguageError
+from ..ir import INT, REAL, LabelTuple, Sort
+from ..lang import compile_constraint
 from ..lang.parser import parse_expression
-from .labels import MISSING, Key, Label, canonical, check_labels, key
 from .names import listed, names_in, nearest, one_of, shown
-from .numbers import as_written, exact, number_text
+from .values import (
+    MISSING,
+    Key,
+    Label,
+    as_written,
+    canonical,
+    check_labels,
+    exact,
+    key,
+    number_text,
+)
 
 Kind = Literal["real", "integer", "ordinal", "categorical", "binary"]
 Action = Literal["free", "fixed", "increase", "decrease", "conditional"]
@@ -392,3 +403,32 @@ def first_true(condition: Callable[[int], bool], near: int) -> int:
         middle = (low + high) // 2
         low, high = (low, middle) if condition(middle) else (middle, high)
     return high
+
+
+def sort_of(feature: Feature) -> Sort:
+    """Sort of a feature's value in programs and constraints.
+
+    Real for ``real``; Int for ``integer`` and ordinals without labels; else the Category of the
+    feature's labels, in their order.
+    """
+    if feature.is_symbolic:
+        return Sort("category", (), LabelTuple(feature.labels))
+    return REAL if feature.kind == "real" else INT
+
+
+def check_conditions(features: Sequence[Feature]) -> None:
+    """Every condition is a constraint over the features: of known names and fitting sorts.
+
+    Raises:
+        InvalidInputError: naming the feature, and the place in its condition.
+    """
+    conditional = [feature for feature in features if feature.action == "conditional"]
+    if not conditional:
+        return
+    sorts = {feature.name: sort_of(feature) for feature in features}
+    rising = [feature.name for feature in features if feature.kind == "ordinal" and feature.labels]
+    for feature in conditional:
+        try:
+            compile_constraint(feature.condition, sorts, "condition", ordered=rising)
+        except (LanguageError, InvalidInputError) as error:
+            raise InvalidInputError(f"feature {feature.name!r}: {error}") from error

@@ -17,8 +17,8 @@ import pandas as pd
 from ..errors import InvalidInputError, MissingColumnError
 from .cells import float_column
 from .feature import Feature
-from .labels import Label
 from .names import suggestion
+from .values import Label
 
 Bits = npt.NDArray[np.int64]
 _BOOLEANS = (bool, np.bool_)

@@ -16,9 +16,20 @@ from ..errors import DataTypeError, InvalidInputError, MissingColumnError
 from .cells import Floats, float_column
 from .feature import DIRECTED, KINDS, Action, Feature, Kind
 from .groups import assign_groups, infer_one_hot, infer_thermometer
-from .labels import Key, Label, canonical, distinct, in_order, key, missing_as, scalar
 from .names import listed, names_in, one_of, shown, suggestion
-from .numbers import as_written, exact, is_whole
+from .values import (
+    Key,
+    Label,
+    as_written,
+    canonical,
+    distinct,
+    exact,
+    in_order,
+    is_whole,
+    key,
+    missing_as,
+    scalar,
+)
 
 Resolution = Literal["auto"] | Mapping[str, object]
 

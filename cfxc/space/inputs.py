@@ -16,7 +16,7 @@ import numpy as np
 from ..errors import UnsupportedError
 from ..ir import Builder, LabelTuple, Literal, Operand, Tensor, ops
 from . import Feature, FeatureSpace, Label
-from .conditions import sort_of
+from .feature import sort_of
 
 Number = int | float
 

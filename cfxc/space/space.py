@@ -15,11 +15,10 @@ from ..errors import CfxcError, DataTypeError, InvalidInputError, MissingColumnE
 from ..writing import write_whole
 from . import codec, toml
 from .cells import Codes, Floats, Value
-from .conditions import check_conditions
-from .feature import Feature, Kind
+from .feature import Feature, Kind, check_conditions
 from .infer import Options, Resolution, actions_from, check_frame, infer_features
-from .labels import Label
 from .names import by_name, listed, names_in, shown, suggestion
+from .values import Label
 
 EXAMPLES = 500
 """Rows of a table that a space keeps."""

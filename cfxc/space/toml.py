@@ -13,9 +13,8 @@ from typing import Any
 
 from ..errors import DataTypeError, InvalidInputError, MissingColumnError
 from .feature import Feature
-from .labels import Label
 from .names import suggestion
-from .numbers import decimal_text, exact, is_double
+from .values import Label, decimal_text, exact, is_double
 
 VERSION = 1
 

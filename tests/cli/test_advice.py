@@ -7,7 +7,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from cfxc.cli.advice import advice
+from cfxc.cli.tables import advice
 from cfxc.space import FeatureSpace
 
 ODD: list[tuple[str, list[Any], str]] = [

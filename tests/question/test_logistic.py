@@ -19,8 +19,7 @@ from cfxc import FeatureSpace
 from cfxc.errors import UnsupportedError
 from cfxc.ir import evaluate, ops, parse_program
 from cfxc.ir.ops.smooth import sigmoid
-from cfxc.question.logistic import logit
-from cfxc.question.target import Target, target_program
+from cfxc.question.target import Target, logit, target_program
 from tests.frontends.onnx.support import node
 
 F = Fraction

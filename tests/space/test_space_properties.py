@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cfxc.space import ACTIONS, Feature, FeatureSpace
-from cfxc.space.numbers import decimal_text, exact
+from cfxc.space.values import decimal_text, exact
 
 quick = settings(max_examples=60, deadline=None)
 

@@ -160,7 +160,7 @@ def _vipr(certificate: Mapping[str, Any], seconds: float, name: str) -> Texts:
 
 def _manifest(kind: str, certificate: Mapping[str, Any], shown: Fraction | None) -> dict[str, Any]:
     """What scripts show beside what was claimed."""
-    from .vipr.manifest import bound, claimed
+    from .vipr.text import bound, claimed
 
     claim = claimed(certificate["claim"])
     reaches = shown is None or str(shown) == claim["lower_bound"]["exact"]

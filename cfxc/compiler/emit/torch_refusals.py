@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from ...errors import InvalidInputError
 from ...ir import Let, Literal, Op, Operand, Program, ops
 from ...ir.ops.logic import Comparison
+from ...ir.patterns import keep_outputs
 from ...ir.sorts import format_name
 from ...ir.statements import walk
-from ...ir.unused import keep_outputs
 
 #: Ops without a useful gradient, and why; all others have rules.
 REFUSALS: Mapping[type[Op], str] = {

@@ -13,8 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...ir import Builder, Let, Literal, Op, Program, Tensor, ops
-from ...ir.patterns import Definitions, before_scaling, constant_values, vector_width
-from ...ir.unused import keep_outputs
+from ...ir.patterns import Definitions, before_scaling, constant_values, keep_outputs, vector_width
 from ...stopping import polled
 
 Ints = npt.NDArray[np.int64]

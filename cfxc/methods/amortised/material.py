@@ -11,7 +11,7 @@ import numpy.typing as npt
 import torch
 
 from ...ir import BatchEvaluator, Program
-from ...ir.unused import keep_outputs
+from ...ir.patterns import keep_outputs
 from .levels import Codes, Levels
 from .networks import Batch
 from .verifying import Judge, in_chunks

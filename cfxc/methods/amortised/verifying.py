@@ -12,7 +12,7 @@ import numpy.typing as npt
 from ...errors import UnsupportedError
 from ...frontends.predictor import DOUBLE
 from ...ir import BatchEvaluator, Program, evaluate
-from ...ir.unused import keep_outputs
+from ...ir.patterns import keep_outputs
 from ...question.criteria import Constraint
 from ...question.target import Target, target_program
 from ...solvers.rounding import slack_within

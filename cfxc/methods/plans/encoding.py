@@ -28,7 +28,7 @@ from ...compiler.linear_reader import SeparableReader
 from ...compiler.splits import Unary
 from ...errors import InvalidInputError, UnsupportedError
 from ...ir import Label, LabelTuple, Program
-from ...ir.unused import keep_outputs
+from ...ir.patterns import keep_outputs
 from ...question.domain import Domain
 from ...space import Feature, FeatureSpace
 from .moments import Floats

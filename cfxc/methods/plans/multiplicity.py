@@ -40,7 +40,7 @@ from ...solvers.base import Outcome, Point
 from ...solvers.engines import engine_for
 from ...solvers.rounding import slack_for
 from ...solvers.smt import refuse_contradiction
-from ...space.numbers import as_written
+from ...space.values import as_written
 from ...stopping import INTERRUPTED
 from .answer import Member, RobustPlan
 from .parts import Answer, Decider, Models, Search, joint

@@ -12,10 +12,8 @@ from ...errors import InvalidInputError, UnsupportedError
 from ...frontends.files import load_model
 from ...ir import Builder, Literal, Program, ops
 from ...space import FeatureSpace
-from ...space.labels import Label
-from ...space.numbers import as_written
-from .criterion import Constraint, Criterion, Instance
-from .settings import settings_of
+from ...space.values import Label, as_written
+from .criterion import Constraint, Criterion, Instance, settings_of
 
 OUTPUTS = ("score", "value")
 

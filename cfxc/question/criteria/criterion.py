@@ -1,4 +1,4 @@
-"""What every criterion is: a condition beside the target, and how engines meet it."""
+"""A file and settings, as ``question.toml`` and the command line write them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
-from ...errors import UnsupportedError
+from ...errors import InvalidInputError, UnsupportedError
+from ...frontends.csv_files import number, truth
+from ...frontends.row_files import once
 from ...ir import Program, Sort
 from ...lang import compile_constraint
 from ...space import FeatureSpace
@@ -19,6 +21,40 @@ from ..target import Target
 
 if TYPE_CHECKING:
     import pandas as pd
+
+
+def settings_of(
+    value: Any, kind: str, file: str, names: Sequence[str]
+) -> tuple[str, dict[str, Any]]:
+    """The file of a criterion and its settings: a table, or ``data.csv,epsilon=0.1`` as text.
+
+    ``kind``: the criterion, ``file``: what the table calls its file, ``names``: of settings.
+
+    Raises:
+        InvalidInputError: another setting, one given twice, or no file.
+    """
+    if isinstance(value, str):
+        path, *parts = value.split(",")
+        pairs = [part.partition("=") for part in parts]
+        value = once([(name.strip(), _figure(text.strip())) for name, _, text in pairs])
+        value = {**value, file: path.strip()}
+    if not isinstance(value, Mapping) or not isinstance(value.get(file), str):
+        raise InvalidInputError(f"{kind}: a table with {file} = 'file', not {value!r}")
+    settings = {name: each for name, each in value.items() if name != file}
+    for name in settings:
+        if name not in names:
+            known = ", ".join(f"{each}=…" for each in names)
+            raise InvalidInputError(f"{kind}: '{name}' is none of {known}")
+    return value[file], settings
+
+
+def _figure(text: str) -> Any:
+    """A whole number, a number, a truth value, or the text itself."""
+    for read in (number, truth):
+        if (found := read(text)) is not None:
+            return found
+    return text
+
 
 LONGEST = 40
 """Letters of a condition that messages quote."""
@@ -120,4 +156,4 @@ class Criterion:
         return [cls.from_plain(value) for value in given]
 
 
-__all__ = ["Constraint", "Criterion", "Instance"]
+__all__ = ["Constraint", "Criterion", "Instance", "settings_of"]

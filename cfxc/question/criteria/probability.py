@@ -8,7 +8,7 @@ from typing import Any
 
 from ...errors import InvalidInputError, UnsupportedError
 from ...ir import Program
-from ...space.numbers import as_written
+from ...space.values import as_written
 from ..target import Target
 from .criterion import Criterion
 

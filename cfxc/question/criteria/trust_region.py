@@ -20,12 +20,10 @@ from sklearn.cluster import KMeans
 from ...errors import DataTypeError, InvalidInputError, UnsupportedError
 from ...frontends.row_files import read_rows
 from ...space import FeatureSpace
-from ...space.numbers import as_written
-from ..coordinates import Coordinate, column_of, coordinates_of
-from ..hull import NORMS, Floats, Hull, Norm
+from ...space.values import as_written
+from ..hull import NORMS, Coordinate, Floats, Hull, Norm, column_of, coordinates_of
 from ..target import Target
-from .criterion import Criterion
-from .settings import settings_of
+from .criterion import Criterion, settings_of
 
 
 class TrustRegion(Criterion):

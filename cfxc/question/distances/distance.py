@@ -14,13 +14,13 @@ from typing import Final, NamedTuple, TypeAlias
 
 from ...errors import DataTypeError, InvalidInputError, UnsupportedError, VerificationError
 from ...ir import REAL, If, Let, Literal, Operand, Program, Sort, evaluate, ops, walk
-from ...ir.enclosing import enclose
+from ...ir.evaluator import enclose
 from ...ir.interval import Bounds, Choice, Interval, floor_float
 from ...lang import ast, lower_program, parse_program
 from ...space import FeatureSpace
 from ...space.inputs import input_sort
 from ...space.names import suggestion
-from ...space.numbers import as_written, decimal_text
+from ...space.values import as_written, decimal_text
 from .delta import delta_name
 from .enclosure import enclosed
 from .mahalanobis import Mahalanobis, Whitening, whitened_program

@@ -18,7 +18,7 @@ from typing import Any
 
 from ...errors import VerificationError
 from ...ir import Let, Literal, Operand, Program, ops
-from ...ir.enclosing import enclose
+from ...ir.evaluator import enclose
 from ...ir.interval import Bounds, Interval
 from ...ir.ops import smooth
 

@@ -19,7 +19,7 @@ from ...ir import Builder, LabelTuple, Literal, Operand, Program, Tensor, ops
 from ...ir.tensor import fractions
 from ...space import FeatureSpace
 from ...space.inputs import input_sort
-from ..coordinates import Coordinate, column_of, coordinates_of
+from ..hull import Coordinate, column_of, coordinates_of
 
 Floats = npt.NDArray[np.float64]
 

@@ -19,10 +19,10 @@ from ...compiler.functional import Symbolic
 from ...compiler.terms import Term
 from ...ir import LabelTuple
 from ...ir.interval import ceil_float
-from ...question.coordinates import Coordinate
 from ...question.distances import root_above
 from ...question.distances.mahalanobis import Whitening
 from ...question.domain import Domain
+from ...question.hull import Coordinate
 from ...question.query import Query
 
 FIRST = 6  # tangents of each square, before any point is known

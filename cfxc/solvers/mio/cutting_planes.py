@@ -14,9 +14,8 @@ import numpy as np
 from ...compiler.linear_programs import linear_solver, run_in_time
 from ...compiler.mixed_integer import Rounded, rounded
 from ...errors import CfxcError, SolverError
-from ...question.coordinates import Coordinate
 from ...question.domain import Domain
-from ...question.hull import Hull
+from ...question.hull import Coordinate, Hull
 from ...question.query import Query
 from ...stopping import now
 from ..base import Candidate, Deployed, verify

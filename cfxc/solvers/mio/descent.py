@@ -18,10 +18,9 @@ import numpy as np
 
 from ...compiler.mixed_integer import Rounded
 from ...errors import SolverError
-from ...question.coordinates import Coordinate
 from ...question.criteria import MaxChanges
 from ...question.domain import Domain
-from ...question.hull import Floats
+from ...question.hull import Coordinate, Floats
 from ...question.query import Query
 from ...stopping import now
 from ..base import Point

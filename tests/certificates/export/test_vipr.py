@@ -16,10 +16,9 @@ import pytest
 
 from cfxc.certificates.checker import Question, number
 from cfxc.certificates.export.vipr import vipr
-from cfxc.certificates.export.vipr.basis import duals
 from cfxc.certificates.export.vipr.problem import Problem
 from cfxc.certificates.export.vipr.program import nearest
-from cfxc.certificates.export.vipr.relaxation import Shown
+from cfxc.certificates.export.vipr.relaxation import Shown, duals
 from cfxc.certificates.export.vipr.search import Node, Search
 from cfxc.certificates.export.vipr.text import Derivation
 from cfxc.errors import UnsupportedError

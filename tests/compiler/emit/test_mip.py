@@ -31,8 +31,8 @@ from cfxc.errors import UnsupportedError
 from cfxc.ir import evaluate, parse_program
 from cfxc.ir.linear import LinearForm
 from cfxc.ir.op import REGISTRY
+from cfxc.ir.patterns import keep_outputs
 from cfxc.ir.sorts import format_label
-from cfxc.ir.unused import keep_outputs
 from cfxc.show.mip import emit_program, mip_text
 from cfxc.solvers.mio.backends import Answer, Highs
 from tests.compiler.formulas import (

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from cfxc.compiler.passes import fold_into_trees, narrow_argmax
 from cfxc.ir import Program, evaluate, ops, parse_program
-from cfxc.ir.unused import keep_outputs
+from cfxc.ir.patterns import keep_outputs
 
 F = Fraction
 ENSEMBLE = """tree_ensemble(x, roots=i64[2](0, 3), feature=i64[6](0, -1, -1, 1, -1, -1),

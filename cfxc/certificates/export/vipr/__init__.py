@@ -13,11 +13,10 @@ from typing import Any
 
 from ....errors import SolverError
 from ...checker import Question, number
-from .manifest import manifest
 from .problem import Problem
 from .program import nearest
 from .search import Search
-from .text import Derivation, goal, head
+from .text import Derivation, goal, head, manifest
 
 
 def vipr(certificate: Mapping[str, Any], *, seconds: float = 60.0) -> tuple[str, dict[str, Any]]:
