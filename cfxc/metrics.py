@@ -16,10 +16,10 @@ import numpy.typing as npt
 import pandas as pd
 from sklearn.neighbors import LocalOutlierFactor, NearestNeighbors
 
+from .arrays import Floats
 from .errors import DataTypeError, InvalidInputError
 from .space import FeatureSpace
 
-Floats = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
 Scale = Literal["mad", "range", "none"]
 

@@ -8,6 +8,7 @@ from typing import Any, Protocol
 import numpy as np
 import pandas as pd
 
+from ..arrays import Floats
 from ..errors import DataTypeError, InvalidInputError
 from ..frontends.compiled import Compiled
 from ..question.criteria import Condition, MaxChanges
@@ -15,7 +16,7 @@ from ..question.query import Query
 from ..question.question import Question
 from ..solvers.base import Point
 from ..solvers.baselines.local_search import LocalSearch
-from ..solvers.rows import Floats, exact_value
+from ..solvers.rows import exact_value
 from ..space import FeatureSpace
 
 NEAREST = 3

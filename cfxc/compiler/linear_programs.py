@@ -17,13 +17,12 @@ from typing import Any
 
 import highspy
 import numpy as np
-import numpy.typing as npt
 
+from ..arrays import Floats
 from ..ir.interval import down
 from ..stopping import left, poll
 from .mixed_integer import FEASIBILITY, Affine, Rounded
 
-Floats = npt.NDArray[np.float64]
 _EPS = 2.0**-50
 _TINY = 2.0**-1000
 LONGEST = 10.0  # seconds for one linear program

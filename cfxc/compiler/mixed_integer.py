@@ -15,12 +15,12 @@ from fractions import Fraction
 import numpy as np
 import numpy.typing as npt
 
+from ..arrays import Floats
 from ..ir.interval import ceil_float, floor_float, nearest_float
 from ..ir.linear import LinearForm, Number
 from ..stopping import poll
 
 Affine = LinearForm[int]  # of columns, by their number
-Floats = npt.NDArray[np.float64]
 
 FEASIBILITY = 1e-9  # the tolerance that solvers are asked for
 # Rows of inexact coefficients reach a solver wider by this much, at unit scale, than a bound on
@@ -247,7 +247,6 @@ __all__ = [
     "ROW_SLACK",
     "Affine",
     "Column",
-    "Floats",
     "Model",
     "Number",
     "Rounded",

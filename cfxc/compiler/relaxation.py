@@ -23,13 +23,12 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 
 import numpy as np
-import numpy.typing as npt
 
+from ..arrays import Floats
 from ..ir.interval import ceil_float, down, floor_float, up
 from ..ir.linear import ZERO, LinearForm
 from .mixed_integer import Affine, Model
 
-Floats = npt.NDArray[np.float64]
 _EPS = 2.0**-50  # four units of rounding per operation
 _TINY = 2.0**-1000
 _HALVINGS = 24  # of the range of the budget's multiplier; it need not be the best

@@ -19,14 +19,12 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from ..arrays import Floats
 from ..errors import UnsupportedError
 from ..ir import Let, Literal, Op, Operand, Program, ops
 from ..ir.evaluator import enclose
 from ..ir.interval import Bounds, Interval
-
-Floats = npt.NDArray[np.float64]
 
 SINGLE = 2.0**-24  # unit roundoff of single floats
 SLACK = 1 + 2.0**-20  # for the rounding of this computation itself: sums of what is not negative

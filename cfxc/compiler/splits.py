@@ -19,13 +19,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ..arrays import Floats, Ints
 from ..errors import VerificationError
 from ..ir import Let, Literal, Op, Operand, Program, Sort, ops
 from ..ir.float32 import FLOAT32_MAX, double_threshold, round_to_float32
 from ..ir.interval import floor_float
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)

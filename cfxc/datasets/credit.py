@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
+from ..arrays import Ints
 from ..space import FeatureSpace
 from .source import Dataset, fetch, local_file, read_csv, require
 
@@ -47,8 +47,6 @@ _FEATURES = [
     "TotalMonthsOverdue",
     "HasHistoryOfOverduePayments",
 ]
-
-Ints = npt.NDArray[np.int64]
 
 
 def load_credit() -> Dataset:

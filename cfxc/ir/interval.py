@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ..arrays import Floats
 from .sorts import Label, LabelTuple
 
-Floats = npt.NDArray[np.float64]
 _INF = np.inf
 _EPS = 2.0**-52
 _TINY = 2.0**-1070

@@ -13,13 +13,13 @@ import numba
 import numpy as np
 import numpy.typing as npt
 
+from ..arrays import Floats
 from ..stopping import spared
 from .interval import Interval
 
 if TYPE_CHECKING:
     from .ops import TreeEnsemble
 
-Floats = npt.NDArray[np.float64]
 BYTES, MOST = 1 << 16, 256  # of rows in a block, which is to stay in cache, and their number
 
 

@@ -9,8 +9,8 @@ from math import ceil, floor
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from ..arrays import Floats
 from ..errors import InvalidInputError
 from ..ir import Label, LabelTuple, Sort
 from ..ir.interval import ceil_float, floor_float
@@ -18,8 +18,6 @@ from ..space import Feature
 from ..space.feature import first_true
 from ..space.inputs import input_sort
 from ..stopping import polled
-
-Floats = npt.NDArray[np.float64]
 
 WHOLE = 2**53
 """Up to here doubles hold every whole number."""

@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ..arrays import Floats
 from ..ir import BatchEvaluator, Builder, Literal, Program, evaluate, ops
 from .domain import Domain
 
-Floats = npt.NDArray[np.float64]
 CLOSE = Fraction(1, 10**6)  # of its range: how far a number without a grid may be off
 
 

@@ -11,10 +11,9 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from ..arrays import Floats
 from ..ir import LabelTuple
 from ..space import Feature, FeatureSpace
-
-Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -136,7 +135,6 @@ __all__ = [
     "NORMS",
     "TOLERANCE",
     "Coordinate",
-    "Floats",
     "Hull",
     "Norm",
     "column_of",

@@ -18,10 +18,11 @@ import highspy
 import numpy as np
 from scipy.optimize import nnls
 
+from ..arrays import Floats
 from ..compiler.linear_programs import linear_solver, run_in_time
 from ..compiler.mixed_integer import FEASIBILITY, Rounded
 from ..errors import SolverError
-from ..question.hull import Floats, Hull
+from ..question.hull import Hull
 from ..question.query import Query
 from ..stopping import now
 

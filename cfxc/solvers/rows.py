@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ..arrays import Floats
 from ..ir import BatchEvaluator, LabelTuple
 from ..question.domain import Domain
 from ..question.rules import Rules
 from ..space import Feature, Value
 from .base import Point
 
-Floats = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
 
 

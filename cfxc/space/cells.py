@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from ..arrays import Floats
 from ..errors import DataTypeError, InvalidInputError
 from .feature import Feature
 from .values import MAX_EXACT_INTEGER, Label, number_text, scalar
@@ -21,7 +22,6 @@ Value = Fraction | Label
 ``None`` is a missing value.
 """
 
-Floats = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.int64]
 
 

@@ -10,8 +10,9 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
+from ..arrays import Floats
 from ..errors import CfxcError, DataTypeError, InvalidInputError, MissingColumnError
-from .cells import Codes, Floats, Value, check_number, encode_cell, encode_column
+from .cells import Codes, Value, check_number, encode_cell, encode_column
 from .feature import Feature
 from .groups import encode_group, encode_group_frame
 from .infer import check_frame

@@ -12,8 +12,9 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
+from ..arrays import Floats
 from ..errors import DataTypeError, InvalidInputError, MissingColumnError
-from .cells import Floats, float_column
+from .cells import float_column
 from .feature import DIRECTED, KINDS, Action, Feature, Kind
 from .groups import assign_groups, infer_one_hot, infer_thermometer
 from .names import listed, names_in, one_of, shown, suggestion

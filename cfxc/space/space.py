@@ -11,10 +11,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from ..arrays import Floats
 from ..errors import CfxcError, DataTypeError, InvalidInputError, MissingColumnError
 from ..writing import write_whole
 from . import codec, toml
-from .cells import Codes, Floats, Value
+from .cells import Codes, Value
 from .feature import Feature, Kind, check_conditions
 from .infer import Options, Resolution, actions_from, check_frame, infer_features
 from .names import by_name, listed, names_in, shown, suggestion

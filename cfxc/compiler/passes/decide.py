@@ -12,11 +12,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ...arrays import Ints
 from ...ir import Builder, Let, Literal, Op, Program, Tensor, ops
 from ...ir.patterns import Definitions, before_scaling, constant_values, keep_outputs, vector_width
 from ...stopping import polled
-
-Ints = npt.NDArray[np.int64]
 
 
 def _rebuild(program: Program, rule: Callable[[Op, Definitions, Builder], Op]) -> Program:

@@ -13,13 +13,11 @@ from typing import Any
 
 import numba
 import numpy as np
-import numpy.typing as npt
 
+from ...arrays import Floats
 from ...ir import Let, Program, Tensor, ops, rewrite
 from ...stopping import spared
 from ..splits import RawSplits, raw_splits
-
-Floats = npt.NDArray[np.float64]
 
 # Distances to boxes are computed in doubles; a node is dropped only beyond this relative slack,
 # far above the rounding error of a sum of at most 10^6 terms.

@@ -12,6 +12,7 @@ from fractions import Fraction
 
 import numpy as np
 
+from ...arrays import Floats, Ints
 from ...ir import Literal, Operand, ops
 from ...space import Label
 from ...space.names import shown
@@ -20,7 +21,7 @@ from ..sklearn.lowering import Function, Lowering, Raw, Ref, tensor
 from ..sklearn.preprocessing import Symbol, has_gap, symbol
 from ..sklearn.registry import Outputs
 from ..sklearn.trees import Compared, Nodes, compared, cuts, joined
-from .forest import Floats, Forest, Ints, Question, Tree
+from .forest import Forest, Question, Tree
 
 HALF = 0.5
 KNOWN = (

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
+from ...arrays import Floats, Ints
+
 Flags = npt.NDArray[np.bool_]
 
 

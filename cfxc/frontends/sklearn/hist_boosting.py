@@ -16,6 +16,7 @@ import numpy.typing as npt
 from sklearn._loss.link import IdentityLink, LogLink
 from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 
+from ...arrays import Floats
 from ...ir import Operand, ops
 from ...space import Label
 from .linear import binary_label, pair, top_label
@@ -24,7 +25,6 @@ from .preprocessing import Codebook, has_gap, ordinal_codebooks, symbol
 from .registry import Estimator, Outputs, model
 from .trees import Compared, Nodes, compared, cuts, joined
 
-Floats = npt.NDArray[np.float64]
 Split = tuple[bool, ...]  # per value that a column can hold: whether it goes right
 HALF = 0.5
 

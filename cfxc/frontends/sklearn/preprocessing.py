@@ -13,6 +13,7 @@ import numpy.typing as npt
 import pandas as pd
 from sklearn.preprocessing import MinMaxScaler, OneHotEncoder, OrdinalEncoder, StandardScaler
 
+from ...arrays import Floats
 from ...ir import LabelTuple, Operand, ops
 from ...space import Label, missing_as
 from ...space.inputs import NOT_A_NUMBER, Column
@@ -47,9 +48,6 @@ def symbol(lowering: Lowering, ref: Ref) -> Symbol | None:
 def has_gap(cells: Sequence[Label]) -> bool:
     """Whether numbers may be missing; text is no gap, but a problem of its own."""
     return None in cells and not any(isinstance(cell, str) for cell in cells)
-
-
-Floats = npt.NDArray[np.float64]
 
 
 @transformer(StandardScaler)

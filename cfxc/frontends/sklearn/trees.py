@@ -30,13 +30,13 @@ from sklearn.tree import (
     ExtraTreeRegressor,
 )
 
+from ...arrays import Floats
 from ...ir import Literal, Operand, Tensor, ops
 from ...ir.float32 import double_threshold
 from .linear import ZERO, binary_label_from, pair, top_label, values
 from .lowering import Cell, Function, Image, Lowering, Ref
 from .registry import Estimator, Outputs, model
 
-Floats = npt.NDArray[np.float64]
 LARGEST = float(np.finfo(np.float32).max)
 ALWAYS = float(np.finfo(np.float64).max)
 

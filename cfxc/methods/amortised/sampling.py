@@ -11,12 +11,12 @@ import numba
 import numpy as np
 import numpy.typing as npt
 
+from ...arrays import Floats, Ints
 from ...ir import Program
 from .instances import People
 from .levels import Codes, Levels, Mask
 from .verifying import Columns, Conditions, Goal, Judge
 
-Floats = npt.NDArray[np.float64]
 Singles = npt.NDArray[np.float32]
 Weights = Mapping[str, Singles]
 
@@ -100,7 +100,6 @@ def _sigmoid(x: Floats) -> Floats:
 
 
 Small = npt.NDArray[np.int16]
-Ints = npt.NDArray[np.int64]
 
 SAME = 1e-9  # of a variance in [0, 1]: what is left by rounding where nothing is
 

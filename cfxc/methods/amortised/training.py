@@ -93,7 +93,7 @@ def _unflatten(tree: Any, tensors: dict[str, torch.Tensor]) -> Any:
     return value
 
 
-Floats = npt.NDArray[np.float32]
+Singles = npt.NDArray[np.float32]
 
 HELD_OUT_DRAWS = 2
 """Samples of each held-out row, the same noise in every epoch."""
@@ -139,7 +139,7 @@ class State:
 class Trained:
     """What came of training: weights by name, the loss after every epoch, how it was reached."""
 
-    weights: dict[str, Floats]
+    weights: dict[str, Singles]
     losses: tuple[float, ...]
     gradient: str
 

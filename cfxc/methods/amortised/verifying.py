@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ...arrays import Floats
 from ...errors import UnsupportedError
 from ...frontends.predictor import DOUBLE
 from ...ir import BatchEvaluator, Program, evaluate
@@ -19,8 +20,6 @@ from ...solvers.rounding import slack_within
 from ...solvers.rows import exact_value
 from ...space import FeatureSpace
 from .levels import Mask
-
-Floats = npt.NDArray[np.float64]
 
 LEAST = 1e-3
 """A probability below this counts as this, where samples are judged: forests give 0, whose

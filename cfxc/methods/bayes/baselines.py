@@ -6,14 +6,13 @@ from collections.abc import Callable
 from math import pi, sqrt
 
 import numpy as np
-import numpy.typing as npt
 import torch
 from scipy.optimize import minimize
 
+from ...arrays import Floats
 from .loop import Search, Task, by_improvement
 from .region import snapped
 
-Floats = npt.NDArray[np.float64]
 STEP = 0.02  # of a range: what finite differences are taken over
 Method = Callable[[Search], None]
 

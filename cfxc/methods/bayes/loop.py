@@ -16,6 +16,7 @@ import numpy.typing as npt
 import pandas as pd
 import torch
 
+from ...arrays import Floats
 from ...errors import InvalidInputError
 from ...question.rules import Rules
 from ...solvers.base import Point
@@ -25,7 +26,6 @@ from .potentials import Potential
 from .region import Inputs, Region
 from .surrogate import Kernel, Surrogate
 
-Floats = npt.NDArray[np.float64]
 DRAWN, NEAR = 384, 256  # rows looked at first: anywhere, and around the best
 ROUNDS, KEPT, MOVES = 5, 6, 240  # of moving the best of them
 LEAST_ROWS = 4  # from which on a noisy model's surrogate is believed

@@ -9,15 +9,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
+from ...arrays import Floats
 from ...errors import CfxcError, DataTypeError, InvalidInputError, ModelFileError
 from ...solvers.base import Point
 from ...space import FeatureSpace
 from ...writing import write_whole
 
-Floats = npt.NDArray[np.float64]
 Call = Callable[[pd.DataFrame], Any]
 
 

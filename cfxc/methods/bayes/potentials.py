@@ -16,12 +16,11 @@ from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import lambertw
 
+from ...arrays import Floats
 from ...errors import DataTypeError, InvalidInputError
 
-Floats = npt.NDArray[np.float64]
 Interval = tuple[float, float]
 PEAK = 1 / e
 """The maximum of every exponential-polynomial potential."""

@@ -14,12 +14,12 @@ import numpy as np
 import numpy.typing as npt
 from scipy.stats.qmc import LatinHypercube
 
+from ...arrays import Floats
 from ...question.domain import Domain
 from ...question.rules import Rules
 from ...solvers.rows import PointRows
 from ...space import FeatureSpace
 
-Floats = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
 TRIES = 60  # draws of as many rows as are wanted, before there are taken to be no more
 SCALES = np.array([0.5, 0.2, 0.1, 0.03, 0.01, 0.003])  # of a range: steps of numbers

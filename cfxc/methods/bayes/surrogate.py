@@ -7,7 +7,6 @@ from math import exp
 from typing import Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 import torch
 from botorch.exceptions.errors import ModelFittingError
 from botorch.fit import fit_gpytorch_mll
@@ -20,7 +19,8 @@ from gpytorch.mlls import ExactMarginalLogLikelihood
 from gpytorch.priors import LogNormalPrior
 from torch import Tensor
 
-Floats = npt.NDArray[np.float64]
+from ...arrays import Floats
+
 Kernel = Literal["rbf", "matern"]
 KERNELS = ("rbf", "matern")
 LEAST = 1e-6  # variance of the noise, of standardised outputs

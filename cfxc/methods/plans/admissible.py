@@ -20,6 +20,7 @@ from fractions import Fraction
 import numpy as np
 
 from ...answers.original import Original
+from ...arrays import Floats
 from ...ir import Builder, LabelTuple, Literal, Operand, Program, Tensor, ops
 from ...ir.tensor import fractions
 from ...question.criteria import Constraint, MaxChanges
@@ -30,7 +31,6 @@ from ...solvers.base import Limits, Outcome, Point
 from ...space.inputs import input_sort
 from ...stopping import INTERRUPTED, now
 from .encoding import Encoding
-from .moments import Floats
 
 ACCURACY = Fraction(1, 10**5)  # of squared distances, and of μ̂ᵀx - r₀|Σ̂^½x|
 TANGENTS = 8  # of each square, before any row is known

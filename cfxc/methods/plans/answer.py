@@ -11,11 +11,11 @@ import numpy as np
 import pandas as pd
 
 from ...answers.result import Semantics, Status, changes_between, plain_cell, plain_row, shown
+from ...arrays import Floats
 from ...errors import InvalidInputError, MissingExtraError
 from ...writing import written_whole
 from .bounds import validity_bounds
 from .futures import Moments
-from .moments import Floats
 from .parts import Part
 
 PlanStatus = Literal["feasible", "infeasible", "unknown"]

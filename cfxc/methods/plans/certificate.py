@@ -10,8 +10,9 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from ...arrays import Floats
 from ...errors import InvalidInputError
-from .moments import ROUNDING, Floats, square_root
+from .moments import ROUNDING, square_root
 
 Rationals = npt.NDArray[Any]  # of Fractions, dtype object
 

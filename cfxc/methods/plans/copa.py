@@ -26,11 +26,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ...arrays import Floats
 from ...errors import InvalidInputError, MissingExtraError
 from ...question.checks import positive_number, whole_number
 from ...stopping import left
 from .corrections import at_least_zero, free_entries, radii_of
-from .moments import Floats, array_of, covariance_of, mean_of
+from .moments import array_of, covariance_of, mean_of
 
 HALVINGS = 60  # of the interval in which the step of a projection lies
 NEAREST = 1e-18  # squares of distances below it count as this: a root has no slope at 0

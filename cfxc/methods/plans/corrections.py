@@ -35,11 +35,12 @@ from typing import Any
 
 import numpy as np
 
+from ...arrays import Floats
 from ...errors import InvalidInputError, MissingExtraError, SolverError
 from ...question.checks import whole_number
 from .bounds import read
 from .certificate import Reduced, exact
-from .moments import Floats, array_of, covariance_of, mean_of
+from .moments import array_of, covariance_of, mean_of
 
 INWARD = 1 - 1e-12  # of the limit: where a solution is a little outside of the ball
 STEPS = 60  # doublings of a nudge of 2⁻⁵² that lifts μ̂ᵀx over ε in exact arithmetic

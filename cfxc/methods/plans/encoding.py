@@ -24,6 +24,7 @@ from typing import Any
 
 import numpy as np
 
+from ...arrays import Floats
 from ...compiler.linear_reader import SeparableReader
 from ...compiler.splits import Unary
 from ...errors import InvalidInputError, UnsupportedError
@@ -31,7 +32,6 @@ from ...ir import Label, LabelTuple, Program
 from ...ir.patterns import keep_outputs
 from ...question.domain import Domain
 from ...space import Feature, FeatureSpace
-from .moments import Floats
 
 BIAS = "1"
 """The name of the trailing 1."""

@@ -13,6 +13,7 @@ from joblib import Parallel, cpu_count, delayed
 from sklearn.base import clone
 from sklearn.covariance import ledoit_wolf_shrinkage
 
+from ...arrays import Floats
 from ...errors import DataTypeError, InvalidInputError
 from ...frontends.compiled import Compiled
 from ...frontends.sklearn import lower
@@ -20,7 +21,7 @@ from ...question.checks import whole_number
 from ...space import FeatureSpace
 from .corrections import at_least_zero
 from .encoding import BIAS, Encoding
-from .moments import ROUNDING, Floats, array_of, covariance_of, mean_of
+from .moments import ROUNDING, array_of, covariance_of, mean_of
 
 LEDOIT_WOLF = "ledoit-wolf"
 

@@ -26,6 +26,7 @@ import numpy as np
 import pandas as pd
 
 from ...answers.explaining import one_row
+from ...arrays import Floats
 from ...compiler.pipeline import simplified
 from ...errors import DataTypeError, InvalidInputError
 from ...frontends.compiled import Compiled
@@ -33,7 +34,7 @@ from ...ir import Program, evaluate
 from ...ir.linear import Inequality
 from ...question.target import Target, resolve_target, target_program
 from ...space import FeatureSpace
-from .moments import Floats, array_of
+from .moments import array_of
 from .pieces import Coordinates, piece_at
 
 

@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ...arrays import Floats
 from ...errors import DataTypeError, InvalidInputError
-
-Floats = npt.NDArray[np.float64]
 
 # What np.cov and a product of factors leave: d roundings of the largest eigenvalue, with a margin.
 # Eigenvalues down to -d·ROUNDING·λmax are read as zero, entries so far apart as equal.

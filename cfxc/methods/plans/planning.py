@@ -14,6 +14,7 @@ import pandas as pd
 
 from ...answers.explaining import one_row
 from ...answers.original import Original
+from ...arrays import Floats
 from ...errors import DataTypeError, InvalidInputError, SolverError
 from ...frontends.compiled import Compiled
 from ...frontends.predictor import chance_of
@@ -31,7 +32,7 @@ from .copa import Copa, copa_plan, diversity, proximity, refuse_large
 from .corrections import at_least_zero, radii_of, worst_masses
 from .encoding import Encoding
 from .futures import Moments
-from .moments import Floats, radius_of
+from .moments import radius_of
 
 METHODS = ("copa", "correct")
 LATE = "time limit"

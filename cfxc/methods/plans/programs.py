@@ -9,8 +9,9 @@ from typing import Any
 import cvxpy as cp
 import numpy as np
 
+from ...arrays import Floats
 from .certificate import Reduced, Side, doubles
-from .moments import Floats, square_root
+from .moments import square_root
 
 # First to last; each with options that ask for more than its defaults.
 SOLVERS: dict[str, dict[str, Any]] = {

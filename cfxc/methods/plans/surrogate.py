@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ...arrays import Floats
 from ...errors import InvalidInputError
 from ...frontends.compiled import Compiled
 from ...ir import BatchEvaluator, LabelTuple, Program
@@ -17,7 +18,6 @@ from ...question.checks import positive_number, whole_number
 from ...question.target import Target
 from ...space import Feature
 from .local import check_model, point_of, target_of
-from .moments import Floats
 from .pieces import Coordinates
 
 Columns = dict[str, npt.NDArray[Any]]

@@ -17,11 +17,12 @@ import pandas as pd
 from sklearn.base import clone
 from sklearn.cluster import KMeans
 
+from ...arrays import Floats
 from ...errors import DataTypeError, InvalidInputError, UnsupportedError
 from ...frontends.row_files import read_rows
 from ...space import FeatureSpace
 from ...space.values import as_written
-from ..hull import NORMS, Coordinate, Floats, Hull, Norm, column_of, coordinates_of
+from ..hull import NORMS, Coordinate, Hull, Norm, column_of, coordinates_of
 from ..target import Target
 from .criterion import Criterion, settings_of
 

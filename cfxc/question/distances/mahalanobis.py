@@ -9,19 +9,17 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 from sklearn.base import clone
 from sklearn.covariance import EmpiricalCovariance
 
+from ...arrays import Floats
 from ...errors import DataTypeError, InvalidInputError
 from ...ir import Builder, LabelTuple, Literal, Operand, Program, Tensor, ops
 from ...ir.tensor import fractions
 from ...space import FeatureSpace
 from ...space.inputs import input_sort
 from ..hull import Coordinate, column_of, coordinates_of
-
-Floats = npt.NDArray[np.float64]
 
 FLAT = 1e-10  # variance of standardised columns, or deviation beside size, that counts as none
 LEADING = 0.2  # share of a direction by which a column is named

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ...arrays import Floats
 from ...compiler.splits import raw_splits
 from ...ir import BatchEvaluator, Program, ops
 from ...question.domain import Domain
@@ -25,7 +26,6 @@ from ..base import Candidate, Deployed, Point, verify
 from ..encoding.ball import shares_of, weights_of
 from ..rows import PointRows
 
-Floats = npt.NDArray[np.float64]
 MAX_MOVES = 64  # per numeric feature and round
 RESOLUTION = 1e-4  # of the radius that all features need to move at once
 GRID = 17  # values tried in a range that has no cuts

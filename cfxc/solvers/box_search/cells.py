@@ -17,14 +17,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ...arrays import Floats, Ints
 from ...question.distances import Norms
 from ...question.domain import Domain
 from ...question.query import Query
 from ...stopping import poll
 from ..encoding.ball import shares_of, weights_of
-
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 
 UNIT = Fraction(1, 2**50)
 DOUBLES = 1 - 2.0**-48  # below the rounding errors of the few operations that make a cost

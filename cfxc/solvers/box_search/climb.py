@@ -14,12 +14,10 @@ import numba
 import numpy as np
 import numpy.typing as npt
 
+from ...arrays import Floats, Ints
 from ...stopping import Pressed, TimeUp, poll, until
 from .cells import NEVER, UNIT, Cells
 from .decision import Decision
-
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 
 PATIENCE = (1.0, 0.0, 0.5)  # how much a move's cost counts against its gain
 HALVINGS = 12  # of the radius under linf

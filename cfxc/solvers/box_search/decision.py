@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from ...arrays import Floats, Ints
 from ...compiler.linear_reader import requirements
 from ...compiler.passes.decide import distinct_rows
 from ...compiler.pipeline import simplified
@@ -27,9 +28,6 @@ from ...ir import Program, ops
 from ...ir.linear import Inequality
 from ...stopping import polled
 from .functions import Ramp, table_tree
-
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 
 LIMB = 62  # bits that a sum of limbs may use
 BEYOND = 3 << (LIMB - 2)  # more than any sum of high limbs, which stay within half of LIMB

@@ -18,13 +18,11 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from ...arrays import Floats, Ints
 from ...compiler.splits import RawSplits, Unary
 from ...ir.float32 import round_to_float32
 from ...question.domain import Domain
 from .cells import Prices
-
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 
 STAIRS = 32  # on either side of the factual
 NOISE = 2.0**-23  # of numbers rounded to float32, relative; twice what it is

@@ -9,11 +9,9 @@ import numba
 import numpy as np
 import numpy.typing as npt
 
+from ...arrays import Floats, Ints
 from ...compiler.passes import Ball
 from .decision import Decision
-
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 
 ROOM = 4096  # leaves that the walk that counts may collect, to save a second one
 ROUNDING = 1e-9  # relative: far above what sums of doubles lose

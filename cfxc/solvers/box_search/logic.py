@@ -15,6 +15,7 @@ import numba
 import numpy as np
 import numpy.typing as npt
 
+from ...arrays import Floats, Ints
 from ...compiler.functional import Symbolic, functional
 from ...compiler.splits import last_double
 from ...compiler.terms import Pool, Sort, Term, postorder
@@ -22,9 +23,6 @@ from ...ir import LabelTuple
 from ...ir.interval import ceil_float, floor_float
 from ...question.query import Query
 from ..encoding.formula import factual_terms
-
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 
 CONSTANT, NUMBER, LABEL, BELOW, SUM, CHOICE, LARGEST, PRODUCT, AT_MOST, NOT, AND, OR = range(12)
 WHOLE = 2.0**53  # sums of whole numbers below are exact

@@ -12,12 +12,12 @@ import numba
 import numpy as np
 import numpy.typing as npt
 
+from ...arrays import Ints
 from .cells import Cells
 from .decision import Decision
 from .functions import Ramps
 from .leaves import Leaves
 
-Ints = npt.NDArray[np.int64]
 Words = npt.NDArray[np.uint64]
 
 

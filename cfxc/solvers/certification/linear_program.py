@@ -12,8 +12,8 @@ from typing import Any
 
 import highspy
 import numpy as np
-import numpy.typing as npt
 
+from ...arrays import Floats
 from ...certificates.checker import Proof
 from ...certificates.checker.program import HALF_ULP, LEAST, Form, image
 from ...certificates.checker.rules import Multipliers
@@ -21,7 +21,6 @@ from ...compiler.linear_programs import made_solver
 from ...compiler.mixed_integer import Rounded
 from ..encoding.squares import Tangents
 
-Floats = npt.NDArray[np.float64]
 Key = tuple[str, int]
 Cut = tuple[int, Fraction]  # a feature, and the largest value on the left
 ZERO = Fraction(0)

@@ -6,14 +6,12 @@ from fractions import Fraction
 from functools import lru_cache
 
 import numpy as np
-import numpy.typing as npt
 
+from ...arrays import Floats
 from ...compiler.passes import Ball
 from ...ir.interval import ceil_float, floor_float
 from ...question.distances import Norms
 from ...question.query import Query
-
-Floats = npt.NDArray[np.float64]
 
 
 def weights_of(query: Query) -> list[Fraction]:

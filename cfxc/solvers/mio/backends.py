@@ -15,14 +15,13 @@ from importlib.util import find_spec
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-import numpy.typing as npt
 
+from ...arrays import Floats
 from ...compiler.linear_programs import OPTIONS, made_solver, rows
 from ...compiler.mixed_integer import FEASIBILITY, Rounded
 from ...errors import DataTypeError, InvalidInputError, MissingExtraError, SolverError
 from ...stopping import attend, is_pressed, now
 
-Floats = npt.NDArray[np.float64]
 Status = Literal["optimal", "infeasible", "limit", "interrupted", "lost"]
 """``lost``: the solver gave up over its own rounding, without an answer."""
 

@@ -14,11 +14,11 @@ from typing import Any
 
 import numpy as np
 
+from ...arrays import Floats
 from ...compiler.mixed_integer import rounded
 from ...errors import SolverError
 from ...stopping import now
 from ..hulls import HullProgram
-from .backends import Floats
 from .cutting_planes import add_face, more_tangents, program_over, vector_of
 from .formulation import Formulation, Formulator
 from .regions import Ending

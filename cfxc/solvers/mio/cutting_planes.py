@@ -11,6 +11,7 @@ from typing import Any
 import highspy
 import numpy as np
 
+from ...arrays import Floats
 from ...compiler.linear_programs import linear_solver, run_in_time
 from ...compiler.mixed_integer import Rounded, rounded
 from ...errors import CfxcError, SolverError
@@ -21,7 +22,6 @@ from ...stopping import now
 from ..base import Candidate, Deployed, verify
 from ..encoding.squares import Tangents
 from ..hulls import Face, HullProgram, nearest
-from .backends import Floats
 from .formulation import Formulation, Formulator, Square
 
 ROUNDS = 40

@@ -16,11 +16,12 @@ from typing import Any
 
 import numpy as np
 
+from ...arrays import Floats
 from ...compiler.mixed_integer import Rounded
 from ...errors import SolverError
 from ...question.criteria import MaxChanges
 from ...question.domain import Domain
-from ...question.hull import Coordinate, Floats
+from ...question.hull import Coordinate
 from ...question.query import Query
 from ...stopping import now
 from ..base import Point

@@ -18,10 +18,11 @@ from fractions import Fraction
 from math import floor
 from typing import Any, Self
 
+from ...arrays import Floats
 from ...compiler.emit.mip import Emission, Emitter, least, refused
 from ...compiler.functional import Symbolic, functional
 from ...compiler.linear_programs import Relaxed
-from ...compiler.mixed_integer import Affine, Floats, Model, Rounded
+from ...compiler.mixed_integer import Affine, Model, Rounded
 from ...compiler.pipeline import simplified
 from ...compiler.rewriting import AbsorbingPool
 from ...compiler.terms import Pool, Term

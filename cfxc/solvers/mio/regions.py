@@ -17,8 +17,8 @@ from fractions import Fraction
 from typing import Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 
+from ...arrays import Floats
 from ...compiler.emit.mip import LABEL, MAX
 from ...compiler.mixed_integer import Affine
 from ...ir import INT, Builder, Tensor, ops
@@ -30,7 +30,6 @@ from ...stopping import now
 from . import kernel
 from .formulation import DISTANCE, Formulation
 
-Floats = npt.NDArray[np.float64]
 BATCH = 64  # boxes per call of the kernel
 LIMIT = 400_000  # open boxes held in memory
 LARGEST = 400  # base columns

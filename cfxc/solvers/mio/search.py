@@ -22,6 +22,7 @@ from dataclasses import replace
 from fractions import Fraction
 from functools import lru_cache, partial
 
+from ...arrays import Floats
 from ...compiler.mixed_integer import rounded
 from ...compiler.pipeline import debug
 from ...errors import UnsupportedError
@@ -33,7 +34,7 @@ from ..baselines import LocalSearch
 from ..baselines.local_search import known_candidate
 from ..encoding.ball import everywhere
 from ..rounding import margins_of
-from .backends import Answer, Backend, Floats, backend
+from .backends import Answer, Backend, backend
 from .branching import Branching
 from .cutting_planes import enclose, first_row, is_cut_off, separate, sharpen, simplified
 from .descent import Descent

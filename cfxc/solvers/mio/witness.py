@@ -8,10 +8,10 @@ from itertools import chain, product
 
 import numpy as np
 
+from ...arrays import Floats
 from ...stopping import now
 from ..base import Candidate, Deployed, Point, verify
 from ..baselines import LocalSearch
-from ..baselines.local_search import Floats
 from ..rounding import margins_of
 
 AT = 1e-6  # of a feature's range: so near to a cut, it may be meant to lie on its other side

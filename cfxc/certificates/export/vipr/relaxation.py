@@ -15,8 +15,8 @@ from typing import Any
 
 import highspy
 import numpy as np
-import numpy.typing as npt
 
+from ....arrays import Floats
 from .problem import ZERO, Problem
 
 LARGEST = 300  # equations; more are left to doubles
@@ -105,7 +105,6 @@ def leaving(problem: Problem, basics: tuple[list[int], list[int]], ray: Sequence
 
 
 Bounds = tuple[list[Q | int], list[Q | int]]  # lower and upper ends of all columns
-Floats = npt.NDArray[np.float64]
 PRECISIONS = (20, 32, 48, 64)  # binary places of multipliers, tried in turn
 ODD = 10**6  # the largest odd denominator of the objective that multipliers are given, too
 TOLERANCE = 1e-9
@@ -328,4 +327,4 @@ def _scale(values: Any) -> Q:
     return Q(2) ** (largest.denominator.bit_length() - largest.numerator.bit_length())
 
 
-__all__ = ["TOLERANCE", "Bounds", "Floats", "Relaxation", "Shown", "Solution", "duals", "leaving"]
+__all__ = ["TOLERANCE", "Bounds", "Relaxation", "Shown", "Solution", "duals", "leaving"]

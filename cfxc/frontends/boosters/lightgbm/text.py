@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ....arrays import Floats
 from ....space import Label
 from ..forest import DamagedModelError, Question, Raw, Tree, at_most, below, checked, in_codes
 
-Floats = npt.NDArray[np.float64]
 Fields = Mapping[str, str]
 CATEGORICAL, DEFAULT_LEFT = 1, 2  # bits of a decision type
 LARGEST_DECISION = 11

@@ -14,11 +14,12 @@ import numpy as np
 import numpy.typing as npt
 import xgboost
 
+from ....arrays import Floats
 from ....ir import ops
 from ...sklearn.lowering import Lowering, Raw, Ref, tensor
 from ...sklearn.registry import Outputs
 from ..columns import Coding, binary_outputs, class_outputs, summed, value_outputs
-from ..forest import Floats, Forest
+from ..forest import Forest
 from .document import Document, XgbModel
 
 CATEGORY = "category"  # pandas' name of the dtype

@@ -17,10 +17,11 @@ from typing import Any
 
 import numpy as np
 
+from ....arrays import Floats
 from ....errors import VerificationError
 from ....ir import Literal, Operand, Tensor, ops
 from ..context import Context, option
-from ..forest import Floats, Forest, from_tables, from_tensors
+from ..forest import Forest, from_tables, from_tensors
 from ..graph import DType, Node
 from ..values import Choice, Refusal, Rows, Value, size_of
 from .arithmetic import HALF, choice_of
