@@ -17,7 +17,7 @@ def register_loaded() -> None:
     """Enter the estimators of those libraries that the process has imported already."""
     for library in LIBRARIES:
         if sys.modules.get(library) is not None:
-            import_module(f".{library}.estimators", __name__)
+            import_module(f".{library}.native", __name__)
 
 
 def library_of(model: Any) -> str:

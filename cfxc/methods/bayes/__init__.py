@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 _LAZY = {
     "BlackBox": ".black_box",
-    "Evaluations": ".evaluations",
+    "Evaluations": ".model",
     "PotentialResult": ".answer",
     "ExpectedCounterfactualImprovement": ".acquisition",
     "ei_cfx": ".acquisition",

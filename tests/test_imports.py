@@ -1,0 +1,46 @@
+"""Imports that run late, inside functions and by name, find what they ask for."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+import cfxc
+from cfxc.methods import amortised, bayes
+
+ROOT = Path(cfxc.__file__).parent
+
+
+def late_imports(path: Path) -> Iterator[tuple[str, list[str]]]:
+    """The modules of cfxc that functions of a file import, and the names."""
+    package = ["cfxc", *path.relative_to(ROOT).with_suffix("").parts[:-1]]
+    for function in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(function, ast.FunctionDef):
+            for node in ast.walk(function):
+                if isinstance(node, ast.ImportFrom) and node.level:
+                    base = package[: len(package) - node.level + 1]
+                    module = ".".join([*base, *filter(None, [node.module])])
+                    yield module, [each.name for each in node.names]
+
+
+@pytest.mark.parametrize("path", sorted(ROOT.rglob("*.py")), ids=lambda path: path.stem)
+def test_functions_import_what_there_is(path: Path) -> None:
+    for name, wanted in late_imports(path):
+        try:
+            module = import_module(name)
+        except ModuleNotFoundError as error:  # of an extra that is not installed
+            if (error.name or "").startswith("cfxc"):
+                raise
+            continue
+        for each in wanted:
+            assert hasattr(module, each) or import_module(f"{name}.{each}"), (name, each)
+
+
+@pytest.mark.parametrize("package", [cfxc, amortised, bayes], ids=lambda package: package.__name__)
+def test_lazy_names_are_there(package: object) -> None:
+    for name in package._LAZY:  # type: ignore[attr-defined]
+        assert getattr(package, name) is not None
