@@ -109,17 +109,17 @@ class CompiledModel(Compiled):
     ) -> pd.DataFrame:
         """The nearest counterfactual of every row, as a table with the same index.
 
-        Each person gets the answer of :meth:`explain`; people are independent of each other.  Where
-        trees alone decide, the original model is asked about many people at once.
+        Each instance gets the answer of :meth:`explain`; instances are independent of each other.
+        Where trees alone decide, the original model is asked about many instances at once.
 
         Args:
-            rows: One person a row, with the space's columns.
+            rows: One instance a row, with the space's columns.
             question, **options: As for :meth:`explain`, but for those that ask for several answers
                 or rows to start from; ``n_jobs``: how many processes, or whatever joblib's back end
                 in use runs.
-            out: A directory for the answers, as Parquet files of 100 people each, written as they
-                come.  A batch that was broken off goes on from there when it is asked again.
-            progress: Called now and then with how many people are answered, and of how many.
+            out: A directory for the answers, as Parquet files of 100 instances each, written as
+                they come.  A batch that was broken off goes on from there when it is asked again.
+            progress: Called now and then with how many instances are answered, and of how many.
 
         Ctrl-C ends the batch: who was not asked about by then has the status ``unknown``.
 
@@ -131,7 +131,7 @@ class CompiledModel(Compiled):
             counterfactual's columns, called ``counterfactual.<column>``.
 
         Raises:
-            CfxcError: bad input; nobody can be answered, all for the same reason.
+            CfxcError: bad input; no instance can be answered, all for the same reason.
         """
         asked = asked_of(question, options)
         if odd := sorted(ONE_EACH & set(asked.given)):
@@ -237,7 +237,7 @@ def compile(
         model: A fitted model of scikit-learn, XGBoost or LightGBM, an ONNX model, or the path of a
             model file.
         space: The features behind the model's columns.
-        favourable: The outcome that people want: a label, or a range ``(low, high)`` of numbers.
+        favourable: The favourable outcome: a label, or a range ``(low, high)`` of numbers.
             It is the target wherever none is named.
         trust_pickle: Open pickles, which runs the code in them.
         task: ``classifier`` or ``regressor``, for ONNX graphs that leave it open.

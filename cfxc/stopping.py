@@ -1,6 +1,6 @@
-"""When work has to end: its time is up, or somebody pressed Ctrl-C.
+"""When work has to end: its time is up, or Ctrl-C was pressed.
 
-Whoever starts work says ``until`` when it may go on; whatever takes long calls ``poll`` now and
+Code that starts work says ``until`` when it may go on; whatever takes long calls ``poll`` now and
 then, however deep it lies.  Between two calls nothing is broken off, so that compiled code and
 solvers never see an interruption that they cannot handle.
 """
@@ -31,7 +31,7 @@ LAST = 60.0
 LIMIT = "time limit"
 """Why work ended that had no more time."""
 INTERRUPTED = "interrupted"
-"""Why work ended that somebody broke off."""
+"""Why work ended that was broken off."""
 
 _deadline: ContextVar[float] = ContextVar("deadline", default=float("inf"))
 _pressed = False
@@ -133,7 +133,7 @@ def until(deadline: float) -> Iterator[None]:
 
 @contextmanager
 def untimed() -> Iterator[None]:
-    """Work for which nobody's limit pays: compiling, or loading what was compiled."""
+    """Work that counts towards no limit: compiling, or loading what was compiled."""
     global _spared
     token, started = _deadline.set(float("inf")), time.monotonic()
     try:
@@ -164,7 +164,7 @@ def spared(kernel: Callable[P, T]) -> Callable[P, T]:
 def listening() -> Iterator[None]:
     """Take note of Ctrl-C, for ``poll`` to tell; pressed again, it interrupts at once.
 
-    Only in the main thread, and where nobody else handles the signal.  The handler that was there
+    Only in the main thread, and where nothing else handles the signal.  The handler that was there
     is put back in the end.
     """
     global _pressed

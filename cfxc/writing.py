@@ -86,7 +86,7 @@ def make_folder(path: Path) -> None:
 
 def _unwritable(path: str | Path, error: OSError) -> InvalidInputError:
     """The message about a file that cannot be written, and what to do."""
-    if isinstance(error, BrokenPipeError):  # nobody reads any more: no fault of the file
+    if isinstance(error, BrokenPipeError):  # the reader has gone: no fault of the file
         raise error
     why = error.strerror or str(error)
     if isinstance(error, FileNotFoundError):

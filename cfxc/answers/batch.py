@@ -1,4 +1,4 @@
-"""The same question about many people: in parts, by several processes, kept on disk as it goes.
+"""The same question about many instances: in parts, by several processes, kept on disk as it goes.
 
 A part is a slice of the table.  Parts are independent, so that joblib spreads them, and each is
 written as soon as it is answered: a batch that was broken off goes on where it stopped.
@@ -26,14 +26,14 @@ from ..writing import make_folder, write_whole, written_whole
 from .explaining import Explainer
 from .result import Result, changes_between
 
-PART = 100  # people in a part
+PART = 100  # instances in a part
 PREFIX = "counterfactual."
 HEAD = "_question.json"  # readers of Parquet leave such names alone
-UNASKED = "interrupted before this person was asked about"
+UNASKED = "interrupted before this instance was asked about"
 ERROR = "error"  # the status of a row that is not answered for what is wrong with it
 UNCHANGED = "unchanged"  # the status of a row that has the wanted outcome already
 Done = Callable[[int, int], None]
-"""Is told how many people are answered, and of how many."""
+"""Is told how many instances are answered, and of how many."""
 
 
 def explain_rows(
@@ -67,7 +67,7 @@ def explain_rows(
             kept[number] = _table_of(piece, [None] * len(piece))
     table = pd.concat([kept[number] for number in range(len(parts))])
     if (table["status"] == ERROR).all() and table["reason"].nunique() == 1:
-        raise InvalidInputError(f"nobody can be answered: {table['reason'].iloc[0]}")
+        raise InvalidInputError(f"no instance can be answered: {table['reason'].iloc[0]}")
     return table
 
 
@@ -166,7 +166,7 @@ class Store:
         if head.is_file():
             if head.read_bytes() != text.encode():
                 raise InvalidInputError(
-                    f"{path} holds answers to another question, or about other people; name "
+                    f"{path} holds answers to another question, or about other instances; name "
                     "another directory, or delete this one"
                 )
             return found
@@ -195,7 +195,7 @@ class Store:
         import pyarrow
         from pyarrow.parquet import ParquetFile
 
-        again = "delete it, and its people are answered again"
+        again = "delete it, and its instances are answered again"
         try:
             with ParquetFile(file) as content:
                 same = content.schema_arrow.equals(self.schema)
@@ -203,7 +203,7 @@ class Store:
         except (OSError, pyarrow.ArrowException) as error:
             raise InvalidInputError(f"{file}: damaged, or no Parquet: {again}") from error
         if not same or len(part) != min(PART, self.rows - number * PART):
-            raise InvalidInputError(f"{file}: the answers of other people or columns: {again}")
+            raise InvalidInputError(f"{file}: the answers of other instances or columns: {again}")
         return part
 
     def add(self, number: int, part: pd.DataFrame) -> None:

@@ -1,4 +1,4 @@
-"""Answering one person's question, or the same question of many people."""
+"""Answering one instance's question, or the same question of many instances."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class Explainer:
     conflicts: bool = True
 
     def answer(self, frame: pd.DataFrame) -> Result:
-        """The nearest counterfactuals of one person.
+        """The nearest counterfactuals of one instance.
 
         Raises:
             CfxcError: the row is bad, or no row of the space can meet the constraints.
@@ -172,10 +172,10 @@ class Explainer:
         return chosen
 
     def answers(self, frames: Sequence[pd.DataFrame]) -> list[Result | CfxcError | None]:
-        """The nearest counterfactual of each person, or why there is no answer.
+        """The nearest counterfactual of each instance, or why there is no answer.
 
         Where the original model's answers do not depend on how many rows it is given, it is asked
-        about all people at once; the few whose answer it does not accept are searched again.
+        about all instances at once; the few whose answer it does not accept are searched again.
         ``None`` for who was not answered yet when Ctrl-C was pressed.
         """
         found: dict[int, Result | CfxcError] = {}
@@ -199,7 +199,7 @@ class Explainer:
         return [found.get(i) for i in range(len(frames))]
 
     def _begun(self, frame: pd.DataFrame) -> tuple[Waiting, str]:
-        """The search for one person, whose answer the original model did not see, and its end."""
+        """The search for one instance, whose answer the original model did not see, and its end."""
         span = Span(self.question.time_limit)
         query, engine, stop = self._posed(frame, span)
         trusted = engine is not None and engine.by_row
@@ -264,7 +264,7 @@ class Explainer:
                 original.tell(first, point, second)
 
     def pose(self, frame: pd.DataFrame) -> tuple[Query, Engine]:
-        """The question about one person, and what answers it."""
+        """The question about one instance, and what answers it."""
         return self._ready(self._query(frame), self.question.time_limit)
 
     def _posed(self, frame: pd.DataFrame, span: Span) -> tuple[Query, Engine | None, str]:
@@ -395,7 +395,7 @@ class Span:
 
 @dataclass(frozen=True)
 class Waiting:
-    """One person's answer that the original model has not seen; ``place`` among all people."""
+    """One instance's answer that the original model has not seen; ``place`` among all instances."""
 
     query: Query
     engine: Engine | None
@@ -428,7 +428,7 @@ def explainer_of(model: Compiled, question: Question, progress: Watch | None = N
 
 
 def one_row(space: FeatureSpace, row: Any) -> pd.DataFrame:
-    """A row of a person as a table.
+    """A row of an instance as a table.
 
     Raises:
         CfxcError: it is none of the forms a row has, or not of the space.

@@ -1,4 +1,4 @@
-"""The original model on one person's row, asked as seldom as possible."""
+"""The original model on one instance's row, asked as seldom as possible."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ Chance = Callable[[pd.DataFrame, Any], float | None]
 
 
 class Original:
-    """The original model on one person's row and on points that stand for rows like it.
+    """The original model on one instance's row and on points that stand for rows like it.
 
     ``by_row``: whether its answers do not depend on how many rows it is given.  ``trusted``:
-    points flip it until it was told otherwise, so that many people can be asked about at once.
+    points flip it until it was told otherwise, so that many instances can be asked about at once.
     ``chance``: the probability that it gives to a label, on one row.
     """
 
@@ -65,13 +65,13 @@ class Original:
 
     @property
     def before(self) -> Any:
-        """What it says of the person."""
+        """What it says of the instance."""
         if self._before is None:
             self._before = self._ask(self.frame)
         return self._before
 
     def tell(self, before: Any, point: Point, after: Any) -> None:
-        """What it says of the person and of a point, asked elsewhere; ends the trust."""
+        """What it says of the instance and of a point, asked elsewhere; ends the trust."""
         self._before, self.trusted = plain_item(before), False
         self._known[tuple(point.items())] = plain_item(after)
 

@@ -112,7 +112,7 @@ class Result:
         return made
 
     def export(self, format: str, out: str | Path, *, time_limit: float = 60.0) -> tuple[Path, ...]:
-        """Write the answer for other people's checkers; see :func:`cfxc.export`.
+        """Write the answer for other checkers; see :func:`cfxc.export`.
 
         Where there is no certificate, ``smt2`` and ``cpc`` write the formula of the lower bound.
 
@@ -212,7 +212,7 @@ class Result:
 
     @property
     def asked(self) -> str:
-        """Which outcome was had and which was asked for, if nobody named the target."""
+        """Which outcome was had and which was asked for, if no target was named."""
         if not self.by_default or self.wanted is None:
             return ""
         return f"from {self.outcome_before!r} to {self.wanted[0]!r}, as no target was named"

@@ -1,4 +1,4 @@
-"""Rows that searches start from: a table's, or what a generator gives for a person."""
+"""Rows that searches start from: a table's, or what a generator gives for an instance."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from ..solvers.rows import exact_value
 from ..space import FeatureSpace
 
 NEAREST = 3
-"""Valid rows that are moved towards the person before the search begins."""
+"""Valid rows that are moved towards the instance before the search begins."""
 EXAMPLES = 10
 """Valid examples that are tried."""
 ASKED = 100
@@ -28,7 +28,7 @@ ASKED = 100
 
 
 class Seeds:
-    """Where the rows for each person come from.
+    """Where the rows for each instance come from.
 
     Raises:
         DataTypeError, InvalidInputError: neither rows nor a generator for this model.
@@ -46,7 +46,7 @@ class Seeds:
             self.generator = _generator(model, source)
 
     def of(self, frame: pd.DataFrame) -> list[Point]:
-        """The rows for one person, as points."""
+        """The rows for one instance, as points."""
         if self.generator is None:
             return self.points
         rows = self.generator.generate(
@@ -61,10 +61,10 @@ class Seeds:
 def nearest_of(
     query: Query, points: Sequence[Point], seed: int, *, moved: bool = True
 ) -> tuple[list[Point], int]:
-    """The nearest valid points, also ``moved`` towards the person, and how many points are valid.
+    """The nearest valid points, also ``moved`` towards the instance, and how many points are valid.
 
     Without that, all valid points: box search moves them by itself, faster.
-    Validity is the batch evaluator's word: whoever uses a point verifies it exactly.
+    Validity is the batch evaluator's word: points are verified exactly before they are used.
     """
     if not points:
         return [], 0
@@ -82,7 +82,7 @@ def nearest_of(
 def examples_of(query: Query) -> list[Point]:
     """The nearest of the space's examples that are valid, as :func:`nearest_of` says.
 
-    Cells that are not admissible for this person are the person's own.
+    Cells that are not admissible for this instance are the instance's own.
     """
     rows = query.space.example_codes
     if not len(rows):

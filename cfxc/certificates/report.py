@@ -37,7 +37,7 @@ class Report:
         return page.text(dict(self.facts)) if self.ok else f"REJECTED: {self.reason}"
 
     def to_markdown(self) -> str:
-        """The same for people."""
+        """The same as a page to read."""
         return page.markdown(dict(self.facts)) if self.ok else f"# Rejected\n\n    {self.reason}\n"
 
     def _repr_markdown_(self) -> str:

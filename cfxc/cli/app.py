@@ -64,7 +64,7 @@ Factual = Annotated[
 ]
 Favourable = Annotated[
     str | None,
-    typer.Option(metavar="LABEL", help="The outcome people want, where --target names none."),
+    typer.Option(metavar="LABEL", help="The favourable outcome, where --target names none."),
 ]
 Json = Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")]
 
@@ -100,7 +100,7 @@ def demo() -> int:
 @space_app.command("infer")
 @guarded
 def space_infer(
-    table: Annotated[Path, typer.Argument(metavar="DATA.CSV", help="One row per person.")],
+    table: Annotated[Path, typer.Argument(metavar="DATA.CSV", help="One row per instance.")],
     target: Annotated[
         str | None, typer.Option(metavar="NAME", help="The outcome's column, left out.")
     ] = None,
@@ -197,7 +197,7 @@ def explain(
     ] = None,
     json: Json = False,
 ) -> int:
-    """The nearest counterfactual of one person, and its proof."""
+    """The nearest counterfactual of one instance, and its proof."""
     source = commands.Source(model, space, trust_pickle, task)
     instance = commands.Instance(factual, favourable, range_, question)
     return commands.explain(source, instance, asked, json, certificate)
@@ -409,10 +409,10 @@ def generate_run(
     trust_pickle: Trust = False,
     json: Json = False,
 ) -> int:
-    """Draw counterfactuals for people: valid, different, re-run through the model.
+    """Draw counterfactuals for instances: valid, different, re-run through the model.
 
-    CSV, with the person's number and the counterfactual's first.  Exit code 4 if none was found for
-    somebody; 3 if of all who get none it is proved that there is none.
+    CSV, with the instance's number and the counterfactual's first.  Exit code 4 if some
+    instance got none; 3 if for all of these it is proved that there is none.
     """
     source = commands.Source(model, space, trust_pickle, task)
     request = generators.Request(
@@ -444,7 +444,7 @@ def check(
         typer.Option(metavar="TOML", help="Reject a question that allows less than this."),
     ] = None,
     summary: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write a page for people (Markdown).")
+        Path | None, typer.Option(metavar="FILE", help="Write a page to read (Markdown).")
     ] = None,
     vipr: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Is this .vipr file about it?")
@@ -497,7 +497,7 @@ def export(
 def run(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code."""
     for name in ("stdout", "stderr"):
-        if getattr(sys, name) is None:  # closed by whoever started us
+        if getattr(sys, name) is None:  # closed by the parent process
             os.open(os.devnull, os.O_RDWR)  # or the next file would get its number
             setattr(sys, name, io.StringIO())
     for stream in (sys.stdout, sys.stderr):

@@ -92,7 +92,7 @@ def compare(source: Path, vipr: Path | None, cpc: Path | None, as_json: bool) ->
 
 
 def export(source: Path, format: str, out: Path, time_limit: float) -> int:
-    """Write a certificate for other people's checkers, and say what was written and shown."""
+    """Write a certificate for other checkers, and say what was written and shown."""
     from ..certificates.export import exported
 
     try:

@@ -143,7 +143,7 @@ def compile_model(
 def explain(
     source: Source, instance: Instance, asked: Asked, as_json: bool, certificate: Path | None
 ) -> int:
-    """Print the nearest counterfactual of one person, and what is proved about it."""
+    """Print the nearest counterfactual of one instance, and what is proved about it."""
     check_writable(certificate)
     model = source.load(favourable=instance.favourable)
     row = read_factual(instance.factual, model.space)
@@ -160,7 +160,7 @@ def explain(
             _show_all(result, question.count)
             most = max(len(one.changes) for one in result.all())
             hint_at_caps(most, question.subject_to)
-    finally:  # also if nobody reads what is printed
+    finally:  # also if the reader of the output has gone
         if certificate is not None:
             result.certificate.save(certificate)
             print(f"certificate: {certificate} (cfxc check {certificate})", file=sys.stderr)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 ALL = "all"
 DECISIONS = ("label", "value")
-"""What a person is told: the output of a classifier, and that of a regressor."""
+"""What is shown: the output of a classifier, and that of a regressor."""
 
 
 class Emit(StrEnum):
@@ -138,7 +138,7 @@ def _mixed_integer(program: Program, space: FeatureSpace, source: str) -> str:
 
 
 def _unused(core: Program, found: Characteristic) -> list[str]:
-    """Declarations of the inputs that the formula does not mention, for whoever adds to it."""
+    """Declarations of the inputs that the formula does not mention, so that more can be added."""
     from ..compiler.emit.smtlib import symbol
     from ..compiler.terms import free_variables
 

@@ -1,4 +1,4 @@
-"""``cfxc generate``: train a generator once, then many diverse counterfactuals for anybody."""
+"""``cfxc generate``: train a generator once, then many diverse counterfactuals for any instance."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def fit(source: Source, training: Training, as_json: bool) -> int:
 
 
 def run(source: Source, request: Request, as_json: bool) -> int:
-    """Counterfactuals of everybody, as CSV or JSON; what was found is told on stderr."""
+    """All counterfactuals, as CSV or JSON; what was found is told on stderr."""
     check_writable(request.out)
     model = source.load(favourable=request.favourable)
     from ..methods.amortised import Generator
@@ -106,14 +106,14 @@ def run(source: Source, request: Request, as_json: bool) -> int:
     made = Generator.load(request.generator, model)
     target = None if request.target is None else read_target(model, request.target, None)
     diversity = None if request.diversity == "none" else request.diversity
-    people, started = _people(request.rows, made), time.monotonic()
+    instances, started = _instances(request.rows, made), time.monotonic()
     with telling(f"drawing, for at most {request.time_limit:g} s …") as tell:
 
         def watch(done: int, of: int) -> None:
-            tell(time.monotonic() - started, f"{done} of {of} people")
+            tell(time.monotonic() - started, f"{done} of {of} instances")
 
         found = made.generate(
-            people, n=request.n, target=target, sparsity=request.sparsity,
+            instances, n=request.n, target=target, sparsity=request.sparsity,
             subject_to=request.subject_to, diversity=diversity,
             polish=request.polish, time_limit=request.time_limit, random_state=request.seed,
             progress=watch,
@@ -127,14 +127,14 @@ def run(source: Source, request: Request, as_json: bool) -> int:
     deliver(content, request.out)
     counts = report["status"].value_counts()
     told = ", ".join(f"{count} {status}" for status, count in counts.items())
-    print(f"{len(found)} rows for {len(report)} people: {told}", file=sys.stderr)
+    print(f"{len(found)} rows for {len(report)} instances: {told}", file=sys.stderr)
     if (report["status"] == "none").any():
         return LIMIT
     return INFEASIBLE if (report["status"] == "impossible").any() else 0
 
 
-def _people(text: str, made: Generator) -> Any:
-    """The rows of a CSV file, or one person as ``--factual`` takes them."""
+def _instances(text: str, made: Generator) -> Any:
+    """The rows of a CSV file, or one instance as ``--factual`` takes them."""
     path = Path(text)
     if path.suffix.lower() == ".csv":
         return read_rows(path, made.space)
@@ -142,15 +142,15 @@ def _people(text: str, made: Generator) -> Any:
 
 
 def _answer(found: pd.DataFrame, report: pd.DataFrame) -> dict[str, Any]:
-    """Everybody's rows and counts, for machines."""
-    people = []
+    """All rows and counts, for machines."""
+    instances = []
     records = json.loads(found.to_json(orient="records", double_precision=15))
     ends = report["returned"].cumsum()
     for (label, facts), end in zip(report.iterrows(), ends, strict=True):
         counts = {name: v.item() if hasattr(v, "item") else v for name, v in facts.items()}
         rows = records[int(end) - int(counts["returned"]) : int(end)]
-        people.append({"row": label, **counts, "counterfactuals": rows})
-    return {"people": people}
+        instances.append({"row": label, **counts, "counterfactuals": rows})
+    return {"instances": instances}
 
 
 def _check_folder(path: Path) -> None:

@@ -49,7 +49,7 @@ def ended(run: Callable[[], int | None]) -> int:
         return _refused(str(error), error.exit_code)
     except KeyboardInterrupt:
         return _refused("stopped", INTERRUPTED)
-    except BrokenPipeError:  # whoever reads the output has seen enough
+    except BrokenPipeError:  # the reader of the output has gone
         _abandon_stdout()
         return 0
     except Exception as error:  # nothing a user does may end as a fault of ours
@@ -131,8 +131,8 @@ def came() -> bool:
 def heard() -> Iterator[None]:
     """Note every Ctrl-C inside, and raise ``KeyboardInterrupt`` as always.
 
-    Left alone where somebody else handles the signal, or ignores it (``nohup``), and outside of the
-    main thread.
+    Left alone where something else handles the signal, or ignores it (``nohup``), and outside of
+    the main thread.
     """
     global _came
     _came = False

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from ..answers.result import shown
 from ..errors import DataTypeError, InvalidInputError, MissingColumnError
 from ..frontends.csv_files import read_csv
-from ..frontends.row_files import read_factual, read_people
+from ..frontends.row_files import read_factual, read_instances
 from ..stopping import TimeUp, now, until
 from ..writing import check_writable, write_whole
 from .commands import Source
@@ -64,7 +64,7 @@ class Question:
 
 
 def plan(source: Source, question: Question, as_json: bool) -> int:
-    """Print a plan for one person, and how likely all of it stays valid."""
+    """Print a plan for one instance, and how likely all of it stays valid."""
     started, deadline = time.monotonic(), now() + question.time_limit
     _check_sources(question)
     check_writable(question.save_moments)
@@ -105,7 +105,7 @@ def plan(source: Source, question: Question, as_json: bool) -> int:
             print(json.dumps(result.to_dict(), ensure_ascii=False, allow_nan=False), flush=True)
         else:
             lay_out([], [*_changes(result), *_facts(result)])
-    finally:  # also if nobody reads what is printed
+    finally:  # also if the reader of the output has gone
         _save(question, moments, result)
     return EXITS[result.status]
 
@@ -233,7 +233,7 @@ def _rows(path: Path, model: CompiledModel) -> Any:
     """The rows of a plan to correct, as a table of the space's columns."""
     import pandas as pd
 
-    rows = read_people(path, model.space)
+    rows = read_instances(path, model.space)
     if not rows:
         raise InvalidInputError(f"{path}: no rows to correct")
     try:

@@ -34,7 +34,7 @@ SIGNS = {"+": "higher", "-": "lower", "both": "away, higher or lower"}
 OUTPUT = "output"
 EXITS = {"optimal": 0, "infeasible": INFEASIBLE, "feasible": LIMIT, "unknown": LIMIT}
 ENDS = {"budget": "the budget is used up", "time limit": "the time is up", "interrupted": "stopped"}
-"""Why searches end, as people say it."""
+"""Why searches end, in words."""
 SAME = 1e-5
 """By what share of the largest output two runs of one model may differ: what single-precision sums
 do in another order, and far less than what another model does."""

@@ -30,7 +30,7 @@ PATIENCE = 1.0
 EVERY = 10.0
 """Seconds between plain lines."""
 MANY = 5
-"""Features that a person may well change at once; more are worth a hint."""
+"""Features that an instance may well change at once; more are worth a hint."""
 
 
 @contextmanager
@@ -75,7 +75,7 @@ def standing(now: Progress) -> str:
 
 
 class Page(Console):
-    """A console that leaves it to the command what happens when nobody reads any more."""
+    """A console that leaves it to the command what happens when the reader has gone."""
 
     def on_broken_pipe(self) -> None:
         raise BrokenPipeError
@@ -180,7 +180,7 @@ def _effort(result: Result) -> str:
 
 
 def cell(value: Any) -> str:
-    """A cell as a person would write it."""
+    """A cell as a user would write it."""
     plain = value.item() if hasattr(value, "item") else value
     if plain is None or plain != plain:
         return "missing"

@@ -170,7 +170,7 @@ MANY_TEXTS, NEARLY_ALL = 50, 0.9
 def advice(frame: pd.DataFrame, space: FeatureSpace) -> Iterator[str]:
     """One line per column that should probably not be a feature, or not under its name.
 
-    Looks for row numbers, dates as texts, identifiers, and names that nobody can tell apart.
+    Looks for row numbers, dates as texts, identifiers, and names that cannot be told apart.
     """
     for name in frame.columns:
         if what := _looks_like(frame[name], name):

@@ -51,7 +51,7 @@ def _size(step: Pass, program: Program) -> str:
 def simplified(target: Program) -> tuple[Program, dict[str, RawSplits | None]]:
     """A target program made small, and its ensembles' raw splits (filled on use).
 
-    Cached by content: everybody refused by one model shares it.
+    Cached by content: all instances refused by one model share it.
     """
     return run_passes(target, TARGET_PASSES), {}
 

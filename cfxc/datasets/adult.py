@@ -1,4 +1,4 @@
-"""Adult (Census Income, UCI): does a person earn more than 50,000 dollars a year?"""
+"""Adult (Census Income, UCI): does an adult earn more than 50,000 dollars a year?"""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ EDUCATION_LEVELS = (
 
 
 def load_adult() -> Dataset:
-    """Adult as in the paper: n = 45,222 people without missing values, d = 12.
+    """Adult as in the paper: n = 45,222 adults without missing values, d = 12.
 
     Integer: age, education_num, hours_per_week. Real, in whole dollars: capital_gain,
     capital_loss. Binary: sex, native_country (United-States or Other). Categorical: workclass,

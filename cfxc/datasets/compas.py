@@ -21,7 +21,7 @@ AGE_GROUPS = ("Less than 25", "25 - 45", "Greater than 45")
 
 
 def load_compas() -> Dataset:
-    """COMPAS as in the paper: n = 5,278 people, d = 5.
+    """COMPAS as in the paper: n = 5,278 defendants, d = 5.
 
     ProPublica's filter (screened within 30 days of the charge, recidivism known, no ordinary
     traffic offence, score present), and race African-American or Caucasian. Ordinal: age_cat.

@@ -23,7 +23,7 @@ class Dataset:
 
     Attributes:
         name: ``credit``, ``compas`` or ``adult``.
-        X: n rows, one per person, d raw columns.
+        X: n rows, one per instance, d raw columns.
         y: Target of each row, 0 or 1.
         space: The features of ``X``; all of them free, as in the paper.
         favourable: The value of ``y`` that a recourse aims for.

@@ -20,7 +20,7 @@ class Compiled:
     """A deployed decision as an exact program over the features of a space.
 
     ``file``: name and SHA-256 of the model file, if it came from one; ``favourable``: the outcome
-    that people want, if that was said: wherever a target is not named, it is meant.
+    that is favourable, if that was said: wherever a target is not named, it is meant.
     """
 
     program: Program

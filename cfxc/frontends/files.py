@@ -1,4 +1,4 @@
-"""Models as people have them: a fitted estimator, or a file; to a program and its predictor."""
+"""Models as they are deployed: a fitted estimator, or a file; to a program and its predictor."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def _check_readable(path: Path) -> None:
 def _is_onnx(model: Any) -> bool:
     if isinstance(model, bytes):
         return True
-    onnx = sys.modules.get("onnx")  # whoever holds a ModelProto has imported it
+    onnx = sys.modules.get("onnx")  # a ModelProto comes from it
     return onnx is not None and isinstance(model, onnx.ModelProto)
 
 

@@ -1,4 +1,4 @@
-"""Rows of people in files: JSON objects, and tables in CSV."""
+"""Rows in files: JSON objects, and tables in CSV."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ LARGEST = 2 * 10**7
 
 
 def read_factual(text: str, space: FeatureSpace) -> Mapping[str, Any]:
-    """The row of one person: ``row.json``, ``row.csv`` with one row, or ``table.csv:17``.
+    """The row of one instance: ``row.json``, ``row.csv`` with one row, or ``table.csv:17``.
 
     JSON is one object, column → value (``null`` is a missing value).  Rows of a CSV count from 0,
     the header aside, as in ``DataFrame.iloc``; the space says which of its cells are numbers.
@@ -44,7 +44,7 @@ def read_factual(text: str, space: FeatureSpace) -> Mapping[str, Any]:
     return _of_space(row, space)
 
 
-def read_people(path: Path, space: FeatureSpace) -> list[Mapping[str, Any]]:
+def read_instances(path: Path, space: FeatureSpace) -> list[Mapping[str, Any]]:
     """Every row of a CSV file as :func:`read_factual` reads one.
 
     Raises:
@@ -173,4 +173,4 @@ def reads(text: str, label: Label) -> bool:
     return not isinstance(label, str) and text.strip().casefold() == str(label).casefold()
 
 
-__all__ = ["once", "read_factual", "read_known", "read_people", "read_rows", "reads"]
+__all__ = ["once", "read_factual", "read_instances", "read_known", "read_rows", "reads"]

@@ -329,7 +329,7 @@ def _bad_token(error: UnexpectedToken, text: str) -> tuple[str, str]:
 
 
 def _expected(accepts: set[str]) -> str:
-    """Return the accepted terminals in a person's words."""
+    """Return the accepted terminals in plain words."""
     options = []
     if accepts >= _COMMANDS:
         options.append("a command")

@@ -46,7 +46,7 @@ def single_assignment(body: Command, taken: Iterable[str], read: Reader) -> Sing
     """Return the loop-free, well-formed ``body`` in weak single assignment.
 
     A variable x becomes x, x.1, x.2, …: its last assignments in the two branches of an ``if`` get
-    the same name; a branch that leaves a variable alone copies the old value, unless nobody reads
+    the same name; a branch that leaves a variable alone copies the old value, unless nothing reads
     it afterwards.  A return assigns the outputs.
 
     Args:

@@ -1,4 +1,4 @@
-"""The values that one feature may take for one person, and how far each lies from theirs."""
+"""The values that one feature may take, and how far each lies from the factual's."""
 
 from __future__ import annotations
 
@@ -244,7 +244,7 @@ def domain_of(feature: Feature, factual: Any) -> Domain:
     if factual is None:
         raise InvalidInputError(
             f"{feature.name}: the value is missing, and missing numbers are not supported yet; "
-            "with missing = false in the space, people who have the value can be explained"
+            "with missing = false in the space, rows that have the value can be explained"
         )
     value = Fraction(factual)
     lower, upper = feature.bounds

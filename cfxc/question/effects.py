@@ -43,7 +43,7 @@ class Mechanism:
 
 @dataclass(frozen=True)
 class Effect:
-    """A mechanism for one person: ``x_i`` is within ``error`` of ``own + c_i(p_i)``."""
+    """A mechanism for one instance: ``x_i`` is within ``error`` of ``own + c_i(p_i)``."""
 
     mechanism: Mechanism
     domain: Domain
@@ -83,7 +83,7 @@ class Effect:
 def effects_of(
     mechanisms: Sequence[Mechanism], factual: Mapping[str, Any], domains: Sequence[Domain]
 ) -> tuple[Effect, ...]:
-    """The mechanisms with what one person's own values leave unexplained."""
+    """The mechanisms with what one instance's own values leave unexplained."""
     by_name = {domain.name: domain for domain in domains}
     return tuple(
         Effect(each, by_name[each.name], Fraction(factual[each.name]) - each.effect(factual))

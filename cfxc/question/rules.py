@@ -16,7 +16,7 @@ from .effects import Effect
 
 @dataclass(frozen=True)
 class Rules:
-    """The admissible rows of one person, in exact values and IR programs over the features.
+    """The admissible rows of one instance, in exact values and IR programs over the features.
 
     ``effects``: of causal models, whose equations are among the constraints.
     """

@@ -216,7 +216,7 @@ def resolve_target(program: Program, target: Any, outcome: Mapping[str, Any]) ->
 
 
 def check_favourable(program: Program, favourable: Any) -> Any:
-    """The outcome that people want, as a label or a range.
+    """The favourable outcome, as a label or a range.
 
     Raises:
         InvalidInputError: the model has no such outcome.
@@ -251,7 +251,7 @@ def _range_target(target: Any) -> Target:
 def target_program(program: Program, target: Target, margin: Fraction) -> Program:
     """Features → ``in_target``; with a margin, on the score behind the label where it is known.
 
-    Cached: people refused by one model share it.
+    Cached: instances refused by one model share it.
     """
     builder = Builder(program.name)
     for name, sort in program.inputs:

@@ -1,4 +1,5 @@
-"""Characteristic formulae as people write them: infix, one conjunct per line (Figures 2c and 3c).
+"""Characteristic formulae as they are written by hand: infix, one conjunct per line (Figures 2c and
+3c).
 
 What the shared terms of the pool spell out is said the short way: two opposite inequalities are an
 equation, solved for the variable that is assigned; a category is ``sector = "it"`` and its guards

@@ -72,7 +72,7 @@ Report = Callable[[Fraction, Fraction | None, int], None]
 
 
 def silent(lower: Fraction, upper: Fraction | None, nodes: int) -> None:
-    """Nobody watches."""
+    """No progress is reported."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """Linear programs over the hull of many rows, whose columns are made as they are needed.
 
 Of n rows some K + 1 carry a point.  A program with few of them is solved; its duals y price the
-others, and whoever has ``y·z_i + y_0 > 0`` enters, until nobody does.  Then y is the normal of a
+others, and rows with ``y·z_i + y_0 > 0`` enter, until none is left.  Then y is the normal of a
 face of the hull, ``y·z <= max_i y·z_i + ||y||_* t``, which holds for all rows and costs the
 relaxation as much as all the columns would (Benders' cut).
 """
@@ -82,7 +82,7 @@ class Pool:
 
 @lru_cache(maxsize=8)
 def pool_of(hull: Hull) -> Pool:
-    """The pool of a hull, one for all people."""
+    """The pool of a hull, one for all instances."""
     return Pool(hull)
 
 

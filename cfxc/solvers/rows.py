@@ -20,7 +20,7 @@ Mask = npt.NDArray[np.bool_]
 
 
 class PointRows:
-    """Rows (n, J) of the points of one person, a column per feature."""
+    """Rows (n, J) of the points of one instance, a column per feature."""
 
     def __init__(self, rules: Rules) -> None:
         self.rules, self.domains = rules, rules.domains
@@ -47,7 +47,7 @@ class PointRows:
         }
 
     def factual(self, count: int) -> dict[str, npt.NDArray[Any]]:
-        """The person's own row, so many times, as ``factual.…``."""
+        """The instance's own row, so many times, as ``factual.…``."""
         repeated = np.repeat(self.start[None], count, axis=0)
         return {f"factual.{name}": column for name, column in self.columns(repeated).items()}
 
@@ -60,7 +60,7 @@ class PointRows:
         return rows
 
     def admissible(self, rows: Floats) -> Mask:
-        """Which cells (n, J) hold a value that the feature may take for this person."""
+        """Which cells (n, J) hold a value that the feature may take for this instance."""
         good = np.zeros(rows.shape, dtype=bool)
         for j, domain in enumerate(self.domains):
             if domain.is_symbolic:

@@ -1,4 +1,4 @@
-"""One feature as a person sees it: its kind, admissible values, and how it may change."""
+"""One feature as a user sees it: its kind, admissible values, and how it may change."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Feature:
     decimal as written (0.01 is 1/100); text such as ``"1/3"`` is read exactly.
 
     Attributes:
-        name: How people, constraints and programs call it.
+        name: Its name in tables, constraints and programs.
         kind: ``real``, ``integer``, ``ordinal``, ``categorical`` or ``binary``.
         lower, upper: Observed range, inclusive; ``None`` exactly for symbolic features.
         resolution: Real features only: admissible values are the multiples of it and the
@@ -334,7 +334,7 @@ class Feature:
         """First and last k such that a cell holding ``k * resolution`` is in the range.
 
         A column holds 0.07 as the double nearest to 7/100, which may lie just outside of exact
-        bounds that 7/100 satisfies, or the reverse; what a person can type in is the double.
+        bounds that 7/100 satisfies, or the reverse; what a user can type in is the double.
         ``None`` without a resolution; the first exceeds the last if no multiple is in range.
         """
         if self.resolution is None:

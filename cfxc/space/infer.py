@@ -281,7 +281,7 @@ def _decimals(present: Floats, dtype: object) -> Fraction | None:
     """10**-d for the least d <= 6 such that every value is a decimal of d places.
 
     ``k / 10**d`` is correctly rounded (both are exact up to 2**53), so the comparison is exact:
-    it asks whether the column holds what a person gets by typing the decimal.
+    it asks whether the column holds what a user gets by typing the decimal.
     """
     held = getattr(dtype, "numpy_dtype", dtype)
     width = held if isinstance(held, np.dtype) and held.kind == "f" else present.dtype

@@ -55,7 +55,7 @@ class Column:
         if self.feature.missing:
             return (
                 f"{where} may be missing, and the model computes with it: missing = false in the "
-                "feature space answers for the people who have the value"
+                "feature space answers for the rows that have the value"
             )
         cells = self.cells or ()
         if texts := [cell for cell in cells if isinstance(cell, str)]:

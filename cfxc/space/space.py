@@ -1,4 +1,4 @@
-"""The feature space: what the columns of a table mean to the person they describe."""
+"""The feature space: what the columns of a table mean."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ class FeatureSpace:
         are kept as ``examples``.
 
         Args:
-            X: Table of n >= 1 rows; one row per person.
+            X: Table of n >= 1 rows; one row per instance.
             fixed, increase, decrease: Features that may not change, only rise, only fall.
             one_hot: Column prefixes; ``"sector_"`` merges sector_a, sector_b, … into one
                 categorical feature ``sector`` with labels a, b, ….
@@ -250,7 +250,7 @@ class FeatureSpace:
     def encode_row(
         self, row: codec.Row, *, extra: codec.Extra = "error", check_range: bool = True
     ) -> dict[str, Value]:
-        """Exact values of one person, by feature name.
+        """Exact values of one instance, by feature name.
 
         Real: ``Fraction`` (the rational that the float cell is); integer and unlabelled ordinal:
         ``int``; otherwise one of the feature's labels; missing: ``None``.
@@ -273,7 +273,7 @@ class FeatureSpace:
     def encode_frame(
         self, frame: pd.DataFrame, *, extra: codec.Extra = "error", check_range: bool = True
     ) -> dict[str, Floats | Codes]:
-        """Values of n people as arrays of shape (n,), by feature name.
+        """Values of n instances as arrays of shape (n,), by feature name.
 
         Numbers (real, integer, unlabelled ordinal) are float64, NaN where missing; symbolic
         features are int64 codes into ``feature.labels``.

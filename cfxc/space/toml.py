@@ -1,4 +1,4 @@
-"""Feature spaces as TOML, for people to read and edit; reading back gives the same space."""
+"""Feature spaces as TOML, to read and edit by hand; reading back gives the same space."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _HEADER = f"""\
 # resolution or weight is the decimal as written; text such as "1/3" is an exact fraction.
 version = {VERSION}
 """
-_ALWAYS = ("action", "dtypes")  # written even at their default: people look for them
+_ALWAYS = ("action", "dtypes")  # written even at their default: readers look for them
 _KEYS = {"dtypes": "dtype"}  # field → its name in the file
 _SHORT = {"\b": "\\b", "\t": "\\t", "\n": "\\n", "\f": "\\f", "\r": "\\r", '"': '\\"', "\\": "\\\\"}
 _MISSING = "{missing = true}"  # TOML has no null: a missing value among labels

@@ -42,7 +42,7 @@ def exact(value: object, what: str = "number") -> Fraction:
 def as_written(value: object, what: str = "number") -> Fraction:
     """Like :func:`exact`, but a float means the shortest decimal that denotes it: 0.01 is 1/100.
 
-    For numbers a person types and no column holds (resolutions, weights).
+    For numbers that a user types and no column holds (resolutions, weights).
     """
     if isinstance(value, np.floating):
         value = str(value)
@@ -92,7 +92,7 @@ def is_whole(value: float) -> bool:
 _TYPE_ORDER = {"boolean": 0, "number": 1, "text": 2, "missing": 3}
 
 Label = str | int | float | bool | None
-"""A category as a person sees it; ``None`` is *missing*, a category of its own."""
+"""A category as a user sees it; ``None`` is *missing*, a category of its own."""
 
 MISSING = {"nan": math.nan, "none": None, "na": pd.NA}
 """How cells of object columns may write a missing value, by name."""

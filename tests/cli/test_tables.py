@@ -18,7 +18,7 @@ from cfxc.cli.tables import (
 )
 from cfxc.errors import CfxcError, InvalidInputError
 from cfxc.frontends import row_files
-from cfxc.frontends.row_files import read_factual, read_known, read_people
+from cfxc.frontends.row_files import read_factual, read_known, read_instances
 from cfxc.question.criteria import TrustRegion
 from cfxc.question.target import Target
 from cfxc.space import Feature, FeatureSpace
@@ -205,7 +205,7 @@ def test_rows_count_from_0_as_in_a_data_frame(tmp_path: Path) -> None:
     space = FeatureSpace.infer(table)
     rows = [read_factual(f"{tmp_path / 't.csv'}:{i}", space)["a"] for i in range(3)]
     assert rows == table["a"].tolist()
-    assert [row["a"] for row in read_people(tmp_path / "t.csv", space)] == rows
+    assert [row["a"] for row in read_instances(tmp_path / "t.csv", space)] == rows
 
 
 def test_a_row_is_read_without_the_table(tmp_path: Path) -> None:

@@ -28,7 +28,7 @@ def arguments() -> argparse.ArgumentParser:
     parser.add_argument("--seed", type=int, help="of the rows that are drawn; random otherwise")
     parser.add_argument("--trust-pickle", action="store_true", help="run the code in a pickle")
     parser.add_argument("--policy", type=Path, help="reject a question narrower than this (TOML)")
-    parser.add_argument("--summary", type=Path, help="write a page for people (Markdown)")
+    parser.add_argument("--summary", type=Path, help="write a page to read (Markdown)")
     parser.add_argument("--json", action="store_true", help="print one object for machines")
     parser.add_argument("--seconds", type=float, help="give up after so long")
     return parser

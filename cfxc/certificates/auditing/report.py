@@ -224,7 +224,7 @@ def text(found: dict[str, Any]) -> str:
 
 
 def markdown(found: dict[str, Any]) -> str:
-    """A page for people."""
+    """A page to read."""
     rows = [list(found["features"][0]), *(list(f.values()) for f in found["features"])]
     table = ["| " + " | ".join(_plain(cell) for cell in row) + " |" for row in rows]
     table.insert(1, "| --- " * len(rows[0]) + "|")

@@ -1,4 +1,4 @@
-"""Certificates in the formats of other people's checkers: SMT-LIB, CPC and VIPR."""
+"""Certificates in the formats of other checkers: SMT-LIB, CPC and VIPR."""
 
 from __future__ import annotations
 

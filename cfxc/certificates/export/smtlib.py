@@ -148,7 +148,7 @@ class Script:
         )
 
     def write_grid(self, j: int, feature: Any, part: Any) -> None:
-        """Multiples of a step as cells round them, or the person's own value.
+        """Multiples of a step as cells round them, or the instance's own value.
 
         Rounding is monotone: what a cell is compared with, its multiple is compared with exactly.
         """
@@ -167,7 +167,7 @@ class Script:
         if not away:
             self.add(f"(assert {near})")
             return
-        self.apart.add(j)  # the person's own value is none of the others
+        self.apart.add(j)  # the instance's own value is none of the others
         own = f"(= x.{j} {real(feature.own)})"
         self.add(f"(declare-const own.{j} Bool)", f"(assert (ite own.{j} {own} {near}))")
 

@@ -1,1 +1,1 @@
-"""Emitters: formulae and programs in other people's languages."""
+"""Emitters: formulae and programs in other languages."""

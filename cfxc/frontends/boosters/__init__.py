@@ -1,7 +1,7 @@
 """The frontend for XGBoost and LightGBM: fitted estimators, native boosters and model files.
 
-The libraries are an extra.  Whoever holds a fitted object has imported its library, so the classes
-to lower are entered in the registry only then; a file imports it where it is opened.
+The libraries are an extra.  A fitted object exists only once its library is imported, so the
+classes to lower are entered in the registry only then; a file imports it where it is opened.
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ DOUBLE = np.dtype(np.float64)
 
 @dataclass(frozen=True)
 class Raw:
-    """A column of the person's table, as it is; ``dtype`` as scikit-learn sees it."""
+    """A column of the user's table, as it is; ``dtype`` as scikit-learn sees it."""
 
     column: str
     dtype: DType

@@ -1,4 +1,4 @@
-"""The public face: fit once, then many diverse counterfactuals for anybody (L2C)."""
+"""The public face: fit once, then many diverse counterfactuals for any instance (L2C)."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class Generator:
 
     Attributes:
         space: The feature space.
-        last_report: What the last :meth:`generate` did for each person (see there), or ``None``.
+        last_report: What the last :meth:`generate` did for each instance (see there), or ``None``.
 
     Raises:
         InvalidInputError, DataTypeError: a setting is not acceptable, the space is not over the
@@ -172,14 +172,14 @@ class Generator:
         time_limit: float = 60.0,
         progress: Done | None = None,
     ) -> pd.DataFrame:
-        """Up to n different counterfactuals of each person.
+        """Up to n different counterfactuals of each instance.
 
-        Every row returned keeps to the person's space and constraints, has the wanted outcome in
+        Every row returned keeps to the instance's space and constraints, has the wanted outcome in
         the exact program, and was re-run through the original model.  There are fewer than ``n``
         where no more were found: nothing is proved about others.
 
         Args:
-            rows: People, one a row, or one person as a Series or mapping.
+            rows: Instances, one a row, or one instance as a Series or mapping.
             n: How many for each, at most.
             target: The wanted label; by default the favourable one, else the other one of two.
                 Rows that have it get none.
@@ -188,25 +188,25 @@ class Generator:
             diversity: Of the rows found those that are chosen: ``maxmin`` (greedily the farthest
                 from those chosen), ``dpp`` (greedily the largest determinant), both under the
                 Hamming distance over levels, or ``None`` (any).
-            polish: Move each row as near to the person as it goes while the same features change,
+            polish: Move each row as near to the instance as it goes while the same features change,
                 by the exact engines.
-            exact: Ask the exact engines about people of whom nothing was found: up to 5 rows each,
-                no two of which change the same feature, within 2 seconds a row.
+            exact: Ask the exact engines about instances of which nothing was found: up to 5 rows
+                each, no two of which change the same feature, within 2 seconds a row.
             distance: Of polishing, as :meth:`cfxc.CompiledModel.explain` takes it.
             random_state: Seed of the samples; by default that of training.
             time_limit: Seconds for drawing, and for polishing what was drawn in what is left.
-            progress: Called now and then with how many people have enough, and of how many.
+            progress: Called now and then with how many instances have enough, and of how many.
 
         Returns:
             The rows, with the columns and dtypes of ``rows`` (a wider dtype where that cannot hold
-            a level), indexed by the person's label and k = 0, 1, ….  ``last_report`` then has for
-            each person ``status`` (``full``, ``fewer``, ``none``, ``impossible``: proved that there
-            are none, or ``in target``), how many rows were ``returned``, ``found`` (distinct, valid
-            for the batch evaluator), ``refused`` (by exact program or original model), ``drawn``,
-            in how many ``rounds``, given by ``exact`` engines, and ``polished``.
+            a level), indexed by the instance's label and k = 0, 1, ….  ``last_report`` then has for
+            each instance ``status`` (``full``, ``fewer``, ``none``, ``impossible``: proved that
+            there are none, or ``in target``), how many rows were ``returned``, ``found`` (distinct,
+            valid for the batch evaluator), ``refused`` (by exact program or original model),
+            ``drawn``, in how many ``rounds``, given by ``exact`` engines, and ``polished``.
 
         Raises:
-            CfxcError: not fitted; bad rows or options; a target that was not trained for; nobody
+            CfxcError: not fitted; bad rows or options; a target that was not trained for; no row
                 who does not have it already.
         """
         stored = self._fitted()

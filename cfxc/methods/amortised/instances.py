@@ -23,8 +23,8 @@ from .material import labels_of
 
 
 @dataclass(frozen=True)
-class People:
-    """People (n) as a table, columns and levels.
+class Instances:
+    """Instances (n) as a table, columns and levels.
 
     Attributes:
         frame: Their rows as given.
@@ -45,7 +45,7 @@ class People:
 
 
 def table(space: FeatureSpace, rows: Any, what: str) -> pd.DataFrame:
-    """Rows of people as a table: as they are, or one row made of a Series or a mapping.
+    """Rows of instances as a table: as they are, or one row made of a Series or a mapping.
 
     Raises:
         DataTypeError, InvalidInputError: no table, or one without rows.
@@ -53,7 +53,7 @@ def table(space: FeatureSpace, rows: Any, what: str) -> pd.DataFrame:
     if isinstance(rows, pd.Series | Mapping):
         return one_row(space, rows)
     if not isinstance(rows, pd.DataFrame):
-        raise DataTypeError(f"{what} is a DataFrame of people, not {type(rows).__name__}")
+        raise DataTypeError(f"{what} is a DataFrame of instances, not {type(rows).__name__}")
     if rows.empty:
         raise InvalidInputError(f"{what}: the table has no rows")
     return rows
@@ -72,7 +72,7 @@ def columns_of(space: FeatureSpace, frame: pd.DataFrame) -> dict[str, npt.NDArra
             row = frame.index[int(gaps.argmax())]
             raise InvalidInputError(
                 f"{name}: missing value (row {row!r}); missing numbers are not supported yet: give "
-                "the number that stands in for it, or leave these people out"
+                "the number that stands in for it, or leave these instances out"
             )
     return raw
 
@@ -103,15 +103,15 @@ def refuse_regression(program: Program) -> None:
         )
 
 
-def people_of(
+def instances_of(
     program: Program,
     space: FeatureSpace,
     levels: Levels,
     frame: pd.DataFrame,
     trained: Sequence[int],
     target: int | None,
-) -> People:
-    """People, and what each is to become: ``target``, or the only other label trained for.
+) -> Instances:
+    """Instances, and what each is to become: ``target``, or the only other label trained for.
 
     Raises:
         CfxcError: bad rows; a target that was not trained for, or has to be named.
@@ -132,7 +132,7 @@ def people_of(
         wanted = np.full(len(frame), only, np.int64)
     else:
         wanted = np.where(before == trained[0], trained[1], trained[0]).astype(np.int64)
-    return People(frame, raw, levels.codes(raw), before, wanted)
+    return Instances(frame, raw, levels.codes(raw), before, wanted)
 
 
 def target_at(program: Program, position: int) -> Target:
@@ -141,18 +141,18 @@ def target_at(program: Program, position: int) -> Target:
 
 
 class Decoder:
-    """Makes rows like those of ``people``, some features at other levels.
+    """Makes rows like those of ``instances``, some features at other levels.
 
-    A cell is copied from the person where the level is their own; else it is one of a table that
+    A cell is copied from the instance where the level is its own; else it is one of a table that
     was read back when it was made.
     """
 
-    def __init__(self, space: FeatureSpace, levels: Levels, people: pd.DataFrame, own: Codes):
-        self.people, self.own = people, own
+    def __init__(self, space: FeatureSpace, levels: Levels, instances: pd.DataFrame, own: Codes):
+        self.instances, self.own = instances, own
         free = [levels.features[j] for j in levels.free.tolist()]
         features = [each.feature for each in free]
         values = {each.feature.name: level_values(each) for each in free}
-        self.cells = level_cells(features, values, people)
+        self.cells = level_cells(features, values, instances)
         _check(free, self.cells)
         self.place = {
             column: j
@@ -160,14 +160,14 @@ class Decoder:
             for column in each.feature.columns
         }
 
-    def rows(self, people: Codes, codes: Codes) -> pd.DataFrame:
-        """Rows of codes (m, J): row i is of person ``people[i]``."""
+    def rows(self, instances: Codes, codes: Codes) -> pd.DataFrame:
+        """Rows of codes (m, J): row i is of instance ``instances[i]``."""
         made = {}
-        for column in self.people.columns:
-            cells = self.people[column].array.take(people)
+        for column in self.instances.columns:
+            cells = self.instances[column].array.take(instances)
             j = self.place.get(column)
             if j is not None:
-                moved = np.flatnonzero(codes[:, j] != self.own[people, j])
+                moved = np.flatnonzero(codes[:, j] != self.own[instances, j])
                 if moved.size:
                     cells = _with(cells, moved, self.cells[column].array.take(codes[moved, j]))
             made[column] = cells
@@ -202,10 +202,10 @@ def _check(free: Sequence[FeatureLevels], cells: dict[str, pd.Series[Any]]) -> N
 
 __all__ = [
     "Decoder",
-    "People",
+    "Instances",
     "columns_of",
+    "instances_of",
     "level_values",
-    "people_of",
     "position_of",
     "refuse_regression",
     "table",

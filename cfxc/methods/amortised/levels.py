@@ -50,7 +50,7 @@ class FeatureLevels:
         return np.searchsorted(self.edges, column, side="left").astype(np.int64)
 
     def allowed(self, column: npt.NDArray[Any], levels: Codes) -> Mask:
-        """Where each person of a column may go (n, L); the own level is their own value.
+        """Where each instance of a column may go (n, L); the own level is the factual's value.
 
         A monotone feature may go where the level's value lies on the right side of the own one.
         """
@@ -72,9 +72,9 @@ def levels_of(feature: Feature, column: npt.NDArray[Any], buckets: int, rows: in
 
     Quantiles as ``pandas.qcut`` has them, equal edges dropped; fewer until every bucket holds
     enough, and until all buckets decode to different numbers.  Where all quantiles are one value
-    that is not the only one (most people gain no capital), this value is a bucket of its own beside
-    those of smaller and of larger ones; by quantiles alone it could not change.  Labels are levels
-    as they are.
+    that is not the only one (most instances gain no capital), this value is a bucket of its own
+    beside those of smaller and of larger ones; by quantiles alone it could not change.  Labels are
+    levels as they are.
     """
     if feature.is_symbolic:
         return FeatureLevels(feature, np.arange(float(len(feature.labels))), np.empty(0))
@@ -136,7 +136,7 @@ def _middle(feature: Feature, low: float, high: float) -> float:
 
 
 class Levels:
-    """The levels of a space: people as codes (n, J), and codes as values.
+    """The levels of a space: instances as codes (n, J), and codes as values.
 
     Attributes:
         features: One entry per feature, in order.
@@ -167,11 +167,11 @@ class Levels:
         return cls([levels_of(f, columns[f.name], buckets, rows) for f in space])
 
     def codes(self, columns: Mapping[str, npt.NDArray[Any]]) -> Codes:
-        """The level of each person in each feature (n, J)."""
+        """The level of each instance in each feature (n, J)."""
         return np.stack([each.of(columns[each.feature.name]) for each in self.features], axis=1)
 
     def reach(self, columns: Mapping[str, npt.NDArray[Any]], codes: Codes) -> Mask:
-        """Where each person may go in each free feature (n, K, ``most``)."""
+        """Where each instance may go in each free feature (n, K, ``most``)."""
         found = np.zeros((codes.shape[0], self.free.size, self.most), dtype=bool)
         for k, j in enumerate(self.free.tolist()):
             each = self.features[j]
@@ -185,19 +185,20 @@ class Levels:
         return found
 
     def columns(
-        self, raw: Mapping[str, npt.NDArray[Any]], people: Codes, own: Codes, codes: Codes
+        self, raw: Mapping[str, npt.NDArray[Any]], instances: Codes, own: Codes, codes: Codes
     ) -> dict[str, npt.NDArray[Any]]:
         """What rows of codes (m, J) decode to, as the batch evaluator takes it.
 
-        Row i is of person ``people[i]``; where it has the person's own level it keeps their value.
+        Row i is of instance ``instances[i]``; where it has the instance's own level it keeps its
+        value.
         """
         found: dict[str, npt.NDArray[Any]] = {}
         for j, each in enumerate(self.features):
-            column = raw[each.feature.name][people]
+            column = raw[each.feature.name][instances]
             if each.feature.is_symbolic:
                 column = codes[:, j]
             elif each.is_free:
-                moved = codes[:, j] != own[people, j]
+                moved = codes[:, j] != own[instances, j]
                 column = np.where(moved, each.values[codes[:, j]], column)
             found[each.feature.name] = column
         return found

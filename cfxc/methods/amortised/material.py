@@ -19,7 +19,7 @@ from .verifying import Judge, in_chunks
 
 @dataclass(frozen=True)
 class Material:
-    """People (n) as columns, levels, and the class that the program gives them.
+    """Instances (n) as columns, levels, and the class that the program gives them.
 
     Attributes:
         raw: Columns by feature, as the batch evaluator takes them.
@@ -45,7 +45,7 @@ class Material:
         return len(self.judge.labels)
 
     def batch(self, rows: Codes, wanted: Codes) -> Batch:
-        """So many people, and the position of the class that each is to get."""
+        """So many instances, and the position of the class that each is to get."""
         levels, codes = self.levels, self.codes[rows]
         raw = {name: column[rows] for name, column in self.raw.items()}
         return Batch(
@@ -66,10 +66,10 @@ class Material:
 
     def log_chances(self, batch: Batch, chosen: Codes) -> npt.NDArray[np.float64]:
         """log P of samples (n, draws, K) of levels, as (n · draws, classes)."""
-        people = np.repeat(batch.rows.numpy(), chosen.shape[1])
-        codes = self.codes[people]
+        instances = np.repeat(batch.rows.numpy(), chosen.shape[1])
+        codes = self.codes[instances]
         codes[:, self.levels.free] = chosen.reshape(-1, chosen.shape[2])
-        return self.judge.log_chances(self.levels.columns(self.raw, people, self.codes, codes))
+        return self.judge.log_chances(self.levels.columns(self.raw, instances, self.codes, codes))
 
 
 def labels_of(program: Program, columns: Mapping[str, npt.NDArray[Any]]) -> Codes:
@@ -96,7 +96,7 @@ def _own(levels: Levels, codes: Codes) -> npt.NDArray[np.float32]:
 def _values(
     levels: Levels, raw: Mapping[str, npt.NDArray[Any]], codes: Codes
 ) -> npt.NDArray[np.float64]:
-    """What each level of the free features decodes to for each person (n, K, L)."""
+    """What each level of the free features decodes to for each instance (n, K, L)."""
     found = np.zeros((codes.shape[0], levels.free.size, levels.most))
     for k, j in enumerate(levels.free.tolist()):
         each = levels.features[j]

@@ -1,4 +1,4 @@
-"""Menus: of the rows found for each person those that differ most, verified before they count."""
+"""Menus: of the rows found for each instance those that differ most, verified before they count."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ UNKNOWN, GOOD, BAD = 0, 1, 2
 
 @dataclass(frozen=True)
 class Menus:
-    """Rows that were verified: row i is for person ``people[i]``, and has levels ``codes[i]``.
+    """Rows that were verified: row i is for instance ``instances[i]``, and has levels ``codes[i]``.
 
     Attributes:
-        frame: The rows themselves, as the people's table has them.
-        refused: How many rows of each person exact program or original model did not accept.
+        frame: The rows themselves, as the instances' table has them.
+        refused: How many rows of each instance exact program or original model did not accept.
     """
 
-    people: Codes
+    instances: Codes
     codes: Codes
     frame: pd.DataFrame
     refused: Codes
@@ -63,33 +63,33 @@ class Choosing:
     ) -> None:  # fmt: skip
         self.drawing, self.pool, self.decoder, self.predict = drawing, pool, decoder, predict
         self.diversity = diversity
-        self.state = np.zeros(pool.people.size, np.int8)
-        self.order = rng.permutation(pool.people.size)
+        self.state = np.zeros(pool.instances.size, np.int8)
+        self.order = rng.permutation(pool.instances.size)
         free = drawing.levels.free
         self.rows = np.ascontiguousarray(pool.codes[:, free].astype(np.int16))
-        own = drawing.people.own[pool.people][:, free]
+        own = drawing.instances.own[pool.instances][:, free]
         self.changes = (self.rows != own).sum(axis=1)
         self.ends = np.concatenate([[0], np.cumsum(pool.counts())])
         self.frames: list[pd.DataFrame] = []
-        self.places = np.full(pool.people.size, -1, np.int64)
+        self.places = np.full(pool.instances.size, -1, np.int64)
 
     def run(self, asked: int) -> Menus:
-        """At most so many rows for everybody."""
-        waiting = np.arange(len(self.drawing.people))
+        """At most so many rows for every instance."""
+        waiting = np.arange(len(self.drawing.instances))
         chosen: dict[int, Codes] = {}
         while waiting.size:
-            for person in waiting.tolist():
-                chosen[person] = self._choose(person, asked)
-            new = np.concatenate([chosen[person] for person in waiting.tolist()])
+            for instance in waiting.tolist():
+                chosen[instance] = self._choose(instance, asked)
+            new = np.concatenate([chosen[instance] for instance in waiting.tolist()])
             new = new[self.state[new] == UNKNOWN]
             bad = new[~self._verify(new)]
-            waiting = np.unique(self.pool.people[bad])
-        everything = [chosen[person] for person in range(len(self.drawing.people))]
+            waiting = np.unique(self.pool.instances[bad])
+        everything = [chosen[instance] for instance in range(len(self.drawing.instances))]
         return self._menus(np.concatenate(everything))
 
-    def _choose(self, person: int, asked: int) -> Codes:
-        """The places in the pool of the rows that differ most, of one person."""
-        places: Codes = np.arange(self.ends[person], self.ends[person + 1])
+    def _choose(self, instance: int, asked: int) -> Codes:
+        """The places in the pool of the rows that differ most, of one instance."""
+        places: Codes = np.arange(self.ends[instance], self.ends[instance + 1])
         places = places[self.state[places] != BAD]
         if not places.size or (places.size <= asked and self.diversity is None):
             return places
@@ -105,38 +105,38 @@ class Choosing:
 
     def _verify(self, places: Codes) -> Mask:
         """Whether rows hold exactly and flip the original model; kept as their state."""
-        people, codes = self.pool.people[places], self.pool.codes[places]
-        good = self._holds(people, codes)
+        instances, codes = self.pool.instances[places], self.pool.codes[places]
+        good = self._holds(instances, codes)
         kept = np.flatnonzero(good)
         if kept.size:
-            frame = self.decoder.rows(people[kept], codes[kept])
-            flips = self._flips(frame, people[kept])
+            frame = self.decoder.rows(instances[kept], codes[kept])
+            flips = self._flips(frame, instances[kept])
             good[kept] = flips
             self.places[places[kept]] = np.arange(kept.size) + sum(map(len, self.frames))
             self.frames.append(frame)
         self.state[places] = np.where(good, GOOD, BAD)
         return good
 
-    def _holds(self, people: Codes, codes: Codes) -> Mask:
+    def _holds(self, instances: Codes, codes: Codes) -> Mask:
         """Whether the exact program has the wanted outcome, and all constraints hold, exactly."""
         drawing = self.drawing
-        columns = drawing.columns(people, codes)
-        good = np.zeros(people.size, dtype=bool)
+        columns = drawing.columns(instances, codes)
+        good = np.zeros(instances.size, dtype=bool)
         for position, goal in drawing.goals.items():
-            at = np.flatnonzero(drawing.people.wanted[people] == position)
+            at = np.flatnonzero(drawing.instances.wanted[instances] == position)
             if at.size:
                 good[at] = goal.proved({name: column[at] for name, column in columns.items()})
         if drawing.conditions:
-            good &= drawing.conditions.kept(drawing.scope(people, columns), people.size)
+            good &= drawing.conditions.kept(drawing.scope(instances, columns), instances.size)
         return good
 
-    def _flips(self, frame: pd.DataFrame, people: Codes) -> Mask:
+    def _flips(self, frame: pd.DataFrame, instances: Codes) -> Mask:
         """Whether the original model gives the wanted label, asked once about all rows."""
         answers = np.asarray(self.predict(frame))
         distinct, which = np.unique(answers, return_inverse=True)
         keys = [label_key(plain_item(answer)) for answer in distinct]
-        wanted, program = self.drawing.people.wanted[people], self.drawing.program
-        found = np.zeros(people.size, dtype=bool)
+        wanted, program = self.drawing.instances.wanted[instances], self.drawing.program
+        found = np.zeros(instances.size, dtype=bool)
         for position in self.drawing.goals:
             label = label_key(target_at(program, position).label)
             matches = np.array([key == label for key in keys])
@@ -145,17 +145,17 @@ class Choosing:
 
     def _menus(self, places: Codes) -> Menus:
         refused = np.bincount(
-            self.pool.people[self.state == BAD], minlength=len(self.drawing.people)
+            self.pool.instances[self.state == BAD], minlength=len(self.drawing.instances)
         )
-        people, codes = self.pool.people[places], self.pool.codes[places]
+        instances, codes = self.pool.instances[places], self.pool.codes[places]
         if not self.frames:
-            frame = self.drawing.people.frame.iloc[:0].reset_index(drop=True)
+            frame = self.drawing.instances.frame.iloc[:0].reset_index(drop=True)
         else:
             whole = self.frames[0]
             if len(self.frames) > 1:
                 whole = pd.concat(self.frames, ignore_index=True)
             frame = whole.iloc[self.places[places]].reset_index(drop=True)
-        return Menus(people, codes, frame, refused.astype(np.int64))
+        return Menus(instances, codes, frame, refused.astype(np.int64))
 
 
 @dataclass(frozen=True)
@@ -184,7 +184,7 @@ def check_asked(
     random_state: Any,
     time_limit: Any,
 ) -> Asked:
-    """Check what does not depend on the people.
+    """Check what does not depend on the instances.
 
     Raises:
         DataTypeError, InvalidInputError: naming the option and what it may be.

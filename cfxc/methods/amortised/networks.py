@@ -15,7 +15,7 @@ TINY = 1e-20
 
 @dataclass(frozen=True)
 class Batch:
-    """People in a step: z and the wanted class (n, D + T), own levels as one-hot and where they
+    """Instances in a step: z and the wanted class (n, D + T), own levels as one-hot and where they
     may go (n, K, L), what each level is to them (n, K, L), and their places in the table.
     """
 
@@ -45,7 +45,7 @@ class Networks(nn.Module):  # type: ignore[misc]  # torch has no types here
         self.selector = _layers(inputs, hidden, len(sizes)) if selector else None
 
     def forward(self, batch: Batch) -> tuple[Tensor, Tensor]:
-        """log p (n, K, L), -inf where nobody may go, and the logits of π (n, K)."""
+        """log p (n, K, L), -inf where a level is not admissible, and the logits of π (n, K)."""
         logits = self.generator(batch.inputs)[:, self.places]
         log_p = torch.log_softmax(logits.masked_fill(~batch.reach, -torch.inf), dim=-1)
         if self.selector is None:

@@ -16,7 +16,7 @@ from ...frontends.compiled import Compiled
 from ...question.criteria import Condition, MaxChanges
 from ...question.question import Question
 from ...space import Feature, FeatureSpace
-from .instances import People, columns_of, target_at
+from .instances import Instances, columns_of, target_at
 from .levels import Codes, Levels, Mask
 from .menus import Asked, Menus
 
@@ -30,40 +30,40 @@ LEAST_SECONDS = 0.05
 
 def polished(
     model: Compiled,
-    people: People,
+    instances: Instances,
     menus: Menus,
     *,
     distance: Any,
     conditions: Sequence[Condition],
     deadline: float,
 ) -> tuple[Menus, Codes]:
-    """Each row moved as near as its changed features allow; and of each person how many were.
+    """Each row moved as near as its changed features allow; and of each instance how many were.
 
     All other features stay, and those changed still change.  Rows that come to be the same as an
     earlier one are dropped.  What the time does not reach, or no engine takes, stays as it is.
     """
-    frames, kept, moved = list[pd.DataFrame](), list[int](), np.zeros(len(people), np.int64)
+    frames, kept, moved = list[pd.DataFrame](), list[int](), np.zeros(len(instances), np.int64)
     seen: set[tuple[Any, ...]] = set()
-    for i, person in enumerate(menus.people.tolist()):
+    for i, instance in enumerate(menus.instances.tolist()):
         row = menus.frame.iloc[[i]]
         if time.monotonic() < deadline:
-            changed = menus.codes[i] != people.own[person]
-            factual = people.frame.iloc[[person]]
-            target = target_at(model.program, int(people.wanted[person])).label
+            changed = menus.codes[i] != instances.own[instance]
+            factual = instances.frame.iloc[[instance]]
+            target = target_at(model.program, int(instances.wanted[instance])).label
             near = _nearest(
                 model, factual, row, changed, target, distance, conditions,
                 max(deadline - time.monotonic(), LEAST_SECONDS),
             )  # fmt: skip
-            moved[person] += near is not None
+            moved[instance] += near is not None
             row = row if near is None else near
-        key = (person, *row.iloc[0].tolist())
+        key = (instance, *row.iloc[0].tolist())
         if key not in seen:
             seen.add(key)
             frames.append(row)
             kept.append(i)
     frame = pd.concat(frames, ignore_index=True) if frames else menus.frame
     at = np.array(kept, np.int64)
-    return Menus(menus.people[at], menus.codes[at], frame, menus.refused), moved
+    return Menus(menus.instances[at], menus.codes[at], frame, menus.refused), moved
 
 
 def _nearest(
@@ -107,7 +107,7 @@ SECONDS = 2.0
 
 @dataclass(frozen=True)
 class Reached:
-    """Menus with rows of exact engines: how many of each person, and who is proved to have none."""
+    """Menus with rows of exact engines: how many each, and which instances provably have none."""
 
     menus: Menus
     rows: Codes
@@ -115,29 +115,29 @@ class Reached:
 
 
 def reached(
-    model: Compiled, people: People, levels: Levels, menus: Menus, asked: Asked,
+    model: Compiled, instances: Instances, levels: Levels, menus: Menus, asked: Asked,
     deadline: float,
 ) -> Reached:  # fmt: skip
-    """The nearest counterfactuals of people who have no row yet, in the time that is left.
+    """The nearest counterfactuals of instances that have no row yet, in the time that is left.
 
     Levels miss what lies between their midpoints; the exact engines do not.
     """
-    counts = np.bincount(menus.people, minlength=len(people))
-    rows, none = np.zeros(len(people), np.int64), np.zeros(len(people), dtype=bool)
+    counts = np.bincount(menus.instances, minlength=len(instances))
+    rows, none = np.zeros(len(instances), np.int64), np.zeros(len(instances), dtype=bool)
     new, frames = list[int](), [menus.frame] if len(menus.frame) else []
-    for person in np.flatnonzero((counts == 0) & (people.before != people.wanted)).tolist():
+    for instance in np.flatnonzero((counts == 0) & (instances.before != instances.wanted)).tolist():
         left = deadline - time.monotonic()
         if left <= 0:
             break
-        found, none[person] = _asked_about(model, people, person, levels, asked, left)
+        found, none[instance] = _asked_about(model, instances, instance, levels, asked, left)
         frames += found
-        new += [person] * len(found)
-        rows[person] = len(found)
+        new += [instance] * len(found)
+        rows[instance] = len(found)
     if not new:
         return Reached(menus, rows, none)
     frame = pd.concat(frames, ignore_index=True)
     codes = levels.codes(columns_of(model.space, frame.iloc[len(menus.frame) :]))
-    who = np.concatenate([menus.people, np.array(new, np.int64)])
+    who = np.concatenate([menus.instances, np.array(new, np.int64)])
     order = np.argsort(who, kind="stable")
     whole = np.concatenate([menus.codes, codes])[order]
     frame = frame.iloc[order].reset_index(drop=True)
@@ -145,9 +145,9 @@ def reached(
 
 
 def _asked_about(
-    model: Compiled, people: People, person: int, levels: Levels, asked: Asked, left: float
+    model: Compiled, instances: Instances, instance: int, levels: Levels, asked: Asked, left: float
 ) -> tuple[list[pd.DataFrame], bool]:
-    """Rows for one person, and whether it is proved that there are none.
+    """Rows for one instance, and whether it is proved that there are none.
 
     How many numbers change is a condition that makes searches slower: it is only put where the
     nearest rows change too many.
@@ -159,13 +159,15 @@ def _asked_about(
         rounds.append(_at_most(numbers, asked.limits.numbers))
     for further in rounds:
         seconds = min(deadline - time.monotonic(), SECONDS)
-        result = _explained(model, people, person, asked, further, seconds) if seconds > 0 else None
+        result = (
+            _explained(model, instances, instance, asked, further, seconds) if seconds > 0 else None
+        )
         if result is None:
             continue
         if result.status == "infeasible":
             return [], True
         rows = [one.counterfactual for one in (result, *result.alternatives)]
-        kept = [r for r in rows if r is not None and _keeps(people, levels, person, r, asked)]
+        kept = [r for r in rows if r is not None and _keeps(instances, levels, instance, r, asked)]
         if kept:
             return kept, False
     return [], False
@@ -180,29 +182,31 @@ def _at_most(numbers: Sequence[Feature], most: int) -> tuple[str, ...]:
 
 
 def _explained(
-    model: Compiled, people: People, person: int, asked: Asked, further: tuple[str, ...],
+    model: Compiled, instances: Instances, instance: int, asked: Asked, further: tuple[str, ...],
     seconds: float,
 ) -> Result | None:  # fmt: skip
     """What the engines say; ``None`` if no engine takes the model, or the constraints."""
     few = [] if asked.limits.changes is None else [MaxChanges(asked.limits.changes)]
     try:
-        label = target_at(model.program, int(people.wanted[person])).label
+        label = target_at(model.program, int(instances.wanted[instance])).label
         question = Question(
             target=label, subject_to=[*asked.conditions, *further, *few], time_limit=seconds,
             random_state=asked.seed, count=min(asked.n, ROWS), diversity="features",
         )  # fmt: skip
         return replace(explainer_of(model, question), conflicts=False).answer(
-            people.frame.iloc[[person]]
+            instances.frame.iloc[[instance]]
         )
     except (UnsupportedError, InvalidInputError):  # rows or rules that no engine takes
         return None
 
 
-def _keeps(people: People, levels: Levels, person: int, row: pd.DataFrame, asked: Asked) -> bool:
+def _keeps(
+    instances: Instances, levels: Levels, instance: int, row: pd.DataFrame, asked: Asked
+) -> bool:
     """Whether a row changes few enough numbers."""
     if asked.limits.numbers is None:
         return True
-    before = people.frame.iloc[person]
+    before = instances.frame.iloc[instance]
     numbers = [each.feature for each in levels.features if not each.feature.is_symbolic]
     changed = sum(
         any(row[name].iloc[0] != before[name] for name in feature.columns) for feature in numbers

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from ...arrays import Floats, Ints
 from ...ir import Program
-from .instances import People
+from .instances import Instances
 from .levels import Codes, Levels, Mask
 from .verifying import Columns, Conditions, Goal, Judge
 
@@ -23,10 +23,10 @@ Weights = Mapping[str, Singles]
 
 @dataclass(frozen=True)
 class Laws:
-    """What G and S say of people.
+    """What G and S say of instances.
 
     Attributes:
-        logits: G's (n, K, L), -inf where nobody may go.
+        logits: G's (n, K, L), -inf where a level is not admissible.
         select: S's (n, K); inf without a selector.
         own: Own levels of the free features (n, K).
     """
@@ -35,9 +35,9 @@ class Laws:
     select: Floats
     own: Codes
 
-    def of(self, people: Codes) -> Laws:
-        """Those of some people."""
-        return Laws(self.logits[people], self.select[people], self.own[people])
+    def of(self, instances: Codes) -> Laws:
+        """Those of some instances."""
+        return Laws(self.logits[instances], self.select[instances], self.own[instances])
 
     def tempered(self, temperature: float) -> Floats:
         """q = (1 - π) z + π p (n, K, L), logits divided by a temperature: above 1, more varied."""
@@ -66,7 +66,8 @@ class Laws:
 
 
 def laws_of(weights: Weights, levels: Levels, inputs: Singles, reach: Mask, codes: Codes) -> Laws:
-    """What networks with these weights say of people, as :class:`.networks.Networks` computes it.
+    """What networks with these weights say of instances, as :class:`.networks.Networks` computes
+    it.
 
     Args:
         inputs: z and the wanted class (n, D + T).
@@ -195,30 +196,31 @@ MUTATED = 1.5
 
 
 def climbed(
-    people: People, levels: Levels, judge: Judge, reach: Mask, person: int, most: tuple[int, ...],
+    instances: Instances, levels: Levels, judge: Judge, reach: Mask, instance: int, most: tuple[int,
+        ...],
     is_number: Mask,
 ) -> Codes:  # fmt: skip
-    """The rows (m, J) that greedy single changes lead through, from the person's own.
+    """The rows (m, J) that greedy single changes lead through, from the instance's own.
 
     Each step takes the change that makes the wanted label likeliest, while it becomes likelier.
 
     Args:
-        reach: Where the person may go in each free feature (K, L).
+        reach: Where the instance may go in each free feature (K, L).
         most: How many numbers, and how many features, may change.
     """
-    here, seen = people.own[person], list[Codes]()
-    best = _chances(people, levels, judge, person, here[None])[0]
+    here, seen = instances.own[instance], list[Codes]()
+    best = _chances(instances, levels, judge, instance, here[None])[0]
     for _ in range(2 * levels.free.size):
-        moves = _moves(here, people.own[person], levels, reach, most, is_number)
+        moves = _moves(here, instances.own[instance], levels, reach, most, is_number)
         if not len(moves):
             break
-        chances = _chances(people, levels, judge, person, moves)
+        chances = _chances(instances, levels, judge, instance, moves)
         top = int(chances.argmax())
         if chances[top] <= best:
             break
         here, best = moves[top], chances[top]
         seen.append(here)
-    return np.array(seen, np.int64).reshape(len(seen), people.own.shape[1])
+    return np.array(seen, np.int64).reshape(len(seen), instances.own.shape[1])
 
 
 def _moves(
@@ -235,11 +237,13 @@ def _moves(
     return rows[fits]
 
 
-def _chances(people: People, levels: Levels, judge: Judge, person: int, rows: Codes) -> Floats:
+def _chances(
+    instances: Instances, levels: Levels, judge: Judge, instance: int, rows: Codes
+) -> Floats:
     """log P(wanted label) of rows."""
-    who = np.full(len(rows), person)
-    logs = judge.log_chances(levels.columns(people.raw, who, people.own, rows))
-    chances: Floats = logs[:, people.wanted[person]]
+    who = np.full(len(rows), instance)
+    logs = judge.log_chances(levels.columns(instances.raw, who, instances.own, rows))
+    chances: Floats = logs[:, instances.wanted[instance]]
     return chances
 
 
@@ -262,12 +266,13 @@ TEMPERATURES = (16.0, 8.0, 4.0, 2.0, 1.0)
 AROUND = 8
 """So many rounds, at most, then look around the rows found."""
 NEW = 0.02
-"""Share of what is asked for that a round around a person's rows must bring for there to be more.
+"""Share of what is asked for that a round around an instance's rows must bring for there to be
+more.
 """
 PIECE = 1 << 16
 """Samples that are made at once."""
 Done = Callable[[int, int], None]
-"""Is told for how many people drawing has ended, and of how many."""
+"""Is told for how many instances drawing has ended, and of how many."""
 
 
 @dataclass(frozen=True)
@@ -285,51 +290,52 @@ class Limits:
 
 @dataclass
 class Pool:
-    """Distinct rows found so far: row i, levels ``codes[i]``, is of person ``people[i]``.
+    """Distinct rows found so far: row i, levels ``codes[i]``, is of instance ``instances[i]``.
 
-    ``drawn``: samples of each person; ``rounds``: in how many rounds.
+    ``drawn``: samples of each instance; ``rounds``: in how many rounds.
     """
 
-    people: Codes
+    instances: Codes
     codes: Codes
     drawn: Codes
     rounds: Codes
 
     def counts(self) -> Codes:
-        """Rows of each person."""
-        return np.bincount(self.people, minlength=self.drawn.size).astype(np.int64)
+        """Rows of each instance."""
+        return np.bincount(self.instances, minlength=self.drawn.size).astype(np.int64)
 
-    def add(self, people: Codes, codes: Codes) -> None:
-        """Rows that are not there yet, sorted by person."""
-        people = np.concatenate([self.people, people])
+    def add(self, instances: Codes, codes: Codes) -> None:
+        """Rows that are not there yet, sorted by instance."""
+        instances = np.concatenate([self.instances, instances])
         codes = np.concatenate([self.codes, codes])
-        first = distinct(people, codes)
-        self.people, self.codes = people[first], codes[first]
+        first = distinct(instances, codes)
+        self.instances, self.codes = instances[first], codes[first]
 
 
 class Drawing:
-    """Draws for people from their laws, and keeps what seems to be a counterfactual."""
+    """Draws for instances from their laws, and keeps what seems to be a counterfactual."""
 
     def __init__(
-        self, program: Program, people: People, levels: Levels, laws: Laws, goals: dict[int, Goal],
+        self, program: Program, instances: Instances, levels: Levels, laws: Laws, goals: dict[int,
+            Goal],
         conditions: Conditions, limits: Limits,
     ) -> None:  # fmt: skip
-        self.program, self.people, self.levels, self.laws = program, people, levels, laws
+        self.program, self.instances, self.levels, self.laws = program, instances, levels, laws
         self.goals, self.conditions, self.limits = goals, conditions, limits
         numbers = [not levels.features[j].feature.is_symbolic for j in levels.free.tolist()]
         self.is_number = np.array(numbers)
-        self.judge = Judge(program, people.raw)
+        self.judge = Judge(program, instances.raw)
 
     def run(
         self, asked: int, rng: np.random.Generator, deadline: float, done: Done | None = None
     ) -> Pool:
         """Rounds for those who do not have enough yet: from their laws, then around their rows."""
-        n, width = self.people.own.shape
+        n, width = self.instances.own.shape
         none = np.zeros(0, np.int64)
         pool = Pool(
             none, np.zeros((0, width), np.int64), np.zeros(n, np.int64), np.zeros(n, np.int64)
         )
-        lacking = np.flatnonzero(self.people.before != self.people.wanted)
+        lacking = np.flatnonzero(self.instances.before != self.instances.wanted)
         for number in range(len(TEMPERATURES) + AROUND):
             if not lacking.size or time.monotonic() > deadline:
                 break
@@ -349,7 +355,7 @@ class Drawing:
     def _round(
         self, who: Codes, number: int, draws: int, pool: Pool, rng: np.random.Generator
     ) -> None:
-        """So many samples for each of some people; those that seem valid go into the pool."""
+        """So many samples for each of some instances; those that seem valid go into the pool."""
         pool.rounds[who] += 1
         size = max(PIECE // draws, 1)
         found = []
@@ -363,10 +369,10 @@ class Drawing:
                 chosen = self._near(part, draws, pool, rng)
             pool.drawn[part] += draws
             self._within_limits(chosen, self.laws.own[part], rng)
-            people = np.repeat(part, draws)
-            codes = self.people.own[people]
-            codes[:, self.levels.free] = chosen.reshape(people.size, chosen.shape[2])
-            found.append(self._valid(people, codes))
+            instances = np.repeat(part, draws)
+            codes = self.instances.own[instances]
+            codes[:, self.levels.free] = chosen.reshape(instances.size, chosen.shape[2])
+            found.append(self._valid(instances, codes))
         pool.add(np.concatenate([f[0] for f in found]), np.concatenate([f[1] for f in found]))
 
     def _near(self, who: Codes, draws: int, pool: Pool, rng: np.random.Generator) -> Codes:
@@ -375,9 +381,9 @@ class Drawing:
         first = np.cumsum(counts) - counts
         picked = first[who, None] + rng.integers(0, counts[who, None], (who.size, draws))
         rows = pool.codes[picked.ravel()]
-        people = np.repeat(who, draws)
-        raw = {name: column[people] for name, column in self.people.raw.items()}
-        reach = self.levels.reach(raw, self.people.own[people])
+        instances = np.repeat(who, draws)
+        raw = {name: column[instances] for name, column in self.instances.raw.items()}
+        reach = self.levels.reach(raw, self.instances.own[instances])
         found = mutated(rows, reach, self.levels.free, rng)[:, self.levels.free]
         return found.reshape(who.size, draws, self.levels.free.size)
 
@@ -386,22 +392,22 @@ class Drawing:
         most = (self.limits.numbers, self.limits.changes)
         free = self.levels.free.size
         limits = tuple(free if limit is None else limit for limit in most)
-        for person in who[pool.counts()[who] == 0].tolist():
+        for instance in who[pool.counts()[who] == 0].tolist():
             if time.monotonic() > deadline:
                 return
-            raw = {name: column[[person]] for name, column in self.people.raw.items()}
-            reach = self.levels.reach(raw, self.people.own[[person]])[0]
+            raw = {name: column[[instance]] for name, column in self.instances.raw.items()}
+            reach = self.levels.reach(raw, self.instances.own[[instance]])[0]
             rows = climbed(
-                self.people, self.levels, self.judge, reach, person, limits, self.is_number
+                self.instances, self.levels, self.judge, reach, instance, limits, self.is_number
             )
-            pool.add(*self._valid(np.full(len(rows), person), rows))
+            pool.add(*self._valid(np.full(len(rows), instance), rows))
 
-    def _valid(self, people: Codes, codes: Codes) -> tuple[Codes, Codes]:
+    def _valid(self, instances: Codes, codes: Codes) -> tuple[Codes, Codes]:
         """Rows that seem valid, each once."""
-        first = distinct(people, codes)
-        people, codes = people[first], codes[first]
-        good = self.seem_valid(people, codes)
-        return people[good], codes[good]
+        first = distinct(instances, codes)
+        instances, codes = instances[first], codes[first]
+        good = self.seem_valid(instances, codes)
+        return instances[good], codes[good]
 
     def _within_limits(self, chosen: Codes, own: Codes, rng: np.random.Generator) -> None:
         """Take back changes picked at random where there are too many, in place."""
@@ -418,39 +424,39 @@ class Drawing:
                 back = moved & (rank >= limit)
                 np.copyto(chosen, own[:, None], where=back)
 
-    def seem_valid(self, people: Codes, codes: Codes) -> Mask:
+    def seem_valid(self, instances: Codes, codes: Codes) -> Mask:
         """What the batch evaluator says of rows: target and constraints, in doubles."""
-        columns = self.columns(people, codes)
-        good = np.ones(people.size, dtype=bool)
+        columns = self.columns(instances, codes)
+        good = np.ones(instances.size, dtype=bool)
         if self.conditions:
-            good = self.conditions.seem_kept(self.scope(people, columns), people.size)
+            good = self.conditions.seem_kept(self.scope(instances, columns), instances.size)
         for position, goal in self.goals.items():
-            at = np.flatnonzero(good & (self.people.wanted[people] == position))
+            at = np.flatnonzero(good & (self.instances.wanted[instances] == position))
             if at.size:
                 good[at] = goal.reached({name: column[at] for name, column in columns.items()})
         return good
 
-    def columns(self, people: Codes, codes: Codes) -> dict[str, npt.NDArray[np.float64]]:
+    def columns(self, instances: Codes, codes: Codes) -> dict[str, npt.NDArray[np.float64]]:
         """Rows as the batch evaluator takes them."""
-        return self.levels.columns(self.people.raw, people, self.people.own, codes)
+        return self.levels.columns(self.instances.raw, instances, self.instances.own, codes)
 
-    def scope(self, people: Codes, columns: Columns) -> Columns:
-        """Rows, and the people they are of as ``factual.…``."""
-        before = {f"factual.{name}": c[people] for name, c in self.people.raw.items()}
+    def scope(self, instances: Codes, columns: Columns) -> Columns:
+        """Rows, and the instances they are of as ``factual.…``."""
+        before = {f"factual.{name}": c[instances] for name, c in self.instances.raw.items()}
         return {**before, **columns}
 
 
-def distinct(people: Codes, codes: Codes) -> Codes:
-    """The first place of each distinct pair of a person and a row, sorted by person."""
+def distinct(instances: Codes, codes: Codes) -> Codes:
+    """The first place of each distinct pair of an instance and a row, sorted by instance."""
     words: list[Codes] = []
     sizes: Sequence[int] = (codes.max(axis=0, initial=0) + 1).tolist()
-    word, room = np.zeros(people.size, np.int64), 1
+    word, room = np.zeros(instances.size, np.int64), 1
     for column, size in zip(codes.T, sizes, strict=True):
         if room * size >= 2**62:
             words.append(word)
-            word, room = np.zeros(people.size, np.int64), 1
+            word, room = np.zeros(instances.size, np.int64), 1
         word, room = word * size + column, room * size
-    keys = [*words, word, people]
+    keys = [*words, word, instances]
     order = np.lexsort(keys)
     new = np.ones(order.size, dtype=bool)
     if order.size:

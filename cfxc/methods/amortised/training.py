@@ -162,7 +162,7 @@ def train(
         identity: Of all that the outcome depends on; another one's checkpoint is refused.
 
     Raises:
-        UnsupportedError, InvalidInputError, ModelFileError: no such gradient; nobody to learn from;
+        UnsupportedError, InvalidInputError, ModelFileError: no such gradient; no row to learn from;
             a checkpoint of something else.
     """
     with torch.random.fork_rng(devices=[]):  # the user's own generator stays where it is
@@ -219,7 +219,7 @@ class Lesson:
         rows = np.flatnonzero(others)
         if not rows.size:
             raise InvalidInputError(
-                "every row already has the class that is wanted: there is nobody to learn from"
+                "every row already has the target class: there is no row to learn from"
             )
         rows = np.random.default_rng(self.settings.random_state).permutation(rows)
         count = min(int(rows.size * self.settings.held_out), MOST_HELD_OUT)

@@ -166,7 +166,7 @@ class Exactly:
 
 
 class Conditions:
-    """Constraints over rows and the people they are of; see :class:`frontends.rules.Rules`."""
+    """Constraints over rows and the instances they are of; see :class:`frontends.rules.Rules`."""
 
     def __init__(self, constraints: Sequence[Constraint], space: FeatureSpace) -> None:
         self.texts = [each.text for each in constraints]

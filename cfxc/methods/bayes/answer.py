@@ -31,7 +31,7 @@ class PotentialResult:
         share: ρ over its largest value, in [0, 1].
         bound: No admissible row has a larger share, proved by exact engines on the compiled
             program; 1 where nothing was proved.
-        provers: Who proved it; empty if nobody did.
+        provers: Who proved it; empty if none did.
         evaluations: How many rows the model was asked about for this run.
         trace: The best share after each of them, first that of the query.
         data: All evaluated rows, for later questions.

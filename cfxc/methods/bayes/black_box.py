@@ -103,9 +103,9 @@ class BlackBox:
         optimisation with the acquisition EI-CFX (Spooner et al. 2021, §3).
 
         Args:
-            rows: A table of n people, or n rows as ``explain`` takes them.
+            rows: A table of n instances, or n rows as ``explain`` takes them.
             target: One potential for all, or one for each row.
-            budget: Rows that the model may be asked about, those of the people included.
+            budget: Rows that the model may be asked about, those of the instances included.
             epsilon: A question is answered at ``(1 - epsilon)`` of its potential's maximum.
             subject_to: Conditions, :class:`cfxc.MaxChanges` and :class:`cfxc.Causal`.
             initial: Random rows before the surrogate is asked; by default 4 and one for each free
@@ -121,7 +121,7 @@ class BlackBox:
             progress: Called after evaluations with their number and the worst question's share.
 
         Raises:
-            CfxcError: bad input, before any search; a model that gives no number for a person.
+            CfxcError: bad input, before any search; a model that gives no number for an instance.
         """
         started = time.monotonic()
         frames = _frames(self.space, rows)
@@ -280,25 +280,25 @@ def _targets(target: Any, count: int) -> list[Potential]:
 
 
 def _initial(given: Any, tasks: Sequence[Task], budget: int, data: Evaluations | None) -> int:
-    """How many evaluations come before the surrogate: people and random rows."""
-    people = len(tasks)
+    """How many evaluations come before the surrogate: instances and random rows."""
+    instances = len(tasks)
     if given is not None:
-        wanted = people + whole_number(given, "initial", 0)
+        wanted = instances + whole_number(given, "initial", 0)
         if budget < wanted:
             raise InvalidInputError(
-                f"a budget of {budget} is less than {people} for the row{'s' * (people > 1)} "
+                f"a budget of {budget} is less than {instances} for the row{'s' * (instances > 1)} "
                 f"to explain and {given} for the initial design; raise budget or lower initial"
             )
         return wanted
-    if budget < people + 1:
+    if budget < instances + 1:
         raise InvalidInputError(
-            f"a budget of {budget} is used up by the row{'s' * (people > 1)} to explain; "
-            f"give at least {people + 1}"
+            f"a budget of {budget} is used up by the row{'s' * (instances > 1)} to explain; "
+            f"give at least {instances + 1}"
         )
     if data is not None and len(data) > MOST_INITIAL:
-        return people
+        return instances
     free = max(task.region.free.size for task in tasks)
-    return min(people + min(INITIAL + free, MOST_INITIAL), budget)
+    return min(instances + min(INITIAL + free, MOST_INITIAL), budget)
 
 
 def _same_space(data: Any, space: FeatureSpace) -> Evaluations:

@@ -214,7 +214,7 @@ class Search:
         return True
 
     def learn(self, task: Task, point: Point, row: pd.DataFrame) -> None:
-        """Ask the model about a row that somebody else proposes for a question."""
+        """Ask the model about a row that another search proposes for a question."""
         before = self.caller.calls
         self._show(task, point, float(self.caller.ask([point], [row])[0]))
         self.beyond += self.caller.calls - before

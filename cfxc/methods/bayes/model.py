@@ -106,7 +106,7 @@ class Caller:
                 failures.append(_flaw(output))
             except CfxcError:
                 raise
-            except Exception as error:  # whatever a model of somebody else's may raise
+            except Exception as error:  # whatever a user's model may raise
                 outputs.append(float("nan"))
                 failures.append(f"{type(error).__name__}: {error}")
         return outputs, failures

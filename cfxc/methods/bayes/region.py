@@ -26,7 +26,7 @@ SCALES = np.array([0.5, 0.2, 0.1, 0.03, 0.01, 0.003])  # of a range: steps of nu
 
 
 class Region(PointRows):
-    """The admissible rows of one person; at most ``max_changes`` features differ from theirs."""
+    """The admissible rows of one instance, of which ``max_changes`` features at most may change."""
 
     def __init__(self, rules: Rules, max_changes: int | None = None) -> None:
         super().__init__(rules)
@@ -121,7 +121,7 @@ class Region(PointRows):
         anywhere = self._anywhere(count, rng)
         symbolic = np.array([d.is_symbolic for d in self.domains])
         values = np.where(symbolic, anywhere, np.clip(rows + noise, self.low, self.high))
-        home = moved & (rng.random(rows.shape) < 0.1)  # back to the person's own value
+        home = moved & (rng.random(rows.shape) < 0.1)  # back to the instance's own value
         values = np.where(home, self.start, values)
         return self._finished(np.where(moved, values, rows), moved & ~home, rng)
 

@@ -1,6 +1,6 @@
 r"""Rows of a feature space that a plan may hold, through the exact mixed-integer engine.
 
-A row may be in a plan if it is admissible for the person (types, ranges, actions, constraints,
+A row may be in a plan if it is admissible for the instance (types, ranges, actions, constraints,
 causes), the original model gives it the wanted outcome, and μ̂ᵀx ≥ ε.  Two questions are asked:
 
 - the row nearest to any point a, in the Euclidean distance of vectors.  The square of a category's
@@ -55,10 +55,10 @@ class OutOfTimeError(Exception):
 
 @dataclass
 class Admissible:
-    """The rows that a person's plan may hold.
+    """The rows that an instance's plan may hold.
 
     Attributes:
-        query: Of the person: target, constraints, and μ̂ᵀx ≥ ε among these; its distance is not
+        query: Of the instance: target, constraints, and μ̂ᵀx ≥ ε among these; its distance is not
             used.
         original: The original model, which every row must flip.
         deadline: As of ``cfxc.stopping.now``.
@@ -180,7 +180,7 @@ class Admissible:
 
 
 def at_rest(query: Query, encoding: Encoding) -> Query:
-    """The same, where what neither scores nor constraints read keeps the person's value."""
+    """The same, where what neither scores nor constraints read keeps the instance's value."""
     read = {entry.feature for entry in encoding.entries}
     for each in query.constraints:
         if not isinstance(each.by, MaxChanges):

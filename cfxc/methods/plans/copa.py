@@ -91,14 +91,14 @@ def copa_plan(
     upper: Any = None,
     fixed: Iterable[int] = (),
 ) -> Floats:
-    """A plan for one person; shape (J, d), or (n, J, d) for n people.
+    """A plan for one instance; shape (J, d), or (n, J, d) for n instances.
 
     Args:
         factual: x_0, length d, or n × d; no bias term is added.
         mean, covariance: μ̂ and Σ̂, as for :func:`validity_bounds`.
         options: Weights and effort.
         lower, upper: Of every entry, length d or n × d; by default none.
-        fixed: Entries that keep the person's value, such as the trailing 1.
+        fixed: Entries that keep the instance's value, such as the trailing 1.
 
     Raises:
         InvalidInputError: shapes that do not fit, more rows than can be weighed, or bounds within
@@ -108,41 +108,43 @@ def copa_plan(
     chosen = Copa() if options is None else options
     refuse_large(chosen.size)
     given = np.asarray(factual)
-    people = array_of(given[None] if given.ndim == 1 else given, "factual", 2)
+    instances = array_of(given[None] if given.ndim == 1 else given, "factual", 2)
     center = mean_of(mean)
     spread, _ = covariance_of(covariance, len(center))
-    if people.shape[1] != len(center):
+    if instances.shape[1] != len(center):
         raise InvalidInputError(
-            f"factual has {people.shape[1]} entries and mean has {len(center)}: both need one for "
+            f"factual has {instances.shape[1]} entries, mean has {len(center)}: both need one for "
             "each parameter"
         )
     free = free_entries(fixed, len(center))
-    low = _bound(lower, people, -np.inf, "lower")
-    high = _bound(upper, people, np.inf, "upper")
-    low, high = np.where(free, low, people), np.where(free, high, people)
+    low = _bound(lower, instances, -np.inf, "lower")
+    high = _bound(upper, instances, np.inf, "upper")
+    low, high = np.where(free, low, instances), np.where(free, high, instances)
     if (low > high).any():
         raise InvalidInputError("lower exceeds upper")
-    again = [np.repeat(each, chosen.starts, axis=0) for each in (people, low, high)]
+    again = [np.repeat(each, chosen.starts, axis=0) for each in (instances, low, high)]
     box = _Box(center, chosen.epsilon, again[1][:, None], again[2][:, None])
     box.refuse_empty()
     found, values = _descend(again[0], center, (spread + spread.T) / 2, chosen, box)
-    best = values.reshape(len(people), chosen.starts).argmin(axis=1)
-    made = found.reshape(len(people), chosen.starts, *found.shape[1:])[np.arange(len(people)), best]
+    best = values.reshape(len(instances), chosen.starts).argmin(axis=1)
+    made = found.reshape(len(instances), chosen.starts, *found.shape[1:])[
+        np.arange(len(instances)), best
+    ]
     return np.asarray(made[0] if given.ndim == 1 else made)
 
 
-def _bound(value: Any, people: Floats, default: float, name: str) -> Floats:
+def _bound(value: Any, instances: Floats, default: float, name: str) -> Floats:
     if value is None:
-        return np.full(people.shape, default)
+        return np.full(instances.shape, default)
     array = np.asarray(value, dtype=np.float64)
-    if array.shape not in (people.shape, people.shape[1:]) or np.isnan(array).any():
-        raise InvalidInputError(f"{name} must be {people.shape[1]} numbers, one for each entry")
-    return np.broadcast_to(array, people.shape)
+    if array.shape not in (instances.shape, instances.shape[1:]) or np.isnan(array).any():
+        raise InvalidInputError(f"{name} must be {instances.shape[1]} numbers, one for each entry")
+    return np.broadcast_to(array, instances.shape)
 
 
 @dataclass(frozen=True)
 class _Box:
-    """{x: μ̂ᵀx ≥ ε, low ≤ x ≤ high}, of n people at once: low and high (n, 1, d)."""
+    """{x: μ̂ᵀx ≥ ε, low ≤ x ≤ high}, of n instances at once: low and high (n, 1, d)."""
 
     mean: Floats
     epsilon: float
@@ -186,7 +188,7 @@ class _Box:
 
 
 def _descend(
-    people: Floats, mean: Floats, covariance: Floats, options: Copa, box: _Box
+    instances: Floats, mean: Floats, covariance: Floats, options: Copa, box: _Box
 ) -> tuple[Floats, Floats]:
     """The best plans met on the way, (n, J, d), and their objectives, (n,)."""
     try:
@@ -196,21 +198,21 @@ def _descend(
     threads = torch.get_num_threads()
     torch.set_num_threads(1)  # for matrices as small as these, more only wait for each other
     try:
-        return _adam(torch, people, mean, covariance, options, box)
+        return _adam(torch, instances, mean, covariance, options, box)
     finally:
         torch.set_num_threads(threads)
 
 
 def _adam(
-    torch: Any, people: Floats, mean: Floats, covariance: Floats, options: Copa, box: _Box
+    torch: Any, instances: Floats, mean: Floats, covariance: Floats, options: Copa, box: _Box
 ) -> tuple[Floats, Floats]:
     """The same, with torch at hand."""
     rng = np.random.default_rng(options.random_state)
-    x = torch.tensor(_first(people, options.size, box, rng), requires_grad=True)
-    home, mu, sigma = (torch.tensor(each) for each in (people[:, None], mean, covariance))
+    x = torch.tensor(_first(instances, options.size, box, rng), requires_grad=True)
+    home, mu, sigma = (torch.tensor(each) for each in (instances[:, None], mean, covariance))
     adam = torch.optim.Adam([x], lr=options.rate)
     rates = torch.optim.lr_scheduler.CosineAnnealingLR(adam, options.steps)
-    best, least = x.detach().numpy().copy(), np.full(len(people), np.inf)
+    best, least = x.detach().numpy().copy(), np.full(len(instances), np.inf)
     for _ in range(options.steps):
         if left() <= 0:
             break  # with what there is
@@ -228,12 +230,12 @@ def _adam(
     return best, np.minimum(value, least)
 
 
-def _first(people: Floats, size: int, box: _Box, rng: np.random.Generator) -> Floats:
-    """Points around each person, as far apart as the box allows, valid for μ̂."""
-    width = np.broadcast_to(box.high - box.low, (len(people), 1, people.shape[1]))
+def _first(instances: Floats, size: int, box: _Box, rng: np.random.Generator) -> Floats:
+    """Points around each instance, as far apart as the box allows, valid for μ̂."""
+    width = np.broadcast_to(box.high - box.low, (len(instances), 1, instances.shape[1]))
     width = np.where(np.isfinite(width), width, 1.0)
-    away = rng.uniform(-SPREAD, SPREAD, size=(len(people), size, people.shape[1]))
-    return box.project(people[:, None] + width * away)
+    away = rng.uniform(-SPREAD, SPREAD, size=(len(instances), size, instances.shape[1]))
+    return box.project(instances[:, None] + width * away)
 
 
 def _objective(torch: Any, x: Any, home: Any, mu: Any, sigma: Any, options: Copa) -> Any:

@@ -2,7 +2,7 @@
 
 A linear model of scikit-learn computes ``coef · encoded + intercept`` on columns that its own
 scalers and encoders make.  Models retrained on other data scale differently, so their coefficients
-cannot be compared; their *scores*, as functions of the person's features, can.  So x is made from
+cannot be compared; their *scores*, as functions of the instance's features, can.  So x is made from
 the feature space alone:
 
 - a number z = (v - lower)/(upper - lower), in [0, 1] over the feature's range;
@@ -101,7 +101,7 @@ class Encoding:
         return np.array([*map(float, exact), 1.0])
 
     def box(self, domains: Sequence[Domain]) -> tuple[Floats, Floats]:
-        """The least and the largest value of each entry over a person's admissible values."""
+        """The least and the largest value of each entry over an instance's admissible values."""
         known = {domain.name: domain for domain in domains}
         low, high = [], []
         for entry in self.entries:

@@ -1,4 +1,4 @@
-"""Plans for one person of a compiled linear model: from moments to rows."""
+"""Plans for one instance of a compiled linear model: from moments to rows."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def plan_row(
     target: Any,
     subject_to: Any,
 ) -> PlanResult:
-    """A plan for one person; see :meth:`cfxc.CompiledModel.plan`."""
+    """A plan for one instance; see :meth:`cfxc.CompiledModel.plan`."""
     started, deadline = time.monotonic(), now() + options.time_limit
     frame, target = one_row(model.space, row), model.wanted(target)
     encoding = Encoding.of(model.program, model.space)
@@ -165,7 +165,7 @@ def _admissible(
     subject_to: Any,
     deadline: float | None = None,
 ) -> tuple[Admissible, Moments]:
-    """The rows that the person's plan may hold, and the moments signed towards the target.
+    """The rows that the instance's plan may hold, and the moments signed towards the target.
 
     Raises:
         CfxcError: the row, the target or a constraint is bad.

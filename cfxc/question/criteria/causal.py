@@ -1,4 +1,4 @@
-"""Structural causal models: features that follow from others, whatever a person changes.
+"""Structural causal models: features that follow from others, whatever is changed.
 
 Each endogenous feature keeps its own noise, x_i = x̂_i + c_i(p_i) - c_i(p̂_i), where p_i are its
 parents: equation 7 of Maragno, Röber & Birbil (2022), by abduction, action and prediction (Pearl
@@ -32,7 +32,7 @@ class Causal(Criterion):
             that it takes (``(regressor, ["duration"])``).
 
     A feature with a grid takes the value on it that is nearest to the equation's (either one
-    halfway); one without may be off by 1e-6 of its range.  The person's own values need not obey
+    halfway); one without may be off by 1e-6 of its range.  The instance's own values need not obey
     the mechanisms: what they leave unexplained stays as it is.
 
     Raises:

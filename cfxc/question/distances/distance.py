@@ -69,7 +69,7 @@ class Distance:
         lower: d is never smaller; 0 for combinations of the norms, -infinity if nothing is known.
         whitening: What it is made of if it is a Mahalanobis distance.
         is_absolute: Whether ε is absolute: so it is of what plans minimise, which is no distance
-            from a person.
+            from an instance.
         per_change: Of ``sparse``, what each changed feature adds; else 0.
         scale: How many times what ``program`` gives is reported.
     """
@@ -364,7 +364,7 @@ def _refuse_divisors(program: Program, source: str) -> None:
                 raise InvalidInputError(
                     f"{let.origin or source}: this distance divides by a number that is not the "
                     "same for all rows, and may be 0; divide by a constant or by a value of the "
-                    "person (factual.age)"
+                    "instance (factual.age)"
                 )
 
 

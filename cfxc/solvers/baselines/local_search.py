@@ -2,7 +2,7 @@
 
 Moves go to the values where something can change: the cuts of the model's trees, a few steps of
 each numeric range, every admissible label.  All moves of a round are evaluated at once in double
-precision; whoever uses a candidate verifies it exactly.
+precision; candidates are verified exactly before they are used.
 """
 
 from __future__ import annotations
@@ -404,7 +404,7 @@ def _between(domain: Domain, value: float, side: int) -> float | None:
 def known_candidate(
     local: LocalSearch, deployed: Deployed, points: Iterable[Point]
 ) -> Candidate | None:
-    """The first of some points that is verified, moved towards the person if that is too."""
+    """The first of some points that is verified, moved towards the instance if that is too."""
     for point in points:
         poll()
         found = verify(local.query, point, deployed)

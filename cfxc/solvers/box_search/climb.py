@@ -48,7 +48,7 @@ class Forest(NamedTuple):
 
 
 def make_forest(decision: Decision, cells: Cells) -> Forest:
-    """The trees of a decision over one person's cells."""
+    """The trees of a decision over one instance's cells."""
     cell = np.zeros(decision.cut_of.size, np.int64)
     bounds = np.concatenate([np.empty(0, np.int64), *(
         np.where(

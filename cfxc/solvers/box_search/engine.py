@@ -181,7 +181,7 @@ class BoxSearch(Search):
             self._shrink_all(points)
 
     def _shrink_all(self, seeds: Sequence[Point]) -> bool:
-        """Move seeds towards the person, over cells; whether a verified point came of it."""
+        """Move seeds towards the instance, over cells; whether a verified point came of it."""
         decision, cells = self.problem.sketch()
         points = (cells.around(self.query, point) for point in seeds[:MOVED])
         found = shrunk(make_forest(decision, cells), points, now() + SEEDING * left())

@@ -160,7 +160,7 @@ def stairs(
 
 
 class Ramps(NamedTuple):
-    """The ramps of a decision over one person's features.
+    """The ramps of a decision over one instance's features.
 
     ``first``: the first of the decision's trees that stand for ramps, -1 if there are none;
     ``feature`` (R,), ``factor`` (R, K), ``noise`` (R,): relative rounding of the number;

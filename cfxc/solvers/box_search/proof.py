@@ -2,7 +2,7 @@
 
 The log of a search is a tree of splits.  How a box was closed follows from its path: multipliers of
 Lagrangian bounds are made again on demand, as the search made them, and are plain numbers that
-anybody can check in exact arithmetic.  In a box, a leaf counts only if the requirement can hold
+can be checked in exact arithmetic.  In a box, a leaf counts only if the requirement can hold
 with it and the largest leaves of the other trees.
 """
 

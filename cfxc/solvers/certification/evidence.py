@@ -1,4 +1,4 @@
-"""From an answer to its certificate, made when somebody asks for it."""
+"""From an answer to its certificate, made when it is asked for."""
 
 from __future__ import annotations
 

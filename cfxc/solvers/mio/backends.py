@@ -2,7 +2,7 @@
 
 Each gets a program in doubles (a relaxation of the exact one), tolerances of
 :data:`~cfxc.compiler.mixed_integer.FEASIBILITY`, an absolute gap and a time limit, and answers with
-its dual bound and its best point.  One thread: people are what is solved in parallel.
+its dual bound and its best point.  One thread: instances are solved in parallel.
 """
 
 from __future__ import annotations

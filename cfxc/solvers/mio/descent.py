@@ -1,10 +1,10 @@
-"""Descent within a hull: points of few changes near the person, for any model.
+"""Descent within a hull: points of few changes near the instance, for any model.
 
-With the features outside of a set S held at the person's own values, what is left of a hull is a
+With the features outside of a set S held at the instance's own values, what is left of a hull is a
 slice of it, and a linear program finds the point of the slice that is nearest to any other.  From
 a counterfactual, one feature after the other leaves S: the nearest point of the smaller slice is
 tried, then points on the way to where the model was seen to agree.  At last numbers move home
-within the slice, up to the border of the target.  It proves nothing; whoever uses a point verifies
+within the slice, up to the border of the target.  It proves nothing; points are verified
 it.
 """
 
@@ -37,7 +37,7 @@ OUTSIDE = 1e-8  # of the hull: what a program's solution may lie beyond it
 SPARSER, SMALL = 3, 0.02  # programs that prefer few changes, each weighed by the one before
 LESS = 1e-12  # by how much a distance is less
 ROUND = 1e-9  # of a step
-HELD = 1e-9  # of a range: so near to the person's own value a number is that
+HELD = 1e-9  # of a range: so near to the instance's own value a number is that
 STALE = 25  # descents without an improvement, before it gives up
 
 Offer = Callable[[Point], bool]
@@ -311,7 +311,7 @@ class Descent:
         return found
 
     def _box(self, row: Floats, allowed: Any) -> tuple[Floats, Floats]:
-        """What coordinates may be: labels stay, numbers that may not change are the person's."""
+        """What coordinates may be: labels stay, numbers that may not change are the instance's."""
         lower = self.z(row[None])[0]
         upper = lower.copy()
         for k, (j, each) in enumerate(self.coordinates):

@@ -1,4 +1,4 @@
-"""What is returned: valid, admissible, distinct, in the people's own columns; and what is not."""
+"""What is returned: valid, admissible, distinct, in the instances' own columns; and what is not."""
 
 from __future__ import annotations
 
@@ -20,14 +20,16 @@ pytestmark = pytest.mark.usefixtures("one_torch_thread")
 
 
 def check(
-    model: cfxc.CompiledModel, people: pd.DataFrame, rows: pd.DataFrame, **asked: Any
+    model: cfxc.CompiledModel, instances: pd.DataFrame, rows: pd.DataFrame, **asked: Any
 ) -> None:
-    """Every row against the exact program, the rules of its person, and the original model."""
-    assert (rows.dtypes == people.dtypes).all()
-    assert not rows.reset_index().duplicated(subset=[rows.index.names[0] or "row", *people]).any()
+    """Every row against the exact program, the rules of its instance, and the original model."""
+    assert (rows.dtypes == instances.dtypes).all()
+    assert (
+        not rows.reset_index().duplicated(subset=[rows.index.names[0] or "row", *instances]).any()
+    )
     assert (model.predict(rows) == 1).all()
     for label, own in rows.groupby(level=0):
-        factual = model.space.encode_row(people.loc[[label]])
+        factual = model.space.encode_row(instances.loc[[label]])
         query = make_query(model.program, model.space, factual, target=1, **asked)
         assert list(own.index.get_level_values("k")) == list(range(len(own)))
         for i in range(min(len(own), 4)):
@@ -41,14 +43,14 @@ def check(
     [("forest", "maxmin"), ("boosting", "dpp"), ("linear", None), ("network", "maxmin")],
 )
 def test_rows_are_counterfactuals(kind: str, diversity: str | None) -> None:
-    model, people = compiled(kind), refused(compiled(kind), 20)
+    model, instances = compiled(kind), refused(compiled(kind), 20)
     made = fitted(kind)
-    rows = made.generate(people, n=20, target=1, diversity=diversity)
-    check(model, people, rows)
+    rows = made.generate(instances, n=20, target=1, diversity=diversity)
+    check(model, instances, rows)
     report = made.last_report
     assert report is not None
-    assert (report.index == people.index).all()
-    counts = rows.groupby(level=0).size().reindex(people.index, fill_value=0)
+    assert (report.index == instances.index).all()
+    counts = rows.groupby(level=0).size().reindex(instances.index, fill_value=0)
     assert (report["returned"] == counts).all()
     assert set(report["status"]) <= {"full", "fewer", "none"}
     assert ((report["status"] == "full") == (counts == 20)).all()
@@ -61,12 +63,12 @@ def test_coverage_is_all_that_the_levels_hold() -> None:
     made = fitted("forest")
     assert made._stored is not None
     levels = made._stored.levels
-    people = refused(model, 4)
-    rows = made.generate(people, n=10_000, target=1)
-    raw = model.space.encode_frame(people)
+    instances = refused(model, 4)
+    rows = made.generate(instances, n=10_000, target=1)
+    raw = model.space.encode_frame(instances)
     codes = levels.codes(raw)
     reach = levels.reach(raw, codes)
-    for i, label in enumerate(people.index):
+    for i, label in enumerate(instances.index):
         axes = [np.flatnonzero(reach[i, k]) for k in range(levels.free.size)]
         every = np.stack(np.meshgrid(*axes, indexing="ij"), -1).reshape(-1, len(axes))
         grid = np.repeat(codes[[i]], len(every), axis=0)
@@ -81,13 +83,15 @@ def test_coverage_is_all_that_the_levels_hold() -> None:
 
 
 def test_what_does_not_change_stays_as_it_is() -> None:
-    people = refused(compiled("linear"), 5)
+    instances = refused(compiled("linear"), 5)
     housing = pd.CategoricalDtype(["rent", "own", "free"])
-    people = people.astype({"age": "int32", "amount": "float64", "housing": housing})
-    rows = fitted("linear").generate(people, n=30, target=1)
-    check(compiled("linear"), people, rows)
-    assert (rows["job"] == people["job"].reindex(rows.index.get_level_values(0)).to_numpy()).all()
-    older = people["age"].reindex(rows.index.get_level_values(0)).to_numpy()
+    instances = instances.astype({"age": "int32", "amount": "float64", "housing": housing})
+    rows = fitted("linear").generate(instances, n=30, target=1)
+    check(compiled("linear"), instances, rows)
+    assert (
+        rows["job"] == instances["job"].reindex(rows.index.get_level_values(0)).to_numpy()
+    ).all()
+    older = instances["age"].reindex(rows.index.get_level_values(0)).to_numpy()
     assert (rows["age"] >= older).all()
     assert (rows["age"] == older).any()
 
@@ -100,63 +104,63 @@ def test_encoded_groups_come_back_encoded() -> None:
     y = compiled("linear").predict(X)
     space = cfxc.FeatureSpace.infer(wide, one_hot=["housing_"])
     model = cfxc.compile(LogisticRegression(max_iter=2000).fit(wide, y), space)
-    people = wide[model.predict(wide) == 0].iloc[:10]
-    rows = cfxc.Generator(model, **QUICK).fit(wide).generate(people, n=10, target=1)
-    check(model, people, rows)
+    instances = wide[model.predict(wide) == 0].iloc[:10]
+    rows = cfxc.Generator(model, **QUICK).fit(wide).generate(instances, n=10, target=1)
+    check(model, instances, rows)
     group = rows[[c for c in rows if c.startswith("housing_")]]
     assert (group.sum(axis=1) == 1).all()
     assert group.drop_duplicates().shape[0] > 1
 
 
 def test_limits_and_constraints_hold() -> None:
-    model, people = compiled("network"), refused(compiled("network"), 15)
+    model, instances = compiled("network"), refused(compiled("network"), 15)
     made, texts = (
         fitted("network"),
         ["amount >= 20 * age", "housing == factual.housing || rate <= 5"],
     )
     rows = made.generate(
-        people, n=15, target=1, sparsity=0.5, subject_to=[*texts, cfxc.MaxChanges(3)]
+        instances, n=15, target=1, sparsity=0.5, subject_to=[*texts, cfxc.MaxChanges(3)]
     )
-    check(model, people, rows, subject_to=[*texts, cfxc.MaxChanges(3)])
-    own = people.loc[rows.index.get_level_values(0)].to_numpy()
+    check(model, instances, rows, subject_to=[*texts, cfxc.MaxChanges(3)])
+    own = instances.loc[rows.index.get_level_values(0)].to_numpy()
     changed = rows.to_numpy() != own
-    numbers = [people.columns.get_loc(name) for name in NUMBERS]
+    numbers = [instances.columns.get_loc(name) for name in NUMBERS]
     assert changed[:, numbers].sum(axis=1).max() == 2
     assert changed.sum(axis=1).max() == 3
 
 
 def test_who_gets_none_is_told() -> None:
-    people, made = refused(compiled("linear"), 3), fitted("linear")
-    said = f"age != {people['age'].iloc[0]} && factual.amount != {people['amount'].iloc[1]}"
-    rows = made.generate(people, n=5, target=1, subject_to=[said, "rate == 100 || gain >= 0"])
+    instances, made = refused(compiled("linear"), 3), fitted("linear")
+    said = f"age != {instances['age'].iloc[0]} && factual.amount != {instances['amount'].iloc[1]}"
+    rows = made.generate(instances, n=5, target=1, subject_to=[said, "rate == 100 || gain >= 0"])
     assert made.last_report is not None
     assert made.last_report["status"].iloc[1] == "impossible"
     assert (made.last_report["returned"].iloc[[0, 2]] > 0).all()
-    empty = made.generate(people, n=5, target=1, subject_to=["rate == 100"])
+    empty = made.generate(instances, n=5, target=1, subject_to=["rate == 100"])
     assert len(empty) == 0
-    assert list(empty.columns) == list(people.columns)
+    assert list(empty.columns) == list(instances.columns)
     assert (made.last_report["status"] == "impossible").all()
-    assert set(rows.index.get_level_values(0)) == set(people.index[[0, 2]])
+    assert set(rows.index.get_level_values(0)) == set(instances.index[[0, 2]])
 
 
 def test_conditional_features_change_only_where_they_may() -> None:
     X = loans()
     space = compiled("linear").space.replace("housing", action="conditional", condition="rate <= 5")
     made = cfxc.Generator(compiled("linear"), space, **QUICK).fit(X)
-    people = refused(compiled("linear"), 15)
-    rows = made.generate(people, n=20, target=1)
-    check(replace(compiled("linear"), space=space), people, rows)
-    own = people["housing"].loc[rows.index.get_level_values(0)].to_numpy()
+    instances = refused(compiled("linear"), 15)
+    rows = made.generate(instances, n=20, target=1)
+    check(replace(compiled("linear"), space=space), instances, rows)
+    own = instances["housing"].loc[rows.index.get_level_values(0)].to_numpy()
     moved = rows["housing"].to_numpy() != own
     assert moved.any()
     assert (rows["rate"][moved] <= 5).all()
 
 
 def test_diversity_is_chosen() -> None:
-    people, made = refused(compiled("network"), 10), fitted("network")
+    instances, made = refused(compiled("network"), 10), fitted("network")
 
     def spread(diversity: str | None) -> float:
-        rows = made.generate(people, n=10, target=1, diversity=diversity)
+        rows = made.generate(instances, n=10, target=1, diversity=diversity)
         apart = [
             (own.to_numpy()[:, None] != own.to_numpy()[None]).sum(axis=2)[
                 ~np.eye(len(own), dtype=bool)
@@ -170,23 +174,23 @@ def test_diversity_is_chosen() -> None:
 
 
 def test_the_same_seed_gives_the_same_rows() -> None:
-    people, made = refused(compiled("forest"), 5), fitted("forest")
-    first = made.generate(people, n=10, target=1)
-    assert first.equals(made.generate(people, n=10, target=1))
-    assert not first.equals(made.generate(people, n=10, target=1, random_state=5))
+    instances, made = refused(compiled("forest"), 5), fitted("forest")
+    first = made.generate(instances, n=10, target=1)
+    assert first.equals(made.generate(instances, n=10, target=1))
+    assert not first.equals(made.generate(instances, n=10, target=1, random_state=5))
 
 
-def test_one_person_as_a_mapping_or_a_series() -> None:
-    person = refused(compiled("linear"), 1)
-    rows = fitted("linear").generate(person.iloc[0].to_dict(), n=5, target=1)
+def test_one_instance_as_a_mapping_or_a_series() -> None:
+    instance = refused(compiled("linear"), 1)
+    rows = fitted("linear").generate(instance.iloc[0].to_dict(), n=5, target=1)
     assert len(rows) == 5
     assert rows.index.names == ["row", "k"]
-    assert len(fitted("linear").generate(person.iloc[0], n=5)) == 5
+    assert len(fitted("linear").generate(instance.iloc[0], n=5)) == 5
 
 
 def test_rows_the_original_refuses_are_not_returned() -> None:
     """A deployed model that differs from the compiled one: what it says is final."""
-    model, people = compiled("forest"), refused(compiled("forest"), 10)
+    model, instances = compiled("forest"), refused(compiled("forest"), 10)
 
     class Stricter:
         task, classes, unit_roundoff, adds_singles = (
@@ -200,7 +204,7 @@ def test_rows_the_original_refuses_are_not_returned() -> None:
             return None
 
     made = cfxc.Generator(replace(model, predictor=Stricter()), **QUICK).fit(loans())
-    rows = made.generate(people, n=15, target=1)
+    rows = made.generate(instances, n=15, target=1)
     assert (rows["rate"] < 5).all()
     assert len(rows) > 0
     assert made.last_report is not None
@@ -208,16 +212,16 @@ def test_rows_the_original_refuses_are_not_returned() -> None:
 
 
 def test_polishing_keeps_what_changes_and_comes_nearer() -> None:
-    model, people = compiled("boosting"), refused(compiled("boosting"), 3)
+    model, instances = compiled("boosting"), refused(compiled("boosting"), 3)
     made = fitted("boosting")
-    plain = made.generate(people, n=4, target=1)
-    near = made.generate(people, n=4, target=1, polish=True)
-    check(model, people, near)
+    plain = made.generate(instances, n=4, target=1)
+    near = made.generate(instances, n=4, target=1, polish=True)
+    check(model, instances, near)
     assert made.last_report is not None
     assert (made.last_report["polished"] > 0).all()
 
     def facts(rows: pd.DataFrame, label: Any) -> dict[frozenset[str], float]:
-        factual = model.space.encode_row(people.loc[[label]])
+        factual = model.space.encode_row(instances.loc[[label]])
         query = make_query(model.program, model.space, factual, target=1)
         found: dict[frozenset[str], float] = {}
         for i in range(len(rows.loc[label])):
@@ -227,14 +231,14 @@ def test_polishing_keeps_what_changes_and_comes_nearer() -> None:
             found[moved] = min(found.get(moved, 1.0), away)
         return found
 
-    for label in people.index:
+    for label in instances.index:
         before, after = facts(plain, label), facts(near, label)
         assert before.keys() == after.keys()
         assert all(after[moved] <= before[moved] for moved in before)
         assert sum(after.values()) < sum(before.values())
 
 
-def test_people_who_are_there_already_get_none() -> None:
+def test_instances_who_are_there_already_get_none() -> None:
     X, model = loans().iloc[:20], compiled("linear")
     rows = fitted("linear").generate(X, n=3, target=1)
     report = fitted("linear").last_report
@@ -242,7 +246,7 @@ def test_people_who_are_there_already_get_none() -> None:
     there = model.predict(X) == 1
     assert (report["status"][there] == "in target").all()
     assert not set(X.index[there]) & set(rows.index.get_level_values(0))
-    with pytest.raises(InvalidInputError, match="everybody already has"):
+    with pytest.raises(InvalidInputError, match="every instance already has"):
         fitted("linear").generate(X[there], target=1)
     both = fitted("linear").generate(X, n=3)
     assert set(both.index.get_level_values(0)) == set(X.index)

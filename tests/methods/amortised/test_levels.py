@@ -1,4 +1,4 @@
-"""Levels: quantile buckets, what they decode to, and where a person may go."""
+"""Levels: quantile buckets, what they decode to, and where an instance may go."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""People whom levels cannot help: the exact engines do, or prove that nothing can."""
+"""Instances whom levels cannot help: the exact engines do, or prove that nothing can."""
 
 from __future__ import annotations
 
@@ -24,32 +24,32 @@ def narrow() -> tuple[cfxc.Generator, pd.DataFrame]:
 
 
 def test_what_lies_between_midpoints_is_reached() -> None:
-    made, people = narrow()
-    assert made.generate(people, n=10, target=True, exact=False).empty
+    made, instances = narrow()
+    assert made.generate(instances, n=10, target=True, exact=False).empty
     assert made.last_report is not None
     assert list(made.last_report["status"]) == ["none", "none"]
-    rows = made.generate(people, n=10, target=True)
+    rows = made.generate(instances, n=10, target=True)
     assert list(rows["x"]) == [45, 55]  # the nearest; none that keeps x is another
-    assert list(rows["z"]) == list(people["z"])
+    assert list(rows["z"]) == list(instances["z"])
     assert list(rows.index) == [(3, 0), (90, 0)]
-    assert (rows.dtypes == people.dtypes).all()
+    assert (rows.dtypes == instances.dtypes).all()
     assert list(made.last_report["status"]) == ["fewer", "fewer"]
     assert list(made.last_report["exact"]) == [1, 1]
     assert list(made.last_report["returned"]) == [1, 1]
 
 
 def test_that_there_are_none_is_proved() -> None:
-    made, people = narrow()
-    rows = made.generate(people, n=10, target=True, subject_to=["abs(x - factual.x) <= 40"])
+    made, instances = narrow()
+    rows = made.generate(instances, n=10, target=True, subject_to=["abs(x - factual.x) <= 40"])
     assert made.last_report is not None
     assert list(made.last_report["status"]) == ["impossible", "fewer"]
     assert list(rows["x"]) == [55]
 
 
 def test_too_many_changed_numbers_are_not_returned() -> None:
-    made, people = narrow()
-    assert made.generate(people, n=10, target=True, sparsity=0.4).empty
-    assert len(made.generate(people, n=10, target=True, sparsity=0.5)) == 2
+    made, instances = narrow()
+    assert made.generate(instances, n=10, target=True, sparsity=0.4).empty
+    assert len(made.generate(instances, n=10, target=True, sparsity=0.5)) == 2
 
 
 def test_farther_rows_that_change_fewer_numbers_are_found() -> None:
@@ -59,23 +59,23 @@ def test_farther_rows_that_change_fewer_numbers_are_found() -> None:
     tree = DecisionTreeClassifier().fit(X, near | far)
     model = cfxc.compile(tree, cfxc.FeatureSpace.infer(X))
     made = cfxc.Generator(model, epochs=1).fit(X)
-    person = pd.DataFrame({"x y": [40], "z": [0]})
-    assert made.generate(person, n=1, target=True)["x y"].tolist() == [50]
-    assert made.generate(person, n=1, target=True, sparsity=0.5)["x y"].tolist() == [97]
-    assert made.generate(person, n=1, target=True, sparsity=0.4).empty
+    instance = pd.DataFrame({"x y": [40], "z": [0]})
+    assert made.generate(instance, n=1, target=True)["x y"].tolist() == [50]
+    assert made.generate(instance, n=1, target=True, sparsity=0.5)["x y"].tolist() == [97]
+    assert made.generate(instance, n=1, target=True, sparsity=0.4).empty
     assert made.last_report is not None
     assert list(made.last_report["status"]) == ["impossible"]
 
 
 def test_those_who_have_rows_are_left_alone() -> None:
-    made, people = fitted("forest"), refused(compiled("forest"), 5)
-    with_, without = (made.generate(people, n=5, target=1, exact=e) for e in (True, False))
+    made, instances = fitted("forest"), refused(compiled("forest"), 5)
+    with_, without = (made.generate(instances, n=5, target=1, exact=e) for e in (True, False))
     pd.testing.assert_frame_equal(with_, without)
     assert made.last_report is not None
     assert (made.last_report["exact"] == 0).all()
 
 
 def test_exact_is_a_truth_value() -> None:
-    made, people = narrow()
+    made, instances = narrow()
     with pytest.raises(cfxc.DataTypeError, match="exact is True or False"):
-        made.generate(people, exact=1)
+        made.generate(instances, exact=1)

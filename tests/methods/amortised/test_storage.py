@@ -21,9 +21,11 @@ def saved(folder: Path) -> Path:
 
 
 def test_what_was_saved_generates_the_same(tmp_path: Path) -> None:
-    made, people = fitted("forest"), refused(compiled("forest"), 4)
+    made, instances = fitted("forest"), refused(compiled("forest"), 4)
     again = cfxc.Generator.load(saved(tmp_path / "new"), compiled("forest"))
-    assert again.generate(people, n=10, target=1).equals(made.generate(people, n=10, target=1))
+    assert again.generate(instances, n=10, target=1).equals(
+        made.generate(instances, n=10, target=1)
+    )
     assert again.losses == made.losses
     assert again.targets == made.targets
     assert again.settings == made.settings
@@ -122,7 +124,7 @@ def test_the_space_of_a_generator_is_its_own(tmp_path: Path) -> None:
     space = model.space.replace("rate", action="fixed")
     cfxc.Generator(model, space, **QUICK).fit(loans()).save(tmp_path)
     again = cfxc.Generator.load(tmp_path, model)
-    people = refused(model, 3)
-    rows = again.generate(people, n=5, target=1)
-    own = people["rate"].loc[rows.index.get_level_values(0)].to_numpy()
+    instances = refused(model, 3)
+    rows = again.generate(instances, n=5, target=1)
+    own = instances["rate"].loc[rows.index.get_level_values(0)].to_numpy()
     assert (rows["rate"].to_numpy() == own).all()

@@ -1,4 +1,5 @@
-"""Certificates as VIPR: a mixed-integer program, and a branch and bound that anybody can check.
+"""Certificates as VIPR: a mixed-integer program, and a branch and bound that can be checked by
+anyone.
 
 The program is rebuilt from features, program and question alone; the proof is found anew.
 """

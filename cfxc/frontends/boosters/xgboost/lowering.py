@@ -81,7 +81,7 @@ def _sums(lowering: Lowering, refs: tuple[Ref, ...], model: XgbModel, best: bool
 
 
 def _check_codes(lowering: Lowering, refs: tuple[Ref, ...], model: XgbModel) -> None:
-    """Categories whose codes nobody wrote down: the library takes those of each table."""
+    """Categories whose codes are not in the file: the library takes those of each table."""
     for place in sorted(model.coded - set(model.categories)):
         ref = refs[place]
         if isinstance(ref, Raw) and CATEGORY in lowering.source(ref).feature.dtypes:

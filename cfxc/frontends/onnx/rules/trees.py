@@ -1,6 +1,6 @@
 """Tree ensembles of ``ai.onnx.ml``, with the comparisons and labels of onnxruntime.
 
-Votes of equal weight are added up in single floats in an order that nobody knows:
+Votes of equal weight are added up in single floats in an order that is not known:
 onnxruntime adds the leaves that a row reaches in float32: tree by tree, or in parts, one for each
 thread, depending on its threads and on how many rows it is given.  Of k votes of the same weight c
 the sum lies between two floats that all orders share, since rounding is monotone:
