@@ -36,7 +36,7 @@ HEADER = (
 
 
 def questions(people: int) -> Iterator[tuple[str, cfxc.CompiledModel, pd.DataFrame, str, Any]]:
-    """Model, compiled, people, distance and wanted label."""
+    """Model, compiled, people, distance and target label."""
     for case in cases(DATA, MODELS):
         for distance in DISTANCES:
             yield (

@@ -30,7 +30,7 @@ class InvalidInputError(CfxcError, ValueError):
 
 
 class NoChangeNeededError(InvalidInputError):
-    """An instance has the wanted outcome already; ``target``: which one that is."""
+    """An instance has the target outcome already; ``target``: which one that is."""
 
     def __init__(self, message: str, target: object) -> None:
         super().__init__(message)

@@ -27,7 +27,7 @@ Scale = Literal["mad", "range", "none"]
 def validity(
     predict: Callable[[pd.DataFrame], Any], counterfactuals: pd.DataFrame, target: Any
 ) -> float:
-    """The share of c_1 … c_k that are different and have the wanted outcome, in [0, 1].
+    """The share of c_1 … c_k that are different and have the target outcome, in [0, 1].
 
     ``|{c_i : predict(c_i) in target, c_i ≠ c_j for j < i}| / k``.
 

@@ -124,7 +124,7 @@ class CompiledModel(Compiled):
         Ctrl-C ends the batch: who was not asked about by then has the status ``unknown``.
 
         Returns:
-            ``status`` (``unchanged`` for a row that has the wanted outcome already; ``error`` for
+            ``status`` (``unchanged`` for a row that has the target outcome already; ``error`` for
             one that cannot be asked about: ``reason`` says why),
             ``outcome_before``, ``outcome_after``, ``distance``, ``lower_bound``,
             ``lower_bound_proof``, ``changes`` as text, ``seconds``, ``reason``, and the

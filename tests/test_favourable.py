@@ -34,8 +34,8 @@ def test_whoever_has_it_is_told_so(model: Any) -> None:
     pd.testing.assert_frame_equal(answer.counterfactual, person)
     assert (answer.changes, answer.lower_bound, answer.gap) == ({}, 0.0, 0.0)
     assert answer.outcome_before == answer.outcome_after == "good"
-    assert answer.reason == "already has the wanted outcome"
-    said = "optimal: already has the wanted outcome 'good', nothing needs to change"
+    assert answer.reason == "already has the target outcome"
+    said = "optimal: already has the target outcome 'good', nothing needs to change"
     assert answer.summary() == said
     assert said.replace("'", "&#x27;") in answer._repr_html_() or said in answer._repr_html_()
     assert answer.to_dict()["unchanged"] is True
@@ -108,7 +108,7 @@ def test_a_range_of_a_regressor() -> None:
 
 
 def test_where_the_deployed_model_says_otherwise(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The exact program alone gives nobody the wanted outcome."""
+    """The exact program alone gives nobody the target outcome."""
     model = cfxc.compile(FOREST, SPACE, favourable="good")
     said = {"predict": lambda self, rows: np.array(["bad"] * len(rows)), "adds_singles": False}
     refuses = type("Refuses", (), said)

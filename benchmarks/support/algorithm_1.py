@@ -50,7 +50,7 @@ def algorithm_1(model: ModelFormula, query: Query, epsilon: Fraction, limit: flo
     """Bisect δ in [0, 1] with one satisfiability question, to a fresh solver, per step.
 
     ``φ_CF(x) ∧ φ_d(x, δ) ∧ φ_g(x)``: the compact characteristic formula of the whole expanded
-    model and the wanted label; that of the distance's program; the features' types and ranges.
+    model and the target label; that of the distance's program; the features' types and ranges.
     Nothing is pruned, bounded or guessed.  z3 decides it in its default configuration.
 
     Args:

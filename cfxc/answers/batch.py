@@ -31,7 +31,7 @@ PREFIX = "counterfactual."
 HEAD = "_question.json"  # readers of Parquet leave such names alone
 UNASKED = "interrupted before this instance was asked about"
 ERROR = "error"  # the status of a row that is not answered for what is wrong with it
-UNCHANGED = "unchanged"  # the status of a row that has the wanted outcome already
+UNCHANGED = "unchanged"  # the status of a row that has the target outcome already
 Done = Callable[[int, int], None]
 """Is told how many instances are answered, and of how many."""
 

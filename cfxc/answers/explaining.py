@@ -39,7 +39,7 @@ from .seeds import Seeds, examples_of, nearest_of
 
 MET = "met on the way to the nearest one"
 """Why nothing more is known of a counterfactual from a pool."""
-UNCHANGED = "already has the wanted outcome"
+UNCHANGED = "already has the target outcome"
 """Why an answer is the factual itself."""
 FINE = "what is left is finer than searches tell apart"
 """Why a search ended before its gap was closed, where nothing else ended it."""
@@ -49,7 +49,7 @@ FINE = "what is left is finer than searches tell apart"
 class Explainer:
     """A question put to a model: what answers it for any factual.
 
-    ``named``: what names the wanted outcome, ``""`` if nothing does and it is the other one of two;
+    ``named``: what names the target outcome, ``""`` if nothing does and it is the other one of two;
     ``conflicts``: whether an answer that there is none tells what rules everything out.
     """
 
@@ -124,7 +124,7 @@ class Explainer:
     def _unchanged(
         self, frames: Sequence[pd.DataFrame], errors: Sequence[NoChangeNeededError]
     ) -> list[Result | CfxcError]:
-        """The answers of instances that have the wanted outcome already, each its own row.
+        """The answers of instances that have the target outcome already, each its own row.
 
         Where the deployed model says otherwise, by rounding, that is the error.
         """
@@ -155,8 +155,8 @@ class Explainer:
         return Result(
             "optimal", original.frame, original.row(point), 0.0, 0.0, self.question.epsilon, "none",
             "none", self.distance.name, str(target), original.before, original.before, 0.0,
-            reason=UNCHANGED, exact_distance=Fraction(0), wanted=target.wanted, unchanged=True,
-            semantics="float" if self.question.semantics == "float" else "real",
+            reason=UNCHANGED, exact_distance=Fraction(0), target_values=target.values,
+            unchanged=True, semantics="float" if self.question.semantics == "float" else "real",
         )  # fmt: skip
 
     def _pool(self, query: Query, outcome: Outcome, most: int) -> list[Candidate]:
@@ -232,7 +232,7 @@ class Explainer:
     def _all_unchanged(
         self, frames: Sequence[pd.DataFrame], done: Mapping[int, NoChangeNeededError]
     ) -> dict[int, Result | CfxcError]:
-        """The answers of those who have the wanted outcome; alone, where the model fails."""
+        """The answers of those who have the target outcome; alone, where the model fails."""
         if not done:
             return {}
         try:
@@ -418,7 +418,7 @@ def explainer_of(model: Compiled, question: Question, progress: Watch | None = N
         metric = penalised(metric, question.change_penalty, model.space)
     metric, space = recognised(metric, model.space)
     model = model if space is model.space else replace(model, space=space)
-    wanted = model.wanted(question.target)
+    wanted = model.target_or_favourable(question.target)
     named: Literal["target", "favourable", ""] = "" if wanted is None else "favourable"
     return Explainer(
         model, question, wanted, metric, smt_backend(question.solver),
@@ -515,7 +515,7 @@ def _result(
         solver=solver,
         distance_name=query.distance.name,
         target=str(query.target),
-        wanted=query.target.wanted,
+        target_values=query.target.values,
         outcome_before=original.before,
         outcome_after=None if best is None else original.outcome(best.point),
         seconds=0.0,

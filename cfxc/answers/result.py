@@ -58,10 +58,11 @@ class Result:
         seeds: How many rows were given (``seeds=``), and how many of them are counterfactuals.
         given_up, relaxed: Of these, the cheapest to give up (or, with ``relax=``, what had to go
             in the order given), and the answer then.
-        target: What was wanted, as text.
-        wanted: The same as values: ``(label,)``, or ``(low, high)`` with ``None`` for an open end.
+        target: The target, as text.
+        target_values: The same as values: ``(label,)``, or ``(low, high)`` with ``None`` for an
+            open end.
         evidence: What ``certificate`` is made of.
-        unchanged: Whether the factual has the wanted outcome already, and is the answer itself.
+        unchanged: Whether the factual has the target outcome already, and is the answer itself.
         by_default: Whether the target was not named: it is the other label of two.
     """
 
@@ -91,7 +92,7 @@ class Result:
     conflict: tuple[str, ...] = ()
     given_up: tuple[str, ...] = ()
     relaxed: Result | None = field(default=None, repr=False)
-    wanted: tuple[Any, ...] | None = None
+    target_values: tuple[Any, ...] | None = None
     evidence: Any = field(default=None, repr=False, compare=False)
     seeds: tuple[int, int] = (0, 0)
     unchanged: bool = False
@@ -197,9 +198,9 @@ class Result:
         }
 
     def _plain_target(self) -> Any:
-        if self.wanted is None:
+        if self.target_values is None:
             return self.target
-        return self.wanted[0] if len(self.wanted) == 1 else list(self.wanted)
+        return self.target_values[0] if len(self.target_values) == 1 else list(self.target_values)
 
     @property
     def why(self) -> str:
@@ -213,14 +214,14 @@ class Result:
     @property
     def asked(self) -> str:
         """Which outcome was had and which was asked for, if no target was named."""
-        if not self.by_default or self.wanted is None:
+        if not self.by_default or self.target_values is None:
             return ""
-        return f"from {self.outcome_before!r} to {self.wanted[0]!r}, as no target was named"
+        return f"from {self.outcome_before!r} to {self.target_values[0]!r}, as no target was named"
 
     @property
     def beyond(self) -> str:
         """What an answer that there is none leaves open: rounding at the ends of a range."""
-        is_range = self.wanted is not None and len(self.wanted) == 2
+        is_range = self.target_values is not None and len(self.target_values) == 2
         if self.status != "infeasible" or self.semantics == "float" or not is_range:
             return ""
         return (

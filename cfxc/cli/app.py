@@ -218,7 +218,7 @@ def regress(
         str | None, typer.Option(help="Of --width: + (higher), - (lower) or both.  [default: both]")
     ] = None,
     to: Annotated[
-        float | None, typer.Option(metavar="VALUE", help="The output wanted, instead of --width.")
+        float | None, typer.Option(metavar="VALUE", help="The target output, instead of --width.")
     ] = None,
     budget: Annotated[
         int, typer.Option(metavar="N", help="Rows that the model may be asked about.")
@@ -252,7 +252,7 @@ def regress(
 ) -> int:
     """The row that brings a model's number to about what is asked.
 
-    Either --width, how far from the present output, or --to, the output wanted.  The model is asked
+    Either --width, how far from the present output, or --to, the target output.  The model is asked
     about few rows; what is not reached is decided by exact engines.
     """
     source = commands.Source(model, space, trust_pickle, task)
@@ -349,7 +349,7 @@ def generate_fit(
     ],
     out: Annotated[Path, typer.Option("-o", "--out", help="Folder to write the generator to.")],
     target: Annotated[
-        str | None, typer.Option(metavar="LABEL", help="The only label wanted.  [default: any]")
+        str | None, typer.Option(metavar="LABEL", help="The only target label.  [default: any]")
     ] = None,
     favourable: Favourable = None,
     epochs: Annotated[int, typer.Option(metavar="N", help="Passes over the rows, at most.")] = 200,

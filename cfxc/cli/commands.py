@@ -68,7 +68,7 @@ class Source:
 
 @dataclass(frozen=True)
 class Instance:
-    """What ``cfxc explain`` says beside options: the factual, and what is wanted of it."""
+    """What ``cfxc explain`` says beside options: the factual, and its target."""
 
     factual: str
     favourable: str | None

@@ -205,7 +205,7 @@ def _check_early(
     check_shrinkage(_shrinkage(question.shrinkage))
     Encoding.of(model.program, model.space)
     outcome = evaluate(model.program, dict(model.space.encode_row(row)))
-    resolve_target(model.program, model.wanted(target), outcome)
+    resolve_target(model.program, model.target_or_favourable(target), outcome)
 
 
 def _shrinkage(text: str | None) -> float | str:
@@ -258,7 +258,7 @@ def _changes(result: PlanResult) -> list[Pair]:
 def _facts(result: PlanResult) -> list[Pair]:
     moments = result.moments
     if result.status == "infeasible":
-        why = "no admissible row has the wanted outcome, and a nominal score of at least "
+        why = "no admissible row has the target outcome, and a nominal score of at least "
         return [("status", f"infeasible: {why}{result.epsilon:g}; {result.reason}")]
     if result.plan is None:
         return [("status", f"unknown: {result.reason}")]

@@ -144,7 +144,7 @@ def _by_width(question: Question) -> ExponentialPolynomial | None:
     if question.width is not None:
         return SEP(question.width) if sign == "both" else AEP(question.width, sign)
     if question.sign is not None:
-        raise InvalidInputError("--sign belongs to --width; --to says which output is wanted")
+        raise InvalidInputError("--sign belongs to --width; --to says the target output")
     if question.to is not None and not isfinite(question.to):
         raise InvalidInputError(f"--to is a number, not {question.to}")
     return None

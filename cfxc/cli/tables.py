@@ -37,9 +37,9 @@ def read_target(model: CompiledModel, label: str | None, range_: str | None) -> 
             "classifier"
         )
     if classes is None and range_ is None:
-        raise InvalidInputError("the model predicts a number; say what is wanted: --range LO:HI")
+        raise InvalidInputError("the model predicts a number; give the target: --range LO:HI")
     if classes is not None and range_ is not None:
-        raise InvalidInputError("the model predicts a label; say which is wanted: --target LABEL")
+        raise InvalidInputError("the model predicts a label; give the target: --target LABEL")
     if range_ is not None:
         return _range(range_)
     if label is None or classes is None or label in classes:

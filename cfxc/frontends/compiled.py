@@ -29,7 +29,7 @@ class Compiled:
     file: Mapping[str, str] | None = None
     favourable: Any = None
 
-    def wanted(self, target: Any) -> Any:
+    def target_or_favourable(self, target: Any) -> Any:
         """The target named; else the favourable outcome, or ``None`` if that is not known."""
         return self.favourable if target is None else target
 

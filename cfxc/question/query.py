@@ -84,7 +84,7 @@ class Query:
         return target_program(self.program, self.target, margin - self.slack)
 
     def in_target(self, values: Mapping[str, Any]) -> bool:
-        """Whether a point (feature → exact value) has the wanted outcome, exactly."""
+        """Whether a point (feature → exact value) has the target outcome, exactly."""
         return bool(evaluate(self.target_program, values)["in_target"])
 
     def violated(self, values: Mapping[str, Any]) -> list[str]:

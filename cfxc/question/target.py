@@ -129,7 +129,7 @@ class Target:
     """What the outcome must be: a label of a classifier, or a closed range of a regressor.
 
     Attributes:
-        label: The wanted label.
+        label: The target label.
         lower, upper: Ends of the range; ``None``: open.
         chance: The least probability that the model must give to the label.
         margin: By how much the score that decides must be won.
@@ -162,7 +162,7 @@ class Target:
         return f"[{low}, {high}]"
 
     @property
-    def wanted(self) -> tuple[Any, ...]:
+    def values(self) -> tuple[Any, ...]:
         """The label alone, or both ends of the range (``None``: open)."""
         if not self.is_range:
             return (self.label,)

@@ -53,7 +53,7 @@ def may_tie(program: Program, predictor: Predictor) -> bool:
 def deployed_slack(query: Query, unit: Fraction) -> Fraction:
     """By how much the score that decides may be off, anywhere in the space, at roundoff ``unit``.
 
-    Where the deployed model has the wanted outcome, the exact program misses it by less than this.
+    Where the deployed model has the target outcome, the exact program misses it by less than this.
 
     Raises:
         UnsupportedError: it has no bound, or no score is known to decide.

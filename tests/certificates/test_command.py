@@ -111,7 +111,7 @@ def test_a_terminal_that_cannot_write_all_signs(saved: Path) -> None:
     environment = {"PYTHONIOENCODING": "ascii", "PYTHONPATH": str(ROOT), "PATH": ""}
     done = subprocess.run(command, capture_output=True, env=environment, check=False)
     assert done.returncode == 0, done.stderr
-    assert rb'wanted: "J\xe4"' in done.stdout
+    assert rb'target: "J\xe4"' in done.stdout
 
 
 def run(*command: Any, folder: Path) -> subprocess.CompletedProcess[str]:

@@ -113,8 +113,8 @@ def test_warnings() -> None:
                 (("claim",), {"status": "optimal", "distance": "0", "lower_bound": "0",
                               "epsilon": "0"}), (("proof", "radius"), "0"),
                 (("proof", "nodes"), [["distance"]]))  # fmt: skip
-    assert own.facts["warnings"] == ["The factual has the wanted outcome already."]
-    assert "NOTE: The factual has the wanted outcome already." in own.summary()
+    assert own.facts["warnings"] == ["The factual has the target outcome already."]
+    assert "NOTE: The factual has the target outcome already." in own.summary()
     space = SPACE.replace("dtype", 'action = "fixed"\ndtype')
     still = found(
         *(((("features", j, "action"), "fixed")) for j in range(3)), (("space",), space),
@@ -123,7 +123,7 @@ def test_warnings() -> None:
         (("proof", "nodes"), [["bound", "0", [["row", 0, "1"]], []]]),
     )  # fmt: skip
     assert still.facts["warnings"] == ["No feature may change."]
-    assert "No admissible change leads to the wanted outcome." in still.to_markdown()
+    assert "No admissible change leads to the target outcome." in still.to_markdown()
     assert still.facts["changes"] == {}
     assert still.facts["distance"] is None
 

@@ -83,10 +83,10 @@ def test_as_wide_or_wider(text: str) -> None:
         (of("n", kind="binary"), "policy: 'n': another kind"),
         (RULE + "epsilon = 0.2", "policy: epsilon is larger"),
         (RULE + "epsilon = 1e-5", "policy: epsilon is larger"),
-        (RULE + 'target = "no"', "policy: another outcome is wanted"),
+        (RULE + 'target = "no"', "policy: another target"),
         (RULE + 'target = "maybe"', "policy: question.target: no label of the program"),
         (RULE + "target = 1.5", "policy: question.target: no label of the program"),
-        (RULE + 'target = {label = "yes", margin = "0.1"}', "policy: another outcome is wanted"),
+        (RULE + 'target = {label = "yes", margin = "0.1"}', "policy: another target"),
         (RULE + "target = {lower = 1}", "policy: question.target: unknown or missing"),
         (RULE + "norms = [1, 0, 0, 0]", "policy: another distance"),
         ("", "policy: it has no constraint x <= 4"),
@@ -130,7 +130,7 @@ def test_more_than_the_outcome_is_not_what_a_policy_of_labels_wants() -> None:
     claim = {"status": "feasible", "distance": "1/4", "lower_bound": "1/8", "epsilon": "0"}
     content = changed((("question", "target"), target), (("claim",), claim),
                       (("witness",), ["4", "1/2", "a"]))  # fmt: skip
-    assert verdict(RULE + 'target = "yes"', content) == "policy: another outcome is wanted"
+    assert verdict(RULE + 'target = "yes"', content) == "policy: another target"
     assert verdict(RULE + 'target = {label = "yes", margin = "0.5"}', content) == ""
 
 
@@ -150,7 +150,7 @@ def test_ranges_as_targets() -> None:
         (("question", "target"), {"lower": "3", "upper": None}),
     )  # fmt: skip
     assert verdict(RULE + "target = {lower = 3}", content) == ""
-    assert verdict(RULE + "target = {lower = 2}", content) == "policy: another outcome is wanted"
+    assert verdict(RULE + "target = {lower = 2}", content) == "policy: another target"
     assert verdict(RULE + 'target = "yes"', content).startswith("policy: ")
 
 

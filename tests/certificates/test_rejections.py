@@ -68,7 +68,7 @@ REJECTED: list[tuple[tuple[Any, ...], Any, str]] = [
     ((*CLAIM, "distance"), "0.5", "not a number, or too long: '0.5'"),
     ((*CLAIM, "distance"), "1/0", "not a number, or too long"),
     (CLAIM, [], "claim: no object"),
-    (("witness",), ["1", "1/2", "a"], "witness: it does not have the wanted outcome"),
+    (("witness",), ["1", "1/2", "a"], "witness: it does not have the target outcome"),
     (("witness",), ["3", "1/3", "a"], "witness: 'x' may not be that"),
     (("witness",), ["3", "1/2"], "malformed: ValueError"),
     (("witness",), "3", "witness: no list"),
@@ -301,7 +301,7 @@ def test_ranges_as_targets() -> None:
     assert reason(content) == ""
     assert is_true(content)
     for odd in ({"lower": None, "upper": None}, {"lower": "2", "upper": "1"}):
-        assert "everything, or nothing, is wanted" in reason(changed(*base, (YES, odd)))
+        assert "everything, or nothing, is the target" in reason(changed(*base, (YES, odd)))
     below = [(YES, {"lower": None, "upper": "0"}), (("witness",), ["0", "1/2", "a"])]
     assert "claim.distance" in reason(changed(*base, *below))
 

@@ -528,7 +528,7 @@ def test_the_favourable_outcome_is_the_target_unless_one_is_named(shell: Shell) 
     assert asked["distance"] == named["distance"]
     had = shell(*EXPLAIN, "--favourable", "no")
     assert had.code == 0
-    assert "unchanged: already has the wanted outcome 'no'" in had.out
+    assert "unchanged: already has the target outcome 'no'" in had.out
     assert json.loads(shell(*EXPLAIN, "--json", "--favourable", "no").out)["unchanged"] is True
     assert "no outcome of the model" in shell.refuses(*EXPLAIN, "--favourable", "perhaps")
     assert "asked" not in shell(*EXPLAIN, "--target", "yes").out

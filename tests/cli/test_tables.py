@@ -18,7 +18,7 @@ from cfxc.cli.tables import (
 )
 from cfxc.errors import CfxcError, InvalidInputError
 from cfxc.frontends import row_files
-from cfxc.frontends.row_files import read_factual, read_known, read_instances
+from cfxc.frontends.row_files import read_factual, read_instances, read_known
 from cfxc.question.criteria import TrustRegion
 from cfxc.question.target import Target
 from cfxc.space import Feature, FeatureSpace

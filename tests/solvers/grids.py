@@ -132,7 +132,7 @@ def brute_force(
     metric: Metric,
     conditions: Sequence[Condition] = (),
 ) -> list[Found]:
-    """All admissible points with a wanted outcome, nearest first."""
+    """All admissible points with a target outcome, nearest first."""
     domains = [allowed_values(feature, own[feature.name]) for feature in space]
     deltas = [
         [delta(feature, value, own[feature.name]) for value in domain]

@@ -31,7 +31,7 @@ EXACT = sorted(KINDS.keys() - set(SMOOTH))
 @pytest.mark.parametrize("distance", NORMS)
 @pytest.mark.parametrize("kind", EXACT)
 def test_bounds_hold_for_the_model_as_it_runs(kind: str, distance: str) -> None:
-    """The nearest row of all with the wanted outcome of the *deployed* model is not nearer."""
+    """The nearest row of all with the target outcome of the *deployed* model is not nearer."""
     model, space, compiled = trained(kind)
     one = task(model, space, outcome_of(kind), 3)
     metric = norm(space, *NORMS[distance])

@@ -2,7 +2,7 @@
 
 A policy is a feature space, with more entries if the auditor likes: ``constraints``, the conditions
 that a question may make, as the report prints them, where ``factual.NAME`` stands for the factual's
-value; ``target``, the label that is wanted, or a table as certificates have it; ``norms``, the
+value; ``target``, the target label, or a table as certificates have it; ``norms``, the
 distance (l0, l1, linf, l2); ``epsilon``, the largest.
 """
 
@@ -115,7 +115,7 @@ def _require(shown: Any, text: str, rules: list[str]) -> None:
         need(rule in allowed and "about " not in rule, f"policy: it has no constraint {rule}")
     if "target" in found:
         same = question.asked == question.rows_of_target(_target(found["target"]))
-        need(same, "policy: another outcome is wanted")
+        need(same, "policy: another target")
     if "norms" in found:
         need(list(map(decimal, found["norms"])) == question.norms, "policy: another distance")
     most = decimal(found.get("epsilon", 1))

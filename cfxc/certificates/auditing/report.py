@@ -11,11 +11,11 @@ from ..checker import CONSTANT, Form, Question, Shown, need
 
 TEXT = 2**20  # characters of a space, or of a constraint as it is printed
 
-NEARER = "The change leads to the wanted outcome; no admissible change nearer than the bound does"
+NEARER = "The change leads to the target outcome; no admissible change nearer than the bound does"
 CLAIMS = {
     "optimal": f"{NEARER}, and the two differ by at most epsilon times the distance.",
     "feasible": f"{NEARER}, but one between the two may.",
-    "infeasible": "No admissible change leads to the wanted outcome.",
+    "infeasible": "No admissible change leads to the target outcome.",
 }
 SEMANTICS = {
     "real": "exact arithmetic; the model as it runs may round otherwise at ties",
@@ -132,7 +132,7 @@ def facts(shown: Shown, run: str = UNRUN) -> dict[str, Any]:
     q, root = shown.question, 0.5 if shown.question.squared else 1
     names = zip(("l0", "l1", "linf", "l2"), q.norms, strict=True)
     outcome, had = _outcome(q)
-    warnings = ["The factual has the wanted outcome already."] if had else []
+    warnings = ["The factual has the target outcome already."] if had else []
     if all(len(f.all) == 1 if f.labels else f.lower == f.upper for f in q.features):
         warnings.append("No feature may change.")
     if shown.within_slack:
@@ -144,7 +144,7 @@ def facts(shown: Shown, run: str = UNRUN) -> dict[str, Any]:
         "model": None if shown.model is None else printable(shown.model[0]),
         "sha256": None if shown.model is None else shown.model[1],
         "run": run,
-        "wanted": _wanted(q),
+        "target": _target(q),
         "outcome": outcome,
         "distance by": " + ".join(f"{exact(n)} {name}" for name, n in names if n),
         "features": [_feature(q, j) for j in range(len(q.features))],
@@ -162,7 +162,7 @@ def facts(shown: Shown, run: str = UNRUN) -> dict[str, Any]:
 
 
 def _outcome(q: Question) -> tuple[str, bool]:
-    """The program's outcome of the factual, and whether it is wanted."""
+    """The program's outcome of the factual, and whether it is the target."""
     scores = q.program.values(q.program.outputs, [feature.own for feature in q.features])
     parts = (sum((f * scores[r] for r, f in row.items()), c) for row, c, _ in q.asked)
     had = not any(v < 0 or (v == 0 and row[2]) for v, row in zip(parts, q.asked, strict=True))
@@ -171,7 +171,7 @@ def _outcome(q: Question) -> tuple[str, bool]:
     return quoted(q.program.labels[scores.index(max(scores))][1]), had
 
 
-def _wanted(q: Question) -> str:
+def _target(q: Question) -> str:
     if q.program.labels is None:
         ends = {factors[0]: -factors[0] * constant for factors, constant, _ in q.asked}
         ends_text = [f"at {'least' if s > 0 else 'most'} {exact(end)}" for s, end in ends.items()]
@@ -207,7 +207,7 @@ def text(found: dict[str, Any]) -> str:
     """A page for a terminal."""
     model = f"{quoted(found['model'])}, SHA-256 {found['sha256']}" if found["sha256"] else "no file"
     closed = ", ".join(f"{n} by {rule}" for rule, n in found["parts closed"].items())
-    lines = ["accepted", f"model: {model}; {found['run']}", f"wanted: {found['wanted']}"]
+    lines = ["accepted", f"model: {model}; {found['run']}", f"target: {found['target']}"]
     lines += [f"factual's outcome: {found['outcome']}", f"distance: {found['distance by']}"]
     lines.append("features (factual; range; grid; change; weight):")
     lines += ["  {name}: {factual}; {range}; {grid}; {may change}; {weight}".format(**f)

@@ -1,4 +1,4 @@
-"""The question: what may change and how far that is, what is wanted, and what must hold."""
+"""The question: what may change and how far that is, the target, and what must hold."""
 
 from __future__ import annotations
 
@@ -152,7 +152,8 @@ class Question:
     """Factual, target, distance and constraints; what they ask of forms.
 
     Attributes:
-        wanted: Rows that hold exactly where the outcome is wanted, with the slack allowed for.
+        target_rows: Rows that hold exactly where the outcome is the target, with the slack allowed
+            for.
         truths: Constraints, as ``(kind, parts)``.
         rows: All rows that hold at every counterfactual.
     """
@@ -182,12 +183,12 @@ class Question:
         sizes = [sum(map(size, form.values())) for form in self.program.outputs]
         copied = sum(sizes[r] for row in self.asked for r in row[0])
         need(copied <= MEMORY // 8, "limits: too many labels of too many terms")
-        self.wanted = [
+        self.target_rows = [
             (plus(self._score(*row), {CONSTANT: self.slack}), row[2]) for row in self.asked
         ]
         given = enumerate(listed(rules, "question.constraints"))
         self.truths = [self._truth(one, DEPTH, f"question.constraints[{i}]") for i, one in given]
-        self.rows = self.wanted + [row for truth in self.truths for row in rows_of(truth)]
+        self.rows = self.target_rows + [row for truth in self.truths for row in rows_of(truth)]
 
     def point(self, given: Any, where: str = "witness") -> Point:
         """A point as it is written: numbers, and places of labels."""
@@ -203,7 +204,7 @@ class Question:
             found = [] if low is None else [({0: ONE}, -low, False)]
             found += [] if high is None else [({0: -ONE}, high, False)]
             both = len(found) < 2 or low <= high  # type: ignore[operator]
-            need(found and both, "question.target: everything, or nothing, is wanted")
+            need(found and both, "question.target: everything, or nothing, is the target")
             return found
         plain = isinstance(target, dict) and set(target) == {"label"}
         names = "label" if plain else "label margin least"
@@ -275,10 +276,10 @@ class Question:
             return (self.program.at(form, point),) * 2
 
         need(all(self.told(t, span)[0] for t in self.truths), "witness: it breaks a constraint")
-        values = self.program.values([form for form, _ in self.wanted], point)
-        strict = [strict for _, strict in self.wanted]
+        values = self.program.values([form for form, _ in self.target_rows], point)
+        strict = [strict for _, strict in self.target_rows]
         reached = not any(map(misses, values, strict))
-        need(reached, "witness: it does not have the wanted outcome")
+        need(reached, "witness: it does not have the target outcome")
         needed = any(map(misses, (small(value - self.slack) for value in values), strict))
         deltas = [f.delta(v) for f, v in zip(self.features, point, strict=True)]
         return self.distance(deltas), needed

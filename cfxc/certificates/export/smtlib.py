@@ -1,6 +1,6 @@
 """Certificates as SMT-LIB: a script for each of the two bounds.
 
-``lower`` asks for an admissible point with the wanted outcome nearer than the bound, and is
+``lower`` asks for an admissible point with the target outcome nearer than the bound, and is
 unsatisfiable; ``upper`` asks whether the witness is one at its distance, and is satisfiable.  Both
 are written from the features, program and question of a certificate, and from nothing else.
 """
@@ -81,7 +81,7 @@ class Script:
         return "\n".join([*head, *self.lines, "(check-sat)", "(exit)", ""])
 
     def write_all(self, bound: Fraction | None, *, cut: bool = False) -> None:
-        """All that is admissible with the wanted outcome; ``cut`` to what may be within a bound."""
+        """All that is admissible with the target outcome; ``cut`` to what may be within a bound."""
         if bound is not None and cut:
             self.parts = [clipped(self.question, j, bound) for j in range(len(self.features))]
         for j in range(len(self.features)):
@@ -90,7 +90,7 @@ class Script:
             self.write_trees(n)
         for k in range(len(self.program.made)):
             self.write_made(k)
-        for form, strict in self.question.wanted:
+        for form, strict in self.question.target_rows:
             self.add(f"(assert ({'>' if strict else '>='} {self.form(form)} 0.0))")
         for truth in self.question.truths:
             self.add(f"(assert {self.truth(truth)})")

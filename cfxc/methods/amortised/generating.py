@@ -63,7 +63,7 @@ def drawing_of(model: Compiled, stored: Stored, instances: Instances, asked: Ask
     rules = make_rules(space, first, asked.conditions)  # constraints do not depend on the instance
     goals = {
         position: Goal(model.program, space, target_at(model.program, position), instances.raw)
-        for position in np.unique(instances.wanted).tolist()
+        for position in np.unique(instances.targets).tolist()
     }
     conditions = Conditions(rules.constraints, space)
     laws = laws_for(model, stored, instances)
@@ -73,7 +73,7 @@ def drawing_of(model: Compiled, stored: Stored, instances: Instances, asked: Ask
 def laws_for(model: Compiled, stored: Stored, instances: Instances) -> Laws:
     """What the networks say of instances."""
     classes = len(model.program.output_sorts["label"].labels)
-    inputs = network_input(stored.levels, instances.own, instances.wanted, classes)
+    inputs = network_input(stored.levels, instances.own, instances.targets, classes)
     reach = stored.levels.reach(instances.raw, instances.own)
     return laws_of(stored.weights, stored.levels, inputs, reach, instances.own)
 
@@ -84,10 +84,10 @@ def _refuse_content(model: Compiled, instances: Instances) -> None:
     Raises:
         InvalidInputError: saying what every instance already has.
     """
-    if (instances.before == instances.wanted).all():
+    if (instances.before == instances.targets).all():
         labels = model.program.output_sorts["label"].labels
-        names = preview([labels[i] for i in np.unique(instances.wanted).tolist()])
-        raise InvalidInputError(f"every instance already has the wanted outcome {names}")
+        names = preview([labels[i] for i in np.unique(instances.targets).tolist()])
+        raise InvalidInputError(f"every instance already has the target outcome {names}")
 
 
 def _labelled(menus: Menus, frame: pd.DataFrame) -> pd.DataFrame:
@@ -110,7 +110,7 @@ def _report(
     status = np.where(returned >= asked, "full", np.where(returned > 0, "fewer", "none"))
     if exact is not None:
         status = np.where(exact.none, "impossible", status)
-    status = np.where(instances.before == instances.wanted, "in target", status)
+    status = np.where(instances.before == instances.targets, "in target", status)
     report = pd.DataFrame(
         {
             "status": status,

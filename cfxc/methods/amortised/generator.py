@@ -35,7 +35,7 @@ class Generator:
 
     Numbers are cut into quantile buckets; a network G gives each feature a distribution over its
     levels and a network S a chance to change at all, both trained on rows of data to give the
-    wanted label.  What is drawn from them is decoded, evaluated and re-run through the original
+    target label.  What is drawn from them is decoded, evaluated and re-run through the original
     model before it is returned.
 
     Args:
@@ -115,7 +115,7 @@ class Generator:
 
         Args:
             X: Rows with the space's columns; best those that the model was trained on.
-            target: The label, or a list of labels, that will be wanted; by default the favourable
+            target: The label, or a list of labels, that will be targets; by default the favourable
                 one, or else every label that the model gives to rows of ``X``.
             checkpoint: A folder to keep the state of training in after every epoch, and to go on
                 from if there is one; the weights then are those of training in one go.
@@ -133,7 +133,7 @@ class Generator:
             raise DataTypeError(f"progress is a function of an Epoch, not {progress!r}")
         raw = columns_of(self.space, table(self.space, X, "X"))
         settings, program = self.settings, self.model.program
-        target = self.model.wanted(target)
+        target = self.model.target_or_favourable(target)
         named = None if target is None else self._positions(target)
         levels = Levels.cut(self.space, raw, settings.buckets, settings.bucket_rows)
         if not levels.free.size:
@@ -174,14 +174,14 @@ class Generator:
     ) -> pd.DataFrame:
         """Up to n different counterfactuals of each instance.
 
-        Every row returned keeps to the instance's space and constraints, has the wanted outcome in
+        Every row returned keeps to the instance's space and constraints, has the target outcome in
         the exact program, and was re-run through the original model.  There are fewer than ``n``
         where no more were found: nothing is proved about others.
 
         Args:
             rows: Instances, one a row, or one instance as a Series or mapping.
             n: How many for each, at most.
-            target: The wanted label; by default the favourable one, else the other one of two.
+            target: The target label; by default the favourable one, else the other one of two.
                 Rows that have it get none.
             sparsity: Share of the numbers that may change in one row, at most (B.3).
             subject_to: Conditions over ``x`` and ``factual``, and :class:`cfxc.MaxChanges`.
@@ -218,10 +218,10 @@ class Generator:
             random_state=self.settings.random_state if random_state is None else random_state,
         )  # fmt: skip
         frame = table(self.space, rows, "rows")
-        target = self.model.wanted(target)
-        wanted = None if target is None else position_of(self.model.program, target)
+        target = self.model.target_or_favourable(target)
+        targets = None if target is None else position_of(self.model.program, target)
         found, self.last_report = generate(
-            self.model, stored, frame, wanted, asked, distance, progress
+            self.model, stored, frame, targets, asked, distance, progress
         )
         return found
 
@@ -351,7 +351,7 @@ def _trained_for(named: Codes | None, material: Material) -> Codes:
         return named
     raise InvalidInputError(
         f"the model gives {preview([labels[p] for p in never])} to none of these rows; train on "
-        "rows of every outcome that is wanted, such as those the model was trained on"
+        "rows of every target outcome, such as those the model was trained on"
     )
 
 

@@ -99,7 +99,7 @@ class Pathwise(Stateless):
             logs = torch.log_softmax(_pairs(output / judge.spread), dim=1)
         else:
             logs = torch.log(output.clamp_min(FLOOR))
-        return -logs.gather(1, batch.wanted[:, None]).mean()
+        return -logs.gather(1, batch.targets[:, None]).mean()
 
     def _inputs(self, z: Tensor, batch: Batch) -> dict[str, Tensor]:
         levels = self.material.levels
@@ -119,7 +119,7 @@ class Pathwise(Stateless):
 
 
 class Reinforce(Stateless):
-    """REINFORCE on the log-probability of the wanted class, with the leave-one-out baseline.
+    """REINFORCE on the log-probability of the target class, with the leave-one-out baseline.
 
     Whether S selected a feature is summed out: ``q = (1 - π) z + π p`` is the law of its level.
     """
@@ -162,7 +162,7 @@ class StraightThrough:
         self._learn(batch, hard, chosen)
         through = hard + soft - soft.detach()
         logs = torch.log_softmax(self.surrogate(self._flat(batch, through)), dim=1)
-        return -logs.gather(1, batch.wanted[:, None]).mean()
+        return -logs.gather(1, batch.targets[:, None]).mean()
 
     def _learn(self, batch: Batch, hard: Tensor, chosen: Tensor) -> None:
         """One step towards what the program says of the samples."""

@@ -31,14 +31,14 @@ class Instances:
         raw: Columns by feature, as the batch evaluator takes them.
         own: Levels (n, J).
         before: Positions of the labels that the program gives them (n,).
-        wanted: Positions of the labels that they are to get (n,).
+        targets: Positions of the labels that they are to get (n,).
     """
 
     frame: pd.DataFrame
     raw: Mapping[str, npt.NDArray[Any]]
     own: Codes
     before: Codes
-    wanted: Codes
+    targets: Codes
 
     def __len__(self) -> int:
         return len(self.frame)
@@ -129,10 +129,10 @@ def instances_of(
         raise InvalidInputError(f"name the target: the generator was trained for {names}")
     if target is not None or len(trained) == 1:
         only = trained[0] if target is None else target
-        wanted = np.full(len(frame), only, np.int64)
+        targets = np.full(len(frame), only, np.int64)
     else:
-        wanted = np.where(before == trained[0], trained[1], trained[0]).astype(np.int64)
-    return Instances(frame, raw, levels.codes(raw), before, wanted)
+        targets = np.where(before == trained[0], trained[1], trained[0]).astype(np.int64)
+    return Instances(frame, raw, levels.codes(raw), before, targets)
 
 
 def target_at(program: Program, position: int) -> Target:

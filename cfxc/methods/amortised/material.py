@@ -44,24 +44,24 @@ class Material:
         """How many the program has."""
         return len(self.judge.labels)
 
-    def batch(self, rows: Codes, wanted: Codes) -> Batch:
+    def batch(self, rows: Codes, targets: Codes) -> Batch:
         """So many instances, and the position of the class that each is to get."""
         levels, codes = self.levels, self.codes[rows]
         raw = {name: column[rows] for name, column in self.raw.items()}
         return Batch(
-            inputs=torch.from_numpy(network_input(levels, codes, wanted, self.classes)),
+            inputs=torch.from_numpy(network_input(levels, codes, targets, self.classes)),
             own=torch.from_numpy(_own(levels, codes)),
             reach=torch.from_numpy(levels.reach(raw, codes)),
             values=torch.from_numpy(_values(levels, raw, codes)),
             rows=torch.from_numpy(rows),
-            wanted=torch.from_numpy(wanted),
+            targets=torch.from_numpy(targets),
         )
 
     def rewards(self, batch: Batch, chosen: Codes) -> npt.NDArray[np.float32]:
-        """log P(wanted class) of samples (n, draws, K) of levels, as (n, draws)."""
+        """log P(target class) of samples (n, draws, K) of levels, as (n, draws)."""
         logs = self.log_chances(batch, chosen)
-        wanted = np.repeat(batch.wanted.numpy(), chosen.shape[1])
-        found = np.take_along_axis(logs, wanted[:, None], axis=1)
+        targets = np.repeat(batch.targets.numpy(), chosen.shape[1])
+        found = np.take_along_axis(logs, targets[:, None], axis=1)
         return np.asarray(found.reshape(chosen.shape[:2]), np.float32)
 
     def log_chances(self, batch: Batch, chosen: Codes) -> npt.NDArray[np.float64]:
@@ -79,10 +79,10 @@ def labels_of(program: Program, columns: Mapping[str, npt.NDArray[Any]]) -> Code
 
 
 def network_input(
-    levels: Levels, codes: Codes, wanted: Codes, classes: int
+    levels: Levels, codes: Codes, targets: Codes, classes: int
 ) -> npt.NDArray[np.float32]:
-    """z and the class that is wanted, both one-hot (n, D + T)."""
-    found: npt.NDArray[np.float32] = np.eye(classes, dtype=np.float32)[wanted]
+    """z and the target class, both one-hot (n, D + T)."""
+    found: npt.NDArray[np.float32] = np.eye(classes, dtype=np.float32)[targets]
     return np.hstack([levels.one_hot(codes), found])
 
 

@@ -118,12 +118,12 @@ class Choosing:
         return good
 
     def _holds(self, instances: Codes, codes: Codes) -> Mask:
-        """Whether the exact program has the wanted outcome, and all constraints hold, exactly."""
+        """Whether the exact program has the target outcome, and all constraints hold, exactly."""
         drawing = self.drawing
         columns = drawing.columns(instances, codes)
         good = np.zeros(instances.size, dtype=bool)
         for position, goal in drawing.goals.items():
-            at = np.flatnonzero(drawing.instances.wanted[instances] == position)
+            at = np.flatnonzero(drawing.instances.targets[instances] == position)
             if at.size:
                 good[at] = goal.proved({name: column[at] for name, column in columns.items()})
         if drawing.conditions:
@@ -131,16 +131,16 @@ class Choosing:
         return good
 
     def _flips(self, frame: pd.DataFrame, instances: Codes) -> Mask:
-        """Whether the original model gives the wanted label, asked once about all rows."""
+        """Whether the original model gives the target label, asked once about all rows."""
         answers = np.asarray(self.predict(frame))
         distinct, which = np.unique(answers, return_inverse=True)
         keys = [label_key(plain_item(answer)) for answer in distinct]
-        wanted, program = self.drawing.instances.wanted[instances], self.drawing.program
+        targets, program = self.drawing.instances.targets[instances], self.drawing.program
         found = np.zeros(instances.size, dtype=bool)
         for position in self.drawing.goals:
             label = label_key(target_at(program, position).label)
             matches = np.array([key == label for key in keys])
-            found |= (wanted == position) & matches[which.ravel()]
+            found |= (targets == position) & matches[which.ravel()]
         return found
 
     def _menus(self, places: Codes) -> Menus:

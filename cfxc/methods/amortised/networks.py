@@ -15,7 +15,7 @@ TINY = 1e-20
 
 @dataclass(frozen=True)
 class Batch:
-    """Instances in a step: z and the wanted class (n, D + T), own levels as one-hot and where they
+    """Instances in a step: z and the target class (n, D + T), own levels as one-hot and where they
     may go (n, K, L), what each level is to them (n, K, L), and their places in the table.
     """
 
@@ -24,14 +24,14 @@ class Batch:
     reach: Tensor
     values: Tensor
     rows: Tensor
-    wanted: Tensor
+    targets: Tensor
 
     def __len__(self) -> int:
         return int(self.inputs.shape[0])
 
 
 class Networks(nn.Module):  # type: ignore[misc]  # torch has no types here
-    """p_i(z) and π_i(z) of every free feature i, from z and the class that is wanted.
+    """p_i(z) and π_i(z) of every free feature i, from z and the target class.
 
     ``selector=False``: π_i = 1, so that G alone decides (B.4).
     """

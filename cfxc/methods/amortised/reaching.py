@@ -49,7 +49,7 @@ def polished(
         if time.monotonic() < deadline:
             changed = menus.codes[i] != instances.own[instance]
             factual = instances.frame.iloc[[instance]]
-            target = target_at(model.program, int(instances.wanted[instance])).label
+            target = target_at(model.program, int(instances.targets[instance])).label
             near = _nearest(
                 model, factual, row, changed, target, distance, conditions,
                 max(deadline - time.monotonic(), LEAST_SECONDS),
@@ -125,7 +125,9 @@ def reached(
     counts = np.bincount(menus.instances, minlength=len(instances))
     rows, none = np.zeros(len(instances), np.int64), np.zeros(len(instances), dtype=bool)
     new, frames = list[int](), [menus.frame] if len(menus.frame) else []
-    for instance in np.flatnonzero((counts == 0) & (instances.before != instances.wanted)).tolist():
+    for instance in np.flatnonzero(
+        (counts == 0) & (instances.before != instances.targets)
+    ).tolist():
         left = deadline - time.monotonic()
         if left <= 0:
             break
@@ -188,7 +190,7 @@ def _explained(
     """What the engines say; ``None`` if no engine takes the model, or the constraints."""
     few = [] if asked.limits.changes is None else [MaxChanges(asked.limits.changes)]
     try:
-        label = target_at(model.program, int(instances.wanted[instance])).label
+        label = target_at(model.program, int(instances.targets[instance])).label
         question = Question(
             target=label, subject_to=[*asked.conditions, *further, *few], time_limit=seconds,
             random_state=asked.seed, count=min(asked.n, ROWS), diversity="features",

@@ -70,7 +70,7 @@ def laws_of(weights: Weights, levels: Levels, inputs: Singles, reach: Mask, code
     it.
 
     Args:
-        inputs: z and the wanted class (n, D + T).
+        inputs: z and the target class (n, D + T).
         reach: Where each may go (n, K, L).
         codes: Own levels (n, J).
     """
@@ -202,7 +202,7 @@ def climbed(
 ) -> Codes:  # fmt: skip
     """The rows (m, J) that greedy single changes lead through, from the instance's own.
 
-    Each step takes the change that makes the wanted label likeliest, while it becomes likelier.
+    Each step takes the change that makes the target label likeliest, while it becomes likelier.
 
     Args:
         reach: Where the instance may go in each free feature (K, L).
@@ -240,10 +240,10 @@ def _moves(
 def _chances(
     instances: Instances, levels: Levels, judge: Judge, instance: int, rows: Codes
 ) -> Floats:
-    """log P(wanted label) of rows."""
+    """log P(target label) of rows."""
     who = np.full(len(rows), instance)
     logs = judge.log_chances(levels.columns(instances.raw, who, instances.own, rows))
-    chances: Floats = logs[:, instances.wanted[instance]]
+    chances: Floats = logs[:, instances.targets[instance]]
     return chances
 
 
@@ -335,7 +335,7 @@ class Drawing:
         pool = Pool(
             none, np.zeros((0, width), np.int64), np.zeros(n, np.int64), np.zeros(n, np.int64)
         )
-        lacking = np.flatnonzero(self.instances.before != self.instances.wanted)
+        lacking = np.flatnonzero(self.instances.before != self.instances.targets)
         for number in range(len(TEMPERATURES) + AROUND):
             if not lacking.size or time.monotonic() > deadline:
                 break
@@ -431,7 +431,7 @@ class Drawing:
         if self.conditions:
             good = self.conditions.seem_kept(self.scope(instances, columns), instances.size)
         for position, goal in self.goals.items():
-            at = np.flatnonzero(good & (self.instances.wanted[instances] == position))
+            at = np.flatnonzero(good & (self.instances.targets[instances] == position))
             if at.size:
                 good[at] = goal.reached({name: column[at] for name, column in columns.items()})
         return good

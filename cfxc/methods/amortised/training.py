@@ -154,10 +154,10 @@ def train(
     identity: str = "",
     progress: Watch | None = None,
 ) -> Trained:
-    """Train on all rows that a target can be wanted of.
+    """Train on all rows that can have a target.
 
     Args:
-        targets: Positions of the classes that may be wanted.
+        targets: Positions of the classes that may be targets.
         checkpoint: A file to go on from, if it is there, and to write after every epoch.
         identity: Of all that the outcome depends on; another one's checkpoint is refused.
 
@@ -213,7 +213,7 @@ class Lesson:
         """Rows to learn from, and rows held out.
 
         Raises:
-            InvalidInputError: every row has the only class that may be wanted.
+            InvalidInputError: every row has the only class that may be targets.
         """
         others = (self.material.before[:, None] != self.targets[None]).any(axis=1)
         rows = np.flatnonzero(others)
@@ -228,10 +228,10 @@ class Lesson:
     def _epoch(self) -> float:
         """One pass; the mean loss."""
         order = self.rows[torch.randperm(self.rows.size, generator=self.rng).numpy()]
-        wanted = self._wanted(order, self.rng)
+        targets = self._drawn_targets(order, self.rng)
         total, size = 0.0, self.settings.batch_size
         for start in range(0, order.size, size):
-            batch = self.material.batch(order[start : start + size], wanted[start : start + size])
+            batch = self.material.batch(order[start : start + size], targets[start : start + size])
             loss = self.gradient(self.networks, batch, self.rng) + self._price(batch)
             self.optimiser.zero_grad()
             loss.backward()
@@ -246,20 +246,20 @@ class Lesson:
         select = self.networks.selector(batch.inputs)
         return self.settings.alpha * torch.sigmoid(select).sum(dim=1).mean()
 
-    def _wanted(self, rows: Codes, rng: torch.Generator) -> Codes:
+    def _drawn_targets(self, rows: Codes, rng: torch.Generator) -> Codes:
         """For each row one of the targets that it does not have, all as likely."""
         open_to = torch.from_numpy(self.material.before[rows, None] != self.targets[None])
         picked = torch.multinomial(open_to.float(), 1, generator=rng)[:, 0].numpy()
-        wanted: Codes = self.targets[picked]
-        return wanted
+        targets: Codes = self.targets[picked]
+        return targets
 
     @torch.no_grad()  # type: ignore[untyped-decorator]  # torch has no types here
     def _held_out(self) -> float:
         """Eq. 3 on hard samples of the rows held out, drawn with the same noise every time."""
         rng = torch.Generator().manual_seed(self.settings.random_state + 1)
-        wanted, total = self._wanted(self.held, rng), 0.0
+        targets, total = self._drawn_targets(self.held, rng), 0.0
         for part in self._pieces():
-            batch = self.material.batch(self.held[part], wanted[part])
+            batch = self.material.batch(self.held[part], targets[part])
             log_p, select = self.networks(batch)
             q = effective(log_p, select, batch.own)
             chosen = drawn(q, HELD_OUT_DRAWS, rng).numpy()

@@ -37,7 +37,7 @@ Propose = Callable[["Search", "Task"], Floats | None]
 
 @dataclass
 class Task:
-    """One question: whose row, what is wanted of the output, and what was found so far.
+    """One question: whose row, the target of the output, and what was found so far.
 
     Attributes:
         center: f(q).

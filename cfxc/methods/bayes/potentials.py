@@ -273,7 +273,7 @@ def width_to(output: float, goal: Any) -> ExponentialPolynomial:
         DataTypeError, InvalidInputError: no number; the output of the query itself.
     """
     if isinstance(goal, bool) or not isinstance(goal, Real) or not isfinite(float(goal)):
-        raise InvalidInputError(f"the output wanted is a finite number, not {goal!r}")
+        raise InvalidInputError(f"the target output is a finite number, not {goal!r}")
     if goal == output:
         raise InvalidInputError(f"the query's output is {output:g} already: ask for another one")
     away = float(goal) - output

@@ -1,7 +1,7 @@
 r"""Rows of a feature space that a plan may hold, through the exact mixed-integer engine.
 
 A row may be in a plan if it is admissible for the instance (types, ranges, actions, constraints,
-causes), the original model gives it the wanted outcome, and μ̂ᵀx ≥ ε.  Two questions are asked:
+causes), the original model gives it the target outcome, and μ̂ᵀx ≥ ε.  Two questions are asked:
 
 - the row nearest to any point a, in the Euclidean distance of vectors.  The square of a category's
   part is a table over its labels, exactly; that of a number lies above its tangents, and where a

@@ -46,13 +46,13 @@ class PlanResult:
     Attributes:
         status: ``feasible`` (a plan), ``infeasible`` (not even one row qualifies, proved), or
             ``unknown`` (the time was up; ``plan`` has the rows found by then).
-        target: The wanted label.
+        target: The target label.
         plan: J rows like the factual, distinct, or ``None``.
         lower, upper: L* and U*: whatever law the future parameters have with moments within
             ``radius`` of ``moments``, the chance that *all* rows are valid lies between them.
             Proved in exact arithmetic, of ``vectors`` as they are.
         radius: ρ, of the Gelbrich ball.
-        valid: Whether the original model gives each row the wanted outcome, asked row by row.
+        valid: Whether the original model gives each row the target outcome, asked row by row.
         outcomes, outcome_before: What it says.
         margins: μ̂ᵀx_j, at least ``epsilon`` each.
         radii: r(x_j): the least is what COPA makes large.
@@ -154,7 +154,7 @@ class PlanResult:
     def summary(self) -> str:
         """One line: what was found and what was proved."""
         if self.status == "infeasible":
-            why = "no admissible row has the wanted outcome and epsilon"
+            why = "no admissible row has the target outcome and epsilon"
             return f"infeasible: {why} ({self.reason})"
         if self.plan is None:
             return f"unknown: {self.reason}"

@@ -250,7 +250,9 @@ def check_model(model: Any, name: str) -> None:
 
 def target_of(model: Compiled, point: Mapping[str, Any], target: Any) -> Target:
     """The target named, or the favourable one, or the other label than the row has."""
-    return resolve_target(model.program, model.wanted(target), evaluate(model.program, point))
+    return resolve_target(
+        model.program, model.target_or_favourable(target), evaluate(model.program, point)
+    )
 
 
 def point_of(space: FeatureSpace, row: Any) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Questions that several models must all answer as wanted."""
+"""Questions that several models must all answer with the target."""
 
 from __future__ import annotations
 

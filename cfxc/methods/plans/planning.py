@@ -106,7 +106,7 @@ def plan_row(
 ) -> PlanResult:
     """A plan for one instance; see :meth:`cfxc.CompiledModel.plan`."""
     started, deadline = time.monotonic(), now() + options.time_limit
-    frame, target = one_row(model.space, row), model.wanted(target)
+    frame, target = one_row(model.space, row), model.target_or_favourable(target)
     encoding = Encoding.of(model.program, model.space)
     known = _moments_for(moments, encoding)
     rows, near = _admissible(model, frame, encoding, known, options, target, subject_to, deadline)
@@ -232,7 +232,7 @@ class _Work:
 
     def _too_many(self, wanted: int, found: int) -> InvalidInputError:
         """What says that there are fewer rows than were asked for."""
-        rows, apart = "admissible rows with the wanted outcome and epsilon", self.options.apart
+        rows, apart = "admissible rows with the target outcome and epsilon", self.options.apart
         if not apart:
             said = f"there are only {found} distinct {rows}"
         else:  # other ones might have left more room

@@ -81,7 +81,7 @@ def surrogate(
     Rows x_i are drawn within the feature space: numbers and orders normally around the row, with
     ``spread`` of their range as deviation, cut off at its ends and put on whole numbers and
     resolutions; a category keeps its label half of the time, else has any.  m is the probability
-    of the wanted label less that of its strongest rival; of models without probabilities its score
+    of the target label less that of its strongest rival; of models without probabilities its score
     likewise, or ±1; of a range the distance to its nearer end.  All of the feature space is
     perturbed, whatever may be acted upon.
 
@@ -222,7 +222,7 @@ TIE = 1e-12
 
 
 def _lead(found: Mapping[str, npt.NDArray[Any]], place: int) -> Floats:
-    """The wanted label's probability or score less its strongest rival's; or ±1."""
+    """The target label's probability or score less its strongest rival's; or ±1."""
     name = next((name for name in ("probability", "score") if name in found), None)
     if name is None:
         return np.where(np.asarray(found["label"]) == place, 1.0, -1.0)

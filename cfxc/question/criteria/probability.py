@@ -15,7 +15,7 @@ from .criterion import Criterion
 
 @dataclass(frozen=True)
 class Probability(Criterion):
-    """The model gives the wanted label a probability of ``least`` or more.
+    """The model gives the target label a probability of ``least`` or more.
 
     The model's own probability, where it gives any, is asked too.
 

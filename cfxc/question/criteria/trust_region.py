@@ -1,4 +1,4 @@
-"""Trust regions: counterfactuals within the convex hull of rows that have the wanted outcome.
+"""Trust regions: counterfactuals within the convex hull of rows that have the target outcome.
 
 The union of the ε-hulls of clusters of rows; see :mod:`.hull`.
 """
@@ -28,7 +28,7 @@ from .criterion import Criterion, settings_of
 
 
 class TrustRegion(Criterion):
-    """Where a model and its advice can be trusted: near data that have the wanted outcome.
+    """Where a model and its advice can be trusted: near data that have the target outcome.
 
     Args:
         X: Rows with the space's columns, complete; or a CSV file of them.

@@ -89,7 +89,7 @@ class _Boxes:
 
     def row(self, requirement: int) -> int:
         """The checker's row for one of the search's: one alone is what implies all others."""
-        last = len(self.asked.wanted) - 1
+        last = len(self.asked.target_rows) - 1
         return last if len(self.required) == 1 else min(requirement, last)
 
     def scale(self, requirement: int) -> Fraction:

@@ -197,7 +197,7 @@ def written_semantics(query: Query) -> str:
 def _target(
     query: Query, sources: Sources, units: Units, labels: list[Any] | None, forms: list[Form]
 ) -> tuple[dict[str, Any], list[Fraction]]:
-    """What is wanted of the outputs, and by how much the searches' requirements are larger.
+    """The target over the outputs, and by how much the searches' requirements are larger.
 
     Raises:
         UnsupportedError: a probability that is neither an output nor known from a lead.
@@ -227,7 +227,7 @@ def _likely(query: Query) -> Program:
 def _chance(
     reader: CoreReader, own: int, forms: list[Form]
 ) -> tuple[Fraction, Fraction | None, Fraction]:
-    """By what a label must lead, or what its score must be, for the probability that is wanted; and
+    """By what a label must lead, or what its score must be, for the probability asked for; and
     how many times that the search's requirement is.
     """
     truth = reader.truth(reader.program.output("in_target"))

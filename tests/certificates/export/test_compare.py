@@ -82,7 +82,7 @@ def further_row(text: str) -> str:
 
 
 def weaker_row(text: str) -> str:
-    return re.sub(r"\n(wanted_\d+) G \S+", r"\n\1 G 1000", text, count=1)
+    return re.sub(r"\n(target_\d+) G \S+", r"\n\1 G 1000", text, count=1)
 
 
 def higher_bound(text: str) -> str:

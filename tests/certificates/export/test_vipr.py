@@ -119,8 +119,8 @@ def require_all_inside(certificate: dict[str, Any]) -> None:
         at = program.values(point)
         bounds = zip(program.columns, at, strict=True)
         assert all(c.low <= v <= c.high and (not c.whole or v.denominator == 1) for c, v in bounds)
-        asked = meaning.wanted(point) and all(meaning.holds(rule, point) for rule in rules)
-        free = [row for row in program.rows if row.group not in ("wanted", "constraint", "either")]
+        asked = meaning.target_rows(point) and all(meaning.holds(rule, point) for rule in rules)
+        free = [row for row in program.rows if row.group not in ("target", "constraint", "either")]
         assert all(row.holds(at) for row in (program.rows if asked else free))
         cost = sum((f * at[j] for j, f in program.objective.items()), Q(0))
         assert cost == meaning.distance(point)
@@ -165,7 +165,7 @@ def lower_witness(text: str) -> str:
 
 def other_row(text: str) -> str:
     """A row of the program asks for less."""
-    found = re.search(r"wanted_[0-9]+ G (\S+)", text)
+    found = re.search(r"target_[0-9]+ G (\S+)", text)
     assert found
     return text[: found.start(1)] + str(Q(found[1]) - 100) + text[found.end(1) :]
 

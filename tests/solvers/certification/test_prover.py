@@ -151,7 +151,7 @@ def look(query: Query, parts: Given, content: dict[str, Any], seed: int) -> dict
         rows = [proof.program.at(form, point) for form, _ in proof.rows]
         meets = all(
             v > 0 or (v == 0 and not strict)
-            for v, (_, strict) in zip(rows, proof.wanted, strict=False)
+            for v, (_, strict) in zip(rows, proof.target_rows, strict=False)
         )
         assert meets == query.in_target(raw), "the forms are the program"
         seen["target"] += meets

@@ -50,7 +50,7 @@ def rebuilt(
     question, claim = Question(*parts), certificate["claim"]
     problem = nearest(question, deadline)
     if number(certificate["question"].get("slack", "0")):
-        problem.note("wanted: the slack that the certificate gives to rounding is given, too")
+        problem.note("target: the slack that the certificate gives to rounding is given, too")
     point = None
     if certificate["witness"] is not None:
         point = problem.values(list(question.point(certificate["witness"])))

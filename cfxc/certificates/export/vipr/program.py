@@ -30,8 +30,8 @@ def nearest(question: Question, deadline: float = math.inf) -> Problem:
     read, tests = _read(question, every)
     features = Features(problem, question, tests, read)
     forms = Forms(problem, question, features, Ranges(question, features.lattice))
-    for form, strict in question.wanted:
-        forms.require(form, strict, "wanted", "the wanted outcome is the model's")
+    for form, strict in question.target_rows:
+        forms.require(form, strict, "target", "the target outcome is the model's")
     for truth in question.truths:
         forms.truth(truth, True, None)
     problem.close()
@@ -40,7 +40,7 @@ def nearest(question: Question, deadline: float = math.inf) -> Problem:
 
 def _forms(question: Question) -> Iterator[Form]:
     """What is asked of forms, and all forms that those read, in turn."""
-    stack = [form for form, _ in question.wanted]
+    stack = [form for form, _ in question.target_rows]
     stack += [form for truth in question.truths for form in _atoms(truth)]
     seen: set[int] = set()
     while stack:

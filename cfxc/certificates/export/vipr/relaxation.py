@@ -109,7 +109,7 @@ PRECISIONS = (20, 32, 48, 64)  # binary places of multipliers, tried in turn
 ODD = 10**6  # the largest odd denominator of the objective that multipliers are given, too
 TOLERANCE = 1e-9
 MARGIN = 1e-6  # by how much rows that ties hang on are tightened, of proposals alone
-TIED = ("wanted", "constraint")  # the groups of those rows
+TIED = ("target", "constraint")  # the groups of those rows
 
 
 @dataclass(frozen=True)
