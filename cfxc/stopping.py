@@ -144,7 +144,7 @@ def untimed() -> Iterator[None]:
 
 
 def spared(kernel: Callable[P, T]) -> Callable[P, T]:
-    """A kernel whose first call, which compiles it or loads it, no limit pays for."""
+    """A kernel whose first call, which compiles or loads it, counts towards no limit."""
     known = False
 
     @wraps(kernel)

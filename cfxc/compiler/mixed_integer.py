@@ -185,8 +185,8 @@ def rounded(model: Model) -> Rounded:
     for j, coefficient in model.objective.terms.items():
         cost[j] = float(coefficient)
     scale = _objective_scale(cost, size)
-    priced = cost != 0
-    effect = float(np.sum(np.abs(cost[priced]) * size[priced])) + abs(
+    costly = cost != 0
+    effect = float(np.sum(np.abs(cost[costly]) * size[costly])) + abs(
         float(model.objective.constant)
     )
     allowance = _ROUNDING * effect + 4 * FEASIBILITY * float((upper - lower).sum()) / scale

@@ -227,10 +227,10 @@ class System:
     def _budget_multipliers(self, rest: Floats) -> Floats:
         """About the best multipliers: the bound is convex in each, so its slope is halved upon."""
         low: Floats = np.zeros(rest.shape[0])
-        priced = self.cost != 0
-        if not priced.any():
+        costly = self.cost != 0
+        if not costly.any():
             return low
-        ratios = np.abs(rest[:, priced]) / np.abs(self.cost[priced])
+        ratios = np.abs(rest[:, costly]) / np.abs(self.cost[costly])
         high: Floats = ratios.max(axis=1) * 1.001
         for _ in range(_HALVINGS):
             middle = (low + high) / 2
@@ -245,8 +245,8 @@ class System:
         if not self.grouped.size:
             return spent
         best = rest[:, self.grouped].argmax(axis=2)
-        paid: Floats = self.cost[self.grouped[np.arange(self.grouped.shape[0]), best]]
-        return np.asarray(spent + paid.sum(axis=1), dtype=np.float64)
+        taken: Floats = self.cost[self.grouped[np.arange(self.grouped.shape[0]), best]]
+        return np.asarray(spent + taken.sum(axis=1), dtype=np.float64)
 
     # -- bounds that hold -------------------------------------------------------------------------
 

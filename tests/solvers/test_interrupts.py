@@ -54,7 +54,7 @@ def test_box_search_asks_the_model_once_more(monkeypatch: pytest.MonkeyPatch) ->
     forest = RandomForestClassifier(9, random_state=0).fit(TABLE, [0, 0, 1, 1, 1, 0])
     model = cfxc.compile(forest, cfxc.FeatureSpace.infer(TABLE))
     assert model.explain(TABLE.iloc[[0]]).status == "optimal"
-    monkeypatch.setattr(sys.modules["cfxc.solvers.box_search.crew"], "run", interrupt)
+    monkeypatch.setattr(sys.modules["cfxc.solvers.box_search.thread_pool"], "run", interrupt)
     answer = model.explain(TABLE.iloc[[0]])
     assert (answer.status, answer.reason) == ("feasible", "interrupted")
     assert (answer.outcome_before, answer.outcome_after) == (0, 1)

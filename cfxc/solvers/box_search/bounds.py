@@ -154,19 +154,19 @@ def misses_when_sharing(tables: Any, state: Any, d: Any, rest: Any) -> Any:
             k, tightest = each, gap / lead
     if k < 0 or rest <= 0:
         return False
-    price = max(state.most[k] - tables.need[k], tables.slack[k]) / rest
+    multiplier = max(state.most[k] - tables.need[k], tables.slack[k]) / rest
     first, last = tables.first_tree[k], tables.first_tree[k + 1]
     goal, closed = tables.need[k] - tables.slack[k], False
     for tree in range(first, last):
         state.chosen[tree] = best(tables.first_word, state.reach[d], tree)
     _reshare(tables, state, first, last, 1.0)
     for _ in range(ROUNDS):
-        bound, cost = _share(tables, state, d, first, last, price)
-        if bound + price * rest < goal:
+        bound, cost = _share(tables, state, d, first, last, multiplier)
+        if bound + multiplier * rest < goal:
             closed = True
-            state.control[DECIDING], state.price[0] = k, price
+            state.control[DECIDING], state.multiplier[0] = k, multiplier
             break
-        price *= 1.3 if cost > rest else 0.8
+        multiplier *= 1.3 if cost > rest else 0.8
         _reshare(tables, state, first, last, 0.5)
     if not state.control[KEEP]:
         state.share[first:last, :] = 0.0
@@ -176,7 +176,7 @@ def misses_when_sharing(tables: Any, state: Any, d: Any, rest: Any) -> Any:
 
 @numba.njit(nogil=True)
 def _reshare(tables: Any, state: Any, first: Any, last: Any, step: Any) -> None:
-    """Let the trees whose chosen leaf lies beyond the nearest point pay more of what it takes."""
+    """Let the trees whose chosen leaf lies beyond the nearest point bear more of its cost."""
     feature, condition, more = tables.feature, tables.condition, state.more
     share, shared = state.share, state.shared
     for tree in range(first, last):
@@ -188,14 +188,14 @@ def _reshare(tables: Any, state: Any, first: Any, last: Any, step: Any) -> None:
 
 
 @numba.njit(nogil=True)
-def _share(tables: Any, state: Any, d: Any, first: Any, last: Any, price: Any) -> Any:
-    """``Σ_t max_l v_l - λ Σ_j a_tj cost_j(l)`` over the reachable leaves, and the sum they pay."""
+def _share(tables: Any, state: Any, d: Any, first: Any, last: Any, multiplier: Any) -> Any:
+    """``Σ_t max_l v_l - λ Σ_j a_tj cost_j(l)`` over the reachable leaves, and their total cost."""
     reach, first_word, value = state.reach[d], tables.first_word, tables.value
     feature, condition, more = tables.feature, tables.condition, state.more
     share, shared = state.share, state.shared
     bound, total = 0.0, 0.0
     for tree in range(first, last):
-        largest, paid, chosen = -np.inf, 0.0, np.int64(0)
+        largest, spent, chosen = -np.inf, 0.0, np.int64(0)
         for w in range(first_word[tree], first_word[tree + 1]):
             bits = reach[w]
             while bits:
@@ -207,9 +207,9 @@ def _share(tables: Any, state: Any, d: Any, first: Any, last: Any, price: Any) -
                 for i in range(condition[slot], condition[slot + 1]):
                     if more[i] > 0 and share[tree, feature[i]] > 0.0:
                         cost += more[i] * (share[tree, feature[i]] / shared[feature[i]])
-                if value[slot] - price * cost > largest:
-                    largest, paid, chosen = value[slot] - price * cost, cost, slot
+                if value[slot] - multiplier * cost > largest:
+                    largest, spent, chosen = value[slot] - multiplier * cost, cost, slot
         bound += largest
-        total += paid
+        total += spent
         state.chosen[tree] = chosen
     return bound, total

@@ -88,7 +88,7 @@ class Cells:
 
 
 @dataclass(frozen=True)
-class Prices:
+class Costs:
     """What moving a feature costs in ``UNIT``, and its admissible values; one entry per feature.
 
     ``flat``: of any change; ``slope``, ``square``: of δ_j and its square in sum, and ``top`` of δ_j
@@ -107,9 +107,9 @@ class Prices:
     ends: list[tuple[float, float]]
 
 
-def make_prices(query: Query, norms: Norms) -> Prices:
+def make_costs(query: Query, norms: Norms) -> Costs:
     """Everything about cells that does not depend on the cuts."""
-    return Prices(
+    return Costs(
         *_rates(norms, tuple(weights_of(query))),
         [domain.deltas if domain.is_symbolic else None for domain in query.domains],
         [float(domain.feature.range) for domain in query.domains],
@@ -121,7 +121,7 @@ def make_prices(query: Query, norms: Norms) -> Prices:
 def _rates(
     norms: Norms, weights: tuple[Fraction, ...]
 ) -> tuple[list[int], list[float], list[float], list[float]]:
-    """``flat``, ``slope``, ``square`` and ``top`` of ``Prices``."""
+    """``flat``, ``slope``, ``square`` and ``top`` of ``Costs``."""
     total, largest = shares_of(weights)
     return (
         [floor(norms.l0 * share / UNIT) for share in total],
@@ -131,11 +131,11 @@ def _rates(
     )
 
 
-def make_cells(query: Query, prices: Prices, cuts: Sequence[Floats]) -> Cells:
+def make_cells(query: Query, costs: Costs, cuts: Sequence[Floats]) -> Cells:
     """Cells between ``cuts`` (per feature, in any order), over the admissible values."""
     homes, points, bounds, deltas, firsts, lasts = [], [], [], [], [], []
     for j, (domain, own) in enumerate(zip(query.domains, cuts, strict=True)):
-        delta = prices.delta[j]
+        delta = costs.delta[j]
         if delta is not None:
             homes.append(domain.labels.position(domain.factual))
             points.append(np.arange(delta.size, dtype=np.float64))
@@ -143,7 +143,7 @@ def make_cells(query: Query, prices: Prices, cuts: Sequence[Floats]) -> Cells:
             firsts.append(np.zeros(delta.size))
             lasts.append(np.zeros(delta.size))
         else:
-            (low, high), here, size = prices.ends[j], float(domain.factual), prices.size[j]
+            (low, high), here, size = costs.ends[j], float(domain.factual), costs.size[j]
             last, after = _around(domain, own, low, high)
             first, end = np.concatenate([[low], after]), np.concatenate([last, [high]])
             point = np.minimum(np.maximum(here, first), end)
@@ -155,7 +155,7 @@ def make_cells(query: Query, prices: Prices, cuts: Sequence[Floats]) -> Cells:
             delta = np.abs(point - here) / size if size else np.zeros(point.size)
         deltas.append(delta)
     sizes = [point.size for point in points]
-    added, peak = _costs(prices, np.concatenate(deltas), np.array(sizes))
+    added, peak = _costs(costs, np.concatenate(deltas), np.array(sizes))
     return Cells(
         np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64),
         np.array([domain.is_symbolic for domain in query.domains]),
@@ -164,18 +164,18 @@ def make_cells(query: Query, prices: Prices, cuts: Sequence[Floats]) -> Cells:
         np.concatenate(firsts),
         np.concatenate(lasts),
         tuple(bounds),
-        np.array([low for low, _ in prices.ends]),
-        np.array([high for _, high in prices.ends]),
+        np.array([low for low, _ in costs.ends]),
+        np.array([high for _, high in costs.ends]),
         added,
         peak,
     )
 
 
-def _costs(prices: Prices, delta: Floats, sizes: Ints) -> tuple[Ints, Ints]:
+def _costs(costs: Costs, delta: Floats, sizes: Ints) -> tuple[Ints, Ints]:
     """The costs of all cells (C,) in sum and in maximum; ``NEVER`` where δ is infinite."""
     flat, slope, square, top = (
         np.repeat(np.array(each), sizes)
-        for each in (prices.flat, prices.slope, prices.square, prices.top)
+        for each in (costs.flat, costs.slope, costs.square, costs.top)
     )
     possible = np.isfinite(delta)
     known = np.where(possible, delta, 0.0)
@@ -209,4 +209,4 @@ def _around(domain: Domain, cuts: Floats, low: float, high: float) -> tuple[Floa
     return last, above[known][first]
 
 
-__all__ = ["NEVER", "UNIT", "Cells", "Prices", "make_cells", "make_prices"]
+__all__ = ["NEVER", "UNIT", "Cells", "Costs", "make_cells", "make_costs"]

@@ -36,7 +36,6 @@ from ..baselines import LocalSearch
 from ..rounding import margins_of
 from .cells import UNIT, Cells
 from .climb import climb, make_forest, shrunk
-from .crew import ALONE_UNTIL, Crew, Worker
 from .problem import Problem, decision_for, make_problem, refuses, small_query
 from .proof import SplitTree
 from .state import (
@@ -51,6 +50,7 @@ from .state import (
     RADIUS,
     State,
 )  # fmt: skip
+from .thread_pool import ALONE_UNTIL, ThreadPool, Worker
 
 NAME = "box search"
 OPEN = "a constraint was not settled"
@@ -105,7 +105,7 @@ def refute(query: Query, radius: Fraction, seconds: float) -> SplitTree | None:
 
 @lru_cache(maxsize=2)
 def _warm_up(threads: bool) -> None:
-    """Load the kernels, so that no time limit pays for compiling them."""
+    """Load the kernels, so that compiling them counts towards no time limit."""
     limits = Limits(Fraction(1, 100), float("inf"), n_jobs=2 if threads else 1)
     with untimed():
         small = BoxSearch(make_problem(small_query()), lambda _: True, limits)
@@ -309,29 +309,29 @@ class BoxSearch(Search):
             self._note(radius, {NAME}, SplitTree.of_one(self.problem, radius, built))
             return True
         tables, cells = built
-        crew = Crew(tables, logic, floor(radius / UNIT), self.n_jobs, self.alone)
+        threads = ThreadPool(tables, logic, floor(radius / UNIT), self.n_jobs, self.alone)
         provers = {NAME}
-        while not crew.is_done and self._round(crew, cells, boxes, provers):
+        while not threads.is_done and self._round(threads, cells, boxes, provers):
             pass
-        self.outcome.nodes += crew.looks
-        proved = crew.radius * UNIT
-        spent, how = now() - started, "refuted" if crew.is_done else "open"
-        size = f"{crew.looks} boxes in {spent:.3f} s"
+        self.outcome.nodes += threads.looks
+        proved = threads.radius * UNIT
+        spent, how = now() - started, "refuted" if threads.is_done else "open"
+        size = f"{threads.looks} boxes in {spent:.3f} s"
         debug(2, lambda: f"radius {float(proved):.6g}: {how}, {size}")
-        if crew.is_done:
-            log, count = crew.log()
+        if threads.is_done:
+            log, count = threads.log()
             self._note(proved, provers, SplitTree(self.problem, proved, log, count, radius))
-        return crew.is_done
+        return threads.is_done
 
-    def _round(self, crew: Crew, cells: Cells, boxes: float, provers: set[str]) -> bool:
-        """Let the crew work for a while, and see to what it found; whether it may go on."""
+    def _round(self, threads: ThreadPool, cells: Cells, boxes: float, provers: set[str]) -> bool:
+        """Let the threads work for a while, and see to what it found; whether it may go on."""
         poll()
         before = now()
         if before > self.deadline:
             self.outcome.reason = LIMIT
-        if before > self.deadline or crew.looks >= boxes:
+        if before > self.deadline or threads.looks >= boxes:
             return False
-        for worker in crew.round(boxes):
+        for worker in threads.round(boxes):
             if worker.code == POINT:
                 self._take(cells, worker)
             elif worker.code == AIM:
@@ -345,9 +345,9 @@ class BoxSearch(Search):
             elif worker.code == PAUSE:
                 wanted = worker.step * SLICE / max(now() - before, 1e-4)
                 worker.step = max(1, int(min(wanted, worker.step * QUICKER)))
-        crew.agree()
+        threads.agree()
         nearest = self.found[-1].distance if self.found else None
-        self.report(self.outcome.lower, nearest, self.outcome.nodes + crew.looks)
+        self.report(self.outcome.lower, nearest, self.outcome.nodes + threads.looks)
         return True
 
     def _note(self, proved: Fraction, provers: set[str], proof: SplitTree) -> None:

@@ -22,7 +22,7 @@ from ...arrays import Floats, Ints
 from ...compiler.splits import RawSplits, Unary
 from ...ir.float32 import round_to_float32
 from ...question.domain import Domain
-from .cells import Prices
+from .cells import Costs
 
 STAIRS = 32  # on either side of the factual
 NOISE = 2.0**-23  # of numbers rounded to float32, relative; twice what it is
@@ -165,7 +165,7 @@ class Ramps(NamedTuple):
     ``first``: the first of the decision's trees that stand for ramps, -1 if there are none;
     ``feature`` (R,), ``factor`` (R, K), ``noise`` (R,): relative rounding of the number;
     ``center``, ``size`` (J,): the factual and the range; ``flat``, ``slope``, ``square``, ``top``
-    (J,): what moving costs, as in ``Prices``.
+    (J,): what moving costs, as in ``Costs``.
     """
 
     first: int
@@ -181,7 +181,7 @@ class Ramps(NamedTuple):
 
 
 def make_ramps(
-    ramps: Sequence[Ramp], needs: int, first: int, domains: Sequence[Domain], prices: Prices
+    ramps: Sequence[Ramp], needs: int, first: int, domains: Sequence[Domain], costs: Costs
 ) -> Ramps:
     """What the kernel needs of ramps."""
     return Ramps(
@@ -190,11 +190,11 @@ def make_ramps(
         np.array([[float(f) for f in ramp.factors] for ramp in ramps]).reshape(-1, needs),
         np.array([NOISE if ramp.rounded else 0.0 for ramp in ramps]),
         np.array([0.0 if d.is_symbolic else float(Fraction(d.factual)) for d in domains]),
-        np.array(prices.size),
-        np.array(prices.flat, dtype=np.float64),
-        np.array(prices.slope),
-        np.array(prices.square),
-        np.array(prices.top),
+        np.array(costs.size),
+        np.array(costs.flat, dtype=np.float64),
+        np.array(costs.slope),
+        np.array(costs.square),
+        np.array(costs.top),
     )
 
 

@@ -16,7 +16,7 @@ from ...ir.interval import ceil_float
 from ...question.query import Query, make_query
 from ...space import Feature, FeatureSpace
 from ..encoding.ball import make_ball, reach_of
-from .cells import Cells, Prices, make_cells, make_prices
+from .cells import Cells, Costs, make_cells, make_costs
 from .decision import Decision, decision_of, with_trees
 from .functions import Ramps, make_ramps, stair_cuts, stairs, tree_over_cuts
 from .leaves import Leaves, reachable_leaves
@@ -49,13 +49,13 @@ class Problem:
     query: Query
     decision: Decision
     ball: Ball
-    prices: Prices
+    costs: Costs
     constraints: Constraints
 
     def sketch(self) -> tuple[Decision, Cells]:
         """Trees to climb on, with ramps as values near the factual, and the cells of their cuts."""
         decision = self._with_stairs(None)
-        return decision, make_cells(self.query, self.prices, decision.cuts)
+        return decision, make_cells(self.query, self.costs, decision.cuts)
 
     def _with_stairs(self, ball: Ball | None) -> Decision:
         """The decision with stairs above ramps within a ball, or near them wherever they go."""
@@ -74,7 +74,7 @@ class Problem:
 
     def _ramps(self, decision: Decision) -> Ramps:
         needs, first = decision.need.size, decision.first_stairs
-        return make_ramps(decision.ramps, needs, first, self.query.domains, self.prices)
+        return make_ramps(decision.ramps, needs, first, self.query.domains, self.costs)
 
     def within(self, radius: Fraction) -> tuple[Tables, Cells] | int:
         """What the kernel needs to search a ball; or the requirement that fails all over it."""
@@ -85,7 +85,7 @@ class Problem:
             return missed
         cuts = _cuts(leaves, len(self.query.domains))
         cuts = [np.concatenate(both) for both in zip(cuts, self.constraints.cuts, strict=True)]
-        cells = make_cells(self.query, self.prices, cuts)
+        cells = make_cells(self.query, self.costs, cuts)
         return make_tables(decision, leaves, cells, self._ramps(decision)), cells
 
 
@@ -117,7 +117,7 @@ def make_problem(query: Query) -> Problem:
         query,
         decision_for(query, query.target_program),
         make_ball(query, norms, Fraction(1)),
-        make_prices(query, norms),
+        make_costs(query, norms),
         make_constraints(query),
     )
 

@@ -54,11 +54,11 @@ class Split:
 class Sharing:
     """Multipliers of a Lagrangian bound.
 
-    ``price``: λ, per ``UNIT`` of distance; ``shares``: of each feature's cost that each tree pays,
-    by (tree, feature); those of a feature sum to 1.
+    ``multiplier``: λ, per ``UNIT`` of distance; ``shares``: of each feature's cost that each tree
+    bears, by (tree, feature); those of a feature sum to 1.
     """
 
-    price: Fraction
+    multiplier: Fraction
     shares: Mapping[tuple[int, str], Fraction]
 
 
@@ -167,7 +167,7 @@ class SplitTree:
             for tree in trees
             for j in np.flatnonzero(state.share[tree]).tolist()
         }
-        return Sharing(Fraction(float(state.price[0])), shares)
+        return Sharing(Fraction(float(state.multiplier[0])), shares)
 
 
 __all__ = ["Closing", "Sharing", "Split", "SplitTree"]

@@ -1,6 +1,6 @@
 """A bound on sums of trees and ramps over a box, with ramps as the linear functions they are.
 
-For a price λ >= 0, all points x of the box within the rest r of the radius have
+For a multiplier λ >= 0, all points x of the box within the rest r of the radius have
 
     Σ_t v_t(x) + Σ_j f_j x_j <= Σ_t max v_t + λ r + Σ_j max (f_j x_j - λ (c_j(x_j) - c_j(p_j)))
 
@@ -18,7 +18,7 @@ import numpy as np
 from .bounds import best
 from .state import DECIDING, KEEP
 
-HALVINGS = 40  # of the interval that holds the best price
+HALVINGS = 40  # of the interval that holds the best multiplier
 LOOSE = 1e-12  # relative: above the rounding of the few operations that make a cost
 
 
@@ -64,20 +64,20 @@ def _misses(tables: Any, state: Any, d: Any, k: Any, radius: Any, spent: Any, to
                 worth = abs(tables.ramps.factor[ramp, k]) * tables.ramps.size[j] / cheapest
                 dearest = max(dearest, worth)
     low, high = 0.0, 4.0 * dearest
-    most, least = 0.0, -np.inf  # what is reached at these prices
+    most, least = 0.0, -np.inf  # what is reached at these multipliers
     for step in range(HALVINGS + 2):
-        price = 0.0 if step == 0 else high if step == 1 else (low + high) / 2
-        bound, reached = _at_price(tables, state, d, k, radius - spent, price)
-        if fixed + bound + price * rest * (1 + LOOSE) < need - tables.slack[k]:
-            state.price[0] = price
+        multiplier = 0.0 if step == 0 else high if step == 1 else (low + high) / 2
+        bound, reached = _at_multiplier(tables, state, d, k, radius - spent, multiplier)
+        if fixed + bound + multiplier * rest * (1 + LOOSE) < need - tables.slack[k]:
+            state.multiplier[0] = multiplier
             if state.control[KEEP]:
                 _keep(tables, state, k)
             return True
         if step == 0 or fixed + reached >= need:
-            low, most = price, fixed + reached
+            low, most = multiplier, fixed + reached
             state.beyond[:] = state.trial
         else:
-            high, least = price, fixed + reached
+            high, least = multiplier, fixed + reached
             state.aim[:] = state.trial
     share = 1.0
     if least < need < most:
@@ -136,7 +136,7 @@ def _aimed_cell(tables: Any, state: Any, d: Any, j: Any) -> Any:
 
 @numba.njit(nogil=True)
 def _keep(tables: Any, state: Any, k: Any) -> None:
-    """Ramps pay for their features, trees for nothing."""
+    """Ramps bear the cost of their features, trees none."""
     for tree in range(tables.first_tree[k], tables.first_tree[k + 1]):
         ramp = tables.tree[tree] - tables.ramps.first
         if ramp >= 0:
@@ -146,7 +146,7 @@ def _keep(tables: Any, state: Any, k: Any) -> None:
 
 
 @numba.njit(nogil=True)
-def _at_price(tables: Any, state: Any, d: Any, k: Any, left: Any, price: Any) -> Any:
+def _at_multiplier(tables: Any, state: Any, d: Any, k: Any, left: Any, multiplier: Any) -> Any:
     """``Σ_j max_{x_j} (f_j x_j - λ excess_j(x_j))``, and ``Σ_j f_j x_j`` there; x in ``trial``.
 
     ``left``: of the radius, without what the nearest point costs in sum.
@@ -168,10 +168,10 @@ def _at_price(tables: Any, state: Any, d: Any, k: Any, left: Any, price: Any) ->
         if end != near:
             end = _reachable(tables, j, near, end, left + base)
             for attempt in range(2):
-                x = end if attempt == 0 else _vertex(tables, j, factor, price, near, end)
+                x = end if attempt == 0 else _vertex(tables, j, factor, multiplier, near, end)
                 excess = max(_cost(tables, j, x) - base, 0.0)
-                if factor * x - price * excess > value:
-                    value = factor * x - price * excess
+                if factor * x - multiplier * excess > value:
+                    value = factor * x - multiplier * excess
                     state.trial[j] = x
         widest = max(abs(low), abs(high)) * abs(factor)
         bound += value + widest * (ramps.noise[ramp] + LOOSE)
@@ -214,12 +214,12 @@ def _reachable(tables: Any, j: Any, near: Any, end: Any, left: Any) -> Any:
 
 
 @numba.njit(nogil=True)
-def _vertex(tables: Any, j: Any, factor: Any, price: Any, near: Any, end: Any) -> Any:
-    """Where ``factor x - price cost(x)`` is largest between a point and an end, with squares."""
+def _vertex(tables: Any, j: Any, factor: Any, multiplier: Any, near: Any, end: Any) -> Any:
+    """Where ``factor x - λ cost(x)`` is largest between a point and an end, with squares."""
     ramps = tables.ramps
-    if ramps.square[j] <= 0.0 or price <= 0.0:
+    if ramps.square[j] <= 0.0 or multiplier <= 0.0:
         return end
-    delta = (abs(factor) * ramps.size[j] / price - ramps.slope[j]) / (2 * ramps.square[j])
+    delta = (abs(factor) * ramps.size[j] / multiplier - ramps.slope[j]) / (2 * ramps.square[j])
     x = ramps.center[j] + (delta if end > near else -delta) * ramps.size[j]
     return min(max(x, min(near, end)), max(near, end))
 

@@ -29,9 +29,10 @@ class State(NamedTuple):
     ``most``, ``now`` (K,), the sums of the largest leaves and at the point; ``more`` (M,), what a
     condition costs beyond the point; ``between`` (M,), the cut between it and the point, or -1;
     ``weight`` of cuts, ``touched`` those that have one; ``share`` (V, J) of costs, ``shared`` their
-    sums, ``chosen`` (V,) leaves, ``price`` (1,); ``single`` (J, L), the point's labels; ``lower``,
-    ``upper``, the terms of the constraints; ``aim`` (J,), numbers at which ramps reach what is
-    needed, ``beyond`` and ``trial`` (J,) on the way there.  ``control``: see the names above.
+    sums, ``chosen`` (V,) leaves, ``multiplier`` (1,); ``single`` (J, L), the point's labels;
+    ``lower``, ``upper``, the terms of the constraints; ``aim`` (J,), numbers at which ramps reach
+    what is needed, ``beyond`` and ``trial`` (J,) on the way there.  ``control``: see the names
+    above.
     """
 
     control: npt.NDArray[np.int64]
@@ -53,7 +54,7 @@ class State(NamedTuple):
     share: npt.NDArray[np.float64]
     shared: npt.NDArray[np.float64]
     chosen: npt.NDArray[np.int64]
-    price: npt.NDArray[np.float64]
+    multiplier: npt.NDArray[np.float64]
     single: npt.NDArray[np.uint64]
     lower: npt.NDArray[np.float64]
     upper: npt.NDArray[np.float64]

@@ -85,7 +85,7 @@ class Solution:
             feature, (low, high) = asked.features[j], program.parts[j]
             x = float(program.base[j]) + self.values[up] - self.values[down]
             at = min(max(Fraction(float(x)), low), high)
-            wrong = float(asked.cost(j, feature.delta(at))) - program.paid(j, self.values)
+            wrong = float(asked.cost(j, feature.delta(at))) - program.cost_of(j, self.values)
             below, above = feature.near(at, -1), feature.near(at, 1)
             if feature.step is not None and below is not None and above is not None:
                 gap = min(at - below, above - at) / feature.size if below < above else ZERO
@@ -188,7 +188,7 @@ class LinearProgram:
                 self._squares.append((columns[0], columns[1], square, *tangent))
         self.numbers[j] = (columns[0], columns[1], square)
 
-    def paid(self, j: int, values: Floats) -> float:
+    def cost_of(self, j: int, values: Floats) -> float:
         """What the program thinks that number j costs."""
         start = float(self.asked.cost(j, self.asked.features[j].delta(self.base[j])))
         own = [i for i in self.numbers[j] if i >= 0]

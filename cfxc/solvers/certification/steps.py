@@ -112,12 +112,12 @@ class _Boxes:
         row = [["row", self.row(node.requirement), "1"]]
         if node.sharing is None:
             return ["bound", "0", row, []]
-        price = node.sharing.price / UNIT / self.scale(node.requirement)
+        multiplier = node.sharing.multiplier / UNIT / self.scale(node.requirement)
         deltas, linf = self.asked.deltas(parts), self.asked.norms[2]
-        if linf and price and deltas is not None:
+        if linf and multiplier and deltas is not None:
             weighted = [peak * delta for peak, delta in zip(self.asked.peaks, deltas, strict=True)]
-            row.append(["peak", weighted.index(max(weighted)), exact(price * linf)])
-        return ["bound", exact(price), row, self.shares(node.sharing)]
+            row.append(["peak", weighted.index(max(weighted)), exact(multiplier * linf)])
+        return ["bound", exact(multiplier), row, self.shares(node.sharing)]
 
     def shares(self, sharing: Sharing) -> list[list[Any]]:
         totals: dict[str, Fraction] = {}
@@ -126,7 +126,7 @@ class _Boxes:
         found = []
         for (tree, name), share in sorted(sharing.shares.items()):
             part = share / max(totals[name], Fraction(1)) * SHARES // 1
-            if part and tree < self.count:  # functions of one feature pay with what is left
+            if part and tree < self.count:  # functions of one feature bear what is left
                 found.append([tree, self.names.index(name), exact(Fraction(part, SHARES))])
         return found
 

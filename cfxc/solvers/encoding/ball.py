@@ -62,13 +62,13 @@ def make_ball(query: Query, norms: Norms, radius: Fraction) -> Ball:
 def reach_of(ball: Ball, j: int) -> float:
     """About the largest δ_j within the ball; no bound, but where to look."""
     reach, radius = 1.0, max(ball.radius, 0.0)
-    for paid, power in (
+    for rate, power in (
         (ball.l1 * ball.weight[j], 1.0),
         (ball.linf * ball.peak[j], 1.0),
         (ball.l2 * ball.weight[j], 0.5),
     ):
-        if paid > 0:
-            reach = min(reach, float(radius / paid) ** power)
+        if rate > 0:
+            reach = min(reach, float(radius / rate) ** power)
     return reach
 
 

@@ -149,25 +149,25 @@ class Branching:
 
     def _dive_now_and_then(self, values: Floats, ranges: Ranges, deadline: float) -> None:
         """Dive from a node, both ways, unless diving already takes its share of the time."""
-        for paid_first in (True, False):
+        for costly_first in (True, False):
             begun = now()
             if self.diving <= DIVES * (begun - self.started):
-                self._dive(values, ranges, paid_first, deadline)
+                self._dive(values, ranges, costly_first, deadline)
                 self.diving += now() - begun
 
-    def _dive(self, values: Floats, ranges: Ranges, paid_first: bool, deadline: float) -> None:
+    def _dive(self, values: Floats, ranges: Ranges, costly_first: bool, deadline: float) -> None:
         """Look for a point below a node: changes that cost are undone, while one is left.
 
-        One number is made whole after the other, those that pay for a change first, to 0, the least
-        first; what does not go is put the other way round, once.  This proves nothing.
+        One number is made whole after the other, those that stand for a change first, to 0, the
+        least first; what does not go is put the other way round, once.  This proves nothing.
         """
         until = min(deadline, now() + DIVE * (deadline - now()))
         lower, upper = (ends.copy() for ends in ranges)
-        paid = self.binary & (self.program.cost > 0)
+        costly = self.binary & (self.program.cost > 0)
         while True:
-            if paid_first:
-                upper[paid & (lower == 0) & (values <= WHOLE)] = 0.0
-            chosen = self._torn(values, paid & (lower < upper), paid_first)
+            if costly_first:
+                upper[costly & (lower == 0) & (values <= WHOLE)] = 0.0
+            chosen = self._torn(values, costly & (lower < upper), costly_first)
             if chosen is None:
                 break
             j, goal = chosen
@@ -178,7 +178,7 @@ class Branching:
             if found is None:
                 return
             values = found
-        for j in np.flatnonzero(paid & (lower == 1)).tolist():  # in vain, by what came after it?
+        for j in np.flatnonzero(costly & (lower == 1)).tolist():  # in vain, by what came after it?
             found = self._fixed(j, 0.0, lower, upper, until)
             if found is None:
                 lower[j] = upper[j] = 1.0
@@ -194,12 +194,12 @@ class Branching:
         lower[j] = upper[j] = value
         return None if now() >= deadline else self._relaxed((lower, upper), deadline)
 
-    def _torn(self, values: Floats, paid: Any, paid_first: bool) -> tuple[int, float] | None:
+    def _torn(self, values: Floats, costly: Any, costly_first: bool) -> tuple[int, float] | None:
         """Which number a dive fixes next, and where."""
-        away = np.where(self.program.whole & ~paid, np.abs(values - np.round(values)), 0.0)
+        away = np.where(self.program.whole & ~costly, np.abs(values - np.round(values)), 0.0)
         torn = away > WHOLE
-        if paid.any() and (paid_first or not torn.any()):
-            return int(np.where(paid, values, np.inf).argmin()), 0.0
+        if costly.any() and (costly_first or not torn.any()):
+            return int(np.where(costly, values, np.inf).argmin()), 0.0
         if not torn.any():
             return None
         j = int(np.where(torn, away, np.inf).argmin())

@@ -60,7 +60,7 @@ class Slices:
         forms = np.hstack([one, np.zeros((size, 2 * size + 1))])
         self.program = HullProgram(self.hull, program, forms, np.zeros(size), 3 * size)
         self.rows = np.arange(size, dtype=np.int32)
-        self.priced = np.arange(size, 3 * size, dtype=np.int32)
+        self.costly = np.arange(size, 3 * size, dtype=np.int32)
 
     def nearest(
         self, goal: Floats, weights: Floats, lower: Floats, upper: Floats, room: float,
@@ -76,7 +76,7 @@ class Slices:
             return None
         solver, ends = self.program.solver, np.full(2 * self.size, np.inf)
         solver.changeRowsBounds(self.size, self.rows, goal, goal)
-        solver.changeColsCost(2 * self.size, self.priced, np.tile(weights, 2))
+        solver.changeColsCost(2 * self.size, self.costly, np.tile(weights, 2))
         self.program.hold(
             np.concatenate([lower, np.zeros(2 * self.size + 1)]),
             np.concatenate([upper, ends, [self.reach - room]]),

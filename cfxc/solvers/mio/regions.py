@@ -160,7 +160,7 @@ class Regions:
             boxes += len(batch)
             lows = np.array([box[2] for box in batch])
             highs = np.array([box[3] for box in batch])
-            child_low, child_high, keys, tries, decided, paid = kernel.step(
+            child_low, child_high, keys, tries, decided, costs = kernel.step(
                 lows, highs, self.whole, self.named, self.count, self.z, self.z0, self.deep,
                 self.root, self.rows, self.row_low, self.row_high, self.plain, self.plain_low,
                 self.plain_high, self.cost, ceil_float(radius - self.shift), self.group,
@@ -170,7 +170,7 @@ class Regions:
                 heapq.heappush(queue, (key, made, child_low[i], child_high[i]))
                 made += 1
             if not self.finite:
-                least = min([least, *paid.tolist()])
+                least = min([least, *costs.tolist()])
             order = np.argsort(tries @ self.cost, kind="stable")[:TRIES]
             for point in [*(decided if self.finite else decided[:TRIES]), *tries[order]]:
                 found = improve(self._lift(point))

@@ -81,7 +81,7 @@ def search(
 
 @lru_cache(maxsize=1)
 def _warm_up() -> None:
-    """Load the kernels, so that no time limit pays for compiling them."""
+    """Load the kernels, so that compiling them counts towards no time limit."""
     limits = Limits(Fraction(1, 100), float("inf"))
     with untimed():
         _Search(small_query(), lambda _: True, limits, backend("highs")).run(())
@@ -507,8 +507,8 @@ class _Search(Search):
     def _tidy(self) -> None:
         """Undo what the best point changes without need: under linf much of it costs nothing."""
         best, norms = self.outcome.best, self.query.distance.norms
-        paid = norms is not None and (norms.l0 or norms.l1 or norms.l2)
-        if best is None or (paid and all(d.feature.weight for d in self.query.domains)):
+        all_cost = norms is not None and (norms.l0 or norms.l1 or norms.l2)
+        if best is None or (all_cost and all(d.feature.weight for d in self.query.domains)):
             return
         for point in self.local.undone(best.point):
             candidate = verify(self.query, point, self.deployed)

@@ -64,8 +64,8 @@ class _Search(Search):
     def _tidy(self) -> None:
         """Undo what the best point changes without need: under linf much of it costs nothing."""
         best, norms = self.outcome.best, self.query.distance.norms
-        paid = norms is not None and (norms.l0 or norms.l1 or norms.l2)
-        if best is None or (paid and all(d.feature.weight for d in self.query.domains)):
+        all_cost = norms is not None and (norms.l0 or norms.l1 or norms.l2)
+        if best is None or (all_cost and all(d.feature.weight for d in self.query.domains)):
             return
         for point in self.local.undone(best.point):
             candidate = verify(self.query, point, self.deployed)

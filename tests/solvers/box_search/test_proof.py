@@ -25,8 +25,8 @@ from cfxc.ir import LabelTuple, evaluate, ops
 from cfxc.question.query import Query, make_query
 from cfxc.solvers import box_search
 from cfxc.solvers.base import Limits
-from cfxc.solvers.box_search.crew import Crew
 from cfxc.solvers.box_search.proof import Closing, Split, SplitTree
+from cfxc.solvers.box_search.thread_pool import ThreadPool
 from cfxc.solvers.engines import settle_by_smt
 from cfxc.space import Feature
 from tests.solvers import kinds
@@ -205,10 +205,10 @@ class Checker:
                 assert total <= 1 + F(1, 10**9)
             scale = 1 + F(1, 10**9)
             shares = {key: share / scale for key, share in shares.items()}
-            return self.sum_misses(node.requirement, box, node.sharing.price / UNIT, shares)
+            return self.sum_misses(node.requirement, box, node.sharing.multiplier / UNIT, shares)
         return node.reason in ("constraint", "solver")  # seen by enumeration elsewhere
 
-    def sum_misses(self, k: int | None, box: Box, price: F, shares: Any) -> bool:
+    def sum_misses(self, k: int | None, box: Box, multiplier: F, shares: Any) -> bool:
         assert k is not None
         required = self.required[k]
         near = self.deltas(box)
@@ -234,11 +234,11 @@ class Checker:
         ends = [self.ends(ramp, box) for ramp in self.ramps]
         most = [max(value for value, _ in found) for found in trees]
         most += [max(f * end for end in pair) for f, pair in zip(slopes, ends, strict=True)]
-        total = constant + price * (self.radius - sum(spent) - peak)
+        total = constant + multiplier * (self.radius - sum(spent) - peak)
         for tree, found in enumerate(trees):
             others = constant + sum(most) - most[tree]
             paying = [
-                value - price * self.paid(tree, here, spent, shares)
+                value - multiplier * self.paid(tree, here, spent, shares)
                 for value, here in found
                 if not self.fails(required, others + value)  # else no point of the leaf will do
             ]
@@ -247,7 +247,7 @@ class Checker:
             total += max(paying)
         for i, (ramp, factor) in enumerate(zip(self.ramps, slopes, strict=True), len(trees)):
             j = self.order.index(ramp.input)
-            share = price * shares.get((i, self.query.domains[j].name), F(0))
+            share = multiplier * shares.get((i, self.query.domains[j].name), F(0))
             floor = -(constant + sum(most) - most[i])
             best = self.highest(j, factor, share, floor, ends[i - len(trees)], spent[j])
             if best is None:
@@ -312,9 +312,9 @@ class Checker:
         return high
 
     def highest(
-        self, j: int, factor: F, price: F, floor: F, ends: tuple[F, F], spent: F
+        self, j: int, factor: F, multiplier: F, floor: F, ends: tuple[F, F], spent: F
     ) -> F | None:
-        """The largest ``factor x - price (cost(x) - spent)`` where ``factor x >= floor``."""
+        """The largest ``factor x - multiplier (cost(x) - spent)`` where ``factor x >= floor``."""
         low, high = ends
         if factor > 0:
             low = max(low, floor / factor)
@@ -327,8 +327,8 @@ class Checker:
         domain = self.query.domains[j]
         own, size = F(domain.factual), domain.feature.range
         tried = {low, high, min(max(own, low), high)}
-        squares = price * self.norms.l2 * self.weights[j] / self.total
-        slope = price * self.norms.l1 * self.weights[j] / self.total
+        squares = multiplier * self.norms.l2 * self.weights[j] / self.total
+        slope = multiplier * self.norms.l1 * self.weights[j] / self.total
         if squares and size:
             for sign in (1, -1):
                 delta = (sign * factor * size - slope) / (2 * squares)
@@ -336,7 +336,7 @@ class Checker:
         values = []
         for x in tried:
             delta = abs(x - own) / size if size else F(0)
-            values.append(factor * x - price * max(self.added(j, delta) - spent, F(0)))
+            values.append(factor * x - multiplier * max(self.added(j, delta) - spent, F(0)))
         return max(values)
 
     def fails(self, required: Any, total: F) -> bool:
@@ -432,10 +432,12 @@ def test_threads_share_one_proof(n_jobs: int, monkeypatch: pytest.MonkeyPatch) -
     engine, handed = sys.modules["cfxc.solvers.box_search.engine"], []
     monkeypatch.setattr(engine, "ALONE_UNTIL", 0)
     monkeypatch.setattr(engine, "SLICE", 1e-9)  # many short rounds
-    monkeypatch.setattr(sys.modules["cfxc.solvers.box_search.crew"], "FIRST_STEP", 5)
-    take_on = Crew._take_on
+    monkeypatch.setattr(sys.modules["cfxc.solvers.box_search.thread_pool"], "FIRST_STEP", 5)
+    take_on = ThreadPool._take_on
     monkeypatch.setattr(
-        Crew, "_take_on", lambda crew, *given: (handed.append(given[1]), take_on(crew, *given))
+        ThreadPool,
+        "_take_on",
+        lambda threads, *given: (handed.append(given[1]), take_on(threads, *given)),
     )
     model = RandomForestClassifier(25, max_depth=5, random_state=0)
     for seed in range(2):

@@ -31,7 +31,7 @@ from .state import (
     make_log,
     make_state,
     roomier,
-)  # fmt: skip
+)
 from .tables import Tables
 
 FIRST_STEP = 8  # boxes in the first round
@@ -81,7 +81,7 @@ class Worker:
         return int(open_levels[0]) if open_levels.size else -1
 
 
-class Crew:
+class ThreadPool:
     """The workers on one ball, at first one of them; ``alone``: for how many boxes it stays so."""
 
     def __init__(
@@ -167,7 +167,7 @@ class Crew:
         self._segments[worker.segment] = Segment(log, *self._origins[worker.segment])
 
     def log(self) -> tuple[Log, int]:
-        """All boxes in one log, and their number; the crew has done its work."""
+        """All boxes in one log, and their number; the threads have done their work."""
         if len(self._segments) == 1:
             only = self.workers[0]
             return only.log, int(only.state.control[BOXES])
@@ -185,4 +185,4 @@ class Crew:
         return Log(*map(np.concatenate, columns)), int(starts[-1])
 
 
-__all__ = ["ALONE_UNTIL", "Crew", "Worker"]
+__all__ = ["ALONE_UNTIL", "ThreadPool", "Worker"]
