@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 
-from .guard import INTERRUPTED, came, heard
+from .interrupts import INTERRUPTED, came, heard
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

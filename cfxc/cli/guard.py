@@ -5,19 +5,19 @@ from __future__ import annotations
 import errno
 import functools
 import os
-import signal
 import sys
 import traceback
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
+from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, ParamSpec
+from typing import ParamSpec
 
 import typer
 
 from ..errors import CfxcError, InvalidInputError, MissingExtraError
 from ..writing import check_writable, write_whole
+from .interrupts import INTERRUPTED, came
 
 INFEASIBLE, LIMIT, FAULT = 3, 4, 1
 """No counterfactual exists, proved; a limit was reached; a fault of ours."""
@@ -114,49 +114,3 @@ def deliver(text: str, path: Path | None) -> None:
         sys.stdout.flush()
         return
     write_whole(path, text)
-
-
-INTERRUPTED = 130
-"""Exit code after Ctrl-C."""
-
-_came = False
-
-
-def came() -> bool:
-    """Whether Ctrl-C was pressed since the command began."""
-    return _came
-
-
-@contextmanager
-def heard() -> Iterator[None]:
-    """Note every Ctrl-C inside, and raise ``KeyboardInterrupt`` as always.
-
-    Left alone where something else handles the signal, or ignores it (``nohup``), and outside of
-    the main thread.
-    """
-    global _came
-    _came = False
-    if signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
-        yield
-        return
-    hook = sys.unraisablehook
-    try:
-        signal.signal(signal.SIGINT, _note)
-    except ValueError:  # not the main thread
-        yield
-        return
-    sys.unraisablehook = lambda told: None if told.exc_type is KeyboardInterrupt else hook(told)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
-        sys.unraisablehook = hook
-
-
-def _note(number: int, frame: Any) -> None:
-    global _came
-    _came = True
-    raise KeyboardInterrupt
-
-
-__all__ = ["INTERRUPTED", "came", "heard"]

@@ -24,6 +24,9 @@ from sklearn.tree import DecisionTreeRegressor
 import cfxc
 from cfxc import Accepts
 from cfxc.certificates.checker.reader import key
+from cfxc.compiler.linear_reader import requirements
+from cfxc.compiler.pipeline import simplified
+from cfxc.question.target import resolve_target, score_scale, target_program
 from tests.asking import within
 from tests.certificates.mutants import rehashed
 from tests.certificates.oracle import Meaning, is_true
@@ -416,3 +419,17 @@ def test_conditions_on_trees_beside_networks_have_none(case: Any) -> None:
         return
     with pytest.raises(cfxc.UnsupportedError, match="trees"):
         result.certificate.to_dict()
+
+
+@pytest.mark.parametrize("trees", [1, 3, 7])
+def test_scores_are_compared_before_they_are_averaged(trees: int) -> None:
+    """What ``target_program`` compares, times ``score_scale``, is what the model calls a score."""
+    table = pd.DataFrame({"a": range(12), "b": [n * n % 7 for n in range(12)]})
+    labels = [("no", "maybe", "yes")[n % 3] for n in range(12)]
+    forest = RandomForestClassifier(trees, random_state=0).fit(table, labels)
+    program = cfxc.compile(forest, cfxc.FeatureSpace.infer(table)).program
+    target = resolve_target(program, "yes", {"label": "no"})
+    assert score_scale(program, target) == Fraction(1, trees)
+    votes = requirements(simplified(target_program(program, target, Fraction(0)))[0], "in_target")
+    leaves = {source for each in votes for source in each.form.terms}
+    assert len(leaves) == len(votes) == 2  # one column of leads for each of the other labels

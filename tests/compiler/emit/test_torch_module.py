@@ -385,7 +385,7 @@ def test_outputs_are_checked(outputs: list[str]) -> None:
 
 def test_without_torch_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "torch", None)
-    for name in ("torch_module", "torch_rules"):
+    for name in ("torch_module",):
         monkeypatch.delitem(sys.modules, f"cfxc.compiler.emit.{name}")
     with pytest.raises(MissingExtraError, match=r"cfxc\[amortised\]"):
         importlib.import_module("cfxc.compiler.emit.torch_module")
