@@ -46,7 +46,7 @@ def test_whoever_has_it_is_told_so(model: Any) -> None:
 def test_whoever_lacks_it_is_asked_about_it() -> None:
     answer = WANTED.explain(BAD)
     named = PLAIN.explain(BAD, target="good")
-    assert (answer.wanted, answer.unchanged, answer.by_default) == (("good",), False, False)
+    assert (answer.target_values, answer.unchanged, answer.by_default) == (("good",), False, False)
     assert (answer.distance, answer.summary()) == (named.distance, named.summary())
 
 
@@ -102,7 +102,7 @@ def test_a_range_of_a_regressor() -> None:
     values = numbers.predict(TABLE)
     assert model.explain(TABLE[values > 10].iloc[[0]]).unchanged
     low = model.explain(TABLE[values < 5].iloc[[0]])
-    assert (low.status, low.unchanged, low.wanted) == ("optimal", False, (9.0, None))
+    assert (low.status, low.unchanged, low.target_values) == ("optimal", False, (9.0, None))
     with pytest.raises(cfxc.InvalidInputError, match="favourable: "):
         cfxc.compile(numbers, SPACE, favourable="high")
 

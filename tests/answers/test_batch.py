@@ -114,7 +114,7 @@ def test_rows_that_cannot_be_asked_about(data):
     table = compiled.explain_batch(pd.concat([refused, accepted, odd]), target=1)
     assert table["status"].tolist() == ["optimal", "optimal", "unchanged", "error"]
     assert "1000 is outside of the range" in table["reason"].iloc[3]
-    with pytest.raises(cfxc.InvalidInputError, match=r"nobody can be answered: .*target 7"):
+    with pytest.raises(cfxc.InvalidInputError, match=r"no instance can be answered: .*target 7"):
         compiled.explain_batch(refused, target=7)
 
 
@@ -294,7 +294,9 @@ class TestOut:
             with pytest.raises(cfxc.InvalidInputError, match=r"part-000001.*: delete it, and"):
                 compiled.explain_batch(people, target=1, out=out)
         people.to_parquet(part)
-        with pytest.raises(cfxc.InvalidInputError, match=r"part-000001.*other people or columns"):
+        with pytest.raises(
+            cfxc.InvalidInputError, match=r"part-000001.*other instances or columns"
+        ):
             compiled.explain_batch(people, target=1, out=out)
         part.write_bytes(good)
         (out / "part-7.parquet").write_bytes(good)

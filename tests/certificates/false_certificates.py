@@ -49,7 +49,7 @@ def draw_honest(rng: Random) -> Honest:
         content["question"]["slack"] = "0"
         try:
             asking = Question(*(content[name] for name in ("features", "program", "question")))
-            room = F(0) if semantics == "real" else slack.least(asking, semantics)
+            room = F(0) if semantics == "real" else slack.bounds(asking, semantics)[0]
         except Rejected:
             continue
         content["question"]["slack"] = str(room)

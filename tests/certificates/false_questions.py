@@ -338,7 +338,7 @@ class Meaning:
         """The outputs."""
         return [self.form(form, point) for form in self.program["outputs"]]
 
-    def wanted(self, point: Any) -> bool:
+    def reached(self, point: Any) -> bool:
         """Whether the outcome is the target, or misses it by no more than the slack."""
         question, found = self.content["question"], self.scores(point)
         target, slack = question["target"], F(question["slack"])
@@ -365,7 +365,7 @@ class Meaning:
 
     def is_counterfactual(self, point: Any) -> bool:
         rules = self.content["question"]["constraints"]
-        return self.target_rows(point) and all(self.holds(rule, point) for rule in rules)
+        return self.reached(point) and all(self.holds(rule, point) for rule in rules)
 
     def delta(self, j: int, value: Any) -> F:
         """δ_j."""

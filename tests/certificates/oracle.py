@@ -101,7 +101,7 @@ class Meaning:
             total += number(node[column])
         return total
 
-    def wanted(self, point: list[Any]) -> bool:
+    def reached(self, point: list[Any]) -> bool:
         target, outputs = self.content["question"]["target"], self.program["outputs"]
         found, slack = [self.form(each, point) for each in outputs], self.slack
         if self.program["labels"] is None:
@@ -162,7 +162,7 @@ def is_true(content: dict[str, Any]) -> bool:
     for point in product(*choices):
         near = claim["status"] == "infeasible" or meaning.distance(list(point)) < bound
         met = near and all(meaning.holds(rule, list(point)) for rule in rules)
-        if met and meaning.target_rows(list(point)):
+        if met and meaning.reached(list(point)):
             return False
     if claim["status"] == "infeasible":
         return True
@@ -172,7 +172,7 @@ def is_true(content: dict[str, Any]) -> bool:
         point.append(labels.index(label(value)) if labels else number(value))
         if content["features"][j]["step"] is not None and point[j] not in values(content, j):
             return False
-    if not meaning.target_rows(point) or not all(meaning.holds(rule, point) for rule in rules):
+    if not meaning.reached(point) or not all(meaning.holds(rule, point) for rule in rules):
         return False
     if meaning.distance(point) != number(claim["distance"]):
         return False

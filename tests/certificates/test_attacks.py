@@ -30,7 +30,7 @@ def test_outcomes_of_one_value(labels: list[Any]) -> None:
     outputs = [[[["x", 0], "1"]], *([[["one", 0], "-1"]] for _ in labels[1:])]
     asked = question([number("n", 2, 0, 10, step=1, width=0)], outputs, labels=labels,
                      target={"label": labels[-1]})  # fmt: skip
-    with pytest.raises(checker.Rejected, match="two of one value"):
+    with pytest.raises(checker.Rejected, match="two alike"):
         checker.check(certificate(asked, NEVER))
 
 
@@ -119,3 +119,80 @@ def test_long_numbers_in_the_scores_of_many_labels() -> None:
     asked = question([one], outputs, labels=list(range(1001)), target={"label": 0})
     with pytest.raises(checker.Rejected, match="too many labels of too many terms"):
         checker.check(certificate(asked, NOWHERE))
+
+
+def test_a_slack_that_rounding_does_not_explain() -> None:
+    """With a slack of 4 a witness may miss the target by 4."""
+    for slack, said in (("4", "all that rounding explains"), ("1/1000000000000", "does not close")):
+        asked = question([N], [[[["x", 0], "1"], [["one", 0], "-9"]]], slack=slack)
+        with pytest.raises(checker.Rejected, match=said):  # 9 does reach it
+            checker.check(certificate(asked, NEVER, semantics="float"))
+
+
+def test_a_policy_limits_slack_and_gaps() -> None:
+    asked = question([N], [[[["x", 0], "1"], [["one", 0], "-3"]]])
+    found = certificate(asked, NOWHERE | {"radius": "0"}, "feasible", distance="4/5",
+                        witness=["10"])  # fmt: skip
+    shown = checker.check(found)
+    stated = NORMS + STATED.format("n")
+    policy.require_no_narrower(shown, stated, [])
+    with pytest.raises(checker.Rejected, match="only that the change is feasible"):
+        policy.require_no_narrower(shown, "epsilon = 0.01\n" + stated, [])
+    loose = shown._replace(question=shown.question)
+    loose.question.slack = Fraction(1, 10**9)
+    policy.require_no_narrower(loose, "slack = '0.001'\n" + stated, [])
+    with pytest.raises(checker.Rejected, match="the slack is larger"):
+        policy.require_no_narrower(loose, "slack = 0\n" + stated, [])
+
+
+def test_powers_of_ten_and_signs_in_labels() -> None:
+    """1/100000 is less than the double 1e-05; the label 'A+ -' is not 'A- '."""
+    real = number("x", 0, 0, 1, step="1/100000")
+    stated = "[[feature]]\nname='x'\nkind='real'\nlower=0\nupper=1\nresolution='0.00001'\n"
+    for figure, said in ((Fraction(1, 10**5), "x <= 1/100000"), (Fraction(1e-5), "")):
+        rule = [["ge", [[["one", 0], str(figure)], [["x", 0], "-1"]]]]
+        found = refused('constraints = ["x <= 1e-05"]\n' + stated, [real], constraints=rule)
+        assert found == (f"policy: it has no constraint {said}" if said else "")
+    rule = [["ge", [[["is", 0, 1], "1"], [["one", 0], "-1"]]]]
+    one = label("x", "A- ", ["A- ", "A+ -"])
+    found = refused("constraints = ['[x = \"A- \"] >= 1']\n[[feature]]\nname='x'\n"
+                    "kind='categorical'\nlabels=['A- ', 'A+ -']\n", [one],
+                    constraints=rule)  # fmt: skip
+    assert found == 'policy: it has no constraint [x = "A+ -"] >= 1'
+
+
+def test_labels_of_one_value_of_a_feature() -> None:
+    one = label("x", 2, [1, 2, {"float": "1"}])
+    with pytest.raises(checker.Rejected, match=r"features\[0\].labels: two alike"):
+        checker.check(certificate(question([one], [[[["one", 0], "-1"]]]), NEVER))
+
+
+@pytest.mark.parametrize(("top", "width", "fits"), [(2**24, 4, True), (2**25, 4, False),
+                                                    (2**25, 8, True), (10, 0, True)])  # fmt: skip
+def test_whole_numbers_that_floats_leave_out(top: int, width: int, fits: bool) -> None:
+    """Odd numbers beyond 2^24 are no single floats: to leave them out is to restrict."""
+    x = number("x", 0, 0, top, step=1, width=width)
+    x[0]["kind"] = "integer"
+    stated = f"{NORMS}[[feature]]\nname='x'\nkind='integer'\nlower=0\nupper={top}\n"
+    assert (refused(stated, [x]) == "") == fits
+    line = facts(checker.check(certificate(question([x], [[[["one", 0], "-1"]]]), NEVER)))
+    grid = "steps of 1, floats of 4 bytes" if width == 4 else "steps of 1"
+    assert line["features"][0]["grid"] == grid
+
+
+def test_trees_of_a_constraint_are_told_from_others() -> None:
+    texts = []
+    for cut in ("8", "7"):
+        nodes = [[0, cut, 1, 2], ["1"], ["-1"]]
+        asked = question([N], [[[["one", 0], "-1"]]], trees=[{"roots": [0], "nodes": nodes}],
+                         constraints=[["ge", [[["tree", 0, 0], "1"]]]])  # fmt: skip
+        texts += facts(checker.check(certificate(asked, NEVER)))["constraints"]
+    assert len(set(texts)) == 2
+
+
+def test_grids_of_long_steps_mind_the_clock() -> None:
+    end = "1" + "0" * 300 + "/3"
+    many = [number(f"f{j}", 0, "-" + end, end, step="1/" + "7" * 999) for j in range(40)]
+    content = certificate(question(many, [[[["one", 0], "-1"]]]), NEVER)
+    with pytest.raises(checker.Rejected, match=r"more than 0\.5 seconds"):
+        checker.check(content, checker.Clock(0.5))

@@ -56,7 +56,7 @@ def test_one_page_and_json(shell: Shell) -> None:
     name = written(shell, "tree.skops")
     assert shell("check", name, "--summary", "page.md").code == 0
     page = (shell.folder / "page.md").read_text("utf-8")
-    assert page.startswith("# Certificate of a counterfactual\n\nThe change leads to the wanted")
+    assert page.startswith("# Certificate of a counterfactual\n\nThe change leads to the target")
     assert "| name | factual | range | grid | may change | weight |" in page
     assert "cannot write" in shell("check", name, "--summary", "no/page.md").err
     found = json.loads(shell("check", name, "--json").out)

@@ -40,13 +40,13 @@ def test_trained_then_drawn(shell: Shell) -> None:
     assert (model.predict(rows[["age", "pay gap", "sector"]]) == "yes").all()
     assert "in target" in drawn.err
 
-    one = shell(*RUN, "--rows", "instance.json", "-n", "4", "--json", "--max-changes", "2")
+    one = shell(*RUN, "--rows", "person.json", "-n", "4", "--json", "--max-changes", "2")
     answer = json.loads(one.out)
     assert one.out.count("\n") == 1
     (instance,) = answer["instances"]
     assert instance["status"] == "full"
     assert len(instance["counterfactuals"]) == instance["returned"] == 4
-    again = shell(*RUN, "--rows", "instance.json", "-n", "4", "--json", "--max-changes", "2")
+    again = shell(*RUN, "--rows", "person.json", "-n", "4", "--json", "--max-changes", "2")
     assert again.out == one.out
     written = shell(*RUN, "--rows", "data.csv:0", "-n", "2", "-o", "rows.csv")
     assert written.code == 0, written
@@ -58,11 +58,11 @@ def test_somebody_without_an_answer(shell: Shell, monkeypatch: pytest.MonkeyPatc
         raise cfxc.UnsupportedError("no engine")
 
     assert shell(*FIT, "g").code == 0
-    ended = shell(*RUN, "--rows", "instance.json", "--constraint", "age == factual.age && age > 99")
+    ended = shell(*RUN, "--rows", "person.json", "--constraint", "age == factual.age && age > 99")
     assert ended.code == 3
     assert "1 impossible" in ended.err
     monkeypatch.setattr("cfxc.methods.amortised.reaching.explainer_of", refuse)
-    unknown = shell(*RUN, "--rows", "instance.json", "--constraint", "age > 99")
+    unknown = shell(*RUN, "--rows", "person.json", "--constraint", "age > 99")
     assert unknown.code == 4
     assert "1 none" in unknown.err
 
@@ -70,11 +70,11 @@ def test_somebody_without_an_answer(shell: Shell, monkeypatch: pytest.MonkeyPatc
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ((*FIT, "instance.json"), "it is no folder"), ((*FIT, "no/g"), "no folder no"),
+        ((*FIT, "person.json"), "it is no folder"), ((*FIT, "no/g"), "no folder no"),
         ((*FIT, "g", "--gradient", "best"), "unknown gradient"),
         ((*FIT, "g", "--target", "maybe"), "no outcome of the model"),
         ((*FIT, "g", "--bucket-rows", "0"), "bucket_rows"),
-        ((*RUN, "--rows", "instance.json"), "cannot read"),
+        ((*RUN, "--rows", "person.json"), "cannot read"),
         (("generate", "fit", "regression.skops", "--space", "space.toml", "--data", "data.csv",
           "-o", "g"), "takes classifiers"),
         (("generate", "fit", *MODEL, "--data", "none.csv", "-o", "g"), "none.csv"),
@@ -87,6 +87,6 @@ def test_refusals(arguments: tuple[str, ...], said: str, shell: Shell) -> None:
 def test_the_generator_of_another_model(shell: Shell) -> None:
     assert shell(*FIT, "g").code == 0
     other = ("generate", "run", "tree.skops", "--space", "space.toml", "--generator", "g")
-    ended = shell(*other, "--rows", "instance.json")
+    ended = shell(*other, "--rows", "person.json")
     assert ended.code == 2
     assert "trained for another model" in ended.err

@@ -109,7 +109,7 @@ def test_what_was_not_found_has_no_blank_line(capsys: pytest.CaptureFixture[str]
     ],
 )
 def test_the_target_as_a_value(wanted: tuple[Any, ...] | None, target: Any) -> None:
-    found = json.loads(json.dumps(replace(FOUND, wanted=wanted).to_dict(), allow_nan=False))
+    found = json.loads(json.dumps(replace(FOUND, target_values=wanted).to_dict(), allow_nan=False))
     assert found["target"] == target
 
 

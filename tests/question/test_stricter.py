@@ -386,7 +386,7 @@ def test_certificates_of_stricter_targets_are_true(case: Any, name: str) -> None
          for f, v in zip(features, row, strict=True)]
         for row in rows.itertuples(index=False)
     ]  # fmt: skip
-    wanted = np.array([meaning.wanted(point) for point in points])
+    wanted = np.array([meaning.reached(point) for point in points])
     assert (wanted <= fits).all()
     assert any(isinstance(each, cfxc.Margin) for each in asked) or (wanted == fits).all()
     assert is_true(found.content)

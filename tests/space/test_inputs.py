@@ -129,7 +129,7 @@ def test_text_and_missing_values_are_no_numbers() -> None:
     assert caught.value.offences == (
         "column 'sector' holds text such as 'a', and the model computes with it",
         "column 'dose' may be missing, and the model computes with it: missing = false in the "
-        "feature space answers for the people who have the value",
+        "feature space answers for the rows that have the value",
         "column 'code' has the category 'missing', and the model computes with it",
     )
     assert "fill them in before training" in str(caught.value)

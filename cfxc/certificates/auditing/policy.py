@@ -3,7 +3,8 @@
 A policy is a feature space, with more entries if the auditor likes: ``constraints``, the conditions
 that a question may make, as the report prints them, where ``factual.NAME`` stands for the factual's
 value; ``target``, the target label, or a table as certificates have it; ``norms``, the
-distance (l0, l1, linf, l2); ``epsilon``, the largest.
+distance (l0, l1, linf, l2); ``epsilon``, the largest of a claim that is *optimal* or *infeasible*;
+``slack``, the largest.
 """
 
 from __future__ import annotations
@@ -17,7 +18,8 @@ from ..checker import ODD, Feature, Rejected, listed, need
 from .report import TEXT, exact, quoted
 
 DECIMAL = re.compile(r"-?[0-9]{1,400}(\.[0-9]{1,400}|/[1-9][0-9]{0,400})?", re.ASCII)
-NAMES = ("version", "columns", "feature", "others", "constraints", "target", "norms", "epsilon")
+NAMES = ("version", "columns", "feature", "others", "constraints", "target", "norms", "epsilon",
+         "slack")  # fmt: skip
 FIELDS = ("name", "kind", "lower", "upper", "resolution", "labels", "missing", "action",
           "condition", "weight", "encoding", "columns", "dtype")  # fmt: skip
 
@@ -35,9 +37,13 @@ class Stated:
         labels = [None if one == {"missing": True} else one for one in given.get("labels", ())]
         self.labels = [(type(x).__name__, Q(x) if isinstance(x, float) else x) for x in labels]
         self.columns, self.encoding = given.get("columns", [self.name]), given.get("encoding")
-        dtypes = given.get("dtype") if self.kind in (None, "real") else None
+        dtypes = given.get("dtype")
         dtypes = [dtypes] if isinstance(dtypes, str) else dtypes
-        self.width = None if not dtypes else 4 if dtypes == ["float32"] else 8
+        floats = [one for one in dtypes or () if "float" in one]
+        plain = 8 if self.kind in (None, "real") else 0
+        self.width = (
+            None if not dtypes or labels else 4 if floats == ["float32"] else 8 if floats else plain
+        )
         counts = self.kind == "integer" or (self.kind == "ordinal" and not labels)
         self.step = Q(1) if counts else decimal(given.get("resolution"))
 
@@ -120,6 +126,10 @@ def _require(shown: Any, text: str, rules: list[str]) -> None:
         need(list(map(decimal, found["norms"])) == question.norms, "policy: another distance")
     most = decimal(found.get("epsilon", 1))
     need(most is not None and shown.epsilon <= most, "policy: epsilon is larger")
+    gap = "epsilon" in found and shown.status == "feasible"
+    need(not gap, "policy: epsilon: the claim is only that the change is feasible")
+    slack = decimal(found.get("slack"))
+    need(slack is None or question.slack <= slack, "policy: the slack is larger")
     need(found.get("others", "any") == "any", "policy: others is 'any', or is not there")
     left = [] if "others" in found else sorted(set(known) - {wide.name for wide in named})
     if not left and "others" not in found:
@@ -164,9 +174,12 @@ def _require_wide(wide: Stated, own: Feature, measured: bool) -> None:
         more = measured and own.kind == "ordinal" and wide.labels
         need(not more or len(wide.labels) == len(own.labels), f"{where}more labels: distances")
         return
-    need(wide.width in (None, own.width or 8), f"{where}floats of another width")
     assert own.low is not None
     assert own.high is not None
+    top, exact_up_to = max(abs(own.low), abs(own.high)), {0: 2**53, 4: 2**24, 8: 2**53}[own.width]
+    whole = own.step is not None and own.step.denominator == 1 and top <= exact_up_to
+    same = (own.width or 8) == (wide.width or 8)  # unless stated, doubles
+    need(same or (whole and wide.width != 4), f"{where}floats of another width")
     inside = own.low <= (own.low if wide.low is None else wide.low)
     inside = inside and own.high >= (own.high if wide.high is None else wide.high)
     need(inside, f"{where}the range is narrower")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Iterator
 from fractions import Fraction as Q
@@ -57,12 +58,9 @@ def exact(value: Q) -> str:
 def figure(value: Q) -> str:
     """A number in a constraint: doubles as decimals, what is none as a fraction, never alike."""
     is_double = abs(value) < 2**1000 and Q(float(value)) == value
-    return exact(value) if is_double or "." not in exact(value) else fraction(value)
-
-
-def fraction(value: Q) -> str:
-    """A fraction, unless it is long."""
-    return str(value) if len(str(value)) < 25 else f"about {float(value)!r}"
+    if is_double or exact(value).startswith("about "):
+        return exact(value)
+    return str(value) if len(str(value)) < 25 else f"about {exact(value)}"
 
 
 def name_of(text: str) -> str:
@@ -107,7 +105,9 @@ def _sum(question: Question, form: Form, depth: int = 50) -> str:
     question.clock.tick()
     terms = [_term(question, source, factor, depth) for source, factor in form.items()]
     need(sum(map(len, terms)) <= TEXT, "limits: a constraint is too long to be printed")
-    return " + ".join(terms).replace("+ -", "- ") or "0"
+    signs = [" - " if term.startswith("-") else " + " for term in terms[1:]]
+    rest = (term.removeprefix("-") for term in terms[1:])
+    return "".join([*terms[:1], *(s + t for s, t in zip(signs, rest, strict=True))]) or "0"
 
 
 def _term(question: Question, source: Any, factor: Q, depth: int) -> str:
@@ -119,12 +119,21 @@ def _term(question: Question, source: Any, factor: Q, depth: int) -> str:
         label = "" if kind == "x" else f" = {quoted(feature.labels[rest[0]][1])}"
         text = f"[{name_of(feature.name)}{label}]" if label else name_of(feature.name)
     elif kind == "tree":
-        text = f"trees{k}[{rest[0]}]"
+        text = f"trees{k}#{_digest(question, k)}[{rest[0]}]"
     else:
         inner = _sum(question, question.program.made[k], depth - 1)
         text = {"unit": "max(0, {})", "step": "[{} >= 0]", "single": "float32({})"}[kind]
         text = text.format(inner)
     return text if factor == 1 else f"{figure(factor)}*{text}"
+
+
+def _digest(question: Question, k: int) -> str:
+    """What tells trees from others: of what was checked of them, its hash's first digits."""
+    roots, nodes = question.program.trees[k]
+    held = [
+        tuple(sorted(part) if isinstance(part, frozenset) else part for part in n) for n in nodes
+    ]
+    return hashlib.sha256(repr((roots, held)).encode()).hexdigest()[:12]
 
 
 def facts(shown: Shown, run: str = UNRUN) -> dict[str, Any]:
@@ -190,7 +199,10 @@ def _feature(q: Question, j: int) -> dict[str, str]:
         assert f.low is not None
         assert f.high is not None
         span = f"{exact(f.low)} to {exact(f.high)}"
-        grid = f"floats of {f.width} bytes" if f.step is None else f"steps of {exact(f.step)}"
+        floats = f"floats of {f.width} bytes" if f.width else ""
+        usual = not f.width or (f.width == 8 and max(abs(f.low), abs(f.high)) <= 2**53)
+        grid = "" if f.step is None else f"steps of {exact(f.step)}"
+        grid = grid + ("" if usual else f", {floats}") if grid else floats
     own = quoted(f.labels[f.own][1]) if f.labels else exact(f.own)
     return {"name": name_of(f.name), "factual": own, "range": span, "grid": grid,
             "may change": MOVES[f.action], "weight": exact(f.weight)}  # fmt: skip

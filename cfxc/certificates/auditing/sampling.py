@@ -20,7 +20,9 @@ if TYPE_CHECKING:
     import pandas as pd
 
 ROWS, MOST = 400, 20_000  # drawn, and read from a file
-NEAR = Fraction(1, 10**5)  # of the median lead of the scores: less may be rounding
+NEAR = {"real": Fraction(1, 10**5), "float": Fraction(1, 10**5), "float32": Fraction(1, 10**4)}
+"""Of the median lead of the scores, by the arithmetic of the bound: less may be rounding."""
+FEW = 1024  # times less than that is a tie, and is not counted
 EXCUSED = 0.02  # the share of rows, at most, of which the labels may differ as near as that
 TRUSTED = {
     "sklearn.tree._tree.Tree",
@@ -84,19 +86,29 @@ def compare(
         more, frame = _given(question, space, data)
         rows, outcomes, read = rows + more, outcomes + list(predict(frame)), len(more)
     scores = [question.program.values(question.program.outputs, row) for row in rows]
-    near = max(NEAR * median(map(_lead, scores)), question.slack)
-    excused = 0
+    near, excused = NEAR[shown.semantics] * median(map(_lead, scores)), 0
     for number, (score, outcome) in enumerate(zip(scores, outcomes, strict=True)):
         miss = _miss(question.program, score, outcome)
         which = ("the factual", "the witness")[number] if number < 2 else f"row {number}"
         if miss is None or miss > near:
             raise Differs(f"of {which} the model says {outcome!r}, and the program does not")
-        excused += miss > question.slack
+        excused += miss * FEW > near
+    if shown.witness is not None and not _reaches(question, outcomes[1]):
+        raise Differs(f"of the witness the model says {outcomes[1]!r}, which is not the target")
     if question.program.labels is not None and excused > EXCUSED * len(rows):
         raise Differs(f"{excused} of {len(rows)} labels differ within rounding: too many")
     where = f"{len(rows) - read} rows drawn with seed {seed}"
     where += f" and {read} rows of {data.name!a}" if data is not None else ""
     return f"{where}; {excused} differ within {float(near):.3g} of a tie"
+
+
+def _reaches(question: Any, outcome: Any) -> bool:
+    """Whether an outcome of the model is the target, as it says it: a label, or a number."""
+    if question.program.labels is not None:
+        plain = outcome.item() if hasattr(outcome, "item") else outcome
+        return _is_same(question.program.labels[question.place][1], plain)
+    value = Fraction(float(outcome))
+    return all(factors[0] * value + constant >= 0 for factors, constant, _ in question.asked)
 
 
 def _lead(scores: list[Fraction]) -> Fraction:

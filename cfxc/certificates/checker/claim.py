@@ -60,9 +60,12 @@ def _shown(certificate: Any, clock: Clock) -> Shown:
     made += [("tree", n) for n in range(len(proof.program.trees))]
     need(not (idle := set(made) - proof.program.used), f"program: nothing reads {[*idle][:1]}")
     need(semantics in ("real", *slack.FLOATS), "semantics: of no known kind")
-    least = Q(0) if semantics == "real" else slack.least(proof, semantics)
+    least, most = (Q(0), Q(0)) if semantics == "real" else slack.bounds(proof, semantics)
     need(semantics != "real" or proof.slack == 0, "question.slack: it must be 0, in real numbers")
     need(proof.slack >= least, f"question.slack: rounding may do {float(least)}, which is more")
+    need(
+        proof.slack <= most, f"question.slack: more than {float(most)}, all that rounding explains"
+    )
     status, away, bound, epsilon, point, needed = _claim(parts["claim"], parts["witness"], proof)
     return Shown(proof, status, away, bound, epsilon, semantics, point, needed, proof.walk(), model,
                  parts["space"], digest)  # fmt: skip

@@ -65,8 +65,6 @@ class Program:
             self.made.append(self.form(form, where))
             self.kinds.append(kind)
         self.labels = None if labels is None else distinct(labels, "program.labels")
-        twins = self.labels and len({value for _, value in self.labels}) < len(self.labels)
-        need(not twins, "program.labels: two of one value, such as 1 and true")
         given = enumerate(listed(outputs, "program.outputs"))
         self.outputs = [self.form(form, f"program.outputs[{i}]") for i, form in given]
         count = 1 if self.labels is None else len(self.labels)

@@ -40,7 +40,8 @@ class Feature:
     numbers, as floats of ``width`` bytes), or is the factual's own.  All of them are doubles.
     """
 
-    def __init__(self, given: Any, factual: Any, where: str) -> None:
+    def __init__(self, given: Any, factual: Any, where: str, clock: Clock | None = None) -> None:
+        self.clock = clock or Clock(math.inf)
         given = members(given, "name kind action labels weight float lower upper step", where)
         self.name, self.kind, self.action, labels, weight, self.width, *range_ = given
         need(type(self.name) is str and self.kind in KINDS, f"{where}: name or kind")
@@ -102,6 +103,7 @@ class Feature:
         if (cell(least) - value) * side >= 0:
             return cell(least)
         while most - least > 1:  # cell(least) falls short, cell(most) does not
+            self.clock.tick()
             middle = (least + most) // 2
             reaches = (cell(middle) - value) * side >= 0
             least, most = (least, middle) if reaches else (middle, most)
@@ -162,11 +164,13 @@ class Question:
         names = "factual target slack norms constraints"
         own, target, slack, norms, rules = members(given, names, "question")
         pairs = zip(listed(features, "features"), listed(own, "question.factual"), strict=True)
-        self.features = [Feature(f, v, f"features[{j}]") for j, (f, v) in enumerate(pairs)]
+        self.clock = clock or Clock(math.inf)
+        self.features = [
+            Feature(f, v, f"features[{j}]", self.clock) for j, (f, v) in enumerate(pairs)
+        ]
         need(len({f.name for f in self.features}) == len(self.features), "features: a name twice")
         for feature in self.features:
             feature.kept = KEPT // len(self.features)
-        self.clock = clock or Clock(math.inf)
         self.program = Program(program, self.features, self.clock)
         self.norms = n = [number(part) for part in members(norms, "l0 l1 linf l2", "norms")]
         mixed = n[3] == 0 or (n[1] == n[2] == 0)

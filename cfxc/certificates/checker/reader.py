@@ -85,9 +85,9 @@ def key(label: Any) -> tuple[str, Any]:
 
 
 def distinct(labels: Any, where: str) -> list[tuple[str, Any]]:
-    """Labels by type and value, each once."""
+    """Labels by type and value, no two of one value: they would be printed alike."""
     keys = [key(label) for label in listed(labels, where)]
-    need(len(set(keys)) == len(keys), f"{where}: one twice")
+    need(len({value for _, value in keys}) == len(keys), f"{where}: two alike, such as 1 and true")
     return keys
 
 
@@ -119,7 +119,7 @@ def canonical(certificate: dict[str, Any]) -> bytes:
 
 def parse(body: bytes) -> Any:
     """JSON of ASCII, without floats and members twice; ValueError, RecursionError if none."""
-    sizes = zip((232, 88, 72), map(body.count, (b"{", b"[", b",")), strict=True)
+    sizes = zip((232, 88, 112), map(body.count, (b"{", b"[", b",")), strict=True)
     need(sum(s * n for s, n in sizes) + 3 * len(body) <= MEMORY, "limits: the values are too many")
     need(body.isascii(), "limits: characters beyond ASCII are to be escaped")
 

@@ -20,6 +20,9 @@ FLOATS = {
 }
 
 
+MOST = 1024
+
+
 class Rounding:
     """Sizes and errors of what a program makes, in floats of a kind."""
 
@@ -103,9 +106,14 @@ def is_one(form: Form) -> bool:
     return [abs(factor) for factor in form.values()] == [ONE] and CONSTANT not in form
 
 
-def least(question: Question, floats: str) -> Q:
-    """The slack that covers the rounding of every score that is compared."""
+def bounds(question: Question, floats: str) -> tuple[Q, Q]:
+    """The slack that covers the rounding of every score that is compared, and the most that may be
+    given: ``MOST`` times as much, or as many units in the last place of the scores.
+    """
     errors = Rounding(question, floats)
-    off = [errors.sum(form)[1] for form in question.program.outputs]
-    rows = (sum((abs(f) * off[r] for r, f in row[0].items()), ZERO) for row in question.asked)
-    return max(rows, default=ZERO)
+    ends = [errors.sum(form) for form in question.program.outputs]
+    rows = [
+        [abs(f) * ends[r][i] for r, f in row[0].items()] for row in question.asked for i in (0, 1)
+    ]
+    sizes, off = (max(map(total, rows[i::2]), default=ZERO) for i in (0, 1))
+    return off, MOST * (off + errors.unit * sizes)

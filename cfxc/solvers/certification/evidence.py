@@ -11,7 +11,7 @@ from math import inf
 from typing import Any
 
 from ...certificates.checker import Clock, Question, Rejected, check
-from ...certificates.checker.slack import least
+from ...certificates.checker.slack import bounds
 from ...compiler.emit.smtlib import emit
 from ...errors import UnsupportedError
 from ...ir import ops
@@ -137,7 +137,7 @@ def covered(query: Query) -> Query:
             lower=Fraction(0), epsilon=0.0, proof=None, made={},
         ).to_dict()  # fmt: skip
         asked = Question(*(content[part] for part in ("features", "program", "question")))
-        needed = least(asked, written_semantics(query)) / (written_slack(query) / query.slack)
+        needed = bounds(asked, written_semantics(query))[0] / (written_slack(query) / query.slack)
     except (UnsupportedError, Rejected):  # it has no certificate anyhow
         return query
     return replace(query, slack=max(query.slack, Fraction(ceil_float(needed))))

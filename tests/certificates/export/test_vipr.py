@@ -119,7 +119,7 @@ def require_all_inside(certificate: dict[str, Any]) -> None:
         at = program.values(point)
         bounds = zip(program.columns, at, strict=True)
         assert all(c.low <= v <= c.high and (not c.whole or v.denominator == 1) for c, v in bounds)
-        asked = meaning.target_rows(point) and all(meaning.holds(rule, point) for rule in rules)
+        asked = meaning.reached(point) and all(meaning.holds(rule, point) for rule in rules)
         free = [row for row in program.rows if row.group not in ("target", "constraint", "either")]
         assert all(row.holds(at) for row in (program.rows if asked else free))
         cost = sum((f * at[j] for j, f in program.objective.items()), Q(0))

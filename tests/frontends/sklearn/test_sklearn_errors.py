@@ -155,7 +155,7 @@ def test_missing_values_in_a_number(people: pd.DataFrame) -> None:
     model = DecisionTreeClassifier(max_depth=2).fit(holes, people["member"])
     text = message(UnsupportedError, model, FeatureSpace.infer(holes))
     assert "DecisionTreeClassifier: column 'rate' may be missing" in text
-    assert "missing = false in the feature space answers for the people who have the value" in text
+    assert "missing = false in the feature space answers for the rows that have the value" in text
     assert "fill them in before training" in text
 
 

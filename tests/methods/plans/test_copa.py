@@ -146,7 +146,7 @@ def test_options_are_checked(changes, words):
 
 def test_bad_input():
     home, mean, covariance = problem(0)
-    with pytest.raises(InvalidInputError, match="factual has 4 entries and mean has 3"):
+    with pytest.raises(InvalidInputError, match="factual has 4 entries, mean has 3"):
         copa_plan(home, mean[:3], covariance[:3, :3])
     with pytest.raises(InvalidInputError, match="lower must be 4 numbers"):
         copa_plan(home, mean, covariance, lower=[0.0])
