@@ -186,3 +186,29 @@ def _note(number: int, frame: FrameType | None) -> None:
     if _pressed:
         signal.default_int_handler(number, frame)
     _pressed = True
+
+
+class Span:
+    """The time for one counterfactual.
+
+    Attributes:
+        deadline: When its limit is up, on the clock that stands still while code is compiled.
+    """
+
+    def __init__(self, limit: float) -> None:
+        self.started, self.deadline = time.monotonic(), now() + limit
+        self._spent: float | None = None
+
+    @property
+    def left(self) -> float:
+        """Seconds until the deadline, at least 0."""
+        return max(self.deadline - now(), 0.0)
+
+    @property
+    def seconds(self) -> float:
+        """Seconds since it began, or until its end; compiling counts."""
+        return time.monotonic() - self.started if self._spent is None else self._spent
+
+    def end(self) -> None:
+        """Whatever comes now is no part of it."""
+        self._spent = self.seconds

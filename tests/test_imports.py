@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import subprocess
+import sys
 from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
@@ -44,3 +46,10 @@ def test_functions_import_what_there_is(path: Path) -> None:
 def test_lazy_names_are_there(package: object) -> None:
     for name in package._LAZY:  # type: ignore[attr-defined]
         assert getattr(package, name) is not None
+
+
+def test_help_needs_no_tables() -> None:
+    """The command line answers before pandas and compiled code are loaded."""
+    code = "import sys, cfxc.cli.app; print(*({'pandas', 'numba', 'scipy'} & set(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert not done.stdout.split()

@@ -13,8 +13,11 @@ from dataclasses import dataclass, replace
 from ..question.domain import Domain, domain_of
 from ..question.query import Query
 from ..question.rules import conditional_constraint
-from ..solvers.base import Outcome
-from ..stopping import now
+from ..solvers.base import Deployed, Limits, Outcome
+from ..solvers.engines import engine_for
+from ..stopping import STOPS, now, reason_of, until
+from .original import Original
+from .result import Result, result_of
 
 Ask = Callable[[Query, float], Outcome]
 """A search of a query within some seconds."""
@@ -168,4 +171,38 @@ def _fewest(
     return None if best is None else (tuple(rule.text for rule in dropped), best)
 
 
-__all__ = ["Conflict", "Rule", "conflict_of", "given_up_in_order", "rules_of"]
+def asker(deployed: Deployed, limits: Limits, method: str, solver: str) -> Ask:
+    """Searches of questions like the one asked, by the engine that suits each."""
+
+    def ask(query: Query, seconds: float) -> Outcome:
+        deadline = now() + seconds
+        try:
+            with until(deadline):
+                engine = engine_for(query, method, solver)
+        except STOPS as stop:
+            return Outcome(reason=reason_of(stop))
+        return engine.search(query, deployed, replace(limits, seconds=deadline - now()))
+
+    return ask
+
+
+def with_conflict(query: Query, original: Original, result: Result, conflict: Conflict) -> Result:
+    """An infeasible answer with what rules everything out, and what giving some of it up costs."""
+    if conflict.relaxed is None:
+        return replace(result, conflict=conflict.rules)
+    given_up, outcome = conflict.relaxed
+    relaxed = result_of(
+        query, original, outcome, result.epsilon, result.solver, result.evidence.model
+    )
+    return replace(result, conflict=conflict.rules, given_up=given_up, relaxed=relaxed)
+
+
+__all__ = [
+    "Conflict",
+    "Rule",
+    "asker",
+    "conflict_of",
+    "given_up_in_order",
+    "rules_of",
+    "with_conflict",
+]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -17,32 +16,38 @@ import pandas as pd
 from ..errors import CfxcError, DataTypeError, InvalidInputError, NoChangeNeededError, SolverError
 from ..frontends.compiled import Compiled
 from ..frontends.predictor import chance_of, plain_item
-from ..ir.interval import ceil_float, floor_float
 from ..question.distances import Distance, penalised, recognised, resolve_distance
 from ..question.query import Query, make_query
 from ..question.question import Question
 from ..question.target import Target
-from ..solvers.base import Candidate, Deployed, Known, Limits, Outcome, Point, Watch, verify
-from ..solvers.box_search import SplitTree
-from ..solvers.certification import Evidence
+from ..solvers.base import Candidate, Known, Limits, Outcome, Point, Watch, verify
 from ..solvers.certification.evidence import covered
 from ..solvers.engines import Engine, engine_for, search_within, smt_backend
 from ..solvers.hulls import slack_of
 from ..solvers.rounding import may_tie, slack_for
 from ..solvers.smt import Backend, refuse_contradiction, refuse_negative_distance
 from ..space import FeatureSpace
-from ..stopping import GRACE, INTERRUPTED, STOPS, Pressed, TimeUp, listening, now, reason_of, until
-from .conflicts import Ask, Conflict, conflict_of, given_up_in_order
+from ..stopping import (
+    GRACE,
+    INTERRUPTED,
+    STOPS,
+    Pressed,
+    Span,
+    TimeUp,
+    listening,
+    now,
+    reason_of,
+    until,
+)
+from .conflicts import asker, conflict_of, given_up_in_order, with_conflict
 from .original import Original
-from .result import Result, Status
+from .result import Result, result_of
 from .seeds import Seeds, examples_of, nearest_of
 
 MET = "met on the way to the nearest one"
 """Why nothing more is known of a counterfactual from a pool."""
 UNCHANGED = "already has the target outcome"
 """Why an answer is the factual itself."""
-FINE = "what is left is finer than searches tell apart"
-"""Why a search ended before its gap was closed, where nothing else ended it."""
 
 
 @dataclass(frozen=True)
@@ -356,41 +361,15 @@ class Explainer:
         """The answer; if none exists, with what rules everything out, and what giving up costs."""
         options, file = self.question, self.model.file
         solver = "" if engine is None else engine.solver
-        answer = _result(query, original, outcome, options.epsilon, solver, file)
+        answer = result_of(query, original, outcome, options.epsilon, solver, file)
         if span is not None and outcome.infeasible and (self.conflicts or options.relax):
-            ask = _asker(original.flips, self.limits(span.left), options.method, options.solver)
+            ask = asker(original.flips, self.limits(span.left), options.method, options.solver)
             if options.relax:
                 conflict = given_up_in_order(query, ask, span.left, options.relax)
             else:
                 conflict = conflict_of(query, ask, span.left)
-            answer = _with_conflict(query, original, answer, conflict)
+            answer = with_conflict(query, original, answer, conflict)
         return replace(answer, seconds=0.0 if span is None else span.seconds)
-
-
-class Span:
-    """The time for one counterfactual.
-
-    Attributes:
-        deadline: When its limit is up, on the clock that stands still while code is compiled.
-    """
-
-    def __init__(self, limit: float) -> None:
-        self.started, self.deadline = time.monotonic(), now() + limit
-        self._spent: float | None = None
-
-    @property
-    def left(self) -> float:
-        """Seconds until the deadline, at least 0."""
-        return max(self.deadline - now(), 0.0)
-
-    @property
-    def seconds(self) -> float:
-        """Seconds since it began, or until its end; compiling counts."""
-        return time.monotonic() - self.started if self._spent is None else self._spent
-
-    def end(self) -> None:
-        """Whatever comes now is no part of it."""
-        self._spent = self.seconds
 
 
 @dataclass(frozen=True)
@@ -457,83 +436,6 @@ def _known_row(query: Query, original: Original, known: Known) -> Candidate | No
         verified = (verify(query, point, original.flips) for _, point in tried)
         return next((one for one in verified if one is not None), None)
     return None
-
-
-def _asker(deployed: Deployed, limits: Limits, method: str, solver: str) -> Ask:
-    """Searches of questions like the one asked, by the engine that suits each."""
-
-    def ask(query: Query, seconds: float) -> Outcome:
-        deadline = now() + seconds
-        try:
-            with until(deadline):
-                engine = engine_for(query, method, solver)
-        except STOPS as stop:
-            return Outcome(reason=reason_of(stop))
-        return engine.search(query, deployed, replace(limits, seconds=deadline - now()))
-
-    return ask
-
-
-def _with_conflict(query: Query, original: Original, result: Result, conflict: Conflict) -> Result:
-    """An infeasible answer with what rules everything out, and what giving some of it up costs."""
-    if conflict.relaxed is None:
-        return replace(result, conflict=conflict.rules)
-    given_up, outcome = conflict.relaxed
-    relaxed = _result(
-        query, original, outcome, result.epsilon, result.solver, result.evidence.model
-    )
-    return replace(result, conflict=conflict.rules, given_up=given_up, relaxed=relaxed)
-
-
-def _result(
-    query: Query,
-    original: Original,
-    outcome: Outcome,
-    epsilon: float,
-    solver: str,
-    file: Mapping[str, str] | None,
-) -> Result:
-    best, measure = outcome.best, query.distance
-    status: Status
-    if best is None:
-        status = "infeasible" if outcome.infeasible else "unknown"
-    else:
-        closed = outcome.lower >= measure.below(best.distance, Fraction(epsilon))
-        status = "optimal" if closed else "feasible"
-    lower = measure.root(outcome.lower, -1)
-    upper = Fraction(0) if best is None else measure.root(best.distance, 1)
-    return Result(
-        status=status,
-        factual=original.frame,
-        counterfactual=None if best is None else original.row(best.point),
-        distance=None if best is None else ceil_float(upper),
-        lower_bound=floor_float(lower),
-        exact_distance=None if best is None else upper,
-        exact_lower_bound=lower,
-        epsilon=epsilon,
-        lower_bound_proof=_kind_of(outcome),
-        solver=solver,
-        distance_name=query.distance.name,
-        target=str(query.target),
-        target_values=query.target.values,
-        outcome_before=original.before,
-        outcome_after=None if best is None else original.outcome(best.point),
-        seconds=0.0,
-        semantics="float" if query.slack else "real",
-        calls=tuple(outcome.calls),
-        provers=outcome.proved_by,
-        nodes=outcome.nodes,
-        proof=outcome.proof,
-        reason="" if status in ("optimal", "infeasible") else outcome.reason or FINE,
-        evidence=Evidence(query, outcome, status, epsilon, solver, file),
-    )
-
-
-def _kind_of(outcome: Outcome) -> Literal["search", "solver", "none"]:
-    """What backs the lower bound."""
-    if isinstance(outcome.proof, SplitTree) and "solver" not in outcome.proof.reasons:
-        return "search"
-    return "solver" if outcome.proved_by else "none"
 
 
 __all__ = ["Explainer", "explainer_of", "one_row"]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
 from math import isfinite
 from pathlib import Path
@@ -15,12 +14,17 @@ import pandas as pd
 
 from ..certificates.export import export, export_script
 from ..errors import UnsupportedError
-from ..solvers.base import Call
+from ..ir.interval import ceil_float, floor_float
+from ..show.numbers import shown
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # a result is read where nothing is searched
+    from ..question.query import Query
+    from ..solvers.base import Call, Outcome
     from ..solvers.certification import Certificate
+    from .original import Original
 
-
+FINE = "what is left is finer than searches tell apart"
+"""Why a search ended before its gap was closed, where nothing else ended it."""
 Semantics = Literal["real", "float"]
 Asked = Literal["auto", "real", "float"]
 """What ``semantics=`` takes; an answer states which of the two holds."""
@@ -286,14 +290,57 @@ def plain_row(row: pd.DataFrame) -> Mapping[str, Any]:
     return {str(column): plain_cell(row[column].iloc[0]) for column in row.columns}
 
 
-DIGITS = 6
+def result_of(
+    query: Query,
+    original: Original,
+    outcome: Outcome,
+    epsilon: float,
+    solver: str,
+    file: Mapping[str, str] | None,
+) -> Result:
+    """The answer, from what an engine knows at its end."""
+    from ..solvers.certification import Evidence
+
+    best, measure = outcome.best, query.distance
+    status: Status
+    if best is None:
+        status = "infeasible" if outcome.infeasible else "unknown"
+    else:
+        closed = outcome.lower >= measure.below(best.distance, Fraction(epsilon))
+        status = "optimal" if closed else "feasible"
+    lower = measure.root(outcome.lower, -1)
+    upper = Fraction(0) if best is None else measure.root(best.distance, 1)
+    return Result(
+        status=status,
+        factual=original.frame,
+        counterfactual=None if best is None else original.row(best.point),
+        distance=None if best is None else ceil_float(upper),
+        lower_bound=floor_float(lower),
+        exact_distance=None if best is None else upper,
+        exact_lower_bound=lower,
+        epsilon=epsilon,
+        lower_bound_proof=_kind_of(outcome),
+        solver=solver,
+        distance_name=query.distance.name,
+        target=str(query.target),
+        target_values=query.target.values,
+        outcome_before=original.before,
+        outcome_after=None if best is None else original.outcome(best.point),
+        seconds=0.0,
+        semantics="float" if query.slack else "real",
+        calls=tuple(outcome.calls),
+        provers=outcome.proved_by,
+        nodes=outcome.nodes,
+        proof=outcome.proof,
+        reason="" if status in ("optimal", "infeasible") else outcome.reason or FINE,
+        evidence=Evidence(query, outcome, status, epsilon, solver, file),
+    )
 
 
-PLAIN = range(-6, 13)  # powers of ten that are written out
+def _kind_of(outcome: Outcome) -> Literal["search", "solver", "none"]:
+    """What backs the lower bound."""
+    from ..solvers.box_search import SplitTree
 
-
-def shown(value: Fraction, side: int) -> str:
-    """``value`` to ``DIGITS`` significant digits, rounded down (side -1) or up (side 1)."""
-    context = Context(prec=DIGITS, rounding=ROUND_FLOOR if side < 0 else ROUND_CEILING)
-    quotient = context.divide(Decimal(value.numerator), Decimal(value.denominator)).normalize()
-    return f"{quotient:f}" if not value or quotient.adjusted() in PLAIN else f"{quotient:E}"
+    if isinstance(outcome.proof, SplitTree) and "solver" not in outcome.proof.reasons:
+        return "search"
+    return "solver" if outcome.proved_by else "none"

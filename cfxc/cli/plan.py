@@ -11,10 +11,10 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..answers.result import shown
 from ..errors import DataTypeError, InvalidInputError, MissingColumnError
 from ..frontends.csv_files import read_csv
 from ..frontends.row_files import read_factual, read_instances
+from ..show.numbers import shown
 from ..stopping import TimeUp, now, until
 from ..writing import check_writable, write_whole
 from .commands import Source

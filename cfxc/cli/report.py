@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from ..answers.result import shown
+from ..show.numbers import shown
 
 if TYPE_CHECKING:
     from ..answers.result import Result

@@ -17,12 +17,13 @@ from sklearn.preprocessing import OneHotEncoder
 from sklearn.tree import DecisionTreeClassifier
 
 import cfxc
-from cfxc.answers.result import changes_between, shown
+from cfxc.answers.result import changes_between
 from cfxc.datasets.source import Dataset
 from cfxc.errors import DataTypeError, InvalidInputError
 from cfxc.methods import plans
 from cfxc.methods.plans.answer import Member
 from cfxc.methods.plans.corrections import Corrected
+from cfxc.show.numbers import shown
 from cfxc.solvers.base import Call, Outcome
 
 F = Fraction

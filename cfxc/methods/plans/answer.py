@@ -10,9 +10,10 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
-from ...answers.result import Semantics, Status, changes_between, plain_cell, plain_row, shown
+from ...answers.result import Semantics, Status, changes_between, plain_cell, plain_row
 from ...arrays import Floats
 from ...errors import InvalidInputError, MissingExtraError
+from ...show.numbers import shown
 from ...writing import written_whole
 from .bounds import validity_bounds
 from .futures import Moments

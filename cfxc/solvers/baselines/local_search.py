@@ -412,3 +412,16 @@ def known_candidate(
             nearer = verify(local.query, local.point(local.shrink(local.row(point))), deployed)
             return found if nearer is None or nearer.distance > found.distance else nearer
     return None
+
+
+def tidied(local: LocalSearch, best: Candidate | None, deployed: Deployed) -> Candidate | None:
+    """The best point without what it changes without need: under linf much of it costs nothing."""
+    norms = local.query.distance.norms
+    all_cost = norms is not None and (norms.l0 or norms.l1 or norms.l2)
+    if best is None or (all_cost and all(d.feature.weight for d in local.query.domains)):
+        return best
+    for point in local.undone(best.point):
+        candidate = verify(local.query, point, deployed)
+        if candidate is not None and candidate.distance <= best.distance:
+            return candidate
+    return best

@@ -31,7 +31,7 @@ from ...question.query import Query
 from ...stopping import INTERRUPTED, LIMIT, STOPS, now, reason_of, until, untimed
 from ..base import Candidate, Deployed, Limits, Outcome, Point, Refuted, Search, searched, verify
 from ..baselines import LocalSearch
-from ..baselines.local_search import known_candidate
+from ..baselines.local_search import known_candidate, tidied
 from ..encoding.ball import everywhere
 from ..rounding import margins_of
 from .backends import Answer, Backend, backend
@@ -182,7 +182,7 @@ class _Search(Search):
             self._descend(now() + FIRST)  # programs of trees are slow
         while self._is_open() and self._step():
             pass
-        self._tidy()
+        self.outcome.best = tidied(self.local, self.outcome.best, self.deployed)
 
     def _fill(self) -> None:
         """One solve without any incumbent, for what it meets on its way."""
@@ -503,18 +503,6 @@ class _Search(Search):
 
     def _finite(self) -> bool:
         return all(domain.is_symbolic or domain.step for domain in self.query.domains)
-
-    def _tidy(self) -> None:
-        """Undo what the best point changes without need: under linf much of it costs nothing."""
-        best, norms = self.outcome.best, self.query.distance.norms
-        all_cost = norms is not None and (norms.l0 or norms.l1 or norms.l2)
-        if best is None or (all_cost and all(d.feature.weight for d in self.query.domains)):
-            return
-        for point in self.local.undone(best.point):
-            candidate = verify(self.query, point, self.deployed)
-            if candidate is not None and candidate.distance <= best.distance:
-                self.outcome.best = candidate
-                return
 
 
 def _report(size: int, answer: Answer, encoding: float, solving: float) -> str:

@@ -24,7 +24,7 @@ from ...question.query import Query
 from ...stopping import LIMIT, now
 from ..base import Call, Deployed, Limits, Outcome, Point, Search, searched, verify
 from ..baselines import LocalSearch
-from ..baselines.local_search import known_candidate
+from ..baselines.local_search import known_candidate, tidied
 from ..encoding.formula import Encoder, Encoding
 from ..rounding import margins_of
 from .backends import Backend
@@ -59,19 +59,7 @@ class _Search(Search):
             self._close()
             if self.ideal is not None:
                 self._settle()
-            self._tidy()
-
-    def _tidy(self) -> None:
-        """Undo what the best point changes without need: under linf much of it costs nothing."""
-        best, norms = self.outcome.best, self.query.distance.norms
-        all_cost = norms is not None and (norms.l0 or norms.l1 or norms.l2)
-        if best is None or (all_cost and all(d.feature.weight for d in self.query.domains)):
-            return
-        for point in self.local.undone(best.point):
-            candidate = verify(self.query, point, self.deployed)
-            if candidate is not None and candidate.distance <= best.distance:
-                self.outcome.best = candidate
-                return
+            self.outcome.best = tidied(self.local, self.outcome.best, self.deployed)
 
     # -- upper bounds -----------------------------------------------------------------------------
 

@@ -1,0 +1,16 @@
+"""Exact numbers as text that never claims more than was proved."""
+
+from __future__ import annotations
+
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
+from fractions import Fraction
+
+DIGITS = 6
+PLAIN = range(-6, 13)  # powers of ten that are written out
+
+
+def shown(value: Fraction, side: int) -> str:
+    """``value`` to ``DIGITS`` significant digits, rounded down (side -1) or up (side 1)."""
+    context = Context(prec=DIGITS, rounding=ROUND_FLOOR if side < 0 else ROUND_CEILING)
+    quotient = context.divide(Decimal(value.numerator), Decimal(value.denominator)).normalize()
+    return f"{quotient:f}" if not value or quotient.adjusted() in PLAIN else f"{quotient:E}"
