@@ -162,11 +162,15 @@ def compile_(
     ] = None,
     task: Task = None,
     trust_pickle: Trust = False,
+    after: Annotated[
+        str | None,
+        typer.Option(metavar="PASS", help="Show the IR after narrow_argmax or fold_into_trees."),
+    ] = None,
     out: Output = None,
 ) -> int:
     """Print a model as IR, core-language program, formula or SMT-LIB."""
     source = commands.Source(model, space, trust_pickle, task)
-    return commands.compile_model(source, emit, formula, output or [], out)
+    return commands.compile_model(source, emit, formula, output or [], after, out)
 
 
 ALL = "constraints", "max_changes", "causal", "trust_region", "probability", "margin", "accepts"

@@ -131,12 +131,13 @@ def compile_model(
     kind: Emit,
     transformer: Transformer | None,
     outputs: Sequence[str],
+    after: str | None,
     output: Path | None,
 ) -> int:
     """Print a model as IR, core-language program, formula or SMT-LIB."""
     check_writable(output)
     model = source.load()
-    deliver(emission(model, Path(source.model).name, kind, transformer, outputs), output)
+    deliver(emission(model, Path(source.model).name, kind, transformer, outputs, after), output)
     return 0
 
 

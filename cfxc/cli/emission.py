@@ -42,14 +42,22 @@ def emission(
     kind: Emit,
     transformer: Transformer | None,
     outputs: Sequence[str],
+    after: str | None = None,
 ) -> str:
     """The text of a compiled model; ``source`` is what the comments call it.
 
+    ``after``: the pass up to which the IR is simplified before it is shown; by default none.
+
     Raises:
-        InvalidInputError: an unknown output, or a transformer for what is no formula.
+        InvalidInputError: an unknown output or pass, a transformer for what is no formula, or a
+            pass where no IR is shown.
         UnsupportedError: the program has no formula (transcendental functions).
     """
     program = _chosen(model.program, outputs)
+    if after is not None:
+        if kind is not Emit.ir:
+            raise InvalidInputError(f"--after belongs to --emit ir, not to {kind.value}")
+        program = _passed(program, after)
     if kind in (Emit.formula, Emit.smt2):
         return _formula(program, model.space, source, kind, transformer or Transformer.compact)
     if kind is Emit.mip and transformer is None:
@@ -57,6 +65,15 @@ def emission(
     if transformer is not None:
         raise InvalidInputError(f"--formula belongs to --emit formula or smt2, not to {kind.value}")
     return str(program) if kind is Emit.ir else _core_text(program)
+
+
+def _passed(program: Program, last: str) -> Program:
+    """The program after a pass and those before it."""
+    from ..compiler.pipeline import PASSES, run_passes
+
+    if last not in PASSES:
+        raise InvalidInputError(f"no pass {last!r}; there are {', '.join(PASSES)}")
+    return run_passes(program, last)
 
 
 def _chosen(program: Program, outputs: Sequence[str]) -> Program:
