@@ -13,6 +13,7 @@ from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import lru_cache
 from math import isfinite
 from typing import Any
 
@@ -226,6 +227,14 @@ class RawSplits:
     mask: npt.NDArray[np.uint64]
     left: Ints
     right: Ints
+
+
+@lru_cache(maxsize=32)
+def splits_of(program: Program, name: str) -> RawSplits | None:
+    """:func:`raw_splits` of the ensemble that a program calls ``name``, computed once."""
+    op = next(each.op for each in program.lets() if each.name == name)
+    assert isinstance(op, ops.TreeEnsemble)
+    return raw_splits(program, op)
 
 
 def raw_splits(program: Program, op: ops.TreeEnsemble) -> RawSplits | None:

@@ -130,7 +130,7 @@ def _plain(name: str, value: Any) -> Any:
 
 
 def _table(criterion: Criterion) -> Any:
-    plain = criterion.plain()
+    plain = criterion.to_toml()
     return plain if isinstance(criterion, Condition) else {criterion.name: plain}
 
 
@@ -144,7 +144,7 @@ def _criterion(given: Any, where: str) -> Any:
             f"{', '.join(CRITERIA)}; {given!r} is none"
         )
     ((name, value),) = given.items()
-    return CRITERIA[name].from_plain(value)
+    return CRITERIA[name].from_toml(value)
 
 
 __all__ = ["Question", "asked_of", "given_of"]

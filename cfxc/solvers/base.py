@@ -47,6 +47,12 @@ def verify(query: Query, point: Point, deployed: Deployed) -> Candidate | None:
     return Candidate(dict(point), query.distance_to(point) + extra)
 
 
+def unverified(distance: Distance, radius: Fraction | None) -> str:
+    """Why a search ended at a radius (``None``: anywhere) where nothing was shown either way."""
+    within = "" if radius is None else f" within {distance.shown(radius)}"
+    return f"no row that the deployed model accepts was found{within}, and none was ruled out"
+
+
 @dataclass(frozen=True, slots=True)
 class Progress:
     """Where a search stands: the optimum lies between two distances.

@@ -78,7 +78,7 @@ def _method_of(solver: str) -> str:
 def _is_network(query: Query) -> bool:
     """Whether units with a kink lie between features and outcome."""
     kinked = ops.Relu | ops.LeakyRelu | ops.Clip
-    return any(isinstance(let.op, kinked) for let in simplified(query.target_program)[0].lets())
+    return any(isinstance(let.op, kinked) for let in simplified(query.target_program).lets())
 
 
 def _box(solver: str) -> Engine:

@@ -191,7 +191,7 @@ def test_a_trust_region(tmp_path: Path) -> None:
     given = f"{path}, epsilon=0.1, norm=linf, clusters=2, weight=0.5"
     (region,) = TrustRegion.from_flags([given])
     assert (float(region.epsilon or 0), region.norm, region.clusters) == (0.1, "linf", 2)
-    assert str(TrustRegion.from_plain(region.plain())) == str(region)
+    assert str(TrustRegion.from_toml(region.to_toml())) == str(region)
     hulls = region.hulls(space, Target("yes"), lambda rows: ["yes"] * len(rows), None)
     assert sum(len(hull.table) for hull in hulls) == 3
     for bad in ("reach=1", "epsilon=far", "clusters=1.5", "norm=l9"):

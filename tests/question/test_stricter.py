@@ -430,6 +430,6 @@ def test_scores_are_compared_before_they_are_averaged(trees: int) -> None:
     program = cfxc.compile(forest, cfxc.FeatureSpace.infer(table)).program
     target = resolve_target(program, "yes", {"label": "no"})
     assert score_scale(program, target) == Fraction(1, trees)
-    votes = requirements(simplified(target_program(program, target, Fraction(0)))[0], "in_target")
+    votes = requirements(simplified(target_program(program, target, Fraction(0))), "in_target")
     leaves = {source for each in votes for source in each.form.terms}
     assert len(leaves) == len(votes) == 2  # one column of leads for each of the other labels

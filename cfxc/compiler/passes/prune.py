@@ -17,7 +17,7 @@ import numpy as np
 from ...arrays import Floats
 from ...ir import Let, Program, Tensor, ops, rewrite
 from ...stopping import spared
-from ..splits import RawSplits, raw_splits
+from ..splits import RawSplits, splits_of
 
 # Distances to boxes are computed in doubles; a node is dropped only beyond this relative slack,
 # far above the rounding error of a sum of at most 10^6 terms.
@@ -54,19 +54,14 @@ class Ball:
         return np.array([self.l0, self.l1, self.linf, self.l2, radius])
 
 
-def prune_trees(program: Program, ball: Ball, splits: dict[str, RawSplits | None]) -> Program:
-    """Every ``tree_ensemble`` of a straight-line program restricted to ``ball``.
-
-    ``splits`` caches ``raw_splits`` by the value's name, over calls on the same program.
-    """
+def prune_trees(program: Program, ball: Ball) -> Program:
+    """Every ``tree_ensemble`` of a straight-line program restricted to ``ball``."""
 
     def let(statement: Let) -> tuple[Let, ...]:
         op = statement.op
         if not isinstance(op, ops.TreeEnsemble):
             return (statement,)
-        if statement.name not in splits:
-            splits[statement.name] = raw_splits(program, op)
-        found = splits[statement.name]
+        found = splits_of(program, statement.name)
         if found is None or found.input.size > op.feature.array.size or _shares_nodes(op):
             return (statement,)
         return (replace(statement, op=prune_ensemble(op, found, ball)),)

@@ -116,7 +116,7 @@ def local_linear(model: Compiled, row: Any, *, target: Any = None) -> LocalLinea
     check_model(model, "model")
     point = point_of(model.space, row)
     wanted = target_of(model, point, target)
-    program, _ = simplified(target_program(model.program, wanted, Fraction(0)))
+    program = simplified(target_program(model.program, wanted, Fraction(0)))
     piece = piece_at(program, model.space, point)
     coordinates = Coordinates.of(model.space)
     terms = [piece.form.terms.get(i, Fraction(0)) for i in range(len(coordinates.names))]

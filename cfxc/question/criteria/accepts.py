@@ -75,9 +75,9 @@ class Accepts(Criterion):
         return f"Accepts({self})"
 
     def constraints(self, instance: Instance) -> Sequence[Constraint]:
-        return [Constraint(str(self), self.program(instance.space), self)]
+        return [Constraint(str(self), self.program(instance.space), by=self)]
 
-    def plain(self) -> dict[str, Any]:
+    def to_toml(self) -> dict[str, Any]:
         if not isinstance(self.model, str | Path):
             raise UnsupportedError(f"{self}: a question can be written with a model's file alone")
         known = {
@@ -89,7 +89,7 @@ class Accepts(Criterion):
         return {"model": str(self.model), **{k: v for k, v in known.items() if v is not None}}
 
     @classmethod
-    def from_plain(cls, value: Any) -> Self:
+    def from_toml(cls, value: Any) -> Self:
         names = ("at_least", "at_most", "label", "output", "features", "trust_pickle")
         model, options = settings_of(value, cls.name, "model", names)
         return cls(model, **options)

@@ -61,12 +61,12 @@ class Causal(Criterion):
         return f"Causal({', '.join(map(self._told, self.equations))})"
 
     def constraints(self, instance: Instance) -> Sequence[Constraint]:
-        return [Constraint(e.mechanism.text, e.holds, self) for e in self.effects(instance)]
+        return [Constraint(e.mechanism.text, e.holds, by=self) for e in self.effects(instance)]
 
     def effects(self, instance: Instance) -> Sequence[Effect]:
         return effects_of(self.mechanisms(instance.space), instance.factual, instance.domains)
 
-    def plain(self) -> dict[str, str]:
+    def to_toml(self) -> dict[str, str]:
         texts = {name: each for name, each in self.equations.items() if isinstance(each, str)}
         if len(texts) < len(self.equations):
             raise UnsupportedError(f"{self}: a fitted mechanism cannot be written to a file")

@@ -36,9 +36,9 @@ class Condition(Criterion):
         return self.text
 
     def constraints(self, instance: Instance) -> Sequence[Constraint]:
-        return [Constraint(self.text, instance.compile(self.text), self)]
+        return [Constraint(self.text, instance.compile(self.text), by=self)]
 
-    def plain(self) -> str:
+    def to_toml(self) -> str:
         return self.text
 
 

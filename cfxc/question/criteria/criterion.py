@@ -137,7 +137,7 @@ class Criterion:
         """The hulls of which a counterfactual lies in one, if it asks for any."""
         return ()
 
-    def plain(self) -> Any:
+    def to_toml(self) -> Any:
         """What ``question.toml`` holds of it.
 
         Raises:
@@ -146,14 +146,14 @@ class Criterion:
         raise UnsupportedError(f"{self}: a question with it cannot be written to a file")
 
     @classmethod
-    def from_plain(cls, value: Any) -> Self:
-        """It, from what :meth:`plain` gave."""
+    def from_toml(cls, value: Any) -> Self:
+        """It, from what :meth:`to_toml` gave."""
         return cls(value)  # type: ignore[call-arg] # of those that take one value
 
     @classmethod
     def from_flags(cls, given: Sequence[Any]) -> Sequence[Self]:
         """Them, from the values of their flag on the command line, one at least."""
-        return [cls.from_plain(value) for value in given]
+        return [cls.from_toml(value) for value in given]
 
 
 __all__ = ["Constraint", "Criterion", "Instance", "settings_of"]

@@ -59,7 +59,7 @@ class Margin(Criterion):
             raise UnsupportedError("no score is known that decides, so none can be won by a margin")
         return replace(target, margin=self._exact)
 
-    def plain(self) -> Any:
+    def to_toml(self) -> Any:
         return self.least
 
 

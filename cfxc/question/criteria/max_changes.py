@@ -1,4 +1,4 @@
-"""At most so many features may change."""
+"""``MaxChanges``: at most so many features may change."""
 
 from __future__ import annotations
 
@@ -12,13 +12,17 @@ from .criterion import Constraint, Criterion, Instance
 
 @dataclass(frozen=True)
 class MaxChanges(Criterion):
-    """``|{j : x_j ≠ x̂_j}| <= most``; features that follow from others count as well.
+    """``|{j : x_j ≠ x̂_j}| <= most``: at most so many features of x differ from the factual x̂.
+
+    Features that follow from others through a causal model count as well.  Beside the program below
+    engines read ``most`` itself, as ``Query.cap``.
 
     Args:
-        most: How many, >= 1.
+        most: A whole number, >= 1.
 
     Raises:
-        DataTypeError, InvalidInputError: it is no such number.
+        DataTypeError: ``most`` is no whole number.
+        InvalidInputError: it is below 1.
     """
 
     most: int
@@ -36,9 +40,10 @@ class MaxChanges(Criterion):
         return f"at most {self.most} feature{'s' * (self.most > 1)} may change"
 
     def constraints(self, instance: Instance) -> Sequence[Constraint]:
-        return [Constraint(str(self), self._few(instance), self)]
+        """One: the program x → ``holds``, which counts the features that differ."""
+        return [Constraint(text=str(self), program=self._program(instance), by=self)]
 
-    def _few(self, instance: Instance) -> Program:
+    def _program(self, instance: Instance) -> Program:
         builder = Builder("changes")
         builder.reserve(domain.name for domain in instance.domains)
         count: Operand = Literal(0)
@@ -52,7 +57,8 @@ class MaxChanges(Criterion):
             count = builder.let(ops.Add(count, changed))
         return builder.build(holds=builder.let(ops.Le(count, Literal(self.most))))
 
-    def plain(self) -> int:
+    def to_toml(self) -> int:
+        """``max_changes = K`` in ``question.toml``."""
         return self.most
 
 

@@ -53,7 +53,7 @@ class Probability(Criterion):
             raise UnsupportedError("the model gives no probabilities", remedy="ask for a margin")
         return replace(target, chance=self._exact)
 
-    def plain(self) -> Any:
+    def to_toml(self) -> Any:
         return self.least
 
 

@@ -91,7 +91,7 @@ class TrustRegion(Criterion):
         rows = f"{len(self.X)} rows" if isinstance(self.X, pd.DataFrame) else str(self.X)
         return f"TrustRegion({rows}{reach}{parts})"
 
-    def plain(self) -> dict[str, Any]:
+    def to_toml(self) -> dict[str, Any]:
         if isinstance(self.X, pd.DataFrame) or not isinstance(self.clusters, Integral):
             raise UnsupportedError(
                 f"{self}: a question can be written with a file of rows and a number of clusters"
@@ -103,7 +103,7 @@ class TrustRegion(Criterion):
         }  # fmt: skip
 
     @classmethod
-    def from_plain(cls, value: Any) -> Self:
+    def from_toml(cls, value: Any) -> Self:
         names = ("epsilon", "norm", "clusters", "weight")
         file, settings = settings_of(value, cls.name, "rows", names)
         return cls(file, **settings)

@@ -22,7 +22,7 @@ from ...arrays import Floats, Ints
 from ...compiler.linear_reader import requirements
 from ...compiler.passes.decide import distinct_rows
 from ...compiler.pipeline import simplified
-from ...compiler.splits import RawSplits, Unary, raw_splits
+from ...compiler.splits import RawSplits, Unary, splits_of
 from ...errors import UnsupportedError
 from ...ir import Program, ops
 from ...ir.linear import Inequality
@@ -101,14 +101,14 @@ def decision_of(target: Program, ranges: Ranges) -> Decision:
         UnsupportedError: it is no conjunction of sums over trees and functions of one feature,
             a tree's column mixes features, or there is no tree at all.
     """
-    program, cache = simplified(target)
+    program = simplified(target)
     required = requirements(program, "in_target")
     sources = dict.fromkeys(source for each in required for source in each.form.terms)
     used = {source[0] for source in sources if not isinstance(source, Unary)}
     parts: list[_Part] = []
     for statement in program.lets():
         if statement.name in used and isinstance(statement.op, ops.TreeEnsemble):
-            parts.append(_of_ensemble(program, statement.name, statement.op, required, cache))
+            parts.append(_of_ensemble(program, statement.name, statement.op, required))
     functions = [source for source in sources if isinstance(source, Unary)]
     if functions and not parts:
         raise UnsupportedError("no tree decides")
@@ -136,11 +136,8 @@ def _of_ensemble(
     name: str,
     op: ops.TreeEnsemble,
     required: Sequence[Inequality],
-    cache: dict[str, RawSplits | None],
 ) -> _Part:
-    if name not in cache:
-        cache[name] = raw_splits(program, op)
-    splits = cache[name]
+    splits = splits_of(program, name)
     if splits is None:
         raise UnsupportedError("a tree splits a column that is no cut or choice of one feature")
     values: list[tuple[list[Fraction], Ints] | None] = []

@@ -14,7 +14,7 @@ from fractions import Fraction
 from functools import lru_cache
 from math import floor
 
-from ...compiler.pipeline import debug
+from ...environment import debug
 from ...errors import UnsupportedError
 from ...frontends.predictor import DOUBLE
 from ...ir import LabelTuple

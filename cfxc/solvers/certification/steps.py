@@ -52,7 +52,7 @@ class _Boxes:
         self.content = {"radius": exact(radius), "lemmas": [], "nodes": [["distance"]]}
         self.asked = Proof(*given, self.content, Clock(inf))
         self.names = [domain.name for domain in proof.query.domains]
-        program, _ = simplified(proof.query.target_program)
+        program = simplified(proof.query.target_program)
         self.required = requirements(program, "in_target")
         self.nodes: list[Node] = [[]] * len(proof)
 

@@ -17,9 +17,9 @@ from typing import Any, Self
 from ...compiler.coarse import NotCoarse, coarse_truth
 from ...compiler.functional import Symbolic, functional
 from ...compiler.passes import prune_trees
-from ...compiler.pipeline import debug, simplified
-from ...compiler.splits import RawSplits
+from ...compiler.pipeline import simplified
 from ...compiler.terms import Pool, Term, evaluate_term, free_variables
+from ...environment import debug
 from ...ir import LabelTuple, Program, ops
 from ...question.distances import Norms, root_above
 from ...question.domain import Domain
@@ -113,10 +113,10 @@ class Encoder:
         """
         query, pool = self.query, Pool()
         windows = self.windows(radius)
-        program, splits = simplified(query.target_with_margin(margin))
+        program = simplified(query.target_with_margin(margin))
         norms = query.distance.norms
         if radius is not None:
-            program = self.pruned(program, splits, radius, windows)
+            program = self.pruned(program, radius, windows)
         inputs, facts = self._admissible(pool, windows)
         domains = {domain.name: domain for domain in query.domains}
         if any(fact.is_false for fact in facts):
@@ -260,17 +260,11 @@ class Encoder:
             facts.append(pool.or_(on_grid, kept))
         return facts
 
-    def pruned(
-        self,
-        program: Program,
-        splits: dict[str, RawSplits | None],
-        radius: Fraction,
-        windows: Sequence[Window],
-    ) -> Program:
+    def pruned(self, program: Program, radius: Fraction, windows: Sequence[Window]) -> Program:
         """The program with its trees cut down to what lies within the radius."""
         query, distance = self.query, self.query.distance
         if distance.norms is not None:
-            return prune_trees(program, make_ball(query, distance.norms, radius), splits)
+            return prune_trees(program, make_ball(query, distance.norms, radius))
         if distance.whitening is None:
             return program
         domains = [
@@ -278,7 +272,7 @@ class Encoder:
             for domain, window in zip(query.domains, windows, strict=True)
         ]
         box = replace(query, domains=tuple(domains))
-        return prune_trees(program, make_ball(box, Norms(*[Fraction(0)] * 3), radius), splits)
+        return prune_trees(program, make_ball(box, Norms(*[Fraction(0)] * 3), radius))
 
     def windows(self, radius: Fraction | None) -> list[Window]:
         """Per feature the range that the distance leaves."""

@@ -119,10 +119,10 @@ class Formulator(Encoder):
         """
         query, pool = self.query, AbsorbingPool()
         windows = self.windows(radius)
-        program, splits = simplified(query.target_with_margin(margin))
+        program = simplified(query.target_with_margin(margin))
         norms = query.distance.norms
         if radius is not None:
-            program = self.pruned(program, splits, radius, windows)
+            program = self.pruned(program, radius, windows)
         inputs, facts = self._admissible(pool, windows)
         facts.append(functional(program, inputs, pool)["in_target"])
         domains = {domain.name: domain for domain in query.domains}
@@ -436,7 +436,7 @@ def refuses(query: Query) -> str:
 
 def _programs(query: Query) -> Iterator[Program]:
     """Everything that becomes rows: target, constraints and distance."""
-    yield simplified(query.target_program)[0]
+    yield simplified(query.target_program)
     yield from (each.program for each in query.constraints)
     if not query.distance.has_squares:
         yield query.distance.program

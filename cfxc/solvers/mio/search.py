@@ -24,12 +24,23 @@ from functools import lru_cache, partial
 
 from ...arrays import Floats
 from ...compiler.mixed_integer import rounded
-from ...compiler.pipeline import debug
+from ...environment import debug
 from ...errors import UnsupportedError
 from ...ir import ops
 from ...question.query import Query
 from ...stopping import INTERRUPTED, LIMIT, STOPS, now, reason_of, until, untimed
-from ..base import Candidate, Deployed, Limits, Outcome, Point, Refuted, Search, searched, verify
+from ..base import (
+    Candidate,
+    Deployed,
+    Limits,
+    Outcome,
+    Point,
+    Refuted,
+    Search,
+    searched,
+    unverified,
+    verify,
+)
 from ..baselines import LocalSearch
 from ..baselines.local_search import known_candidate, tidied
 from ..encoding.ball import everywhere
@@ -371,10 +382,7 @@ class _Search(Search):
         return None if self.outcome.best is before else self._radius()
 
     def _disagree(self, radius: Fraction | None) -> None:
-        within = "" if radius is None else f" within {self.query.distance.shown(radius)}"
-        self.outcome.reason = (
-            f"the exact program has a counterfactual{within}, the deployed model has none there"
-        )
+        self.outcome.reason = unverified(self.query.distance, radius)
 
     def _solve(self, formulation: Formulation) -> tuple[Formulation, Answer]:
         """Solve; the answer's bound has its allowance taken off."""

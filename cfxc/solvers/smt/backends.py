@@ -21,8 +21,8 @@ from threading import Lock, Thread
 from typing import Any
 
 from ...compiler.emit.smtlib import Counting, emit, name_of
-from ...compiler.pipeline import debug
 from ...compiler.terms import Pool, Term
+from ...environment import debug
 from ...errors import DataTypeError, InvalidInputError, SolverError
 from ...stopping import attend, now, poll
 

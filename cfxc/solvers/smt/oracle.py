@@ -1,73 +1,100 @@
-"""Nearest counterfactuals by a sequence of satisfiability queries (Algorithm 1, improved).
+"""Nearest counterfactuals by a sequence of calls of a satisfiability solver.
 
-The interval [δ_min, δ_max] always holds the optimum: δ_min because the formula within it was
-refuted, δ_max because it is the true distance of a verified point.  Instead of halving blindly,
+After Algorithm 1 of Karimi, Barthe, Balle and Valera, *Model-agnostic counterfactual explanations
+for consequential decisions* (AISTATS 2020), which halves an interval of radii.  A *call* asks for
+one radius δ whether "in the target, admissible, at distance at most δ" has a solution.  Radii and
+distances are those of :class:`Query`: shares of the features' ranges; squared under l2.
 
-* δ_max starts at the best point of a local search and falls to the distance of every point found;
-* the first question is the last one, δ = (1 - 0.9 ε) δ_max: one refutation there ends the search;
-  after two points in a row, or a call out of time, it halves;
-* each call encodes its own radius anew, so a smaller ball is a smaller formula;
-* under l0 with equal weights, distances are multiples of 1/J, and δ moves on that grid.
+The optimum always lies in [lower, distance of the best point]: lower, because the formula within it
+was refuted; the other, because that point was verified by exact arithmetic and the deployed model.
+Instead of halving,
+
+* the search starts at the best point of a local search, and at every point that a call gives;
+* it first calls at (1 - 0.9 ε) times the best distance: one refutation there ends the search; after
+  two improvements in a row, or a call that ran out of time, it halves;
+* each call encodes its own radius anew, so that a smaller ball is a smaller formula;
+* under l0 with equal weights, distances are multiples of 1/J, and so are the radii.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from enum import Enum
 from fractions import Fraction
 from itertools import chain
 
 import numpy as np
 
-from ...compiler.pipeline import debug
+from ...environment import debug
 from ...errors import SolverError
 from ...question.query import Query
 from ...stopping import LIMIT, now
-from ..base import Call, Deployed, Limits, Outcome, Point, Search, searched, verify
+from ..base import Call, Deployed, Limits, Outcome, Point, Search, searched, unverified, verify
 from ..baselines import LocalSearch
 from ..baselines.local_search import known_candidate, tidied
 from ..encoding.formula import Encoder, Encoding
 from ..rounding import margins_of
 from .backends import Backend
 
-CLOSE = Fraction(9, 10)  # share of ε below δ_max at which optimality is asked for
-EXCLUSIONS = 16  # points that only the formula admits, excluded one by one in a query
+FIRST_GAP = Fraction(9, 10)  # of ε: how far below the best distance the first call is made
+EXCLUSIONS = 16  # points that only the formula admits, excluded one by one at a radius
 BITS = 16  # of coefficients in the first, weakened formula
+
+
+class Verdict(Enum):
+    """What is known of a radius after the calls that it took."""
+
+    REFUTED = "no point in the target lies within it"
+    IMPROVED = "a verified point was found, nearer than the best before"
+    UNVERIFIED = "the formula has solutions, and none that the deployed model accepts was found"
+    UNKNOWN = "the solver did not know in time"
 
 
 def search(query: Query, deployed: Deployed, limits: Limits, solver: Backend) -> Outcome:
     """Find the nearest counterfactual to within a share of ``epsilon``, or as far as the time goes.
 
-    Ctrl-C ends the search with what it has.
+    ``deployed`` runs the original model on a point; ``limits`` has ε, the seconds and points to
+    start from.  The outcome holds the best verified point, the lower bound and all calls; Ctrl-C
+    and the end of the time leave in it what is known by then.
     """
     return searched(lambda: _Search(query, deployed, limits, solver), limits)
 
 
 class _Search(Search):
+    """One search: ``run`` is called once, by :func:`searched`, and leaves all in ``outcome``.
+
+    Attributes:
+        unverified: The least radius with the verdict UNVERIFIED.
+    """
+
     def __init__(self, query: Query, deployed: Deployed, limits: Limits, solver: Backend) -> None:
         super().__init__(query, deployed, limits)
         self.solver, self.encoder = solver, Encoder(query)
         self.local = LocalSearch(query, self.rng)
-        self.ideal: Fraction | None = None  # distance of a point only the exact program accepts
+        self.unverified: Fraction | None = None
 
     def run(self, seeds: Sequence[Point]) -> None:
-        """Points to start from, then queries until both bounds meet."""
+        """Points to start from, then calls until the bounds meet."""
         self.report(self.outcome.lower, None, 0)
-        self._seed(seeds)
+        self._search_locally(seeds)
         if self.outcome.best is None:
             self.outcome.best = known_candidate(self.local, self.deployed, self.known())
-        if self.outcome.best is not None or self._first_point():
-            self._close()
-            if self.ideal is not None:
-                self._settle()
+        if self.outcome.best is not None or self._find_any():
+            self._close_gap()
+            if self.unverified is not None:
+                self._find_clearer()
             self.outcome.best = tidied(self.local, self.outcome.best, self.deployed)
 
-    # -- upper bounds -----------------------------------------------------------------------------
+    # -- points -----------------------------------------------------------------------------------
 
-    def _seed(self, seeds: Sequence[Point]) -> None:
-        """The nearest verified point of a local search; of clearer wins if no other verifies."""
-        plain = self.query.target_program
+    def _search_locally(self, seeds: Sequence[Point]) -> None:
+        """Keep the nearest verified point of a local search.
+
+        If none verifies, points that win by growing margins are tried.
+        """
+        exact = self.query.target_program
         for margin in chain([Fraction(0)], margins_of(self.query)):
-            if margin and self.query.target_with_margin(margin) == plain:
+            if margin and self.query.target_with_margin(margin) == exact:
                 return  # no score is known to decide
             local = LocalSearch(self.query, self.rng, margin) if margin else self.local
             points = local.candidates(seeds)
@@ -86,110 +113,99 @@ class _Search(Search):
             self.outcome.best = candidate
         return True
 
-    def _first_point(self) -> bool:
-        """Any counterfactual at all: δ = 1, or no limit if the distance may exceed 1.
-
-        Returns whether there is one; a refutation makes the outcome infeasible.
-        """
-        status = self._ask(self._widest())
-        if status == "unsat":
+    def _find_any(self) -> bool:
+        """Whether there is a verified point at any distance; a refutation makes it infeasible."""
+        farthest = Fraction(1) if self.query.distance.norms is not None else None
+        verdict = self._decide(farthest)
+        if verdict is Verdict.REFUTED:
             self.outcome.infeasible = True
-        elif status == "unknown":
+        elif verdict is Verdict.UNKNOWN:
             self.outcome.reason = self.outcome.reason or "no counterfactual found in time"
         return self.outcome.best is not None
 
-    def _widest(self) -> Fraction | None:
-        return Fraction(1) if self.query.distance.norms is not None else None
-
-    # -- closing the gap --------------------------------------------------------------------------
+    # -- radii ------------------------------------------------------------------------------------
 
     @property
     def upper(self) -> Fraction:
+        """The least radius at which the formula is known to have a solution."""
         assert self.outcome.best is not None
-        upper = self.outcome.best.distance
-        return upper if self.ideal is None else min(upper, self.ideal)
+        best = self.outcome.best.distance
+        return best if self.unverified is None else min(best, self.unverified)
 
-    def _close(self) -> None:
-        hits, ceiling = 0, None
+    def _close_gap(self) -> None:
+        """Decide one radius after the other, until nothing lies between the bounds."""
+        improvements, too_hard = 0, None
         while self._is_open(self.upper):
             if now() >= self.deadline:
                 self.outcome.reason = LIMIT
                 return
-            delta = self._next(hits, ceiling)
-            status = self._ask(delta)
-            if status == "unsat":
-                self.outcome.lower = max(self.outcome.lower, self._proved(delta))
-                hits, ceiling = 0, None
-            elif status == "sat":
-                hits, ceiling = hits + 1, None
-            else:
-                if ceiling is not None and not self._is_open(delta):
+            radius = self._next_radius(improvements, too_hard)
+            verdict = self._decide(radius)
+            if verdict is Verdict.UNKNOWN:
+                if too_hard is not None and not self._is_open(radius):
                     return
-                ceiling = delta  # too hard in this time: raise the lower bound nearer by first
+                too_hard = radius  # raise the lower bound nearer by first
+            elif verdict is Verdict.REFUTED:
+                self.outcome.lower = max(self.outcome.lower, self._proved(radius))
+                improvements, too_hard = 0, None
+            else:
+                improvements, too_hard = improvements + 1, None
 
     def _is_open(self, upper: Fraction) -> bool:
         """Whether an upper bound is farther than a share of ε from the lower one."""
         return not self.query.distance.is_enough(self.outcome.lower, upper, self.epsilon)
 
-    def _next(self, hits: int, ceiling: Fraction | None) -> Fraction:
+    def _next_radius(self, improvements: int, too_hard: Fraction | None) -> Fraction:
+        """Where to call next, after so many improvements in a row; below what was too hard."""
         lower = self.outcome.lower
-        if ceiling is not None:
-            return (lower + ceiling) / 2
+        if too_hard is not None:
+            return (lower + too_hard) / 2
         grid = self.query.spacing
         if grid is not None:
             below = self.upper - grid
-            if hits < 2:
+            if improvements < 2:
                 return below
             steps = (self.upper - lower) / grid
             return lower + max(1, int(steps) // 2) * grid if steps > 1 else below
-        if hits >= 2:
+        if improvements >= 2:
             return (lower + self.upper) / 2
-        goal = self.query.distance.below(self.upper, CLOSE * self.epsilon)
+        goal = self.query.distance.below(self.upper, FIRST_GAP * self.epsilon)
         return max(goal, (lower + self.upper) / 2)
 
-    def _proved(self, delta: Fraction) -> Fraction:
-        """What a refutation at ``delta`` proves: on a grid, the next possible distance."""
+    def _proved(self, radius: Fraction) -> Fraction:
+        """The lower bound that a refutation proves: on a grid, the next possible distance."""
         grid = self.query.spacing
-        return delta if grid is None else (delta // grid + 1) * grid
+        return radius if grid is None else (radius // grid + 1) * grid
 
-    # -- one query --------------------------------------------------------------------------------
+    # -- one radius -------------------------------------------------------------------------------
 
-    def _ask(self, delta: Fraction | None) -> str:
-        """Ask at one radius: a refutation, a verified point, or neither in time."""
-        status, encoding, point = self._call(delta, Fraction(0), bits=BITS)
-        if status != "sat":
-            return status
-        if self._use(point):
-            return "sat"
-        if encoding.coarse:  # the shortened coefficients may have let the point through
-            status, encoding, point = self._call(delta, Fraction(0))
-            if status != "sat":
-                return status
-            if self._use(point):
-                return "sat"
-        while self._is_too_far(delta, encoding, point):
-            status, encoding, point = self._call(delta, Fraction(0))
-            if status != "sat":
-                return status
-            if self._use(point):
-                return "sat"
-        for _ in range(EXCLUSIONS):
-            if not self._is_spurious(point):
-                break
-            self.encoder = self.encoder.without(point)
-            status, encoding, point = self._call(delta, Fraction(0))
-            if status != "sat":
-                return status
-            if self._use(point):
-                return "sat"
-        return self._ask_with_margin(delta, point)
+    def _decide(self, radius: Fraction | None) -> Verdict:
+        """Call until the radius (``None``: any distance) is decided, or nothing more helps.
 
-    def _is_too_far(self, delta: Fraction | None, encoding: Encoding, point: Point) -> bool:
-        """Whether tangents let a point through that lies beyond the radius, and get new ones."""
-        if delta is None or encoding.cells is not None or not self.query.distance.has_squares:
+        A solution that is no counterfactual makes the formula sharper, and the solver is called
+        again: exact coefficients, tangents where the point is, the point itself excluded.
+        """
+        exclusions = EXCLUSIONS
+        status, encoding, point = self._call(radius, bits=BITS)
+        while status == "sat":
+            if self._improves(point):
+                return Verdict.IMPROVED
+            if not encoding.coarse and not self._add_tangents(radius, encoding, point):
+                if not exclusions or not self._is_spurious(point):
+                    return self._decide_with_margin(radius, point)
+                self.encoder, exclusions = self.encoder.without(point), exclusions - 1
+            status, encoding, point = self._call(radius)
+        return Verdict.REFUTED if status == "unsat" else Verdict.UNKNOWN
+
+    def _add_tangents(self, radius: Fraction | None, encoding: Encoding, point: Point) -> bool:
+        """Cut off a point beyond the radius that tangents of squares let through.
+
+        Returns whether new tangents were added.
+        """
+        exact = encoding.cells is not None or not self.query.distance.has_squares
+        if radius is None or exact or self.query.distance_to(point) <= radius:
             return False
-        beyond = self.query.distance_to(point) > delta
-        return beyond and self.encoder.tangents.touch(self.query, point)
+        return self.encoder.tangents.touch(self.query, point)
 
     def _is_spurious(self, point: Point) -> bool:
         """Whether only the formula admits a point of a finite grid.
@@ -200,55 +216,50 @@ class _Search(Search):
         finite = all(domain.is_symbolic or domain.step for domain in self.query.domains)
         return finite and verify(self.query, point, lambda _: True) is None
 
-    def _ask_with_margin(self, delta: Fraction | None, point: Point) -> str:
-        """The formula admits a point that is no counterfactual: ask for a clearer one.
+    def _decide_with_margin(self, radius: Fraction | None, point: Point) -> Verdict:
+        """Look for a point that wins by more than this solution, which is no counterfactual.
 
-        Rounding, enclosures and razor-thin decisions let such points through.  The margin starts
-        beyond what the point falls short by; a refutation with a margin proves nothing.
+        Rounding, enclosures and razor-thin decisions let such solutions through.  A refutation with
+        a margin proves nothing, so the verdict is never REFUTED.
         """
         shortfall = -float(self.local.scores(self.local.row(point)[None])[0])
         for margin in margins_of(self.query):
             if margin < shortfall:
                 continue
-            status, _, found = self._call(delta, margin)
+            status, _, clearer = self._call(radius, margin)
             if status == "unknown":
-                return status
+                return Verdict.UNKNOWN
             if status == "unsat":
                 break
-            if self._use(found):
-                return "sat"
-        # nothing usable at this radius: the deployed model has no such point, the exact program may
-        if delta is not None:
-            self.ideal = delta if self.ideal is None else min(delta, self.ideal)
-        within = "" if delta is None else f" within {self.query.distance.shown(delta)}"
-        self.outcome.reason = (
-            f"the exact program has a counterfactual{within}, the deployed model has none there"
-        )
-        return "sat"
+            if self._improves(clearer):
+                return Verdict.IMPROVED
+        if radius is not None:
+            self.unverified = radius if self.unverified is None else min(radius, self.unverified)
+        self.outcome.reason = unverified(self.query.distance, radius)
+        return Verdict.UNVERIFIED
 
-    def _settle(self) -> None:
-        """The nearest point that the deployed model accepts, where it refuses nearer ones."""
+    def _find_clearer(self) -> None:
+        """Go on below the best point with margins, where bare wins did not verify."""
         for margin in margins_of(self.query):
-            used = True
-            while used:
+            improved = True
+            while improved:
                 assert self.outcome.best is not None
-                goal = self.outcome.best.distance
-                delta = self.query.distance.below(goal, CLOSE * self.epsilon)
-                status, _, found = self._call(delta, margin)
+                best = self.outcome.best.distance
+                radius = self.query.distance.below(best, FIRST_GAP * self.epsilon)
+                status, _, clearer = self._call(radius, margin)
                 if status != "sat":
                     return  # what wins by more is farther
-                used = self._use(found)
+                improved = self._improves(clearer)
 
-    def _use(self, point: Point) -> bool:
-        """Whether a model's point, or one found around it, is a verified improvement."""
-        before = self.outcome.best.distance if self.outcome.best else None
-        for candidate in self._around(point):
+    def _improves(self, point: Point) -> bool:
+        """Whether a solution, or a point near it, verifies and is nearer than the best so far."""
+        before = self.outcome.best
+        for candidate in self._near(point):
             if self._accept(candidate):
                 break
-        best = self.outcome.best
-        return best is not None and (before is None or best.distance < before)
+        return self.outcome.best is not before
 
-    def _around(self, point: Point) -> list[Point]:
+    def _near(self, point: Point) -> list[Point]:
         """The point, points slightly farther along its direction, and what shrinking makes."""
         search, found = self.local, [point]
         row = search.row(point)
@@ -269,10 +280,15 @@ class _Search(Search):
         return found
 
     def _call(
-        self, delta: Fraction | None, margin: Fraction, bits: int | None = None
+        self, radius: Fraction | None, margin: Fraction = Fraction(0), bits: int | None = None
     ) -> tuple[str, Encoding, Point]:
+        """One call: ``sat`` with a solution, ``unsat``, or ``unknown``; it goes into the outcome.
+
+        A solution wins the deciding score by more than ``margin``; ``bits`` allows a weaker formula
+        with shorter coefficients.
+        """
         started = now()
-        encoding = self.encoder.encode(delta, margin, bits)
+        encoding = self.encoder.encode(radius, margin, bits)
         remaining = self.deadline - now()
         by, point = "bounds", {}
         if encoding.is_refuted:
@@ -281,31 +297,36 @@ class _Search(Search):
             status, self.outcome.reason = "unknown", LIMIT
         else:
             by = self.solver.name
-            share = remaining if self.outcome.best is None else max(remaining / 4, 1.0)
-            answer = self.solver.check(encoding.pool, encoding.assertions, min(share, remaining))
+            seconds = remaining if self.outcome.best is None else max(remaining / 4, 1.0)
+            answer = self.solver.check(encoding.pool, encoding.assertions, min(seconds, remaining))
             status, by = answer.status, answer.by or by
             if status == "sat":
                 point = encoding.lift(answer.model)
             elif status == "unknown":
-                self.outcome.reason = _plain(answer.reason, by)
+                self.outcome.reason = _stop_reason(answer.reason, by)
             elif status != "unsat":
                 raise SolverError(f"{self.solver.name} answered '{status}'")
-        seconds = now() - started
-        radius = float("inf") if delta is None else float(self.query.distance.root(delta, 1))
-        self.outcome.calls.append(Call(radius, status, seconds, by, float(margin)))
+        self._record(radius, status, now() - started, by, margin)
+        return status, encoding, point
+
+    def _record(
+        self, radius: Fraction | None, status: str, seconds: float, by: str, margin: Fraction
+    ) -> None:
+        """Keep a call in the outcome, and report where the search stands."""
+        delta = float("inf") if radius is None else float(self.query.distance.root(radius, 1))
+        self.outcome.calls.append(Call(delta, status, seconds, by, float(margin)))
         best = self.outcome.best
         self.report(
             self.outcome.lower, None if best is None else best.distance, len(self.outcome.calls)
         )
-        debug(2, lambda: f"δ = {radius:.6g}: {status} by {by} in {seconds:.3f} s")
-        return status, encoding, point
+        debug(2, lambda: f"δ = {delta:.6g}: {status} by {by} in {seconds:.3f} s")
 
 
-def _plain(reason: str, by: str) -> str:
+def _stop_reason(reason: str, by: str) -> str:
     """Why a solver does not know, without its own words for running out of time."""
     if any(word in reason.lower() for word in ("cancel", "time", "interrupt")):
         return LIMIT
     return f"{by} gave up: {reason or 'no reason given'}"
 
 
-__all__ = ["search"]
+__all__ = ["Verdict", "search"]

@@ -82,14 +82,14 @@ def neighbours(query: Query, table: pd.DataFrame, count: int) -> list[dict[str, 
 @pytest.mark.parametrize("seed", range(3))
 def test_on_the_ball_nothing_changes(distance: str, seed: int) -> None:
     query, table = question(seed, DISTANCES[distance], fixed=["city"], increase=["age"])
-    program, splits = simplified(query.target_program)
+    program = simplified(query.target_program)
     norms = query.distance.norms
     assert norms is not None
     points = neighbours(query, table, 150)
     distances = sorted({query.distance_to(point) for point in points})
     sizes, compared = [], 0
     for radius in [F(0), *distances[:: max(1, len(distances) // 6)]]:
-        pruned = prune_trees(program, make_ball(query, norms, radius), splits)
+        pruned = prune_trees(program, make_ball(query, norms, radius))
         sizes.append(nodes(pruned))
         for point in points:
             if query.distance_to(point) <= radius:
@@ -104,9 +104,9 @@ def test_on_the_ball_nothing_changes(distance: str, seed: int) -> None:
 def test_a_radius_at_the_distance_of_a_point_keeps_it() -> None:
     """The edge itself: balls are closed."""
     query, table = question(0, "l1")
-    program, splits = simplified(query.target_program)
+    program = simplified(query.target_program)
     norms = query.distance.norms
     assert norms is not None
     for point in neighbours(query, table, 60):
-        pruned = prune_trees(program, make_ball(query, norms, query.distance_to(point)), splits)
+        pruned = prune_trees(program, make_ball(query, norms, query.distance_to(point)))
         assert evaluate(pruned, point) == evaluate(program, point)

@@ -79,7 +79,7 @@ class Checker:
         self.norms = norms
         weights = [d.feature.weight for d in query.domains]
         self.weights, self.total, self.top = weights, sum(weights, F(0)), max(weights)
-        program, _ = simplified(query.target_program)
+        program = simplified(query.target_program)
         self.required = requirements(program, "in_target")
         self.order = [name for name, _ in program.inputs]
         self.trees: list[tuple[str, int, Any, Any]] = []
