@@ -24,6 +24,7 @@ import numpy as np
 from ..errors import UnsupportedError
 from ..ir import Let, Literal, Op, Operand, Program, ops
 from ..ir.linear import ONE, ZERO, Inequality, LinearForm
+from ..ir.op import rule_of
 from .splits import Column, resolve_columns
 
 HALF_ULP = Fraction(1, 2**24)  # of float32, relative
@@ -73,7 +74,7 @@ class Reader:
             return self.given[operand]
         if operand not in self.known:
             op = self.definitions.get(operand)
-            rule = self.rules.get(type(op)) if op is not None else None
+            rule = rule_of(self.rules, op) if op is not None else None
             if rule is None:
                 raise UnsupportedError(f"'{_kind(op)}' enters the outcome, which is no linear form")
             self.known[operand] = rule(self, operand, op)
@@ -271,12 +272,10 @@ def _unary(function: Any) -> Any:
     return lambda reader, _, op: [function(reader.units, x, op) for x in reader.entries(op.x)]
 
 
-def _leaky(units: Units, x: Form, op: ops.LeakyRelu) -> Form:
-    return op.alpha * x + (1 - op.alpha) * units.positive(x)
-
-
-def _clipped(units: Units, x: Form, op: ops.Clip) -> Form:
-    return units.positive(x - op.lower) - units.positive(x - op.upper) + op.lower
+def _piecewise(units: Units, x: Form, op: ops.PiecewiseLinear) -> Form:
+    constant, slope, turns = op.hinges()
+    parts = [(change, units.positive(x - place)) for place, change in turns]
+    return LinearForm.sum([(slope, x), *parts], constant)
 
 
 def _larger(units: Units, x: Form, y: Form) -> Form:
@@ -316,10 +315,7 @@ UnitReader.rules = {
     **LINEAR,
     ops.ToReal: _indicators,
     ops.Lookup: _lookup,
-    ops.Relu: _unary(lambda units, x, op: units.positive(x)),
-    ops.LeakyRelu: _unary(_leaky),
-    ops.Clip: _unary(_clipped),
-    ops.Abs: _unary(lambda units, x, op: 2 * units.positive(x) - x),
+    ops.PiecewiseLinear: _unary(_piecewise),
     ops.RoundFloat32: _unary(lambda units, x, op: units.noise(x)),
     ops.Maximum: _pairs(1),
     ops.Minimum: _pairs(-1),

@@ -25,6 +25,7 @@ from ..errors import UnsupportedError
 from ..ir import Let, Literal, Op, Operand, Program, ops
 from ..ir.evaluator import enclose
 from ..ir.interval import Bounds, Interval
+from ..ir.op import rule_of
 
 SINGLE = 2.0**-24  # unit roundoff of single floats
 SLACK = 1 + 2.0**-20  # for the rounding of this computation itself: sums of what is not negative
@@ -66,7 +67,7 @@ class RoundingError:
             return np.asarray(0.0)
         if operand not in self._known:
             statement = self.definitions.get(operand)
-            rule = None if statement is None else RULES.get(type(statement.op))
+            rule = None if statement is None else rule_of(RULES, statement.op)
             if statement is None or rule is None:
                 what = "an if" if statement is None else f"'{statement.op.name}'"
                 raise UnsupportedError(f"the rounding of {what} has no bound")
@@ -129,7 +130,7 @@ class RoundingError:
         for statement in self.definitions.values():
             if isinstance(statement.op, ops.TreeEnsemble):
                 width += statement.op.roots.array.size + 2 * statement.op.base.shape[0]
-            elif isinstance(statement.op, ops.Relu | ops.LeakyRelu | ops.Clip | ops.Maximum):
+            elif isinstance(statement.op, ops.PiecewiseLinear | ops.Maximum):
                 layers, width = layers + 1, width + self.size(statement.name).size
         return layers * (width + 2)
 
@@ -208,6 +209,20 @@ def _leaky(at: RoundingError, op: Any) -> Any:
     return at.error(op.x) + at.unit * at.reach(op.x) + TINY
 
 
+def _clipped(at: RoundingError, op: Any) -> Any:
+    """A clip moves by at most as much as what it is of, or a bound that is no double, moves."""
+    ends = max(float(at.error(Literal(end))) for end in (op.lower, op.upper))
+    return np.maximum(at.error(op.x), ends)
+
+
+def _piecewise(at: RoundingError, op: Any) -> Any:
+    """Of a product and a sum, both constants rounded, of the piece where x lies."""
+    _, *lines = op.hinges().lines
+    slope, intercept = (max(map(abs, line)) for line in lines)
+    largest = float(slope) * (at.reach(op.x) + at.error(op.x)) + float(intercept)
+    return float(slope) * at.error(op.x) + 4 * at.unit * largest + TINY
+
+
 def _affine(at: RoundingError, op: Any) -> Any:
     weight = np.abs(np.asarray(op.weight.array, dtype=np.float64))
     bias = np.abs(np.asarray(op.bias.array, dtype=np.float64))
@@ -269,13 +284,14 @@ def _squashed(at: RoundingError, op: Any) -> Any:
 
 RULES: Mapping[type[Op], Rule] = {
     ops.Identity: _same, ops.ToReal: _same, ops.Neg: _same, ops.Abs: _same, ops.Relu: _same,
-    ops.Clip: _same, ops.Constant: _constant, ops.Lookup: _lookup, ops.Concat: _concat,
+    ops.Clip: _clipped, ops.Constant: _constant, ops.Lookup: _lookup, ops.Concat: _concat,
     ops.Take: lambda at, op: np.broadcast_to(at.error(op.x), at.size(op.x).shape)[
         list(op.indices)
     ],
     ops.Item: _item, ops.Reshape: lambda at, op: np.max(at.error(op.x)),
     ops.Add: _added, ops.Sub: _added, ops.Mul: _times, ops.Div: _over,
-    ops.Minimum: _larger, ops.Maximum: _larger, ops.LeakyRelu: _leaky, ops.Affine: _affine,
+    ops.Minimum: _larger, ops.Maximum: _larger, ops.LeakyRelu: _leaky,
+    ops.PiecewiseLinear: _piecewise, ops.Affine: _affine,
     ops.ReduceSum: _sum, ops.ReduceMax: _most, ops.ReduceMin: _most, ops.RoundFloat32: _single,
     ops.Select: _selected, ops.TreeEnsemble: _trees, ops.IsLabel: _label,
     ops.Le: _compared, ops.Lt: _compared, ops.Ge: _compared, ops.Gt: _compared,

@@ -16,6 +16,7 @@ import numpy as np
 
 from ..errors import UnsupportedError
 from ..ir import Label, LabelTuple, Op, ops
+from ..ir.op import rule_of
 
 Scalar = TypeVar("Scalar")
 Number = Fraction | int
@@ -98,7 +99,9 @@ RULES: dict[type[Op], Rule] = {}
 
 def decompose(algebra: Algebra[Any], op: Op, kinds: Sequence[str], operands: Sequence[Any]) -> Any:
     """The value of ``op`` in ``algebra``; ``kinds`` are the operands' element kinds."""
-    return RULES[type(op)](algebra, op, kinds, *operands)
+    rule = rule_of(RULES, op)
+    assert rule is not None  # every op has one
+    return rule(algebra, op, kinds, *operands)
 
 
 def rule(*classes: type[Op]) -> Callable[[Rule], Rule]:
@@ -242,6 +245,19 @@ def _abs(a: Algebra[Any], op: ops.Abs, kinds: Sequence[str], x: Any) -> Any:
 @rule(ops.Relu)
 def _relu(a: Algebra[Any], op: ops.Relu, kinds: Sequence[str], x: Any) -> Any:
     return mapped(lambda p: a.maximum((p, a.constant(0)), "h"), x)
+
+
+@rule(ops.PiecewiseLinear)
+def _piecewise_linear(
+    a: Algebra[Any], op: ops.PiecewiseLinear, kinds: Sequence[str], x: Any
+) -> Any:
+    constant, slope, turns = op.hinges()
+
+    def bend(p: Any) -> Any:
+        beyond = [a.maximum((a.linear((1,), (p,), -at), a.constant(0)), "h") for at, _ in turns]
+        return a.linear((slope, *(change for _, change in turns)), (p, *beyond), constant)
+
+    return mapped(bend, x)
 
 
 @rule(ops.LeakyRelu)

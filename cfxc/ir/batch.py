@@ -17,7 +17,7 @@ import numpy.typing as npt
 from ..errors import InvalidInputError
 from . import ops
 from .interval import nearest_float
-from .op import Literal, Op, Operand
+from .op import Literal, Op, Operand, rule_of
 from .ops import arithmetic, logic
 from .program import Program
 from .sorts import Sort, format_name
@@ -81,7 +81,9 @@ class BatchEvaluator:
         if isinstance(op, ALIGNED):
             rank = max(array.ndim for array in arrays)
             arrays = [_align(array, rank) for array in arrays]
-        return RULES[type(op)](op, sorts, *arrays)
+        rule = rule_of(RULES, op)
+        assert rule is not None  # every op has one
+        return rule(op, sorts, *arrays)
 
     def _sort(self, operand: Operand) -> Sort:
         return operand.sort if isinstance(operand, Literal) else self.sorts[operand]
@@ -195,6 +197,15 @@ def _softmax(op: Op, sorts: list[Sort], x: Array) -> Array:
     raised = np.exp(x - x.max(axis=1, keepdims=True))
     shares: Array = raised / raised.sum(axis=1, keepdims=True)
     return shares
+
+
+@rule(ops.PiecewiseLinear)
+def _piecewise_linear(op: ops.PiecewiseLinear, sorts: list[Sort], x: Array) -> Array:
+    lines = op.hinges().lines
+    places, slopes, intercepts = (np.array(part, dtype=np.float64) for part in lines)
+    piece = np.searchsorted(places, x)
+    found: Array = slopes[piece] * x + intercepts[piece]
+    return found
 
 
 @rule(ops.LeakyRelu)

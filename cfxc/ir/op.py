@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar, TypeVar
@@ -187,6 +187,7 @@ def _split_fields(cls: type[Op]) -> Layout:
 
 REGISTRY: dict[str, type[Op]] = {}
 OpClass = TypeVar("OpClass", bound=type[Op])
+Rule = TypeVar("Rule")
 
 
 def register(name: str) -> Callable[[OpClass], OpClass]:
@@ -201,6 +202,11 @@ def register(name: str) -> Callable[[OpClass], OpClass]:
         return cls
 
     return enter
+
+
+def rule_of(rules: Mapping[type[Op], Rule], op: Op) -> Rule | None:
+    """The entry of an op's class, or of the nearest class that it derives from, if there is one."""
+    return next((rules[cls] for cls in type(op).__mro__ if cls in rules), None)
 
 
 def format_operand(operand: Operand) -> str:

@@ -12,6 +12,7 @@ from typing import Any, Final, TypeAlias
 
 from ..errors import UnsupportedError
 from ..ir import If, Label, Let, Literal, Op, Operand, Program, Sort, Statement, ops, rewrite, walk
+from ..ir.op import rule_of
 from ..ir.sorts import label_key
 from . import ast
 from .literals import KEYWORDS
@@ -79,6 +80,8 @@ def repeats(op: Op) -> int:
     """Return how often the expression of ``op`` repeats that of an operand, at most."""
     if isinstance(op, ops.Lookup | ops.Category):
         return len(op.labels)
+    if isinstance(op, ops.PiecewiseLinear) and type(op) not in RULES:
+        return 1 + len(op.hinges().turns)
     return 2 if isinstance(op, ops.LeakyRelu) else 1
 
 
@@ -124,6 +127,15 @@ def _leaky_relu(a: Arguments) -> ast.Expr:
     (x,) = a.values
     scaled = ast.binary("*", ast.Number(a.op.alpha), x)
     return ast.Call("max", (x, scaled))
+
+
+def _piecewise_linear(a: Arguments) -> ast.Expr:
+    (x,), (constant, slope, turns) = a.values, a.op.hinges()
+    found = ast.binary("*", ast.Number(slope), x)
+    for place, change in turns:
+        beyond = ast.Call("relu", (_sum(x, ast.Number(place), minus=True),))
+        found = _sum(found, ast.binary("*", ast.Number(change), beyond), minus=False)
+    return _sum(found, ast.Number(constant), minus=False)
 
 
 def _clip(a: Arguments) -> ast.Expr:
@@ -218,6 +230,7 @@ RULES: Final[Mapping[type[Op], Rule]] = {
     ops.Neg: lambda a: ast.negate(a.values[0]),
     ops.Abs: _call("abs"),
     ops.Relu: _call("relu"),
+    ops.PiecewiseLinear: _piecewise_linear,
     ops.LeakyRelu: _leaky_relu,
     ops.Clip: _clip,
     ops.Minimum: _extreme("min"),
@@ -278,7 +291,7 @@ def _check(program: Program) -> None:
     inputs = {name for name, _ in program.inputs}
     offences = [f"input '{name}': {sort}" for name, sort in program.inputs if not sort.is_scalar]
     for let in program.lets():
-        if type(let.op) not in RULES or not program.sorts[let.name].is_scalar:
+        if rule_of(RULES, let.op) is None or not program.sorts[let.name].is_scalar:
             offences.append(f"{let.op.name}" + (f" ({let.origin})" if let.origin else ""))
     remedy = "vectors and tree ensembles are first expanded to core level" if offences else ""
     for name, sort in program.sorts.items():
@@ -422,7 +435,9 @@ class _Raiser:
 
     def _let(self, statement: Let, returned: str | None) -> list[ast.Command]:
         name = statement.name
-        value = RULES[type(statement.op)](self._arguments(statement.op))
+        rule = rule_of(RULES, statement.op)
+        assert rule is not None  # what has none was expanded
+        value = rule(self._arguments(statement.op))
         if name == returned:
             return [self._return([(self.ir.outputs[0][0], value)])]
         size = 1 + sum(self._size(operand) for operand in statement.op.operands())

@@ -77,7 +77,7 @@ def _method_of(solver: str) -> str:
 
 def _is_network(query: Query) -> bool:
     """Whether units with a kink lie between features and outcome."""
-    kinked = ops.Relu | ops.LeakyRelu | ops.Clip
+    kinked = ops.PiecewiseLinear
     return any(isinstance(let.op, kinked) for let in simplified(query.target_program).lets())
 
 

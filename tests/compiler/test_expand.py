@@ -25,7 +25,7 @@ ALMOST = Fraction(1, 10**50)  # softmax is evaluated to 60 places, in another or
 
 
 def test_every_op_has_a_rule() -> None:
-    assert set(RULES) == set(REGISTRY.values())
+    assert all(RULES.keys() & set(op.__mro__) for op in REGISTRY.values())
 
 
 def flat(outputs: dict[str, Any]) -> dict[str, Any]:

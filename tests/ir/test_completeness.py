@@ -19,8 +19,8 @@ each_op = pytest.mark.parametrize("cls", REGISTRY.values(), ids=list(REGISTRY))
 
 def test_the_registry_is_what_the_package_exports() -> None:
     exported = {getattr(ops, name) for name in ops.__all__}
-    assert exported == set(REGISTRY.values())
-    assert len(REGISTRY) == len(ops.__all__)
+    assert exported == {*REGISTRY.values(), ops.PiecewiseLinear}  # the base of some
+    assert len(exported) == len(ops.__all__)
 
 
 @each_op
@@ -34,11 +34,11 @@ def test_defines_sort_meaning_and_interval(cls: type[Op]) -> None:
 
 @each_op
 def test_has_a_batch_rule(cls: type[Op]) -> None:
-    assert cls in RULES
+    assert RULES.keys() & set(cls.__mro__)
 
 
 def test_no_rule_is_for_an_unknown_op() -> None:
-    assert set(RULES) <= set(REGISTRY.values())
+    assert set(RULES) <= {*REGISTRY.values(), ops.PiecewiseLinear}
 
 
 @each_op

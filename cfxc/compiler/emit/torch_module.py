@@ -16,6 +16,7 @@ from ...ir import Let, Literal, Op, Operand, Program, Sort, ops
 from ...ir import Tensor as Exact
 from ...ir.batch import ALIGNED
 from ...ir.interval import nearest_float
+from ...ir.op import rule_of
 from ...ir.sorts import format_name
 from ...ir.statements import Statement, walk
 from .torch_refusals import REFUSALS, refused, restricted
@@ -120,7 +121,9 @@ class TorchModule(torch.nn.Module):  # type: ignore[misc]  # untyped base
             rank = max(tensor.dim() for tensor in tensors)
             tensors = [align(tensor, rank) for tensor in tensors]
         arrays = {field: self.get_buffer(name) for field, name in buffers.items()}
-        return RULES[type(op)](op, arrays, [self._sort(o) for o in operands], *tensors)
+        rule = rule_of(RULES, op)
+        assert rule is not None  # what has none is refused
+        return rule(op, arrays, [self._sort(o) for o in operands], *tensors)
 
     def _sort(self, operand: Operand) -> Sort:
         return operand.sort if isinstance(operand, Literal) else self._sorts[operand]
@@ -242,6 +245,16 @@ def _plain(function: Callable[..., Tensor]) -> Rule:
 
 
 RULES.update({cls: _plain(function) for cls, function in _ELEMENTWISE.items()})
+
+
+@rule(ops.PiecewiseLinear)
+def _piecewise_linear(
+    op: ops.PiecewiseLinear, arrays: Arrays, sorts: list[Sort], x: Tensor
+) -> Tensor:
+    lines = op.hinges().lines
+    places, slopes, intercepts = (torch.tensor([*map(float, part)]).to(x) for part in lines)
+    piece = torch.searchsorted(places, x.detach())
+    return slopes[piece] * x + intercepts[piece]
 
 
 @rule(ops.LeakyRelu)

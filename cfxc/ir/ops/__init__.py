@@ -13,6 +13,7 @@ from .arithmetic import (
     Minimum,
     Mul,
     Neg,
+    PiecewiseLinear,
     ReduceMax,
     ReduceMin,
     ReduceSum,
@@ -28,7 +29,7 @@ from .trees import TreeEnsemble
 __all__ = [
     "Abs", "Add", "Affine", "And", "Argmax", "Category", "Clip", "Concat", "Constant", "Div",
     "Eq", "Exp", "Ge", "Gt", "Identity", "IsLabel", "Item", "Le", "LeakyRelu", "Lookup", "Lt",
-    "Maximum", "Minimum", "Mul", "Ne", "Neg", "Not", "Or", "ReduceMax", "ReduceMin", "ReduceSum",
-    "Relu", "Reshape", "RoundFloat32", "Select", "Sigmoid", "Softmax", "Sub", "Take", "Tanh",
-    "ToReal", "TreeEnsemble",
+    "Maximum", "Minimum", "Mul", "Ne", "Neg", "Not", "Or", "PiecewiseLinear", "ReduceMax",
+    "ReduceMin", "ReduceSum", "Relu", "Reshape", "RoundFloat32", "Select", "Sigmoid", "Softmax",
+    "Sub", "Take", "Tanh", "ToReal", "TreeEnsemble",
 ]  # fmt: skip

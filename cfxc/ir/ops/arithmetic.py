@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -26,6 +26,8 @@ from ..op import (
 from ..sorts import REAL, Sort
 from ..tensor import Tensor
 from .structure import interval_of
+
+ZERO, ONE = Fraction(0), Fraction(1)
 
 
 @dataclass(frozen=True)
@@ -146,12 +148,77 @@ class Neg(Unary):
         return -interval_of(bounds[0])
 
 
+class Hinges(NamedTuple):
+    """``constant + slope x + Σ_i change_i max(x - place_i, 0)``, places rising."""
+
+    constant: Fraction
+    slope: Fraction
+    turns: tuple[tuple[Fraction, Fraction], ...]  # place, change of the slope there
+
+    @property
+    def lines(self) -> tuple[list[Fraction], list[Fraction], list[Fraction]]:
+        """Places (n,), and of the n + 1 pieces between them slopes and intercepts.
+
+        The k-th piece is ``slope_k x + intercept_k`` where ``place_{k-1} <= x <= place_k``.
+        """
+        slopes, intercepts = [self.slope], [self.constant]
+        for place, change in self.turns:
+            slopes.append(slopes[-1] + change)
+            intercepts.append(intercepts[-1] - change * place)
+        return [place for place, _ in self.turns], slopes, intercepts
+
+
+@dataclass(frozen=True)
+class PiecewiseLinear(Op):
+    """A continuous, piecewise linear function of one number, elementwise; Real.
+
+    ``hinges`` is all that a subclass must say: evaluators, enclosures, formulae, mixed-integer
+    programs, certificates and roundings derive from it.  A subclass may do any of them better.
+    """
+
+    x: Operand
+
+    def hinges(self) -> Hinges:
+        """The function."""
+        raise TypeError(f"{type(self).__name__} defines no hinges")
+
+    def sort(self, *operands: Sort) -> Sort:
+        require_numeric(*operands)
+        return REAL.with_shape(operands[0].shape)
+
+    def evaluate(self, *values: Value) -> Value:
+        constant, slope, turns = self.hinges()
+
+        def at(x: Any) -> Fraction:
+            beyond = (change * max(x - place, 0) for place, change in turns)
+            return Fraction(constant + slope * x + sum(beyond))
+
+        return elementwise(at, values[0])
+
+    def interval(self, *bounds: Bounds) -> Bounds:
+        x = interval_of(bounds[0])
+        places, slopes, intercepts = self.hinges().lines
+        below = [-np.inf, *map(floor_float, places)]
+        above = [*map(ceil_float, places), np.inf]
+        lower, upper = np.full(x.lower.shape, np.inf), np.full(x.upper.shape, -np.inf)
+        for slope, intercept, low, high in zip(slopes, intercepts, below, above, strict=True):
+            part = Interval(np.clip(x.lower, low, high), np.clip(x.upper, low, high))
+            line = part * Interval.exact(slope, slope) + Interval.exact(intercept, intercept)
+            meets = (x.lower <= high) & (x.upper >= low)
+            lower = np.where(meets, np.minimum(lower, line.lower), lower)
+            upper = np.where(meets, np.maximum(upper, line.upper), upper)
+        return Interval(lower, upper)
+
+
 @register("abs")
 @dataclass(frozen=True)
-class Abs(Unary):
+class Abs(Unary, PiecewiseLinear):
     """``|x|``."""
 
     function = staticmethod(abs)
+
+    def hinges(self) -> Hinges:
+        return Hinges(ZERO, -ONE, ((ZERO, Fraction(2)),))
 
     def interval(self, *bounds: Bounds) -> Bounds:
         x = interval_of(bounds[0])
@@ -161,10 +228,13 @@ class Abs(Unary):
 
 @register("relu")
 @dataclass(frozen=True)
-class Relu(Unary):
+class Relu(Unary, PiecewiseLinear):
     """``max(x, 0)``."""
 
     function = staticmethod(lambda x: x if x > 0 else x * 0)
+
+    def hinges(self) -> Hinges:
+        return Hinges(ZERO, ZERO, ((ZERO, ONE),))
 
     def interval(self, *bounds: Bounds) -> Bounds:
         return interval_of(bounds[0]).monotone(lambda v: np.maximum(v, 0.0))
@@ -172,16 +242,17 @@ class Relu(Unary):
 
 @register("leaky_relu")
 @dataclass(frozen=True)
-class LeakyRelu(Op):
+class LeakyRelu(PiecewiseLinear):
     """``x`` where positive, else ``alpha * x``; ``0 <= alpha <= 1``."""
 
-    x: Operand
     alpha: Fraction
 
+    def hinges(self) -> Hinges:
+        return Hinges(ZERO, self.alpha, ((ZERO, 1 - self.alpha),))
+
     def sort(self, *operands: Sort) -> Sort:
-        require_numeric(*operands)
         require(0 <= self.alpha <= 1, "leaky_relu: alpha must lie in [0, 1]")
-        return REAL.with_shape(operands[0].shape)
+        return super().sort(*operands)
 
     def evaluate(self, *values: Value) -> Value:
         return elementwise(lambda x: Fraction(x) if x > 0 else self.alpha * x, values[0])
@@ -197,17 +268,18 @@ class LeakyRelu(Op):
 
 @register("clip")
 @dataclass(frozen=True)
-class Clip(Op):
+class Clip(PiecewiseLinear):
     """``min(max(x, lower), upper)``, Real."""
 
-    x: Operand
     lower: Fraction
     upper: Fraction
 
+    def hinges(self) -> Hinges:
+        return Hinges(self.lower, ZERO, ((self.lower, ONE), (self.upper, -ONE)))
+
     def sort(self, *operands: Sort) -> Sort:
-        require_numeric(*operands)
         require(self.lower <= self.upper, "clip: lower exceeds upper")
-        return REAL.with_shape(operands[0].shape)
+        return super().sort(*operands)
 
     def evaluate(self, *values: Value) -> Value:
         return elementwise(lambda x: Fraction(min(max(x, self.lower), self.upper)), values[0])

@@ -211,23 +211,15 @@ def _each(function: Callable[[PieceReader, Form, Fraction, Any, str], Form]) -> 
     return rule
 
 
-def _relu(reader: PieceReader, x: Form, v: Fraction, op: Any, name: str) -> Form:
-    return x if reader.side(x, v, name, 0) else LinearForm.of(0)
-
-
-def _leaky(reader: PieceReader, x: Form, v: Fraction, op: Any, name: str) -> Form:
-    return x if reader.side(x, v, name, 0) else op.alpha * x
-
-
-def _abs(reader: PieceReader, x: Form, v: Fraction, op: Any, name: str) -> Form:
-    return x if reader.side(x, v, name, 0) else -x
-
-
-def _clip(reader: PieceReader, x: Form, v: Fraction, op: Any, name: str) -> Form:
-    if not reader.side(x - op.lower, v - op.lower, name, 0):
-        return LinearForm.of(op.lower)
-    above = reader.side(x - op.upper, v - op.upper, name, 0)
-    return LinearForm.of(op.upper) if above else x
+def _piecewise(
+    reader: PieceReader, x: Form, v: Fraction, op: ops.PiecewiseLinear, name: str
+) -> Form:
+    """The line of the piece where the point is."""
+    places, slopes, intercepts = op.hinges().lines
+    piece = 0
+    while piece < len(places) and reader.side(x - places[piece], v - places[piece], name, 0):
+        piece += 1
+    return slopes[piece] * x + intercepts[piece]
 
 
 def _smooth(reader: PieceReader, x: Form, v: Fraction, op: Any, name: str) -> Form:
@@ -443,10 +435,7 @@ PieceReader.rules = {
     **LINEAR,
     ops.Mul: _product,
     ops.Div: _product,
-    ops.Relu: _each(_relu),
-    ops.LeakyRelu: _each(_leaky),
-    ops.Abs: _each(_abs),
-    ops.Clip: _each(_clip),
+    ops.PiecewiseLinear: _each(_piecewise),
     ops.Exp: _each(_smooth),
     ops.Sigmoid: _each(_smooth),
     ops.Tanh: _each(_smooth),

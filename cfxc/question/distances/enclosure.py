@@ -20,6 +20,7 @@ from ...errors import VerificationError
 from ...ir import Let, Literal, Operand, Program, ops
 from ...ir.evaluator import enclose
 from ...ir.interval import Bounds, Interval
+from ...ir.op import rule_of
 from ...ir.ops import smooth
 
 ZERO, ONE = Fraction(0), Fraction(1)
@@ -88,7 +89,7 @@ def _run(program: Program, box: Mapping[str, Bounds]) -> Enclosed | None:
 
 def _made(let: Let, operands: list[Any], once: Collection[str]) -> Enclosed | None:
     """What the op's rule gives; ``None`` where there is none, or of a choice between branches."""
-    rule = _RULES.get(type(let.op))
+    rule = rule_of(_RULES, let.op)
     if rule is None or None in operands or let.name not in once:
         return None
     made = rule(*operands)

@@ -128,7 +128,7 @@ def test_numbers(tree: Any, values: dict[str, Any]) -> None:
 
 def test_every_op_has_a_rule_or_a_reason() -> None:
     """Scalar rules decompose all ops; of the terms they end in, these have forms of columns."""
-    assert set(SCALAR_RULES) == set(REGISTRY.values())
+    assert all(SCALAR_RULES.keys() & set(op.__mro__) for op in REGISTRY.values())
     assert set(REFUSALS) <= set(SCALAR_RULES)
     assert set(RULES) == {"const", "var", "linear", "max", "ite", "apply", "mul"}
     assert all(reason for reason in REFUSALS.values())

@@ -97,7 +97,7 @@ def test_drawn_programs(program: Program, data: st.DataObject) -> None:
     agrees(program, rows if program.inputs else rows[:1], 0.0)
 
 
-@pytest.mark.parametrize("name", [op.name for op in RULES])
+@pytest.mark.parametrize("name", [op.name for op in RULES if op.name])
 @settings(max_examples=12)
 @given(data=st.data())
 def test_single_ops(name: str, data: st.DataObject) -> None:
@@ -287,7 +287,8 @@ def test_gradients_of_examples(name: str) -> None:
 
 
 def test_every_op_has_a_rule_or_a_reason() -> None:
-    assert set(RULES) | set(REFUSALS) == set(REGISTRY.values())
+    known = {*RULES, *REFUSALS}
+    assert all(known & set(op.__mro__) for op in REGISTRY.values())
     assert not set(RULES) & set(REFUSALS)
     assert all(reason for reason in REFUSALS.values())
 
