@@ -133,13 +133,13 @@ class CompiledModel(Compiled):
         Raises:
             CfxcError: bad input; no instance can be answered, all for the same reason.
         """
-        asked = asked_of(question, options)
-        if odd := sorted(ONE_EACH & set(asked.given)):
+        requested = asked_of(question, options)
+        if odd := sorted(ONE_EACH & set(requested.given)):
             raise InvalidInputError(
                 f"explain_batch gives one answer a row, and takes no {', '.join(odd)}"
             )
-        explainer = explainer_of(self, asked.with_(n_jobs=1))
-        return explain_rows(explainer, rows, asked.n_jobs, out, progress)
+        explainer = explainer_of(self, requested.with_(n_jobs=1))
+        return explain_rows(explainer, rows, requested.n_jobs, out, progress)
 
     def plan(
         self,
@@ -207,20 +207,20 @@ class CompiledModel(Compiled):
         return plan_row(self, row, options, moments=moments, target=target, subject_to=subject_to)
 
 
-def _for_box(asked: dict[str, Any]) -> dict[str, Any]:
+def _for_box(requested: dict[str, Any]) -> dict[str, Any]:
     """The options of a potential.
 
     Raises:
         InvalidInputError: naming those that mean nothing to one.
     """
-    method = asked.pop("method", "auto")
+    method = requested.pop("method", "auto")
     if method not in ("auto", "bayes"):
         raise InvalidInputError(f"a potential is answered by method 'bayes', not {method!r}")
-    if odd := [name for name in asked if name not in FOR_POTENTIALS]:
+    if odd := [name for name in requested if name not in FOR_POTENTIALS]:
         raise InvalidInputError(
             f"{', '.join(odd)}: not for potentials; cfxc.BlackBox(model).explain takes what is"
         )
-    return {"epsilon": OPTIONS["epsilon"].default, **asked}
+    return {"epsilon": OPTIONS["epsilon"].default, **requested}
 
 
 def compile(

@@ -160,8 +160,8 @@ class Store:
         if find_spec("pyarrow") is None:
             raise MissingExtraError("parquet", "pyarrow", "explain_batch(out=…): writing Parquet")
         head = path / HEAD
-        asked = {"sha256": _hash(question, rows), "rows": len(rows), "rows_per_part": PART}
-        text = json.dumps(asked)
+        requested = {"sha256": _hash(question, rows), "rows": len(rows), "rows_per_part": PART}
+        text = json.dumps(requested)
         found = cls(path, _schema(path, question, rows), len(rows))
         if head.is_file():
             if head.read_bytes() != text.encode():

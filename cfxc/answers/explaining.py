@@ -95,12 +95,12 @@ class Explainer:
             best = _known_row(query, original, partial(examples_of, query))
             return self._result(query, engine, original, Outcome(best=best, reason=stop), span)
         found: list[Result] = []
-        rest: Literal["", "infeasible", "unknown"] = ""
+        stop_reason: Literal["", "infeasible", "unknown"] = ""
         clusters = self.question.diversity == "clusters"
         given, before, valid = self.seeds.of(frame), list[Point](), 0
         while len(found) < self.question.count:
             if clusters and not query.hulls:
-                rest = "infeasible"
+                stop_reason = "infeasible"
                 break
             span = Span(self.question.time_limit) if found else span
             moved = engine.method != "box"
@@ -109,7 +109,7 @@ class Explainer:
             starts += before
             query, outcome = self._search(query, engine, original, len(found), span, starts)
             if outcome.best is None and found:
-                rest = "infeasible" if outcome.infeasible else "unknown"
+                stop_reason = "infeasible" if outcome.infeasible else "unknown"
                 break
             found.append(self._result(query, engine, original, outcome, span))
             if outcome.best is None or outcome.reason == INTERRUPTED:
@@ -123,7 +123,11 @@ class Explainer:
                 before += [known.point] if query.hulls else []  # where another one may begin
         others, counts = tuple(found[1:]), (len(given), valid)
         return replace(
-            found[0], alternatives=others, rest=rest, seeds=counts, by_default=not self.named
+            found[0],
+            alternatives=others,
+            stop_reason=stop_reason,
+            seeds=counts,
+            by_default=not self.named,
         )
 
     def _unchanged(
@@ -217,15 +221,15 @@ class Explainer:
     def _told(self, waiting: Sequence[Waiting], stop: str) -> dict[int, Result | CfxcError]:
         """The answers of those whose points the original model was not asked about yet."""
         found: dict[int, Result | CfxcError] = {}
-        asked = True
+        requested = True
         try:
             self._ask([(one.original, one.outcome) for one in waiting])
         except CfxcError:  # of one row that the model does not take: everyone is asked alone
-            asked = False
+            requested = False
         for one in waiting:
             assert one.outcome.best is not None
             try:
-                if asked and one.original.flips(one.outcome.best.point):
+                if requested and one.original.flips(one.outcome.best.point):
                     parts = one.query, one.engine, one.original, one.outcome, one.span
                     found[one.place] = self._result(*parts)
                 elif stop != INTERRUPTED:
@@ -262,10 +266,10 @@ class Explainer:
             after = pd.concat([original.row(point) for original, point in pairs], ignore_index=True)
             if before.dtypes.equals(after.dtypes):
                 both = self.model.predict(pd.concat([before, after], ignore_index=True))
-                told = zip(both[: len(pairs)], both[len(pairs) :], strict=True)
+                reported = zip(both[: len(pairs)], both[len(pairs) :], strict=True)
             else:
-                told = zip(self.model.predict(before), self.model.predict(after), strict=True)
-            for (original, point), (first, second) in zip(pairs, told, strict=True):
+                reported = zip(self.model.predict(before), self.model.predict(after), strict=True)
+            for (original, point), (first, second) in zip(pairs, reported, strict=True):
                 original.tell(first, point, second)
 
     def pose(self, frame: pd.DataFrame) -> tuple[Query, Engine]:
@@ -397,11 +401,11 @@ def explainer_of(model: Compiled, question: Question, progress: Watch | None = N
         metric = penalised(metric, question.change_penalty, model.space)
     metric, space = recognised(metric, model.space)
     model = model if space is model.space else replace(model, space=space)
-    wanted = model.target_or_favourable(question.target)
-    named: Literal["target", "favourable", ""] = "" if wanted is None else "favourable"
+    required = model.target_or_favourable(question.target)
+    named: Literal["target", "favourable", ""] = "" if required is None else "favourable"
     return Explainer(
-        model, question, wanted, metric, smt_backend(question.solver),
-        Seeds(model, question, wanted), progress,
+        model, question, required, metric, smt_backend(question.solver),
+        Seeds(model, question, required), progress,
         named if question.target is None else "target",
     )  # fmt: skip
 

@@ -55,8 +55,8 @@ class Result:
         exact_distance, exact_lower_bound: The same two as exact numbers; of l2, which is a root,
             the doubles around it.
         alternatives: The next nearest, each different from all before (``count=``).
-        rest: Why there are fewer than asked for: no other one exists (``infeasible``, proved), or
-            none was found in time (``unknown``).
+        stop_reason: Why there are fewer than asked for: no other one exists (``infeasible``,
+            proved), or none was found in time (``unknown``).
         conflict: If none exists: constraints and actions that together leave none, each of them
             needed; empty if there is none even without any.
         seeds: How many rows were given (``seeds=``), and how many of them are counterfactuals.
@@ -92,7 +92,7 @@ class Result:
     exact_distance: Fraction | None = None
     exact_lower_bound: Fraction = Fraction(0)
     alternatives: tuple[Result, ...] = field(default=(), repr=False)
-    rest: Literal["", "infeasible", "unknown"] = ""
+    stop_reason: Literal["", "infeasible", "unknown"] = ""
     conflict: tuple[str, ...] = ()
     given_up: tuple[str, ...] = ()
     relaxed: Result | None = field(default=None, repr=False)
@@ -195,7 +195,7 @@ class Result:
                 for c in self.calls
             ],
             "alternatives": [other.to_dict() for other in self.alternatives],
-            "rest": self.rest,
+            "stop_reason": self.stop_reason,
             "conflict": list(self.conflict),
             "given_up": list(self.given_up),
             "relaxed": None if self.relaxed is None else self.relaxed.to_dict(),
@@ -216,7 +216,7 @@ class Result:
         return f"{text}. Without '{'; '.join(self.given_up)}' there is one at {away}"
 
     @property
-    def asked(self) -> str:
+    def default_target(self) -> str:
         """Which outcome was had and which was asked for, if no target was named."""
         if not self.by_default or self.target_values is None:
             return ""
@@ -241,13 +241,13 @@ class Result:
         """One line: what was found and what was proved."""
         if self.unchanged:
             return f"{self.status}: {self.reason} {self.target}, nothing needs to change"
-        return f"{self._found()}; {self.asked}" if self.asked else self._found()
+        return f"{self._found()}; {self.default_target}" if self.default_target else self._found()
 
     def _found(self) -> str:
         if self.status == "infeasible":
             of = "exact program" if self.semantics == "real" else "as deployed"
-            said = f"no counterfactual exists (proved by {self.proved_by}, {of}){self.why}"
-            return said + (f"; {self.beyond}" if self.beyond else "")
+            message = f"no counterfactual exists (proved by {self.proved_by}, {of}){self.why}"
+            return message + (f"; {self.beyond}" if self.beyond else "")
         if self.exact_distance is None:
             return f"unknown: {self.reason}"
         found = f"{self.status}: {self.distance_name} distance {shown(self.exact_distance, 1)}"

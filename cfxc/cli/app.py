@@ -17,7 +17,20 @@ from . import generate as generators
 from . import plan as plans
 from . import regress as potentials
 from .emission import Emit, Transformer
-from .flags import Asked, Group, takes
+from .flags import (
+    NAMES,
+    Asked,
+    Columns,
+    Factual,
+    Favourable,
+    Group,
+    Json,
+    ModelFile,
+    Output,
+    SpaceFile,
+    Trust,
+    takes,
+)  # fmt: skip
 from .guard import FAULT, ended, guarded
 
 app = typer.Typer(
@@ -39,38 +52,14 @@ generate_app = typer.Typer(
 )
 app.add_typer(generate_app, name="generate")
 
-Columns = list[str] | None
-NAMES = "NAMES"
-ModelFile = Annotated[
-    str,
-    typer.Argument(
-        metavar="MODEL",
-        help=".onnx, .skops; XGBoost .json, .ubj; LightGBM .txt; with --trust-pickle .pkl, .joblib",
-    ),
-]
-SpaceFile = Annotated[Path, typer.Option("--space", help="Feature space (TOML).")]
-Trust = Annotated[
-    bool, typer.Option("--trust-pickle", help="Open a pickle, which runs the code in it.")
-]
 Task = Annotated[
     commands.Task | None,
     typer.Option(help="What an ONNX model is whose output is numbers alone, such as two logits."),
 ]
-Output = Annotated[
-    Path | None, typer.Option("-o", "--out", help="File to write; stdout without it.")
-]
-Factual = Annotated[
-    str, typer.Option(metavar="ROW", help="row.json, row.csv, or data.csv:17 (from 0).")
-]
-Favourable = Annotated[
-    str | None,
-    typer.Option(metavar="LABEL", help="The favourable outcome, where --target names none."),
-]
-Json = Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")]
 
 
-def _version(asked: bool) -> None:
-    if asked:
+def _version(requested: bool) -> None:
+    if requested:
         print(f"cfxc {__version__}")
         raise typer.Exit
 
@@ -138,10 +127,10 @@ def space_infer(
     null and None in a column of numbers, while in a column of text they are texts. Codes with
     leading zeros (007) are text.
     """
-    said = commands.Statement(
+    statement = commands.Statement(
         target, drop, fixed, increase, decrease, one_hot, thermometer, ordinal, resolution
     )
-    return commands.infer_space(table, said, out)
+    return commands.infer_space(table, statement, out)
 
 
 @app.command("compile")
@@ -181,7 +170,7 @@ ALL = "constraints", "max_changes", "causal", "trust_region", "probability", "ma
 @guarded
 @takes(*ALL, options=True)
 def explain(
-    asked: Asked,
+    requested: Asked,
     model: ModelFile,
     space: SpaceFile,
     factual: Factual,
@@ -204,14 +193,14 @@ def explain(
     """The nearest counterfactual of one instance, and its proof."""
     source = commands.Source(model, space, trust_pickle, task)
     instance = commands.Instance(factual, favourable, range_, question)
-    return commands.explain(source, instance, asked, json, certificate)
+    return commands.explain(source, instance, requested, json, certificate)
 
 
 @app.command()
 @guarded
 @takes("constraints", "causal", "max_changes")
 def regress(
-    asked: Asked,
+    requested: Asked,
     model: ModelFile,
     space: SpaceFile,
     factual: Factual,
@@ -261,7 +250,7 @@ def regress(
     """
     source = commands.Source(model, space, trust_pickle, task)
     question = potentials.Question(
-        factual, width, sign, to, budget, epsilon, asked.subject_to,
+        factual, width, sign, to, budget, epsilon, requested.subject_to,
         kernel, seed, data, not no_proof, plot, time_limit,
     )  # fmt: skip
     return potentials.regress(source, question, json)
@@ -271,7 +260,7 @@ def regress(
 @guarded
 @takes("constraints", "causal", "max_changes", "accepts")
 def plan(
-    asked: Asked,
+    requested: Asked,
     model: ModelFile,
     space: SpaceFile,
     factual: Factual,
@@ -338,7 +327,7 @@ def plan(
     question = plans.Question(
         factual, target, favourable, retrain, outcome, retrainings, share, dated or [], moments,
         shrinkage, save_moments, correct, size, radius, epsilon, validity, diversity, corrections,
-        limit, apart, asked.subject_to, time_limit, jobs, seed, plot,
+        limit, apart, requested.subject_to, time_limit, jobs, seed, plot,
     )  # fmt: skip
     return plans.plan(source, question, json)
 
@@ -387,7 +376,7 @@ def generate_fit(
 @guarded
 @takes("max_changes", "constraints")
 def generate_run(
-    asked: Asked,
+    requested: Asked,
     model: ModelFile,
     space: SpaceFile,
     generator: Annotated[Path, typer.Option(metavar="FOLDER", help="What fit wrote.")],
@@ -420,7 +409,7 @@ def generate_run(
     """
     source = commands.Source(model, space, trust_pickle, task)
     request = generators.Request(
-        generator, rows, n, target, favourable, sparsity, asked.subject_to, diversity,
+        generator, rows, n, target, favourable, sparsity, requested.subject_to, diversity,
         polish, time_limit, seed, out,
     )  # fmt: skip
     return generators.run(source, request, json)

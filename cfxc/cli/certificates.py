@@ -41,8 +41,8 @@ def check(
             sampled = require_program_of(
                 found.content, model, trust_pickle=trust_pickle, seed=seed, rows=rows
             )
-            said = f"compiled anew, and the same program; run beside it: {sampled}"
-            found = replace(found, facts={**found.facts, "run": said})
+            message = f"compiled anew, and the same program; run beside it: {sampled}"
+            found = replace(found, facts={**found.facts, "run": message})
         except VerificationError as error:
             found = replace(found, ok=False, reason=str(error), facts={})
     if as_json:
@@ -80,13 +80,13 @@ def compare(source: Path, vipr: Path | None, cpc: Path | None, as_json: bool) ->
             print(json.dumps(refused) if as_json else f"rejected: {error}")
             return REJECTED
         shown = _beside(found.claimed, found.shown, found.squared)
-        left = "" if found.said else f"Remains to be run: {found.remains}"
+        left = "" if found.message else f"Remains to be run: {found.remains}"
         if as_json:
             lines = {"file": str(path), "ok": True, "about": found.about, "shown": shown}
-            print(json.dumps({**lines, "said": found.said, "remains": left}))
+            print(json.dumps({**lines, "said": found.message, "remains": left}))
         else:
             print(f"{path} is about this certificate. Compared: {found.about}.")
-            print(f"  {shown}\n  {found.said or left}")
+            print(f"  {shown}\n  {found.message or left}")
         code = code if found.reaches else BELOW
     return code
 

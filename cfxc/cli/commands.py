@@ -91,25 +91,27 @@ class Statement:
     resolution: list[str] | None
 
 
-def infer_space(table: Path, said: Statement, output: Path | None) -> int:
+def infer_space(table: Path, statement: Statement, output: Path | None) -> int:
     """Write the feature space of a table as TOML, with warnings about odd columns on stderr."""
     from ..space import FeatureSpace
 
     check_writable(output)
     frame = read_csv(table).frame()
     with _told_of(table):
-        dropped = column_names(said.drop, list(frame.columns))
-        frame = without(frame, [*dropped, *([said.target] if said.target is not None else [])])
+        dropped = column_names(statement.drop, list(frame.columns))
+        frame = without(
+            frame, [*dropped, *([statement.target] if statement.target is not None else [])]
+        )
         columns = list(frame.columns)
         space = FeatureSpace.infer(
             frame,
-            fixed=column_names(said.fixed, columns),
-            increase=column_names(said.increase, columns),
-            decrease=column_names(said.decrease, columns),
-            one_hot=column_names(said.one_hot, columns),
-            thermometer=column_names(said.thermometer, columns),
-            ordinal=read_levels(said.ordinal, frame),
-            resolution=read_steps(said.resolution, columns),
+            fixed=column_names(statement.fixed, columns),
+            increase=column_names(statement.increase, columns),
+            decrease=column_names(statement.decrease, columns),
+            one_hot=column_names(statement.one_hot, columns),
+            thermometer=column_names(statement.thermometer, columns),
+            ordinal=read_levels(statement.ordinal, frame),
+            resolution=read_steps(statement.resolution, columns),
         )
     for line in advice(frame, space):
         print(f"cfxc: warning: {line}", file=sys.stderr)
@@ -142,7 +144,7 @@ def compile_model(
 
 
 def explain(
-    source: Source, instance: Instance, asked: Asked, as_json: bool, certificate: Path | None
+    source: Source, instance: Instance, requested: Asked, as_json: bool, certificate: Path | None
 ) -> int:
     """Print the nearest counterfactual of one instance, and what is proved about it."""
     check_writable(certificate)
@@ -151,7 +153,7 @@ def explain(
     known = read_known(instance.factual, model.space)
     if known is not None:
         model = replace(model, space=model.space.with_examples(known))
-    question = _question(model, instance, asked)
+    question = _question(model, instance, requested)
     with progress(f"searching, for at most {question.time_limit:g} s …") as watch:
         result = model.explain(row, question, progress=watch)
     try:
@@ -168,21 +170,21 @@ def explain(
     return exit_code(result)
 
 
-def _question(model: CompiledModel, instance: Instance, asked: Asked) -> Question:
+def _question(model: CompiledModel, instance: Instance, requested: Asked) -> Question:
     """What is asked: the file's options, and those of flags, which go before."""
     from ..question.question import Question
 
     base = Question() if instance.question is None else Question.from_toml(instance.question)
-    label, distance = asked.options.get("target"), asked.options.get("distance")
+    label, distance = requested.options.get("target"), requested.options.get("distance")
     target = None
     if "target" not in base.given or label is not None or instance.range is not None:
         target = read_target(model, label, instance.range)
     if distance is not None:
         distance = read_distance(distance, model.space)
-    return asked.question(base, target=target, distance=distance)
+    return requested.question(base, target=target, distance=distance)
 
 
-REST = {"infeasible": "no other one exists, proved", "unknown": "no other one was found in time"}
+FEWER = {"infeasible": "no other one exists, proved", "unknown": "no other one was found in time"}
 
 
 def _show_all(result: Result, count: int) -> None:
@@ -191,8 +193,8 @@ def _show_all(result: Result, count: int) -> None:
         if count > 1:
             print(f"{chr(10) * (number > 1)}{number} of {len(found)} found, {count} asked for")
         show(one)
-    if result.rest:
-        print("\n" + REST[result.rest])
+    if result.stop_reason:
+        print("\n" + FEWER[result.stop_reason])
 
 
 def exit_code(result: Result) -> int:
@@ -200,7 +202,7 @@ def exit_code(result: Result) -> int:
     if result.status == "infeasible":
         return INFEASIBLE
     closed = all(one.status == "optimal" for one in result.all())
-    return 0 if closed and result.rest != "unknown" else LIMIT
+    return 0 if closed and result.stop_reason != "unknown" else LIMIT
 
 
 FIXED = ("age", "sex")

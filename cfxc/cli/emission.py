@@ -199,5 +199,5 @@ def _notes(found: Characteristic, relaxed: bool) -> list[str]:
             "holds if the outputs are what the model returns on the inputs, within their ranges;",
             "roundings to float32 and smooth functions being anything within their enclosures",
         ]
-    wanted = f"(>= {first} 0.0)" if is_number else first
-    return [*notes, f"to use it, add what you ask and (check-sat), e.g. (assert {wanted})"]
+    required = f"(>= {first} 0.0)" if is_number else first
+    return [*notes, f"to use it, add what you ask and (check-sat), e.g. (assert {required})"]

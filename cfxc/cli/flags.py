@@ -1,4 +1,4 @@
-"""Flags of options and criteria, made from the tables that say what these are.
+"""Arguments that commands share; flags of options and criteria, made from the tables of these.
 
 The tables need what models are read with, which is slow to import.  So a command that takes such
 flags has them from the moment it is called: its group completes it then.
@@ -10,6 +10,7 @@ import functools
 import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
@@ -18,6 +19,31 @@ from typer.core import TyperGroup
 if TYPE_CHECKING:
     from ..question.criteria import Criterion
     from ..question.question import Question
+
+Columns = list[str] | None
+NAMES = "NAMES"
+ModelFile = Annotated[
+    str,
+    typer.Argument(
+        metavar="MODEL",
+        help=".onnx, .skops; XGBoost .json, .ubj; LightGBM .txt; with --trust-pickle .pkl, .joblib",
+    ),
+]
+SpaceFile = Annotated[Path, typer.Option("--space", help="Feature space (TOML).")]
+Trust = Annotated[
+    bool, typer.Option("--trust-pickle", help="Open a pickle, which runs the code in it.")
+]
+Output = Annotated[
+    Path | None, typer.Option("-o", "--out", help="File to write; stdout without it.")
+]
+Factual = Annotated[
+    str, typer.Option(metavar="ROW", help="row.json, row.csv, or data.csv:17 (from 0).")
+]
+Favourable = Annotated[
+    str | None,
+    typer.Option(metavar="LABEL", help="The favourable outcome, where --target names none."),
+]
+Json = Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")]
 
 Plain = float | int | str
 
@@ -54,7 +80,7 @@ class Flags:
     def own(self) -> list[inspect.Parameter]:
         """The command's own parameters."""
         found = inspect.signature(self.command, eval_str=True, locals={"Asked": Asked}).parameters
-        return [each for name, each in found.items() if name != "asked"]
+        return [each for name, each in found.items() if name != "requested"]
 
     def signature(self) -> inspect.Signature:
         """All parameters; those that must be given first."""
@@ -71,9 +97,9 @@ class Flags:
                 continue
             kind = hints[name] if hints[name] in (float, int, str) else str
             kind = list[str] if isinstance(option.default, tuple) else kind
-            told = "" if option.default in (None, ()) else f"  [default: {option.default}]"
+            reported = "" if option.default in (None, ()) else f"  [default: {option.default}]"
             flag = option.flag or f"--{name.replace('_', '-')}"
-            yield _flag(name, flag, kind, option.metavar, option.short + told)
+            yield _flag(name, flag, kind, option.metavar, option.short + reported)
 
     def _criteria(self) -> Iterator[inspect.Parameter]:
         from ..question.criteria import CRITERIA
@@ -82,7 +108,7 @@ class Flags:
             kind = CRITERIA[name]
             yield _flag(name, kind.flag, kind.flag_type, kind.metavar, kind.help)
 
-    def asked(self, given: dict[str, Any]) -> Asked:
+    def requested(self, given: dict[str, Any]) -> Asked:
         """What was said by flags, which are taken out of the command's arguments."""
         from ..question.criteria import CRITERIA
         from ..question.options import OPTIONS
@@ -97,15 +123,15 @@ class Flags:
 
 
 def takes(*criteria: str, options: bool = False) -> Callable[[Callable[..., int]], Any]:
-    """A command with flags for kinds of criteria, and for options; ``asked`` has what they say."""
+    """A command with flags for criteria and options; ``requested`` has what they say."""
 
     def decorate(command: Callable[..., int]) -> Any:
         flags = Flags(command, options, criteria)
 
         @functools.wraps(command)
         def run(**given: Any) -> int:
-            asked = flags.asked(given)
-            return command(asked=asked, **given)
+            requested = flags.requested(given)
+            return command(requested=requested, **given)
 
         run.flags = flags  # type: ignore[attr-defined]
         run.__signature__ = inspect.Signature(flags.own())  # type: ignore[attr-defined]
@@ -143,8 +169,8 @@ def _completed(command: Any) -> Any:
     return typer.main.get_command(alone)
 
 
-def _flag(name: str, flag: str, kind: Any, metavar: str | None, told: str) -> inspect.Parameter:
-    option = typer.Option(flag, metavar=metavar, help=told, show_default=False)
+def _flag(name: str, flag: str, kind: Any, metavar: str | None, reported: str) -> inspect.Parameter:
+    option = typer.Option(flag, metavar=metavar, help=reported, show_default=False)
     return inspect.Parameter(
         name, inspect.Parameter.KEYWORD_ONLY, default=None,
         annotation=Annotated[kind | None, option],

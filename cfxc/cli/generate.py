@@ -126,8 +126,8 @@ def run(source: Source, request: Request, as_json: bool) -> int:
         content = found.to_csv()
     deliver(content, request.out)
     counts = report["status"].value_counts()
-    told = ", ".join(f"{count} {status}" for status, count in counts.items())
-    print(f"{len(found)} rows for {len(report)} instances: {told}", file=sys.stderr)
+    reported = ", ".join(f"{count} {status}" for status, count in counts.items())
+    print(f"{len(found)} rows for {len(report)} instances: {reported}", file=sys.stderr)
     if (report["status"] == "none").any():
         return LIMIT
     return INFEASIBLE if (report["status"] == "impossible").any() else 0

@@ -41,7 +41,7 @@ def heard() -> Iterator[None]:
     except ValueError:  # not the main thread
         yield
         return
-    sys.unraisablehook = lambda told: None if told.exc_type is KeyboardInterrupt else hook(told)
+    sys.unraisablehook = lambda args: None if args.exc_type is KeyboardInterrupt else hook(args)
     try:
         yield
     finally:

@@ -262,10 +262,10 @@ def _facts(result: PlanResult) -> list[Pair]:
         return [("status", f"infeasible: {why}{result.epsilon:g}; {result.reason}")]
     if result.plan is None:
         return [("status", f"unknown: {result.reason}")]
-    said = f"{sum(result.valid)} of {len(result.valid)} rows, asked of the model itself"
+    message = f"{sum(result.valid)} of {len(result.valid)} rows, asked of the model itself"
     ball = f"whatever law the parameters have with moments within {result.radius:g}"
     facts = [
-        ("valid now", said),
+        ("valid now", message),
         ("stay valid", f"all rows with a chance of at least {_figure(result.lower, -1)}"),
         ("at most", f"{_figure(result.upper, 1)}; both proved, {ball}"),
     ]

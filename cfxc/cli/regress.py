@@ -269,11 +269,11 @@ def _answer(
 
 def _asked(question: Question, result: PotentialResult, potential: ExponentialPolynomial) -> str:
     if question.to is not None:
-        wanted = f"an output of about {question.to:g}"
+        required = f"an output of about {question.to:g}"
     else:
-        wanted = f"an output about {potential.width:g} {SIGNS[question.sign or 'both']}"
+        required = f"an output about {potential.width:g} {SIGNS[question.sign or 'both']}"
     enough = _outputs_of(1 - result.epsilon, result, potential)
-    return f"{wanted}: {enough} is enough" if enough else wanted
+    return f"{required}: {enough} is enough" if enough else required
 
 
 def _status(result: PotentialResult) -> str:

@@ -51,9 +51,9 @@ def telling(text: str) -> Iterator[Tell]:
         with console.status(escape(text)) as status:
             yield lambda _, stands: status.update(escape(f"{text} {stands}"))
         return
-    told = Timer(PATIENCE, print, [text], {"file": sys.stderr})
-    told.daemon = True
-    told.start()
+    reported = Timer(PATIENCE, print, [text], {"file": sys.stderr})
+    reported.daemon = True
+    reported.start()
     due = PATIENCE + EVERY
 
     def line(seconds: float, stands: str) -> None:
@@ -65,7 +65,7 @@ def telling(text: str) -> Iterator[Tell]:
     try:
         yield line
     finally:
-        told.cancel()
+        reported.cancel()
 
 
 def standing(now: Progress) -> str:
@@ -131,8 +131,8 @@ def _changes(rows: Sequence[Change], console: Console, width: int) -> None:
 
 def _facts(result: Result) -> Iterator[Pair]:
     proved = result.lower_bound_proof != "none"
-    if result.asked:
-        yield "asked", result.asked
+    if result.default_target:
+        yield "asked", result.default_target
     if result.unchanged:
         yield "status", f"unchanged: {result.reason} {result.target}"
         return

@@ -78,10 +78,10 @@ def linear_bounds(program: Program, box: Box) -> LinearBounds:
     sorts = program.sorts
     names = [name for name in _visible(program.body) if sorts[name].is_numeric]
     names += [name for name, sort in program.inputs if sort.is_numeric]
-    wanted = dict.fromkeys(names)
-    if not wanted:
+    required = dict.fromkeys(names)
+    if not required:
         return LinearBounds(Relaxation(Model()), {}, {})
-    probe = Program(program.name, program.inputs, program.body, tuple((n, n) for n in wanted))
+    probe = Program(program.name, program.inputs, program.body, tuple((n, n) for n in required))
     terms = {
         name: np.asarray(t, dtype=object) for name, t in functional(probe, inputs, pool).items()
     }

@@ -158,15 +158,15 @@ def _compared(op: Op, x: Column, y: Column) -> Column:
     return Unary(x.input, table=(low, 1 - low), steps=(step,))
 
 
-def _equal(x: Unary, y: Fraction, wanted: bool) -> Column:
+def _equal(x: Unary, y: Fraction, required: bool) -> Column:
     """1 where a dependent entry is a constant (or, not ``wanted``, where it is not), else 0."""
     if x.table is not None:
-        return replace(x, table=tuple(Fraction((value == y) == wanted) for value in x.table))
+        return replace(x, table=tuple(Fraction((value == y) == required) for value in x.table))
     if not x.factor:
-        return Fraction((x.shift == y) == wanted)
+        return Fraction((x.shift == y) == required)
     value = (y - x.shift) / x.factor
     steps = tuple(last_double(value, x.rounded, strict) for strict in (True, False))
-    here, elsewhere = Fraction(wanted), Fraction(not wanted)
+    here, elsewhere = Fraction(required), Fraction(not required)
     if steps[0] == steps[1]:  # no double is that
         return elsewhere
     return Unary(x.input, table=(elsewhere, here, elsewhere), steps=steps)

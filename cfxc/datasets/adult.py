@@ -80,8 +80,8 @@ def load_adult() -> Dataset:
     if train is not None and test is not None:
         frame, where = _read(train, test), str(train.parent)
     else:
-        wanted = _TRAIN if train is None else _TEST
-        frame = fetch("adult", _OPENML_ID, wanted, _PUBLISHER).rename(columns={"class": "income"})
+        required = _TRAIN if train is None else _TEST
+        frame = fetch("adult", _OPENML_ID, required, _PUBLISHER).rename(columns={"class": "income"})
         where = f"OpenML {_OPENML_ID}"
     require(frame, _COLUMNS, None, where)
     frame = frame[_COLUMNS].dropna(ignore_index=True)

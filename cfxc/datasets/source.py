@@ -61,7 +61,7 @@ def read_csv(path: Path, **options: Any) -> pd.DataFrame:
         ) from error
 
 
-def fetch(name: str, data_id: int, wanted: str, publisher: str) -> pd.DataFrame:
+def fetch(name: str, data_id: int, required: str, publisher: str) -> pd.DataFrame:
     """The table ``data_id`` of OpenML, cached in scikit-learn's data home.
 
     Raises:
@@ -73,17 +73,17 @@ def fetch(name: str, data_id: int, wanted: str, publisher: str) -> pd.DataFrame:
         frame = fetch_openml(data_id=data_id, as_frame=True, parser="auto", n_retries=1).frame
     except (OSError, HTTPException, ValueError) as error:
         reason = f"and OpenML (data set {data_id}) cannot be read ({error})"
-        raise not_found(name, wanted, publisher, reason) from error
+        raise not_found(name, required, publisher, reason) from error
     return frame.rename(columns=lambda column: str(column).replace("-", "_"))
 
 
-def not_found(name: str, wanted: str, publisher: str, reason: str = "") -> InvalidInputError:
+def not_found(name: str, required: str, publisher: str, reason: str = "") -> InvalidInputError:
     """The error that tells which file belongs where."""
     root = os.environ.get(VARIABLE)
     place = f"{VARIABLE} is {root!r} and has no such file" if root else f"{VARIABLE} is not set"
     return InvalidInputError(
-        f"data set {name!r}: {wanted} is not there: {place}{', ' * bool(reason)}{reason}.\n"
-        f"Get it from {publisher}, put it at $CFXC_DATA/{wanted} (gzip-compressed), and set "
+        f"data set {name!r}: {required} is not there: {place}{', ' * bool(reason)}{reason}.\n"
+        f"Get it from {publisher}, put it at $CFXC_DATA/{required} (gzip-compressed), and set "
         f"{VARIABLE} to that directory."
     )
 

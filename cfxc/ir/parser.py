@@ -147,8 +147,8 @@ def _make_op(name: Token, arguments: list[Any]) -> Op:
     keywords = {str(a.token): a for a in arguments if isinstance(a, _Keyword)}
     fixed = len(shape.operands) - shape.variadic
     if set(keywords) != set(shape.attributes) or len(keywords) + len(operands) != len(arguments):
-        wanted = ", ".join(shape.attributes) or "none"
-        raise _Fault(name, f"'{name}' takes the attributes {wanted}, each once")
+        required = ", ".join(shape.attributes) or "none"
+        raise _Fault(name, f"'{name}' takes the attributes {required}, each once")
     if len(operands) < fixed or (len(operands) > fixed and not shape.variadic):
         raise _Fault(name, f"'{name}' takes {fixed} operands, not {len(operands)}")
     fields: dict[str, Any] = dict(zip(shape.operands, operands[:fixed], strict=False))

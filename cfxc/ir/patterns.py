@@ -91,8 +91,8 @@ def scaling(name: str, definitions: Definitions) -> tuple[str, Fraction]:
 
 def keep_outputs(program: Program, names: Iterable[str]) -> Program:
     """The program restricted to the named outputs, without assignments they do not need."""
-    wanted = set(names)
-    outputs = tuple((name, operand) for name, operand in program.outputs if name in wanted)
+    required = set(names)
+    outputs = tuple((name, operand) for name, operand in program.outputs if name in required)
     needed = _needed(program, [operand for _, operand in outputs])
     return Program(program.name, program.inputs, _restrict(program.body, needed), outputs)
 

@@ -52,11 +52,11 @@ def proper_share(value: Any, name: str) -> float:
     Raises:
         DataTypeError, InvalidInputError: naming the option.
     """
-    wanted = f"{name} must be a number between 0 and 1, such as 0.001 for a thousandth"
+    required = f"{name} must be a number between 0 and 1, such as 0.001 for a thousandth"
     if isinstance(value, bool) or not isinstance(value, Real):
-        raise DataTypeError(f"{wanted}, not {value!r}")
+        raise DataTypeError(f"{required}, not {value!r}")
     if not 0 < float(value) < 1:
-        raise InvalidInputError(f"{wanted}, not {value}")
+        raise InvalidInputError(f"{required}, not {value}")
     return float(value)
 
 

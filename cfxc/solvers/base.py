@@ -222,14 +222,14 @@ def reporter(distance: Distance, watch: Watch) -> Report:
 
     The clock starts at the first report: by then compiled code is loaded.
     """
-    started, told = 0.0, float("-inf")
+    started, reported = 0.0, float("-inf")
 
     def report(lower: Fraction, upper: Fraction | None, nodes: int) -> None:
-        nonlocal started, told
+        nonlocal started, reported
         time = now()
-        if time - told < PAUSE:
+        if time - reported < PAUSE:
             return
-        started, told = started or time, time
+        started, reported = started or time, time
         above = None if upper is None else ceil_float(distance.root(upper, 1))
         watch(Progress(time - started, floor_float(distance.root(lower, -1)), above, nodes))
 

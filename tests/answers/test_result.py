@@ -87,13 +87,13 @@ def test_fewer_alternatives_than_asked_for() -> None:
     tree = DecisionTreeClassifier().fit(TABLE[["a"]], [0, 0, 1, 1])
     narrow = cfxc.FeatureSpace.infer(TABLE[["a"]]).replace("a", lower=40, upper=42)
     narrow_model = cfxc.compile(tree, narrow)
-    assert narrow_model.explain(pd.DataFrame({"a": [42]}), target=1).rest == ""
+    assert narrow_model.explain(pd.DataFrame({"a": [42]}), target=1).stop_reason == ""
     tree = DecisionTreeClassifier().fit([[0], [1], [2]], [0, 1, 1])
     three = cfxc.compile(tree, cfxc.FeatureSpace.infer(pd.DataFrame({"a": [0, 1, 2]})))
     answer = three.explain(pd.DataFrame({"a": [0]}), count=5)
     assert [one.changes["a"][1] for one in answer.all()] == [1, 2]
-    assert answer.rest == "infeasible"
-    assert three.explain(pd.DataFrame({"a": [0]}), count=2).rest == ""
+    assert answer.stop_reason == "infeasible"
+    assert three.explain(pd.DataFrame({"a": [0]}), count=2).stop_reason == ""
 
 
 def test_margins_prove_nothing() -> None:

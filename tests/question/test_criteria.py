@@ -149,7 +149,7 @@ def test_each_answer_changes_other_features(case, causal):
     result = compiled.explain(
         person, target=1, count=5, diversity="features", subject_to=following(equations)
     )
-    assert result.rest == "infeasible"
+    assert result.stop_reason == "infeasible"
     for answer in result.all():
         best = nearest(left, person, equations, None)
         assert answer.exact_lower_bound <= best <= answer.exact_distance

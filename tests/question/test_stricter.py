@@ -343,7 +343,7 @@ def test_one_answer_per_cluster(case: Any) -> None:
     result = model.explain(row, target=1, count=5, diversity="clusters", subject_to=[region])
     every = result.all()
     assert len(every) <= 3
-    assert result.rest in ("infeasible", "unknown")
+    assert result.stop_reason in ("infeasible", "unknown")
     assert all(model.predict(one.counterfactual)[0] == 1 for one in every)
     assert len({tuple(one.counterfactual.iloc[0]) for one in every}) == len(every)
 

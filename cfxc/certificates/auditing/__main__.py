@@ -55,8 +55,8 @@ def examined(options: argparse.Namespace) -> tuple[dict[str, Any], int]:
     certificate, clock = read(options.certificate)
     shown = check(certificate, Clock(options.seconds) if options.seconds else clock)
     policy.require_same(shown.space, shown.question.features)
-    said, ran = run_model(certificate, shown, options) if options.model else (report.UNRUN, True)
-    found = report.facts(shown, said)
+    message, ran = run_model(certificate, shown, options) if options.model else (report.UNRUN, True)
+    found = report.facts(shown, message)
     if options.policy:
         policy.require_no_narrower(shown, options.policy.read_text("utf-8"), found["constraints"])
     return found, 0 if ran else 3

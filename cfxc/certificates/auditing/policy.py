@@ -120,7 +120,7 @@ def _require(shown: Any, text: str, rules: list[str]) -> None:
     for rule in rules:
         need(rule in allowed and "about " not in rule, f"policy: it has no constraint {rule}")
     if "target" in found:
-        same = question.asked == question.rows_of_target(_target(found["target"]))
+        same = question.stated_rows == question.rows_of_target(_target(found["target"]))
         need(same, "policy: another target")
     if "norms" in found:
         need(list(map(decimal, found["norms"])) == question.norms, "policy: another distance")
@@ -184,7 +184,7 @@ def _require_wide(wide: Stated, own: Feature, measured: bool) -> None:
     inside = inside and own.high >= (own.high if wide.high is None else wide.high)
     need(inside, f"{where}the range is narrower")
     ends = (wide.low, own.low), (wide.high, own.high)
-    wider = measured and any(asked is not None and asked != had for asked, had in ends)
+    wider = measured and any(requested is not None and requested != had for requested, had in ends)
     need(not wider, f"{where}the range is wider, so distances differ")
     coarse = own.step is not None and (wide.step is None or wide.step % own.step)
     need(not coarse, f"{where}the grid is coarser")

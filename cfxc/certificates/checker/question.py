@@ -183,12 +183,12 @@ class Question:
         self.peaks = [weight / heaviest for weight in weights]
         self.tops = [n[2] * peak for peak in self.peaks]
         self.slack = number(slack)
-        self.asked = self.rows_of_target(target)
+        self.stated_rows = self.rows_of_target(target)
         sizes = [sum(map(size, form.values())) for form in self.program.outputs]
-        copied = sum(sizes[r] for row in self.asked for r in row[0])
+        copied = sum(sizes[r] for row in self.stated_rows for r in row[0])
         need(copied <= MEMORY // 8, "limits: too many labels of too many terms")
         self.target_rows = [
-            (plus(self._score(*row), {CONSTANT: self.slack}), row[2]) for row in self.asked
+            (plus(self._score(*row), {CONSTANT: self.slack}), row[2]) for row in self.stated_rows
         ]
         given = enumerate(listed(rules, "question.constraints"))
         self.truths = [self._truth(one, DEPTH, f"question.constraints[{i}]") for i, one in given]
@@ -235,13 +235,13 @@ class Question:
             return kind, [self.program.form(parts[0], where)]
         return kind, [self._truth(part, depth - 1, where) for part in parts]
 
-    def told(self, truth: Any, span: Callable[[Form], tuple[Q, Q]]) -> tuple[bool, bool]:
+    def verdict(self, truth: Any, span: Callable[[Form], tuple[Q, Q]]) -> tuple[bool, bool]:
         """Lemma 5: whether a condition is true all over a part, and whether it may be anywhere."""
         kind, of = truth
         if kind in ("ge", "gt"):
             low, high = span(of[0])
             return not misses(low, kind == "gt"), not misses(high, kind == "gt")
-        found = [self.told(part, span) for part in of]
+        found = [self.verdict(part, span) for part in of]
         if kind == "not":
             return not found[0][1], not found[0][0]
         over = all if kind == "and" else any
@@ -279,7 +279,7 @@ class Question:
         def span(form: Form) -> tuple[Q, Q]:
             return (self.program.at(form, point),) * 2
 
-        need(all(self.told(t, span)[0] for t in self.truths), "witness: it breaks a constraint")
+        need(all(self.verdict(t, span)[0] for t in self.truths), "witness: it breaks a constraint")
         values = self.program.values([form for form, _ in self.target_rows], point)
         strict = [strict for _, strict in self.target_rows]
         reached = not any(map(misses, values, strict))

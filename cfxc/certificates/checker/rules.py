@@ -175,7 +175,7 @@ class Proof(Question):
             ends = [self.most(plus({}, form, s), NONE, parts, signs, spans) for s in (-ONE, ONE)]
             return -ends[0], ends[1]
 
-        return not all(self.told(truth, span)[1] for truth in self.truths)
+        return not all(self.verdict(truth, span)[1] for truth in self.truths)
 
     def outweighs(self, by: Multipliers, parts: list[Part], signs: Signs, spans: Spans) -> bool:
         """Lemma 7: ``Σ y g + μ (r - d)`` is below 0 all over a part, or 0 where it may not be."""

@@ -39,7 +39,7 @@ class Compared:
         shown: The bound that the file shows if its proof holds; None likewise.
         about: What was compared.
         remains: The command that checks the proof itself, and what it must say.
-        said: What that command said, if it is installed; empty otherwise.
+        message: What that command said, if it is installed; empty otherwise.
         squared: Whether the bounds are squares.
     """
 
@@ -47,7 +47,7 @@ class Compared:
     shown: Fraction | None
     about: str
     remains: str
-    said: str
+    message: str
     squared: bool
 
     @property
@@ -160,10 +160,10 @@ def _viprchk(path: Path) -> str:
     """What viprchk says; refuses what it does not accept."""
     if (tool := shutil.which("viprchk")) is None:
         return ""
-    code, said = _run([tool, str(path.absolute())], path.absolute().parent)
-    lines = [line for line in said.splitlines() if VERIFIED.fullmatch(line.strip())]
-    if code or not lines or "Failed" in said:
-        raise VerificationError(f"{path}: viprchk does not accept it: {said.strip()[-200:]}")
+    code, message = _run([tool, str(path.absolute())], path.absolute().parent)
+    lines = [line for line in message.splitlines() if VERIFIED.fullmatch(line.strip())]
+    if code or not lines or "Failed" in message:
+        raise VerificationError(f"{path}: viprchk does not accept it: {message.strip()[-200:]}")
     return f"viprchk: {lines[-1].strip()}"
 
 
@@ -173,9 +173,9 @@ def _ethos(path: Path) -> str:
     if tool is None or not (signature := Path(tool).parent / "cpc" / "Cpc.eo").exists():
         return ""
     options = [f"--include={signature.absolute()}", "--require-proof-of-false"]
-    code, said = _run([tool, *options, path.name], path.absolute().parent)
-    if code or said.strip() != "correct":
-        raise VerificationError(f"{path}: ethos does not accept it: {said.strip()[-200:]}")
+    code, message = _run([tool, *options, path.name], path.absolute().parent)
+    if code or message.strip() != "correct":
+        raise VerificationError(f"{path}: ethos does not accept it: {message.strip()[-200:]}")
     return "ethos: correct"
 
 

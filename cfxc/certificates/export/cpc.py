@@ -46,7 +46,7 @@ def cpc(
     except UnsupportedError:
         about = "lower.cut.smt2"
         files[about], shown = lower(certificate, cut=True)
-        proof = proof_of(files[about], deadline - time.monotonic(), said=seconds)
+        proof = proof_of(files[about], deadline - time.monotonic(), message=seconds)
     text = referring(proof, f"{name}.{about}")
     files["cpc"] = f"; cfxc certificate {certificate['hash']}\n{text}"
     return files, shown
@@ -57,11 +57,11 @@ def referring(proof: str, script: str) -> str:
     return f'(reference "{script}")\n{proof}'
 
 
-def proof_of(script: str, seconds: float, *, said: float | None = None) -> str:
+def proof_of(script: str, seconds: float, *, message: float | None = None) -> str:
     """A CPC proof of an unsatisfiable script, without gaps and with commands of a proof alone.
 
     ``ethos`` needs ``(reference "…")`` to the script in front of it, and cvc5's signature.
-    ``said`` is the time limit that a refusal speaks of, if it is another.
+    ``message`` is the time limit that a refusal speaks of, if it is another.
 
     Raises:
         SolverError: the script is satisfiable, or cvc5 does not take it.
@@ -72,7 +72,7 @@ def proof_of(script: str, seconds: float, *, said: float | None = None) -> str:
         proof = _proof(script, deadline - time.monotonic(), options)
         if proof is None:
             raise UnsupportedError(
-                f"cvc5 has no proof of the lower bound within {said or seconds:.3g} s",
+                f"cvc5 has no proof of the lower bound within {message or seconds:.3g} s",
                 ["give it longer, or export to vipr"],
             )
         if not any(each in proof for each in TRUST):

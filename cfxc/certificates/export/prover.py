@@ -33,9 +33,9 @@ def _run(solver: Any, script: str) -> str:
     parser.setStringInput(cvc5.InputLanguage.SMT_LIB_2_6, script, "certificate")
     answer = "unknown"
     while not (command := parser.nextCommand()).isNull():
-        said = str(command.invoke(solver, manager)).strip()
+        message = str(command.invoke(solver, manager)).strip()
         if str(command).startswith("(check-sat"):
-            answer = said
+            answer = message
     return answer
 
 

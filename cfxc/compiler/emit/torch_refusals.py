@@ -46,13 +46,13 @@ def restricted(program: Program, outputs: Iterable[str] | None) -> Program:
     """
     if outputs is None:
         return program
-    wanted, known = list(outputs), [name for name, _ in program.outputs]
-    if odd := [name for name in wanted if name not in known] or [""] * (not wanted):
+    required, known = list(outputs), [name for name, _ in program.outputs]
+    if odd := [name for name in required if name not in known] or [""] * (not required):
         raise InvalidInputError(
             f"program {program.name} has no output {format_name(odd[0])};"
             f" it has {', '.join(map(format_name, known))}"
         )
-    return keep_outputs(program, wanted)
+    return keep_outputs(program, required)
 
 
 def refused(program: Program, outputs: Iterable[str] | None = None) -> list[str]:

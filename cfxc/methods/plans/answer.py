@@ -247,15 +247,15 @@ class RobustPlan:
 
     Attributes:
         status: Of the whole: ``optimal`` if every member is and none is missing, or there are no
-            more (``rest``); ``feasible``; without any member ``infeasible`` (none exists, proved)
-            or ``unknown``.
+            more (``stop_reason``); ``feasible``; without any member ``infeasible`` (none exists,
+            proved) or ``unknown``.
         factual: The row asked about.
         members: In the order in which they were found.
         needed: How many of the other models must accept a member, of ``count``.
         lower_bound: No such row lies nearer than this; the first member's, or all that is known.
         provers: Who showed it, or that there is none.
-        rest: Why there are fewer than asked for: no other one exists (``infeasible``, proved), or
-            none was found in time (``unknown``); empty if none is missing.
+        stop_reason: Why there are fewer than asked for: no other one exists (``infeasible``,
+            proved), or none was found in time (``unknown``); empty if none is missing.
         conflict: If none exists and all models must accept it: models, numbered from 0, that leave
             none together with the model itself; empty if that leaves none alone.  Each is needed,
             unless time was too short to show that one is not.
@@ -274,7 +274,7 @@ class RobustPlan:
     epsilon: float
     distance_name: str
     semantics: Semantics
-    rest: str
+    stop_reason: str
     conflict: tuple[int, ...]
     reason: str
     seconds: float
@@ -328,8 +328,12 @@ class RobustPlan:
             f"{shown(m.exact_lower_bound, -1)} is valid for {self.needed}"
             for m in self.members
         ]
-        if self.rest:
-            more = "no other exists" if self.rest == "infeasible" else f"no other: {self.reason}"
+        if self.stop_reason:
+            more = (
+                "no other exists"
+                if self.stop_reason == "infeasible"
+                else f"no other: {self.reason}"
+            )
             lines.append(more)
         return "\n".join(lines)
 

@@ -211,14 +211,14 @@ class _Asked:
                 query, options.conditions, self.explainer.asking, options.time_limit
             )
         missing = len(members) < options.count
-        rest = "" if not missing else "infeasible" if last.infeasible else "unknown"
+        stop_reason = "" if not missing else "infeasible" if last.infeasible else "unknown"
         conflict = frozenset[int]()
         if first.infeasible and needed == count:
             (part,) = first.parts
             conflict = self.conflict(query, part.required, time.monotonic() + options.time_limit)
         lower = query.distance.root(first.lower, -1)
         return RobustPlan(
-            status=_status(members, rest),
+            status=_status(members, stop_reason),
             factual=self.frame,
             members=tuple(members),
             needed=needed,
@@ -229,7 +229,7 @@ class _Asked:
             epsilon=options.epsilon,
             distance_name=query.distance.name,
             semantics="float" if any(one.slack for one in self.deciders) else "real",
-            rest=rest,
+            stop_reason=stop_reason,
             conflict=tuple(sorted(i - 1 for i in conflict)),
             reason="" if last.infeasible else last.reason,
             seconds=time.monotonic() - started,
@@ -309,10 +309,10 @@ def _decider(question: Question, query: Query, model: Compiled, i: int) -> Decid
     return Decider(model.program, target, slack)
 
 
-def _status(members: Sequence[Member], rest: str) -> Status:
+def _status(members: Sequence[Member], stop_reason: str) -> Status:
     if not members:
-        return "infeasible" if rest == "infeasible" else "unknown"
-    proved = all(member.status == "optimal" for member in members) and rest != "unknown"
+        return "infeasible" if stop_reason == "infeasible" else "unknown"
+    proved = all(member.status == "optimal" for member in members) and stop_reason != "unknown"
     return "optimal" if proved else "feasible"
 
 

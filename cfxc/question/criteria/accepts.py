@@ -104,29 +104,29 @@ class Accepts(Criterion):
 
 
 @lru_cache(maxsize=16)
-def _compiled(asked: Accepts, space: FeatureSpace) -> Program:
-    names = asked.features or _known_names(asked.model, space)
+def _compiled(requested: Accepts, space: FeatureSpace) -> Program:
+    names = requested.features or _known_names(requested.model, space)
     columns = space if names is None else space.subset(names)
-    program, _ = load_model(asked.model, columns, trust_pickle=asked.trust_pickle)
+    program, _ = load_model(requested.model, columns, trust_pickle=requested.trust_pickle)
     builder = Builder("model")
     for name, sort in program.inputs:
         builder.input(name, sort)
     given = builder.inline(program, {name: name for name, _ in program.inputs})
-    if asked.label is not None:
+    if requested.label is not None:
         labels = program.output_sorts["label"].labels if "label" in given else None
-        if labels is None or not labels.has(asked.label):
-            raise InvalidInputError(f"{asked}: it has no such label")
-        return builder.build(holds=builder.let(ops.IsLabel(given["label"], asked.label)))
-    chosen = asked.output or next((name for name in OUTPUTS if name in given), None)
+        if labels is None or not labels.has(requested.label):
+            raise InvalidInputError(f"{requested}: it has no such label")
+        return builder.build(holds=builder.let(ops.IsLabel(given["label"], requested.label)))
+    chosen = requested.output or next((name for name in OUTPUTS if name in given), None)
     if chosen is None or chosen not in given or program.output_sorts[chosen].shape:
         raise UnsupportedError(
-            f"{asked}: the model has no single number called {chosen or ' or '.join(OUTPUTS)}"
+            f"{requested}: the model has no single number called {chosen or ' or '.join(OUTPUTS)}"
         )
     tests = []
-    if asked.lower is not None:
-        tests.append(builder.let(ops.Ge(given[chosen], Literal(asked.lower))))
-    if asked.upper is not None:
-        tests.append(builder.let(ops.Le(given[chosen], Literal(asked.upper))))
+    if requested.lower is not None:
+        tests.append(builder.let(ops.Ge(given[chosen], Literal(requested.lower))))
+    if requested.upper is not None:
+        tests.append(builder.let(ops.Le(given[chosen], Literal(requested.upper))))
     return builder.build(holds=builder.let(ops.And(tuple(tests))))
 
 

@@ -135,8 +135,8 @@ class TrustRegion(Criterion):
     ) -> tuple[Hull, ...]:
         table = self.X if isinstance(self.X, pd.DataFrame) else read_rows(Path(self.X), space)
         codes = space.encode_frame(table, extra="ignore", check_range=False)
-        said = predict(table[list(space.columns)]) if self.y is None else self.y
-        outcomes = [_plain(one) for one in said]
+        message = predict(table[list(space.columns)]) if self.y is None else self.y
+        outcomes = [_plain(one) for one in message]
         inside = np.array([target.holds(one) for one in outcomes], dtype=np.bool_)
         if not (inside.any() or target.is_range):  # y may say 1 where the model says 1.0
             inside = np.array([one == target.label for one in outcomes], dtype=np.bool_)

@@ -22,7 +22,7 @@ from ...ir import BatchEvaluator, Program, ops
 from ...question.domain import Domain
 from ...question.query import Query
 from ...stopping import poll
-from ..base import Candidate, Deployed, Point, verify
+from ..base import Point
 from ..encoding.ball import shares_of, weights_of
 from ..rows import PointRows
 
@@ -399,29 +399,3 @@ def _between(domain: Domain, value: float, side: int) -> float | None:
         return value if domain.lower <= value <= domain.upper else None
     found = domain.floor(value) if side < 0 else domain.ceil(value)
     return None if found is None else float(found)
-
-
-def known_candidate(
-    local: LocalSearch, deployed: Deployed, points: Iterable[Point]
-) -> Candidate | None:
-    """The first of some points that is verified, moved towards the instance if that is too."""
-    for point in points:
-        poll()
-        found = verify(local.query, point, deployed)
-        if found is not None:
-            nearer = verify(local.query, local.point(local.shrink(local.row(point))), deployed)
-            return found if nearer is None or nearer.distance > found.distance else nearer
-    return None
-
-
-def tidied(local: LocalSearch, best: Candidate | None, deployed: Deployed) -> Candidate | None:
-    """The best point without what it changes without need: under linf much of it costs nothing."""
-    norms = local.query.distance.norms
-    all_cost = norms is not None and (norms.l0 or norms.l1 or norms.l2)
-    if best is None or (all_cost and all(d.feature.weight for d in local.query.domains)):
-        return best
-    for point in local.undone(best.point):
-        candidate = verify(local.query, point, deployed)
-        if candidate is not None and candidate.distance <= best.distance:
-            return candidate
-    return best

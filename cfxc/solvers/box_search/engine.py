@@ -343,8 +343,8 @@ class BoxSearch(Search):
             elif worker.code == FULL:
                 worker.grow()
             elif worker.code == PAUSE:
-                wanted = worker.step * SLICE / max(now() - before, 1e-4)
-                worker.step = max(1, int(min(wanted, worker.step * QUICKER)))
+                required = worker.step * SLICE / max(now() - before, 1e-4)
+                worker.step = max(1, int(min(required, worker.step * QUICKER)))
         threads.agree()
         nearest = self.found[-1].distance if self.found else None
         self.report(self.outcome.lower, nearest, self.outcome.nodes + threads.looks)

@@ -240,20 +240,20 @@ def _enter(
 ) -> Any:  # fmt: skip
     """Narrow feature j to one side of a split: 0 nothing is left of it, 1 all of it, 2 a part."""
     if not np.isnan(cut[node]):
-        told = False
+        reported = False
         if goes_left == below[node]:
             if cut[node] < high[j]:
-                high[j], upto[j], told = cut[node], cut[node], True
+                high[j], upto[j], reported = cut[node], cut[node], True
         elif cut[node] >= low[j]:
-            low[j], above[j], told = np.nextafter(cut[node], np.inf), cut[node], True
-        return 0 if low[j] > high[j] else 2 if told else 1
-    nonempty, told = False, False
+            low[j], above[j], reported = np.nextafter(cut[node], np.inf), cut[node], True
+        return 0 if low[j] > high[j] else 2 if reported else 1
+    nonempty, reported = False, False
     for word in range(allowed.shape[1]):
         kept = allowed[j, word] & (mask[node, word] if goes_left else ~mask[node, word])
-        told = told or kept != allowed[j, word]
+        reported = reported or kept != allowed[j, word]
         allowed[j, word] = kept
         nonempty = nonempty or kept != 0
-    return 0 if not nonempty else 2 if told else 1
+    return 0 if not nonempty else 2 if reported else 1
 
 
 @numba.njit(cache=True, nogil=True)

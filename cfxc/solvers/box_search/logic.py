@@ -69,11 +69,11 @@ def make_constraints(query: Query) -> Constraints:
         domain.name: _declared(pool, reads, query, j) for j, domain in enumerate(query.domains)
     }
     scope = {**inputs, **factual_terms(pool, query)}
-    asked = [(each.program, scope) for each in query.constraints]
-    asked += [(program, inputs) for program in query.excluded]
+    requested = [(each.program, scope) for each in query.constraints]
+    requested += [(program, inputs) for program in query.excluded]
     facts = [
         functional(program, {name: values[name] for name, _ in program.inputs}, pool)["holds"]
-        for program, values in asked
+        for program, values in requested
     ]
     made = _compiled(pool.and_(*facts), reads, len(query.domains))
     if query.cap is None:

@@ -50,13 +50,13 @@ def require_program_of(
     program, predictor = load_model(Path(model), space, trust_pickle=trust_pickle, task=task)
     given = zip(space, content["question"]["factual"], strict=True)
     factual = {f.name: _value(value) if f.labels else _number(f, value) for f, value in given}
-    wanted = (
+    required = (
         _value(target["label"])
         if "label" in target
         else tuple(None if e is None else number(e) for e in target.values())
     )
     had = plain_item(predictor.predict(space.decode(factual))[0])
-    query = make_query(program, space, factual, target=wanted, before=had)
+    query = make_query(program, space, factual, target=required, before=had)
     if content["semantics"] != "real":
         unit = predictor.unit_roundoff
         query = covered(replace(query, slack=deployed_slack(query, unit), unit=unit))

@@ -136,8 +136,8 @@ def covered(query: Query) -> Query:
             replace(query, constraints=(), excluded=()), status="feasible", point=None,
             lower=Fraction(0), epsilon=0.0, proof=None, made={},
         ).to_dict()  # fmt: skip
-        asked = Question(*(content[part] for part in ("features", "program", "question")))
-        needed = bounds(asked, written_semantics(query))[0] / (written_slack(query) / query.slack)
+        stated = Question(*(content[part] for part in ("features", "program", "question")))
+        needed = bounds(stated, written_semantics(query))[0] / (written_slack(query) / query.slack)
     except (UnsupportedError, Rejected):  # it has no certificate anyhow
         return query
     return replace(query, slack=max(query.slack, Fraction(ceil_float(needed))))

@@ -51,17 +51,17 @@ class Solution:
 
     def wrong_step(self) -> Cut | None:
         """A cut at a step that the solution takes by halves, or against its number."""
-        program, asked = self.program, self.program.asked
+        program, problem = self.program, self.program.problem
         for k, column in program.steps.items():
             low, high = (image("step", end) for end in program.spans[k])
             z, value = self._made(k), self.values[column]
             if low == high or (abs(value - (z >= 0)) <= WRONG and abs(z) > WRONG):
                 continue
-            form = asked.program.made[k]
+            form = problem.program.made[k]
             ((source, factor),) = [one for one in form.items() if one[0] != ("one", 0)][:1]
             if source[0] != "x":
                 continue
-            edge, feature = -form.get(("one", 0), ZERO) / factor, asked.features[source[1]]
+            edge, feature = -form.get(("one", 0), ZERO) / factor, problem.features[source[1]]
             beside = Fraction(nextafter(float(edge), -inf)) if factor > 0 else edge
             cut, (low, high) = feature.near(beside, -1), program.parts[source[1]]
             if cut is not None and low <= cut < high:
@@ -79,13 +79,13 @@ class Solution:
 
     def cut(self) -> Cut | None:
         """Where to cut the number whose cost is understated most, or that is off its grid."""
-        program, asked = self.program, self.program.asked
+        program, problem = self.program, self.program.problem
         best, found = WRONG, None
         for j, (up, down, _) in program.numbers.items():
-            feature, (low, high) = asked.features[j], program.parts[j]
+            feature, (low, high) = problem.features[j], program.parts[j]
             x = float(program.base[j]) + self.values[up] - self.values[down]
             at = min(max(Fraction(float(x)), low), high)
-            wrong = float(asked.cost(j, feature.delta(at))) - program.cost_of(j, self.values)
+            wrong = float(problem.cost(j, feature.delta(at))) - program.cost_of(j, self.values)
             below, above = feature.near(at, -1), feature.near(at, 1)
             if feature.step is not None and below is not None and above is not None:
                 gap = min(at - below, above - at) / feature.size if below < above else ZERO
@@ -98,9 +98,9 @@ class Solution:
         """An admissible value of a number below the end of its range: at the factual's own where
         any change costs, else around a place, or in the middle.
         """
-        feature, (low, high) = self.program.asked.features[j], self.program.parts[j]
+        feature, (low, high) = self.program.problem.features[j], self.program.parts[j]
         own, places = feature.own, [at, (low + high) / 2]
-        if self.program.asked.norms[0] and low <= own <= high:
+        if self.program.problem.norms[0] and low <= own <= high:
             places = [own, Fraction(nextafter(float(own), -inf)), *places]
         for place in places:
             cut = feature.near(place, -1)
@@ -112,8 +112,10 @@ class Solution:
 class LinearProgram:
     """The linear program of a part, over the first ``depth`` forms that were made."""
 
-    def __init__(self, asked: Proof, parts: list[Any], signs: Any, spans: Any, depth: int) -> None:
-        self.asked, self.parts, self.signs, self.spans = asked, parts, signs, spans
+    def __init__(
+        self, problem: Proof, parts: list[Any], signs: Any, spans: Any, depth: int
+    ) -> None:
+        self.problem, self.parts, self.signs, self.spans = problem, parts, signs, spans
         self.lower: list[float] = []
         self.upper: list[float] = []
         self.cost: list[float] = []
@@ -129,16 +131,16 @@ class LinearProgram:
         self.depth = depth
         for k in range(depth):
             self._make(k)
-        for j, feature in enumerate(asked.features):
+        for j, feature in enumerate(problem.features):
             if feature.labels:
                 self._category(j)
             else:
                 self._number(j)
-        linf = float(asked.norms[2])
+        linf = float(problem.norms[2])
         self.top = self._column(0.0, 1.0, linf) if linf else -1
         self.z, self.z0 = np.zeros((depth, len(self.cost) + 1)), np.zeros(depth)
         for k in range(depth):
-            self.z[k], self.z0[k] = self.form(asked.program.made[k])
+            self.z[k], self.z0[k] = self.form(problem.program.made[k])
 
     def _column(self, low: float, high: float, cost: float = 0.0) -> int:
         self.lower.append(low)
@@ -148,7 +150,7 @@ class LinearProgram:
 
     def _make(self, k: int) -> None:
         """Columns of what is made: open units, steps, and by how much roundings may be off."""
-        kind, (low, high) = self.asked.program.kinds[k], self.spans[k]
+        kind, (low, high) = self.problem.program.kinds[k], self.spans[k]
         if kind == "step":
             self.steps[k] = self._column(*(float(image(kind, end)) for end in (low, high)))
         elif kind == "single":
@@ -158,19 +160,19 @@ class LinearProgram:
             self.open[k] = self._column(0.0, float(high))
 
     def _category(self, j: int) -> None:
-        feature, group = self.asked.features[j], []
+        feature, group = self.problem.features[j], []
         for i in sorted(self.parts[j]):
-            group.append(self._column(0.0, 1.0, float(self.asked.cost(j, feature.delta(i)))))
+            group.append(self._column(0.0, 1.0, float(self.problem.cost(j, feature.delta(i)))))
             self.labels[j, i] = group[-1]
         self.groups.append(group)
 
     def _number(self, j: int) -> None:
         """``x = base + up - down``, base being the value of the range next to the factual."""
-        asked, feature, (low, high) = self.asked, self.asked.features[j], self.parts[j]
+        problem, feature, (low, high) = self.problem, self.problem.features[j], self.parts[j]
         base = self.base[j] = min(max(feature.own, low), high)
-        (l0, l1, _, l2), share, size = asked.norms, asked.shares[j], feature.size
+        (l0, l1, _, l2), share, size = problem.norms, problem.shares[j], feature.size
         start = feature.delta(base)
-        self.shift += float(asked.cost(j, start))
+        self.shift += float(problem.cost(j, start))
         columns = []
         for reach in (high - base, base - low):
             slope = ZERO
@@ -190,7 +192,7 @@ class LinearProgram:
 
     def cost_of(self, j: int, values: Floats) -> float:
         """What the program thinks that number j costs."""
-        start = float(self.asked.cost(j, self.asked.features[j].delta(self.base[j])))
+        start = float(self.problem.cost(j, self.problem.features[j].delta(self.base[j])))
         own = [i for i in self.numbers[j] if i >= 0]
         return start + float(sum(self.cost[i] * values[i] for i in own))
 
@@ -230,7 +232,7 @@ class LinearProgram:
 
     def _multipliers(self, duals: dict[Key, Fraction], budget: Fraction) -> Multipliers:
         """Duals with shares of the largest change that do not exceed it."""
-        room = budget * self.asked.norms[2]
+        room = budget * self.problem.norms[2]
         peaks = sum((y for (kind, _), y in duals.items() if kind == "peak"), ZERO)
         if peaks > room:
             duals = {key: y * room / peaks if key[0] == "peak" else y for key, y in duals.items()}
@@ -258,7 +260,7 @@ class LinearProgram:
             rows.append(row)
             sides.append(side)
 
-        for i, (form, _) in enumerate(self.asked.rows):
+        for i, (form, _) in enumerate(self.problem.rows):
             if all(source[0] in ("one", "x", "is") or source[1] < self.depth for source in form):
                 row, shift = self.form(form)
                 add(("row", i), row, -shift, slack=True)
@@ -282,8 +284,8 @@ class LinearProgram:
 
     def _changes(self) -> Iterator[tuple[Floats, float]]:
         """``-peak_j δ_j`` over the columns, and what it is at the base, as a positive number."""
-        for j, feature in enumerate(self.asked.features):
-            row, peak = np.zeros(len(self.cost) + 1), float(self.asked.peaks[j])
+        for j, feature in enumerate(self.problem.features):
+            row, peak = np.zeros(len(self.cost) + 1), float(self.problem.peaks[j])
             if feature.labels:
                 for i in self.parts[j]:
                     row[self.labels[j, i]] = -peak * float(feature.delta(i))
@@ -303,7 +305,7 @@ class LinearProgram:
         if budget:
             names.append(("budget", 0))
             rows.append(np.array([-c for c in self.cost] + [0.0]))
-            sides.append(self.shift - float(self.asked.radius))
+            sides.append(self.shift - float(self.problem.radius))
             tops.append(np.inf)
         for up, down, square, slope, below in self._squares:
             row = np.zeros(width)

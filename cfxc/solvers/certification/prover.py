@@ -17,29 +17,29 @@ from .core import exact, written_label
 from .linear_program import WRONG, LinearProgram, Solution
 
 
-def undecided(asked: Proof, parts: list[Any], signs: dict[int, int]) -> list[Any] | None:
+def undecided(problem: Proof, parts: list[Any], signs: dict[int, int]) -> list[Any] | None:
     """A split that decides a constraint on one of its sides; ``None`` if all is decided.
 
     On the sign of a unit that it reads, else on a label or where a number makes it true, else in
     the middle of a number.
     """
-    near = asked.within(parts)
-    spans = None if near is None else asked.spans(near, signs)
+    near = problem.within(parts)
+    spans = None if near is None else problem.spans(near, signs)
     if near is None or spans is None:
         return None
 
     def span(form: Form) -> tuple[Fraction, Fraction]:
         ends = [
-            asked.most({s: f * sign for s, f in form.items()}, NONE, near, signs, spans)
+            problem.most({s: f * sign for s, f in form.items()}, NONE, near, signs, spans)
             for sign in (-1, 1)
         ]
         return -ends[0], ends[1]
 
-    for truth in asked.truths:
+    for truth in problem.truths:
         for kind, form in _atoms(truth):
-            if asked.told((kind, [form]), span) != (False, True):
+            if problem.verdict((kind, [form]), span) != (False, True):
                 continue
-            for split in _splits(asked, form, near, spans, signs):
+            for split in _splits(problem, form, near, spans, signs):
                 return split
     return None
 
@@ -55,25 +55,25 @@ def _atoms(truth: Any) -> Iterator[tuple[str, Form]]:
 
 
 def _splits(
-    asked: Proof, form: Form, parts: list[Any], spans: Any, signs: dict[int, int]
+    problem: Proof, form: Form, parts: list[Any], spans: Any, signs: dict[int, int]
 ) -> Iterator[list[Any]]:
     """Ways to split, the best first."""
     read = set(form)
     for k in reversed(range(len(spans))):
-        if (asked.program.kinds[k], k) in read:
-            read |= set(asked.program.made[k])
+        if (problem.program.kinds[k], k) in read:
+            read |= set(problem.program.made[k])
             low, high = spans[k]
-            if asked.program.kinds[k] == "unit" and low < 0 < high and k not in signs:
+            if problem.program.kinds[k] == "unit" and low < 0 < high and k not in signs:
                 yield ["sign", k]
     for kind, j, *rest in sorted(read, key=str):
         if kind == "is" and len(parts[j]) > 1 and rest[0] in parts[j]:
-            yield ["label", j, written_label(asked.features[j].labels[rest[0]])]
+            yield ["label", j, written_label(problem.features[j].labels[rest[0]])]
     numbers = [source[1] for source in sorted(read, key=str) if source[0] == "x"]
     edges = {}
     if len(form) <= 2 and len(numbers) == 1 and ("x", numbers[0]) in form:
         edges[numbers[0]] = -form.get(("one", 0), Fraction(0)) / form["x", numbers[0]]
-    for j in sorted(numbers, key=lambda j: -_width(asked, j, parts[j])):
-        feature, (low, high) = asked.features[j], parts[j]
+    for j in sorted(numbers, key=lambda j: -_width(problem, j, parts[j])):
+        feature, (low, high) = problem.features[j], parts[j]
         middle = edges.get(j, (low + high) / 2)
         beside = Fraction(nextafter(float(middle), -inf))
         for place in (beside, middle, low):
@@ -82,8 +82,8 @@ def _splits(
                 yield ["cut", j, exact(cut)]
 
 
-def _width(asked: Proof, j: int, part: Any) -> Fraction:
-    return Fraction(part[1] - part[0]) / (asked.features[j].size or 1)
+def _width(problem: Proof, j: int, part: Any) -> Fraction:
+    return Fraction(part[1] - part[0]) / (problem.features[j].size or 1)
 
 
 ZERO = Fraction(0)
@@ -112,18 +112,18 @@ def prove(given: Given, radius: Fraction, seconds: float) -> dict[str, Any] | No
 class _Prover:
     def __init__(self, given: Given, radius: Fraction, deadline: float) -> None:
         empty = {"radius": exact(radius), "lemmas": [], "nodes": []}
-        self.asked, self.deadline = Proof(*given, empty, Clock(inf)), deadline
-        if self.asked.program.trees:
+        self.problem, self.deadline = Proof(*given, empty, Clock(inf)), deadline
+        if self.problem.program.trees:
             raise UnsupportedError("a proof by linear programs needs a model without trees")
         self.content: dict[str, Any] = empty
         self.nodes: list[Node] = []
-        self.is_plain = all(truth[0] in ("ge", "gt", "and") for truth in self.asked.truths)
+        self.is_plain = all(truth[0] in ("ge", "gt", "and") for truth in self.problem.truths)
 
     def run(self) -> dict[str, Any] | None:
         """Lemmas at the root, then parts until none is open."""
         if not self._bound_units():
             return None
-        stack: list[tuple[Area, int]] = [((self.asked.root, {}), 0)]
+        stack: list[tuple[Area, int]] = [((self.problem.root, {}), 0)]
         self.nodes.append([])
         while stack:
             if time.monotonic() > self.deadline:
@@ -133,7 +133,7 @@ class _Prover:
             if closing is None and (split := self._split(area, point)):
                 children = [len(self.nodes), len(self.nodes) + 1]
                 self.nodes += [[], []]
-                halves = self.asked.halves(split[0], split[1:], *area)
+                halves = self.problem.halves(split[0], split[1:], *area)
                 stack += [*zip(halves, children, strict=True)][::-1]
                 closing = [*split, *children]
             if closing is None:
@@ -145,39 +145,39 @@ class _Prover:
 
     def _bound_units(self) -> bool:
         """Tighter ranges of units over the whole ball, each proved; whether time is left."""
-        asked, root = self.asked, self.asked.root
-        if asked.deltas(root) is None:
+        problem, root = self.problem, self.problem.root
+        if problem.deltas(root) is None:
             return True
-        for k, kind in enumerate(asked.program.kinds):
+        for k, kind in enumerate(problem.program.kinds):
             for side in (1, -1) if kind == "unit" else ():
-                if (spans := asked.spans(root, {})) is None:
+                if (spans := problem.spans(root, {})) is None:
                     return True
                 if time.monotonic() > self.deadline:
                     return False
                 low, high = spans[k]
                 if low >= 0 or high <= 0:
                     break
-                form = plus({}, asked.program.made[k], Fraction(side))
-                by = LinearProgram(asked, root, {}, spans, k).largest(form)
+                form = plus({}, problem.program.made[k], Fraction(side))
+                by = LinearProgram(problem, root, {}, spans, k).largest(form)
                 if by is None:
                     continue
-                bound = Fraction(ceil_float(asked.most(form, by, root, {}, spans)))
+                bound = Fraction(ceil_float(problem.most(form, by, root, {}, spans)))
                 if bound < (high if side > 0 else -low):
                     self.content["lemmas"].append([k, side, exact(bound), *written(by)])
-                    asked.bounds[k, side] = bound
+                    problem.bounds[k, side] = bound
         return True
 
     def _close(self, parts: list[Any], signs: Any) -> tuple[Node | None, Solution | None]:
         """A node that closes a part; else a solution to split at."""
-        asked = self.asked
-        if (near := asked.within(parts)) is None:
+        problem = self.problem
+        if (near := problem.within(parts)) is None:
             return ["distance"], None
-        if (spans := asked.spans(near, signs)) is None:
+        if (spans := problem.spans(near, signs)) is None:
             return ["bound", *written(NONE)], None
-        if not self.is_plain and asked.contradicts(near, signs, spans):
+        if not self.is_plain and problem.contradicts(near, signs, spans):
             return ["constraint"], None
-        by, solution = LinearProgram(asked, near, signs, spans, len(spans)).nearest()
-        if by is not None and asked.outweighs(by, near, signs, spans):
+        by, solution = LinearProgram(problem, near, signs, spans, len(spans)).nearest()
+        if by is not None and problem.outweighs(by, near, signs, spans):
             return ["bound", *written(by)], None
         return None, solution
 
@@ -186,7 +186,7 @@ class _Prover:
     def _split(self, area: Area, at: Solution | None) -> Split | None:
         """Where a solution is wrong, or a condition undecided; ``None`` if neither is known."""
         if at is None:
-            return undecided(self.asked, *area)
+            return undecided(self.problem, *area)
         unit, wrong = at.worst_unit()
         if wrong > WRONG:
             return ["sign", unit]
@@ -194,10 +194,10 @@ class _Prover:
             return ["cut", step[0], exact(step[1])]
         j, place, share = at.worst_label()
         if share > WRONG:
-            return ["label", j, written_label(self.asked.features[j].labels[place])]
+            return ["label", j, written_label(self.problem.features[j].labels[place])]
         if (found := at.cut()) is not None:
             return ["cut", found[0], exact(found[1])]
-        return undecided(self.asked, *area)
+        return undecided(self.problem, *area)
 
 
 def written(by: Multipliers) -> list[Any]:

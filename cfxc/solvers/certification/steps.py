@@ -50,14 +50,14 @@ class _Boxes:
     ) -> None:
         self.proof, self.scales = proof, scales
         self.content = {"radius": exact(radius), "lemmas": [], "nodes": [["distance"]]}
-        self.asked = Proof(*given, self.content, Clock(inf))
+        self.problem = Proof(*given, self.content, Clock(inf))
         self.names = [domain.name for domain in proof.query.domains]
         program = simplified(proof.query.target_program)
         self.required = requirements(program, "in_target")
         self.nodes: list[Node] = [[]] * len(proof)
 
     def written(self) -> dict[str, Any]:
-        stack: list[Any] = [(0, self.asked.root)]
+        stack: list[Any] = [(0, self.problem.root)]
         while stack:
             place, parts = stack.pop()
             node = self.proof[place]
@@ -65,7 +65,7 @@ class _Boxes:
                 self.close(place, self.closed(node, parts), parts, {}, DEEP)
                 continue
             split = self.split(node)
-            pair = self.asked.halves(split[0], split[1:], parts, {})
+            pair = self.problem.halves(split[0], split[1:], parts, {})
             stack += [(child, side) for child, (side, _) in zip(node.children, pair, strict=True)]
             self.nodes[place] = [*split, *node.children]
         return {**self.content, "nodes": self.nodes}
@@ -75,21 +75,21 @@ class _Boxes:
         which the search knows of more functions than the checker.
         """
         self.nodes[place] = node
-        if node[0] != "constraint" or self.asked.closes("constraint", [], parts, signs):
+        if node[0] != "constraint" or self.problem.closes("constraint", [], parts, signs):
             return
-        split = undecided(self.asked, parts, signs) if depth else None
+        split = undecided(self.problem, parts, signs) if depth else None
         if split is None:
             raise UnsupportedError("a constraint that closes a part is beyond the checker's rules")
         children = [len(self.nodes), len(self.nodes) + 1]
         self.nodes[place] = [*split, *children]
         self.nodes += [[], []]
-        halves = self.asked.halves(split[0], split[1:], parts, signs)
+        halves = self.problem.halves(split[0], split[1:], parts, signs)
         for child, (side, given) in zip(children, halves, strict=True):
             self.close(child, node, side, given, depth - 1)
 
     def row(self, requirement: int) -> int:
         """The checker's row for one of the search's: one alone is what implies all others."""
-        last = len(self.asked.target_rows) - 1
+        last = len(self.problem.target_rows) - 1
         return last if len(self.required) == 1 else min(requirement, last)
 
     def scale(self, requirement: int) -> Fraction:
@@ -113,9 +113,11 @@ class _Boxes:
         if node.sharing is None:
             return ["bound", "0", row, []]
         multiplier = node.sharing.multiplier / UNIT / self.scale(node.requirement)
-        deltas, linf = self.asked.deltas(parts), self.asked.norms[2]
+        deltas, linf = self.problem.deltas(parts), self.problem.norms[2]
         if linf and multiplier and deltas is not None:
-            weighted = [peak * delta for peak, delta in zip(self.asked.peaks, deltas, strict=True)]
+            weighted = [
+                peak * delta for peak, delta in zip(self.problem.peaks, deltas, strict=True)
+            ]
             row.append(["peak", weighted.index(max(weighted)), exact(multiplier * linf)])
         return ["bound", exact(multiplier), row, self.shares(node.sharing)]
 
@@ -133,7 +135,7 @@ class _Boxes:
     @property
     def count(self) -> int:
         """How many trees are the program's own."""
-        return sum(len(roots) for roots, _ in self.asked.program.trees)
+        return sum(len(roots) for roots, _ in self.problem.program.trees)
 
 
 __all__ = ["proof_of"]

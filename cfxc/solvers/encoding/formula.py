@@ -231,12 +231,12 @@ class Encoder:
 
     def _constraints(self, pool: Pool, inputs: Mapping[str, Any]) -> list[Term]:
         scope = {**inputs, **factual_terms(pool, self.query)}
-        asked: list[tuple[Program, Mapping[str, Any]]]
-        asked = [(each.program, scope) for each in self.query.constraints]
-        asked += [(program, inputs) for program in self.query.excluded]
+        requested: list[tuple[Program, Mapping[str, Any]]]
+        requested = [(each.program, scope) for each in self.query.constraints]
+        requested += [(program, inputs) for program in self.query.excluded]
         return [
             functional(program, {name: values[name] for name, _ in program.inputs}, pool)["holds"]
-            for program, values in asked
+            for program, values in requested
         ]
 
     def _grids(self, pool: Pool, inputs: Mapping[str, Any], windows: list[Window]) -> list[Term]:

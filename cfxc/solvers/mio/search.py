@@ -41,9 +41,8 @@ from ..base import (
     unverified,
     verify,
 )
-from ..baselines import LocalSearch
-from ..baselines.local_search import known_candidate, tidied
 from ..encoding.ball import everywhere
+from ..incumbent import PointSearch
 from ..rounding import margins_of
 from .backends import Answer, Backend, backend
 from .branching import Branching
@@ -51,9 +50,8 @@ from .cutting_planes import enclose, first_row, is_cut_off, separate, sharpen, s
 from .descent import Descent
 from .formulation import Formulation, Formulator, refuses
 from .regions import Ending, Regions, applies, small_query
-from .witness import around, first_candidate
 
-CLOSE = Fraction(9, 10)  # share of ε below the incumbent at which nothing may be left
+FIRST_GAP = Fraction(9, 10)  # of ε: how far below the incumbent nothing may be left
 SHARE = Fraction(1, 4)  # of ε: the gap that the solver may leave
 EXCLUSIONS = 64  # solutions that only tolerances and closed borders admit
 FIRST = 0.5  # seconds of the first solve; its bounds are tightened if that is not enough
@@ -142,7 +140,7 @@ class _InHulls(Search):
         total.reason = next((reason for reason in reasons if reason), "")
 
 
-class _Search(Search):
+class _Search(PointSearch):
     def __init__(
         self,
         query: Query,
@@ -155,7 +153,6 @@ class _Search(Search):
     ) -> None:
         super().__init__(query, deployed, limits, outcome)
         self.solver, self.formulator = solver, Formulator(query)
-        self.local = LocalSearch(query, self.rng)
         self.begin: Callable[[], Descent] | None = None  # makes one when it is needed
         self.descent: Descent | None = None
         self.share, self.excluded = FIRST, 0
@@ -181,19 +178,14 @@ class _Search(Search):
                 self.outcome.proof = Refuted(self.query, self.outcome.lower)
 
     def _run(self, seeds: Sequence[Point]) -> None:
-        if self.outcome.best is None:
-            self.outcome.best = first_candidate(
-                self.local, self.deployed, seeds, self.rng, self.deadline
-            )
-        if self.outcome.best is None:
-            self.outcome.best = known_candidate(self.local, self.deployed, self.known())
+        self.start(seeds)
         if self.limits.pool:
             self._fill()
         if any(isinstance(let.op, ops.TreeEnsemble) for let in self.query.program.lets()):
             self._descend(now() + FIRST)  # programs of trees are slow
         while self._is_open() and self._step():
             pass
-        self.outcome.best = tidied(self.local, self.outcome.best, self.deployed)
+        self.tidy()
 
     def _fill(self) -> None:
         """One solve without any incumbent, for what it meets on its way."""
@@ -205,7 +197,7 @@ class _Search(Search):
             return
         formulation, answer = self._solve(self._sharpened(formulation))
         for values in answer.pool:
-            self._use(formulation.lift(values))
+            self.improves(formulation.lift(values))
 
     def _is_open(self) -> bool:
         best = self.outcome.best
@@ -218,9 +210,6 @@ class _Search(Search):
             self.outcome.reason = LIMIT
             return False
         return True
-
-    def _below(self, value: Fraction, epsilon: Fraction) -> Fraction:
-        return self.query.distance.below(value, epsilon)
 
     def _step(self) -> bool:
         """One solve; whether another one makes sense."""
@@ -276,7 +265,7 @@ class _Search(Search):
         lower, grid = self.outcome.lower, self.query.spacing
         if grid is not None:
             return best.distance - grid
-        top = self._below(best.distance, CLOSE * self.epsilon)
+        top = self.query.distance.below(best.distance, FIRST_GAP * self.epsilon)
         if self.ceiling is None or self.ceiling - lower <= NEAR * (top - lower):
             self.ceiling = None
             return top
@@ -354,19 +343,19 @@ class _Search(Search):
             return None
         if before is not None:
             descent.learn(before.point)
-        descent.run(self._use, until)
+        descent.run(self.improves, until)
         return None if self.outcome.best is before else self._radius()
 
     def _simplify(self) -> None:
         """Put back what the best point changes in vain, where it was not found so by branching."""
         best, end = self.outcome.best, min(self.deadline, now() + PATIENCE)
         if best is not None and best is not self.simple:
-            self._accept(simplified(self.query, best, self.deployed, end))
+            self.accept(simplified(self.query, best, self.deployed, end))
             self.simple = self.outcome.best
 
     def _improve(self, point: Point) -> Fraction | None:
         """The radius that a point leaves which is, or is near, an improvement."""
-        return self._radius() if self._use(point) else None
+        return self._radius() if self.improves(point) else None
 
     def _offer(self, point: Point) -> Fraction | None:
         """The radius left by a point of a region, if it is an improvement."""
@@ -375,14 +364,9 @@ class _Search(Search):
             if verify(self.query, point, lambda _: True) is not None:
                 distance = self.query.distance_to(point)
                 self.ideal = distance if self.ideal is None else min(self.ideal, distance)
-                self._disagree(distance)
+                self.outcome.reason = unverified(self.query.distance, distance)
             return None
-        before = self.outcome.best
-        self._accept(candidate)
-        return None if self.outcome.best is before else self._radius()
-
-    def _disagree(self, radius: Fraction | None) -> None:
-        self.outcome.reason = unverified(self.query.distance, radius)
+        return self._radius() if self.accept(candidate) else None
 
     def _solve(self, formulation: Formulation) -> tuple[Formulation, Answer]:
         """Solve; the answer's bound has its allowance taken off."""
@@ -410,7 +394,7 @@ class _Search(Search):
         """By how much a bound of the solver may fall short; of no distance yet, of 1."""
         best, allowed = self.outcome.best, SHARE * self.epsilon
         whole = Fraction(1) if best is None else best.distance
-        return whole - max(self._below(whole, allowed), Fraction(0))
+        return whole - max(self.query.distance.below(whole, allowed), Fraction(0))
 
     def _credit(self, prover: str) -> None:
         if prover not in self.outcome.provers:
@@ -430,34 +414,15 @@ class _Search(Search):
         used = False
         if formulation.writer.squares:
             nearest = sharpen(formulation, self.formulator.tangents, self.deadline, values)
-            used = nearest is not None and self._use(formulation.lift(nearest))
+            used = nearest is not None and self.improves(formulation.lift(nearest))
         if self.query.hulls:
             inside = enclose(formulation, self.formulator, self.deadline, values)
-            used |= inside is not None and self._use(formulation.lift(inside))
-        return used or self._use(formulation.lift(values))
+            used |= inside is not None and self.improves(formulation.lift(inside))
+        return used or self.improves(formulation.lift(values))
 
-    def _use(self, point: Point) -> bool:
-        """Whether a solution's point, or one around it, is a verified improvement."""
-        before = self.outcome.best
-        for number, candidate in enumerate(around(self.local, point)):
-            if number and now() > self.deadline:
-                break  # each may take a linear program over a hull's rows
-            farther = before and self.query.distance_to(candidate) >= before.distance
-            if farther and not self.limits.pool:
-                continue
-            if self.query.hulls and is_cut_off(self.formulator, candidate):
-                continue
-            self._accept(verify(self.query, candidate, self.deployed))
-            if self.outcome.best is not before:
-                return True
-        return False
-
-    def _accept(self, candidate: Candidate | None) -> None:
-        best = self.outcome.best
-        if candidate is not None and self.limits.pool:
-            self.outcome.pool.append(candidate)
-        if candidate is not None and (best is None or candidate.distance < best.distance):
-            self.outcome.best = candidate
+    def is_ruled_out(self, point: Point) -> bool:
+        """Whether a face of a hull that is known already cuts a point off."""
+        return bool(self.query.hulls) and is_cut_off(self.formulator, point)
 
     def _go_on(
         self, radius: Fraction | None, formulation: Formulation, values: Floats, sharper: bool
@@ -496,12 +461,12 @@ class _Search(Search):
             clearer, answer = self._solve(clearer)
             if answer.values is None:
                 break
-            if self._use(clearer.lift(answer.values)):
+            if self.improves(clearer.lift(answer.values)):
                 return True
         if found is not None and radius is not None and found.distance > radius:
             self.outcome.reason = f"epsilon is finer than the tolerance of {self.solver.name}"
         elif found is not None:
-            self._disagree(radius)
+            self.outcome.reason = unverified(self.query.distance, radius)
         else:
             within = "" if radius is None else f" within {self.query.distance.shown(radius)}"
             self.outcome.reason = (

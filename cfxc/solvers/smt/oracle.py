@@ -21,18 +21,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from enum import Enum
 from fractions import Fraction
-from itertools import chain
-
-import numpy as np
 
 from ...environment import debug
 from ...errors import SolverError
 from ...question.query import Query
 from ...stopping import LIMIT, now
-from ..base import Call, Deployed, Limits, Outcome, Point, Search, searched, unverified, verify
-from ..baselines import LocalSearch
-from ..baselines.local_search import known_candidate, tidied
+from ..base import Call, Deployed, Limits, Outcome, Point, searched, unverified, verify
 from ..encoding.formula import Encoder, Encoding
+from ..incumbent import PointSearch
 from ..rounding import margins_of
 from .backends import Backend
 
@@ -60,7 +56,7 @@ def search(query: Query, deployed: Deployed, limits: Limits, solver: Backend) ->
     return searched(lambda: _Search(query, deployed, limits, solver), limits)
 
 
-class _Search(Search):
+class _Search(PointSearch):
     """One search: ``run`` is called once, by :func:`searched`, and leaves all in ``outcome``.
 
     Attributes:
@@ -70,48 +66,17 @@ class _Search(Search):
     def __init__(self, query: Query, deployed: Deployed, limits: Limits, solver: Backend) -> None:
         super().__init__(query, deployed, limits)
         self.solver, self.encoder = solver, Encoder(query)
-        self.local = LocalSearch(query, self.rng)
         self.unverified: Fraction | None = None
 
     def run(self, seeds: Sequence[Point]) -> None:
         """Points to start from, then calls until the bounds meet."""
         self.report(self.outcome.lower, None, 0)
-        self._search_locally(seeds)
-        if self.outcome.best is None:
-            self.outcome.best = known_candidate(self.local, self.deployed, self.known())
+        self.start(seeds)
         if self.outcome.best is not None or self._find_any():
             self._close_gap()
             if self.unverified is not None:
                 self._find_clearer()
-            self.outcome.best = tidied(self.local, self.outcome.best, self.deployed)
-
-    # -- points -----------------------------------------------------------------------------------
-
-    def _search_locally(self, seeds: Sequence[Point]) -> None:
-        """Keep the nearest verified point of a local search.
-
-        If none verifies, points that win by growing margins are tried.
-        """
-        exact = self.query.target_program
-        for margin in chain([Fraction(0)], margins_of(self.query)):
-            if margin and self.query.target_with_margin(margin) == exact:
-                return  # no score is known to decide
-            local = LocalSearch(self.query, self.rng, margin) if margin else self.local
-            points = local.candidates(seeds)
-            if any(self._accept(point) for point in points):
-                return
-            if not points or now() >= self.deadline:
-                return
-
-    def _accept(self, point: Point) -> bool:
-        """Verify a point; keep it if it is nearer than the best so far."""
-        candidate = verify(self.query, point, self.deployed)
-        if candidate is None:
-            return False
-        best = self.outcome.best
-        if best is None or candidate.distance < best.distance:
-            self.outcome.best = candidate
-        return True
+            self.tidy()
 
     def _find_any(self) -> bool:
         """Whether there is a verified point at any distance; a refutation makes it infeasible."""
@@ -188,7 +153,7 @@ class _Search(Search):
         exclusions = EXCLUSIONS
         status, encoding, point = self._call(radius, bits=BITS)
         while status == "sat":
-            if self._improves(point):
+            if self.improves(point):
                 return Verdict.IMPROVED
             if not encoding.coarse and not self._add_tangents(radius, encoding, point):
                 if not exclusions or not self._is_spurious(point):
@@ -231,7 +196,7 @@ class _Search(Search):
                 return Verdict.UNKNOWN
             if status == "unsat":
                 break
-            if self._improves(clearer):
+            if self.improves(clearer):
                 return Verdict.IMPROVED
         if radius is not None:
             self.unverified = radius if self.unverified is None else min(radius, self.unverified)
@@ -249,35 +214,7 @@ class _Search(Search):
                 status, _, clearer = self._call(radius, margin)
                 if status != "sat":
                     return  # what wins by more is farther
-                improved = self._improves(clearer)
-
-    def _improves(self, point: Point) -> bool:
-        """Whether a solution, or a point near it, verifies and is nearer than the best so far."""
-        before = self.outcome.best
-        for candidate in self._near(point):
-            if self._accept(candidate):
-                break
-        return self.outcome.best is not before
-
-    def _near(self, point: Point) -> list[Point]:
-        """The point, points slightly farther along its direction, and what shrinking makes."""
-        search, found = self.local, [point]
-        row = search.row(point)
-        for power in (1e-12, 1e-9, 1e-7, 1e-5):
-            moved = row.copy()
-            for j, domain in enumerate(self.query.domains):
-                if not domain.is_symbolic and row[j] != search.start[j]:
-                    away = row[j] + (row[j] - search.start[j]) * power
-                    landed = (domain.ceil if row[j] > search.start[j] else domain.floor)(
-                        Fraction(float(np.clip(away, float(domain.lower), float(domain.upper))))
-                    )
-                    moved[j] = row[j] if landed is None else float(landed)
-            found.append(search.point(moved))
-        hits = search.hits(np.array([search.row(p) for p in found]))
-        if hits.any():
-            base = search.row(found[int(hits.argmax())])
-            found.insert(0, search.point(search.shrink(base)))
-        return found
+                improved = self.improves(clearer)
 
     def _call(
         self, radius: Fraction | None, margin: Fraction = Fraction(0), bits: int | None = None

@@ -108,7 +108,7 @@ def check(
         proves(member.parts, plan.count, plan.needed, member.exact_lower_bound)
     assert len(plan.members) == min(size, len(best))
     assert plan.status == ("optimal" if best else "infeasible")
-    assert plan.rest == ("" if len(best) >= size else "infeasible")
+    assert plan.stop_reason == ("" if len(best) >= size else "infeasible")
 
 
 def proves(parts: Any, count: int, needed: int, lower: Fraction) -> None:
@@ -195,7 +195,7 @@ def test_models_that_contradict_each_other() -> None:
     model, row = tree(POINTS.a > 0), POINTS.iloc[[0]]
     fine, high, low = tree(POINTS.a > 1), tree(POINTS.b > 1), tree(POINTS.b < 2)
     plan = robust(model, row, [fine, high, low])
-    assert (plan.status, plan.members, plan.rest) == ("infeasible", (), "infeasible")
+    assert (plan.status, plan.members, plan.stop_reason) == ("infeasible", (), "infeasible")
     assert plan.conflict == (1, 2)
     assert plan.provers
     assert len(plan.rows) == 0
@@ -228,7 +228,7 @@ def test_a_model_that_accepts_nobody() -> None:
 def test_a_plan_that_ends() -> None:
     model = tree((POINTS.a == 5) & (POINTS.b == 3))
     plan = robust(model, POINTS.iloc[[0]], [model], size=9)
-    assert (plan.status, plan.rest, len(plan.members)) == ("optimal", "infeasible", 3)
+    assert (plan.status, plan.stop_reason, len(plan.members)) == ("optimal", "infeasible", 3)
     assert sorted(plan.rows.c) == [0, 1, 2]
 
 
@@ -240,7 +240,7 @@ def test_members_that_change_other_features() -> None:
         [["a"], ["b"], ["c"]],
         [["a"], ["c"], ["b"]],
     )
-    assert plan.rest == "infeasible"
+    assert plan.stop_reason == "infeasible"
     far = robust(model, POINTS.iloc[[0]], [other], size=2, apart=0.3)
     first, second = (far.rows.iloc[i] for i in range(2))
     assert abs(first.a - second.a) >= 2 or abs(first.b - second.b) >= 1 or first.c != second.c
@@ -328,7 +328,7 @@ def test_too_little_time(share: float) -> None:
         assert time.monotonic() - started < limit + 5
         assert F(plan.lower_bound) <= best[0].distance
         if not plan.members:
-            assert (plan.status, plan.rest) == ("unknown", "unknown")
+            assert (plan.status, plan.stop_reason) == ("unknown", "unknown")
             assert plan.reason
             assert "unknown" in plan.summary()
         else:

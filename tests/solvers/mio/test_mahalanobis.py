@@ -59,8 +59,8 @@ def asked(kind: str, seed: int, rules: Any = None) -> tuple[Query, Deployed, lis
 def test_every_kind(kind: str, alone: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """With and without a local search, which finds most optima."""
     if alone:
-        monkeypatch.setattr(SEARCH, "first_candidate", lambda *_: None)
-        monkeypatch.setattr(SEARCH, "around", lambda _, point: [point])
+        monkeypatch.setattr("cfxc.solvers.incumbent.first_candidate", lambda *_: None)
+        monkeypatch.setattr("cfxc.solvers.incumbent.around", lambda _, point: [point])
     query, deployed, best = asked(kind, len(kind))
     check(run(query, deployed), query, best)
     query, deployed, best = asked(kind, 11 + len(kind), RULES[KINDS[kind][2]])

@@ -81,8 +81,8 @@ def check(outcome: Outcome, query: Query, best: Any) -> None:
 def engine(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     """The whole search; without a local search, which finds most optima; and without regions."""
     if request.param != "all":
-        monkeypatch.setattr(SEARCH, "first_candidate", lambda *_: None)
-        monkeypatch.setattr(SEARCH, "around", lambda _, point: [point])
+        monkeypatch.setattr("cfxc.solvers.incumbent.first_candidate", lambda *_: None)
+        monkeypatch.setattr("cfxc.solvers.incumbent.around", lambda _, point: [point])
     return {"regions": request.param != "solver alone"}
 
 
@@ -114,7 +114,7 @@ def test_networks_under_constraints_and_a_mix(kind: str, engine: dict[str, Any])
 @pytest.mark.parametrize("kind", sorted(KINDS.keys() - set(NETWORKS)))
 def test_every_other_kind(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without a local search: all of it is the solver's work; one norm each, and rules."""
-    monkeypatch.setattr(SEARCH, "first_candidate", lambda *_: None)
+    monkeypatch.setattr("cfxc.solvers.incumbent.first_candidate", lambda *_: None)
     model, space, _ = trained(kind)
     distance = sorted(NORMS)[len(kind) % len(NORMS)]
     metric = norm(space, *NORMS[distance])
@@ -275,10 +275,10 @@ def test_points_around_a_solution_are_looked_at_while_there_is_time(
     """Within a hull of many rows each takes a linear program."""
     query, deployed, _ = asked("relu", 3, "l1")
     point, seen = {d.name: d.factual for d in query.domains}, []
-    monkeypatch.setattr(SEARCH, "around", lambda *_: [point] * 20)
-    monkeypatch.setattr(SEARCH, "verify", lambda *_: seen.append(1))
+    monkeypatch.setattr("cfxc.solvers.incumbent.around", lambda *_: [point] * 20)
+    monkeypatch.setattr("cfxc.solvers.incumbent.verify", lambda *_: seen.append(1))
     found = SEARCH._Search(query, deployed, Limits(TINY, left), mio.backend("highs"))
-    assert not found._use(point)
+    assert not found.improves(point)
     assert len(seen) == looked_at
 
 

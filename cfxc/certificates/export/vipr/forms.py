@@ -145,7 +145,7 @@ class Forms:
 
     def _inside(self, parts: list[Any]) -> Callable[[Point], Q]:
         """Whether a point goes to a leaf (nodes may be shared: by one of the ways to it)."""
-        asked = [
+        requested = [
             (j, feature.labels, part)
             for j, (feature, part) in enumerate(zip(self.question.features, parts, strict=True))
             if part != feature.all
@@ -154,7 +154,7 @@ class Forms:
         def at(point: Point) -> Q:
             return Q(all(
                 point[j] in part if labels else part[0] <= point[j] <= part[1]
-                for j, labels, part in asked
+                for j, labels, part in requested
             ))  # fmt: skip
 
         return at
