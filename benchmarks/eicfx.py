@@ -26,14 +26,14 @@ from support.income import income
 from support.parts import Section, parsed, run_parts
 from support.portable import Array
 from support.report import Table
+from support.rivals import METHODS
 from support.taxi import Taxi, reachable, taxi
 
 import cfxc
-from cfxc.methods.bayes.baselines import METHODS
-from cfxc.methods.bayes.loop import Search, Settings, Task
-from cfxc.methods.bayes.model import Caller
+from cfxc.methods.bayes.evaluations import Caller
 from cfxc.methods.bayes.potentials import width_to
 from cfxc.methods.bayes.region import Region
+from cfxc.methods.bayes.search import Search, Settings, Task
 from cfxc.methods.bayes.surrogate import Surrogate
 from cfxc.question.rules import make_rules
 
@@ -99,12 +99,9 @@ def _adult_run(
     torch.set_num_threads(1)
     box, started = cfxc.BlackBox(model), time.perf_counter()
     chance = float(np.asarray(box.call(row))[0])
-    task = _task(box, row, width_to(chance, 0.5), goal=1 - 1e-6)
-    search = Search(
-        Caller(box.call, box.space, cfxc.Evaluations(box.space)), [task],
-        Settings(budget, min(10, budget), kernel="rbf", random_state=seed),
-    )  # fmt: skip
-    METHODS[name](search)
+    task = _task(box, row, width_to(chance, 0.5), epsilon=1e-6)
+    settings = Settings(budget, min(10, budget) - 1, kernel="rbf", random_state=seed)
+    Search(Caller(box.call, box.space), [task], settings, METHODS[name]).run()
     seconds = time.perf_counter() - started
     trace = np.array([*task.trace, *[task.best] * budget][:budget])
     if task.point is None:
@@ -120,10 +117,10 @@ def _adult_run(
 
 
 def _task(
-    box: cfxc.BlackBox, row: pd.DataFrame, potential: cfxc.methods.bayes.Potential, goal: float
+    box: cfxc.BlackBox, row: pd.DataFrame, potential: cfxc.methods.bayes.Potential, epsilon: float
 ) -> Task:
     rules = make_rules(box.space, box.space.encode_row(row))
-    return Task(row, Region(rules), potential, goal)
+    return Task(row, Region(rules), potential, epsilon)
 
 
 def _ranking(curves: dict[str, Array], n: int) -> str:
@@ -330,11 +327,12 @@ def run_speed(options: Namespace) -> Section:
     stamps: list[float] = []
     box = cfxc.BlackBox(call, space)
     row = space.decode(dict.fromkeys(space.names, 0.5))
-    task = _task(box, row, cfxc.AEP(50.0), goal=1.0)  # out of reach: it goes on
-    Search(
-        Caller(call, space, cfxc.Evaluations(space)), [task],
-        Settings(112, 90, progress=lambda n, share: stamps.append(time.perf_counter())),
-    ).run()  # fmt: skip
+    task = _task(box, row, cfxc.AEP(50.0), epsilon=0.0)  # out of reach: it goes on
+
+    def stamp(evaluations: int, share: float) -> None:
+        stamps.append(time.perf_counter())
+
+    Search(Caller(call, space), [task], Settings(112, 89, progress=stamp)).run()
     spent = np.diff(stamps)[-16:]
     table = Table(
         "an iteration at 96 to 112 evaluated rows, 12 features, one thread",

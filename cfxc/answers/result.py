@@ -31,8 +31,47 @@ Asked = Literal["auto", "real", "float"]
 Status = Literal["optimal", "feasible", "infeasible", "unknown"]
 
 
+class Answer:
+    """What answers with one counterfactual have in common: a factual, and what changes."""
+
+    factual: pd.DataFrame
+    counterfactual: pd.DataFrame | None
+    outcome_before: Any
+    outcome_after: Any
+
+    @property
+    def changes(self) -> dict[str, tuple[Any, Any]]:
+        """Changed columns: name → (before, after)."""
+        if self.counterfactual is None:
+            return {}
+        return changes_between(self.factual, self.counterfactual)[0]
+
+    def to_frame(self) -> pd.DataFrame:
+        """Factual and counterfactual as rows."""
+        raise NotImplementedError
+
+    def summary(self) -> str:
+        """One line: what was found and what was proved."""
+        raise NotImplementedError
+
+    def _plain_rows(self) -> dict[str, Any]:
+        """The rows and their outcomes as plain values for JSON."""
+        found = self.counterfactual
+        return {
+            "factual": plain_row(self.factual),
+            "counterfactual": None if found is None else plain_row(found),
+            "changes": {column: list(pair) for column, pair in self.changes.items()},
+            "outcome_before": plain_cell(self.outcome_before),
+            "outcome_after": plain_cell(self.outcome_after),
+        }
+
+    def _repr_html_(self) -> str:
+        table: str = self.to_frame().T.to_html()
+        return table + f"<p>{self.summary()}</p>"
+
+
 @dataclass(frozen=True, eq=False)
-class Result:
+class Result(Answer):
     """The answer to one query; the optimum lies in [``lower_bound``, ``distance``].
 
     Attributes:
@@ -142,13 +181,6 @@ class Result:
         """Who showed that nothing is nearer: engines, solvers, ``bounds`` (exact arithmetic)."""
         return ", ".join(self.provers)
 
-    @property
-    def changes(self) -> dict[str, tuple[Any, Any]]:
-        """Changed columns: name → (before, after)."""
-        if self.counterfactual is None:
-            return {}
-        return changes_between(self.factual, self.counterfactual)[0]
-
     def all(self) -> tuple[Result, ...]:
         """This answer and its alternatives (``count=``), nearest first."""
         return (self, *self.alternatives)
@@ -166,13 +198,7 @@ class Result:
             "unchanged": self.unchanged,
             "by_default": self.by_default,
             "target": self._plain_target(),
-            "factual": plain_row(self.factual),
-            "counterfactual": None
-            if self.counterfactual is None
-            else plain_row(self.counterfactual),
-            "changes": {column: list(pair) for column, pair in self.changes.items()},
-            "outcome_before": plain_cell(self.outcome_before),
-            "outcome_after": plain_cell(self.outcome_after),
+            **self._plain_rows(),
             "distance": self.distance,
             "distance_name": self.distance_name,
             "lower_bound": self.lower_bound,
@@ -232,10 +258,6 @@ class Result:
             "the deployed model may reach an end of the range by rounding, which semantics='float' "
             "asks about"
         )
-
-    def _repr_html_(self) -> str:
-        table: str = self.to_frame().T.to_html()
-        return table + f"<p>{self.summary()}</p>"
 
     def summary(self) -> str:
         """One line: what was found and what was proved."""

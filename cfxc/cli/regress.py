@@ -13,8 +13,6 @@ from math import floor, isfinite, log10
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from ..errors import InvalidInputError
 from ..frontends.row_files import read_factual
 from ..writing import check_writable
@@ -24,9 +22,7 @@ from .report import Change, Pair, cell, changed, hint_at_caps, lay_out, telling
 
 if TYPE_CHECKING:
     from ..frontends.predictor import Predictor
-    from ..methods.bayes.answer import PotentialResult
-    from ..methods.bayes.black_box import BlackBox
-    from ..methods.bayes.model import Evaluations
+    from ..methods.bayes import BlackBox, Evaluations, PotentialResult
     from ..methods.bayes.potentials import ExponentialPolynomial, Interval
     from ..question.criteria import Criterion
 
@@ -35,9 +31,6 @@ OUTPUT = "output"
 EXITS = {"optimal": 0, "infeasible": INFEASIBLE, "feasible": LIMIT, "unknown": LIMIT}
 ENDS = {"budget": "the budget is used up", "time limit": "the time is up", "interrupted": "stopped"}
 """Why searches end, in words."""
-SAME = 1e-5
-"""By what share of the largest output two runs of one model may differ: what single-precision sums
-do in another order, and far less than what another model does."""
 DIGITS = 4
 """Significant digits of the width to which outputs are shown."""
 MOST_PLACES = 15
@@ -156,15 +149,11 @@ def _to_value(question: Question, box: BlackBox, row: Any) -> ExponentialPolynom
     Raises:
         InvalidInputError: the model gives no number for the row, or this one already.
     """
-    from ..methods.bayes.model import Caller, Evaluations
+    from ..methods.bayes.evaluations import Caller
     from ..methods.bayes.potentials import width_to
 
-    caller, point = Caller(box.call, box.space, Evaluations(box.space)), box.space.encode_row(row)
-    output = float(caller.ask([point], [box.space.decode(point)])[0])
-    if not isfinite(output):
-        why = caller.failure(point)
-        raise InvalidInputError(f"the model gives no number for the row to explain: {why}")
-    assert question.to is not None
+    point = box.space.encode_row(row)
+    output = Caller(box.call, box.space).factual(point, box.space.decode(point))
     return width_to(output, question.to)
 
 
@@ -199,39 +188,16 @@ def _kept(path: Path | None, box: BlackBox) -> Iterator[Evaluations | None]:
     if path is None:
         yield None
         return
-    from ..methods.bayes.model import Evaluations
+    from ..methods.bayes.evaluations import Caller, Evaluations
 
     data = Evaluations.load(path, box.space) if path.exists() else Evaluations(box.space)
-    _check_same(path, data, box)
+    Caller(box.call, box.space, data).compare(free=True, name=str(path), remedy="name another file")
     before = len(data)
     try:
         yield data
     finally:
         if len(data) > before:
             data.save(path)
-
-
-def _check_same(path: Path, data: Evaluations, box: BlackBox) -> None:
-    """Ask the model again: a file says nothing of the model that its outputs are of.
-
-    Raises:
-        InvalidInputError: they are not of this one.
-    """
-    from ..methods.bayes.model import Caller, Evaluations
-
-    good = np.flatnonzero(np.isfinite(data.outputs)).tolist()
-    if not good:
-        return
-    points = [data.points[i] for i in good]
-    caller = Caller(box.call, box.space, Evaluations(box.space))
-    now = caller.ask(points, [box.space.decode(point) for point in points])
-    then = np.array([data.outputs[i] for i in good])
-    for i, a, b in zip(good, then.tolist(), now.tolist(), strict=True):
-        if not abs(a - b) <= SAME * float(np.abs(then).max()):
-            raise InvalidInputError(
-                f"{path}: evaluations of another model: {a:.6g} of row {i}, for which this one "
-                f"gives {b:.6g}; name another file"
-            )
 
 
 # -- what is answered ----------------------------------------------------------------------------

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from fractions import Fraction
+from math import inf
 from numbers import Integral, Real
 from typing import Any
 
@@ -33,17 +34,22 @@ def one_of(*known: str) -> Callable[[Any, str], str]:
     return check
 
 
-def positive_number(value: Any, name: str) -> float:
-    """A number > 0.
+def positive_number(value: Any, name: str, *, finite: bool = False) -> float:
+    """A number > 0, which may be infinite unless it is to be ``finite``.
 
     Raises:
         DataTypeError, InvalidInputError: naming the option.
     """
+    demand = f"{name} must be a positive{', finite' * finite} number"
     if isinstance(value, bool) or not isinstance(value, Real):
-        raise DataTypeError(f"{name} must be a positive number, not {value!r}")
-    if not float(value) > 0:
-        raise InvalidInputError(f"{name} must be a positive number, not {value}")
-    return float(value)
+        raise DataTypeError(f"{demand}, not {value!r}")
+    try:
+        number = float(value)
+    except OverflowError:
+        number = inf
+    if not number > 0 or (finite and number == inf):
+        raise InvalidInputError(f"{demand}, not {value}")
+    return number
 
 
 def proper_share(value: Any, name: str) -> float:
@@ -52,11 +58,11 @@ def proper_share(value: Any, name: str) -> float:
     Raises:
         DataTypeError, InvalidInputError: naming the option.
     """
-    required = f"{name} must be a number between 0 and 1, such as 0.001 for a thousandth"
+    demand = f"{name} must be a number between 0 and 1, such as 0.001 for a thousandth"
     if isinstance(value, bool) or not isinstance(value, Real):
-        raise DataTypeError(f"{required}, not {value!r}")
+        raise DataTypeError(f"{demand}, not {value!r}")
     if not 0 < float(value) < 1:
-        raise InvalidInputError(f"{required}, not {value}")
+        raise InvalidInputError(f"{demand}, not {value}")
     return float(value)
 
 

@@ -129,6 +129,19 @@ class Domain:
             k = k - (away & ~near) + near
         return None
 
+    def rounded(self, values: Floats) -> Floats:
+        """What the column holds in the range, on the grid, nearest to many doubles.
+
+        Up to the rounding of doubles, which the exact ``floor`` and ``ceil`` know nothing of.
+        """
+        if self.step is None:
+            return np.clip(self._stored(values), float(self.lower), float(self.upper))
+        first, last = ceil(self.lower / self.step), floor(self.upper / self.step)
+        if first > last:
+            return np.full_like(values, float(self.factual))
+        multiples = np.clip(np.rint(values / float(self.step)), first, last)
+        return self._stored(multiples * self.step.numerator / self.step.denominator)
+
     def _stored(self, values: Floats) -> Floats:
         """What cells of the feature's column hold for doubles."""
         storage = self.feature.storage

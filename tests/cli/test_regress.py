@@ -289,10 +289,10 @@ def test_a_picture(shell: Shell, name: str, starts: bytes) -> None:
         ((), "one of them is needed"),
         (("--width", "5", "--to", "70"), "not both"),
         (("--to", "70", "--sign", "+"), "--sign belongs to --width"),
-        (("--width", "0"), "width is a positive"),
-        (("--width", "-3"), "width is a positive"),
-        (("--width", "nan"), "width is a positive"),
-        (("--width", "inf"), "width is a positive"),
+        (("--width", "0"), "width must be a positive"),
+        (("--width", "-3"), "width must be a positive"),
+        (("--width", "nan"), "width must be a positive"),
+        (("--width", "inf"), "width must be a positive"),
         (("--to", "nan"), "--to is a number, not nan"),
         (("--to", "inf"), "--to is a number, not inf"),
         (("--width", "5", "--sign", "up"), "--sign 'up': write +, - or both"),
@@ -364,7 +364,7 @@ def test_extras_that_are_missing(shell: Shell, monkeypatch: pytest.MonkeyPatch) 
     message = shell.refuses(*LINEAR, "--width", "5", "--plot", "t.png")
     assert "cfxc[plot]" in message
     monkeypatch.delitem(vars(bayes), "BlackBox", raising=False)
-    for name in ("black_box", "loop", "acquisition", "surrogate"):
+    for name in ("black_box", "search", "acquisition", "surrogate"):
         monkeypatch.delitem(sys.modules, f"cfxc.methods.bayes.{name}", raising=False)
     monkeypatch.setitem(sys.modules, "botorch", None)
     monkeypatch.setitem(sys.modules, "botorch.exceptions.errors", None)

@@ -16,14 +16,13 @@ if TYPE_CHECKING:
         monte_carlo_ei,
         quadrature_ei,
     )
-    from .answer import PotentialResult
-    from .black_box import BlackBox
-    from .model import Evaluations
+    from .black_box import BlackBox, PotentialResult
+    from .evaluations import Evaluations
 
 _LAZY = {
     "BlackBox": ".black_box",
-    "Evaluations": ".model",
-    "PotentialResult": ".answer",
+    "Evaluations": ".evaluations",
+    "PotentialResult": ".black_box",
     "ExpectedCounterfactualImprovement": ".acquisition",
     "ei_cfx": ".acquisition",
     "log_ei_cfx": ".acquisition",

@@ -1,6 +1,6 @@
 """EI-CFX: by how much a point may be expected to improve on the best potential seen (eq. 9).
 
-With the surrogate's word on f(x), y ~ N(μ, σ²), and ρ* the best potential so far,
+With the surrogate's posterior of f(x), y ~ N(μ, σ²), and ρ* the best potential so far,
 
     EI(x) = E[max(0, ρ(y; c) - ρ*)] = ∫ max(0, ρ(y; c) - ρ*) N(y; μ, σ²) dy .
 
@@ -25,6 +25,7 @@ rounding where EI itself underflows: what :func:`log_ei_cfx` gives, for optimise
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import log, pi, sqrt
 from typing import Any
 
@@ -32,6 +33,8 @@ import numpy as np
 import torch
 from botorch.acquisition.analytic import AnalyticAcquisitionFunction
 from botorch.models.model import Model
+from botorch.utils.probability.utils import ndtr
+from botorch.utils.safe_math import log1mexp, logsumexp
 from botorch.utils.transforms import t_batch_mode_transform
 from torch import Tensor
 
@@ -56,7 +59,7 @@ def ei_cfx(mean: Any, std: Any, best: Any, potential: Potential, center: Any) ->
         mean, std: The surrogate's mean and standard deviation >= 0; arrays or tensors, broadcast.
         best: ρ*, the best potential seen; 0 if none.
         potential: ρ.
-        center: The query's output f(q).
+        center: The factual's output f(q).
 
     Returns:
         Doubles of the broadcast shape, >= 0: a tensor if any argument is one, with gradients to
@@ -65,24 +68,20 @@ def ei_cfx(mean: Any, std: Any, best: Any, potential: Potential, center: Any) ->
     Raises:
         DataTypeError, InvalidInputError: no numbers; a negative deviation.
     """
-    values, is_tensor = _tensors(mean, std, best, center)
-    found = torch.exp(_log_ei(values, potential))
-    return found if is_tensor else found.detach().numpy()[()]
+    values, plain = _tensors(mean, std, best, center)
+    return plain(torch.exp(_log_ei(values, potential)))
 
 
 def log_ei_cfx(mean: Any, std: Any, best: Any, potential: Potential, center: Any) -> Any:
     """ln of :func:`ei_cfx`, finite where that underflows; -inf where there is no improvement."""
-    values, is_tensor = _tensors(mean, std, best, center)
-    found = _log_ei(values, potential)
-    return found if is_tensor else found.detach().numpy()[()]
+    values, plain = _tensors(mean, std, best, center)
+    return plain(_log_ei(values, potential))
 
 
 def quadrature_ei(mean: Any, std: Any, best: Any, potential: Potential, center: Any) -> Any:
     """:func:`ei_cfx` by Gauss-Legendre over the superlevel sets of any potential."""
-    values, is_tensor = _tensors(mean, std, best, center)
-    mean, std, best, center = values
-    found = torch.exp(_by_superlevels(mean, std, best, center, potential))
-    return found if is_tensor else found.detach().numpy()[()]
+    values, plain = _tensors(mean, std, best, center)
+    return plain(torch.exp(_by_superlevels(values, potential)))
 
 
 def monte_carlo_ei(
@@ -123,10 +122,12 @@ class ExpectedCounterfactualImprovement(AnalyticAcquisitionFunction):  # type: i
 def _log_ei(values: list[Tensor], potential: Potential) -> Tensor:
     mean, std, best, center = values
     if not isinstance(potential, ExponentialPolynomial):
-        return _by_superlevels(mean, std, best, center, potential)
+        return _by_superlevels(values, potential)
     m, t = (mean - center) / potential.width, std / potential.width
     m, t = torch.clamp(m, -MOST, MOST), torch.clamp(t, LEAST, MOST)
-    return _log_sum(torch.stack([_one_side(side * m, t, best) for side in potential.sides], -1))
+    return logsumexp(
+        torch.stack([_one_side(side * m, t, best) for side in potential.sides], -1), -1
+    )
 
 
 def _one_side(m: Tensor, t: Tensor, best: Tensor) -> Tensor:
@@ -141,9 +142,10 @@ def _one_side(m: Tensor, t: Tensor, best: Tensor) -> Tensor:
     value, size = _closed_form(m, t, a, b, best)
     good = (value > CANCELLED * size) & (value > SUBNORMAL)
     found = torch.log(torch.where(good, value, 1.0))
-    rest = torch.nonzero(~good)[:, 0]
-    if rest.numel():
-        found = found.index_put((rest,), _by_quadrature(*(p[rest] for p in (m, t, a, b, best))))
+    if not good.all():
+        narrow = torch.nonzero(~good)[:, 0]
+        parts = (part[narrow] for part in (m, t, a, b, best))
+        found = found.index_put((narrow,), _by_quadrature(*parts))
     return found.reshape(shape)
 
 
@@ -167,22 +169,12 @@ def _between(low: Tensor, high: Tensor) -> tuple[Tensor, Tensor]:
     """Φ(high) - Φ(low), taken on the side where both are small; and the larger of the two."""
     flip = low > 0
     first, second = torch.where(flip, -high, low), torch.where(flip, -low, high)
-    top, rest = (0.5 * torch.erfc(-z / sqrt(2)) for z in (second, first))  # ndtr loses the tail
-    return top - rest, top.detach()
+    top = ndtr(second)
+    return top - ndtr(first), top.detach()
 
 
 def _density(z: Tensor) -> Tensor:
     return torch.exp(-0.5 * torch.clamp(z * z, max=1500.0)) / _ROOT_2PI
-
-
-def _log_sum(terms: Tensor) -> Tensor:
-    """ln Σ exp over the last axis; where all are -inf, -inf with no gradient instead of NaN."""
-    top = terms.detach().amax(dim=-1, keepdim=True)
-    top = torch.where(torch.isfinite(top), top, 0.0)
-    total = torch.exp(terms - top).sum(dim=-1)
-    some = total > 0
-    found = top[..., 0] + torch.log(torch.where(some, total, 1.0))
-    return torch.where(some, found, -torch.inf)
 
 
 def _by_quadrature(m: Tensor, t: Tensor, a: Tensor, b: Tensor, best: Tensor) -> Tensor:
@@ -211,7 +203,7 @@ def _safe_log(x: Tensor) -> Tensor:
 def _normal(terms: Tensor, gap: Tensor, offset: Tensor, t: Tensor) -> Tensor:
     """ln Σ exp(terms) N(gap + offset; 0, t²); what the offsets share is taken out of the sum."""
     ratio, step = gap / t, offset / t[..., None]
-    found = _log_sum(terms - step * (ratio[..., None] + 0.5 * step))
+    found = logsumexp(terms - step * (ratio[..., None] + 0.5 * step), -1)
     return found - 0.5 * ratio * ratio - torch.log(t) - log(_ROOT_2PI)
 
 
@@ -238,15 +230,14 @@ def _log_gain(a: Tensor, b: Tensor, u: Tensor, v: Tensor, best: Tensor) -> Tenso
     from_b = 2 * torch.log1p(-ratio) + v * (2 * b - v)
     excess = torch.clamp(torch.where((u < v) | (b >= FAR), from_a, from_b), min=1e-300)
     safe_best = torch.where(open_end, torch.ones_like(best), best)
-    above = torch.log(safe_best) + excess + torch.log(-torch.expm1(-excess))
+    above = torch.log(safe_best) + excess + log1mexp(-excess)
     plain = 2 * torch.log(torch.clamp(s, min=1e-300)) - s * s
     return torch.where(open_end, plain, above)
 
 
-def _by_superlevels(
-    mean: Tensor, std: Tensor, best: Tensor, center: Tensor, potential: Potential
-) -> Tensor:
+def _by_superlevels(values: list[Tensor], potential: Potential) -> Tensor:
     """ln EI of any potential, by quadrature over the sets where it is above ρ*."""
+    mean, std, best, center = values
     std = torch.clamp(std, LEAST * potential.width, MOST * potential.width)
     mean = center + torch.clamp(mean - center, -MOST * potential.width, MOST * potential.width)
     shape = mean.shape
@@ -262,7 +253,7 @@ def _by_superlevels(
             for low, high in potential.superlevel(level, middle)
         ]
         if parts:
-            found = found.index_put((own,), _log_sum(torch.stack(parts, -1)))
+            found = found.index_put((own,), logsumexp(torch.stack(parts, -1), -1))
     return found.reshape(shape)
 
 
@@ -298,8 +289,13 @@ def _doubles(part: Any) -> Tensor:
     return torch.from_numpy(array.astype(np.float64))
 
 
-def _tensors(mean: Any, std: Any, best: Any, center: Any) -> tuple[list[Tensor], bool]:
-    """The four as doubles of one shape, ``best`` and ``center`` without gradients."""
+def _tensors(
+    mean: Any, std: Any, best: Any, center: Any
+) -> tuple[list[Tensor], Callable[[Tensor], Any]]:
+    """The four as doubles of one shape, ``best`` and ``center`` without gradients.
+
+    And what turns a tensor into an array again, where all four were no tensors.
+    """
     given = (mean, std, best, center)
     try:
         values = [_doubles(part) for part in given]
@@ -315,7 +311,9 @@ def _tensors(mean: Any, std: Any, best: Any, center: Any) -> tuple[list[Tensor],
         raise InvalidInputError("std: a standard deviation is not negative")
     shaped[2] = torch.clamp(shaped[2].detach(), min=0.0)
     shaped[3] = shaped[3].detach()
-    return shaped, any(isinstance(part, Tensor) for part in given)
+    if any(isinstance(part, Tensor) for part in given):
+        return shaped, lambda found: found
+    return shaped, lambda found: found.detach().numpy()[()]
 
 
 __all__ = [

@@ -1,46 +1,159 @@
-"""A model that can only be called, and questions about its output."""
+"""A model that can only be called, questions about its output, and their answers."""
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from math import isfinite
-from typing import Any, Protocol
+from pathlib import Path
+from typing import Any, NamedTuple
 
-import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from ...answers.explaining import one_row
-from ...answers.result import Result, Status
-from ...errors import DataTypeError, InvalidInputError, UnsupportedError
-from ...frontends.predictor import Predictor
-from ...question.checks import positive_number, proper_share, whole_number
+from ...answers.result import Answer, Result, Status
+from ...errors import DataTypeError, InvalidInputError, MissingExtraError, UnsupportedError
+from ...frontends.compiled import Compiled
+from ...question.checks import proper_share
 from ...question.criteria import Causal, Condition, Criterion, MaxChanges, criteria_of
 from ...question.rules import make_rules
 from ...space import FeatureSpace
-from .answer import Bracket, Existence, PotentialResult, bracket
-from .loop import Search, Settings, Task
-from .model import Call, Caller, Evaluations, onnx_session
-from .potentials import Potential
+from ...stopping import INTERRUPTED, Span
+from ...writing import written_whole
+from .evaluations import Caller, Evaluations, as_call, outputs_of
+from .potentials import Interval, Potential
 from .region import Region
-from .surrogate import KERNELS, Kernel
+from .search import Search, Settings, Task, Watch
+from .surrogate import Kernel
 
-BUDGET = 100  # evaluations, if nothing is said
-INITIAL = 4  # random rows beside one for each free feature
-MOST_INITIAL = 12
+BUDGET = 100  # evaluations, by default
 COARSE = 0.999  # of exact engines, where only the existence of a row counts
-Watch = Callable[[int, float], None]
+CLOSE = 0.01  # of the largest potential: bounds on the best one that are near enough
+LEAST = 1e-3  # of it: lower potentials are not told from none
+SLACK = 1e-9  # widths, and shares of an end, by which intervals are widened for rounding
 
 
-class Compiled(Protocol):
-    """A compiled model: what :func:`cfxc.compile` gives."""
+@dataclass(frozen=True, eq=False)
+class PotentialResult(Answer):
+    """The best row found for a potential.
 
-    space: FeatureSpace
-    predictor: Predictor
+    Attributes:
+        status: ``optimal`` (its potential is at least ``(1 - epsilon)`` times the largest there
+            is), ``feasible`` (it is lower), ``infeasible`` (no admissible row reaches that, proved;
+            the row is the best there is to ``gap``), ``unknown`` (no better row was found).
+        counterfactual: One-row table like the factual, or ``None``.
+        outcome_before, outcome_after: The model's outputs; of a noisy one, the surrogate's means.
+        potential: ρ of the outcome after; 0 without a row.
+        share: ρ over its largest value, in [0, 1].
+        bound: No admissible row has a larger share, proved by exact engines on the compiled
+            program; 1 where nothing was proved.
+        provers: Who proved it; empty if none did.
+        evaluations: How many rows the model was asked about for this run.
+        trace: The best share after each of them, first that of the factual.
+        data: All evaluated rows, for later questions.
+        failures: On how many of them the model gave no number.
+        beyond: How many of them were rows of a proof, which no budget holds.
+        reason: Why the search ended.
+        by_proof: Whether the row was found by an exact engine, after the search.
+    """
 
-    def explain(self, row: Any, **options: Any) -> Any:
-        """An exact engine's answer."""
+    status: Status
+    target: str
+    factual: pd.DataFrame
+    counterfactual: pd.DataFrame | None
+    outcome_before: float
+    outcome_after: float | None
+    potential: float
+    share: float
+    epsilon: float
+    bound: float
+    provers: tuple[str, ...]
+    evaluations: int
+    trace: tuple[float, ...]
+    failures: int
+    seconds: float
+    reason: str
+    by_proof: bool
+    data: Evaluations = field(repr=False, compare=False)
+    beyond: int = 0
+
+    @property
+    def gap(self) -> float:
+        """By how much the share could be larger, for all that is proved."""
+        return max(self.bound - self.share, 0.0)
+
+    def to_frame(self) -> pd.DataFrame:
+        """Factual and counterfactual as rows."""
+        if self.counterfactual is None:
+            return self.factual.set_axis(["factual"], axis=0)
+        both = pd.concat([self.factual, self.counterfactual])
+        return both.set_axis(["factual", "counterfactual"], axis=0)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON; rows as column → value."""
+        return {
+            "status": self.status,
+            "target": self.target,
+            **self._plain_rows(),
+            "potential": self.potential,
+            "share": self.share,
+            "epsilon": self.epsilon,
+            "bound": self.bound,
+            "proved_by": ", ".join(self.provers),
+            "evaluations": self.evaluations,
+            "trace": list(self.trace),
+            "failures": self.failures,
+            "beyond": self.beyond,
+            "seconds": self.seconds,
+            "reason": self.reason,
+            "by_proof": self.by_proof,
+        }
+
+    def summary(self) -> str:
+        """One line: what was found and what was proved."""
+        failed = f"; the model gave no number on {self.failures} of {self.evaluations} rows"
+        return self._found() + failed * bool(self.failures)
+
+    def _found(self) -> str:
+        by = ", ".join(self.provers)
+        limit = "" if not by else f"; none has more than {self.bound:.4g} (proved by {by})"
+        if self.counterfactual is None:
+            why = f" ({self.reason})" if self.reason else ""
+            return f"unknown: no better row in {self.evaluations} evaluations{why}{limit}"
+        found = (
+            f"output {self.outcome_before:.6g} → {self.outcome_after:.6g}, {self.share:.4g} of the "
+            f"largest potential ({self.target})"
+        )
+        if self.status == "optimal":
+            return f"optimal: {found}, {self.evaluations} evaluations"
+        if self.status == "infeasible":
+            return f"infeasible: the best row has {found}{limit}"
+        short = f"no better one found in {self.evaluations} evaluations"
+        return f"feasible: {found}; {short}{limit}"
+
+    def plot(self, path: str | Path | None = None) -> Any:
+        """The best share against evaluations, as a matplotlib figure; saved if a path is given.
+
+        Raises:
+            MissingExtraError: matplotlib is not installed.
+            InvalidInputError: the file cannot be written.
+        """
+        try:
+            from matplotlib.figure import Figure
+        except ModuleNotFoundError as error:
+            raise MissingExtraError("plot", "matplotlib", "plotting a trace") from error
+        figure = Figure(figsize=(5, 3), layout="constrained")
+        axes = figure.subplots()
+        axes.step(range(1, len(self.trace) + 1), self.trace, where="post", label="best found")
+        axes.axhline(1 - self.epsilon, linestyle=":", color="gray", label="asked for")
+        if self.provers:
+            axes.axhline(self.bound, linestyle="--", color="firebrick", label="proved limit")
+        axes.set(xlabel="evaluations", ylabel="share of the largest potential", ylim=(0, 1.05))
+        axes.legend(loc="lower right", frameon=False)
+        if path is not None:
+            with written_whole(path) as file:
+                figure.savefig(file)
+        return figure
 
 
 class BlackBox:
@@ -62,16 +175,14 @@ class BlackBox:
     def __init__(
         self, model: Any, space: FeatureSpace | None = None, *, noisy: bool = False
     ) -> None:
-        self.exact: Compiled | None = None
-        self.compiled = False
-        if hasattr(model, "predictor") and hasattr(model, "space"):
-            self.call, self.space = _outputs_of(model.predictor), model.space
-            self.compiled = True
-            self.exact = model if model.predictor.task == "regressor" else None
+        self.compiled = isinstance(model, Compiled)
+        self.exact: Any = model if self.compiled and model.predictor.task == "regressor" else None
+        if isinstance(model, Compiled):
+            self.call, self.space = outputs_of(model.predictor), model.space
         else:
             if not isinstance(space, FeatureSpace):
                 raise DataTypeError(f"a model to call needs a FeatureSpace, not {space!r}")
-            self.call, self.space = _as_call(model), space
+            self.call, self.space = as_call(model), space
         if not isinstance(noisy, bool):
             raise DataTypeError(f"noisy is True or False, not {noisy!r}")
         self.noisy = noisy
@@ -123,197 +234,173 @@ class BlackBox:
         Raises:
             CfxcError: bad input, before any search; a model that gives no number for an instance.
         """
-        started = time.monotonic()
-        frames = _frames(self.space, rows)
-        targets = _targets(target, len(frames))
-        accuracy = proper_share(epsilon, "epsilon")
         settings = Settings(
-            budget=whole_number(budget, "budget", 1), initial=0,
-            batch=whole_number(batch, "batch", 1), kernel=_kernel(kernel), noisy=self.noisy,
-            random_state=whole_number(random_state, "random_state", 0),
-            seconds=positive_number(time_limit, "time_limit"), progress=progress,
-        )  # fmt: skip
+            budget, initial, batch, kernel, self.noisy, random_state, time_limit, progress
+        )
+        accuracy = proper_share(epsilon, "epsilon")
         criteria = criteria_of(subject_to, (Condition, MaxChanges, Causal))
-        most = next((each.most for each in criteria if isinstance(each, MaxChanges)), None)
+        tasks = self._tasks(rows, target, criteria, accuracy)
+        search = Search(self._caller(data), tasks, settings)
+        search.run()
+        return [self._answer(search, task, criteria if prove else None) for task in tasks]
+
+    def _tasks(
+        self, rows: Any, target: Any, criteria: Sequence[Criterion], epsilon: float
+    ) -> list[Task]:
+        """The questions, one for each row.
+
+        Raises:
+            CfxcError: rows, targets or criteria that make no sense.
+        """
+        if isinstance(rows, pd.DataFrame):
+            rows = [rows.iloc[[i]] for i in range(len(rows))]
+        if not isinstance(rows, Sequence) or isinstance(rows, str):
+            raise DataTypeError("rows are a table, or a list of rows")
+        if not rows:
+            raise InvalidInputError("there are no rows to explain")
+        targets = [target] * len(rows) if isinstance(target, Potential) else target
+        if not isinstance(targets, Sequence) or not all(isinstance(t, Potential) for t in targets):
+            raise DataTypeError(f"target is a potential such as cfxc.SEP(width=10), not {target!r}")
+        if len(targets) != len(rows):
+            raise InvalidInputError(f"{len(targets)} potentials for {len(rows)} rows")
         tasks = []
-        for frame, potential in zip(frames, targets, strict=True):
-            factual = self.space.encode_row(frame)
-            rules = make_rules(self.space, factual, criteria)
-            tasks.append(Task(frame, Region(rules, most), potential, 1 - accuracy))
-        settings.initial = _initial(initial, tasks, settings.budget, data)
-        seen = Evaluations(self.space) if data is None else _same_space(data, self.space)
-        caller = Caller(self.call, self.space, seen)
+        for row, potential in zip(rows, targets, strict=True):
+            frame = one_row(self.space, row)
+            rules = make_rules(self.space, self.space.encode_row(frame), criteria)
+            tasks.append(Task(frame, Region(rules), potential, epsilon))
+        return tasks
+
+    def _caller(self, data: Evaluations | None) -> Caller:
+        """What evaluates the model, and keeps its outputs in ``data``.
+
+        Raises:
+            DataTypeError, InvalidInputError: no evaluations of this model.
+        """
+        if data is not None and not isinstance(data, Evaluations):
+            raise DataTypeError(f"data are Evaluations, not {type(data).__name__}")
+        if data is not None and data.space.names != self.space.names:
+            raise InvalidInputError("data are evaluations of other features than the space's")
+        caller = Caller(self.call, self.space, data)
         if not self.noisy:
             caller.compare(free=self.compiled)
-        search = Search(caller, tasks, settings)
-        search.run()
-        answers = []
-        for task in tasks:
-            proved = Bracket(task.best, None, task.peak)
-            if prove and self.exact is not None and search.reason != "interrupted":
-                proved = self._proved(search, task, criteria, settings.seconds)
-            answers.append(_answer(task, search, proved, accuracy, time.monotonic() - started))
-        return answers
+        return caller
 
-    def _proved(self, search: Search, task: Task, asked: Any, seconds: float) -> Bracket:
-        """What an exact engine adds; the model is asked about its rows too, beyond the budget."""
-        model = self.exact
-        assert model is not None
+    def _answer(
+        self, search: Search, task: Task, criteria: Sequence[Criterion] | None
+    ) -> PotentialResult:
+        """The answer to one question, proved under ``criteria`` unless that is ``None``."""
+        bound, provers = task.peak, tuple[str, ...]()
+        if criteria is not None and self.exact is not None and search.reason != INTERRUPTED:
+            bound, provers = self._proved(search, task, criteria)
+        status: Status = "unknown" if task.point is None else "feasible"
+        if task.reached:
+            status = "optimal"
+        elif bound <= task.goal:
+            status = "infeasible"
+        return PotentialResult(
+            status=status,
+            target=str(task.potential),
+            factual=task.frame,
+            counterfactual=self._row(task),
+            outcome_before=task.center,
+            outcome_after=None if task.point is None else task.output,
+            potential=task.best,
+            share=task.best / task.peak,
+            epsilon=task.epsilon,
+            bound=bound / task.peak,
+            provers=provers,
+            evaluations=search.caller.calls,
+            trace=tuple(value / task.peak for value in task.trace),
+            failures=search.caller.failed,
+            beyond=search.beyond,
+            seconds=search.span.seconds,
+            reason="" if status in ("optimal", "infeasible") else search.reason,
+            by_proof=task.by_proof,
+            data=search.caller.data,
+        )
 
-        def exists(ends: tuple[float, float], left: float, seed: pd.DataFrame | None) -> Existence:
+    def _row(self, task: Task) -> pd.DataFrame | None:
+        return None if task.point is None else self.space.decode(task.point, like=task.frame)
+
+    def _proved(
+        self, search: Search, task: Task, criteria: Sequence[Criterion]
+    ) -> tuple[float, tuple[str, ...]]:
+        """What an exact engine adds; the model is evaluated on its rows, beyond the budget."""
+
+        def exists(ends: Interval, seconds: float) -> Existence:
             low, high = (end if isfinite(end) else None for end in ends)
             try:
-                found: Result = model.explain(
-                    task.frame, target=(low, high), epsilon=COARSE, time_limit=max(left, 0.01),
-                    seeds=seed, subject_to=asked,
+                found: Result = self.exact.explain(
+                    task.frame, target=(low, high), epsilon=COARSE, time_limit=max(seconds, 0.01),
+                    seeds=self._row(task), subject_to=criteria,
                 )  # fmt: skip
             except UnsupportedError:
                 return Existence(None, False)
             return Existence(found.counterfactual, found.status == "infeasible", found.provers)
 
-        def judge(row: pd.DataFrame) -> float:
-            before = task.best
+        def learn(row: pd.DataFrame) -> None:
             search.learn(task, self.space.encode_row(row, extra="ignore"), row)
-            task.by_proof = task.by_proof or task.best > before
-            return task.best
 
-        row = None
-        if task.point is not None:
-            row = self.space.decode(task.point, like=task.frame)
-        return bracket(
-            exists, judge, task.potential, task.center, task.goal, task.best, row, seconds
-        )
+        return bracket(task, exists, learn, search.settings.time_limit)
 
 
-def _answer(
-    task: Task, search: Search, proved: Bracket, epsilon: float, seconds: float
-) -> PotentialResult:
-    maximum = task.peak
-    row = None
-    if task.point is not None:
-        row = search.caller.space.decode(task.point, like=task.frame)
-    status: Status = "unknown" if row is None else "feasible"
-    if task.reached:
-        status = "optimal"
-    elif proved.bound <= task.goal:
-        status = "infeasible"
-    data = search.caller.data
-    return PotentialResult(
-        status=status,
-        target=str(task.potential),
-        factual=task.frame,
-        counterfactual=row,
-        outcome_before=task.center,
-        outcome_after=None if row is None else task.output,
-        potential=task.best,
-        share=task.best / maximum,
-        epsilon=epsilon,
-        bound=proved.bound / maximum,
-        provers=proved.provers,
-        evaluations=search.caller.calls,
-        trace=tuple(value / maximum for value in task.trace),
-        failures=search.caller.failed,
-        beyond=search.beyond,
-        seconds=seconds,
-        reason="" if status in ("optimal", "infeasible") else search.reason,
-        by_proof=task.by_proof,
-        data=data,
-    )
+class Existence(NamedTuple):
+    """Whether some row's output lies in an interval: such a row, or who proved that none does."""
+
+    row: pd.DataFrame | None
+    refuted: bool
+    provers: tuple[str, ...] = ()
 
 
-def _outputs_of(predictor: Predictor) -> Call:
-    """The numbers of a compiled model.
+def bracket(
+    task: Task,
+    exists: Callable[[Interval, float], Existence],
+    learn: Callable[[pd.DataFrame], None],
+    seconds: float,
+) -> tuple[float, tuple[str, ...]]:
+    """Find better rows, or prove that there are none, as far as the time goes.
 
-    Raises:
-        UnsupportedError: more than two classes, or no probabilities.
+    Bisection over the potential's level, from the goal on: of each, an exact engine finds a row
+    that reaches it, or proves that none has an output in the superlevel set.
+
+    Args:
+        exists: The engine: an interval of outputs, and seconds.
+        learn: Evaluates a row with the original model, and shows it to the task.
+
+    Returns:
+        A bound on the best possible potential, and who proved it.
     """
-    if predictor.task == "regressor":
-        return predictor.predict
-    if predictor.classes is None or len(predictor.classes) != 2:
-        raise UnsupportedError(
-            "a potential is of one number",
-            [f"a classifier of {len(predictor.classes or ())} classes"],
-            "give a function that returns the number meant: cfxc.BlackBox(function, space)",
-        )
-
-    def chance(rows: pd.DataFrame) -> npt.NDArray[Any]:
-        found = predictor.probabilities(rows)
-        if found is None:
-            raise UnsupportedError("a potential of a classifier is of its probability; it has none")
-        return np.asarray(found[:, 1])
-
-    return chance
-
-
-def _as_call(model: Any) -> Call:
-    if hasattr(model, "get_inputs") and hasattr(model, "run"):
-        return onnx_session(model)
-    if not callable(model):
-        hint = "; give model.predict" if hasattr(model, "predict") else ""
-        raise DataTypeError(f"a model to call is a function, not {type(model).__name__}{hint}")
-    call: Call = model
-    return call
-
-
-def _frames(space: FeatureSpace, rows: Any) -> list[pd.DataFrame]:
-    if isinstance(rows, pd.DataFrame):
-        rows = [rows.iloc[[i]] for i in range(len(rows))]
-    if not isinstance(rows, Sequence) or isinstance(rows, str):
-        raise DataTypeError("rows are a table, or a list of rows")
-    frames = []
-    for row in rows:
-        if isinstance(row, pd.DataFrame) and len(row) != 1:
-            raise InvalidInputError(f"expected one row, got {len(row)}; select one: X.iloc[[0]]")
-        frames.append(one_row(space, row))
-    if not frames:
-        raise InvalidInputError("there are no rows to explain")
-    return frames
+    span, potential, peak = Span(seconds), task.potential, task.peak
+    bound, provers, level = peak, set[str](), task.goal
+    while not task.reached and (left := span.left):
+        answers = list[Existence]()
+        intervals = potential.superlevel(level, task.center)
+        for interval in intervals:
+            answers.append(exists(_widened(interval, potential.width), left / len(intervals)))
+            if answers[-1].row is not None:
+                break
+        better = next((each.row for each in answers if each.row is not None), None)
+        if better is not None:
+            before = task.best
+            learn(better)
+            if task.best <= before:
+                break  # exact program and original model differ there: nothing to gain
+        elif potential.known and all(each.refuted for each in answers):
+            bound = level
+            provers |= {name for each in answers for name in each.provers}
+        else:
+            break
+        low = max(task.best, LEAST * peak)
+        if bound - low <= CLOSE * peak:
+            break
+        level = (low + bound) / 2
+    return bound, tuple(sorted(provers))
 
 
-def _targets(target: Any, count: int) -> list[Potential]:
-    given = [target] * count if isinstance(target, Potential) else target
-    if not isinstance(given, Sequence) or not all(isinstance(one, Potential) for one in given):
-        raise DataTypeError(f"target is a potential such as cfxc.SEP(width=10), not {target!r}")
-    if len(given) != count:
-        raise InvalidInputError(f"{len(given)} potentials for {count} rows")
-    return list(given)
+def _widened(interval: Interval, width: float) -> Interval:
+    """An interval that holds the true one, whose ends were rounded when they were computed."""
+    low, high = interval
+    return low - SLACK * (width + abs(low)), high + SLACK * (width + abs(high))
 
 
-def _initial(given: Any, tasks: Sequence[Task], budget: int, data: Evaluations | None) -> int:
-    """How many evaluations come before the surrogate: instances and random rows."""
-    instances = len(tasks)
-    if given is not None:
-        wanted = instances + whole_number(given, "initial", 0)
-        if budget < wanted:
-            raise InvalidInputError(
-                f"a budget of {budget} is less than {instances} for the row{'s' * (instances > 1)} "
-                f"to explain and {given} for the initial design; raise budget or lower initial"
-            )
-        return wanted
-    if budget < instances + 1:
-        raise InvalidInputError(
-            f"a budget of {budget} is used up by the row{'s' * (instances > 1)} to explain; "
-            f"give at least {instances + 1}"
-        )
-    if data is not None and len(data) > MOST_INITIAL:
-        return instances
-    free = max(task.region.free.size for task in tasks)
-    return min(instances + min(INITIAL + free, MOST_INITIAL), budget)
-
-
-def _same_space(data: Any, space: FeatureSpace) -> Evaluations:
-    if not isinstance(data, Evaluations):
-        raise DataTypeError(f"data are Evaluations, not {type(data).__name__}")
-    if data.space.names != space.names:
-        raise InvalidInputError("data are evaluations of other features than the space's")
-    return data
-
-
-def _kernel(kernel: Any) -> Kernel:
-    if kernel not in KERNELS:
-        raise InvalidInputError(f"unknown kernel {kernel!r}: {', '.join(KERNELS)}")
-    found: Kernel = kernel
-    return found
-
-
-__all__ = ["BlackBox"]
+__all__ = ["BlackBox", "PotentialResult"]

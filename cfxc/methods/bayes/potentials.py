@@ -1,9 +1,9 @@
 """Counterfactual potentials: how good an output is as an answer to "about this much different".
 
-A potential ρ(y; c) judges outputs y of a regression model beside the output c of the query.  It is
-0 at the query, rises to its maximum where the output is just as different as was asked for, and
-falls off beyond (Spooner et al. 2021, §2).  Unlike a threshold it does not flip when what was
-asked for moves a little.
+A potential ρ(y; c) judges outputs y of a regression model beside the output c of the factual.  It
+is 0 there, rises to its maximum where the output is just as different as it should be, and falls
+off beyond (Spooner et al. 2021, §2).  Unlike a threshold it does not flip when the target moves a
+little.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from scipy.special import lambertw
 
 from ...arrays import Floats
 from ...errors import DataTypeError, InvalidInputError
+from ...question.checks import positive_number
 
 Interval = tuple[float, float]
 PEAK = 1 / e
@@ -31,7 +32,7 @@ REACH = 8.0  # how many widths to either side that is
 
 
 class Potential(ABC):
-    """ρ(y; c) >= 0 for outputs y beside the query's output c.
+    """ρ(y; c) >= 0 for outputs y beside the factual's output c.
 
     Attributes:
         width: The scale w > 0 of the outputs; the unit of ``z = (y - c) / w``.
@@ -71,13 +72,13 @@ class ExponentialPolynomial(Potential):
     known: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "width", positive(self.width, "width"))
+        object.__setattr__(self, "width", positive_number(self.width, "width", finite=True))
         if self.sign not in SIDES:
             raise InvalidInputError(f"sign is '+' or '-', not {self.sign!r}")
 
     @property
     def sides(self) -> tuple[int, ...]:
-        """+1 for outputs above the query's, -1 for those below."""
+        """+1 for outputs above the factual's, -1 for those below."""
         return SIDES[self.sign]
 
     def peak(self, center: float) -> float:
@@ -122,7 +123,7 @@ def AEP(width: float, sign: str = "+") -> ExponentialPolynomial:  # noqa: N802, 
 
     Args:
         width: w > 0, in units of the output; ρ is largest, 1/e, at f(q) + w, or f(q) - w.
-        sign: ``"+"`` for outputs above the query's, ``"-"`` for outputs below.
+        sign: ``"+"`` for outputs above the factual's, ``"-"`` for outputs below.
 
     Raises:
         DataTypeError, InvalidInputError: no positive, finite number; another sign.
@@ -134,7 +135,7 @@ def AEP(width: float, sign: str = "+") -> ExponentialPolynomial:  # noqa: N802, 
 
 @dataclass(frozen=True)
 class CustomPotential(Potential):
-    """A potential of one's own: any smooth function of y (and of the query's output c).
+    """A potential of one's own: any smooth function of y (and of the factual's output c).
 
     Args:
         function: ``function(y, center)`` on arrays of doubles of one shape, elementwise; >= 0.
@@ -159,7 +160,7 @@ class CustomPotential(Potential):
     def __post_init__(self) -> None:
         if not callable(self.function):
             raise DataTypeError(f"a potential's function is callable, not {self.function!r}")
-        object.__setattr__(self, "width", positive(self.width, "width"))
+        object.__setattr__(self, "width", positive_number(self.width, "width", finite=True))
 
     def peak(self, center: float) -> float:
         found = float(self._scan(center)[1].max())
@@ -249,33 +250,16 @@ def band(level: float | Floats) -> tuple[Floats, Floats]:
     return np.where(given > 0, ends[0], 0.0), np.where(given > 0, ends[1], inf)
 
 
-def positive(value: object, name: str) -> float:
-    """A finite number > 0.
-
-    Raises:
-        DataTypeError, InvalidInputError: it is none.
-    """
-    if isinstance(value, bool) or not isinstance(value, Real):
-        raise DataTypeError(f"{name} is a positive number, not {value!r}")
-    try:
-        number = float(value)
-    except OverflowError:
-        number = inf
-    if not (isfinite(number) and number > 0):
-        raise InvalidInputError(f"{name} is a positive, finite number, not {value!r}")
-    return number
-
-
 def width_to(output: float, goal: Any) -> ExponentialPolynomial:
     """The asymmetric potential that is largest where the output is ``goal``.
 
     Raises:
-        DataTypeError, InvalidInputError: no number; the output of the query itself.
+        DataTypeError, InvalidInputError: no number; the output of the factual itself.
     """
     if isinstance(goal, bool) or not isinstance(goal, Real) or not isfinite(float(goal)):
         raise InvalidInputError(f"the target output is a finite number, not {goal!r}")
     if goal == output:
-        raise InvalidInputError(f"the query's output is {output:g} already: ask for another one")
+        raise InvalidInputError(f"the factual's output is {output:g} already: ask for another one")
     away = float(goal) - output
     return AEP(abs(away), "+" if away > 0 else "-")
 

@@ -1,4 +1,4 @@
-"""The Gaussian process that stands for the model: f itself, not the potential of it."""
+"""The Gaussian process that stands for the model, f itself and not ρ∘f; and its inputs."""
 
 from __future__ import annotations
 
@@ -17,18 +17,34 @@ from gpytorch.kernels import MaternKernel, RBFKernel
 from gpytorch.likelihoods import GaussianLikelihood
 from gpytorch.mlls import ExactMarginalLogLikelihood
 from gpytorch.priors import LogNormalPrior
-from torch import Tensor
 
 from ...arrays import Floats
+from ...space import Feature, FeatureSpace
 
 Kernel = Literal["rbf", "matern"]
-KERNELS = ("rbf", "matern")
 LEAST = 1e-6  # variance of the noise, of standardised outputs
 # Its log-normal prior: of models whose outputs are noise, have ripples or steps, or are smooth.
 LOUD, RIPPLED, SMOOTH = (-4.0, 1.0), (-6.0, 2.0), (-13.0, 1.0)
 EACH = 1.15  # hyperparameters are fitted anew when there are so many times more rows
 STEPS = 30  # of L-BFGS for a fit that starts from the one before
 FIRST = 100  # of the first fit
+
+
+def inputs_of(space: FeatureSpace, rows: Floats) -> Floats:
+    """Rows (n, J) of numbers and codes as the surrogate takes them, (n, d).
+
+    In [0, 1], a category of more than two labels one-hot.
+    """
+    pairs = zip(rows.T, space, strict=True)
+    return np.hstack([_columns(feature, column[:, None]) for column, feature in pairs])
+
+
+def _columns(feature: Feature, column: Floats) -> Floats:
+    if feature.kind == "categorical" and len(feature.labels) > 2:
+        return np.equal(column, np.arange(len(feature.labels))).astype(np.float64)
+    if feature.is_symbolic:
+        return column / max(len(feature.labels) - 1, 1)
+    return (column - float(feature.bounds[0])) / (float(feature.range) or 1.0)
 
 
 class Surrogate:
@@ -65,14 +81,13 @@ class Surrogate:
         self.model = self._models[self._chosen]
         self.model.eval()
 
-    def predict(self, X: Floats | Tensor) -> tuple[Tensor, Tensor]:
-        """Mean and standard deviation of f at inputs (m, d)."""
-        inputs = torch.as_tensor(X, dtype=torch.float64)
+    def predict(self, X: Floats) -> tuple[Floats, Floats]:
+        """Mean and standard deviation of f at inputs (m, d), each (m,)."""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of variances rounded up to what is not negative
-            posterior = self.model.posterior(inputs)
-            mean, variance = posterior.mean[:, 0], posterior.variance[:, 0]
-        return mean, torch.sqrt(torch.clamp(variance, min=0.0))
+            posterior = self.model.posterior(torch.from_numpy(X))
+            mean, variance = posterior.mean[:, 0].detach(), posterior.variance[:, 0].detach()
+        return mean.numpy(), np.sqrt(np.maximum(variance.numpy(), 0.0))
 
     def _make(self, X: Floats, y: Floats, noise_prior: tuple[float, float]) -> Any:
         inputs = torch.from_numpy(np.ascontiguousarray(X))
@@ -118,4 +133,4 @@ def _evidence(model: Any) -> float:
     return float(data + scales)
 
 
-__all__ = ["KERNELS", "Kernel", "Surrogate"]
+__all__ = ["Kernel", "Surrogate", "inputs_of"]

@@ -36,7 +36,6 @@ HOMEWARD = 8  # rounds of moving home
 OUTSIDE = 1e-8  # of the hull: what a program's solution may lie beyond it
 SPARSER, SMALL = 3, 0.02  # programs that prefer few changes, each weighed by the one before
 LESS = 1e-12  # by how much a distance is less
-ROUND = 1e-9  # of a step
 HELD = 1e-9  # of a range: so near to the instance's own value a number is that
 STALE = 25  # descents without an improvement, before it gives up
 
@@ -351,7 +350,7 @@ class Descent:
             domain = self.domains[j]
             if not domain.is_symbolic:
                 held = np.abs(points[:, k] - self.goal[k]) <= HELD
-                moved = _held(domain, points[:, k] / float(each.scale))
+                moved = domain.rounded(points[:, k] / float(each.scale))
                 rows[:, j] = np.where(held, self.local.start[j], moved)
         return rows
 
@@ -386,21 +385,6 @@ class Descent:
         distance = float(self.local.distances(row[None])[0])
         if distance < self.best - LESS and offer(self.local.point(row)):
             self.best = distance
-
-
-def _held(domain: Domain, values: Floats) -> Floats:
-    """Admissible numbers near these: the nearest, up to rounding."""
-    low, high = float(domain.lower), float(domain.upper)
-    if domain.step is None:
-        kind = domain.feature.storage
-        held = values.astype(kind).astype(np.float64) if kind.kind == "f" else values
-        return np.clip(held, low, high)
-    step = float(domain.step)
-    first, last = np.ceil(low / step - ROUND), np.floor(high / step + ROUND)
-    multiples = np.clip(np.round(values / step), first, last)
-    if step == 1:
-        return np.asarray(multiples, dtype=np.float64)
-    return np.array([float(domain.held(int(k) * domain.step)) for k in multiples])
 
 
 def _half_step(domain: Domain, coordinate: Coordinate) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,8 @@ from sklearn.preprocessing import OneHotEncoder
 
 import cfxc
 from cfxc.errors import CfxcError
-from cfxc.methods.bayes.region import Inputs, Region
+from cfxc.methods.bayes.region import Region
+from cfxc.methods.bayes.surrogate import inputs_of
 from cfxc.question.criteria import criteria_of
 from cfxc.question.rules import make_rules
 from tests.asking import at_most
@@ -126,6 +128,31 @@ def test_evaluations_of_another_model_are_refused() -> None:
     data = cfxc.BlackBox(price, SPACE).explain(ROW, cfxc.AEP(15), budget=12).data
     with pytest.raises(CfxcError, match="of another model"):
         cfxc.BlackBox(FOREST.predict, SPACE).explain(ROW, cfxc.AEP(15), data=data)
+
+
+def test_evaluations_of_the_same_model_in_single_precision_are_taken(tmp_path: Path) -> None:
+    """Of many rows at once, sums of single floats are taken in another order than of one."""
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame(rng.normal(size=(300, 12)).astype(np.float32)).add_prefix("x")
+    linear = LinearRegression().fit(table.to_numpy(), np.sin(table.sum(axis=1)))
+    proto = convert_sklearn(linear, initial_types=[("X", FloatTensorType([None, 12]))])
+    space = cfxc.FeatureSpace.infer(table)
+    model = cfxc.compile(proto, space)
+    ask = {"budget": 20, "epsilon": 1e-6, "prove": False}
+    first = cfxc.BlackBox(model).explain(table.iloc[[3]], cfxc.AEP(1.0), **ask)
+    first.data.save(tmp_path / "seen.json")
+    data = cfxc.Evaluations.load(tmp_path / "seen.json", space)
+    assert cfxc.BlackBox(model).explain(table.iloc[[3]], cfxc.AEP(1.2), data=data, **ask)
+
+
+@pytest.mark.parametrize(("share", "refused"), [(0.9e-5, False), (1.1e-5, True)])
+def test_how_far_outputs_of_one_model_may_differ(share: float, refused: bool) -> None:
+    box = cfxc.BlackBox(MODEL)
+    data = box.explain(ROW, cfxc.AEP(15), budget=6, prove=False).data
+    data.outputs[2] += share * max(map(abs, data.outputs))
+    data.owner = None  # as if from a file
+    with pytest.raises(CfxcError, match="of row 2") if refused else nullcontext():
+        box.explain(ROW, cfxc.AEP(16), budget=9, prove=False, data=data)
 
 
 def test_the_probability_of_a_binary_classifier() -> None:
@@ -242,15 +269,15 @@ def test_rows_of_a_region_are_admissible_exactly(most: int | None) -> None:
     rules = make_rules(
         odd, odd.encode_row(odd.decode(start)), criteria_of(["x.a + x.b <= 2", *at_most(most)])
     )
-    region, rng = Region(rules, most), np.random.default_rng(0)
+    region, rng = Region(rules), np.random.default_rng(0)
     for rows in (region.sample(80, rng), region.spread(20, rng)):
         moved = region.around(rows, 80, rng)
         for row in np.vstack([rows, moved]):
             point = region.point(row)
             assert not rules.violated(point)
             assert odd.encode_row(odd.decode(point)) == point
-        inputs = Inputs(odd)(rows)
-        assert inputs.shape == (len(rows), Inputs(odd).columns) == (len(rows), 8)
+        inputs = inputs_of(odd, rows)
+        assert inputs.shape == (len(rows), 8)
         assert inputs.min() >= 0
         assert inputs.max() <= 1
 

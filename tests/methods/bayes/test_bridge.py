@@ -8,31 +8,37 @@ import pytest
 from sklearn.linear_model import LinearRegression
 
 import cfxc
-from cfxc.methods.bayes.answer import Existence, bracket
+from cfxc.methods.bayes.black_box import Existence, bracket
 from cfxc.methods.bayes.potentials import Interval, Potential
+from cfxc.methods.bayes.region import Region
+from cfxc.methods.bayes.search import Task
+from cfxc.question.rules import make_rules
 
 X = pd.DataFrame({"a": range(20), "b": [k % 7 for k in range(20)]})
+ROW = X.iloc[[4]]
 MODEL = LinearRegression().fit(X, X["a"] + 2 * X["b"])
 
 
-def asked(potential: Potential, center: float) -> tuple[list[Interval], float]:
-    """The intervals that an engine is asked about which refutes all, and the bound claimed."""
+def posed(potential: Potential, center: float) -> tuple[list[Interval], float]:
+    """The intervals that go to an engine which refutes all, and the bound claimed."""
     intervals: list[Interval] = []
 
-    def exists(interval: Interval, seconds: float, row: pd.DataFrame | None) -> Existence:
+    def exists(interval: Interval, seconds: float) -> Existence:
         intervals.append(interval)
         return Existence(None, True, ("engine",))
 
-    peak = potential.peak(center)
-    found = bracket(exists, lambda row: 0.0, potential, center, 0.99 * peak, 0.0, None, 60.0)
-    return intervals, found.bound / peak
+    space = cfxc.FeatureSpace.infer(X)
+    task = Task(ROW, Region(make_rules(space, space.encode_row(ROW))), potential, 0.01)
+    task.begin(center)
+    bound, _ = bracket(task, exists, lambda row: None, 60.0)
+    return intervals, bound / task.peak
 
 
 @pytest.mark.parametrize("center", [0.0, 3.7, -1e6, 1e12])
 @pytest.mark.parametrize("width", [1e-3, 1.0, 250.0])
 def test_intervals_hold_every_output_of_that_potential(center: float, width: float) -> None:
     potential = cfxc.AEP(width)
-    intervals, bound = asked(potential, center)
+    intervals, bound = posed(potential, center)
     assert bound <= 0.02
     low, high = intervals[0]
     outputs = np.array(potential.superlevel(0.99 * potential.peak(center), center)[0])
@@ -47,12 +53,12 @@ def test_of_a_function_that_is_known_at_some_outputs_no_bound_is_proved() -> Non
         return np.exp(-((y - center - 3) ** 2)) + 5.0 * (np.abs(y - center - 7.12345) < 1e-6)
 
     potential = cfxc.CustomPotential(spiked, width=1.0)
-    intervals, bound = asked(potential, 0.0)
+    intervals, bound = posed(potential, 0.0)
     assert intervals  # it is looked for all the same
     assert bound == 1.0
     space = cfxc.FeatureSpace.infer(X, fixed=["b"])
     found = cfxc.compile(MODEL, space).explain(
-        X.iloc[[4]], target=cfxc.CustomPotential(spiked, width=100.0), budget=10
+        ROW, target=cfxc.CustomPotential(spiked, width=100.0), budget=10
     )
     assert found.bound == 1.0
     assert found.status in ("optimal", "feasible")
