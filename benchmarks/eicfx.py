@@ -32,9 +32,8 @@ from support.taxi import Taxi, reachable, taxi
 import cfxc
 from cfxc.methods.bayes.evaluations import Caller
 from cfxc.methods.bayes.potentials import width_to
-from cfxc.methods.bayes.region import Region
-from cfxc.methods.bayes.search import Search, Settings, Task
-from cfxc.methods.bayes.surrogate import Surrogate
+from cfxc.methods.bayes.search import Search, Settings, Surrogate
+from cfxc.methods.bayes.task import Region, Task
 from cfxc.question.rules import make_rules
 
 PAGE, PICTURE = Path("docs/regression.md"), Path("docs/eicfx.svg")
@@ -341,7 +340,7 @@ def run_speed(options: Namespace) -> Section:
     table.rows.append(tuple(f"{v:.3f}" for v in (np.median(spent), spent.mean(), spent.max())))
     X, y = np.random.default_rng(1).random((100, 12)), np.random.default_rng(2).random(100)
     started = time.perf_counter()
-    Surrogate().update(X, y)
+    Surrogate(space).update(X, y)
     return [table], [
         f"- A fit of the surrogate from nothing at n = 100: {time.perf_counter() - started:.2f} s."
     ]

@@ -7,8 +7,8 @@ from scipy.optimize import minimize
 from scipy.stats import norm
 
 from cfxc.arrays import Floats
-from cfxc.methods.bayes.search import Propose, Search, Task, by_improvement
-from cfxc.methods.bayes.surrogate import inputs_of
+from cfxc.methods.bayes.search import Propose, Search, by_improvement
+from cfxc.methods.bayes.task import Task
 
 STEP = 0.02  # of a range: what finite differences are taken over
 
@@ -24,12 +24,11 @@ def by_composition(search: Search, task: Task) -> Floats | None:
     rows, y = search.candidates(task), search.outputs
     if np.isfinite(y).sum() < 2:
         return by_chance(search, task)
-    space = search.caller.space
     values = task.potential(np.where(np.isfinite(y), y, task.center), task.center)
-    search.surrogate.update(inputs_of(space, search.rows), values)
+    search.surrogate.update(search.rows, values)
 
     def judge(some: Floats) -> Floats:
-        mean, std = search.surrogate.predict(inputs_of(space, some))
+        mean, std = search.surrogate.predict(some)
         std = np.maximum(std, 1e-12)
         z = (mean - task.best) / std
         return np.asarray(std * (norm.pdf(z) + z * norm.cdf(z)))

@@ -191,7 +191,7 @@ def _kept(path: Path | None, box: BlackBox) -> Iterator[Evaluations | None]:
     from ..methods.bayes.evaluations import Caller, Evaluations
 
     data = Evaluations.load(path, box.space) if path.exists() else Evaluations(box.space)
-    Caller(box.call, box.space, data).compare(free=True, name=str(path), remedy="name another file")
+    Caller(box.call, box.space, data).compare(free=True, name=str(path))
     before = len(data)
     try:
         yield data

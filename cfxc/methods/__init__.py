@@ -1,1 +1,40 @@
-"""What is built on exact engines: potentials, plans, generators."""
+"""What is built on exact engines: Bayesian optimisation, plans, learned generators."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping
+from importlib import import_module
+from typing import Any
+
+from ..errors import MissingExtraError
+
+
+def late(
+    package: str, modules: Mapping[str, str], extra: str, libraries: tuple[str, ...], purpose: str
+) -> Callable[[str], Any]:
+    """The ``__getattr__`` of a package whose ``modules``, by name, are imported when asked for.
+
+    They need ``libraries``, which ``extra`` brings for its ``purpose``.
+
+    Raises:
+        AttributeError, MissingExtraError: when called; no such name, or a library is missing.
+    """
+
+    def attribute(name: str) -> Any:
+        if name not in modules:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        try:
+            module = import_module(modules[name], package)
+        except ModuleNotFoundError as error:
+            if (error.name or "").split(".")[0] not in libraries:
+                raise
+            raise MissingExtraError(extra, str(error.name), purpose) from error
+        value = getattr(module, name)
+        setattr(sys.modules[package], name, value)
+        return value
+
+    return attribute
+
+
+__all__ = ["late"]

@@ -364,7 +364,7 @@ def test_extras_that_are_missing(shell: Shell, monkeypatch: pytest.MonkeyPatch) 
     message = shell.refuses(*LINEAR, "--width", "5", "--plot", "t.png")
     assert "cfxc[plot]" in message
     monkeypatch.delitem(vars(bayes), "BlackBox", raising=False)
-    for name in ("black_box", "search", "acquisition", "surrogate"):
+    for name in ("black_box", "search", "acquisition"):
         monkeypatch.delitem(sys.modules, f"cfxc.methods.bayes.{name}", raising=False)
     monkeypatch.setitem(sys.modules, "botorch", None)
     monkeypatch.setitem(sys.modules, "botorch.exceptions.errors", None)

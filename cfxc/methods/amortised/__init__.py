@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from ...errors import MissingExtraError
+from .. import late
 
 if TYPE_CHECKING:
     from .generator import Generator
@@ -13,19 +12,6 @@ if TYPE_CHECKING:
 
 _LAZY = {"Epoch": ".training", "Generator": ".generator"}
 
-
-def __getattr__(name: str) -> Any:
-    if name not in _LAZY:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    try:
-        module = import_module(_LAZY[name], __name__)
-    except ModuleNotFoundError as error:
-        if (error.name or "").split(".")[0] not in ("torch", "safetensors"):
-            raise
-        raise MissingExtraError("amortised", str(error.name), "the generator") from error
-    value = getattr(module, name)
-    globals()[name] = value
-    return value
-
+__getattr__ = late(__name__, _LAZY, "amortised", ("torch", "safetensors"), "the generator")
 
 __all__ = ["Epoch", "Generator"]

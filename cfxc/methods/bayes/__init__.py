@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from ...errors import MissingExtraError
+from .. import late
 from .potentials import AEP, SEP, CustomPotential, ExponentialPolynomial, Potential
 
 if TYPE_CHECKING:
@@ -30,20 +29,9 @@ _LAZY = {
     "quadrature_ei": ".acquisition",
 }
 
-
-def __getattr__(name: str) -> Any:
-    if name not in _LAZY:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    try:
-        module = import_module(_LAZY[name], __name__)
-    except ModuleNotFoundError as error:
-        if (error.name or "").split(".")[0] not in ("torch", "botorch", "gpytorch"):
-            raise
-        raise MissingExtraError("bayes", str(error.name), "Bayesian optimisation") from error
-    value = getattr(module, name)
-    globals()[name] = value
-    return value
-
+__getattr__ = late(
+    __name__, _LAZY, "bayes", ("torch", "botorch", "gpytorch"), "Bayesian optimisation"
+)
 
 __all__ = [
     "AEP",

@@ -17,10 +17,10 @@ C = exp(-m²/k)/√k, whence, ζ = (s - m')/t',
         = C [(m'² + t'²) Φ(ζ) - 2 m' t' φ(ζ) - t'² ζ φ(ζ)]  from ζ(a) to ζ(b) .
 
 That is appendix B with its slips put right: the roots are those of W₀ and W₋₁ at -ρ*, and m takes
-away f(q), not ρ(q).  Far from the band, or where it is narrow, the terms
-cancel; what is left of them is then rounding, and Gauss-Legendre quadrature over the part of the
-band that carries the mass is used, with ρ - ρ* = ρ* expm1(ln(ρ/ρ*)).  Its logarithm is exact to
-rounding where EI itself underflows: what :func:`log_ei_cfx` gives, for optimisers.
+away f(q), not ρ(q).  Far from the band, or where it is narrow, the terms cancel; what is left of
+them is then rounding, and Gauss-Legendre quadrature over the part of the band that carries the mass
+is used, with ρ - ρ* = ρ* expm1(ln(ρ/ρ*)).  Its logarithm is exact to rounding where EI itself
+underflows: what :func:`log_ei_cfx` gives, for optimisers.
 """
 
 from __future__ import annotations
@@ -191,13 +191,9 @@ def _by_quadrature(m: Tensor, t: Tensor, a: Tensor, b: Tensor, best: Tensor) -> 
         u = torch.clamp(near - a - left, min=0.0)[..., None] + up  # from a on
         v = torch.clamp(b - near - right, min=0.0)[..., None] + down  # to b
         gain = _log_gain(a[..., None], b[..., None], u, v, best[..., None])
-        spread = _safe_log(half)[..., None] + torch.log(weights)
+        spread = torch.log(half.clamp(min=0.0))[..., None] + torch.log(weights)
         offset = up - left[..., None]
     return _normal(gain + spread, near - m, offset, t)
-
-
-def _safe_log(x: Tensor) -> Tensor:
-    return torch.where(x > 0, torch.log(torch.where(x > 0, x, 1.0)), -torch.inf)
 
 
 def _normal(terms: Tensor, gap: Tensor, offset: Tensor, t: Tensor) -> Tensor:
@@ -223,16 +219,11 @@ def _bearing(m: Tensor, t: Tensor, a: Tensor, b: Tensor) -> tuple[Tensor, Tensor
 def _log_gain(a: Tensor, b: Tensor, u: Tensor, v: Tensor, best: Tensor) -> Tensor:
     """ln(s² exp(-s²) - ρ*) at s = a + u = b - v, from the end that is nearer."""
     s = a + u
-    open_end = best <= 0
-    safe_a = torch.where(a > 0, a, torch.ones_like(a))
-    from_a = 2 * torch.log1p(u / safe_a) - u * (2 * safe_a + u)
-    ratio = torch.clamp(v / b, max=1 - 1e-16)
-    from_b = 2 * torch.log1p(-ratio) + v * (2 * b - v)
+    from_a = 2 * torch.log1p(u / a) - u * (2 * a + u)
+    from_b = 2 * torch.log1p(-torch.clamp(v / b, max=1 - 1e-16)) + v * (2 * b - v)
     excess = torch.clamp(torch.where((u < v) | (b >= FAR), from_a, from_b), min=1e-300)
-    safe_best = torch.where(open_end, torch.ones_like(best), best)
-    above = torch.log(safe_best) + excess + log1mexp(-excess)
-    plain = 2 * torch.log(torch.clamp(s, min=1e-300)) - s * s
-    return torch.where(open_end, plain, above)
+    above = torch.log(best) + excess + log1mexp(-excess)
+    return torch.where(best > 0, above, 2 * torch.log(torch.clamp(s, min=1e-300)) - s * s)
 
 
 def _by_superlevels(values: list[Tensor], potential: Potential) -> Tensor:
@@ -242,9 +233,7 @@ def _by_superlevels(values: list[Tensor], potential: Potential) -> Tensor:
     mean = center + torch.clamp(mean - center, -MOST * potential.width, MOST * potential.width)
     shape = mean.shape
     mean, std, best, center = (part.reshape(-1) for part in (mean, std, best, center))
-    pairs, which = np.unique(
-        torch.stack([best, center]).detach().numpy(), axis=1, return_inverse=True
-    )
+    pairs, which = np.unique(torch.stack([best, center]).numpy(), axis=1, return_inverse=True)
     found = 0 * (mean + std) - torch.inf  # with a gradient, if without a level set
     for number, (level, middle) in enumerate(pairs.T.tolist()):
         own = torch.from_numpy(np.flatnonzero(which.reshape(-1) == number))
@@ -271,7 +260,7 @@ def _over(
         gain = torch.from_numpy(potential(y.numpy(), center)) - level
         terms = (
             torch.log(torch.clamp(gain, min=1e-300))
-            + _safe_log(half)[..., None]
+            + torch.log(half.clamp(min=0.0))[..., None]
             + torch.log(_GL[1])
         )
     return _normal(terms, near - mean, offset, std)

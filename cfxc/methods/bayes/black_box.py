@@ -12,19 +12,19 @@ import pandas as pd
 
 from ...answers.explaining import one_row
 from ...answers.result import Answer, Result, Status
-from ...errors import DataTypeError, InvalidInputError, MissingExtraError, UnsupportedError
+from ...errors import DataTypeError, InvalidInputError, UnsupportedError
+from ...frontends.called import as_call, outputs_of
 from ...frontends.compiled import Compiled
 from ...question.checks import proper_share
 from ...question.criteria import Causal, Condition, Criterion, MaxChanges, criteria_of
 from ...question.rules import make_rules
+from ...show.plots import new_figure, saved
 from ...space import FeatureSpace
 from ...stopping import INTERRUPTED, Span
-from ...writing import written_whole
-from .evaluations import Caller, Evaluations, as_call, outputs_of
+from .evaluations import Caller, Evaluations
 from .potentials import Interval, Potential
-from .region import Region
-from .search import Search, Settings, Task, Watch
-from .surrogate import Kernel
+from .search import Kernel, Search, Settings, Watch
+from .task import Region, Task
 
 BUDGET = 100  # evaluations, by default
 COARSE = 0.999  # of exact engines, where only the existence of a row counts
@@ -138,11 +138,7 @@ class PotentialResult(Answer):
             MissingExtraError: matplotlib is not installed.
             InvalidInputError: the file cannot be written.
         """
-        try:
-            from matplotlib.figure import Figure
-        except ModuleNotFoundError as error:
-            raise MissingExtraError("plot", "matplotlib", "plotting a trace") from error
-        figure = Figure(figsize=(5, 3), layout="constrained")
+        figure = new_figure("plotting a trace")
         axes = figure.subplots()
         axes.step(range(1, len(self.trace) + 1), self.trace, where="post", label="best found")
         axes.axhline(1 - self.epsilon, linestyle=":", color="gray", label="asked for")
@@ -150,10 +146,7 @@ class PotentialResult(Answer):
             axes.axhline(self.bound, linestyle="--", color="firebrick", label="proved limit")
         axes.set(xlabel="evaluations", ylabel="share of the largest potential", ylim=(0, 1.05))
         axes.legend(loc="lower right", frameon=False)
-        if path is not None:
-            with written_whole(path) as file:
-                figure.savefig(file)
-        return figure
+        return saved(figure, path)
 
 
 class BlackBox:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -12,14 +13,12 @@ import numpy as np
 import pandas as pd
 
 from ...arrays import Floats
-from ...errors import CfxcError, DataTypeError, InvalidInputError, ModelFileError, UnsupportedError
-from ...frontends.predictor import Predictor
+from ...errors import CfxcError, DataTypeError, InvalidInputError, ModelFileError
+from ...frontends.called import Call
 from ...solvers.base import Point
 from ...space import FeatureSpace
 from ...writing import write_whole
 
-Call = Callable[[pd.DataFrame], Any]
-"""A model: n rows → n numbers."""
 FORMAT = "cfxc evaluations 1"
 SAMPLED = 8  # evaluations from before that a model is compared with, where that costs something
 SAME = 1e-5
@@ -67,11 +66,14 @@ class Evaluations:
         Raises:
             InvalidInputError: the file cannot be written.
         """
-        names = list(self.space.names)
+        names, rows = list(self.space.names), []
+        for point in self.points:
+            values = [point[name] for name in names]
+            rows.append([float(v) if isinstance(v, Fraction) else v for v in values])
         content = {
             "format": FORMAT,
             "features": names,
-            "rows": [[_plain(point[name]) for name in names] for point in self.points],
+            "rows": rows,
             "outputs": [None if np.isnan(value) else value for value in self.outputs],
             "failures": {str(place): why for place, why in self.failures.items()},
         }
@@ -111,11 +113,6 @@ class Evaluations:
             value = float("nan") if output is None else float(output)
             data.add(space.encode_row(frame), value, str(failures.get(str(place), "")))
         return data
-
-
-def _plain(value: Any) -> Any:
-    """A value for JSON: numbers as the double that a cell holds."""
-    return value if value is None or isinstance(value, str | bool | int) else float(value)
 
 
 class Caller:
@@ -160,10 +157,7 @@ class Caller:
             raise InvalidInputError(f"the model gives no number for the row to explain: {why}")
         return output
 
-    def compare(
-        self, *, free: bool, name: str = "data",
-        remedy: str = "give data=cfxc.Evaluations(space) instead",
-    ) -> None:  # fmt: skip
+    def compare(self, *, free: bool, name: str = "data") -> None:
         """Refuse ``data`` of another model: it is evaluated again on all rows, if that is ``free``.
 
         If not, on a few rows of data that are known to be another function's; data from a file are
@@ -186,7 +180,7 @@ class Caller:
                 i = int(np.argmin(alike))
                 raise InvalidInputError(
                     f"{name}: evaluations of another model: {then[i]:.10g} of row {places[i]}, "
-                    f"for which this one gives {now[i]:.10g}; {remedy}"
+                    f"for which this one gives {now[i]:.10g}; name another file, or use new ones"
                 )
         data.owner = self.call
 
@@ -197,24 +191,22 @@ class Caller:
         """The output on each row, and why there is none."""
         if len(rows) > 1 and all(row.dtypes.equals(rows[0].dtypes) for row in rows):
             try:
-                together = self._numbers(pd.concat(rows, ignore_index=True))
-                return [(value, _flaw(value)) for value in together.tolist()]
+                return self._called(pd.concat(rows, ignore_index=True))
             except CfxcError:
                 raise
             except Exception:  # some row is at fault: one at a time tells which
                 pass
-        return [self._alone(row) for row in rows]
+        found = []
+        for row in rows:
+            try:
+                found += self._called(row)
+            except CfxcError:
+                raise
+            except Exception as error:  # whatever a user's model may raise
+                found.append((float("nan"), f"{type(error).__name__}: {error}"))
+        return found
 
-    def _alone(self, row: pd.DataFrame) -> tuple[float, str]:
-        try:
-            value = float(self._numbers(row)[0])
-            return value, _flaw(value)
-        except CfxcError:
-            raise
-        except Exception as error:  # whatever a user's model may raise
-            return float("nan"), f"{type(error).__name__}: {error}"
-
-    def _numbers(self, rows: pd.DataFrame) -> Floats:
+    def _called(self, rows: pd.DataFrame) -> list[tuple[float, str]]:
         answer = self.call(rows.copy())  # a function may assign to what it is given
         try:
             found = np.asarray(answer, dtype=np.float64)
@@ -229,70 +221,9 @@ class Caller:
                 f"the model gives an array of shape {found.shape} for {len(rows)} rows; it must "
                 "give one number for each"
             )
-        return np.where(np.isfinite(found), found, np.nan)
+        finite = np.isfinite(found)
+        flaws = np.where(finite, "", "no finite number").tolist()
+        return list(zip(np.where(finite, found, np.nan).tolist(), flaws, strict=True))
 
 
-def _flaw(output: float) -> str:
-    return "no finite number" if np.isnan(output) else ""
-
-
-def outputs_of(predictor: Predictor) -> Call:
-    """The numbers of a compiled model.
-
-    Raises:
-        UnsupportedError: more than two classes, or no probabilities.
-    """
-    if predictor.task == "regressor":
-        return predictor.predict
-    if predictor.classes is None or len(predictor.classes) != 2:
-        raise UnsupportedError(
-            "a potential is of one number",
-            [f"a classifier of {len(predictor.classes or ())} classes"],
-            "give a function that returns the number meant: cfxc.BlackBox(function, space)",
-        )
-
-    def probability(rows: pd.DataFrame) -> Any:
-        found = predictor.probabilities(rows)
-        if found is None:
-            raise UnsupportedError("a potential of a classifier is of its probability; it has none")
-        return found[:, 1]
-
-    return probability
-
-
-def as_call(model: Any) -> Call:
-    """A function, or a session of onnxruntime, as a function of a table in the space's columns.
-
-    Raises:
-        DataTypeError: it is neither.
-    """
-    if hasattr(model, "get_inputs") and hasattr(model, "run"):
-        return _session_call(model)
-    if not callable(model):
-        hint = "; give model.predict" if hasattr(model, "predict") else ""
-        raise DataTypeError(f"a model to call is a function, not {type(model).__name__}{hint}")
-    call: Call = model
-    return call
-
-
-def _session_call(session: Any) -> Call:
-    """The first output of a session: of one matrix of the columns, or of an input for each."""
-    kinds = {"tensor(float)": np.float32, "tensor(double)": np.float64, "tensor(int64)": np.int64,
-             "tensor(int32)": np.int32, "tensor(bool)": np.bool_}  # fmt: skip
-    inputs = session.get_inputs()
-
-    def call(rows: pd.DataFrame) -> Any:
-        if len(inputs) == 1 and inputs[0].name not in rows.columns:
-            kind = kinds.get(inputs[0].type, np.float32)
-            feeds = {inputs[0].name: rows.to_numpy().astype(kind)}
-        else:
-            feeds = {
-                each.name: rows[each.name].to_numpy().astype(kinds.get(each.type, object))[:, None]
-                for each in inputs
-            }
-        return session.run(None, feeds)[0]
-
-    return call
-
-
-__all__ = ["Call", "Caller", "Evaluations", "as_call", "outputs_of"]
+__all__ = ["Caller", "Evaluations"]

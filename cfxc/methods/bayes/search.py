@@ -1,29 +1,47 @@
 """The search: evaluate where EI-CFX is largest, until the potential is as good as it gets.
 
-One surrogate of f serves all questions: each proposes in turn, and every evaluation is shared, so
-that what is learned for one shortens the others (§3 of the paper).
+One surrogate of f, not of ρ∘f, serves all questions: each proposes in turn, and every evaluation is
+shared, so that what is learned for one shortens the others (§3 of the paper).
 """
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from math import exp
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
 import torch
+from botorch.exceptions.errors import ModelFittingError
+from botorch.fit import fit_gpytorch_mll
+from botorch.models import SingleTaskGP
+from botorch.models.transforms import Standardize
+from gpytorch.constraints import GreaterThan
+from gpytorch.kernels import MaternKernel, RBFKernel
+from gpytorch.likelihoods import GaussianLikelihood
+from gpytorch.mlls import ExactMarginalLogLikelihood
+from gpytorch.priors import LogNormalPrior
 
 from ...arrays import Bools, Floats
 from ...errors import InvalidInputError
 from ...question.checks import one_of, positive_number, whole_number
 from ...solvers.base import Point
+from ...space import FeatureSpace
 from ...stopping import INTERRUPTED, LIMIT, Span
 from .acquisition import log_ei_cfx
 from .evaluations import Caller
-from .potentials import Potential
-from .region import Region
-from .surrogate import Kernel, Surrogate, inputs_of
+from .task import Task
 
+Kernel = Literal["rbf", "matern"]
+LEAST_NOISE = 1e-6  # variance of the noise, of standardised outputs
+# Its log-normal prior: of models whose outputs are noise, have ripples or steps, or are smooth.
+LOUD, RIPPLED, SMOOTH = (-4.0, 1.0), (-6.0, 2.0), (-13.0, 1.0)
+EACH = 1.15  # hyperparameters are fitted anew when there are so many times more rows
+STEPS = 30  # of L-BFGS for a fit that starts from the one before
+FIRST = 100  # of the first fit
 DRAWN, NEAR = 384, 256  # rows looked at first: anywhere, and around the best
 ROUNDS, KEPT, MOVES = 5, 6, 240  # of moving the best of them
 LEAST_ROWS = 4  # from which on a noisy model's surrogate is believed
@@ -35,63 +53,107 @@ Watch = Callable[[int, float], None]
 Propose = Callable[["Search", "Task"], Floats | None]
 
 
-@dataclass
-class Task:
-    """One question: a factual q, the target of its output, and what was found so far.
+class Surrogate:
+    """A Gaussian process with a length scale per input, fitted by maximum a posteriori.
 
-    Attributes:
-        epsilon: By what share of the largest potential an answer may be worse.
-        center: f(q).
-        peak: The largest value of the potential there.
-        best, point, output: The best potential so far, of which row and output.
-        trace: The best potential after each evaluation of the run, first that of the factual.
-        turns: How many proposals were its own.
-        exhausted: Whether no other admissible row was found to propose.
-        by_proof: Whether the best row is an exact engine's.
+    Length scales have the log-normal prior of Hvarfner et al. 2024, whose mode grows with √d.  What
+    varies on shorter scales than the data tell, steps and ripples, goes into the noise.  Whether a
+    model without noise has any is not known beforehand: two priors are fitted, and the marginal
+    likelihood chooses.
     """
 
-    frame: pd.DataFrame
-    region: Region
-    potential: Potential
-    epsilon: float
-    center: float = float("nan")
-    peak: float = float("nan")
-    best: float = 0.0
-    point: Point | None = None
-    output: float = float("nan")
-    trace: list[float] = field(default_factory=list)
-    turns: int = 0
-    exhausted: bool = False
-    by_proof: bool = False
+    def __init__(
+        self, space: FeatureSpace, kernel: Kernel = "matern", *, noisy: bool = False
+    ) -> None:
+        self.space, self.kernel = space, kernel
+        self.model: Any = None
+        self._models: dict[tuple[float, float], Any] = dict.fromkeys(
+            [LOUD] if noisy else [SMOOTH, RIPPLED]
+        )
+        self._chosen, self._fitted = next(iter(self._models)), 0
 
-    @property
-    def goal(self) -> float:
-        """The potential at which it is answered."""
-        return (1 - self.epsilon) * self.peak
+    def update(self, rows: Floats, y: Floats) -> None:
+        """Condition on rows (n, J) and their outputs (n,); fit if there are many more."""
+        X = inputs_of(self.space, rows)
+        fit = len(y) >= EACH * self._fitted or len(y) - self._fitted > 25
+        for prior, before in self._models.items():
+            model = self._models[prior] = self._make(X, y, prior)
+            if before is not None:
+                kept = before.state_dict().items()
+                own = {k: v for k, v in kept if not k.startswith("outcome_transform")}
+                model.load_state_dict(own, strict=False)
+            if fit:
+                _fit(model, STEPS if self._fitted else FIRST)
+        if fit:
+            self._fitted = len(y)
+            self._chosen = max(self._models, key=lambda prior: _evidence(self._models[prior]))
+        self.model = self._models[self._chosen]
+        self.model.eval()
 
-    @property
-    def reached(self) -> bool:
-        """Whether the potential is within the tolerance of its largest."""
-        return self.best >= self.goal
+    def predict(self, rows: Floats) -> tuple[Floats, Floats]:
+        """Mean and standard deviation of f at rows (m, J), each (m,)."""
+        X = torch.from_numpy(inputs_of(self.space, rows))
+        with warnings.catch_warnings(action="ignore"):  # of variances rounded up to 0
+            posterior = self.model.posterior(X)
+            mean, variance = posterior.mean[:, 0].detach(), posterior.variance[:, 0].detach()
+        return mean.numpy(), np.sqrt(np.maximum(variance.numpy(), 0.0))
 
-    def begin(self, center: float) -> None:
-        """Set f(q).
+    def _make(self, X: Floats, y: Floats, noise_prior: tuple[float, float]) -> Any:
+        inputs = torch.from_numpy(np.ascontiguousarray(X))
+        outputs = torch.from_numpy(np.ascontiguousarray(y))[:, None]
+        columns = X.shape[1]
+        prior = LogNormalPrior(loc=2**0.5 + np.log(columns) / 2, scale=3**0.5)
+        options: dict[str, Any] = {"ard_num_dims": columns, "lengthscale_prior": prior}
+        kernel = RBFKernel(**options) if self.kernel == "rbf" else MaternKernel(2.5, **options)
+        kernel.lengthscale = torch.full((columns,), float(np.sqrt(columns)), dtype=torch.float64)
+        loc, scale = noise_prior
+        noise = GaussianLikelihood(
+            noise_prior=LogNormalPrior(loc=loc, scale=scale),
+            noise_constraint=GreaterThan(LEAST_NOISE, transform=None, initial_value=exp(loc)),
+        ).double()
+        with warnings.catch_warnings(action="ignore"):  # of constant outputs: no deviation
+            return SingleTaskGP(
+                inputs, outputs, likelihood=noise, covar_module=kernel.double(),
+                outcome_transform=Standardize(m=1),
+            )  # fmt: skip
 
-        Raises:
-            InvalidInputError: the potential is at its largest there.
-        """
-        self.center, self.peak = center, self.potential.peak(center)
-        if float(self.potential(center, center)) >= self.goal > 0:
-            raise InvalidInputError(
-                f"{self.potential} is at its largest at the factual's own output {center:g}: "
-                "it asks for no change"
-            )
 
-    def see(self, point: Point, output: float) -> None:
-        """Take an admissible row into account, if it is better."""
-        value = float(self.potential(output, self.center)) if np.isfinite(output) else 0.0
-        if value > self.best:
-            self.best, self.point, self.output = value, dict(point), output
+def inputs_of(space: FeatureSpace, rows: Floats) -> Floats:
+    """Rows (n, J) of numbers and codes as the surrogate takes them, (n, d).
+
+    In [0, 1], a category of more than two labels one-hot.
+    """
+    columns = []
+    for column, feature in zip(rows.T[..., None], space, strict=True):
+        if feature.kind == "categorical" and len(feature.labels) > 2:
+            columns.append(np.equal(column, np.arange(len(feature.labels))).astype(np.float64))
+        elif feature.is_symbolic:
+            columns.append(column / max(len(feature.labels) - 1, 1))
+        else:
+            lower, size = float(feature.bounds[0]), float(feature.range) or 1.0
+            columns.append((column - lower) / size)
+    return np.hstack(columns)
+
+
+def _fit(model: Any, steps: int) -> None:
+    """Fit; what cannot be fitted (constant outputs) keeps what it has."""
+    before = {key: value.clone() for key, value in model.state_dict().items()}
+    objective = ExactMarginalLogLikelihood(model.likelihood, model)
+    with warnings.catch_warnings(action="ignore"):  # the limit on steps is meant
+        try:
+            fit_gpytorch_mll(objective, optimizer_kwargs={"options": {"maxiter": steps}})
+        except ModelFittingError:
+            model.load_state_dict(before)
+
+
+def _evidence(model: Any) -> float:
+    """The log marginal likelihood, with the prior of the length scales, not that of the noise."""
+    model.train()
+    with torch.no_grad(), warnings.catch_warnings(action="ignore"):  # of jitter
+        data = model.likelihood(model(*model.train_inputs)).log_prob(model.train_targets)
+        kernel = model.covar_module
+        scales = kernel.lengthscale_prior.log_prob(kernel.lengthscale).sum()
+    return float(data + scales)
 
 
 @dataclass
@@ -113,12 +175,11 @@ class Settings:
 
     def __post_init__(self) -> None:
         whole_number(self.budget, "budget", 1)
+        whole_number(0 if self.initial is None else self.initial, "initial", 0)
         whole_number(self.batch, "batch", 1)
         one_of("matern", "rbf")(self.kernel, "kernel")
         whole_number(self.random_state, "random_state", 0)
         positive_number(self.time_limit, "time_limit")
-        if self.initial is not None:
-            whole_number(self.initial, "initial", 0)
 
     def design(self, tasks: Sequence[Task], known: int) -> int:
         """How many evaluations come before the surrogate: factuals and random rows.
@@ -128,23 +189,23 @@ class Settings:
         Raises:
             InvalidInputError: more than the budget.
         """
-        rows = f"row{'s' * (len(tasks) > 1)} to explain"
-        if self.initial is not None:
-            if self.budget < len(tasks) + self.initial:
-                raise InvalidInputError(
-                    f"a budget of {self.budget} is less than {len(tasks)} for the {rows} and "
-                    f"{self.initial} for the initial design; raise budget or lower initial"
-                )
-            return len(tasks) + self.initial
-        if self.budget < len(tasks) + 1:
+        count, own = len(tasks), self.initial
+        rows = f"row{'s' * (count > 1)} to explain"
+        if own is not None and self.budget < count + own:
             raise InvalidInputError(
-                f"a budget of {self.budget} is used up by the {rows}; "
-                f"give at least {len(tasks) + 1}"
+                f"a budget of {self.budget} is less than {count} for the {rows} and {own} for the "
+                "initial design; raise budget or lower initial"
+            )
+        if own is not None:
+            return count + own
+        if self.budget <= count:
+            raise InvalidInputError(
+                f"a budget of {self.budget} is used up by the {rows}; give at least {count + 1}"
             )
         if known > MOST_INITIAL:
-            return len(tasks)
+            return count
         free = max(task.region.free.size for task in tasks)
-        return min(len(tasks) + min(INITIAL + free, MOST_INITIAL), self.budget)
+        return min(count + min(INITIAL + free, MOST_INITIAL), self.budget)
 
 
 class Search:
@@ -162,7 +223,7 @@ class Search:
         self.caller, self.tasks, self.settings = caller, list(tasks), settings
         self.propose = by_improvement if propose is None else propose
         self.rng = np.random.default_rng(settings.random_state)
-        self.surrogate = Surrogate(settings.kernel, noisy=settings.noisy)
+        self.surrogate = Surrogate(caller.space, settings.kernel, noisy=settings.noisy)
         self.design = settings.design(self.tasks, len(caller.data))
         self.span = Span(settings.time_limit)
         self.reason, self.beyond = "", 0
@@ -283,9 +344,8 @@ class Search:
         for task in self.tasks:
             if len(self.caller.data) < LEAST_ROWS or not self.condition(task):
                 return
-            means = self.surrogate.predict(inputs_of(self.caller.space, self.rows))[0]
-            own = inputs_of(self.caller.space, task.region.start[None])
-            task.center = float(self.surrogate.predict(own)[0][0])
+            means, _ = self.surrogate.predict(self.rows)
+            task.center = float(self.surrogate.predict(task.region.start[None])[0][0])
             task.best, task.point, task.output = 0.0, None, float("nan")
             for i in np.flatnonzero(self._usable(task)).tolist():
                 task.see(self.caller.data.points[i], float(means[i]))
@@ -316,12 +376,12 @@ class Search:
         y = self.outputs
         if np.isfinite(y).sum() < 2:
             return False
-        X, y = inputs_of(self.caller.space, self.rows), np.where(np.isfinite(y), y, task.center)
+        rows, y = self.rows, np.where(np.isfinite(y), y, task.center)
         if self._pending:  # rows that are waiting are believed to be as predicted
-            extra = inputs_of(self.caller.space, np.array(self._pending))
-            X, y = np.vstack([X, extra]), np.concatenate([y, self.surrogate.predict(extra)[0]])
+            extra = np.array(self._pending)
+            rows, y = np.vstack([rows, extra]), np.append(y, self.surrogate.predict(extra)[0])
         if self._stale or self._pending:
-            self.surrogate.update(X, y)
+            self.surrogate.update(rows, y)
             self._stale = bool(self._pending)
         return True
 
@@ -365,7 +425,7 @@ def by_improvement(search: Search, task: Task) -> Floats | None:
         return fresh[0] if len(fresh) else None
 
     def judge(some: Floats) -> Floats:
-        mean, std = search.surrogate.predict(inputs_of(search.caller.space, some))
+        mean, std = search.surrogate.predict(some)
         worth = np.full(len(some), -np.inf)
         for each in search.open_tasks():
             own = log_ei_cfx(mean, std, each.best, each.potential, each.center)
@@ -378,4 +438,4 @@ def by_improvement(search: Search, task: Task) -> Floats | None:
     return search.climb(task, rows, judge)
 
 
-__all__ = ["Search", "Settings", "Task", "by_improvement"]
+__all__ = ["Kernel", "Search", "Settings", "Surrogate", "by_improvement", "inputs_of"]

@@ -12,9 +12,9 @@ import pandas as pd
 
 from ...answers.result import Semantics, Status, changes_between, plain_cell, plain_row
 from ...arrays import Floats
-from ...errors import InvalidInputError, MissingExtraError
+from ...errors import InvalidInputError
 from ...show.numbers import shown
-from ...writing import written_whole
+from ...show.plots import new_figure, saved
 from .bounds import validity_bounds
 from .futures import Moments
 from .parts import Part
@@ -175,10 +175,7 @@ class PlanResult:
             MissingExtraError: matplotlib is not installed.
             InvalidInputError: there is no plan.
         """
-        try:
-            from matplotlib.figure import Figure
-        except ModuleNotFoundError as error:
-            raise MissingExtraError("plot", "matplotlib", "plotting bounds") from error
+        figure = new_figure("plotting bounds")
         if self.plan is None:
             raise InvalidInputError("there is no plan to plot")
         # at |θ - μ̂| = μ̂ᵀx/|x| some law puts its mean on the border, and L* is 0
@@ -187,17 +184,13 @@ class PlanResult:
         end = max(edge, 2 * self.radius) if largest is None else largest
         radii = np.linspace(0, end, CURVE).tolist()
         pairs = [self.bounds(radius) for radius in radii]
-        figure = Figure(figsize=(5, 3), layout="constrained")
         axes = figure.subplots()
         axes.plot(radii, [low for low, _ in pairs], marker=".", label="L*: at least")
         axes.plot(radii, [high for _, high in pairs], marker=".", label="U*: at most")
         axes.axvline(self.radius, linestyle=":", color="gray", label="asked for")
         axes.set(xlabel="radius ρ", ylabel="chance that all rows stay valid", ylim=(-0.05, 1.05))
         axes.legend(frameon=False)
-        if path is not None:
-            with written_whole(path) as file:
-                figure.savefig(file)
-        return figure
+        return saved(figure, path)
 
     def _repr_html_(self) -> str:
         table: str = self.to_frame().T.to_html()

@@ -21,8 +21,8 @@ from sklearn.preprocessing import OneHotEncoder
 
 import cfxc
 from cfxc.errors import CfxcError
-from cfxc.methods.bayes.region import Region
-from cfxc.methods.bayes.surrogate import inputs_of
+from cfxc.methods.bayes.search import inputs_of
+from cfxc.methods.bayes.task import Region
 from cfxc.question.criteria import criteria_of
 from cfxc.question.rules import make_rules
 from tests.asking import at_most

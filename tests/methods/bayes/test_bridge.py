@@ -10,8 +10,7 @@ from sklearn.linear_model import LinearRegression
 import cfxc
 from cfxc.methods.bayes.black_box import Existence, bracket
 from cfxc.methods.bayes.potentials import Interval, Potential
-from cfxc.methods.bayes.region import Region
-from cfxc.methods.bayes.search import Task
+from cfxc.methods.bayes.task import Region, Task
 from cfxc.question.rules import make_rules
 
 X = pd.DataFrame({"a": range(20), "b": [k % 7 for k in range(20)]})

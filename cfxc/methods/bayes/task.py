@@ -1,14 +1,16 @@
-"""The admissible rows of one instance: drawn at random, and moved a little.
+"""One question: the admissible rows of a factual, the target of their output, and the best so far.
 
-Rows are doubles and codes (:class:`cfxc.solvers.rows.PointRows`).  All that come from here satisfy
+Rows are doubles and codes (:class:`cfxc.solvers.rows.PointRows`).  All that a region gives satisfy
 types, ranges, actions, causes, the constraints, and the bound on how many features change.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass, field
 
 import numpy as np
+import pandas as pd
 from scipy.stats.qmc import LatinHypercube
 
 from ...arrays import Bools, Floats, Ints
@@ -17,6 +19,7 @@ from ...question.criteria import MaxChanges
 from ...question.rules import Rules
 from ...solvers.base import Point
 from ...solvers.rows import PointRows
+from .potentials import Potential
 
 DRAWS = 60  # of as many rows as are to be found, before there are taken to be no more
 SCALES = np.array([0.5, 0.2, 0.1, 0.03, 0.01, 0.003])  # of a range: steps of numbers
@@ -149,4 +152,63 @@ class Region(PointRows):
         return self.followed(rows)
 
 
-__all__ = ["Region"]
+@dataclass
+class Task:
+    """One question: a factual q, the target of its output, and what was found so far.
+
+    Attributes:
+        epsilon: By what share of the largest potential an answer may be worse.
+        center: f(q).
+        peak: The largest value of the potential there.
+        best, point, output: The best potential so far, of which row and output.
+        trace: The best potential after each evaluation of the run, first that of the factual.
+        turns: How many proposals were its own.
+        exhausted: Whether no other admissible row was found to propose.
+        by_proof: Whether the best row is an exact engine's.
+    """
+
+    frame: pd.DataFrame
+    region: Region
+    potential: Potential
+    epsilon: float
+    center: float = float("nan")
+    peak: float = float("nan")
+    best: float = 0.0
+    point: Point | None = None
+    output: float = float("nan")
+    trace: list[float] = field(default_factory=list)
+    turns: int = 0
+    exhausted: bool = False
+    by_proof: bool = False
+
+    @property
+    def goal(self) -> float:
+        """The potential at which it is answered."""
+        return (1 - self.epsilon) * self.peak
+
+    @property
+    def reached(self) -> bool:
+        """Whether the potential is within the tolerance of its largest."""
+        return self.best >= self.goal
+
+    def begin(self, center: float) -> None:
+        """Set f(q).
+
+        Raises:
+            InvalidInputError: the potential is at its largest there.
+        """
+        self.center, self.peak = center, self.potential.peak(center)
+        if float(self.potential(center, center)) >= self.goal > 0:
+            raise InvalidInputError(
+                f"{self.potential} is at its largest at the factual's own output {center:g}: "
+                "it asks for no change"
+            )
+
+    def see(self, point: Point, output: float) -> None:
+        """Take an admissible row into account, if it is better."""
+        value = float(self.potential(output, self.center)) if np.isfinite(output) else 0.0
+        if value > self.best:
+            self.best, self.point, self.output = value, dict(point), output
+
+
+__all__ = ["Region", "Task"]
