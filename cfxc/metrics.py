@@ -8,19 +8,16 @@ features.  Mothilal, Sharma & Tan (2020), section 4, define all but the distance
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from itertools import combinations
 from typing import Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 from sklearn.neighbors import LocalOutlierFactor, NearestNeighbors
 
-from .arrays import Floats
+from .arrays import Bools, Floats, Ints
 from .errors import DataTypeError, InvalidInputError
 from .space import FeatureSpace
 
-Flags = npt.NDArray[np.bool_]
 Scale = Literal["mad", "range", "none"]
 
 
@@ -58,8 +55,8 @@ def categorical_proximity(
     space: FeatureSpace, factual: pd.DataFrame, counterfactuals: pd.DataFrame
 ) -> float:
     """The share of categories left as they are, in [0, 1]; NaN without categories."""
-    kept = [feature.name for feature in space if feature.is_symbolic]
-    return sparsity(space.subset(kept), factual, counterfactuals) if kept else float("nan")
+    categories = _part(space, symbolic=True)
+    return float("nan") if categories is None else sparsity(categories, factual, counterfactuals)
 
 
 def continuous_proximity(
@@ -86,18 +83,14 @@ def sparsity_diversity(space: FeatureSpace, counterfactuals: pd.DataFrame) -> fl
 
     NaN for fewer than two.
     """
-    values = _values(space, counterfactuals)
-    pairs = _pairs(counterfactuals)
-    if not pairs:
-        return float("nan")
-    first, second = zip(*pairs, strict=True)
-    return float(_unequal(values[:, list(first)], values[:, list(second)]).mean())
+    values, (first, second) = _values(space, counterfactuals), _pairs(counterfactuals)
+    return float(_unequal(values[:, first], values[:, second]).mean()) if first.size else np.nan
 
 
 def categorical_diversity(space: FeatureSpace, counterfactuals: pd.DataFrame) -> float:
     """:func:`sparsity_diversity` of the categories; NaN without any."""
-    kept = [feature.name for feature in space if feature.is_symbolic]
-    return sparsity_diversity(space.subset(kept), counterfactuals) if kept else float("nan")
+    categories = _part(space, symbolic=True)
+    return float("nan") if categories is None else sparsity_diversity(categories, counterfactuals)
 
 
 def continuous_diversity(
@@ -110,11 +103,10 @@ def continuous_diversity(
     """``mean_{i<l} mean_j |c_ij - c_lj| / s_j`` over the numbers, s_j as in
     :func:`continuous_proximity`; NaN without numbers, or for fewer than two.
     """
-    pairs = _pairs(counterfactuals)
-    if not pairs:
+    first, second = _pairs(counterfactuals)
+    if not first.size:
         return float("nan")
-    first, second = (counterfactuals.iloc[list(side)] for side in zip(*pairs, strict=True))
-    away = _apart(space, first, second, scale, data)
+    away = _apart(space, counterfactuals.iloc[first], counterfactuals.iloc[second], scale, data)
     return float(away.mean()) if away.size else float("nan")
 
 
@@ -209,13 +201,20 @@ def _values(space: FeatureSpace, rows: pd.DataFrame) -> Floats:
     return np.array([np.asarray(found[feature.name], np.float64) for feature in space])
 
 
-def _unequal(first: Floats, second: Floats) -> Flags:
-    different: Flags = first != second
+def _unequal(first: Floats, second: Floats) -> Bools:
+    different: Bools = first != second
     return different & ~(np.isnan(first) & np.isnan(second))
 
 
-def _pairs(rows: pd.DataFrame) -> list[tuple[int, int]]:
-    return list(combinations(range(len(_check(rows))), 2))
+def _pairs(rows: pd.DataFrame) -> tuple[Ints, Ints]:
+    """The places of the first and the second row of each pair."""
+    return np.triu_indices(len(_check(rows)), 1)
+
+
+def _part(space: FeatureSpace, *, symbolic: bool) -> FeatureSpace | None:
+    """The space of the categories alone, or of the numbers; ``None`` if there are none."""
+    names = [feature.name for feature in space if feature.is_symbolic == symbolic]
+    return space.subset(names) if names else None
 
 
 def _apart(
@@ -226,10 +225,9 @@ def _apart(
     data: pd.DataFrame | None,
 ) -> Floats:
     """|difference| / s_j of the numbers, (numbers, n)."""
-    kept = [feature.name for feature in space if not feature.is_symbolic]
-    if not kept:
+    numbers = _part(space, symbolic=False)
+    if numbers is None:
         return np.empty(0)
-    numbers = space.subset(kept)
     away: Floats = np.abs(_values(numbers, first) - _values(numbers, second))
     return away / _scales(numbers, scale, data)[:, None]
 

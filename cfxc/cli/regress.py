@@ -38,7 +38,7 @@ MOST_PLACES = 15
 
 @dataclass(frozen=True)
 class Question:
-    """The options of ``cfxc regress`` that say what is asked and how."""
+    """The options of ``cfxc regress``: the instance, the target of its output, and the search."""
 
     factual: str
     width: float | None
@@ -114,7 +114,7 @@ def _search(
         )
 
 
-# -- what is asked -------------------------------------------------------------------------------
+# -- the target ----------------------------------------------------------------------------------
 
 
 def _by_width(question: Question) -> ExponentialPolynomial | None:
@@ -129,7 +129,7 @@ def _by_width(question: Question) -> ExponentialPolynomial | None:
         both = "not both" if question.to is not None else "one of them is needed"
         raise InvalidInputError(
             "give --width W (how far away the output should be) or --to VALUE (the output "
-            f"wanted): {both}"
+            f"itself): {both}"
         )
     sign = question.sign or "both"
     if sign not in SIGNS:
@@ -158,10 +158,10 @@ def _to_value(question: Question, box: BlackBox, row: Any) -> ExponentialPolynom
 
 
 def _check_scale(question: Question, predictor: Predictor) -> None:
-    """Refuse percentages where probabilities are asked for.
+    """Refuse percentages where the output is a probability.
 
     Raises:
-        InvalidInputError: no probability is or differs by what is asked for.
+        InvalidInputError: no probability is or differs by such a number.
     """
     if predictor.task == "regressor":
         return
@@ -213,7 +213,7 @@ def _answer(
     """What changes, and what there is to say about it."""
     center = result.outcome_before
     before = _figure(center, potential.width)
-    rows, facts = [], [("asked", _asked(question, result, potential))]
+    rows, facts = [], [("asked", _target(question, result, potential))]
     if result.outcome_after is None:
         facts.insert(0, (output, before))
     else:
@@ -233,13 +233,13 @@ def _answer(
     return rows, [*facts, ("effort", f"{spent}, {result.seconds:.1f} s")]
 
 
-def _asked(question: Question, result: PotentialResult, potential: ExponentialPolynomial) -> str:
+def _target(question: Question, result: PotentialResult, potential: ExponentialPolynomial) -> str:
     if question.to is not None:
-        required = f"an output of about {question.to:g}"
+        target = f"an output of about {question.to:g}"
     else:
-        required = f"an output about {potential.width:g} {SIGNS[question.sign or 'both']}"
+        target = f"an output about {potential.width:g} {SIGNS[question.sign or 'both']}"
     enough = _outputs_of(1 - result.epsilon, result, potential)
-    return f"{required}: {enough} is enough" if enough else required
+    return f"{target}: {enough} is enough" if enough else target
 
 
 def _status(result: PotentialResult) -> str:

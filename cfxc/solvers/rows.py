@@ -9,14 +9,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..arrays import Floats
+from ..arrays import Bools, Floats
 from ..ir import BatchEvaluator, LabelTuple
 from ..question.domain import Domain
 from ..question.rules import Rules
 from ..space import Feature, Value
 from .base import Point
-
-Mask = npt.NDArray[np.bool_]
 
 
 class PointRows:
@@ -59,7 +57,7 @@ class PointRows:
             rows[:, j] = effect.follow(self.columns(rows))
         return rows
 
-    def admissible(self, rows: Floats) -> Mask:
+    def admissible(self, rows: Floats) -> Bools:
         """Which cells (n, J) hold a value that the feature may take for this instance."""
         good = np.zeros(rows.shape, dtype=bool)
         for j, domain in enumerate(self.domains):
@@ -70,7 +68,7 @@ class PointRows:
                 good[:, j] = held == rows[:, j]
         return good
 
-    def kept(self, rows: Floats) -> Mask:
+    def kept(self, rows: Floats) -> Bools:
         """Which rows satisfy the constraints."""
         good = np.ones(rows.shape[0], dtype=bool)
         scope = {**self.columns(rows), **self.factual(rows.shape[0])} if self.constraints else {}

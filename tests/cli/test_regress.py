@@ -413,7 +413,7 @@ def test_a_proof_too_fine_for_the_digits_is_a_share() -> None:
     assert regress._proved(question, result, target, "output") == (
         "none is more than 100 % of an exact hit (by z3)"
     )
-    assert regress._asked(question, result, target) == "an output about 2 away, higher or lower"
+    assert regress._target(question, result, target) == "an output about 2 away, higher or lower"
     wide = replace(result, bound=0.5)
     assert regress._proved(question, wide, target, "output").startswith("no admissible row gives -")
 

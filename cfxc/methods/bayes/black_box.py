@@ -29,7 +29,7 @@ from .task import Region, Task
 BUDGET = 100  # evaluations, by default
 COARSE = 0.999  # of exact engines, where only the existence of a row counts
 CLOSE = 0.01  # of the largest potential: bounds on the best one that are near enough
-LEAST = 1e-3  # of it: lower potentials are not told from none
+LEAST = 1e-3  # of it: lower potentials count as none
 SLACK = 1e-9  # widths, and shares of an end, by which intervals are widened for rounding
 
 
@@ -47,8 +47,8 @@ class PotentialResult(Answer):
         share: ρ over its largest value, in [0, 1].
         bound: No admissible row has a larger share, proved by exact engines on the compiled
             program; 1 where nothing was proved.
-        provers: Who proved it; empty if none did.
-        evaluations: How many rows the model was asked about for this run.
+        provers: The engines that proved it; empty if none did.
+        evaluations: How many rows the model was evaluated on in this run.
         trace: The best share after each of them, first that of the factual.
         data: All evaluated rows, for later questions.
         failures: On how many of them the model gave no number.
@@ -209,15 +209,15 @@ class BlackBox:
         Args:
             rows: A table of n instances, or n rows as ``explain`` takes them.
             target: One potential for all, or one for each row.
-            budget: Rows that the model may be asked about, those of the instances included.
+            budget: Rows that the model may be evaluated on, those of the instances included.
             epsilon: A question is answered at ``(1 - epsilon)`` of its potential's maximum.
             subject_to: Conditions, :class:`cfxc.MaxChanges` and :class:`cfxc.Causal`.
-            initial: Random rows before the surrogate is asked; by default 4 and one for each free
+            initial: Random rows before the surrogate is used; by default 4 and one for each free
                 feature, 12 at most.
             batch: Proposals at a time, those that wait believed to be as predicted.
             kernel: ``matern`` (ν = 5/2) or ``rbf``.
             data: Evaluations of the same model from before; new ones are added to it, and none of
-                their rows is asked about again.  Whether they are of this model is only looked at
+                their rows is evaluated again.  Whether they are of this model is only looked at
                 where that costs nothing, or where they are known to be another function's.
             prove: Of compiled regressors, decide by an exact engine what was not reached.
             time_limit: Seconds for the search, and again for each proof.
@@ -338,7 +338,7 @@ class BlackBox:
 
 
 class Existence(NamedTuple):
-    """Whether some row's output lies in an interval: such a row, or who proved that none does."""
+    """Whether some row's output lies in an interval: such a row, or the provers that none does."""
 
     row: pd.DataFrame | None
     refuted: bool
@@ -361,7 +361,7 @@ def bracket(
         learn: Evaluates a row with the original model, and shows it to the task.
 
     Returns:
-        A bound on the best possible potential, and who proved it.
+        A bound on the best possible potential, and its provers.
     """
     span, potential, peak = Span(seconds), task.potential, task.peak
     bound, provers, level = peak, set[str](), task.goal

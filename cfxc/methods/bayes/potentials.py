@@ -36,8 +36,8 @@ class Potential(ABC):
 
     Attributes:
         width: The scale w > 0 of the outputs; the unit of ``z = (y - c) / w``.
-        known: Whether ``superlevel`` follows from a formula.  Otherwise it is what was seen of a
-            function at many outputs, and nothing can be proved from it.
+        known: Whether ``superlevel`` follows from a formula.  Otherwise it is what is known of
+            a function at many outputs, and nothing can be proved from it.
     """
 
     width: float
@@ -52,12 +52,12 @@ class Potential(ABC):
         """ρ(y; center), broadcast; doubles."""
 
     @abstractmethod
-    def optima(self, center: float) -> tuple[float, ...]:
-        """The outputs at which it is largest."""
-
-    @abstractmethod
     def superlevel(self, level: float, center: float) -> tuple[Interval, ...]:
         """{y : ρ(y; center) >= level} as closed intervals, in rising order; empty if none."""
+
+    def optima(self, center: float) -> tuple[float, ...]:
+        """The outputs at which it is largest."""
+        return tuple(low for low, _ in self.superlevel(self.peak(center), center))
 
 
 @dataclass(frozen=True)
@@ -90,9 +90,6 @@ class ExponentialPolynomial(Potential):
             z = np.maximum(self.sides[0] * z, 0.0)
         square = np.minimum(z * z, 800.0)  # exp(-800) is 0, and inf * 0 is none
         return np.asarray(square * np.exp(-square))
-
-    def optima(self, center: float) -> tuple[float, ...]:
-        return tuple(sorted(center + side * self.width for side in self.sides))
 
     def superlevel(self, level: float, center: float) -> tuple[Interval, ...]:
         if level > PEAK:
@@ -187,10 +184,6 @@ class CustomPotential(Potential):
         if not np.isfinite(found).all() or (found < 0).any():
             raise InvalidInputError(f"{self.name} gives something else than finite numbers >= 0")
         return found
-
-    def optima(self, center: float) -> tuple[float, ...]:
-        y, value = self._scan(center)
-        return (float(y[int(value.argmax())]),)
 
     def superlevel(self, level: float, center: float) -> tuple[Interval, ...]:
         y, value = self._scan(center)

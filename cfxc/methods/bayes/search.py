@@ -67,10 +67,9 @@ class Surrogate:
     ) -> None:
         self.space, self.kernel = space, kernel
         self.model: Any = None
-        self._models: dict[tuple[float, float], Any] = dict.fromkeys(
-            [LOUD] if noisy else [SMOOTH, RIPPLED]
-        )
-        self._chosen, self._fitted = next(iter(self._models)), 0
+        priors = [LOUD] if noisy else [SMOOTH, RIPPLED]
+        self._models: dict[tuple[float, float], Any] = dict.fromkeys(priors)
+        self._chosen, self._fitted = priors[0], 0
 
     def update(self, rows: Floats, y: Floats) -> None:
         """Condition on rows (n, J) and their outputs (n,); fit if there are many more."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from .local_search import LocalSearch
-from .minimum_observable import minimum_observable
+from .local_search import LocalSearch, minimum_observable
 
 __all__ = ["LocalSearch", "minimum_observable"]

@@ -15,8 +15,9 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 
-from ...arrays import Floats
+from ...arrays import Bools, Floats, Ints
 from ...compiler.splits import raw_splits
 from ...ir import BatchEvaluator, Program, ops
 from ...question.domain import Domain
@@ -35,7 +36,7 @@ GRID = 17  # values tried in a range that has no cuts
 class Moves:
     """Moves (n,): a feature's number, the value it takes (its code, for a category), the cost."""
 
-    feature: npt.NDArray[np.int64]
+    feature: Ints
     value: Floats
     delta: Floats
 
@@ -287,10 +288,10 @@ class LocalSearch(PointRows):
         rows[np.arange(len(moves)), moves.feature] = moves.value
         return self.followed(rows)
 
-    def hits(self, rows: Floats) -> npt.NDArray[np.bool_]:
+    def hits(self, rows: Floats) -> Bools:
         """Which rows are in the target and satisfy the constraints."""
         columns = self.columns(rows)
-        good: npt.NDArray[np.bool_] = self.target(columns)["in_target"].astype(bool)
+        good: Bools = self.target(columns)["in_target"].astype(bool)
         good = good & self.kept(rows)
         for evaluator in self.excluded:
             held = evaluator({name: columns[name] for name, _ in evaluator.program.inputs})
@@ -399,3 +400,28 @@ def _between(domain: Domain, value: float, side: int) -> float | None:
         return value if domain.lower <= value <= domain.upper else None
     found = domain.floor(value) if side < 0 else domain.ceil(value)
     return None if found is None else float(found)
+
+
+def minimum_observable(
+    query: Query, rows: pd.DataFrame, deployed: Deployed, hits: Sequence[bool] | None = None
+) -> Candidate | None:
+    """The *minimum observable* of the paper (section 5): the nearest row of a data set that flips.
+
+    That is the row of ``rows`` nearest to the factual that is admissible and in the target.
+    ``hits`` may tell which rows are in the target, if that is known already.  ``None`` if no row
+    qualifies.
+    """
+    space = query.space
+    columns = space.encode_frame(rows, check_range=False)
+    table = np.column_stack([columns[feature.name] for feature in space]).astype(np.float64)
+    search = LocalSearch(query, np.random.default_rng(0))
+    mask = np.asarray(hits, dtype=bool) if hits is not None else search.hits(table)
+    table = table[mask]
+    if not len(table):
+        return None
+    for index in np.argsort(search.distances(table), kind="stable"):
+        point: Point = search.point(table[index])
+        candidate = verify(query, point, deployed)
+        if candidate is not None:
+            return candidate
+    return None
