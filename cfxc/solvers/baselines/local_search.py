@@ -23,7 +23,7 @@ from ...ir import BatchEvaluator, Program, ops
 from ...question.domain import Domain
 from ...question.query import Query
 from ...stopping import poll
-from ..base import Point
+from ..base import Candidate, Deployed, Point, verify
 from ..encoding.ball import shares_of, weights_of
 from ..rows import PointRows
 
