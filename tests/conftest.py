@@ -10,7 +10,13 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.sampling import left_out
+
 GOLDEN = Path(__file__).parent / "golden"
+
+# Tests run side by side: an OpenMP thread that waits leaves its core to them, and does not spin.
+# It is read when the first library with OpenMP is loaded.
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 # In CI the same examples each time: what is new is looked for on people's machines.
 settings.register_profile(
@@ -32,14 +38,37 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--update-golden", action="store_true", help="rewrite the golden files; review the diff"
     )
     parser.addoption(
-        "--complete", action="store_true", help="try all mutants, not a sample (make nightly)"
+        "--complete", action="store_true", help="try all there is, no samples (make nightly)"
     )
+    parser.addoption("--sample-seed", type=int, default=0, help="what the samples are drawn with")
+
+
+def pytest_report_header(config: pytest.Config) -> str:
+    if config.getoption("--complete"):
+        return "all mutants and all cases are tried"
+    return f"a sample is tried, drawn with --sample-seed {config.getoption('--sample-seed')}"
+
+
+@pytest.hookimpl(trylast=True)  # of what -k leaves
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if config.getoption("--complete"):
+        return
+    dropped = left_out(items, config.getoption("--sample-seed"))
+    config.hook.pytest_deselected(items=dropped)
+    names = {item.nodeid for item in dropped}
+    items[:] = [item for item in items if item.nodeid not in names]
 
 
 @pytest.fixture
 def step(request: pytest.FixtureRequest) -> int:
     """Every how many mutants one is tried."""
-    return 1 if request.config.getoption("--complete") else 8
+    return 1 if request.config.getoption("--complete") else 17
+
+
+@pytest.fixture
+def third(request: pytest.FixtureRequest) -> int:
+    """Every how many hostile files of a family one is tried."""
+    return 1 if request.config.getoption("--complete") else 3
 
 
 @pytest.fixture

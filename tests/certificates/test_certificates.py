@@ -78,6 +78,7 @@ def claimed(result: cfxc.Result, shown: check.Shown) -> str:
     return "optimal" if shown.bound >= goal else "feasible"
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.filterwarnings("ignore:categorical_feature keyword")
 @pytest.mark.parametrize("distance", [*NORMS, "mix"])
 @pytest.mark.parametrize(("source", "kind"), KINDS, ids=[kind for _, kind in KINDS])

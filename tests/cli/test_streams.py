@@ -15,8 +15,8 @@ from .conftest import Shell
 
 ROOT = str(Path(cfxc.__file__).parents[1])
 SPACE = ("--space", "space.toml")
-EXPLAIN = ("explain", "tree.skops", *SPACE, "--factual", "person.json")
-COMPILE = ("compile", "tree.skops", *SPACE)
+EXPLAIN = ("explain", "tree.onnx", *SPACE, "--factual", "person.json")
+COMPILE = ("compile", "tree.onnx", *SPACE)
 FULL = pytest.mark.skipif(not Path("/dev/full").exists(), reason="the system has no full device")
 
 
@@ -39,7 +39,7 @@ def closed_pipe() -> int:
     return writer
 
 
-@pytest.mark.parametrize("arguments", [EXPLAIN, COMPILE, ("--help",)])
+@pytest.mark.parametrize("arguments", [COMPILE, ("--help",)])
 def test_a_reader_that_has_seen_enough(shell: Shell, arguments: tuple[str, ...]) -> None:
     pipe = closed_pipe()
     ended = process(*arguments, stdout=pipe)
@@ -51,8 +51,7 @@ def test_the_certificate_is_written_whoever_reads(shell: Shell) -> None:
     pipe = closed_pipe()
     ended = process(*EXPLAIN, "--certificate", "c.json", stdout=pipe)
     os.close(pipe)
-    assert ended.returncode == 0
-    assert "Traceback" not in ended.stderr
+    assert (ended.returncode, ended.stderr) == (0, "")
     assert cfxc.check("c.json").ok
 
 

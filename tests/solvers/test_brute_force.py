@@ -123,12 +123,14 @@ def solved(kind: str, distance: Any, metric: Metric | None, seed: int, **options
     return answer.status
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("distance", NORMS)
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_kind(kind: str, distance: str) -> None:
     solved(kind, distance, None, len(distance) + len(kind), solver="z3")
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("distance", NORMS)
 @pytest.mark.parametrize("kind", KINDS)
 def test_under_actions_and_constraints(kind: str, distance: str) -> None:
@@ -147,6 +149,7 @@ def test_under_actions_and_constraints(kind: str, distance: str) -> None:
         check(answer, model, space, asked, best, metric, rules.conditions)
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("distance", NORMS)
 @pytest.mark.parametrize("kind", KINDS)
 def test_cvc5_gives_the_same(kind: str, distance: str) -> None:
@@ -188,6 +191,7 @@ def test_the_constraints_bind() -> None:
     assert (farther >= 2, impossible >= 1) == (True, True), (farther, impossible)
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("distance", NORMS)
 @pytest.mark.parametrize("kind", SMOOTH)
 def test_smooth_networks(kind: str, distance: str) -> None:

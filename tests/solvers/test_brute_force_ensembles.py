@@ -160,6 +160,7 @@ def trained(kind: str) -> tuple[Any, FeatureSpace, cfxc.CompiledModel]:
     return model, space, cfxc.compile(model, space)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("distance", ["l0", "l1"])
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_ensemble(kind: str, distance: str) -> None:
@@ -174,6 +175,7 @@ def test_every_ensemble(kind: str, distance: str) -> None:
     check(answer, model, space, asked, best, metric)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.filterwarnings("ignore:categorical_feature keyword")  # it is used all the same
 @pytest.mark.parametrize("distance", ["l0", "l1"])
 @pytest.mark.parametrize("kind", BOOSTERS)

@@ -60,6 +60,7 @@ def converted(kind: str) -> tuple[cfxc.CompiledModel, str]:
     return cfxc.compile(model, SPACE), "value" if "numbers" in kind else "two"
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("distance", NORMS)
 @pytest.mark.parametrize("kind", MODELS)
 def test_converted_models(kind: str, distance: str) -> None:

@@ -28,6 +28,7 @@ from tests.solvers.kinds import KINDS, SMOOTH, outcome_of, task, trained
 EXACT = sorted(KINDS.keys() - set(SMOOTH))
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("distance", NORMS)
 @pytest.mark.parametrize("kind", EXACT)
 def test_bounds_hold_for_the_model_as_it_runs(kind: str, distance: str) -> None:

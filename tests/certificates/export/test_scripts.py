@@ -66,6 +66,7 @@ def test_both_bounds(name: str) -> None:
     assert answer(smtlib(raised(content(name)))["lower"]) == "sat"
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("distance", ["l0", "l1", "linf"])
 @pytest.mark.filterwarnings("ignore:categorical_feature keyword")
 @pytest.mark.parametrize(("source", "kind"), KINDS, ids=[kind for _, kind in KINDS])

@@ -85,6 +85,7 @@ def test_viprchk(name: str, tmp_path: Path) -> None:
     assert verified(exported(name)[0], tmp_path)
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.filterwarnings("ignore:categorical_feature keyword")
 @pytest.mark.parametrize("distance", ["l0", "l1", "linf", "mix"])
 @pytest.mark.parametrize(("source", "kind"), KINDS, ids=[kind for _, kind in KINDS])

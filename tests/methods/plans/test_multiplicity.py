@@ -118,6 +118,7 @@ def proves(parts: Any, count: int, needed: int, lower: Fraction) -> None:
         assert any(bounds)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(("kind", "name"), [*CASES, *(("all kinds", name) for name in SPACES)])
 def test_brute_force(kind: str, name: str) -> None:
     models, space = models_of(kind, name), SPACES[name]

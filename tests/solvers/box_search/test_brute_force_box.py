@@ -38,6 +38,7 @@ def solved(kind: str, distance: Any, metric: Metric | None, seed: int) -> None:
         assert answer.provers in (("box search",), ()), answer.provers
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("distance", NORMS)
 @pytest.mark.parametrize("kind", [*TREES, *BOOSTED])
 def test_every_kind(kind: str, distance: str) -> None:
@@ -45,6 +46,7 @@ def test_every_kind(kind: str, distance: str) -> None:
         solved(kind, distance, None, len(distance) + len(kind) + seed)
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.filterwarnings("ignore:categorical_feature keyword")  # it is used all the same
 @pytest.mark.parametrize("distance", NORMS)
 @pytest.mark.parametrize("kind", ensembles.BOOSTERS)

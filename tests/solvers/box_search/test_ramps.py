@@ -48,6 +48,7 @@ def mixed_regressor(seed: int) -> tuple[Any, pd.DataFrame]:
     return VotingRegressor(both, weights=[1, 2]).fit(table, worth), table
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("distance", DISTANCES)
 @pytest.mark.parametrize("seed", range(4))
 def test_a_regression_beside_a_forest(seed: int, distance: str) -> None:
@@ -99,24 +100,32 @@ def stacked(seed: int, features: int, *, rounded: bool) -> tuple[Program, Any]:
     return program, cfxc.FeatureSpace((*space, *more))
 
 
+ASKED = {
+    "above": lambda now: (now + F(1, 2), None),
+    "between": lambda now: (now + F(1, 3), now + F(1, 2)),
+    "below": lambda now: (None, now - 1),
+}
+
+
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("distance", DISTANCES)
 @pytest.mark.parametrize("rounded", [False, True])
-def test_continuous_ramps_are_proved(rounded: bool, distance: str) -> None:
+@pytest.mark.parametrize("asked", ASKED)
+@pytest.mark.parametrize("seed", range(2))
+def test_continuous_ramps_are_proved(seed: int, asked: str, rounded: bool, distance: str) -> None:
     """Every box is closed in exact arithmetic with ramps as linear functions, and SMT agrees."""
-    for seed in range(2):
-        program, space = stacked(seed, 3, rounded=rounded)
-        rng = np.random.default_rng(seed)
-        factual = {f"x{i}": F(float(rng.normal() / 2)) for i in range(3)} | {"n": 3, "kind": "a"}
-        now = evaluate(program, factual)["value"]
-        for target in ((now + F(1, 2), None), (now + F(1, 3), now + F(1, 2)), (None, now - 1)):
-            query = make_query(program, space, factual, target=target, distance=DISTANCES[distance])
-            outcome, _ = proved(query, F(1, 10**4))
-            assert outcome.best is not None, (seed, target)
-            assert evaluate(query.target_program, outcome.best.point)["in_target"]
-            other = smt.search(query, lambda _: True, Limits(F(1, 10**4), 4), smt.backend("auto"))
-            assert other.best is not None
-            assert outcome.lower <= other.best.distance
-            assert other.lower <= outcome.best.distance
+    program, space = stacked(seed, 3, rounded=rounded)
+    rng = np.random.default_rng(seed)
+    factual = {f"x{i}": F(float(rng.normal() / 2)) for i in range(3)} | {"n": 3, "kind": "a"}
+    target = ASKED[asked](evaluate(program, factual)["value"])
+    query = make_query(program, space, factual, target=target, distance=DISTANCES[distance])
+    outcome, _ = proved(query, F(1, 10**4))
+    assert outcome.best is not None
+    assert evaluate(query.target_program, outcome.best.point)["in_target"]
+    other = smt.search(query, lambda _: True, Limits(F(1, 10**4), 4), smt.backend("auto"))
+    assert other.best is not None
+    assert outcome.lower <= other.best.distance
+    assert other.lower <= outcome.best.distance
 
 
 def test_a_linear_model_alone_is_left_to_others() -> None:

@@ -200,6 +200,7 @@ def require_at(proof: Proof, form: Any, by: Multipliers, area: Any, at: Any) -> 
     assert total <= most
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("distance", [*NORMS, "mix"])
 @pytest.mark.parametrize("kind", LINEAR)
 def test_every_kind(kind: str, distance: str) -> None:

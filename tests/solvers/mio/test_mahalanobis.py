@@ -54,6 +54,7 @@ def asked(kind: str, seed: int, rules: Any = None) -> tuple[Query, Deployed, lis
     return query, deployed, best
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("alone", [False, True])
 @pytest.mark.parametrize("kind", sorted(KINDS.keys() - set(SMOOTH)))
 def test_every_kind(kind: str, alone: bool, monkeypatch: pytest.MonkeyPatch) -> None:

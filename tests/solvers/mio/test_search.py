@@ -86,6 +86,7 @@ def engine(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> d
     return {"regions": request.param != "solver alone"}
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("distance", NORMS)
 @pytest.mark.parametrize("kind", NETWORKS)
 def test_networks(kind: str, distance: str, engine: dict[str, Any]) -> None:

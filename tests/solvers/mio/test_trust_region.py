@@ -151,6 +151,7 @@ def agrees(result: cfxc.Result, truth: float | None) -> None:
     assert truth - 1e-6 <= result.distance <= truth + 1e-3 + 1e-6
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", MODELS)
 @pytest.mark.parametrize(
     ("norm", "epsilon"), [("l1", 0.0), ("linf", 0.05), ("l1", 0.2), ("l2", 0.1)]
@@ -181,21 +182,22 @@ def test_the_slack_may_cost(name: str, norm: str) -> None:
         agrees(result, nearest(model, row, points, region, distance))
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("clusters", [3, AgglomerativeClustering(4), DBSCAN(0.6, min_samples=3)])
-def test_unions_of_clusters(clusters: object) -> None:
+@pytest.mark.parametrize("number", range(3))
+def test_unions_of_clusters(number: int, clusters: object) -> None:
     """In one hull of a cluster at least; noise belongs to none."""
     model, rows = COMPILED["boosting"], X.sample(50, random_state=3)
     region = TrustRegion(rows, clusters=clusters)
     inside = vectors(rows[model.predict(rows) == 1])
-    for number in range(3):
-        row = person(model, number)
-        result = model.explain(row, target=1, subject_to=[region])
-        hulls = result.evidence.query.hulls
-        assert 1 < len(hulls) <= 8
-        own = [vectors(hull.table) for hull in hulls]
-        assert all(any((z == one).all() for one in inside) for points in own for z in points)
-        found = [nearest(model, row, points, region, "l1") for points in own]
-        agrees(result, min((one for one in found if one is not None), default=None))
+    row = person(model, number)
+    result = model.explain(row, target=1, subject_to=[region])
+    hulls = result.evidence.query.hulls
+    assert 1 < len(hulls) <= 8
+    own = [vectors(hull.table) for hull in hulls]
+    assert all(any((z == one).all() for one in inside) for points in own for z in points)
+    found = [nearest(model, row, points, region, "l1") for points in own]
+    agrees(result, min((one for one in found if one is not None), default=None))
 
 
 def test_with_everything_else() -> None:
