@@ -120,7 +120,7 @@ def _require(shown: Any, text: str, rules: list[str]) -> None:
     for rule in rules:
         need(rule in allowed and "about " not in rule, f"policy: it has no constraint {rule}")
     if "target" in found:
-        same = question.stated_rows == question.rows_of_target(_target(found["target"]))
+        same = question.stated == question.rows_of_target(_target(found["target"]))
         need(same, "policy: another target")
     if "norms" in found:
         need(list(map(decimal, found["norms"])) == question.norms, "policy: another distance")

@@ -173,8 +173,8 @@ def facts(shown: Shown, run: str = UNRUN) -> dict[str, Any]:
 def _outcome(q: Question) -> tuple[str, bool]:
     """The program's outcome of the factual, and whether it is the target."""
     scores = q.program.values(q.program.outputs, [feature.own for feature in q.features])
-    parts = (sum((f * scores[r] for r, f in row.items()), c) for row, c, _ in q.stated_rows)
-    had = not any(v < 0 or (v == 0 and row[2]) for v, row in zip(parts, q.stated_rows, strict=True))
+    parts = (sum((f * scores[r] for r, f in row.items()), c) for row, c, _ in q.stated)
+    had = not any(v < 0 or (v == 0 and row[2]) for v, row in zip(parts, q.stated, strict=True))
     if q.program.labels is None:
         return exact(scores[0]), had
     return quoted(q.program.labels[scores.index(max(scores))][1]), had
@@ -182,7 +182,7 @@ def _outcome(q: Question) -> tuple[str, bool]:
 
 def _target(q: Question) -> str:
     if q.program.labels is None:
-        ends = {factors[0]: -factors[0] * constant for factors, constant, _ in q.stated_rows}
+        ends = {factors[0]: -factors[0] * constant for factors, constant, _ in q.stated}
         ends_text = [f"at {'least' if s > 0 else 'most'} {exact(end)}" for s, end in ends.items()]
         return " and ".join(ends_text)
     text = quoted(q.program.labels[q.place][1])

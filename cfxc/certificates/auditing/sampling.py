@@ -108,7 +108,7 @@ def _reaches(question: Any, outcome: Any) -> bool:
         plain = outcome.item() if hasattr(outcome, "item") else outcome
         return _is_same(question.program.labels[question.place][1], plain)
     value = Fraction(float(outcome))
-    return all(factors[0] * value + constant >= 0 for factors, constant, _ in question.stated_rows)
+    return all(factors[0] * value + constant >= 0 for factors, constant, _ in question.stated)
 
 
 def _lead(scores: list[Fraction]) -> Fraction:

@@ -183,12 +183,12 @@ class Question:
         self.peaks = [weight / heaviest for weight in weights]
         self.tops = [n[2] * peak for peak in self.peaks]
         self.slack = number(slack)
-        self.stated_rows = self.rows_of_target(target)
+        self.stated = self.rows_of_target(target)
         sizes = [sum(map(size, form.values())) for form in self.program.outputs]
-        copied = sum(sizes[r] for row in self.stated_rows for r in row[0])
+        copied = sum(sizes[r] for row in self.stated for r in row[0])
         need(copied <= MEMORY // 8, "limits: too many labels of too many terms")
         self.target_rows = [
-            (plus(self._score(*row), {CONSTANT: self.slack}), row[2]) for row in self.stated_rows
+            (plus(self._score(*row), {CONSTANT: self.slack}), row[2]) for row in self.stated
         ]
         given = enumerate(listed(rules, "question.constraints"))
         self.truths = [self._truth(one, DEPTH, f"question.constraints[{i}]") for i, one in given]

@@ -113,9 +113,7 @@ def bounds(question: Question, floats: str) -> tuple[Q, Q]:
     errors = Rounding(question, floats)
     ends = [errors.sum(form) for form in question.program.outputs]
     rows = [
-        [abs(f) * ends[r][i] for r, f in row[0].items()]
-        for row in question.stated_rows
-        for i in (0, 1)
+        [abs(f) * ends[r][i] for r, f in row[0].items()] for row in question.stated for i in (0, 1)
     ]
     sizes, off = (max(map(total, rows[i::2]), default=ZERO) for i in (0, 1))
     return off, MOST * (off + errors.unit * sizes)
