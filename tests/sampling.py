@@ -13,7 +13,7 @@ def sample(cases: Mapping[str, Mapping[str, int]], every: int, seed: int) -> set
     """One case in ``every``, and more where a value of a parameter would be in none.
 
     Args:
-        cases: Name → parameter → number of its value.
+        cases: Name → parameter → what tells its value from others.
         every: Of how many cases one is wanted.
         seed: Another one gives another sample.
     """
@@ -37,6 +37,11 @@ def left_out(items: list[pytest.Item], seed: int) -> list[pytest.Item]:
     dropped: list[pytest.Item] = []
     for same in tests.values():
         (every,) = same[0].get_closest_marker("sampled").args  # type: ignore[union-attr]
-        chosen = sample({item.nodeid: item.callspec.indices for item in same}, every, seed)
+        # Cases share the objects of their parameters; ``callspec.indices`` counts cases.
+        values = {
+            item.nodeid: {name: id(value) for name, value in item.callspec.params.items()}
+            for item in same
+        }
+        chosen = sample(values, every, seed)
         dropped += [item for item in same if item.nodeid not in chosen]
     return dropped
