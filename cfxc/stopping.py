@@ -14,12 +14,10 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from functools import wraps
 from threading import Thread
 from types import FrameType
-from typing import ParamSpec, TypeVar
+from typing import TypeVar
 
-P = ParamSpec("P")
 T = TypeVar("T")
 
 STEP = 0.02
@@ -36,7 +34,6 @@ INTERRUPTED = "interrupted"
 _deadline: ContextVar[float] = ContextVar("deadline", default=float("inf"))
 _pressed = False
 _abandoned: list[Thread] = []
-_spared = 0.0  # seconds in which the clock stood still
 
 
 class TimeUp(Exception):
@@ -57,8 +54,8 @@ def reason_of(stop: BaseException) -> str:
 
 
 def now() -> float:
-    """Seconds of a clock that stands still while work is ``untimed``."""
-    return time.monotonic() - _spared
+    """Seconds of the clock that deadlines are on."""
+    return time.monotonic()
 
 
 def poll() -> None:
@@ -132,35 +129,6 @@ def until(deadline: float) -> Iterator[None]:
 
 
 @contextmanager
-def untimed() -> Iterator[None]:
-    """Work that counts towards no limit: compiling, or loading what was compiled."""
-    global _spared
-    token, started = _deadline.set(float("inf")), time.monotonic()
-    try:
-        yield
-    finally:
-        _deadline.reset(token)
-        _spared += time.monotonic() - started
-
-
-def spared(kernel: Callable[P, T]) -> Callable[P, T]:
-    """A kernel whose first call, which compiles or loads it, counts towards no limit."""
-    known = False
-
-    @wraps(kernel)
-    def run(*args: P.args, **kwargs: P.kwargs) -> T:
-        nonlocal known
-        if known:
-            return kernel(*args, **kwargs)
-        with untimed():
-            result = kernel(*args, **kwargs)
-        known = True
-        return result
-
-    return run
-
-
-@contextmanager
 def listening() -> Iterator[None]:
     """Take note of Ctrl-C, for ``poll`` to tell; pressed again, it interrupts at once.
 
@@ -192,7 +160,7 @@ class Span:
     """The time for one counterfactual.
 
     Attributes:
-        deadline: When its limit is up, on the clock that stands still while code is compiled.
+        deadline: When its limit is up.
     """
 
     def __init__(self, limit: float) -> None:
@@ -206,7 +174,7 @@ class Span:
 
     @property
     def seconds(self) -> float:
-        """Seconds since it began, or until its end; compiling counts."""
+        """Seconds since it began, or until its end."""
         return time.monotonic() - self.started if self._spent is None else self._spent
 
     def end(self) -> None:

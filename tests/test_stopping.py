@@ -5,12 +5,11 @@ from __future__ import annotations
 import os
 import signal
 import threading
-import time
 
 import pytest
 
 from cfxc import stopping
-from cfxc.stopping import Pressed, TimeUp, attend, listening, now, poll, polled, until, untimed
+from cfxc.stopping import Pressed, TimeUp, attend, listening, now, poll, polled, until
 
 
 def press() -> None:
@@ -26,24 +25,6 @@ def test_the_earliest_deadline_counts() -> None:
         with until(now() + 1000):
             assert stopping.left() < 61
         poll()
-
-
-def test_the_clock_stands_still_while_code_is_compiled() -> None:
-    with until(now() + 0.1):
-        with untimed():
-            time.sleep(0.2)
-            poll()
-        poll()
-
-
-def test_the_first_call_of_a_kernel_alone_is_spared() -> None:
-    kernel = stopping.spared(time.sleep)
-    with until(now() + 0.1):
-        kernel(0.2)
-        poll()
-        kernel(0.2)
-        with pytest.raises(TimeUp):
-            poll()
 
 
 def test_items_are_looked_at_until_the_time_is_up() -> None:

@@ -1,7 +1,7 @@
 """Batch evaluation of tree ensembles: all rows of a block go down a tree together.
 
 A leaf is its own child, so that rows already at one wait there without a branch, and steps of
-different rows overlap in the processor.  Indices are unsigned, for which numba tests no sign.
+different rows overlap in the processor.
 """
 
 from __future__ import annotations
@@ -9,12 +9,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import numba
 import numpy as np
 import numpy.typing as npt
 
 from ..arrays import Floats
-from ..stopping import spared
+from ..kernels import add_values
 from .interval import Interval
 
 if TYPE_CHECKING:
@@ -59,46 +58,10 @@ class TreeTables:
         """Leaf values summed tree after tree: rows (n, F) → (n, K), as ``TreeEnsemble`` defines."""
         if not rows.shape[1]:  # then all trees are leaves, and a leaf reads feature 0
             rows = np.zeros((len(rows), 1))
-        flat = np.ascontiguousarray(rows, dtype=np.float64).ravel()
+        rows = np.ascontiguousarray(rows, dtype=np.float64)
         block = min(max(BYTES // (8 * rows.shape[1]), 1), MOST)
         total: Floats = np.tile(self.base, (len(rows), 1))
-        _add(
-            flat, rows.shape[1], block, self.roots, self.feature, self.threshold, self.child,
-            self.value, total,
-        )  # fmt: skip
+        add_values(
+            rows, block, self.roots, self.feature, self.threshold, self.child, self.value, total
+        )
         return total
-
-
-@spared
-@numba.njit(cache=True, nogil=True)
-def _add(
-    flat: Floats,
-    width: int,
-    block: int,
-    roots: npt.NDArray[Any],
-    feature: npt.NDArray[Any],
-    threshold: Floats,
-    child: npt.NDArray[Any],
-    value: Floats,
-    total: Floats,
-) -> None:
-    count, outputs = total.shape
-    at = np.empty(block, np.uint64)
-    for start in range(0, count, block):
-        size = min(block, count - start)
-        for root in roots:
-            at[:size] = root
-            moved = np.uint64(1)
-            while moved:
-                moved = np.uint64(0)
-                row = np.uint64(start) * np.uint64(width)
-                for i in range(size):
-                    node = at[i]
-                    above = not (flat[row + np.uint64(feature[node])] <= threshold[node])
-                    below = np.uint64(child[(node << np.uint64(1)) + np.uint64(above)])
-                    moved |= below ^ node
-                    at[i] = below
-                    row += np.uint64(width)
-            for i in range(size):
-                for k in range(outputs):
-                    total[start + i, k] += value[at[i], k]

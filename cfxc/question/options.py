@@ -221,9 +221,8 @@ class Options(TypedDict, total=False):
         Option(
             60.0,
             positive_number,
-            "Seconds per counterfactual.  Kept to within 0.2 s and 5 %; loading or compiling code, "
-            "once for each process, comes on top.  Ctrl-C ends the search with the best answer so "
-            "far; pressed again, it raises ``KeyboardInterrupt``.",
+            "Seconds per counterfactual, kept to within 0.2 s and 5 %.  Ctrl-C ends the search "
+            "with the best answer so far; pressed again, it raises ``KeyboardInterrupt``.",
         ),
     ]
     random_state: Annotated[

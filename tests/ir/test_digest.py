@@ -111,7 +111,7 @@ def changed(kind: str, value: Any) -> list[Any]:
             others.append(Tensor(value.array, "rat"))
         return others
     if kind == "Fraction":
-        return [value + Fraction(1, 10**30), -value - 1]
+        return [value + Fraction(1, 10**30), 2 * abs(value) + 1]
     if kind == "int":
         return [value + 1]
     if kind == "tuple[int, ...]":

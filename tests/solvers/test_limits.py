@@ -33,7 +33,7 @@ ENGINES: list[dict[str, Any]] = [
 
 
 @cache
-def forest(count: int = 100) -> tuple[CompiledModel, pd.DataFrame]:
+def forest(count: int = 200) -> tuple[CompiledModel, pd.DataFrame]:
     """A forest that none of the engines answers at once, and a person whom it refuses."""
     rng = np.random.default_rng(0)
     X = pd.DataFrame(rng.normal(size=(800, 12)).round(3), columns=[f"f{i}" for i in range(12)])

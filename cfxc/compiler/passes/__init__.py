@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 from .decide import fold_into_trees, narrow_argmax
-from .prune import SLACK, Ball, prune_trees
+from .prune import SLACK, Ball, make_walk, prune_trees
 
-__all__ = ["SLACK", "Ball", "fold_into_trees", "narrow_argmax", "prune_trees"]
+__all__ = ["SLACK", "Ball", "fold_into_trees", "make_walk", "narrow_argmax", "prune_trees"]

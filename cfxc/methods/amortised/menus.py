@@ -14,11 +14,12 @@ import pandas as pd
 from ...errors import DataTypeError, InvalidInputError
 from ...frontends.predictor import plain_item
 from ...ir.sorts import label_key
+from ...kernels import determinantal, max_min
 from ...question.checks import positive_number, whole_number
 from ...question.criteria import Condition, MaxChanges, criteria_of
 from .instances import Decoder, target_at
 from .levels import Codes, Levels, Mask
-from .sampling import Drawing, Limits, Pool, determinantal, max_min
+from .sampling import Drawing, Limits, Pool
 
 DIVERSITY = ("maxmin", "dpp", None)
 """How the rows returned are chosen from those found."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from math import ceil, floor, lcm
 from typing import Any, NamedTuple
 
@@ -64,16 +64,6 @@ class Decision:
     cut_of: Ints
     ramps: tuple[Ramp, ...] = ()
     first_stairs: int = -1
-
-    @cached_property
-    def depth(self) -> int:
-        """How many nodes the longest path through a tree has."""
-        depth, level = 0, self.roots
-        while level.size:
-            depth += 1
-            level = level[self.splits.input[level] >= 0]
-            level = np.concatenate([self.left[level], self.right[level]])
-        return depth
 
 
 Ranges = tuple[tuple[Fraction, Fraction], ...]  # of every feature; of a category anything

@@ -11,7 +11,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from fractions import Fraction
-from functools import lru_cache
 from math import floor
 
 from ...environment import debug
@@ -29,14 +28,13 @@ from ...stopping import (
     poll,
     reason_of,
     until,
-    untimed,
 )
 from ..base import Candidate, Deployed, Limits, Outcome, Point, Search, searched, verify
 from ..baselines import LocalSearch
 from ..rounding import margins_of
 from .cells import UNIT, Cells
 from .climb import climb, make_forest, shrunk
-from .problem import Problem, decision_for, make_problem, refuses, small_query
+from .problem import Problem, decision_for, make_problem, refuses
 from .proof import SplitTree
 from .state import (
     AIM,
@@ -80,7 +78,6 @@ def search(query: Query, deployed: Deployed, limits: Limits) -> Outcome:
     reason = refuses(query)
     if reason:
         raise UnsupportedError(f"box search does not take this question: {reason}")
-    _warm_up(limits.n_jobs > 1)
     return searched(lambda: BoxSearch(make_problem(query), deployed, limits), limits)
 
 
@@ -93,7 +90,6 @@ def refute(query: Query, radius: Fraction, seconds: float) -> SplitTree | None:
     reason = refuses(query)
     if reason:
         raise UnsupportedError(f"box search does not take this question: {reason}")
-    _warm_up(False)
     limits = Limits(Fraction(1, 10**9), seconds)
     with until(now() + seconds), suppress(TimeUp):
         found = BoxSearch(make_problem(query), lambda _: True, limits)
@@ -101,16 +97,6 @@ def refute(query: Query, radius: Fraction, seconds: float) -> SplitTree | None:
             proof: SplitTree = found.outcome.proof
             return proof
     return None
-
-
-@lru_cache(maxsize=2)
-def _warm_up(threads: bool) -> None:
-    """Load the kernels, so that compiling them counts towards no time limit."""
-    limits = Limits(Fraction(1, 100), float("inf"), n_jobs=2 if threads else 1)
-    with untimed():
-        small = BoxSearch(make_problem(small_query()), lambda _: True, limits)
-        small.alone = 0 if threads else ALONE_UNTIL
-        small.run(())
 
 
 class BoxSearch(Search):

@@ -11,7 +11,6 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-import numba
 import numpy as np
 import numpy.typing as npt
 
@@ -25,8 +24,6 @@ from ...question.query import Query
 from ..encoding.formula import factual_terms
 
 CONSTANT, NUMBER, LABEL, BELOW, SUM, CHOICE, LARGEST, PRODUCT, AT_MOST, NOT, AND, OR = range(12)
-WHOLE = 2.0**53  # sums of whole numbers below are exact
-WIDEN = 1e-12  # of the magnitude of a sum: above the rounding of its terms
 
 
 class Logic(NamedTuple):
@@ -178,98 +175,4 @@ def _row(
     return CONSTANT, low, high, -1, -1  # a function of its argument: known by its range alone
 
 
-@numba.njit(nogil=True)
-def truth(
-    logic: Any, start: Any, least: Any, largest: Any, first: Any, last: Any, labels: Any,
-    low: Any, high: Any,
-) -> Any:  # fmt: skip
-    """0 if the formula fails everywhere in a box of cells, 2 if it holds everywhere, else 1.
-
-    ``least``, ``largest`` (C,): the values at the ends of cells; ``first``, ``last`` (J,) and
-    ``labels`` (J, L): the box; ``low``, ``high``: scratch, one number per term.
-    """
-    for i in range(logic.kind.size):
-        kind, begin, end = logic.kind[i], logic.start[i], logic.start[i + 1]
-        low[i], high[i] = logic.low[i], logic.high[i]
-        j, code = logic.what[i], logic.code[i]
-        if kind in (NUMBER, BELOW):
-            bottom, top = least[start[j] + first[j]], largest[start[j] + last[j]]
-            if kind == NUMBER:
-                low[i], high[i] = bottom, top
-            else:
-                low[i] = 1.0 if top <= logic.low[i] else 0.0
-                high[i] = 1.0 if bottom <= logic.low[i] else 0.0
-        elif kind == LABEL:
-            low[i], high[i] = _has_only(labels[j], code)
-        elif kind == SUM:
-            size, whole = max(abs(low[i]), abs(high[i])), low[i] == np.rint(low[i]) == high[i]
-            for a in range(begin, end):
-                x, f = logic.operand[a], logic.factor[a]
-                whole = whole and f == np.rint(f)
-                whole = whole and low[x] == np.rint(low[x]) and high[x] == np.rint(high[x])
-                low[i] += f * (low[x] if f > 0 else high[x])
-                high[i] += f * (high[x] if f > 0 else low[x])
-                size += abs(f) * max(abs(low[x]), abs(high[x]))
-            if not (whole and size < WHOLE):
-                low[i] -= WIDEN * size
-                high[i] += WIDEN * size
-        elif kind == CHOICE:
-            c, x, y = logic.operand[begin], logic.operand[begin + 1], logic.operand[begin + 2]
-            low[i] = low[x] if low[c] == 1 else low[y] if high[c] == 0 else min(low[x], low[y])
-            high[i] = high[x] if low[c] == 1 else high[y] if high[c] == 0 else max(high[x], high[y])
-        elif kind == LARGEST:
-            low[i], high[i] = -np.inf, -np.inf
-            for a in range(begin, end):
-                low[i] = max(low[i], low[logic.operand[a]])
-                high[i] = max(high[i], high[logic.operand[a]])
-        elif kind == PRODUCT:
-            low[i], high[i] = _product(logic, begin, end, low, high)
-        elif kind == AT_MOST:
-            x, strict = logic.operand[begin], code == 1
-            bottom, top = logic.low[i], logic.high[i]
-            low[i] = 1.0 if high[x] < bottom or (high[x] == bottom and not strict) else 0.0
-            high[i] = 1.0 if low[x] < top or (low[x] == top and not strict) else 0.0
-        elif kind == NOT:
-            x = logic.operand[begin]
-            low[i], high[i] = 1.0 - high[x], 1.0 - low[x]
-        elif kind == AND:
-            low[i], high[i] = 1.0, 1.0
-            for a in range(begin, end):
-                low[i] = min(low[i], low[logic.operand[a]])
-                high[i] = min(high[i], high[logic.operand[a]])
-        elif kind == OR:
-            low[i], high[i] = 0.0, 0.0
-            for a in range(begin, end):
-                low[i] = max(low[i], low[logic.operand[a]])
-                high[i] = max(high[i], high[logic.operand[a]])
-    root = logic.kind.size - 1
-    return int(low[root] + high[root])
-
-
-@numba.njit(nogil=True)
-def _has_only(labels: Any, code: Any) -> Any:
-    """Whether a set of labels is that one alone, and whether it has it."""
-    others, has = False, False
-    for word in range(labels.size):
-        bit = np.uint64(1) << np.uint64(code % 64) if word == code // 64 else np.uint64(0)
-        has = has or labels[word] & bit != 0
-        others = others or labels[word] & ~bit != 0
-    return (1.0 if has and not others else 0.0), (1.0 if has else 0.0)
-
-
-@numba.njit(nogil=True)
-def _product(logic: Any, begin: Any, end: Any, low: Any, high: Any) -> Any:
-    """The interval of a product, rounded outward."""
-    bottom, top = 1.0, 1.0
-    for a in range(begin, end):
-        x = logic.operand[a]
-        corners = (bottom * low[x], bottom * high[x], top * low[x], top * high[x])
-        bottom, top = min(corners), max(corners)
-        bottom -= WIDEN * abs(bottom)
-        top += WIDEN * abs(top)
-    if np.isnan(bottom) or np.isnan(top):  # 0 times infinity
-        return -np.inf, np.inf
-    return bottom, top
-
-
-__all__ = ["Constraints", "Logic", "make_constraints", "truth"]
+__all__ = ["Constraints", "Logic", "make_constraints"]

@@ -16,9 +16,9 @@ from functools import cached_property
 import numpy as np
 
 from ...ir import Label
+from ...kernels import retrace
 from ...question.query import Query
 from .cells import Cells
-from .kernel import retrace
 from .problem import Problem
 from .state import (
     BY_CONSTRAINT,

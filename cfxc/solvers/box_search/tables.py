@@ -6,13 +6,13 @@ value, so that the largest value still reachable in a tree is its lowest bit tha
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-import numba
 import numpy as np
 import numpy.typing as npt
 
 from ...arrays import Ints
+from ...kernels import cell_rows
 from .cells import Cells
 from .decision import Decision
 from .functions import Ramps
@@ -94,7 +94,7 @@ def make_tables(decision: Decision, leaves: Leaves, cells: Cells, ramps: Ramps) 
     feature, labels = leaves.feature[taken], leaves.labels[taken]
     full = np.zeros(int(first_word[-1]), np.uint64)
     np.bitwise_or.at(full, slot // 64, np.uint64(1) << (slot % 64).astype(np.uint64))
-    upto, since = _rows(
+    upto, since = cell_rows(
         cells.start, cells.symbolic, slot, condition, feature, first[taken], last[taken], labels,
         full,
     )  # fmt: skip
@@ -195,40 +195,6 @@ def _cheapest(cells: Cells, feature: Ints, labels: Words) -> Ints:
             costs = np.where(bits == 1, costs, np.inf)
             cheapest[own] = cells.start[j] + costs.argmin(axis=1)
     return cheapest
-
-
-@numba.njit(cache=True, nogil=True)
-def _rows(
-    start: Any, symbolic: Any, slot: Any, condition: Any, feature: Any, first: Any, last: Any,
-    labels: Any, full: Any,
-) -> Any:  # fmt: skip
-    """The rows ``upto`` and ``since``: all leaves, without those that end before or start after."""
-    upto = np.empty((start[-1], full.size), np.uint64)
-    since = np.empty((start[-1], full.size), np.uint64)
-    for c in range(start[-1]):
-        upto[c] = full
-        since[c] = full
-    for s in slot:
-        word, bit = s // 64, np.uint64(1) << np.uint64(s % 64)
-        for i in range(condition[s], condition[s + 1]):
-            j = feature[i]
-            begin, end = start[j], start[j + 1]
-            if symbolic[j]:
-                for code in range(end - begin):
-                    if not (labels[i, code // 64] >> np.uint64(code % 64)) & np.uint64(1):
-                        upto[begin + code, word] &= ~bit
-            else:
-                if first[i] > 0:
-                    upto[begin + first[i] - 1, word] &= ~bit
-                if last[i] + 1 < end - begin:
-                    since[begin + last[i] + 1, word] &= ~bit
-    for j in range(symbolic.size):
-        if not symbolic[j]:
-            for c in range(start[j + 1] - 2, start[j] - 1, -1):
-                upto[c] &= upto[c + 1]
-            for c in range(start[j] + 1, start[j + 1]):
-                since[c] &= since[c - 1]
-    return upto, since
 
 
 __all__ = ["Tables", "make_tables"]

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .kernel import hand_over, run
+from ...kernels import hand_over, run
 from .logic import Logic
 from .state import (
     BOXES,

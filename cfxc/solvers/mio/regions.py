@@ -2,10 +2,10 @@
 
 Few features can move far within a small radius, and splitting *them* makes most phases of a
 network known at once.  A box of columns is closed if the budget or some row refutes it under the
-linear relaxation, rounded outward (``kernel``); a box that is one point is decided by exact
-evaluation, and one that is too narrow to be split, but no point of a grid, stays open.  So the
-bound is proved without any solver's tolerance: the distance of the nearest open box, or the radius
-when none is left.
+linear relaxation, rounded outward (``kernels/regions.cpp``); a box that is one point is decided by
+exact evaluation, and one that is too narrow to be split, but no point of a grid, stays open.  So
+the bound is proved without any solver's tolerance: the distance of the nearest open box, or the
+radius when none is left.
 """
 
 from __future__ import annotations
@@ -14,20 +14,18 @@ import heapq
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
-from ...arrays import Floats
+from ...arrays import Floats, Ints
 from ...compiler.emit.mip import LABEL, MAX
 from ...compiler.mixed_integer import Affine
-from ...ir import INT, Builder, Tensor, ops
 from ...ir.interval import ceil_float, floor_float
 from ...ir.linear import LinearForm
-from ...question.query import Query, make_query
-from ...space import Feature, FeatureSpace
+from ...kernels import region_narrow, region_step
 from ...stopping import now
-from . import kernel
 from .formulation import DISTANCE, Formulation
 
 BATCH = 64  # boxes per call of the kernel
@@ -61,6 +59,42 @@ def applies(formulation: Formulation) -> bool:
     return len(columns) - len(emission.relaxation.units) <= LARGEST
 
 
+class Problem(NamedTuple):
+    """What the kernel reads of a formulation with n base columns and K units ``max(z_k, 0)``.
+
+    Attributes:
+        whole, named: (n,), which columns take whole numbers only, and which determine the point.
+        fine: (n,), how narrow each named column has to become to be left to exact arithmetic.
+        cost: (n,), of a unit of each column; ``partner`` (n,), up and down of one feature, or -1.
+        group: (n,), which group of labels a column is of, or -1; ``members`` (G, L), its columns,
+            -1 where there is none.
+        z, z0: (K, n + K) and (K,), what each unit is the positive part of; ``deep`` (K,), whether
+            it reads units; ``root`` (2, K), bounds of z everywhere.
+        reach: (K, n), how strongly base columns act on each unit.
+        rows, row_low, row_high: (R, n + K) and (R,), rows with units; ``plain``, ``plain_low``,
+            ``plain_high``: (P, n) and (P,), those without.
+    """
+
+    whole: npt.NDArray[np.bool_]
+    named: npt.NDArray[np.bool_]
+    fine: Floats
+    cost: Floats
+    partner: Ints
+    group: Ints
+    members: Ints
+    z: Floats
+    z0: Floats
+    deep: npt.NDArray[np.bool_]
+    root: Floats
+    reach: Floats
+    rows: Floats
+    row_low: Floats
+    row_high: Floats
+    plain: Floats
+    plain_low: Floats
+    plain_high: Floats
+
+
 class Regions:
     """The search over one formulation."""
 
@@ -79,8 +113,8 @@ class Regions:
         self.low = np.array([floor_float(c.lower) for c in held], dtype=np.float64)
         self.high = np.array([ceil_float(c.upper) for c in held], dtype=np.float64)
         named = {j for form in emission.variables.values() for j in form.terms}
-        self.z, self.z0 = self._dense([unit.z for unit in relaxation.units])
-        self.root = np.array(
+        z, z0 = self._dense([unit.z for unit in relaxation.units])
+        root = np.array(
             [
                 [floor_float(unit.lower) for unit in relaxation.units],
                 [ceil_float(unit.upper) for unit in relaxation.units],
@@ -88,25 +122,28 @@ class Regions:
         )
         distance, self.radius = relaxation.budget or (LinearForm({}), Fraction(0))
         self.partly = not units.isdisjoint(distance.terms)  # the distance has maxima of its own
-        self._place_rows()
-        self._place_groups()
+        group, members = self._groups()
         self.shift = distance.constant
-        self.cost = self._dense([distance])[0][0, : self.count].copy()
-        self.partner = np.full(self.count, -1, dtype=np.int64)
+        cost = self._dense([distance])[0][0, : self.count].copy()
+        partner = np.full(self.count, -1, dtype=np.int64)
         for pair in formulation.writer.pairs:
             up, down = (self.place[j] for j in pair)
-            self.partner[up], self.partner[down] = down, up
-        self.whole = np.array([c.whole for c in held], dtype=np.bool_)
+            partner[up], partner[down] = down, up
+        whole = np.array([c.whole for c in held], dtype=np.bool_)
         width = self.high - self.low
-        self.named = np.array([j in named for j in self.base], dtype=np.bool_)
-        self.named &= self.whole | (width > ROUNDING)
-        self.fine = np.where(self.whole, 0.0, FINE * width)
-        self.finite = bool(self.whole[self.named].all())
-        self.deep = (self.z[:, self.count :] != 0).any(axis=1)
-        self.reach = np.zeros((len(relaxation.units), self.count))
+        naming = np.array([j in named for j in self.base], dtype=np.bool_)
+        naming &= whole | (width > ROUNDING)
+        fine = np.where(whole, 0.0, FINE * width)
+        self.finite = bool(whole[naming].all())
+        deep = (z[:, self.count :] != 0).any(axis=1)
+        reach = np.zeros((len(relaxation.units), self.count))
         for k in range(len(relaxation.units)):
-            self.reach[k] = np.abs(self.z[k, : self.count])
-            self.reach[k] += np.abs(self.z[k, self.count : self.count + k]) @ self.reach[:k]
+            reach[k] = np.abs(z[k, : self.count])
+            reach[k] += np.abs(z[k, self.count : self.count + k]) @ reach[:k]
+        self.problem = Problem(
+            whole, naming, fine, cost, partner, group, members, z, z0, deep, root, reach,
+            *self._rows(),
+        )  # fmt: skip
 
     def _dense(self, forms: list[Affine]) -> tuple[Floats, Floats]:
         matrix = np.zeros((len(forms), len(self.place)))
@@ -115,7 +152,7 @@ class Regions:
                 matrix[i, self.place[j]] = float(factor)
         return matrix, np.array([float(form.constant) for form in forms], dtype=np.float64)
 
-    def _place_rows(self) -> None:
+    def _rows(self) -> tuple[Floats, ...]:
         """Rows that the relaxation does not know of by itself, with units and without."""
         known = {MAX, LABEL} | (set() if self.partly else {DISTANCE})
         rows = [row for row in self.formulation.model.rows if row.why not in known]
@@ -129,28 +166,27 @@ class Regions:
         ]
         bounds = np.array(ends, dtype=np.float64).reshape(-1, 2)
         deep = (matrix[:, self.count :] != 0).any(axis=1)
-        self.rows, self.row_low, self.row_high = _part(matrix, bounds, deep)
-        plain, self.plain_low, self.plain_high = _part(matrix, bounds, ~deep)
-        self.plain = np.ascontiguousarray(plain[:, : self.count])
+        plain = _part(matrix[:, : self.count], bounds, ~deep)
+        return (*_part(matrix, bounds, deep), *plain)
 
-    def _place_groups(self) -> None:
+    def _groups(self) -> tuple[Ints, Ints]:
+        """Of which group each column is, and the columns of each."""
         groups = self.formulation.emission.relaxation.groups
         width = max(map(len, groups), default=1)
-        self.members = np.full((len(groups), width), -1, dtype=np.int64)
-        self.group = np.full(self.count, -1, dtype=np.int64)
+        members = np.full((len(groups), width), -1, dtype=np.int64)
+        group = np.full(self.count, -1, dtype=np.int64)
         for g, columns in enumerate(groups):
             for i, j in enumerate(columns):
-                self.members[g, i] = self.place[j]
-                self.group[self.place[j]] = g
+                members[g, i] = self.place[j]
+                group[self.place[j]] = g
+        return group, members
 
     def run(self, improve: Improve, deadline: float) -> Ending:
         """Close every box within the radius, or as many as the time allows."""
         radius, made, boxes, least = self.radius, 1, 0, np.inf
         low, high = self.low.copy(), self.high.copy()
-        first = kernel.narrow(
-            low, high, self.whole, self.cost, ceil_float(radius - self.shift), self.group,
-            self.members, self.partner, self.plain, self.plain_low, self.plain_high,
-        )  # fmt: skip
+        limit = ceil_float(radius - self.shift)
+        first = region_narrow(self.problem, limit, low, high)
         queue = [(first, 0, low, high)] if first < np.inf else []
         while queue:
             if now() >= deadline or len(queue) > LIMIT:
@@ -160,18 +196,15 @@ class Regions:
             boxes += len(batch)
             lows = np.array([box[2] for box in batch])
             highs = np.array([box[3] for box in batch])
-            child_low, child_high, keys, tries, decided, costs = kernel.step(
-                lows, highs, self.whole, self.named, self.count, self.z, self.z0, self.deep,
-                self.root, self.rows, self.row_low, self.row_high, self.plain, self.plain_low,
-                self.plain_high, self.cost, ceil_float(radius - self.shift), self.group,
-                self.members, self.partner, self.reach, self.fine,
-            )  # fmt: skip
+            child_low, child_high, keys, tries, decided, costs = region_step(
+                self.problem, ceil_float(radius - self.shift), lows, highs
+            )
             for i, key in enumerate(keys.tolist()):
                 heapq.heappush(queue, (key, made, child_low[i], child_high[i]))
                 made += 1
             if not self.finite:
                 least = min([least, *costs.tolist()])
-            order = np.argsort(tries @ self.cost, kind="stable")[:TRIES]
+            order = np.argsort(tries @ self.problem.cost, kind="stable")[:TRIES]
             for point in [*(decided if self.finite else decided[:TRIES]), *tries[order]]:
                 found = improve(self._lift(point))
                 radius = radius if found is None else min(radius, found)
@@ -192,25 +225,4 @@ def _part(matrix: Floats, ends: Floats, chosen: Any) -> tuple[Floats, Floats, Fl
     return body, low, high
 
 
-UNITS = 8
-TARGET = 12
-
-
-def small_query() -> Query:
-    """A network of few units that bounds alone do not settle: a search of it calls all kernels."""
-    weights = np.random.default_rng(0).normal(size=(UNITS + 1, 3)).round(3)
-    builder = Builder("network")
-    names = ("x", "y", "z")
-    row = builder.let(ops.Concat(tuple(builder.input(name, INT) for name in names)))
-    hidden = ops.Affine(row, Tensor(weights[:UNITS]), Tensor(weights[:UNITS, 0]))
-    units = builder.let(ops.Relu(builder.let(hidden)))
-    signs = np.resize([1.0, -1.0], (1, UNITS))
-    total = builder.let(ops.Affine(units, Tensor(signs), Tensor(np.zeros(1))))
-    program = builder.build(value=builder.let(ops.Item(total, 0)))
-    space = FeatureSpace(
-        tuple(Feature(name, "integer", lower=Fraction(-9), upper=Fraction(9)) for name in names)
-    )
-    return make_query(program, space, dict.fromkeys(names, 0), target=(TARGET, None))
-
-
-__all__ = ["Ending", "Improve", "Regions", "applies", "small_query"]
+__all__ = ["Ending", "Improve", "Problem", "Regions", "applies"]

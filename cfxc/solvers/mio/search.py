@@ -20,7 +20,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from fractions import Fraction
-from functools import lru_cache, partial
+from functools import partial
 
 from ...arrays import Floats
 from ...compiler.mixed_integer import rounded
@@ -28,7 +28,7 @@ from ...environment import debug
 from ...errors import UnsupportedError
 from ...ir import ops
 from ...question.query import Query
-from ...stopping import INTERRUPTED, LIMIT, STOPS, now, reason_of, until, untimed
+from ...stopping import INTERRUPTED, LIMIT, STOPS, now, reason_of, until
 from ..base import (
     Candidate,
     Deployed,
@@ -49,7 +49,7 @@ from .branching import Branching
 from .cutting_planes import enclose, first_row, is_cut_off, separate, sharpen, simplified
 from .descent import Descent
 from .formulation import Formulation, Formulator, refuses
-from .regions import Ending, Regions, applies, small_query
+from .regions import Ending, Regions, applies
 
 FIRST_GAP = Fraction(9, 10)  # of ε: how far below the incumbent nothing may be left
 SHARE = Fraction(1, 4)  # of ε: the gap that the solver may leave
@@ -82,18 +82,8 @@ def search(
         raise UnsupportedError(
             f"no mixed-integer program: {reason}", remedy="ask with method='smt'"
         )
-    if regions:
-        _warm_up()
     kind = _InHulls if query.hulls else _Search
     return searched(lambda: kind(query, deployed, limits, chosen, regions=regions), limits)
-
-
-@lru_cache(maxsize=1)
-def _warm_up() -> None:
-    """Load the kernels, so that compiling them counts towards no time limit."""
-    limits = Limits(Fraction(1, 100), float("inf"))
-    with untimed():
-        _Search(small_query(), lambda _: True, limits, backend("highs")).run(())
 
 
 class _InHulls(Search):

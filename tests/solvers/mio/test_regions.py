@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cfxc.solvers.mio import kernel
+from cfxc.kernels import region_bound, region_narrow, region_step
 from cfxc.solvers.mio.formulation import Formulator
-from cfxc.solvers.mio.regions import Regions, applies
+from cfxc.solvers.mio.regions import Problem, Regions, applies
 from cfxc.stopping import now
 from tests.solvers.mio.test_search import asked
 
@@ -68,6 +68,15 @@ def is_inside(net: dict[str, Any], point: tuple[int, ...], radius: float) -> boo
     return within and value(net, point) >= F(net["row_low"][0])
 
 
+def problem_of(net: dict[str, Any]) -> Problem:
+    every, (plain, least, most) = np.ones(6, dtype=bool), net["plain"]
+    return Problem(
+        every, every, np.zeros(6), net["cost"], np.full(6, -1), net["group"], net["members"],
+        net["z"], net["z0"], net["deep"], net["root"], net["reach"], net["rows"], net["row_low"],
+        net["row_high"], plain, least, most,
+    )  # fmt: skip
+
+
 def points(low: Any, high: Any) -> list[tuple[int, ...]]:
     ranges = [range(int(a), int(b) + 1) for a, b in zip(low[:3], high[:3], strict=True)]
     labels = [tuple(int(i == j) for i in range(3)) for j in range(3) if high[3 + j]]
@@ -83,38 +92,25 @@ def test_closed_boxes_are_empty(seed: int, radius: float, data: st.DataObject) -
     high = np.ones(6)
     high[:3] = [a + data.draw(st.integers(0, 2)) for a in low[:3].tolist()]
     inside = [p for p in points(low, high) if is_inside(net, p, radius)]
-    whole, partner = np.ones(6, dtype=bool), np.full(6, -1)
-    left = kernel.narrow(
-        low, high, whole, net["cost"], radius, net["group"], net["members"], partner,
-        *net["plain"],
-    )  # fmt: skip
+    left = region_narrow(problem_of(net), radius, low, high)
     for p in inside:
         assert all(a <= v <= b for a, v, b in zip(low, p, high, strict=True))
         assert F(left) <= sum(F(c) * v for c, v in zip(net["cost"], p, strict=True))
     if left == np.inf:
         assert not inside
         return
-    closed = kernel.bound(
-        low, high, net["n"], net["z"], net["z0"], net["deep"], net["root"], net["rows"],
-        net["row_low"], net["row_high"], net["cost"], radius, net["group"], net["members"],
-        net["reach"], np.zeros(6), np.zeros(6),
-    )  # fmt: skip
+    closed = region_bound(problem_of(net), radius, low, high, np.zeros(6), np.zeros(6))
     assert not (closed and inside)
 
 
 def explored(net: dict[str, Any], radius: float) -> tuple[set[Any], set[Any]]:
-    """Points inside, and points that the kernel leaves to exact arithmetic."""
+    """Points inside, and points that a step leaves to exact arithmetic."""
     low, high = np.zeros((1, 6)), np.array([[2.0, 2.0, 2.0, 1.0, 1.0, 1.0]])
     inside = {p for p in points(low[0], high[0]) if is_inside(net, p, radius)}
     boxes, kept = [(low[0], high[0])], set[tuple[int, ...]]()
-    every = np.ones(6, dtype=bool)
     while boxes:
         lows, highs = (np.array([box[i] for box in boxes]) for i in (0, 1))
-        lows, highs, _, _, decided, _ = kernel.step(
-            lows, highs, every, every, net["n"], net["z"], net["z0"], net["deep"], net["root"],
-            net["rows"], net["row_low"], net["row_high"], *net["plain"], net["cost"], radius,
-            net["group"], net["members"], np.full(6, -1), net["reach"], np.zeros(6),
-        )  # fmt: skip
+        lows, highs, _, _, decided, _ = region_step(problem_of(net), radius, lows, highs)
         kept |= {tuple(map(int, point)) for point in decided}
         boxes = list(zip(lows, highs, strict=True))
     return inside, kept
@@ -130,10 +126,13 @@ def test_no_point_is_lost_and_few_are_kept_in_vain() -> None:
 
 def test_up_and_down_exclude_each_other() -> None:
     low, high = np.array([1.0, 0.0]), np.array([3.0, 3.0])
-    group, members = np.array([-1, -1]), np.full((0, 1), -1)
-    none = np.empty((0, 2)), np.empty(0), np.empty(0)
-    partner = np.array([1, 0])
-    kernel.narrow(low, high, np.ones(2, bool), np.ones(2), 9.0, group, members, partner, *none)
+    every, ends = np.ones(2, bool), np.empty(0)
+    problem = Problem(
+        every, every, np.zeros(2), np.ones(2), np.array([1, 0]), np.array([-1, -1]),
+        np.full((0, 1), -1), np.empty((0, 2)), ends, np.empty(0, bool), np.empty((2, 0)),
+        np.empty((0, 2)), np.empty((0, 2)), ends, ends, np.empty((0, 2)), ends, ends,
+    )  # fmt: skip
+    region_narrow(problem, 9.0, low, high)
     assert high.tolist() == [3.0, 0.0]
 
 

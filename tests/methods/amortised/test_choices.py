@@ -6,7 +6,8 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cfxc.methods.amortised.sampling import determinantal, distinct, draw_levels, max_min
+from cfxc.kernels import determinantal, draw_levels, max_min
+from cfxc.methods.amortised.sampling import distinct
 
 rows = st.integers(2, 12).flatmap(
     lambda n: st.lists(

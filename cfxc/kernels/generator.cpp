@@ -1,0 +1,101 @@
+// Samples of levels and diverse choices among rows; sampling.py says what for.
+#include "kernels.hpp"
+#include "python.hpp"
+
+namespace cfxc {
+namespace {
+
+using Level = std::int16_t;
+
+// Levels (n, m, K) by their laws (n, K, L), from uniform noise (n, m, K).
+auto draw_levels(const Array<const double, nb::ndim<3>>& law,
+                 const Array<const double, nb::ndim<3>>& uniform) {
+    const std::size_t n = uniform.shape(0), m = uniform.shape(1), k = uniform.shape(2),
+                      levels = law.shape(2);
+    std::vector<Level> found(n * m * k);
+    for (std::size_t i = 0; i < n; ++i)
+        for (std::size_t j = 0; j < k; ++j) {
+            const double* chances = law.data() + (i * k + j) * levels;
+            std::size_t last = levels ? levels - 1 : 0;
+            while (last > 0 && !(chances[last] > 0)) --last;
+            for (std::size_t r = 0; r < m; ++r) {
+                const std::size_t place = (i * m + r) * k + j;
+                double left = uniform.data()[place];
+                std::size_t level = 0;
+                for (; level < last; ++level) {
+                    left -= chances[level];
+                    if (left < 0 && chances[level] > 0) break;
+                }
+                found[place] = static_cast<Level>(level);
+            }
+        }
+    return owned(std::move(found), {n, m, k});
+}
+
+i64 apart(const Matrix<const Level>& rows, i64 a, i64 b) {
+    i64 count = 0;
+    for (i64 j = 0; j < rows.columns; ++j) count += rows(a, j) != rows(b, j);
+    return count;
+}
+
+// Greedy max-min choice of `count` rows under the Hamming distance, from `first`.
+//
+// Of rows that are as far from their nearest chosen one, the one that is farthest from all.
+auto max_min(const Table<const Level>& table, i64 first, i64 count) {
+    const auto rows = view(table);
+    std::vector<i64> nearest(rows.rows, rows.columns + 1), total(rows.rows), chosen;
+    i64 pick = first;
+    for (i64 step = 0; step < smaller(count, rows.rows); ++step) {
+        chosen.push_back(pick);
+        nearest[pick] = -1;
+        i64 best = -1;
+        for (i64 i = 0; i < rows.rows; ++i) {
+            if (nearest[i] < 0) continue;
+            const i64 distance = apart(rows, i, pick);
+            nearest[i] = smaller(nearest[i], distance);
+            total[i] += distance;
+            if (best < 0 || nearest[i] > nearest[best] ||
+                (nearest[i] == nearest[best] && total[i] > total[best]))
+                best = i;
+        }
+        pick = best;
+    }
+    return owned(std::move(chosen));
+}
+
+// Greedy maximum of the determinant of 2^(-Hamming distance) over `count` rows.
+//
+// The kernel is positive definite on distinct rows, a product of one per feature.  Each step takes
+// the row with the largest variance that the chosen ones leave it, by a growing Cholesky factor.
+auto determinantal(const Table<const Level>& table, i64 count) {
+    constexpr double SAME = 1e-9;  // of a variance in [0, 1]: what rounding leaves where nothing is
+    const auto rows = view(table);
+    const i64 size = smaller(count, rows.rows);
+    std::vector<i64> chosen;
+    std::vector<double> left(rows.rows, 1.0), factor(rows.rows * size);
+    for (i64 step = 0; step < size; ++step) {
+        const i64 pick = std::max_element(left.begin(), left.end()) - left.begin();
+        chosen.push_back(pick);
+        const double scale = std::sqrt(larger(left[pick], SAME));
+        const double* own = &factor[pick * size];
+        for (i64 i = 0; i < rows.rows; ++i) {
+            if (left[i] < 0) continue;
+            double value = std::ldexp(1.0, -static_cast<int>(apart(rows, i, pick)));
+            double* row = &factor[i * size];
+            for (i64 s = 0; s < step; ++s) value -= row[s] * own[s];
+            row[step] = value / scale;
+            left[i] = larger(left[i] - row[step] * row[step], 0.0);
+        }
+        left[pick] = -1.0;
+    }
+    return owned(std::move(chosen));
+}
+
+}  // namespace
+}  // namespace cfxc
+
+void cfxc::add_generator(nb::module_& module) {
+    module.def("draw_levels", &draw_levels);
+    module.def("max_min", &max_min);
+    module.def("determinantal", &determinantal);
+}

@@ -1,0 +1,512 @@
+// The inner loop of the region search: one box of columns bounded, narrowed and split.
+//
+// Columns are n base columns followed by K units h_k = max(z_k, 0), z_k affine in base columns and
+// earlier units.  `plain` rows have no units: they and the budget narrow a box; the other `rows`
+// refute it under the linear relaxation of the units.  All bounds carry a bound on their own
+// rounding, so that a box is closed only if no point of it, in exact arithmetic, satisfies the rows
+// within the budget.
+#include "kernels.hpp"
+#include "python.hpp"
+
+namespace cfxc {
+namespace {
+
+constexpr double EPS = 0x1p-50;  // four units of rounding per operation
+constexpr int ROUNDS = 2;        // of narrowing
+constexpr int HALVINGS = 10;     // of the range of the budget's multiplier; it need not be the best
+
+// The fields of `Problem` of regions.py, and the radius in force.
+struct Problem {
+    Vector<const bool> whole, named, deep;
+    Matrix<const double> z;
+    Vector<const double> z0;
+    Matrix<const double> root, rows;
+    Vector<const double> row_low, row_high;
+    Matrix<const double> plain;
+    Vector<const double> plain_low, plain_high, cost;
+    Vector<const i64> group;
+    Matrix<const i64> members;
+    Vector<const i64> partner;
+    Matrix<const double> reach;
+    Vector<const double> fine;
+    double radius;
+    i64 n, units, width;
+
+    Problem(nb::handle given, double limit) : radius(limit) {
+        Fields read{given};
+#define READ(name) read(#name, name)
+        READ(whole);
+        READ(named);
+        READ(deep);
+        READ(z);
+        READ(z0);
+        READ(root);
+        READ(rows);
+        READ(row_low);
+        READ(row_high);
+        READ(plain);
+        READ(plain_low);
+        READ(plain_high);
+        READ(cost);
+        READ(group);
+        READ(members);
+        READ(partner);
+        READ(reach);
+        READ(fine);
+#undef READ
+        n = whole.size;
+        units = z0.size;
+        width = n + units;
+    }
+};
+
+struct Box {
+    double *low, *high;
+};
+
+// Each column within what a row leaves it, with the others at their best; whether it can be.
+bool propagate(const Problem& p, Box box) {
+    const auto [low, high] = box;
+    for (i64 r = 0; r < p.plain.rows; ++r)
+        for (const double sign : {1.0, -1.0}) {
+            const double end = sign > 0 ? p.plain_low[r] : -p.plain_high[r];
+            if (!std::isfinite(end)) continue;
+            double most = 0.0, size = std::abs(end);
+            for (i64 j = 0; j < p.n; ++j) {
+                const double factor = sign * p.plain(r, j);
+                most += factor * (factor > 0 ? high[j] : low[j]);
+                size += std::abs(factor) * larger(std::abs(low[j]), std::abs(high[j]));
+            }
+            const double room = most - end + EPS * static_cast<double>(p.n + 8) * size;
+            if (room < 0) return false;
+            for (i64 j = 0; j < p.n; ++j) {
+                const double factor = sign * p.plain(r, j);
+                if (factor == 0.0 || high[j] <= low[j]) continue;
+                const double step = room / std::abs(factor) * (1 + 16 * EPS);
+                if (step >= high[j] - low[j]) continue;
+                if (factor > 0) {
+                    double bound = high[j] - step;
+                    bound -= std::abs(bound) * 4 * EPS + std::abs(high[j]) * 4 * EPS;
+                    low[j] = larger(low[j], p.whole[j] ? std::ceil(bound - 1e-9) : bound);
+                } else {
+                    double bound = low[j] + step;
+                    bound += std::abs(bound) * 4 * EPS + std::abs(low[j]) * 4 * EPS;
+                    high[j] = smaller(high[j], p.whole[j] ? std::floor(bound + 1e-9) : bound);
+                }
+            }
+        }
+    return true;
+}
+
+// The label of group g that the box demands, its least cost into `best`; false if none is left.
+bool choose(const Problem& p, Box box, i64 g, double& best) {
+    const auto [low, high] = box;
+    i64 demanded = -1, count = 0, last = -1;
+    best = INF;
+    for (i64 i = 0; i < p.members.columns; ++i) {
+        const i64 j = p.members(g, i);
+        if (j < 0 || high[j] <= 0) continue;
+        ++count;
+        last = j;
+        best = smaller(best, p.cost[j]);
+        if (low[j] > 0) demanded = j;  // a row demands this label
+    }
+    if (demanded >= 0) {
+        best = p.cost[demanded];
+        for (i64 i = 0; i < p.members.columns; ++i)
+            if (const i64 j = p.members(g, i); j >= 0 && j != demanded) high[j] = 0.0;
+    }
+    if (best == INF) return false;
+    if (count == 1) low[last] = 1.0;
+    return true;
+}
+
+// The budget's share of `narrow`.
+double afford(const Problem& p, Box box) {
+    const auto [low, high] = box;
+    double least = 0.0, size = 0.0;
+    for (i64 j = 0; j < p.n; ++j) {
+        if (p.partner[j] >= 0 && low[j] > 0) high[p.partner[j]] = 0.0;
+        if (low[j] > high[j]) return INF;
+        if (p.group[j] < 0) {
+            least += smaller(p.cost[j] * low[j], p.cost[j] * high[j]);
+            size += std::abs(p.cost[j]) * larger(std::abs(low[j]), std::abs(high[j]));
+        }
+    }
+    std::vector<double> cheapest(p.members.rows);
+    for (i64 g = 0; g < p.members.rows; ++g) {
+        if (!choose(p, box, g, cheapest[g])) return INF;
+        least += cheapest[g];
+        size += std::abs(cheapest[g]);
+    }
+    const double slack = EPS * static_cast<double>(p.n + 8) * (size + std::abs(p.radius));
+    const double left = p.radius - least + slack;
+    if (left < 0) return INF;
+    for (i64 j = 0; j < p.n; ++j) {
+        if (p.group[j] >= 0) {
+            if (high[j] > 0 && p.cost[j] - cheapest[p.group[j]] > left) high[j] = 0.0;
+        } else if (p.cost[j] > 0 && high[j] > low[j]) {
+            double most = low[j] + left / p.cost[j] * (1 + 16 * EPS);
+            most += std::abs(most) * 4 * EPS;
+            high[j] = smaller(high[j], p.whole[j] ? std::floor(most + 1e-9) : most);
+        }
+    }
+    return least - slack;
+}
+
+// Shrink a box to what plain rows and the budget leave; a lower bound of what its points cost,
+// infinity if nothing is left.
+double narrow(const Problem& p, Box box) {
+    double least = 0.0;
+    for (int round = 0; round < ROUNDS; ++round) {
+        if (!propagate(p, box)) return INF;
+        least = afford(p, box);
+        if (least == INF) return INF;
+    }
+    return least;
+}
+
+// The linear relaxation of the units over a box, and room for forms.
+struct Relaxation {
+    std::vector<int> state;                        // -1 off, 1 on, 0 open
+    std::vector<double> slope, offset, tilt, top;  // of open units: above them, and below
+    std::vector<double> rest, weight, gaps, form;
+
+    explicit Relaxation(const Problem& p)
+        : state(p.units), slope(p.units), offset(p.units), tilt(p.units), top(p.units),
+          rest(p.width), weight(p.width), gaps(p.units), form(p.width) {}
+};
+
+// What the point costs where rest - multiplier * cost is largest.
+double spent(const Problem& p, Box box, const std::vector<double>& rest, double multiplier) {
+    const auto [low, high] = box;
+    double total = 0.0;
+    for (i64 j = 0; j < p.n; ++j)
+        if (p.group[j] < 0 && p.cost[j] != 0.0)
+            total += p.cost[j] * (rest[j] > multiplier * p.cost[j] ? high[j] : low[j]);
+    for (i64 g = 0; g < p.members.rows; ++g) {
+        double best = -INF, paid = 0.0;
+        for (i64 i = 0; i < p.members.columns; ++i) {
+            const i64 j = p.members(g, i);
+            if (j < 0 || high[j] <= 0) continue;
+            const double value = rest[j] - multiplier * p.cost[j];
+            if (value > best) {
+                best = value;
+                paid = p.cost[j];
+            }
+        }
+        total += paid;
+    }
+    return total;
+}
+
+// About the best multiplier of the budget: 0 if the largest point can be paid for.
+double multiplier_of(const Problem& p, Box box, const std::vector<double>& rest) {
+    if (spent(p, box, rest, 0.0) <= p.radius) return 0.0;
+    double bottom = 0.0, top = 0.0;
+    for (i64 j = 0; j < p.n; ++j)
+        if (p.cost[j] != 0.0 && box.high[j] > box.low[j])
+            top = larger(top, std::abs(rest[j] / p.cost[j]));
+    top *= 1.001;
+    for (int halving = 0; halving < HALVINGS; ++halving) {
+        const double middle = (bottom + top) / 2;
+        (spent(p, box, rest, middle) > p.radius ? bottom : top) = middle;
+    }
+    return top;
+}
+
+// An upper bound of a form over a box, by back-substitution through the units below `depth`.
+//
+// Leaves the form over base columns, less what the budget takes, in `rest`, and in `gaps` how much
+// the open units may have cost.
+double above(const Problem& p, Box box, Relaxation& x, const double* form, double constant,
+             i64 depth) {
+    const auto [low, high] = box;
+    for (i64 i = 0; i < p.n + depth; ++i) {
+        x.rest[i] = form[i];
+        x.weight[i] = std::abs(form[i]);
+    }
+    double slack = std::abs(constant), operations = static_cast<double>(p.n + 16);
+    for (i64 k = depth - 1; k >= 0; --k) {
+        const double factor = x.rest[p.n + k];
+        x.gaps[k] = 0.0;
+        slack += x.weight[p.n + k] * x.top[k];
+        if (factor == 0.0 || x.state[k] < 0) continue;
+        operations += 4;
+        double shift = 0.0, part = factor;
+        if (x.state[k] == 0 && factor > 0) {
+            part = factor * x.slope[k];
+            x.gaps[k] = shift = factor * x.offset[k];
+        } else if (x.state[k] == 0) {
+            part = factor * x.tilt[k];
+            x.gaps[k] = -factor * (x.tilt[k] == 0 ? x.top[k] : x.offset[k]);
+        }
+        constant += part * p.z0[k] + shift;
+        slack += std::abs(part * p.z0[k]) + std::abs(shift);
+        if (part == 0.0) continue;
+        const i64 last = p.deep[k] ? p.n + k : p.n;
+        const double* z = p.z[k];
+        for (i64 i = 0; i < last; ++i) {
+            const double value = part * z[i];
+            x.rest[i] += value;
+            x.weight[i] += std::abs(value);
+        }
+    }
+    const double multiplier = multiplier_of(p, box, x.rest);
+    double total = constant + multiplier * p.radius;
+    slack += multiplier * std::abs(p.radius);
+    for (i64 j = 0; j < p.n; ++j) {
+        if (multiplier > 0) {
+            x.rest[j] -= multiplier * p.cost[j];
+            x.weight[j] += multiplier * std::abs(p.cost[j]);
+        }
+        slack += x.weight[j] * larger(std::abs(low[j]), std::abs(high[j]));
+        if (p.group[j] < 0) total += x.rest[j] * (x.rest[j] > 0 ? high[j] : low[j]);
+    }
+    for (i64 g = 0; g < p.members.rows; ++g) {
+        double best = -INF;
+        for (i64 i = 0; i < p.members.columns; ++i)
+            if (const i64 j = p.members(g, i); j >= 0 && high[j] > 0)
+                best = larger(best, x.rest[j]);
+        total += best;
+    }
+    return total + operations * EPS * slack + 1e-300;
+}
+
+// The ranges of the units over a box, and with them their relaxation.
+void relax(const Problem& p, Box box, Relaxation& x) {
+    std::fill(x.state.begin(), x.state.end(), 0);
+    for (auto* values : {&x.slope, &x.offset, &x.tilt, &x.top, &x.gaps})
+        std::fill(values->begin(), values->end(), 0.0);
+    for (i64 k = 0; k < p.units; ++k) {
+        const i64 depth = p.deep[k] ? k : 0;
+        double upper = above(p, box, x, p.z[k], p.z0[k], depth);
+        upper = smaller(upper, p.root(1, k));
+        if (upper <= 0) {
+            x.state[k] = -1;
+            continue;
+        }
+        for (i64 i = 0; i < p.n + depth; ++i) x.form[i] = -p.z(k, i);
+        double lower = -above(p, box, x, x.form.data(), -p.z0[k], depth);
+        lower = larger(lower, p.root(0, k));
+        x.top[k] = upper;
+        if (lower >= 0) {
+            x.state[k] = 1;
+            continue;
+        }
+        const double steep = upper / (upper - lower);
+        x.slope[k] = steep;
+        x.offset[k] = larger(-steep * lower, upper - steep * upper) + 8 * EPS * upper;
+        x.tilt[k] = upper > -lower ? 1.0 : 0.0;
+    }
+}
+
+// Shares of the columns in the looseness of a bound, and its largest point.
+void aim(const Problem& p, Box box, const Relaxation& x, double* spread, double* corner) {
+    const auto [low, high] = box;
+    std::fill_n(spread, p.n, 0.0);
+    for (i64 k = 0; k < p.units; ++k) {
+        if (x.gaps[k] <= 0.0) continue;
+        double total = 0.0;
+        for (i64 j = 0; j < p.n; ++j) total += p.reach(k, j) * (high[j] - low[j]);
+        if (total > 0.0)
+            for (i64 j = 0; j < p.n; ++j)
+                spread[j] += x.gaps[k] * p.reach(k, j) * (high[j] - low[j]) / total;
+    }
+    for (i64 j = 0; j < p.n; ++j) {
+        spread[j] += 1e-3 * std::abs(x.rest[j]) * (high[j] - low[j]);
+        corner[j] = p.group[j] >= 0 ? 0.0 : x.rest[j] > 0 ? high[j] : low[j];
+    }
+    for (i64 g = 0; g < p.members.rows; ++g) {
+        double best = -INF;
+        i64 at = -1;
+        for (i64 i = 0; i < p.members.columns; ++i)
+            if (const i64 j = p.members(g, i); j >= 0 && high[j] > 0 && x.rest[j] > best) {
+                best = x.rest[j];
+                at = j;
+            }
+        if (at >= 0) corner[at] = 1.0;
+    }
+}
+
+// Whether some row cannot hold in a box; else `spread` says how much each column matters, and
+// `corner` is the point where the tightest row is largest.
+bool bound(const Problem& p, Box box, Relaxation& x, double* spread, double* corner) {
+    relax(p, box, x);
+    std::fill_n(spread, p.n, 0.0);
+    double tightest = INF;
+    for (i64 r = 0; r < p.rows.rows; ++r)
+        for (const double sign : {1.0, -1.0}) {
+            const double end = sign > 0 ? p.row_low[r] : -p.row_high[r];
+            if (!std::isfinite(end)) continue;
+            for (i64 i = 0; i < p.width; ++i) x.form[i] = sign * p.rows(r, i);
+            const double most = above(p, box, x, x.form.data(), 0.0, p.units);
+            if (most < end) return true;
+            if (most - end < tightest) {
+                tightest = most - end;
+                aim(p, box, x, spread, corner);
+            }
+        }
+    return false;
+}
+
+// Whether a point of base columns satisfies the rows, as doubles see it.
+bool holds(const Problem& p, const double* point) {
+    std::vector<double> full(point, point + p.n);
+    auto value_of = [&full](const double* row, double value) {
+        for (std::size_t i = 0; i < full.size(); ++i) value += row[i] * full[i];
+        return value;
+    };
+    for (i64 k = 0; k < p.units; ++k) full.push_back(larger(value_of(p.z[k], p.z0[k]), 0.0));
+    for (i64 r = 0; r < p.rows.rows; ++r) {
+        const double value = value_of(p.rows[r], 0.0);
+        if (value < p.row_low[r] || value > p.row_high[r]) return false;
+    }
+    return true;
+}
+
+// The column to split: of a group, some label of it; -1 if the point is determined.
+i64 widest(const Problem& p, Box box, const double* spread) {
+    double best = -1.0;
+    i64 at = -1;
+    for (i64 j = 0; j < p.n; ++j)
+        if (p.group[j] < 0 && p.named[j] && box.high[j] - box.low[j] > p.fine[j] &&
+            spread[j] > best) {
+            best = spread[j];
+            at = j;
+        }
+    for (i64 g = 0; g < p.members.rows; ++g) {
+        double total = 0.0;
+        i64 count = 0, first = -1;
+        for (i64 i = 0; i < p.members.columns; ++i)
+            if (const i64 j = p.members(g, i); j >= 0 && box.high[j] > 0) {
+                total += spread[j];
+                ++count;
+                first = j;
+            }
+        if (count > 1 && total > best) {
+            best = total;
+            at = first;
+        }
+    }
+    return at;
+}
+
+// Narrow a box to one side of a split.
+void split(const Problem& p, Box box, i64 j, int side, const double* corner) {
+    const auto [low, high] = box;
+    if (p.group[j] >= 0) {
+        const i64* labels = p.members[p.group[j]];
+        i64 chosen = j;
+        for (i64 i = 0; i < p.members.columns; ++i)
+            if (const i64 k = labels[i]; k >= 0 && high[k] > 0 && corner[k] == 1.0) chosen = k;
+        for (i64 i = 0; i < p.members.columns; ++i)
+            if (const i64 k = labels[i]; k >= 0 && (k == chosen) == (side == 1)) high[k] = 0.0;
+        return;
+    }
+    const i64 other = p.partner[j];
+    if (other >= 0 && low[j] == 0.0 && high[other] > 0.0) {  // up or down first
+        if (side == 0) {
+            high[other] = 0.0;
+        } else {
+            high[j] = 0.0;
+            if (p.whole[other]) low[other] = larger(low[other], 1.0);
+        }
+        return;
+    }
+    const double middle = (low[j] + high[j]) / 2;
+    if (side == 0)
+        high[j] = p.whole[j] ? std::floor(middle) : middle;
+    else
+        low[j] = p.whole[j] ? std::floor(middle) + 1.0 : middle;
+}
+
+// Rows of numbers, one after the other.
+struct Points {
+    std::vector<double> values;
+
+    void add(const double* row, i64 n) { values.insert(values.end(), row, row + n); }
+    auto array(i64 n) {
+        const auto width = static_cast<std::size_t>(n), rows = width ? values.size() / width : 0;
+        return owned(std::move(values), {rows, width});
+    }
+};
+
+struct Step {
+    Points low, high, tries, decided;
+    std::vector<double> keys, paid;
+};
+
+// One box: its children, points to try and points to decide.
+void process(const Problem& p, Box box, Relaxation& x, Step& to) {
+    const double left = narrow(p, box);
+    if (left == INF) return;
+    std::vector<double> spread(p.n), corner(box.low, box.low + p.n);
+    if (bound(p, box, x, spread.data(), corner.data())) return;
+    const i64 j = widest(p, box, spread.data());
+    if (j < 0) {
+        std::vector<double> only(box.low, box.low + p.n);
+        for (i64 k = 0; k < p.n; ++k)
+            if (p.group[k] >= 0 && box.high[k] > 0) only[k] = 1.0;
+        to.decided.add(only.data(), p.n);
+        to.paid.push_back(left);
+        return;
+    }
+    std::vector<double> low(box.low, box.low + p.n), high(box.high, box.high + p.n);
+    for (i64 i = 0; i < p.n; ++i)
+        if (p.named[i]) low[i] = high[i] = corner[i];
+    if (narrow(p, {low.data(), high.data()}) < INF && holds(p, low.data()))
+        to.tries.add(low.data(), p.n);
+    for (int side = 0; side < 2; ++side) {
+        low.assign(box.low, box.low + p.n);
+        high.assign(box.high, box.high + p.n);
+        const Box child{low.data(), high.data()};
+        split(p, child, j, side, corner.data());
+        const double key = narrow(p, child);
+        if (key == INF) continue;
+        to.low.add(child.low, p.n);
+        to.high.add(child.high, p.n);
+        to.keys.push_back(key);
+    }
+}
+
+// Process a batch of boxes: children with what they cost, points to try, points to decide.
+//
+// Named columns determine the point, `fine` is how narrow each has to be: a box with all of them so
+// narrow is left to exact arithmetic, with what it costs.
+auto region_step(nb::handle problem, double radius, const Table<double>& lows,
+                 const Table<double>& highs) {
+    const Problem p(problem, radius);
+    const auto low = view(lows), high = view(highs);
+    Step found;
+    {
+        nb::gil_scoped_release released;
+        Relaxation x(p);
+        for (i64 b = 0; b < low.rows; ++b) process(p, {low[b], high[b]}, x, found);
+    }
+    return std::make_tuple(found.low.array(p.n), found.high.array(p.n),
+                           owned(std::move(found.keys)), found.tries.array(p.n),
+                           found.decided.array(p.n), owned(std::move(found.paid)));
+}
+
+double region_narrow(nb::handle problem, double radius, const Line<double>& low,
+                     const Line<double>& high) {
+    return narrow(Problem(problem, radius), {low.data(), high.data()});
+}
+
+bool region_bound(nb::handle problem, double radius, const Line<double>& low,
+                  const Line<double>& high, const Line<double>& spread,
+                  const Line<double>& corner) {
+    const Problem p(problem, radius);
+    Relaxation x(p);
+    return bound(p, {low.data(), high.data()}, x, spread.data(), corner.data());
+}
+
+}  // namespace
+}  // namespace cfxc
+
+void cfxc::add_regions(nb::module_& module) {
+    module.def("region_step", &region_step);
+    module.def("region_narrow", &region_narrow);
+    module.def("region_bound", &region_bound);
+}
