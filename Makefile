@@ -5,15 +5,17 @@ PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
+KERNELS := $(shell find cfxc/kernels -name "*.?pp")
 TORCH  := 2.13.0# tested with; installed first, so that nothing brings another one
 
-.PHONY: help demo test nightly lint types bench clean
+.PHONY: help demo test nightly sanitize lint types bench clean
 
 help:
 	@echo "make demo   the main job: nearest counterfactual for a patient, proved"
 	@echo "make nightly  the tests, all mutants, and an hour's search for false claims"
 	@echo "make test   the tests        make lint   ruff and the import contract"
 	@echo "make types  mypy, strict     make bench  the benchmarks (tables, slow)"
+	@echo "make sanitize  the kernels' tests with checks of every address and shift"
 
 demo: $(STAMP)
 	$(BIN)/cfxc demo
@@ -26,10 +28,20 @@ nightly: $(STAMP)
 	$(BIN)/python -m pytest -n auto --complete
 	$(BIN)/python benchmarks/false_claims.py --minutes 60
 
+# Afterwards the kernels are built anew, as the stamp is gone.
+KERNEL_TESTS := tests/solvers/box_search tests/solvers/mio/test_regions.py \
+  tests/compiler/passes tests/methods/amortised/test_choices.py
+sanitize: $(STAMP)
+	rm $(STAMP)
+	$(BIN)/python -m pip install --quiet --no-deps -C cmake.define.CFXC_SANITIZE=ON -e .
+	ASAN_OPTIONS=detect_leaks=0 LD_PRELOAD="$$($${CXX:-c++} -print-file-name=libasan.so)" \
+	  $(BIN)/python -m pytest -n auto $(KERNEL_TESTS)
+
 lint: $(STAMP)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/lint-imports
+	$(BIN)/clang-format --dry-run -Werror $(KERNELS)
 
 types: $(STAMP)
 	$(BIN)/mypy
@@ -40,8 +52,8 @@ bench: $(STAMP)
 clean:
 	rm -rf $(VENV) build dist
 
-# once; again whenever the dependencies change
-$(STAMP): pyproject.toml
+# once; again whenever the dependencies or the kernels change
+$(STAMP): pyproject.toml CMakeLists.txt $(KERNELS)
 	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))' || \
 	  { echo "cfxc needs Python 3.11 to 3.13: make PYTHON=python3.12 …"; exit 1; }
 	$(PYTHON) -m venv $(VENV)

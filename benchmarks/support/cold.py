@@ -35,7 +35,7 @@ print(json.dumps([imported - start, read - imported, ready - read, done - ready,
 
 
 def first_answer(task: Task) -> tuple[str, ...]:
-    """A row of medians over new processes; one more before them fills numba's cache."""
+    """A row of medians over new processes; one more before them fills the disk's cache."""
     with TemporaryDirectory() as folder:
         path = Path(folder) / "question.joblib"
         joblib.dump((task.pipeline, task.data.space, task.people.iloc[[1]]), path)
@@ -60,4 +60,4 @@ def _once(path: Path) -> list[float]:
 
 def table(tasks: list[Task]) -> Table:
     """One row for each model."""
-    return Table("cold process, numba's cache warm", HEADER, [first_answer(t) for t in tasks])
+    return Table("cold process", HEADER, [first_answer(t) for t in tasks])

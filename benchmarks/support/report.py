@@ -42,7 +42,7 @@ class Table:
 
 def circumstances(command: str) -> str:
     """When and with what something was measured."""
-    packages = ("z3-solver", "cvc5", "scikit-learn", "numpy", "numba")
+    packages = ("z3-solver", "cvc5", "scikit-learn", "numpy")
     versions = ", ".join(f"{name} {version(name)}" for name in packages)
     today = datetime.now(UTC).date().isoformat()
     python = platform.python_version()

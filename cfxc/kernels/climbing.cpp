@@ -95,7 +95,7 @@ class Sweep {
 
 void Sweep::leaf(i64 j, const Part& part, const u64* allowed, i64 count) {
     for (i64 k = 0; k < f_.need.size; ++k) {
-        double* row = &sums_[k * width_];
+        double* row = sums_.data() + k * width_;
         const double value = f_.value(k, part.node);
         if (f_.symbolic[j]) {
             for (i64 code = 0; code < count; ++code)
@@ -115,7 +115,7 @@ i64 Sweep::onward(i64 i, i64 node) const {
 
 void Sweep::along(i64 j) {
     const i64 count = f_.start[j + 1] - f_.start[j], words = f_.mask.columns;
-    for (i64 k = 0; k < f_.need.size; ++k) std::fill_n(&sums_[k * width_], count, 0.0);
+    for (i64 k = 0; k < f_.need.size; ++k) std::fill_n(sums_.data() + k * width_, count, 0.0);
     for (i64 root : f_.roots) {
         stack_.assign(1, {root, 0, count - 1});
         sets_.assign(words, ~u64{0});

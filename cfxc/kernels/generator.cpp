@@ -77,11 +77,11 @@ auto determinantal(const Table<const Level>& table, i64 count) {
         const i64 pick = std::max_element(left.begin(), left.end()) - left.begin();
         chosen.push_back(pick);
         const double scale = std::sqrt(larger(left[pick], SAME));
-        const double* own = &factor[pick * size];
+        const double* own = factor.data() + pick * size;
         for (i64 i = 0; i < rows.rows; ++i) {
             if (left[i] < 0) continue;
             double value = std::ldexp(1.0, -static_cast<int>(apart(rows, i, pick)));
-            double* row = &factor[i * size];
+            double* row = factor.data() + i * size;
             for (i64 s = 0; s < step; ++s) value -= row[s] * own[s];
             row[step] = value / scale;
             left[i] = larger(left[i] - row[step] * row[step], 0.0);

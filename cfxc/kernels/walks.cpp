@@ -65,7 +65,7 @@ class Box {
         for (i64 j = 0; j < walk.center.size; ++j) total_ += walk.added(j, delta_[j]);
     }
 
-    const u64* allowed(i64 j) const { return &allowed_[j * words_]; }
+    const u64* allowed(i64 j) const { return allowed_.data() + j * words_; }
 
     void save(i64 level, i64 j) {
         if (level == static_cast<i64>(saved_.size())) {
@@ -73,7 +73,7 @@ class Box {
             saved_sets_.resize(saved_.size() * words_);
         }
         saved_[level] = {low_[j], high_[j], delta_[j], above[j], upto[j], total_};
-        std::copy_n(allowed(j), words_, &saved_sets_[level * words_]);
+        std::copy_n(allowed(j), words_, saved_sets_.data() + level * words_);
     }
     void restore(i64 level, i64 j) {
         const Saved& old = saved_[level];
@@ -83,7 +83,7 @@ class Box {
         above[j] = old.above;
         upto[j] = old.upto;
         total_ = old.total;
-        std::copy_n(&saved_sets_[level * words_], words_, &allowed_[j * words_]);
+        std::copy_n(saved_sets_.data() + level * words_, words_, allowed_.data() + j * words_);
     }
 
     Side enter(i64 node, i64 j, bool goes_left);

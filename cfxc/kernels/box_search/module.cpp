@@ -140,8 +140,8 @@ auto cell_rows(const Line<const i64>& starts, const Line<const bool>& is_symboli
     const i64 cells = start[start.size - 1], words = full.size;
     std::vector<u64> upto(cells * words), since(cells * words);
     for (i64 c = 0; c < cells; ++c) {
-        std::copy_n(full.data, words, &upto[c * words]);
-        std::copy_n(full.data, words, &since[c * words]);
+        std::copy_n(full.data, words, upto.data() + c * words);
+        std::copy_n(full.data, words, since.data() + c * words);
     }
     for (i64 s : slot) {
         const i64 word = s / 64;
@@ -160,9 +160,9 @@ auto cell_rows(const Line<const i64>& starts, const Line<const bool>& is_symboli
     for (i64 j = 0; j < symbolic.size; ++j) {
         if (symbolic[j]) continue;
         for (i64 c = start[j + 1] - 2; c >= start[j]; --c)
-            meet(&upto[c * words], &upto[(c + 1) * words], words);
+            meet(upto.data() + c * words, upto.data() + (c + 1) * words, words);
         for (i64 c = start[j] + 1; c < start[j + 1]; ++c)
-            meet(&since[c * words], &since[(c - 1) * words], words);
+            meet(since.data() + c * words, since.data() + (c - 1) * words, words);
     }
     const auto rows = static_cast<std::size_t>(cells), width = static_cast<std::size_t>(words);
     return std::make_tuple(owned(std::move(upto), {rows, width}),
