@@ -183,7 +183,7 @@ def heloc() -> Data | None:
     return Data("HELOC", frame, y, cfxc.FeatureSpace.infer(frame))
 
 
-def forest(trees: int, depth: int) -> Make:
+def forest(trees: int, depth: int | None) -> Make:
     return lambda: RandomForestClassifier(trees, max_depth=depth, random_state=0)
 
 

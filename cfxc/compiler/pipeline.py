@@ -2,8 +2,9 @@
 
 A pass takes a straight-line :class:`Program` and returns one whose outputs are the same functions
 of the same inputs, by identities of exact arithmetic.  ``PASSES`` lists them in order.  To add one,
-write the function in ``passes/`` and enter it here; to look at it, run ``cfxc compile --emit ir
---after NAME``; to do without it, set ``CFXC_SKIP=NAME``.
+write the function in ``passes/`` and enter it here, and its outputs beside the program's own, by
+exact arithmetic, in ``tests/compiler/passes``; to look at it, run ``cfxc compile --emit ir --after
+NAME``; to do without, set ``CFXC_SKIP=NAME,NAME``.
 
 Before: a front end reads the model as a program, and :func:`question.target.target_program` makes
 of it the *target program*, whose one output ``in_target`` says whether a row has the outcome asked
@@ -26,13 +27,15 @@ Pass = Callable[[Program], Program]
 
 PASSES: Mapping[str, Pass] = {
     "narrow_argmax": narrow_argmax,  # argmax of two scores → the sign of their difference
-    "fold_into_trees": fold_into_trees,  # W (Σ trees) + b → trees whose leaves hold W v, and b
+    "fold_into_trees": fold_into_trees,  # W (Σ trees) + b → trees that hold W v in place of a leaf's v, with base b
 }
 """All passes, by name and in order."""
 
 
 def simplified(target: Program) -> Program:
-    """A target program after all passes but those in ``CFXC_SKIP``; cached by content.
+    """A target program after all passes but those in ``CFXC_SKIP``; cached by what the program is.
+
+    Passes of a cached program do not run again, so nothing of them is checked or logged then.
 
     Raises:
         InvalidInputError: ``CFXC_SKIP`` names no pass.
@@ -47,6 +50,8 @@ def _simplified(target: Program, skip: tuple[str, ...]) -> Program:
 
 def run_passes(program: Program, last: str | None = None, skip: Collection[str] = ()) -> Program:
     """The program after every pass up to ``last`` (``None``: after all), but those in ``skip``.
+
+    Where ``last`` is itself in ``skip``, the passes before it are run.
 
     Raises:
         InvalidInputError: a name that is no pass.
@@ -70,7 +75,7 @@ def _size(name: str, program: Program) -> str:
 
 
 def _checked(names: Collection[str]) -> tuple[str, ...]:
-    """The names, all of passes."""
+    """The names as they are, once each is known to be a pass's."""
     for name in names:
         if name not in PASSES:
             raise InvalidInputError(f"no pass {name!r}; there are {', '.join(PASSES)}")

@@ -14,8 +14,9 @@ from .criterion import Constraint, Criterion, Instance
 class MaxChanges(Criterion):
     """``|{j : x_j ≠ x̂_j}| <= most``: at most so many features of x differ from the factual x̂.
 
-    Features that follow from others through a causal model count as well.  Beside the program below
-    engines read ``most`` itself, as ``Query.cap``.
+    Features that a causal model derives from others have domains as well, and count.  The program
+    of ``constraints`` is what holds; engines also read ``most`` itself, as
+    ``Query.cap``, the least of several, by which they prune.
 
     Args:
         most: A whole number, >= 1.
@@ -34,7 +35,7 @@ class MaxChanges(Criterion):
     help = "How many features may change."
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "most", whole_number(self.most, self.name, 1))
+        object.__setattr__(self, "most", whole_number(self.most, self.name, least=1))
 
     def __str__(self) -> str:
         return f"at most {self.most} feature{'s' * (self.most > 1)} may change"

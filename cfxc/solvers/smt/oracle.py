@@ -11,7 +11,7 @@ Instead of halving,
 
 * the search starts at the best point of a local search, and at every point that a call gives;
 * it first calls at (1 - 0.9 ε) times the best distance: one refutation there ends the search; after
-  two improvements in a row, or a call that ran out of time, it halves;
+  two improvements in a row it halves, and after a call that ran out of time it halves below that;
 * each call encodes its own radius anew, so that a smaller ball is a smaller formula;
 * under l0 with equal weights, distances are multiples of 1/J, and so are the radii.
 """
@@ -109,7 +109,7 @@ class _Search(PointSearch):
             if verdict is Verdict.UNKNOWN:
                 if too_hard is not None and not self._is_open(radius):
                     return
-                too_hard = radius  # raise the lower bound nearer by first
+                too_hard = radius  # until something nearer is decided
             elif verdict is Verdict.REFUTED:
                 self.outcome.lower = max(self.outcome.lower, self._proved(radius))
                 improvements, too_hard = 0, None
@@ -122,10 +122,10 @@ class _Search(PointSearch):
 
     def _next_radius(self, improvements: int, too_hard: Fraction | None) -> Fraction:
         """Where to call next, after so many improvements in a row; below what was too hard."""
-        lower = self.outcome.lower
+        lower, grid = self.outcome.lower, self.query.spacing
         if too_hard is not None:
-            return (lower + too_hard) / 2
-        grid = self.query.spacing
+            between = too_hard - lower
+            return lower + (between / 2 if grid is None else int(between / grid) // 2 * grid)
         if grid is not None:
             below = self.upper - grid
             if improvements < 2:
