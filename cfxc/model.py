@@ -18,7 +18,6 @@ from .frontends.files import load_model
 from .frontends.predictor import Task
 from .methods import bayes
 from .methods.bayes import Potential
-from .methods.plans.planning import check_plan_options, plan_row
 from .question.criteria import Criterion
 from .question.options import OPTIONS, Options, lists_options
 from .question.question import Question, asked_of, given_of
@@ -198,6 +197,8 @@ class CompiledModel(Compiled):
             InvalidInputError: bad options or moments; fewer distinct rows qualify than ``size``.
             MissingExtraError: the extra ``plans`` is not installed.
         """
+        from .methods.plans.planning import check_plan_options, plan_row
+
         options = check_plan_options(
             size=size, method=method, plan=plan, radius=radius, corrections=corrections,
             limit=limit, apart=apart, time_limit=time_limit, epsilon=epsilon,

@@ -53,3 +53,12 @@ def test_help_needs_no_tables() -> None:
     code = "import sys, cfxc.cli.app; print(*({'pandas', 'scipy'} & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert not done.stdout.split()
+
+
+def test_compile_needs_no_scikit_learn() -> None:
+    """A file in ONNX has its runtime; a fitted estimator has imported its library itself."""
+    code = (
+        "import sys, cfxc; cfxc.compile; print(*({'sklearn', 'scipy', 'torch'} & set(sys.modules)))"
+    )
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert not found.stdout.strip()

@@ -15,10 +15,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-import joblib
 import numpy as np
 import pandas as pd
-from joblib import Parallel, delayed
 
 from ..errors import CfxcError, DataTypeError, InvalidInputError, MissingExtraError
 from ..stopping import listening
@@ -80,6 +78,8 @@ def _answers(
             for piece in pieces:
                 yield answer_part(question, piece)
     elif pieces:
+        from joblib import Parallel, delayed
+
         work = (delayed(answer_part)(question, piece) for piece in pieces)
         yield from Parallel(n_jobs=n_jobs, return_as="generator")(work)
 
@@ -247,6 +247,8 @@ def _as_parquet(path: Path, where: str = "") -> Iterator[None]:
 
 def _hash(question: Explainer, rows: pd.DataFrame) -> str:
     """Of everything an answer depends on."""
+    import joblib
+
     model = question.model
     texts = (
         model.program, model.space.to_toml(), question.target, question.distance.program,

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 from collections.abc import Sequence
 
 from .interrupts import INTERRUPTED, came, heard
+
+COLLECTED = (50_000, 20, 20)
+"""Of new objects, how many there are before garbage is looked for: imports make none."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -13,6 +17,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     Ctrl-C is heard from the first import on: whatever it breaks off, the exit code is 130.
     """
+    gc.set_threshold(*COLLECTED)
     with heard():
         try:
             from .app import run

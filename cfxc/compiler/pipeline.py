@@ -27,7 +27,7 @@ Pass = Callable[[Program], Program]
 
 PASSES: Mapping[str, Pass] = {
     "narrow_argmax": narrow_argmax,  # argmax of two scores → the sign of their difference
-    "fold_into_trees": fold_into_trees,  # W (Σ trees) + b → trees that hold W v in place of a leaf's v, with base b
+    "fold_into_trees": fold_into_trees,  # W (Σ trees) + b → trees with leaves W v, base b
 }
 """All passes, by name and in order."""
 

@@ -9,10 +9,8 @@ from typing import Any
 from ..errors import InvalidInputError, ModelFileError
 from ..ir import Program
 from ..space import FeatureSpace
+from .boosters import SUFFIXES as BOOSTERS
 from .boosters import library_of
-from .boosters.files import SUFFIXES as BOOSTERS
-from .boosters.files import open_booster
-from .boosters.native import native_predictor
 from .predictor import Predictor, Task
 from .skops_file import damaged, load_skops
 
@@ -66,6 +64,8 @@ def _from_file(path: Path, space: FeatureSpace, trust_pickle: bool, task: Task |
     if suffix in PICKLES:
         return _from_object(_load_pickle(path, trust_pickle), space, task)
     if suffix in BOOSTERS:
+        from .boosters.files import open_booster
+
         return _from_object(open_booster(path), space, task)
     kind = f"files of kind '{suffix}' are" if suffix else "a file without a suffix is"
     raise ModelFileError(f"{path}: {kind} not known; a model file is {KINDS}")
@@ -100,6 +100,8 @@ def _from_onnx(model: Any, space: FeatureSpace, task: Task | None) -> Loaded:
 def _from_object(model: Any, space: FeatureSpace, task: Task | None) -> Loaded:
     if not library_of(model):
         return _from_estimator(model, space, task)
+    from .boosters.native import native_predictor
+
     predictor = native_predictor(model, space)
     _check_task(predictor, task)
     return predictor.program, predictor

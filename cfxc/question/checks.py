@@ -8,8 +8,6 @@ from math import inf
 from numbers import Integral, Real
 from typing import Any
 
-from joblib import cpu_count
-
 from ..errors import DataTypeError, InvalidInputError
 from ..space.values import as_written
 
@@ -102,6 +100,8 @@ def processors(value: Any, name: str) -> int:
     Raises:
         DataTypeError, InvalidInputError: naming the option.
     """
+    from joblib import cpu_count
+
     all_of_them = value == -1 and not isinstance(value, bool)
     return whole_number(cpu_count() if all_of_them else value, name, 1)
 

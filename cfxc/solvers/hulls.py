@@ -16,7 +16,6 @@ from typing import Any
 
 import highspy
 import numpy as np
-from scipy.optimize import nnls
 
 from ..arrays import Floats
 from ..compiler.linear_programs import linear_solver, run_in_time
@@ -266,6 +265,8 @@ def _nearest_square(hull: Hull, z: Floats) -> Found:
     for _ in range(ROUNDS):
         moved = (hull.points[rows] - z).T
         system = np.vstack([moved, np.ones(len(rows))])
+        from scipy.optimize import nnls
+
         shares, _ = nnls(system, np.append(np.zeros(z.size), 1.0))
         shares = shares / shares.sum()
         normal = -(moved @ shares)

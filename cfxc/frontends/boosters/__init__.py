@@ -11,6 +11,7 @@ from importlib import import_module
 from typing import Any
 
 LIBRARIES = ("xgboost", "lightgbm")
+SUFFIXES = (".json", ".ubj", ".txt")
 
 
 def register_loaded() -> None:
@@ -29,4 +30,4 @@ def library_of(model: Any) -> str:
     return ""
 
 
-__all__ = ["LIBRARIES", "library_of", "register_loaded"]
+__all__ = ["LIBRARIES", "SUFFIXES", "library_of", "register_loaded"]

@@ -16,7 +16,6 @@ from .lightgbm.text import LgbModel, read_text, rewritten_text
 from .xgboost.document import Document, XgbModel, parse_document, read_model
 from .xgboost.rewriting import rewritten
 
-SUFFIXES = (".json", ".ubj", ".txt")
 KINDS = {"": "Booster", "classifier": "XGBClassifier", "regressor": "XGBRegressor"}
 
 

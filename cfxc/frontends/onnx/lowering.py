@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
-from onnx.reference import ReferenceEvaluator
 
 from ...errors import UnsupportedError, VerificationError
 from ...ir import Builder, Let, Literal, Program, verify
@@ -143,6 +142,8 @@ def _folded(
     node: Node, opsets: Mapping[str, int], values: Mapping[str, Value]
 ) -> tuple[Array, ...]:
     """The outputs of a node whose inputs are all constant."""
+    from onnx.reference import ReferenceEvaluator
+
     inputs = {name: values[name] for name in node.inputs if name}
     versions = {"" if name == "ai.onnx" else name: opset for name, opset in opsets.items()}
     try:

@@ -16,7 +16,6 @@ from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
-from scipy.special import lambertw
 
 from ...arrays import Floats
 from ...errors import DataTypeError, InvalidInputError
@@ -227,6 +226,8 @@ def band(level: float | Floats) -> tuple[Floats, Floats]:
     Near the branch point, where W loses half of its digits, Newton's
     method solves d - ln(1 + d) = -1 - ln(level) for d = u - 1.
     """
+    from scipy.special import lambertw
+
     given = np.clip(np.asarray(level, np.float64), 0.0, PEAK)
     safe = np.maximum(given, 1e-300)
     low, high = (np.asarray(-lambertw(-safe, branch).real) for branch in (0, -1))

@@ -14,8 +14,6 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-from sklearn.base import clone
-from sklearn.cluster import KMeans
 
 from ...arrays import Floats
 from ...errors import DataTypeError, InvalidInputError, UnsupportedError
@@ -177,8 +175,12 @@ class TrustRegion(Criterion):
             count = min(int(self.clusters), len(np.unique(points, axis=0)))
             if count == 1:
                 return [np.arange(len(points))]
+            from sklearn.cluster import KMeans
+
             clusterer: Any = KMeans(count, n_init=10, random_state=0)
         else:
+            from sklearn.base import clone
+
             clusterer = clone(self.clusters)
         labels = np.asarray(clusterer.fit_predict(points))
         found = [np.flatnonzero(labels == one) for one in np.unique(labels[labels != -1])]

@@ -6,12 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
-from sklearn.base import clone
-from sklearn.covariance import EmpiricalCovariance
 
 from ...arrays import Floats
 from ...errors import DataTypeError, InvalidInputError
@@ -20,6 +18,9 @@ from ...ir.tensor import fractions
 from ...space import FeatureSpace
 from ...space.inputs import input_sort
 from ..hull import Coordinate, column_of, coordinates_of
+
+if TYPE_CHECKING:
+    from sklearn.covariance import EmpiricalCovariance
 
 FLAT = 1e-10  # variance of standardised columns, or deviation beside size, that counts as none
 LEADING = 0.2  # share of a direction by which a column is named
@@ -90,6 +91,8 @@ class Mahalanobis:
     """
 
     def __init__(self, data: pd.DataFrame, covariance: EmpiricalCovariance | None = None) -> None:
+        from sklearn.covariance import EmpiricalCovariance
+
         if not isinstance(data, pd.DataFrame):
             raise DataTypeError(f"Mahalanobis: a DataFrame of rows, not {type(data).__name__}")
         chosen = EmpiricalCovariance() if covariance is None else covariance
@@ -111,6 +114,8 @@ class Mahalanobis:
         """
         if any(feature.weight != 1 for feature in space):
             raise InvalidInputError("weights of features have no meaning in a Mahalanobis distance")
+        from sklearn.base import clone
+
         codes = space.encode_frame(self.data, extra="ignore", check_range=False)
         known: list[Coordinate] = []
         names: list[str] = []
