@@ -11,7 +11,7 @@ namespace {
 enum Move { STUCK, MOVED, REACHED };
 
 struct Forest {
-    Vector<const i64> roots, left, right, feature, cell;
+    Vector<const i64> roots, left, right, feature, cut_of, bound;
     Vector<const bool> below;
     Matrix<const u64> mask;
     Matrix<const double> value;
@@ -27,7 +27,8 @@ struct Forest {
         READ(left);
         READ(right);
         READ(feature);
-        READ(cell);
+        READ(cut_of);
+        READ(bound);
         READ(below);
         READ(mask);
         READ(value);
@@ -108,8 +109,9 @@ void Sweep::leaf(i64 j, const Part& part, const u64* allowed, i64 count) {
 }
 
 i64 Sweep::onward(i64 i, i64 node) const {
-    const bool to_left = f_.symbolic[i] ? has(f_.mask[node], point_[i])
-                                        : (point_[i] <= f_.cell[node]) == f_.below[node];
+    const bool to_left = f_.symbolic[i]
+                             ? has(f_.mask[node], point_[i])
+                             : (point_[i] <= f_.bound[f_.cut_of[node]]) == f_.below[node];
     return to_left ? f_.left[node] : f_.right[node];
 }
 
@@ -138,7 +140,7 @@ void Sweep::along(i64 j) {
                 stack_.push_back({f_.left[node], part.low, part.high});
             } else {
                 i64 under = f_.left[node], over = f_.right[node];
-                const i64 cell = f_.cell[node];
+                const i64 cell = f_.bound[f_.cut_of[node]];
                 if (!f_.below[node]) std::swap(under, over);
                 if (part.high <= cell) {
                     part.node = under;

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -41,7 +42,7 @@ class SklearnPredictor:
         """``classifier`` or ``regressor``."""
         return MODELS[type(last_step(self.estimator))].task
 
-    @property
+    @cached_property
     def unit_roundoff(self) -> Fraction:
         """2⁻⁵³, or 2⁻²⁴ if columns, encoders or members (XGBoost) may be of single floats."""
         parameters = self.estimator.get_params(deep=True)
@@ -50,7 +51,7 @@ class SklearnPredictor:
         asked = [value for name, value in parameters.items() if name.split("__")[-1] == "dtype"]
         return SINGLE if narrow or any(each != np.float64 for each in asked) else DOUBLE
 
-    @property
+    @cached_property
     def adds_singles(self) -> bool:
         """Whether XGBoost is in it: scikit-learn adds up trees in doubles."""
         members = [self.estimator, *self.estimator.get_params(deep=True).values()]

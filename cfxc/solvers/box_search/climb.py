@@ -26,7 +26,8 @@ SMALL = 1e-3  # cost added to every move, as a distance
 
 
 class Forest(NamedTuple):
-    """Trees over cells: left if the feature's cell is at most ``cell`` (``below``), or by ``mask``.
+    """Trees over cells: left if the feature's cell is at most ``bound[cut_of]`` (``below``), or by
+    ``mask``.
 
     ``value`` (K, N) and ``need`` (K,) as in ``Decision``, the rest as in ``Cells``.
     """
@@ -35,7 +36,8 @@ class Forest(NamedTuple):
     left: Ints
     right: Ints
     feature: Ints
-    cell: Ints
+    cut_of: Ints
+    bound: Ints
     below: npt.NDArray[np.bool_]
     mask: npt.NDArray[np.uint64]
     value: Floats
@@ -49,21 +51,18 @@ class Forest(NamedTuple):
 
 def make_forest(decision: Decision, cells: Cells) -> Forest:
     """The trees of a decision over one instance's cells."""
-    cell = np.zeros(decision.cut_of.size, np.int64)
-    bounds = np.concatenate([np.empty(0, np.int64), *(
+    bound = np.concatenate([np.empty(0, np.int64), *(
         np.where(
             cuts >= cells.highest[j], cells.size(j),
             np.searchsorted(cells.cuts[j], cuts, side="right") - 1,
         )
         for j, cuts in enumerate(decision.cuts)
     )]).astype(np.int64)  # fmt: skip
-    inner = decision.cut_of >= 0
-    cell[inner] = bounds[decision.cut_of[inner]]
     splits = decision.splits
     return Forest(
-        decision.roots, decision.left, decision.right, splits.input, cell, splits.below,
-        splits.mask, decision.value, decision.need, cells.start, cells.symbolic, cells.home,
-        cells.added, cells.peak,
+        decision.roots, decision.left, decision.right, splits.input, decision.cut_of, bound,
+        splits.below, splits.mask, decision.value, decision.need, cells.start, cells.symbolic,
+        cells.home, cells.added, cells.peak,
     )  # fmt: skip
 
 
