@@ -24,7 +24,8 @@ def cell_rows(
     last: Ints,
     labels: Words,
     full: Words,
-) -> tuple[Words, Words]: ...
+    room: int,
+) -> tuple[int, Ints, Ints, Ints, Ints, Ints, Words, Words]: ...
 def run(tables: Fields, logic: Fields, state: Fields, log: Fields) -> int: ...
 def retrace(
     tables: Fields, logic: Fields, state: Fields, cuts: Ints, sides: Signs, radii: Ints

@@ -9,7 +9,7 @@
 //     Σ_t v_t(x) <= λ r + Σ_t max_l (v_l - λ Σ_j a_tj cost_j(l))
 //   with cost_j(l) the least cost of moving feature j into leaf l; λ and a follow subgradients.
 #pragma once
-#include "state.hpp"
+#include "rows.hpp"
 
 namespace cfxc::box_search {
 
@@ -107,10 +107,13 @@ inline bool holds_at_point(const Tables& t, const State& s, i64 d) {
     u64 *reach = s.reach[d], *holding = s.holding.data;
     std::copy_n(reach, words, holding);
     for (i64 j = 0; j < t.home.size; ++j) {
-        i64 cell = t.start[j] + s.point[j];
         if (!t.symbolic[j] && s.first(d, j) == s.last(d, j)) continue;
-        meet(holding, t.upto[cell], words);
-        if (!t.symbolic[j]) meet(holding, t.since[cell], words);
+        if (t.symbolic[j]) {
+            meet(holding, label_row(t, j, s.point[j]), words);
+        } else {
+            meet_upto(t, holding, j, s.point[j]);
+            meet_since(t, holding, j, s.point[j]);
+        }
     }
     bool all = true;
     for (i64 k = 0; k < t.need.size; ++k) {

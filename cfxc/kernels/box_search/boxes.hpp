@@ -1,6 +1,6 @@
 // Boxes: their nearest point, what the radius leaves of them, and how they are halved.
 #pragma once
-#include "state.hpp"
+#include "rows.hpp"
 
 namespace cfxc::box_search {
 
@@ -51,7 +51,7 @@ inline void meet_labels(const Tables& t, const State& s, i64 d, i64 j) {
     std::fill_n(s.holding.data, words, u64{0});
     for (i64 code = 0; code < t.start[j + 1] - t.start[j]; ++code)
         if (has(s.set(d, j), code)) {
-            const u64* row = t.upto[t.start[j] + code];
+            const u64* row = label_row(t, j, code);
             for (i64 w = 0; w < words; ++w) s.holding[w] |= row[w];
         }
     meet(s.reach[d], s.holding.data, words);
@@ -84,11 +84,11 @@ inline void narrow(const Tables& t, const State& s, i64 d, i64 radius, const Nea
         while (beyond(t, begin + last, rest, others)) --last;
         if (first != s.first(d, j)) {
             s.first(d, j) = first;
-            meet(reach, t.since[begin + first], s.reach.columns);
+            meet_since(t, reach, j, first);
         }
         if (last != s.last(d, j)) {
             s.last(d, j) = last;
-            meet(reach, t.upto[begin + last], s.reach.columns);
+            meet_upto(t, reach, j, last);
         }
     }
 }

@@ -39,7 +39,7 @@ inline i64 other_labels(const Tables& t, const State& s, i64 d, i64 j) {
     std::fill_n(s.holding.data, words, u64{0});
     for (i64 code = 0; code < t.start[j + 1] - t.start[j]; ++code)
         if (has(s.set(d, j), code) && code != s.point[j]) {
-            const u64* row = t.upto[t.start[j] + code];
+            const u64* row = label_row(t, j, code);
             cost = smaller(cost, t.added[t.start[j] + code]);
             for (i64 w = 0; w < words; ++w) s.holding[w] |= row[w];
         }
@@ -90,15 +90,15 @@ inline bool strongest(const Tables& t, const State& s, i64 d, i64 count, i64 res
         const u64 *near, *there;
         if (t.symbolic[j]) {
             cost = other_labels(t, s, d, j);
-            near = t.upto[here];
+            near = label_row(t, j, s.point[j]);
             there = s.holding.data;
         } else if (index % 2 == 0) {
-            near = t.upto[cell];
-            there = t.since[cell + 1];
+            near = upto_row(t, j, cell - t.start[j], s.side.data);
+            there = since_row(t, j, cell + 1 - t.start[j], s.holding.data);
             cost = t.added[cell + 1];
         } else {
-            near = t.since[cell + 1];
-            there = t.upto[cell];
+            near = since_row(t, j, cell + 1 - t.start[j], s.side.data);
+            there = upto_row(t, j, cell - t.start[j], s.holding.data);
             cost = t.added[cell];
         }
         double losing = lost(t, s, s.reach[d], near), gained = lost(t, s, s.reach[d], there);

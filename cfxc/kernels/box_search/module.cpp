@@ -52,6 +52,12 @@ Tables tables_of(nb::handle given) {
     READ(last);
     READ(labels);
     READ(cheapest);
+    READ(stride);
+    READ(block);
+    READ(begins);
+    READ(beginning);
+    READ(ends);
+    READ(ending);
     READ(upto);
     READ(since);
     READ(full);
@@ -89,6 +95,7 @@ State state_of(nb::handle given) {
     READ(cut);
     READ(point);
     READ(holding);
+    READ(side);
     READ(current);
     READ(most);
     READ(now);
@@ -125,48 +132,85 @@ Log log_of(nb::handle given) {
 }
 #undef READ
 
-// The rows `upto` and `since` of tables.py: all leaves, without those that end before or start
-// after.
+// For each cell the slots of the conditions that begin (or end) there, cell by cell.
+struct Lists {
+    std::vector<i64> at, slots;
+
+    template <class Each>
+    Lists(i64 cells, Each each) : at(cells + 2) {
+        each([this](i64 cell, i64) { ++at[cell + 2]; });
+        for (i64 c = 2; c < cells + 2; ++c) at[c] += at[c - 1];
+        slots.resize(at[cells + 1]);
+        each([this](i64 cell, i64 slot) { slots[at[cell + 1]++] = slot; });
+        at.pop_back();
+    }
+};
+
+// The rows of rows.hpp for numbers and labels, with a stride that leaves about `room` words of
+// them.
 auto cell_rows(const Line<const i64>& starts, const Line<const bool>& is_symbolic,
                const Line<const i64>& slots, const Line<const i64>& conditions,
                const Line<const i64>& features, const Line<const i64>& firsts,
                const Line<const i64>& lasts, const Table<const u64>& label_sets,
-               const Line<const u64>& all) {
+               const Line<const u64>& all, i64 room) {
     auto start = view(starts), slot = view(slots), condition = view(conditions),
          feature = view(features), first = view(firsts), last = view(lasts);
     auto symbolic = view(is_symbolic);
     auto labels = view(label_sets);
     auto full = view(all);
     const i64 cells = start[start.size - 1], words = full.size;
-    std::vector<u64> upto(cells * words), since(cells * words);
-    for (i64 c = 0; c < cells; ++c) {
-        std::copy_n(full.data, words, upto.data() + c * words);
-        std::copy_n(full.data, words, since.data() + c * words);
-    }
-    for (i64 s : slot) {
-        const i64 word = s / 64;
-        for (i64 i = condition[s]; i < condition[s + 1]; ++i) {
-            const i64 begin = start[feature[i]], end = start[feature[i] + 1];
-            if (symbolic[feature[i]]) {
-                for (i64 code = 0; code < end - begin; ++code)
-                    if (!has(labels[i], code)) upto[(begin + code) * words + word] &= ~bit_of(s);
-            } else {
-                if (first[i] > 0) upto[(begin + first[i] - 1) * words + word] &= ~bit_of(s);
-                if (last[i] + 1 < end - begin)
-                    since[(begin + last[i] + 1) * words + word] &= ~bit_of(s);
-            }
-        }
-    }
+    auto size = [&](i64 j) { return start[j + 1] - start[j]; };
+    const i64 stride = 1 + 2 * cells * words / room;
+    std::vector<i64> block{0};
+    for (i64 j = 0; j < symbolic.size; ++j)
+        block.push_back(block.back() +
+                        (symbolic[j] ? size(j) : (size(j) + stride - 2) / stride + 1));
+    auto numbers = [&](auto each) {
+        for (i64 s : slot)
+            for (i64 i = condition[s]; i < condition[s + 1]; ++i)
+                if (!symbolic[feature[i]]) each(feature[i], i, s);
+    };
+    Lists begins(cells, [&](auto note) {
+        numbers([&](i64 j, i64 i, i64 s) {
+            if (first[i] > 0) note(start[j] + first[i], s);
+        });
+    });
+    Lists ends(cells, [&](auto note) {
+        numbers([&](i64 j, i64 i, i64 s) {
+            if (last[i] + 1 < size(j)) note(start[j] + larger(last[i], i64{0}), s);
+        });
+    });
+    const i64 rows = block.back();
+    std::vector<u64> upto(rows * words), since(rows * words);
+    for (i64 r = 0; r < rows; ++r) std::copy_n(full.data, words, upto.data() + r * words);
+    auto clear = [](u64* row, const Lists& of, i64 from, i64 to) {
+        for (i64 i = of.at[from]; i < of.at[to]; ++i) row[of.slots[i] / 64] &= ~bit_of(of.slots[i]);
+    };
     for (i64 j = 0; j < symbolic.size; ++j) {
         if (symbolic[j]) continue;
-        for (i64 c = start[j + 1] - 2; c >= start[j]; --c)
-            meet(upto.data() + c * words, upto.data() + (c + 1) * words, words);
-        for (i64 c = start[j] + 1; c < start[j + 1]; ++c)
-            meet(since.data() + c * words, since.data() + (c - 1) * words, words);
+        const i64 most = size(j) - 1, begin = start[j];
+        auto cell = [&](i64 row) { return begin + smaller((row - block[j]) * stride, most); };
+        for (i64 r = block[j + 1] - 2; r >= block[j]; --r) {
+            std::copy_n(upto.data() + (r + 1) * words, words, upto.data() + r * words);
+            clear(upto.data() + r * words, begins, cell(r) + 1, cell(r + 1) + 1);
+        }
+        std::copy_n(full.data, words, since.data() + block[j] * words);
+        for (i64 r = block[j] + 1; r < block[j + 1]; ++r) {
+            std::copy_n(since.data() + (r - 1) * words, words, since.data() + r * words);
+            clear(since.data() + r * words, ends, cell(r - 1), cell(r));
+        }
     }
-    const auto rows = static_cast<std::size_t>(cells), width = static_cast<std::size_t>(words);
-    return std::make_tuple(owned(std::move(upto), {rows, width}),
-                           owned(std::move(since), {rows, width}));
+    for (i64 s : slot)
+        for (i64 i = condition[s]; i < condition[s + 1]; ++i)
+            if (const i64 j = feature[i]; symbolic[j])
+                for (i64 code = 0; code < size(j); ++code)
+                    if (!has(labels[i], code))
+                        upto[(block[j] + code) * words + s / 64] &= ~bit_of(s);
+    const auto height = static_cast<std::size_t>(rows), width = static_cast<std::size_t>(words);
+    return std::make_tuple(stride, owned(std::move(block)), owned(std::move(begins.at)),
+                           owned(std::move(begins.slots)), owned(std::move(ends.at)),
+                           owned(std::move(ends.slots)), owned(std::move(upto), {height, width}),
+                           owned(std::move(since), {height, width}));
 }
 
 int run_from_python(nb::handle tables, nb::handle logic, nb::handle state, nb::handle log) {

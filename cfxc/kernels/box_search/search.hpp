@@ -69,10 +69,10 @@ inline void enter(const Tables& t, const State& s, i64 d, bool lower) {
         meet_labels(t, s, e, j);
     } else if (lower) {
         s.last(e, j) = cell;
-        meet(s.reach[e], t.upto[t.start[j] + cell], s.reach.columns);
+        meet_upto(t, s.reach[e], j, cell);
     } else {
         s.first(e, j) = cell + 1;
-        meet(s.reach[e], t.since[t.start[j] + cell + 1], s.reach.columns);
+        meet_since(t, s.reach[e], j, cell + 1);
     }
 }
 

@@ -31,6 +31,8 @@ struct Tables {
     Vector<const i64> condition, feature, first, last;
     Matrix<const u64> labels;
     Vector<const i64> cheapest;
+    i64 stride;
+    Vector<const i64> block, begins, beginning, ends, ending;
     Matrix<const u64> upto, since;
     Vector<const u64> full;
 };
@@ -52,7 +54,7 @@ struct State {
     Vector<i64> box;
     Matrix<i64> cut;
     Vector<i64> point;
-    Vector<u64> holding;
+    Vector<u64> holding, side;
     Vector<i64> current;
     Vector<double> most, now, weight;
     Vector<i64> touched;

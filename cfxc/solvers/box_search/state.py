@@ -46,6 +46,7 @@ class State(NamedTuple):
     cut: npt.NDArray[np.int64]
     point: npt.NDArray[np.int64]
     holding: npt.NDArray[np.uint64]
+    side: npt.NDArray[np.uint64]
     current: npt.NDArray[np.int64]
     most: npt.NDArray[np.float64]
     now: npt.NDArray[np.float64]
@@ -78,6 +79,7 @@ def make_state(
         np.zeros((depth, *labels.shape), np.uint64), np.zeros((depth, words), np.uint64),
         np.zeros(depth, np.int64), np.zeros(depth, np.bool_), np.zeros(depth, np.int64),
         np.zeros((depth, 2), np.int64), np.zeros(features, np.int64), np.zeros(words, np.uint64),
+        np.zeros(words, np.uint64),
         np.zeros(trees, np.int64),
         np.zeros(needs), np.zeros(needs), np.zeros(2 * cells), np.zeros(2 * cells, np.int64),
         np.zeros((trees, features)), np.zeros(features), np.zeros(trees, np.int64),

@@ -21,6 +21,9 @@ from .leaves import Leaves
 Words = npt.NDArray[np.uint64]
 
 
+ROOM = 1 << 19  # words of rows, about: 4 MB, to stay in the processor's cache
+
+
 class Tables(NamedTuple):
     """Everything the search kernel reads; a slot is a leaf's bit, 64 to a word.
 
@@ -35,8 +38,12 @@ class Tables(NamedTuple):
         ramps: What the last trees stand for.
         condition: (S + 1,), the conditions of each leaf: ``feature``, ``first`` and ``last`` cell;
             ``labels`` (M, L) and the cell of the cheapest of them, ``cheapest``.
-        upto: (C, W), leaves met by a box whose last cell is c, or, of labels, that has label c.
-        since: (C, W), leaves met by a box whose first cell is c.
+        stride, block, begins, beginning, ends, ending, upto, since: Which leaves a box meets that
+            ends or starts at a cell; see ``kernels/box_search/rows.hpp``.  Feature j has the rows
+            from ``block[j]`` on, one for ``stride`` cells, or of a category one for each label:
+            ``upto`` (R, W), leaves met by a box whose last cell is c, or that has label c;
+            ``since`` (R, W), leaves met by a box whose first cell is c.  The leaves that begin
+            (end) in cell c are ``beginning[begins[c] : begins[c + 1]]``.
         full: (W,), all leaves.
     """
 
@@ -66,6 +73,12 @@ class Tables(NamedTuple):
     last: Ints
     labels: Words
     cheapest: Ints
+    stride: int
+    block: Ints
+    begins: Ints
+    beginning: Ints
+    ends: Ints
+    ending: Ints
     upto: Words
     since: Words
     full: Words
@@ -94,9 +107,9 @@ def make_tables(decision: Decision, leaves: Leaves, cells: Cells, ramps: Ramps) 
     feature, labels = leaves.feature[taken], leaves.labels[taken]
     full = np.zeros(int(first_word[-1]), np.uint64)
     np.bitwise_or.at(full, slot // 64, np.uint64(1) << (slot % 64).astype(np.uint64))
-    upto, since = cell_rows(
+    rows = cell_rows(
         cells.start, cells.symbolic, slot, condition, feature, first[taken], last[taken], labels,
-        full,
+        full, ROOM,
     )  # fmt: skip
     totals = np.array([part.magnitude for part in parts])
     return Tables(
@@ -111,7 +124,7 @@ def make_tables(decision: Decision, leaves: Leaves, cells: Cells, ramps: Ramps) 
         np.array([part.need[2] for part in parts]),
         1e-9 * (totals + np.abs(decision.need)),
         decision.shift, ramps, condition, feature, first[taken], last[taken], labels,
-        _cheapest(cells, feature, labels), upto, since, full,
+        _cheapest(cells, feature, labels), *rows, full,
     )  # fmt: skip
 
 
