@@ -1,9 +1,10 @@
 """The inner loops of the engines, in C++: what a function of doubles and bits can do by itself.
 
 Whatever takes arrays takes them as they are: contiguous, of the type that ``_kernels.pyi`` says,
-often as the fields of a named tuple.  All let go of the interpreter's lock while they search.
-Every operation is rounded by itself, as the error bounds assume: no fused multiplication, no
-reordering.  ``CMakeLists.txt`` at the root builds them.
+often as the fields of a named tuple.  ``run``, ``climb_step``, ``shrink_step``, ``ascend``,
+``region_step``, ``collect_leaves`` and ``add_values`` let go of the interpreter's lock.  Every
+operation is rounded by itself, as the error bounds assume: no fused multiplication, no reordering.
+``CMakeLists.txt`` at the root builds them.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from ._kernels import (
     determinantal,
     draw_levels,
     hand_over,
+    ladders,
     max_min,
     prune,
     region_bound,
@@ -36,6 +38,7 @@ __all__ = [
     "determinantal",
     "draw_levels",
     "hand_over",
+    "ladders",
     "max_min",
     "prune",
     "region_bound",

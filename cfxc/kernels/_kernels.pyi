@@ -26,6 +26,16 @@ def cell_rows(
     full: Words,
     room: int,
 ) -> tuple[int, Ints, Ints, Ints, Ints, Ints, Words, Words]: ...
+def ladders(
+    start: Ints,
+    whole: Mask,
+    home: Ints,
+    first_word: Ints,
+    condition: Ints,
+    feature: Ints,
+    first: Ints,
+    last: Ints,
+) -> tuple[Ints, Ints, Ints, Ints, Ints]: ...
 def run(tables: Fields, logic: Fields, state: Fields, log: Fields) -> int: ...
 def retrace(
     tables: Fields, logic: Fields, state: Fields, cuts: Ints, sides: Signs, radii: Ints

@@ -84,6 +84,10 @@ def accepts(proof: Proof, lemmas: list[Any], nodes: list[Any]) -> bool:
 # -- random proofs --------------------------------------------------------------------------------
 
 
+WEIGHTS = ("1", "1/3", "2", "0x1.8p-30")
+UP_TO = ("1/8", "1/4", "-1/4", "1/3", "-1/3", "1/2", "-1/2", "1", "-1", "0x1.8p-3", "1/100", "2")
+
+
 def random_bound(rng: Random, proof: Proof, signs: Any) -> list[Any]:
     """A bound from the grammar of the rule, now and then with what the rule does not know."""
     units = [k for k, kind in enumerate(proof.program.kinds) if kind == "unit"]
@@ -104,6 +108,14 @@ def random_bound(rng: Random, proof: Proof, signs: Any) -> list[Any]:
     if trees and rng.random() < 0.5:
         places = {(rng.randrange(trees), rng.randrange(len(proof.features))) for _ in range(4)}
         shares = [[t, j, rng.choice(("1/2", "1/3", "1", "0", "1/4"))] for t, j in places]
+        if rng.random() < 0.5:  # weights, most of features that have no shares
+            layered = {j for _, j in places if rng.random() < 0.7}
+            shares = [share for share in shares if share[1] not in layered or rng.random() < 0.02]
+            shares += [
+                [t, j, rng.choice(WEIGHTS), rng.choice(UP_TO)]
+                for t, j in [*places, *places]
+                if j in layered
+            ]
     return ["bound", rng.choice(("0", "0", "1", "1/3", "40", "1/1000", "-1")), rows, shares]
 
 

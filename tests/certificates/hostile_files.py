@@ -298,6 +298,16 @@ def of_trees() -> Iterator[Body]:
         "30,000 shares of 30,000 trees",
         body(whole(asked(trees=[roots], outputs=output), [shares])),
     )
+    weights = [
+        "bound",
+        "1",
+        [["row", 0, "1"]],
+        [[t, 0, f"1/{t + 1}", f"1/{t + 7}"] for t in range(30_000)],
+    ]
+    yield (
+        "30,000 weights of 30,000 trees",
+        body(whole(asked(trees=[roots], outputs=output), [weights])),
+    )
     twenty = [{"roots": [0], "nodes": _deep(300)} for _ in range(20)]
     bound = [[[["tree", n, 0], "-1"] for n in range(20)]]
     yield (

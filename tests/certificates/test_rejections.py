@@ -269,6 +269,20 @@ def test_trees() -> None:
     assert reason(changed(*base, (NODES, shares))) == ""
     more = [["bound", "1", [["row", 0, "1"]], [[0, 0, "2"]]]]
     assert "shares of more" in reason(changed(*base, (NODES, more)))
+    for given, why in (
+        ([[0, 0, "1", "1/4"]], ""),
+        ([[0, 0, "1", "-1/4"], [0, 0, "3", "1/4"], [0, 0, "1", "1"]], ""),
+        ([[0, 0, "1", "1/4"], [0, 0, "1", "2/8"]], "a weight of nothing, or two"),
+        ([[0, 0, "1", "0"]], "a weight of nothing"),
+        ([[0, 0, "0", "1"]], "a weight of nothing"),
+        ([[0, 0, "-1", "1"]], "a weight of nothing"),
+        ([[0, 0, "1", "1/4"], [0, 0, "1/2"]], "shares and weights of one feature"),
+        ([[0, 0, "1", "1/4", "1"]], ""),
+        ([[1, 0, "1", "1/4"]], "a share of none"),
+    ):
+        found = reason(changed(*base, (NODES, [["bound", "1", [["row", 0, "1"]], given]])))
+        assert why in found, (given, found)
+        assert bool(found) == bool(why or len(given[0]) > 4)
     ranged = [(MADE, [["unit", [[["tree", 0, 0], "1"]]]]), (("question", "constraints"), [
         ["ge", [[["unit", 0], "1"]]]])]  # fmt: skip
     assert reason(changed(*base, *ranged)) == "program.made: a range of trees"

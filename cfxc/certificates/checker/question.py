@@ -135,6 +135,10 @@ class Feature:
         low, high = part
         return None if None in part or low > high else self.delta(min(max(self.own, low), high))
 
+    def way(self, part: Part) -> int:
+        """On which side of the factual all of a part lies: 1 above, -1 below, 0 if neither."""
+        return 0 if self.labels else (part[0] > self.own) - (part[1] < self.own)
+
     def sides(self, part: Part, test: Any) -> tuple[Part, Part]:
         """Lemma 2: what of a part goes left, and what right."""
         if self.labels:

@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from fractions import Fraction as Q
 from typing import Any, NamedTuple
 
+from .layers import At, Ladder, Share, payments
 from .program import CONSTANT, HALF_ULP, KINDS, LEAST, ONE, ZERO, Form, add, image, plus, rounded
 from .question import Part, Question, misses
 from .reader import KEPT, Clock, Rejected, key, listed, members, need, number, small, total, whole
@@ -20,14 +21,17 @@ SPLITS = ("cut", "label", "sign")
 
 
 class Multipliers(NamedTuple):
-    """μ of the distance, y of inequalities, and shares of a feature's cost by tree and feature."""
+    """μ of the distance, y of inequalities, what trees pay of features, and what is left to those:
+    all of it if nothing is said.
+    """
 
     budget: Q
     rows: Mapping[tuple[str, int], Q]
-    shares: Mapping[tuple[int, int], Q]
+    paid: Mapping[At, Ladder | Share]
+    left: Mapping[int, Q]
 
 
-NONE = Multipliers(ZERO, {}, {})
+NONE = Multipliers(ZERO, {}, {}, {})
 
 
 class Proof(Question):
@@ -193,18 +197,23 @@ class Proof(Question):
             if whole(k) not in (signs if name == "sign" else self.known.get(name, ())):
                 raise Rejected(f"proof: a multiplier of no inequality: {str(name)[:10]!a} {k}")
             found[name, k] = number(y)
-        parted = {(whole(t), whole(j)): number(y) for t, j, y in listed(shares, "proof: shares")}
-        need(len(found) == len(rows) and len(parted) == len(shares), "proof: a multiplier twice")
-        there = all(t < self.roots and j < len(self.features) for t, j in parted)
-        need(there, "proof: a share of none")
+        parted, weights = dict[At, Q](), dict[At, dict[Q, Q]]()
+        for t, j, y, *upto in listed(shares, "proof: shares"):
+            need(whole(t) < self.roots and whole(j) < len(self.features), "proof: a share of none")
+            if not upto:
+                need((t, j, 0) not in parted, "proof: a multiplier twice")
+                parted[t, j, 0] = number(y)
+                continue
+            (end,) = map(number, upto)
+            own = weights.setdefault((t, j, 1 if end > 0 else -1), {})
+            need(end != 0 < number(y) and abs(end) not in own, "proof: a weight of nothing, or two")
+            own[abs(end)] = number(y)
+        need(len(found) == len(rows), "proof: a multiplier twice")
         need(min([number(budget), *found.values(), *parted.values()]) >= 0, "proof: below 0")
         peaks = sum(y for (name, _), y in found.items() if name == "peak")
-        totals = dict[int, Q]()
-        for (_, j), y in parted.items():
-            totals[j] = totals.get(j, ZERO) + y
-        fit = max([ZERO, *totals.values()]) <= 1 and peaks <= number(budget) * self.norms[2]
+        fit = peaks <= number(budget) * self.norms[2]
         need(fit, "proof: shares of more than there is")
-        return Multipliers(number(budget), found, parted)
+        return Multipliers(number(budget), found, *payments(parted, weights))
 
     def inequality(self, name: str, k: int, signs: Signs, spans: Spans) -> Form:
         """Lemma 8: g, which is at least 0 at every counterfactual of a part."""
@@ -251,9 +260,7 @@ class Proof(Question):
         """Lemma 10: the maximum, tree by tree and feature by feature.  Lemma 11: where one row
         closes ``alone``, without leaves and values with which it fails anyhow.
         """
-        free = [ONE] * len(parts)
-        for (_, j), share in by.shares.items():
-            free[j] -= share
+        free = [by.left.get(j, ONE) for j in range(len(parts))]
         trees = list(self.trees(terms, by, parts))
         pieces = trees + [self.values(j, p, terms, by, free[j]) for j, p in enumerate(parts)]
         if alone is None:
@@ -296,8 +303,8 @@ class Proof(Question):
         for source, f in terms.items():
             if source[0] == "tree":
                 columns.setdefault(source[1], []).append((source[2], f))
-        for (each, j), share in by.shares.items():
-            costs.setdefault(each, []).append((j, share))
+        for (each, j, way), share in by.paid.items():
+            costs.setdefault(each, []).append((j, way, share))
         for n, (roots, nodes) in enumerate(self.program.trees):
             own = columns.get(n, [])
             for root in roots:
@@ -305,8 +312,18 @@ class Proof(Question):
                 pays = costs.get(tree, [])
                 if own or pays:
                     met = self.leaves(nodes, root, parts)
-                    paid = ((leaf, sum(y * self.cost(j, d[j]) for j, y in pays)) for leaf, d in met)
-                    yield [(sum(f * leaf[c] for c, f in own), by.budget * p) for leaf, p in paid]
+                    yield [
+                        (sum(f * leaf[c] for c, f in own), by.budget * self.paid(pays, *near))
+                        for leaf, *near in met
+                    ]
+
+    def paid(self, pays: list[Any], parts: list[Part], near: list[Q]) -> Q:
+        """Lemma 10: what a leaf pays, of costs in one direction only if all of it lies there."""
+        return total(
+            share.of(self.cost(j, near[j]))
+            for j, way, share in pays
+            if not way or self.features[j].way(parts[j]) == way
+        )
 
     def leaves(self, nodes: list[Any], root: int, parts: list[Part]) -> Iterator[Any]:
         """The leaves that a part meets within the radius, with the least δ of what is left."""
@@ -316,7 +333,7 @@ class Proof(Question):
         while stack:
             place, here, near, paid, top = stack.pop()
             if not isinstance(node := nodes[place], tuple):
-                yield node, near
+                yield node, here, near
                 continue
             self.require_few(stack, len(here))
             j, test, *children = node

@@ -1,6 +1,10 @@
 // Strong branching: which cut changes the bound of the tightest requirement most on both sides.
+//
+// Where the trees share costs, the bound is the Lagrangian of ladders.hpp as its last round left
+// it: on the nearer side leaves are gone; on the farther one too, the nearest point has moved, and
+// what lies before it is paid.
 #pragma once
-#include "bounds.hpp"
+#include "ladders.hpp"
 
 namespace cfxc::box_search {
 
@@ -9,8 +13,9 @@ inline i64 weigh(const Tables& t, const State& s, i64 d) {
     i64 count = 0;
     for (i64 k = 0; k < t.need.size; ++k) {
         if (s.now[k] >= t.need[k] + t.slack[k]) continue;
+        const bool priced = prices(s, d) == k;
         for (i64 tree = t.first_tree[k]; tree < t.first_tree[k + 1]; ++tree) {
-            i64 slot = best(t, s.reach[d], tree);
+            i64 slot = priced ? s.chosen[tree] : best(t, s.reach[d], tree);
             double gain = larger(s.most[k] - t.need[k], t.slack[k]);
             if (s.current[tree] >= 0) gain = t.value[slot] - t.value[s.current[tree]];
             if (gain <= 0.0) continue;
@@ -68,6 +73,56 @@ inline double lost(const Tables& t, const State& s, const u64* reach, const u64*
     return largest;
 }
 
+// What a tree pays up to a cell beyond the nearest point.
+inline double paid_up_to(const Tables& t, const State& s, i64 tree, i64 j, i64 cell) {
+    const i64 of = 2 * j + (cell < t.start[j] + s.point[j]);
+    const i64* ladders = t.ladder_of.data;
+    const i64 end = t.first_ladder[tree + 1];
+    const i64 q = std::lower_bound(ladders + t.first_ladder[tree], ladders + end, of) - ladders;
+    if (q < end && ladders[q] == of) {
+        double paid = 0.0, before = 0.0;
+        for (i64 r = s.within(q, 0); r < s.within(q, 1); ++r) {
+            const i64 rung = t.rung_cell[r];
+            if (of % 2 == 0 ? rung >= cell : rung <= cell) {
+                const double span = s.density[rung] - before;
+                return span > 0.0 ? paid + (s.price[r] - paid) * (s.density[cell] - before) / span
+                                  : paid;
+            }
+            paid = s.price[r];
+            before = s.density[rung];
+        }
+        return paid;
+    }
+    return 0.0;
+}
+
+// How much less the trees of requirement k reach on one side of a cut of feature j, by the
+// Lagrangian; `cell`: where the nearest point moves, or -1.
+inline double lost_when_sharing(const Tables& t, const State& s, i64 d, const u64* row, i64 k,
+                                i64 j, i64 cell) {
+    const u64* reach = s.reach[d];
+    double lost = 0.0;
+    for (i64 tree = t.first_tree[k]; tree < t.first_tree[k + 1]; ++tree) {
+        const double free = cell < 0 ? 0.0 : paid_up_to(t, s, tree, j, cell);
+        if (free == 0.0 && has(row, s.chosen[tree])) continue;
+        double most = -INF;
+        for (i64 w = t.first_word[tree]; w < t.first_word[tree + 1]; ++w)
+            for (u64 bits = reach[w] & row[w]; bits; bits &= bits - 1) {
+                const i64 slot = 64 * w + lowest(bits);
+                if (t.value[slot] <= most) break;
+                double paid = 0.0;
+                for (i64 i = t.condition[slot]; i < t.condition[slot + 1]; ++i)
+                    if (s.more[i] > 0) {
+                        const double own = paid_for(t, s, i);
+                        paid += t.feature[i] == j ? larger(own - free, 0.0) : own;
+                    }
+                most = larger(most, t.value[slot] - s.last_multiplier[0] * paid);
+            }
+        lost += s.top[tree] - most;
+    }
+    return lost;
+}
+
 // Choose the cut that costs both sides most, of the heaviest ones; whether there is one.
 inline bool strongest(const Tables& t, const State& s, i64 d, i64 count, i64 rest) {
     constexpr i64 CANDIDATES = 16;
@@ -101,10 +156,21 @@ inline bool strongest(const Tables& t, const State& s, i64 d, i64 count, i64 res
             there = upto_row(t, j, cell - t.start[j], s.holding.data);
             cost = t.added[cell];
         }
-        double losing = lost(t, s, s.reach[d], near), gained = lost(t, s, s.reach[d], there);
-        if (rest > 0)
-            gained = smaller(1.0, gained + static_cast<double>(cost - t.added[here]) /
-                                               static_cast<double>(rest));
+        const double farther = static_cast<double>(larger(cost - t.added[here], i64{0}));
+        double losing, gained;
+        if (const i64 k = prices(s, d); k >= 0) {
+            const i64 moved = t.whole[j] ? -1 : cell + (index % 2 == 0);
+            losing = lost_when_sharing(t, s, d, near, k, j, -1) / s.excess[0];
+            gained =
+                (lost_when_sharing(t, s, d, there, k, j, moved) + s.last_multiplier[0] * farther) /
+                s.excess[0];
+        } else {
+            losing = lost(t, s, s.reach[d], near);
+            gained = lost(t, s, s.reach[d], there);
+            if (rest > 0) gained += farther / static_cast<double>(rest);
+        }
+        losing = smaller(1.0, losing);
+        gained = smaller(1.0, gained);
         double score = larger(losing, 1e-3) * larger(gained, 1e-3);
         if (score > top) {
             top = score;

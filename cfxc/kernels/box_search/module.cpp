@@ -61,6 +61,12 @@ Tables tables_of(nb::handle given) {
     READ(upto);
     READ(since);
     READ(full);
+    READ(whole);
+    READ(rung);
+    READ(rung_cell);
+    READ(ladder);
+    READ(ladder_of);
+    READ(first_ladder);
     to.ramps = ramps_of(nb::getattr(given, "ramps"));
     return to;
 }
@@ -101,15 +107,22 @@ State state_of(nb::handle given) {
     READ(now);
     READ(weight);
     READ(touched);
-    READ(share);
-    READ(shared);
     READ(chosen);
-    READ(multiplier);
     READ(single);
     READ(lower);
     READ(upper);
     READ(more);
     READ(between);
+    READ(weights);
+    READ(heir);
+    READ(tightest);
+    READ(multiplier);
+    READ(density);
+    READ(price);
+    READ(top);
+    READ(excess);
+    READ(last_multiplier);
+    READ(within);
     READ(aim);
     READ(beyond);
     READ(trial);
@@ -213,6 +226,48 @@ auto cell_rows(const Line<const i64>& starts, const Line<const bool>& is_symboli
                            owned(std::move(since), {height, width}));
 }
 
+// The rungs of conditions on each tree's ladders: see ladders.hpp.
+auto ladders(const Line<const i64>& starts, const Line<const bool>& in_one,
+             const Line<const i64>& homes, const Line<const i64>& first_words,
+             const Line<const i64>& conditions, const Line<const i64>& features,
+             const Line<const i64>& firsts, const Line<const i64>& lasts) {
+    auto start = view(starts), home = view(homes), first_word = view(first_words),
+         condition = view(conditions), feature = view(features), first = view(firsts),
+         last = view(lasts);
+    auto whole = view(in_one);
+    std::vector<i64> rung(feature.size, -1), cell, ladder{0}, of, first_ladder{0};
+    struct Key {
+        i64 ladder, away, cell, condition;
+        auto operator<=>(const Key&) const = default;
+    };
+    std::vector<Key> keys;
+    for (i64 tree = 0; tree + 1 < first_word.size; ++tree) {
+        keys.clear();
+        for (i64 i = condition[64 * first_word[tree]]; i < condition[64 * first_word[tree + 1]];
+             ++i) {
+            const i64 j = feature[i];
+            if (whole[j])
+                keys.push_back({2 * j, 0, start[j], i});
+            else if (first[i] > home[j])
+                keys.push_back({2 * j, first[i] - home[j], start[j] + first[i], i});
+            else if (last[i] < home[j])
+                keys.push_back({2 * j + 1, home[j] - last[i], start[j] + last[i], i});
+        }
+        std::sort(keys.begin(), keys.end());
+        for (std::size_t n = 0; n < keys.size(); ++n) {
+            const bool other = n == 0 || keys[n].ladder != keys[n - 1].ladder;
+            if (other && n) ladder.push_back(static_cast<i64>(cell.size()));
+            if (other) of.push_back(keys[n].ladder);
+            if (other || keys[n].away != keys[n - 1].away) cell.push_back(keys[n].cell);
+            rung[keys[n].condition] = static_cast<i64>(cell.size()) - 1;
+        }
+        if (!keys.empty()) ladder.push_back(static_cast<i64>(cell.size()));
+        first_ladder.push_back(static_cast<i64>(of.size()));
+    }
+    return std::make_tuple(owned(std::move(rung)), owned(std::move(cell)), owned(std::move(ladder)),
+                           owned(std::move(of)), owned(std::move(first_ladder)));
+}
+
 int run_from_python(nb::handle tables, nb::handle logic, nb::handle state, nb::handle log) {
     const auto t = tables_of(tables);
     const auto l = logic_of(logic);
@@ -239,6 +294,7 @@ bool hand_over_from_python(nb::handle tables, nb::handle state, i64 d, nb::handl
 void cfxc::add_box_search(nb::module_& module) {
     using namespace box_search;
     module.def("cell_rows", &cell_rows);
+    module.def("ladders", &ladders);
     module.def("run", &run_from_python);
     module.def("retrace", &retrace_from_python);
     module.def("hand_over", &hand_over_from_python);

@@ -111,14 +111,7 @@ inline bool misses_one(const Tables& t, const State& s, i64 d, i64 k, i64 radius
         double multiplier = step == 0 ? 0.0 : step == 1 ? high : (low + high) / 2, reached;
         double bound = at_multiplier(t, s, d, k, radius - n.spent, multiplier, reached);
         if (fixed + bound + multiplier * rest * (1 + LOOSE) < need - t.slack[k]) {
-            s.multiplier[0] = multiplier;
-            if (s.control[KEEP])
-                for (i64 tree = t.first_tree[k]; tree < t.first_tree[k + 1]; ++tree)
-                    if (i64 ramp = t.tree[tree] - t.ramps.first; ramp >= 0) {
-                        i64 j = t.ramps.feature[ramp];
-                        s.share(tree, j) = 1.0;
-                        s.shared[j] += 1.0;
-                    }
+            s.multiplier[d + 1] = multiplier;
             return true;
         }
         if (step == 0 || fixed + reached >= need) {

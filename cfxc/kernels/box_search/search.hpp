@@ -7,6 +7,7 @@
 #include "boxes.hpp"
 #include "branching.hpp"
 #include "constraints.hpp"
+#include "ladders.hpp"
 #include "ramps.hpp"
 
 namespace cfxc::box_search {
@@ -18,6 +19,7 @@ inline Code look(const Tables& t, const Logic& l, const State& s, i64 d) {
         return DONE;
     };
     closed(SPLIT);
+    s.heir[d + 1] = s.heir[d];
     i64 radius = s.control[RADIUS];
     Nearest n = nearest(t, s, d);
     i64 rest = radius - n.spent - n.top;
@@ -41,11 +43,8 @@ inline Code look(const Tables& t, const Logic& l, const State& s, i64 d) {
         if (!s.forced[d] && (inside == 2 || admitted_point(t, l, s) > 0)) return POINT;
         return halve(t, l, s, d, inside) ? DONE : ALONE;
     }
+    if (misses_when_sharing(t, s, d, rest)) return closed(BY_SHARING);
     i64 count = weigh(t, s, d);
-    if (misses_when_sharing(t, s, d, rest)) {
-        forget(s, count);
-        return closed(BY_SHARING);
-    }
     bool chosen = strongest(t, s, d, count, rest);
     forget(s, count);
     if (chosen && l.cap >= 0) edge(t, l, s, d);
@@ -127,7 +126,6 @@ inline void retrace(const Tables& t, const Logic& l, const State& s, Matrix<cons
                     Vector<const std::int8_t> sides, Vector<const i64> radii) {
     for (i64 d = 0; d < radii.size; ++d) {
         s.control[RADIUS] = radii[d];
-        s.control[KEEP] = d == radii.size - 1;
         look(t, l, s, d);
         if (d < cuts.rows) {
             s.cut(d, 0) = cuts(d, 0);
@@ -155,6 +153,10 @@ inline bool hand_over(const Tables& t, const State& s, i64 d, const State& o) {
     o.cut(0, 1) = s.cut(d, 1);
     enter(t, o, 0, lower);
     copy(o, 1);
+    const i64 heir = s.heir[d + 1];
+    std::copy_n(s.weights[heir], s.weights.columns, o.weights[0]);
+    o.multiplier[0] = s.multiplier[heir];
+    o.tightest[0] = s.tightest[heir];
     o.control[RADIUS] = s.control[RADIUS];
     s.phase[d] = CLOSED;
     return lower;

@@ -8,7 +8,7 @@ namespace cfxc::box_search {
 enum Code { DONE, POINT, PAUSE, FULL, ALONE, AIM };
 enum Phase { OPEN, NEARER, FARTHER, CLOSED };
 enum Fate { SPLIT, BY_DISTANCE, BY_SUM, BY_SHARING, BY_CONSTRAINT, BY_SOLVER };
-enum Control { DEPTH, LOOKS, RADIUS, LIMIT, BOXES, DECIDING, CLOSED_BY, KEEP };
+enum Control { DEPTH, LOOKS, RADIUS, LIMIT, BOXES, DECIDING, CLOSED_BY };
 enum Kind { CONSTANT, NUMBER, LABEL, BELOW, SUM, CHOICE, LARGEST, PRODUCT, AT_MOST, NOT, AND, OR };
 
 struct Ramps {
@@ -35,6 +35,8 @@ struct Tables {
     Vector<const i64> block, begins, beginning, ends, ending;
     Matrix<const u64> upto, since;
     Vector<const u64> full;
+    Vector<const bool> whole;
+    Vector<const i64> rung, rung_cell, ladder, ladder_of, first_ladder;
 };
 struct Logic {
     Vector<const i64> kind, start, operand;
@@ -58,13 +60,14 @@ struct State {
     Vector<i64> current;
     Vector<double> most, now, weight;
     Vector<i64> touched;
-    Matrix<double> share;
-    Vector<double> shared;
     Vector<i64> chosen;
-    Vector<double> multiplier;
     Matrix<u64> single;
     Vector<double> lower, upper;
     Vector<i64> more, between;
+    Matrix<double> weights;
+    Vector<i64> heir, tightest;
+    Vector<double> multiplier, density, price, top, excess, last_multiplier;
+    Matrix<i64> within;
     Vector<double> aim, beyond, trial;
     u64* sets(i64 d) const { return labels + d * point.size * label_words; }
     u64* set(i64 d, i64 j) const { return sets(d) + j * label_words; }

@@ -20,6 +20,8 @@ from .cells import NEVER, UNIT, Cells
 from .decision import Decision
 
 PATIENCE = (1.0, 0.0, 0.5)  # how much a move's cost counts against its gain
+RESTARTED, TINY = (0.5, 1.0), 1e-4  # the same, where a climb starts from a point
+ATTEMPTS = 60  # to find a nearer point from one that is known
 HALVINGS = 12  # of the radius under linf
 STUCK, MOVED, REACHED = range(3)  # what came of a greedy move
 SMALL = 1e-3  # cost added to every move, as a distance
@@ -29,7 +31,7 @@ class Forest(NamedTuple):
     """Trees over cells: left if the feature's cell is at most ``bound[cut_of]`` (``below``), or by
     ``mask``.
 
-    ``value`` (K, N) and ``need`` (K,) as in ``Decision``, the rest as in ``Cells``.
+    ``value`` (K, N) as in ``Decision``, ``need`` (K,) its ``clear``, the rest as in ``Cells``.
     """
 
     roots: Ints
@@ -61,7 +63,7 @@ def make_forest(decision: Decision, cells: Cells) -> Forest:
     splits = decision.splits
     return Forest(
         decision.roots, decision.left, decision.right, splits.input, decision.cut_of, bound,
-        splits.below, splits.mask, decision.value, decision.need, cells.start, cells.symbolic,
+        splits.below, splits.mask, decision.value, decision.clear, cells.start, cells.symbolic,
         cells.home, cells.added, cells.peak,
     )  # fmt: skip
 
@@ -71,17 +73,32 @@ def climb(forest: Forest, linf: bool) -> list[Ints]:
     found: list[Ints] = []
     with suppress(TimeUp, Pressed):  # what was found counts; the next look ends the search
         for patience in PATIENCE:
-            point, moved = forest.home.copy(), np.zeros(forest.home.size, np.bool_)
-            state = MOVED
-            while state == MOVED:
-                poll()
-                state = climb_step(forest, point, moved, patience, SMALL / float(UNIT))
-            if state == REACHED:
+            point = forest.home.copy()
+            if _reach(forest, point, patience):
                 _keep(forest, point, found)
         if linf:
             point = forest.home.copy()
             if _inflate(forest, point):
                 _keep(forest, point, found)
+    return _in_order(forest, found)
+
+
+def reclimbed(forest: Forest, point: Ints, rng: np.random.Generator) -> list[Ints]:
+    """Points nearer than a given one: some of its changes undone, and a climb from there.
+
+    What is found is where the next attempt starts; nearest first.
+    """
+    best, cost, found = point, _cost(forest, point), list[Ints]()
+    with suppress(TimeUp, Pressed):
+        for attempt in range(ATTEMPTS):
+            changed = np.flatnonzero(best != forest.home)
+            undone = rng.choice(changed, rng.integers(1, changed.size // 2 + 2), replace=False)
+            trial = best.copy()
+            trial[undone] = forest.home[undone]
+            if _reach(forest, trial, RESTARTED[attempt % len(RESTARTED)], TINY, once=False):
+                _keep(forest, trial, found)
+                if _cost(forest, trial) < cost:
+                    best, cost = trial, _cost(forest, trial)
     return _in_order(forest, found)
 
 
@@ -95,6 +112,18 @@ def shrunk(forest: Forest, points: Iterable[Ints], deadline: float = np.inf) -> 
         for point in points:
             _keep(forest, point.copy(), found)
     return _in_order(forest, found)
+
+
+def _reach(
+    forest: Forest, point: Ints, patience: float, small: float = SMALL, once: bool = True
+) -> bool:
+    """Greedy moves of a point until it lies in the target; whether it came there."""
+    moved, state = np.zeros(forest.home.size, np.bool_), MOVED
+    while state == MOVED:
+        poll()
+        state = climb_step(forest, point, moved, patience, small / float(UNIT))
+        moved[:] &= once
+    return state == REACHED
 
 
 def _keep(forest: Forest, point: Ints, found: list[Ints]) -> None:
@@ -134,4 +163,4 @@ def _inflate(forest: Forest, point: Ints) -> bool:
     return reached
 
 
-__all__ = ["Forest", "climb", "make_forest", "shrunk"]
+__all__ = ["Forest", "climb", "make_forest", "reclimbed", "shrunk"]

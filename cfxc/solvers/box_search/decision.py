@@ -30,6 +30,7 @@ from ...stopping import polled
 from .functions import Ramp, table_tree
 
 LIMB = 62  # bits that a sum of limbs may use
+ROUNDING = 1e-12  # relative: above what sums of doubles lose
 BEYOND = 3 << (LIMB - 2)  # more than any sum of high limbs, which stay within half of LIMB
 
 
@@ -40,10 +41,11 @@ class Decision:
     Nodes of all trees share arrays (N,): ``left``, ``right``, and the splits of ``RawSplits``;
     ``roots`` (T,).  ``high``, ``low`` (K, N) are the limbs of leaf values, ``value`` (K, N) the
     values as doubles; requirement k holds if the sum over the trees is at least ``need_high[k]``,
-    ``need_low[k]``, in doubles about ``need[k]``; ``scale`` (K,) makes values whole.  ``cuts``
-    holds the distinct cuts of each feature, ``cut_of`` (N,) a node's place among all of them, -1
-    if it has none.
+    ``need_low[k]``, in doubles about ``need[k]``, and for sure if those reach ``clear[k]``;
+    ``scale`` (K,) makes values whole.  ``cuts`` holds the distinct cuts of each feature, ``cut_of``
+    (N,) a node's place among all of them, -1 if it has none.
 
+    ``alone`` are features that functions of one feature read, as trees after all others.
     ``ramps`` enter the sums too.  They have no trees until ``with_stairs``, which come after all
     others, from ``first_stairs``; -1 if there are none.
     """
@@ -58,10 +60,12 @@ class Decision:
     need_high: Ints
     need_low: Ints
     need: Floats
+    clear: Floats
     shift: int
     scale: tuple[Fraction, ...]
     cuts: tuple[Floats, ...]
     cut_of: Ints
+    alone: tuple[int, ...] = ()
     ramps: tuple[Ramp, ...] = ()
     first_stairs: int = -1
 
@@ -118,7 +122,8 @@ def decision_of(target: Program, ranges: Ranges) -> Decision:
         parts.append(
             _Part(splits, np.array([root]), [_distinct(w) for w in zip(*worths, strict=True)])
         )
-    return _decision(parts, required, tuple(ramps), ranges)
+    made = _decision(parts, required, tuple(ramps), ranges)
+    return replace(made, alone=tuple({j for j, _ in tables}))
 
 
 def _of_ensemble(
@@ -144,7 +149,7 @@ def _decision(
     starts = np.concatenate([[0], np.cumsum([p.splits.input.size for p in parts])]).astype(np.int64)
     trees = sum(part.roots.size for part in parts) + len(ramps)
     shift = LIMB - max(trees, 1).bit_length()
-    limbs, needs, scales = [], [], []
+    limbs, needs, clears, scales = [], [], [], []
     for k, each in enumerate(required):
         every = [v for part in parts if (own := part.values[k]) for v in own[0]]
         widest = [ramp.factors[k] * ramp.at(end) for ramp in ramps for end in ranges[ramp.feature]]
@@ -155,6 +160,8 @@ def _decision(
         top = min(max(need >> shift, -BEYOND), BEYOND)  # no sum is as large
         needs.append((top, need & ((1 << shift) - 1), float(-each.form.constant)))
         scales.append(scale)
+        widest_sum = float(max([Fraction(0), *map(abs, every)])) * trees
+        clears.append(_clear(need, scale, ROUNDING * widest_sum))
     joined = _joined_splits([part.splits for part in parts], starts)
     cuts, cut_of = _cuts(joined, len(ranges))
     high, low, value = (np.stack(each) for each in zip(*limbs, strict=True))
@@ -169,12 +176,19 @@ def _decision(
         np.array([high for high, _, _ in needs], dtype=np.int64),
         np.array([low for _, low, _ in needs], dtype=np.int64),
         np.array([need for _, _, need in needs]),
+        np.array(clears),
         shift,
         tuple(scales),
         cuts,
         cut_of,
-        ramps,
+        ramps=ramps,
     )
+
+
+def _clear(need: int, scale: Fraction, rounding: float) -> float:
+    """Between what is needed and the next sum below it, or above by what doubles may lose."""
+    between = (need - Fraction(1, 2)) / scale
+    return float(between) if Fraction(1, 2) / scale > rounding else float(need / scale) + rounding
 
 
 def with_trees(

@@ -33,7 +33,7 @@ from ..base import Candidate, Deployed, Limits, Outcome, Point, Search, searched
 from ..baselines import LocalSearch
 from ..rounding import margins_of
 from .cells import UNIT, Cells
-from .climb import climb, make_forest, shrunk
+from .climb import climb, make_forest, reclimbed, shrunk
 from .problem import Problem, decision_for, make_problem, refuses
 from .proof import SplitTree
 from .state import (
@@ -122,6 +122,7 @@ class BoxSearch(Search):
         if not self._tighten(EASY):
             if self.found and self.query.unit > DOUBLE:
                 self._secure()
+            self._climb_again()
             self._close()
             self._tighten(self.outcome.nodes + AFTERWARDS)
         self.choose()
@@ -178,6 +179,14 @@ class BoxSearch(Search):
         (decision, cells), norms = self.problem.sketch(), self.query.distance.norms
         found = climb(make_forest(decision, cells), bool(norms and norms.linf))
         return self._use(cells.values(self.query, point) for point in found)
+
+    def _climb_again(self) -> None:
+        """Look for nearer points around the best one; those of a hard question pay for it."""
+        if self.found:
+            decision, cells = self.problem.sketch()
+            point = cells.around(self.query, self.found[-1].point)
+            found = reclimbed(make_forest(decision, cells), point, self.rng)
+            self._use(cells.values(self.query, point) for point in found)
 
     def _use(self, points: Iterable[Point]) -> bool:
         """Keep the first that is verified, of points in order of distance."""

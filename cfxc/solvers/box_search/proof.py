@@ -18,7 +18,7 @@ import numpy as np
 from ...ir import Label
 from ...kernels import retrace
 from ...question.query import Query
-from .cells import Cells
+from .cells import UNIT, Cells
 from .problem import Problem
 from .state import (
     BY_CONSTRAINT,
@@ -28,6 +28,7 @@ from .state import (
     BY_SUM,
     SPLIT,
     Log,
+    State,
     all_labels,
     make_log,
     make_state,
@@ -38,6 +39,9 @@ REASONS = {
     BY_DISTANCE: "distance", BY_SUM: "sum", BY_SHARING: "sharing", BY_CONSTRAINT: "constraint",
     BY_SOLVER: "solver",
 }  # fmt: skip
+
+
+At = tuple[int, str]  # a tree and a feature
 
 
 @dataclass(frozen=True)
@@ -55,11 +59,14 @@ class Sharing:
     """Multipliers of a Lagrangian bound.
 
     ``multiplier``: λ, per ``UNIT`` of distance; ``shares``: of each feature's cost that each tree
-    bears, by (tree, feature); those of a feature sum to 1.
+    bears, by (tree, feature); those of a feature sum to 1.  ``weights``: by (tree, feature), of
+    costs up to some, below 0 where the feature moves down; a tree's share of a layer is its weight
+    there and beyond over that of all.
     """
 
     multiplier: Fraction
-    shares: Mapping[tuple[int, str], Fraction]
+    shares: Mapping[At, Fraction]
+    weights: Mapping[At, Mapping[Fraction, Fraction]]
 
 
 @dataclass(frozen=True)
@@ -158,16 +165,37 @@ class SplitTree:
         cuts = np.stack([log.what[above], log.where[above]], axis=1).astype(np.int64)
         sides = log.side[np.array(path[1:], dtype=np.int64)]
         retrace(tables, logic, state, cuts, sides, log.radius[np.array(path)])
-        k = int(log.what[box])
-        trees = range(int(tables.first_tree[k]), int(tables.first_tree[k + 1]))
+        return self._shared(state, len(path), int(log.what[box]))
+
+    def _shared(self, state: State, row: int, k: int) -> Sharing:
+        """The multipliers of requirement k that a look at a box left in a ``row`` of the state.
+
+        Where no trees share costs, ramps bear those of the features that they read.
+        """
+        tables, ramps = self._parts[0], self._parts[0].ramps
         names = [domain.name for domain in self.query.domains]
-        shares = {
-            (int(tables.tree[tree]), names[j]): Fraction(float(state.share[tree, j]))
-            / Fraction(float(state.shared[j]))
-            for tree in trees
-            for j in np.flatnonzero(state.share[tree]).tolist()
-        }
-        return Sharing(Fraction(float(state.multiplier[0])), shares)
+        shares, weights = dict[At, Fraction](), dict[At, dict[Fraction, Fraction]]()
+        for tree in range(int(tables.first_tree[k]), int(tables.first_tree[k + 1])):
+            number = int(tables.tree[tree])
+            if state.heir[row] != row:
+                if 0 <= ramps.first <= number:
+                    shares[number, names[ramps.feature[number - ramps.first]]] = Fraction(1)
+                continue
+            for q in range(int(tables.first_ladder[tree]), int(tables.first_ladder[tree + 1])):
+                j, way = divmod(int(tables.ladder_of[q]), 2)
+                for r in range(*state.within[q].tolist()):
+                    weight = Fraction(float(state.weights[row, r]))
+                    cost = int(tables.added[tables.rung_cell[r]]) * UNIT
+                    if weight and tables.whole[j]:
+                        shares[number, names[j]] = weight
+                    elif weight:
+                        own = weights.setdefault((number, names[j]), {})
+                        own[-cost if way else cost] = weight
+        totals = dict[str, Fraction]()
+        for (_, name), share in shares.items():
+            totals[name] = totals.get(name, Fraction(0)) + share
+        parted = {at: share / totals[at[1]] for at, share in shares.items()}
+        return Sharing(Fraction(float(state.multiplier[row])), parted, weights)
 
 
 __all__ = ["Closing", "Sharing", "Split", "SplitTree"]

@@ -14,7 +14,7 @@ DONE, POINT, PAUSE, FULL, ALONE, AIM = range(6)  # why the kernel returns
 OPEN, NEARER, FARTHER, CLOSED = range(4)  # what to do next at a level
 SPLIT, BY_DISTANCE, BY_SUM, BY_SHARING, BY_CONSTRAINT, BY_SOLVER = range(6)  # what became of a box
 
-DEPTH, LOOKS, RADIUS, LIMIT, BOXES, DECIDING, CLOSED_BY, KEEP = range(8)
+DEPTH, LOOKS, RADIUS, LIMIT, BOXES, DECIDING, CLOSED_BY = range(7)
 
 
 class State(NamedTuple):
@@ -25,14 +25,21 @@ class State(NamedTuple):
     nearest point holds but does not count; ``box`` (D,), its number in the log; ``cut`` (D, 2), the
     split's feature and the last cell of its lower side, or its label.
 
+    Of the Lagrangian bound (see ``kernels/box_search/ladders.hpp``): row d + 1 of ``weights``
+    (D + 1, R) of rungs, of ``multiplier`` and of ``tightest``, the requirement that they are of, as
+    the box at level d left them, if ``heir[d + 1]`` says d + 1; else it says which row that box and
+    those below start from.  Row 0 is of the box that a handed-over stack was split off.
+
     Of the box looked at: ``point`` (J,), its nearest cells; ``current`` (V,), the leaves there;
     ``most``, ``now`` (K,), the sums of the largest leaves and at the point; ``more`` (M,), what a
     condition costs beyond the point; ``between`` (M,), the cut between it and the point, or -1;
-    ``weight`` of cuts, ``touched`` those that have one; ``share`` (V, J) of costs, ``shared`` their
-    sums, ``chosen`` (V,) leaves, ``multiplier`` (1,); ``single`` (J, L), the point's labels;
-    ``lower``, ``upper``, the terms of the constraints; ``aim`` (J,), numbers at which ramps reach
-    what is needed, ``beyond`` and ``trial`` (J,) on the way there.  ``control``: see the names
-    above.
+    ``weight`` of cuts, ``touched`` those that have one; ``chosen`` (V,) leaves and ``top`` (V,),
+    what each adds less what it pays, at ``last_multiplier`` (1,), and by how much the bound
+    misses closing the box, ``excess`` (1,); ``density`` (C,) of cells, ``price`` (R,) of rungs,
+    ``within`` (Q, 2), the first and the end of each ladder's rungs in the box; ``single`` (J, L),
+    the point's labels; ``lower``, ``upper``, the terms of the constraints; ``aim`` (J,), numbers at
+    which ramps reach what is needed, ``beyond`` and ``trial`` (J,) on the way there.  ``control``:
+    see the names above.
     """
 
     control: npt.NDArray[np.int64]
@@ -52,15 +59,22 @@ class State(NamedTuple):
     now: npt.NDArray[np.float64]
     weight: npt.NDArray[np.float64]
     touched: npt.NDArray[np.int64]
-    share: npt.NDArray[np.float64]
-    shared: npt.NDArray[np.float64]
     chosen: npt.NDArray[np.int64]
-    multiplier: npt.NDArray[np.float64]
     single: npt.NDArray[np.uint64]
     lower: npt.NDArray[np.float64]
     upper: npt.NDArray[np.float64]
     more: npt.NDArray[np.int64]
     between: npt.NDArray[np.int64]
+    weights: npt.NDArray[np.float64]
+    heir: npt.NDArray[np.int64]
+    tightest: npt.NDArray[np.int64]
+    multiplier: npt.NDArray[np.float64]
+    density: npt.NDArray[np.float64]
+    price: npt.NDArray[np.float64]
+    top: npt.NDArray[np.float64]
+    excess: npt.NDArray[np.float64]
+    last_multiplier: npt.NDArray[np.float64]
+    within: npt.NDArray[np.int64]
     aim: npt.NDArray[np.float64]
     beyond: npt.NDArray[np.float64]
     trial: npt.NDArray[np.float64]
@@ -72,9 +86,9 @@ def make_state(
     """A stack with one open box: all cells, and of categories the given labels (J, L)."""
     features, words = tables.home.size, tables.full.size
     trees, cells = tables.first_word.size - 1, int(tables.start[-1])
-    needs = tables.need.size
+    needs, rungs = tables.need.size, tables.rung_cell.size
     state = State(
-        np.zeros(8, np.int64),
+        np.zeros(7, np.int64),
         np.zeros((depth, features), np.int64), np.zeros((depth, features), np.int64),
         np.zeros((depth, *labels.shape), np.uint64), np.zeros((depth, words), np.uint64),
         np.zeros(depth, np.int64), np.zeros(depth, np.bool_), np.zeros(depth, np.int64),
@@ -82,10 +96,12 @@ def make_state(
         np.zeros(words, np.uint64),
         np.zeros(trees, np.int64),
         np.zeros(needs), np.zeros(needs), np.zeros(2 * cells), np.zeros(2 * cells, np.int64),
-        np.zeros((trees, features)), np.zeros(features), np.zeros(trees, np.int64),
-        np.zeros(1), np.zeros(labels.shape, np.uint64), np.zeros(logic.kind.size),
+        np.zeros(trees, np.int64), np.zeros(labels.shape, np.uint64), np.zeros(logic.kind.size),
         np.zeros(logic.kind.size),
         np.zeros(tables.feature.size, np.int64), np.zeros(tables.feature.size, np.int64),
+        np.zeros((depth + 1, rungs)), np.zeros(depth + 1, np.int64),
+        np.zeros(depth + 1, np.int64), np.zeros(depth + 1), np.zeros(cells), np.zeros(rungs),
+        np.zeros(trees), np.zeros(1), np.zeros(1), np.zeros((tables.ladder_of.size, 2), np.int64),
         np.zeros(features), np.zeros(features), np.zeros(features),
     )  # fmt: skip
     state.last[0] = tables.start[1:] - tables.start[:-1] - 1
@@ -136,7 +152,10 @@ def make_log(size: int = 4096) -> Log:
 def roomier(state: State, log: Log) -> tuple[State, Log]:
     """The same stack and log with room for twice as much, where they are nearly full."""
     if state.control[DEPTH] + 2 >= state.phase.size:
-        names = ("first", "last", "labels", "reach", "phase", "forced", "box", "cut")
+        names = (
+            "first", "last", "labels", "reach", "phase", "forced", "box", "cut", "weights", "heir",
+            "tightest", "multiplier",
+        )  # fmt: skip
         state = state._replace(**{name: _doubled(getattr(state, name)) for name in names})
     if state.control[BOXES] + 2 >= log.parent.size:
         log = Log(*(_doubled(array) for array in log))

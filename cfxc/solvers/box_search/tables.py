@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...arrays import Ints
-from ...kernels import cell_rows
+from ...kernels import cell_rows, ladders
 from .cells import Cells
 from .decision import Decision
 from .functions import Ramps
@@ -45,6 +45,12 @@ class Tables(NamedTuple):
             ``since`` (R, W), leaves met by a box whose first cell is c.  The leaves that begin
             (end) in cell c are ``beginning[begins[c] : begins[c + 1]]``.
         full: (W,), all leaves.
+        whole: (J,), whether the cost of a feature is one layer; what follows is of
+            ``kernels/box_search/ladders.hpp``.
+        rung: (M,), of each condition, or -1: the place among ``rung_cell`` (R,), cells as in
+            ``start``.
+        ladder: (Q + 1,), the rungs of each ladder, ``ladder_of`` (Q,), which is twice its feature,
+            and 1 more if it leads down; ``first_ladder`` (V + 1,), those of each tree.
     """
 
     start: Ints
@@ -82,6 +88,12 @@ class Tables(NamedTuple):
     upto: Words
     since: Words
     full: Words
+    whole: npt.NDArray[np.bool_]
+    rung: Ints
+    rung_cell: Ints
+    ladder: Ints
+    ladder_of: Ints
+    first_ladder: Ints
 
 
 def make_tables(decision: Decision, leaves: Leaves, cells: Cells, ramps: Ramps) -> Tables:
@@ -111,6 +123,8 @@ def make_tables(decision: Decision, leaves: Leaves, cells: Cells, ramps: Ramps) 
         cells.start, cells.symbolic, slot, condition, feature, first[taken], last[taken], labels,
         full, ROOM,
     )  # fmt: skip
+    whole = cells.symbolic.copy()
+    whole[[*ramps.feature, *decision.alone]] = True
     totals = np.array([part.magnitude for part in parts])
     return Tables(
         cells.start, cells.symbolic, cells.home, cells.added, cells.peak, cells.point,
@@ -125,6 +139,11 @@ def make_tables(decision: Decision, leaves: Leaves, cells: Cells, ramps: Ramps) 
         1e-9 * (totals + np.abs(decision.need)),
         decision.shift, ramps, condition, feature, first[taken], last[taken], labels,
         _cheapest(cells, feature, labels), *rows, full,
+        whole,
+        *ladders(
+            cells.start, whole, cells.home, first_word, condition, feature, first[taken],
+            last[taken],
+        ),
     )  # fmt: skip
 
 

@@ -236,7 +236,7 @@ class LinearProgram:
         peaks = sum((y for (kind, _), y in duals.items() if kind == "peak"), ZERO)
         if peaks > room:
             duals = {key: y * room / peaks if key[0] == "peak" else y for key, y in duals.items()}
-        return Multipliers(budget, duals, {})
+        return Multipliers(budget, duals, {}, {})
 
     def largest(self, form: Form) -> Multipliers | None:
         """Multipliers for an upper bound of a form within the budget."""

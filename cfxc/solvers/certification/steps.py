@@ -130,6 +130,10 @@ class _Boxes:
             part = share / max(totals[name], Fraction(1)) * SHARES // 1
             if part and tree < self.count:  # functions of one feature bear what is left
                 found.append([tree, self.names.index(name), exact(Fraction(part, SHARES))])
+        for (tree, name), weights in sorted(sharing.weights.items()):
+            for cost, weight in weights.items():
+                here = [tree, self.names.index(name), float(weight).hex(), float(cost).hex()]
+                found += [here] if cost else []  # what costs nothing is borne by nobody
         return found
 
     @property

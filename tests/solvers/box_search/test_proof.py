@@ -199,7 +199,7 @@ class Checker:
         if self.beyond(box):
             return True
         if node.reason == "sum":
-            return self.sum_misses(node.requirement, box, F(0), {})
+            return self.sum_misses(node.requirement, box, F(0), {}, {})
         if node.reason == "sharing":
             assert node.sharing is not None
             shares = node.sharing.shares
@@ -208,10 +208,13 @@ class Checker:
                 assert total <= 1 + F(1, 10**9)
             scale = 1 + F(1, 10**9)
             shares = {key: share / scale for key, share in shares.items()}
-            return self.sum_misses(node.requirement, box, node.sharing.multiplier / UNIT, shares)
+            weights = node.sharing.weights
+            assert not {name for _, name in shares} & {name for _, name in weights}
+            rate = node.sharing.multiplier / UNIT
+            return self.sum_misses(node.requirement, box, rate, shares, weights)
         return node.reason in ("constraint", "solver")  # seen by enumeration elsewhere
 
-    def sum_misses(self, k: int | None, box: Box, multiplier: F, shares: Any) -> bool:
+    def sum_misses(self, k: int | None, box: Box, multiplier: F, shares: Any, weights: Any) -> bool:
         assert k is not None
         required = self.required[k]
         near = self.deltas(box)
@@ -241,7 +244,9 @@ class Checker:
         for tree, found in enumerate(trees):
             others = constant + sum(most) - most[tree]
             paying = [
-                value - multiplier * self.paid(tree, here, spent, shares)
+                value
+                - multiplier * self.paid(tree, here, spent, shares)
+                - multiplier * self.paid_in_layers(tree, here, spent, weights)
                 for value, here in found
                 if not self.fails(required, others + value)  # else no point of the leaf will do
             ]
@@ -353,6 +358,36 @@ class Checker:
         own = ((names.index(name), part) for (each, name), part in shares.items() if each == tree)
         return sum((part * (self.added(j, deltas[j]) - spent[j]) for j, part in own), F(0))
 
+    def paid_in_layers(self, tree: int, here: Box, spent: list[F], weights: Any) -> F:
+        """The same by weights: of each layer the share of the weights that reach beyond it."""
+        names = [d.name for d in self.query.domains]
+        deltas = self.deltas(here)
+        assert deltas is not None
+        paid = F(0)
+        for (each, name), own in weights.items():
+            j = names.index(name)
+            above, upto = here.parts[j]
+            factual = F(self.query.domains[j].factual)
+            up, down = above is not None and above >= factual, upto is not None and upto < factual
+            if each != tree or not (up or down):
+                continue
+            side = 1 if up else -1
+            every = [
+                (side * end, weight)
+                for (_, other), ends in weights.items()
+                if other == name
+                for end, weight in ends.items()
+                if side * end > 0
+            ]
+            low = F(0)
+            for high in sorted({end for end, _ in every}):
+                reached = min(self.added(j, deltas[j]), high) - max(low, spent[j])
+                mine = sum((w for end, w in own.items() if side * end >= high), F(0))
+                if reached > 0:
+                    paid += reached * mine / sum(w for end, w in every if end >= high)
+                low = high
+        return paid
+
     def _added(self, j: int, delta: F) -> F:
         alpha, beta, _, squares = self.norms
         cost = alpha * (delta > 0) + beta * delta + squares * delta**2
@@ -420,8 +455,9 @@ def continuous(model: Any, features: int, seed: int) -> tuple[Query, Any]:
 @pytest.mark.parametrize(
     "model",
     [RandomForestClassifier(25, max_depth=5, random_state=0),
+     RandomForestClassifier(12, random_state=0),
      GradientBoostingClassifier(n_estimators=40, max_depth=3, learning_rate=0.5, random_state=0)],
-    ids=["forest", "boosting"],
+    ids=["forest", "deep", "boosting"],
 )  # fmt: skip
 def test_sharing_closes_boxes_of_continuous_features(model: Any) -> None:
     """Bounds in which the trees share costs are exact inequalities too, and are needed."""
