@@ -23,7 +23,7 @@ from ..ir.interval import Choice, Interval, ceil_float, floor_float
 from .emit.mip import NUMBERS, Emission, Emitter
 from .functional import Symbolic, functional
 from .mixed_integer import Affine, Model
-from .relaxation import Bounds, Relaxation
+from .relaxation import CURVES, Bounds, Relaxation
 from .terms import Pool, Term
 from .transform import Ranges
 
@@ -97,7 +97,11 @@ def linear_bounds(program: Program, box: Box) -> LinearBounds:
 class _Enclosing(Emitter):
     """Writes terms without rows where bounds are enough: products and smooth functions too."""
 
+    curves = CURVES
+
     def _boxed(self, term: Term) -> Affine:
+        if term.data in self.curves:
+            return self._applied(term)
         if term.lower is None or term.upper is None:
             raise UnsupportedError(f"'{term.data or term.kind}' over an unbounded range")
         name = f"{term.kind}{len(self.model.columns)}"

@@ -4,12 +4,13 @@ Three kinds of facts, beside the columns' ranges:
 
 * units ``h = max(z, 0)`` with z an affine form of earlier columns and l <= z <= u: the triangle
   ``h >= 0``, ``h >= z``, ``h <= s z + t`` (s = u / (u - l), t = -l s);
+* units ``h = f(z)`` with f smooth: a line above and one below;
 * groups: of some columns exactly one is 1, the others 0 (the labels of one category);
 * a budget ``c·x <= r`` (the distance within a radius).
 
 An upper bound of a form f follows from multipliers u, v >= 0 per unit and w >= 0 for the budget:
 
-    f <= f + u (s z + t - h) + v (h - z) + w (r - c·x),
+    f <= f + u (s z + t - h) + v (h - a z - b) + w (r - c·x),
 
 whose right side is affine, and largest over ranges and groups in closed form.  *Any* multipliers
 are sound; back-substitution (as in CROWN, DeepPoly) or a linear program only choose them.  Doubles
@@ -27,8 +28,11 @@ import numpy as np
 from ..arrays import Floats
 from ..ir.interval import ceil_float, down, floor_float, up
 from ..ir.linear import ZERO, LinearForm
+from ..kernels import curve_lines
 from .mixed_integer import Affine, Model
 
+#: Smooth functions with lines above and below, in the order of the kernels.
+CURVES = ("sigmoid", "tanh")
 _EPS = 2.0**-50  # four units of rounding per operation
 _TINY = 2.0**-1000
 _HALVINGS = 24  # of the range of the budget's multiplier; it need not be the best
@@ -36,7 +40,10 @@ _HALVINGS = 24  # of the range of the budget's multiplier; it need not be the be
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """``h = max(z, 0)`` for the column ``h``, with ``h <= slope * z + offset``."""
+    """``tilt * z + base <= h <= slope * z + offset`` for the column ``h``, z in [lower, upper].
+
+    ``curve``: the place in ``CURVES`` of the function of z that h is; -1 for ``max(z, 0)``.
+    """
 
     column: int
     z: Affine
@@ -44,6 +51,9 @@ class Unit:
     upper: Fraction
     slope: float
     offset: float
+    tilt: float = 1.0
+    base: float = 0.0
+    curve: int = -1
 
 
 @dataclass(frozen=True)
@@ -64,7 +74,8 @@ class Proof:
             parts += [(factor, chord), (-factor, LinearForm({unit.column: Fraction(1)}))]
         for index, factor in self.below.items():
             unit = relaxation.units[index]
-            parts += [(factor, LinearForm({unit.column: Fraction(1)})), (-factor, unit.z)]
+            line = Fraction(unit.tilt) * unit.z + Fraction(unit.base)
+            parts += [(factor, LinearForm({unit.column: Fraction(1)})), (-factor, line)]
         if self.budget:
             cost, radius = relaxation.budget or (LinearForm({}), ZERO)
             parts += [(self.budget, LinearForm.of(radius)), (-self.budget, cost)]
@@ -96,8 +107,18 @@ class Relaxation:
         low, high = floor_float(lower), ceil_float(upper)
         slope = min(high / (high - low), 1.0)
         ends = (up(slope * -low), up(high - down(slope * high)))
-        unit = Unit(column, z, lower, upper, slope, float(up(max(ends))))
-        self._unit_of[column] = len(self.units)
+        self._add(Unit(column, z, lower, upper, slope, float(up(max(ends)))))
+
+    def define_curve(
+        self, column: int, z: Affine, lower: Fraction, upper: Fraction, name: str
+    ) -> None:
+        """Column ``h`` is a smooth function of z, one of ``CURVES``, and z is in [lower, upper]."""
+        code = CURVES.index(name)
+        lines = curve_lines(code, floor_float(lower), ceil_float(upper))
+        self._add(Unit(column, z, lower, upper, *lines, code))
+
+    def _add(self, unit: Unit) -> None:
+        self._unit_of[unit.column] = len(self.units)
         self.units.append(unit)
 
     def group(self, columns: Iterable[int]) -> None:
@@ -131,7 +152,8 @@ class System:
     """Forms and the facts that matter to them, in doubles.
 
     Arrays: ``forms`` (R, n) and ``constants`` (R,); per unit (K, …) its column ``h``, ``z``
-    (K, n), ``z0``, ``slope``, ``offset``; per column ``lower``, ``upper``, ``cost`` (n,).
+    (K, n), ``z0``, ``slope``, ``offset``, ``tilt``, ``base``; per column ``lower``,
+    ``upper``, ``cost`` (n,).
     """
 
     def __init__(self, relaxation: Relaxation, forms: Sequence[Affine]) -> None:
@@ -147,6 +169,9 @@ class System:
         self.h = np.array([self.place[unit.column] for unit in self.units], dtype=np.int64)
         self.slope = np.array([unit.slope for unit in self.units], dtype=np.float64)
         self.offset = np.array([unit.offset for unit in self.units], dtype=np.float64)
+        self.tilt = np.array([unit.tilt for unit in self.units], dtype=np.float64)
+        self.base = np.array([unit.base for unit in self.units], dtype=np.float64)
+        self.curved = np.array([unit.curve >= 0 for unit in self.units], dtype=np.bool_)
         held = [relaxation.model.columns[j] for j in self.columns]
         self.lower = np.array([floor_float(c.lower) for c in held], dtype=np.float64)
         self.upper = np.array([ceil_float(c.upper) for c in held], dtype=np.float64)
@@ -203,24 +228,30 @@ class System:
         """Upper bounds of all forms: back-substitution under two choices of lower lines."""
         lows = np.array([float(unit.lower) for unit in self.units])
         highs = np.array([float(unit.upper) for unit in self.units])
-        choices = [(highs > -lows).astype(np.float64)]
+        ones, steep = np.ones(len(self.units)), (highs > -lows).astype(np.float64)
+        choices = [(ones, np.where(self.curved, 1.0, steep))]
         if self.units:
-            choices.append(np.zeros(len(self.units)))
+            choices.append((np.where(self.curved, 0.0, 1.0), np.zeros(len(self.units))))
         best: list[Proof] = []
-        for tilt in choices:
-            above, below, rest = self._substitute(tilt)
+        for shares in choices:
+            above, below, rest = self._substitute(*shares)
             proofs = self.evaluate(above, below, self._budget_multipliers(rest))
             best = [min(p, q, key=_bound) for p, q in zip(best or proofs, proofs, strict=True)]
         return best
 
-    def _substitute(self, tilt: Floats) -> tuple[Floats, Floats, Floats]:
-        """Units replaced, last first, by chord or ``tilt * z``: multipliers, and what is left."""
+    def _substitute(self, over: Floats, under: Floats) -> tuple[Floats, Floats, Floats]:
+        """Units replaced, last first, by shares (K,) of their lines above and below.
+
+        Gives multipliers, and what is left.
+        """
         rest = self.forms.copy()
         above, below = (np.zeros((rest.shape[0], len(self.units))) for _ in range(2))
         for k in range(len(self.units) - 1, -1, -1):
             factor = rest[:, self.h[k]].copy()
-            above[:, k], below[:, k] = np.maximum(factor, 0), tilt[k] * np.maximum(-factor, 0)
-            rest += np.outer(above[:, k] * self.slope[k] - below[:, k], self.z[k])
+            above[:, k] = over[k] * np.maximum(factor, 0)
+            below[:, k] = under[k] * np.maximum(-factor, 0)
+            mixed = above[:, k] * self.slope[k] - below[:, k] * self.tilt[k]
+            rest += np.outer(mixed, self.z[k])
             rest[:, self.h[k]] -= above[:, k] - below[:, k]
         return above, below, rest
 
@@ -252,14 +283,16 @@ class System:
 
     def evaluate(self, above: Floats, below: Floats, budget: Floats) -> list[Proof]:
         """The bounds that nonnegative multipliers (R, K), (R, K), (R,) prove, rounded upward."""
-        mixed, heavy = above * self.slope - below, above * self.slope + below
+        mixed = above * self.slope - below * self.tilt
+        heavy = above * np.abs(self.slope) + below * np.abs(self.tilt)
         rest = self.forms + mixed @ self.z - budget[:, None] * self.cost
         weight = np.abs(self.forms) + heavy @ np.abs(self.z) + budget[:, None] * np.abs(self.cost)
         rest[:, self.h] -= above - below  # every unit has a column of its own
         weight[:, self.h] += above + below
-        constant = self.constants + above @ self.offset + mixed @ self.z0 + budget * self.radius
-        scale = np.abs(self.constants) + above @ np.abs(self.offset) + heavy @ np.abs(self.z0)
-        scale = scale + budget * abs(self.radius)
+        lines = above @ self.offset - below @ self.base
+        constant = self.constants + lines + mixed @ self.z0 + budget * self.radius
+        scale = np.abs(self.constants) + above @ np.abs(self.offset) + below @ np.abs(self.base)
+        scale = scale + heavy @ np.abs(self.z0) + budget * abs(self.radius)
         ends = np.where(rest > 0, self.upper, self.lower) * rest
         total = constant + ends[:, self.alone].sum(axis=1)
         if self.grouped.size:
@@ -287,4 +320,4 @@ def _bound(proof: Proof) -> Fraction:
     return proof.bound
 
 
-__all__ = ["Bounds", "Proof", "Relaxation", "System", "Unit"]
+__all__ = ["CURVES", "Bounds", "Proof", "Relaxation", "System", "Unit"]

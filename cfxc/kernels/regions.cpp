@@ -1,10 +1,11 @@
 // The inner loop of the region search: one box of columns bounded, narrowed and split.
 //
-// Columns are n base columns followed by K units h_k = max(z_k, 0), z_k affine in base columns and
-// earlier units.  `plain` rows have no units: they and the budget narrow a box; the other `rows`
+// Columns are n base columns followed by K units h_k = max(z_k, 0), or a smooth function of z_k, with
+// z_k affine in base columns and earlier units.  `plain` rows have no units: they and the budget narrow a box; the other `rows`
 // refute it under the linear relaxation of the units.  All bounds carry a bound on their own
 // rounding, so that a box is closed only if no point of it, in exact arithmetic, satisfies the rows
 // within the budget.
+#include "curves.hpp"
 #include "kernels.hpp"
 #include "python.hpp"
 
@@ -13,6 +14,9 @@ namespace {
 
 constexpr double EPS = 0x1p-50;  // four units of rounding per operation
 constexpr int ROUNDS = 2;        // of narrowing
+constexpr int RELAID = 1;        // times that lines are laid anew, where a bound is largest
+constexpr int PASSES = 4;        // of bounding a box, as long as it shrinks
+constexpr double SHRUNK = 0.3;   // by so much of a width at least
 constexpr int HALVINGS = 10;     // of the range of the budget's multiplier; it need not be the best
 
 // The fields of `Problem` of regions.py, and the radius in force.
@@ -29,6 +33,7 @@ struct Problem {
     Vector<const i64> partner;
     Matrix<const double> reach;
     Vector<const double> fine;
+    Vector<const i64> curved;  // which function; -1: max(z, 0)
     double radius;
     i64 n, units, width;
 
@@ -53,6 +58,7 @@ struct Problem {
         READ(partner);
         READ(reach);
         READ(fine);
+        READ(curved);
 #undef READ
         n = whole.size;
         units = z0.size;
@@ -168,13 +174,42 @@ double narrow(const Problem& p, Box box) {
 
 // The linear relaxation of the units over a box, and room for forms.
 struct Relaxation {
-    std::vector<int> state;                        // -1 off, 1 on, 0 open
-    std::vector<double> slope, offset, tilt, top;  // of open units: above them, and below
+    std::vector<int> state;                         // -1 off, 1 on, 0 open
+    std::vector<double> low, high;                  // of z
+    std::vector<double> slope, offset, tilt, base;  // of open units: the lines above and below
+    std::vector<double> top;                        // |h| is at most this
     std::vector<double> rest, weight, gaps, form;
+    double multiplier = 0.0;  // of the budget
 
     explicit Relaxation(const Problem& p)
-        : state(p.units), slope(p.units), offset(p.units), tilt(p.units), top(p.units),
-          rest(p.width), weight(p.width), gaps(p.units), form(p.width) {}
+        : state(p.units), low(p.units), high(p.units), slope(p.units), offset(p.units),
+          tilt(p.units), base(p.units), top(p.units), rest(p.width), weight(p.width),
+          gaps(p.units), form(p.width) {}
+
+    // Lay the lines of an open unit, close to it at a point.
+    void lay(const Problem& p, i64 k, double near) {
+        const double lower = low[k], upper = high[k];
+        if (p.curved[k] >= 0) {
+            const Curve& f = curve(p.curved[k]);
+            const Affine over = cfxc::above(f, lower, upper, near);
+            const Affine under = below(f, lower, upper, near);
+            slope[k] = over.slope;
+            offset[k] = over.offset;
+            tilt[k] = under.slope;
+            base[k] = under.offset;
+            return;
+        }
+        const double steep = upper / (upper - lower);
+        slope[k] = steep;
+        offset[k] = larger(-steep * lower, upper - steep * upper) + 8 * EPS * upper;
+        tilt[k] = near > 0 ? 1.0 : 0.0;
+    }
+
+    // How far below the unit's greatest value its least one is, with z in the middle.
+    double apart(const Problem& p, i64 k) const {
+        if (p.curved[k] < 0) return tilt[k] == 0 ? top[k] : offset[k];
+        return (slope[k] - tilt[k]) * (low[k] + high[k]) / 2 + offset[k] - base[k];
+    }
 };
 
 // What the point costs where rest - multiplier * cost is largest.
@@ -234,12 +269,10 @@ double above(const Problem& p, Box box, Relaxation& x, const double* form, doubl
         if (factor == 0.0 || x.state[k] < 0) continue;
         operations += 4;
         double shift = 0.0, part = factor;
-        if (x.state[k] == 0 && factor > 0) {
-            part = factor * x.slope[k];
-            x.gaps[k] = shift = factor * x.offset[k];
-        } else if (x.state[k] == 0) {
-            part = factor * x.tilt[k];
-            x.gaps[k] = -factor * (x.tilt[k] == 0 ? x.top[k] : x.offset[k]);
+        if (x.state[k] == 0) {
+            part = factor * (factor > 0 ? x.slope[k] : x.tilt[k]);
+            shift = factor * (factor > 0 ? x.offset[k] : x.base[k]);
+            x.gaps[k] = p.curved[k] < 0 && factor > 0 ? shift : std::abs(factor) * x.apart(p, k);
         }
         constant += part * p.z0[k] + shift;
         slack += std::abs(part * p.z0[k]) + std::abs(shift);
@@ -252,7 +285,7 @@ double above(const Problem& p, Box box, Relaxation& x, const double* form, doubl
             x.weight[i] += std::abs(value);
         }
     }
-    const double multiplier = multiplier_of(p, box, x.rest);
+    const double multiplier = x.multiplier = multiplier_of(p, box, x.rest);
     double total = constant + multiplier * p.radius;
     slack += multiplier * std::abs(p.radius);
     for (i64 j = 0; j < p.n; ++j) {
@@ -276,28 +309,26 @@ double above(const Problem& p, Box box, Relaxation& x, const double* form, doubl
 // The ranges of the units over a box, and with them their relaxation.
 void relax(const Problem& p, Box box, Relaxation& x) {
     std::fill(x.state.begin(), x.state.end(), 0);
-    for (auto* values : {&x.slope, &x.offset, &x.tilt, &x.top, &x.gaps})
+    for (auto* values : {&x.slope, &x.offset, &x.tilt, &x.base, &x.top, &x.gaps})
         std::fill(values->begin(), values->end(), 0.0);
     for (i64 k = 0; k < p.units; ++k) {
         const i64 depth = p.deep[k] ? k : 0;
-        double upper = above(p, box, x, p.z[k], p.z0[k], depth);
-        upper = smaller(upper, p.root(1, k));
-        if (upper <= 0) {
+        const bool bent = p.curved[k] < 0;
+        const double upper = smaller(above(p, box, x, p.z[k], p.z0[k], depth), p.root(1, k));
+        if (bent && upper <= 0) {
             x.state[k] = -1;
             continue;
         }
         for (i64 i = 0; i < p.n + depth; ++i) x.form[i] = -p.z(k, i);
-        double lower = -above(p, box, x, x.form.data(), -p.z0[k], depth);
-        lower = larger(lower, p.root(0, k));
-        x.top[k] = upper;
-        if (lower >= 0) {
+        const double least = -above(p, box, x, x.form.data(), -p.z0[k], depth);
+        const double lower = smaller(larger(least, p.root(0, k)), upper);
+        x.low[k] = lower;
+        x.high[k] = upper;
+        x.top[k] = bent ? upper : 1.0;
+        if (bent && lower >= 0)
             x.state[k] = 1;
-            continue;
-        }
-        const double steep = upper / (upper - lower);
-        x.slope[k] = steep;
-        x.offset[k] = larger(-steep * lower, upper - steep * upper) + 8 * EPS * upper;
-        x.tilt[k] = upper > -lower ? 1.0 : 0.0;
+        else
+            x.lay(p, k, bent ? upper + lower : (lower + upper) / 2);
     }
 }
 
@@ -329,25 +360,86 @@ void aim(const Problem& p, Box box, const Relaxation& x, double* spread, double*
     }
 }
 
-// Whether some row cannot hold in a box; else `spread` says how much each column matters, and
-// `corner` is the point where the tightest row is largest.
-bool bound(const Problem& p, Box box, Relaxation& x, double* spread, double* corner) {
-    relax(p, box, x);
-    std::fill_n(spread, p.n, 0.0);
-    double tightest = INF;
-    for (i64 r = 0; r < p.rows.rows; ++r)
-        for (const double sign : {1.0, -1.0}) {
-            const double end = sign > 0 ? p.row_low[r] : -p.row_high[r];
-            if (!std::isfinite(end)) continue;
-            for (i64 i = 0; i < p.width; ++i) x.form[i] = sign * p.rows(r, i);
-            const double most = above(p, box, x, x.form.data(), 0.0, p.units);
-            if (most < end) return true;
-            if (most - end < tightest) {
-                tightest = most - end;
-                aim(p, box, x, spread, corner);
-            }
+// A unit's value where z is known.
+double applied(const Problem& p, i64 k, double z) {
+    return p.curved[k] < 0 ? larger(z, 0.0) : curve(p.curved[k]).value(z);
+}
+
+// Lay the lines of all open units anew, close to them at a point of base columns.
+void lay_at(const Problem& p, Relaxation& x, const double* point) {
+    std::copy_n(point, p.n, x.form.begin());
+    for (i64 k = 0; k < p.units; ++k) {
+        double z = p.z0[k];
+        for (i64 i = 0; i < (p.deep[k] ? p.n + k : p.n); ++i) z += p.z(k, i) * x.form[i];
+        x.form[p.n + k] = applied(p, k, z);
+        if (x.state[k] == 0) x.lay(p, k, z);
+    }
+}
+
+// Take from a box what a row leaves no room for: moving there costs more than its bound is above
+// its end.  `x.rest` is the form of that bound; by how much the widest column shrank, of its width.
+double shrink(const Problem& p, Box box, const Relaxation& x, double room) {
+    const auto [low, high] = box;
+    double most = 0.0;
+    for (i64 j = 0; j < p.n; ++j) {
+        const double wide = high[j] - low[j];
+        if (p.group[j] >= 0 || wide <= 0 || x.rest[j] == 0.0) continue;
+        const double step = room / std::abs(x.rest[j]) * (1 + 16 * EPS);
+        if (step >= wide) continue;
+        const double slack = 8 * EPS * (std::abs(low[j]) + std::abs(high[j]));
+        if (x.rest[j] > 0) {
+            const double end = high[j] - step - slack;
+            low[j] = larger(low[j], p.whole[j] ? std::ceil(end - 1e-9) : end);
+        } else {
+            const double end = low[j] + step + slack;
+            high[j] = smaller(high[j], p.whole[j] ? std::floor(end + 1e-9) : end);
         }
-    return false;
+        most = larger(most, 1.0 - (high[j] - low[j]) / wide);
+    }
+    for (i64 g = 0; g < p.members.rows; ++g) {
+        double best = -INF;
+        for (i64 i = 0; i < p.members.columns; ++i)
+            if (const i64 j = p.members(g, i); j >= 0 && high[j] > 0)
+                best = larger(best, x.rest[j]);
+        for (i64 i = 0; i < p.members.columns; ++i)
+            if (const i64 j = p.members(g, i); j >= 0 && high[j] > 0 && x.rest[j] < best - room * (1 + 16 * EPS) - 16 * EPS * std::abs(best)) {
+                high[j] = 0.0;
+                most = 1.0;
+            }
+    }
+    return most;
+}
+
+// What the points of a box cost at least where rows hold; infinity if none does.  Shrinks the box to
+// where they do; `spread` says how much each column matters, and `corner` is the point where the
+// tightest row is largest.
+double bound(const Problem& p, Box box, Relaxation& x, double* spread, double* corner) {
+    double paid = -INF;
+    for (int pass = 0; pass < PASSES; ++pass) {
+        relax(p, box, x);
+        std::fill_n(spread, p.n, 0.0);
+        double tightest = INF, shrunk = 0.0;
+        for (i64 r = 0; r < p.rows.rows; ++r)
+            for (const double sign : {1.0, -1.0}) {
+                const double end = sign > 0 ? p.row_low[r] : -p.row_high[r];
+                if (!std::isfinite(end)) continue;
+                for (int round = 0; round <= RELAID; ++round) {
+                    if (round > 0) lay_at(p, x, corner);
+                    for (i64 i = 0; i < p.width; ++i) x.form[i] = sign * p.rows(r, i);
+                    const double most = above(p, box, x, x.form.data(), 0.0, p.units);
+                    if (most < end) return INF;
+                    if (x.multiplier > 0)  // the bound falls below its end with the radius
+                        paid = larger(paid, p.radius - (most - end) / x.multiplier * (1 + EPS));
+                    shrunk = larger(shrunk, shrink(p, box, x, most - end));
+                    if (most - end >= tightest) break;
+                    tightest = most - end;
+                    aim(p, box, x, spread, corner);
+                }
+            }
+        if (shrunk < SHRUNK) break;
+        if (narrow(p, box) == INF) return INF;
+    }
+    return paid - EPS * std::abs(p.radius);
 }
 
 // Whether a point of base columns satisfies the rows, as doubles see it.
@@ -357,7 +449,7 @@ bool holds(const Problem& p, const double* point) {
         for (std::size_t i = 0; i < full.size(); ++i) value += row[i] * full[i];
         return value;
     };
-    for (i64 k = 0; k < p.units; ++k) full.push_back(larger(value_of(p.z[k], p.z0[k]), 0.0));
+    for (i64 k = 0; k < p.units; ++k) full.push_back(applied(p, k, value_of(p.z[k], p.z0[k])));
     for (i64 r = 0; r < p.rows.rows; ++r) {
         const double value = value_of(p.rows[r], 0.0);
         if (value < p.row_low[r] || value > p.row_high[r]) return false;
@@ -442,14 +534,15 @@ void process(const Problem& p, Box box, Relaxation& x, Step& to) {
     const double left = narrow(p, box);
     if (left == INF) return;
     std::vector<double> spread(p.n), corner(box.low, box.low + p.n);
-    if (bound(p, box, x, spread.data(), corner.data())) return;
+    const double paid = bound(p, box, x, spread.data(), corner.data());
+    if (paid == INF) return;
     const i64 j = widest(p, box, spread.data());
     if (j < 0) {
         std::vector<double> only(box.low, box.low + p.n);
         for (i64 k = 0; k < p.n; ++k)
             if (p.group[k] >= 0 && box.high[k] > 0) only[k] = 1.0;
         to.decided.add(only.data(), p.n);
-        to.paid.push_back(left);
+        to.paid.push_back(larger(left, paid));
         return;
     }
     std::vector<double> low(box.low, box.low + p.n), high(box.high, box.high + p.n);
@@ -466,7 +559,7 @@ void process(const Problem& p, Box box, Relaxation& x, Step& to) {
         if (key == INF) continue;
         to.low.add(child.low, p.n);
         to.high.add(child.high, p.n);
-        to.keys.push_back(key);
+        to.keys.push_back(larger(key, paid));
     }
 }
 
@@ -499,13 +592,22 @@ bool region_bound(nb::handle problem, double radius, const Line<double>& low,
                   const Line<double>& corner) {
     const Problem p(problem, radius);
     Relaxation x(p);
-    return bound(p, {low.data(), high.data()}, x, spread.data(), corner.data());
+    return bound(p, {low.data(), high.data()}, x, spread.data(), corner.data()) == INF;
+}
+
+// Lines above and below a smooth function on an interval: slopes and offsets.
+auto curve_lines(i64 code, double low, double high) {
+    const double middle = (low + high) / 2;
+    const Affine over = above(curve(code), low, high, middle);
+    const Affine under = below(curve(code), low, high, middle);
+    return std::make_tuple(over.slope, over.offset, under.slope, under.offset);
 }
 
 }  // namespace
 }  // namespace cfxc
 
 void cfxc::add_regions(nb::module_& module) {
+    module.def("curve_lines", &curve_lines);
     module.def("region_step", &region_step);
     module.def("region_narrow", &region_narrow);
     module.def("region_bound", &region_bound);

@@ -76,9 +76,9 @@ def _method_of(solver: str) -> str:
 
 
 def _is_network(query: Query) -> bool:
-    """Whether units with a kink lie between features and outcome."""
-    kinked = ops.PiecewiseLinear
-    return any(isinstance(let.op, kinked) for let in simplified(query.target_program).lets())
+    """Whether units that are not linear lie between features and outcome."""
+    bent = ops.PiecewiseLinear | ops.Sigmoid | ops.Tanh
+    return any(isinstance(let.op, bent) for let in simplified(query.target_program).lets())
 
 
 def _box(solver: str) -> Engine:

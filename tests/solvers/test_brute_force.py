@@ -195,7 +195,7 @@ def test_the_constraints_bind() -> None:
 @pytest.mark.parametrize("distance", NORMS)
 @pytest.mark.parametrize("kind", SMOOTH)
 def test_smooth_networks(kind: str, distance: str) -> None:
-    """Formulae enclose smooth functions, so the bounds may stay apart, but they must be right."""
+    """Boxes of their features are bounded between lines, and end as points."""
     model, space, compiled = trained(kind)
     asked = task(model, space, outcome_of(kind), seed=3)
     metric = norm(space, *NORMS[distance])
@@ -204,14 +204,11 @@ def test_smooth_networks(kind: str, distance: str) -> None:
         asked.row,
         target=asked.target,
         distance=distance,
-        epsilon=1e-2,
-        time_limit=2 if distance == "l1" else 60,
     )
     assert answer.counterfactual is not None
     assert answer.distance is not None
     assert F(answer.lower_bound) <= best[0].distance <= F(answer.distance)
     assert distance_of(space, answer.counterfactual, asked.own, metric) <= F(answer.distance)
     assert asked.wanted(model.predict(answer.counterfactual)[0])
-    assert answer.status in ("optimal", "feasible")
-    if distance != "l1":
-        assert answer.status == "optimal"
+    assert answer.status == "optimal"
+    assert F(answer.distance) <= best[0].distance * (1 + F(2, 1000))

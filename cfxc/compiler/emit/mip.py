@@ -43,12 +43,15 @@ REFUSALS: Mapping[type[Op], str] = {
 _PRODUCT = "a product of two numbers that both vary is not linear"
 
 
-def refused(program: Program) -> list[str]:
-    """The ops of a program that have no encoding, each with where it is from and why."""
+def refused(program: Program, curves: Sequence[str] = ()) -> list[str]:
+    """The ops of a program that have no encoding but ``curves``, with where they are from and why.
+
+    ``curves``: names of smooth functions, as of :attr:`Emitter.curves`.
+    """
     return [
         f"{let.origin or let.name}: '{let.op.name}' {REFUSALS[type(let.op)]}"
         for let in program.lets()
-        if type(let.op) in REFUSALS
+        if type(let.op) in REFUSALS and let.op.name not in curves
     ]
 
 
@@ -81,11 +84,13 @@ class Emission:
 class Emitter:
     """Writes the terms of a pool into an emission.
 
-    ``numbers`` is its table of rules, kind of term → form of columns.
+    ``numbers`` is its table of rules, kind of term → form of columns; ``curves`` names the smooth
+    functions that become columns with no rows, for who bounds them by their relaxation.
     ``known`` are bounds of :attr:`Emission.gaps`, by maximum, that hold wherever the assertions do.
     """
 
     numbers: Mapping[Kind, Callable[[Any, Term], Affine]]
+    curves: Sequence[str] = ()
 
     def __init__(
         self, pool: Pool, emission: Emission, known: Mapping[Term, Ends] | None = None
@@ -122,8 +127,9 @@ class Emitter:
         layers: dict[int, list[Term]] = {}
         for term in postorder(facts):
             below = max((depth[arg] for arg in term.args), default=0)
-            depth[term] = below + (term.kind == "max")
-            if term.kind == "max":
+            bent = term.kind == "max" or (term.kind == "apply" and term.data in self.curves)
+            depth[term] = below + bent
+            if bent:
                 layers.setdefault(depth[term], []).append(term)
         for level in sorted(layers):
             self._layer(layers[level])
@@ -192,18 +198,21 @@ class Emitter:
         return LinearForm.sum(((c, self._numbers[arg]) for c, arg in pairs), term.data.constant)
 
     def _layer(self, terms: Sequence[Term]) -> None:
-        """Encode maxima of two that do not depend on each other, with bounds found together."""
-        pairs = [term for term in terms if len(term.args) == 2 and term not in self._numbers]
-        sides = [[self.number(arg) for arg in _ordered(term)] for term in pairs]
-        gaps = [x - y for x, y in sides]
+        """Encode units that do not depend on each other, with bounds found together."""
+        units = [term for term in terms if len(term.args) <= 2 and term not in self._numbers]
+        sides = [[self.number(arg) for arg in _ordered(term)] for term in units]
+        gaps = [x - y[0] if y else x for x, *y in sides]
         ranges = self.ranges(gaps)
-        for term, (_, y), gap, (low, high) in zip(pairs, sides, gaps, ranges, strict=True):
+        for term, (_, *rest), gap, (low, high) in zip(units, sides, gaps, ranges, strict=True):
+            if term.kind == "apply":
+                self._numbers[term] = self._curve(term, gap, low, high)
+                continue
             if term in self.known:
                 low, high = max(low, self.known[term][0]), min(high, self.known[term][1])
             if low < 0 < high:
                 self.emission.gaps[term] = gap, (low, high)
             positive = self._positive_part(gap, low, high, term in self._both)
-            self._numbers[term] = y + positive
+            self._numbers[term] = rest[0] + positive
 
     def _max(self, term: Term) -> Affine:
         first, *others = (self._numbers[arg] for arg in _ordered(term))
@@ -316,14 +325,24 @@ class Emitter:
         self.model.constrain(x - y, None, 0, why)
 
     def _applied(self, term: Term) -> Affine:
-        """A rounding: its argument, but for half an ulp."""
+        """A rounding: its argument, but for half an ulp; or a smooth function."""
         (x,) = term.args
+        if term.data in self.curves:
+            z = self._numbers[x]
+            return self._curve(term, z, *self.ranges([z])[0])
         if term.data != "round_float32":
             raise UnsupportedError(f"'{term.data}' {_SMOOTH}")
         low, high = _range(x)
         half_ulp = max(max(abs(low), abs(high)) / 2**24, Fraction(1, 2**150))
         error = self.model.column(f"rounding{len(self.model.columns)}", -half_ulp, half_ulp)
         return self._numbers[x] + error
+
+    def _curve(self, term: Term, z: Affine, low: Fraction, high: Fraction) -> Affine:
+        """A smooth function of z in [low, high]: a column that only relaxations bound."""
+        form = self.model.column(f"{term.data}{len(self.model.columns)}", *_range(term))
+        (column,) = form.terms
+        self.relaxation.define_curve(column, z, low, high, term.data)
+        return form
 
     def _product(self, term: Term) -> Affine:
         raise UnsupportedError(_PRODUCT)
@@ -489,8 +508,9 @@ def _kind(term: Term) -> Kind:
 
 def _ordered(term: Term) -> tuple[Term, ...]:
     """The arguments of a maximum of two with a constant last."""
-    x, y, *rest = term.args
-    return (y, x, *rest) if x.kind == "const" and not rest else term.args
+    if len(term.args) == 2 and term.args[0].kind == "const":
+        return term.args[::-1]
+    return term.args
 
 
 def _ends(atom: Term) -> Ends:

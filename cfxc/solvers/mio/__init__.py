@@ -1,10 +1,11 @@
-"""Mixed-integer optimisation: piecewise-linear models and norms, exactly, by MIP solvers."""
+"""Mixed-integer optimisation: networks and norms, exactly, by MIP solvers and by regions."""
 
 from __future__ import annotations
 
 from .backends import BACKENDS, Answer, Backend, backend
 from .cutting_planes import first_row
-from .formulation import Formulation, Formulator, refuses
+from .formulation import Formulation, Formulator
+from .refusals import refuses
 from .search import search
 
 __all__ = [

@@ -12,22 +12,21 @@ on the grid of the feature's resolution if it has one; so the distance is linear
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import floor
 from typing import Any, Self
 
 from ...arrays import Floats
-from ...compiler.emit.mip import Emission, Emitter, least, refused
+from ...compiler.emit.mip import Emission, Emitter, least
 from ...compiler.functional import Symbolic, functional
 from ...compiler.linear_programs import Relaxed
 from ...compiler.mixed_integer import Affine, Model, Rounded
 from ...compiler.pipeline import simplified
+from ...compiler.relaxation import CURVES
 from ...compiler.rewriting import AbsorbingPool
 from ...compiler.terms import Pool, Term
-from ...errors import UnsupportedError
-from ...ir import Literal, Program, ops
 from ...ir.linear import LinearForm
 from ...question.distances import Norms, root_above
 from ...question.domain import Domain
@@ -54,6 +53,11 @@ class Formulation:
     @property
     def model(self) -> Model:
         return self.emission.model
+
+    @property
+    def is_curved(self) -> bool:
+        """Whether it is but a relaxation, because of smooth functions."""
+        return any(unit.curve >= 0 for unit in self.emission.relaxation.units)
 
     @property
     def is_refuted(self) -> bool:
@@ -141,6 +145,12 @@ class Formulator(Encoder):
         return Formulation(writer.emission, encoding, writer)
 
 
+class _Curved(Emitter):
+    """Smooth functions become columns between lines, for the search by regions."""
+
+    curves = CURVES
+
+
 @dataclass(frozen=True, slots=True)
 class Square:
     """A column that stands for y², and lies above tangents of it; ``sides``: the signs of y."""
@@ -220,7 +230,7 @@ class _Writer:
             for domain in self.query.domains
             if self._is_arithmetic(domain)
         }
-        emitter = Emitter(self.pool, self.emission, self.known)
+        emitter = _Curved(self.pool, self.emission, self.known)
         moves = [
             numeric[domain.name] if domain.name in numeric else self._move(emitter, domain)
             for domain in self.query.domains
@@ -248,7 +258,7 @@ class _Writer:
 
     def _write_whitened(self) -> None:
         """The facts, minimising the squares of W (z - ẑ)."""
-        emitter = Emitter(self.pool, self.emission, self.known)
+        emitter = _Curved(self.pool, self.emission, self.known)
         squares: list[Affine] = []
         forms = whitened_forms(self.query, self.inputs, emitter.number, emitter.exact)
         for i, (parts, constant) in enumerate(forms):
@@ -260,7 +270,7 @@ class _Writer:
 
     def _write_own(self, distance: Term) -> None:
         """The facts, minimising a distance of the user's own."""
-        emitter = Emitter(self.pool, self.emission, self.known)
+        emitter = _Curved(self.pool, self.emission, self.known)
         emitter.orient([*self.facts, least(self.pool, distance)])
         self._minimise(emitter.number(distance), emitter)
         self._require(emitter)
@@ -415,41 +425,4 @@ class _Writer:
         return Move(LinearForm.sum(steps), LinearForm.sum((1, form) for _, form in out), squares)
 
 
-def refuses(query: Query) -> str:
-    """Why the engine cannot take a query; empty if it can.
-
-    Smooth functions have no exact piecewise-linear form, and neither has a product of numbers that
-    both vary; what the decision does not depend on may be either.
-    """
-    programs = list(_programs(query))
-    offences = [offence for program in programs for offence in refused(program)]
-    if offences:
-        return "; ".join(offences[:3]) + ("; …" if len(offences) > 3 else "")
-    if any(_multiplies(program) for program in programs):
-        radius = Fraction(1) if query.distance.norms is not None else None
-        try:
-            Formulator(query).formulate(radius)
-        except UnsupportedError as error:
-            return str(error)
-    return ""
-
-
-def _programs(query: Query) -> Iterator[Program]:
-    """Everything that becomes rows: target, constraints and distance."""
-    yield simplified(query.target_program)
-    yield from (each.program for each in query.constraints)
-    if not query.distance.has_squares:
-        yield query.distance.program
-
-
-def _multiplies(program: Program) -> bool:
-    """Whether some product or quotient might have two sides that vary."""
-    constants = {let.name for let in program.lets() if isinstance(let.op, ops.Constant)}
-    return any(
-        isinstance(let.op, ops.Mul | ops.Div)
-        and not any(isinstance(p, Literal) or p in constants for p in let.op.operands())
-        for let in program.lets()
-    )
-
-
-__all__ = ["DISTANCE", "Formulation", "Formulator", "refuses"]
+__all__ = ["DISTANCE", "Formulation", "Formulator"]

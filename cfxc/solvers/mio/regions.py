@@ -33,6 +33,7 @@ LIMIT = 400_000  # open boxes held in memory
 LARGEST = 400  # base columns
 FINE = 1e-9  # of its range: how narrow a continuous column is split
 ROUNDING = 1e-6  # columns narrower than this only stand for a cell's rounding
+SHARES = tuple(map(Fraction, ("0.25", "0.5", "0.7", "0.85", "1")))  # of the radius, one by one
 TRIES = 2  # points per batch that are verified
 
 Improve = Callable[[dict[str, Any]], Fraction | None]
@@ -60,7 +61,7 @@ def applies(formulation: Formulation) -> bool:
 
 
 class Problem(NamedTuple):
-    """What the kernel reads of a formulation with n base columns and K units ``max(z_k, 0)``.
+    """What the kernel reads of a formulation with n base columns and K units ``f_k(z_k)``.
 
     Attributes:
         whole, named: (n,), which columns take whole numbers only, and which determine the point.
@@ -68,8 +69,9 @@ class Problem(NamedTuple):
         cost: (n,), of a unit of each column; ``partner`` (n,), up and down of one feature, or -1.
         group: (n,), which group of labels a column is of, or -1; ``members`` (G, L), its columns,
             -1 where there is none.
-        z, z0: (K, n + K) and (K,), what each unit is the positive part of; ``deep`` (K,), whether
-            it reads units; ``root`` (2, K), bounds of z everywhere.
+        z, z0: (K, n + K) and (K,), what each unit is a function of; ``deep`` (K,), whether it reads
+            units; ``root`` (2, K), bounds of z everywhere; ``curved`` (K,), the function's place in
+            ``CURVES``, -1 for ``max(z, 0)``.
         reach: (K, n), how strongly base columns act on each unit.
         rows, row_low, row_high: (R, n + K) and (R,), rows with units; ``plain``, ``plain_low``,
             ``plain_high``: (P, n) and (P,), those without.
@@ -84,6 +86,7 @@ class Problem(NamedTuple):
     members: Ints
     z: Floats
     z0: Floats
+    curved: Ints
     deep: npt.NDArray[np.bool_]
     root: Floats
     reach: Floats
@@ -114,6 +117,7 @@ class Regions:
         self.high = np.array([ceil_float(c.upper) for c in held], dtype=np.float64)
         named = {j for form in emission.variables.values() for j in form.terms}
         z, z0 = self._dense([unit.z for unit in relaxation.units])
+        curved = np.array([unit.curve for unit in relaxation.units], dtype=np.int64)
         root = np.array(
             [
                 [floor_float(unit.lower) for unit in relaxation.units],
@@ -141,8 +145,8 @@ class Regions:
             reach[k] = np.abs(z[k, : self.count])
             reach[k] += np.abs(z[k, self.count : self.count + k]) @ reach[:k]
         self.problem = Problem(
-            whole, naming, fine, cost, partner, group, members, z, z0, deep, root, reach,
-            *self._rows(),
+            whole, naming, fine, cost, partner, group, members, z, z0, curved, deep, root,
+            reach, *self._rows(),
         )  # fmt: skip
 
     def _dense(self, forms: list[Affine]) -> tuple[Floats, Floats]:
@@ -182,16 +186,34 @@ class Regions:
         return group, members
 
     def run(self, improve: Improve, deadline: float) -> Ending:
-        """Close every box within the radius, or as many as the time allows."""
-        radius, made, boxes, least = self.radius, 1, 0, np.inf
+        """Close every box within the radius, or as many as the time allows.
+
+        Within growing radii: what lies near is found by few boxes, and the radius shrinks to it.
+        """
+        top, boxes, lower = self.radius, 0, Fraction(0)
+        for share in SHARES:
+            radius = self.shift + share * (top - self.shift)
+            ending, top = self._within(radius, top, improve, deadline)
+            boxes += ending.boxes
+            lower = max(lower, ending.lower)
+            if ending.status == "limit":
+                return Ending("limit", min(lower, top), boxes)
+            if ending.lower >= top:
+                break
+        return Ending("closed", top, boxes)
+
+    def _within(
+        self, radius: Fraction, top: Fraction, improve: Improve, deadline: float
+    ) -> tuple[Ending, Fraction]:
+        """Close every box within a radius that is at most the one of interest; the latter then."""
+        made, boxes, least = 1, 0, np.inf
         low, high = self.low.copy(), self.high.copy()
-        limit = ceil_float(radius - self.shift)
-        first = region_narrow(self.problem, limit, low, high)
+        first = region_narrow(self.problem, ceil_float(radius - self.shift), low, high)
         queue = [(first, 0, low, high)] if first < np.inf else []
         while queue:
             if now() >= deadline or len(queue) > LIMIT:
                 lower = Fraction(min(queue[0][0], least)) + self.shift
-                return Ending("limit", min(lower, radius), boxes)
+                return Ending("limit", min(lower, radius), boxes), top
             batch = [heapq.heappop(queue) for _ in range(min(BATCH, len(queue)))]
             boxes += len(batch)
             lows = np.array([box[2] for box in batch])
@@ -207,10 +229,11 @@ class Regions:
             order = np.argsort(tries @ self.problem.cost, kind="stable")[:TRIES]
             for point in [*(decided if self.finite else decided[:TRIES]), *tries[order]]:
                 found = improve(self._lift(point))
-                radius = radius if found is None else min(radius, found)
+                top = top if found is None else min(top, found)
+            radius = min(radius, top)
         if least < np.inf and Fraction(least) + self.shift < radius:
-            return Ending("limit", Fraction(least) + self.shift, boxes)
-        return Ending("closed", radius, boxes)
+            return Ending("limit", Fraction(least) + self.shift, boxes), top
+        return Ending("closed", radius, boxes), top
 
     def _lift(self, point: Floats) -> dict[str, Any]:
         values = np.zeros(len(self.formulation.model.columns))

@@ -3,7 +3,8 @@
 A local search gives the incumbent.  The program asks for all that is nearer than (1 - 0.9 ε) of it,
 so that its ball is small and most phases are known; one proof that it is empty ends the search.
 Where features live on grids, a search by regions of the features comes first (``regions``); what it
-leaves open, and continuous features, are the solver's.  What holds of an answer:
+leaves open, and continuous features, are the solver's; smooth functions are left to it alone.
+What holds of an answer:
 
 * **Upper bound**: points count once exact arithmetic and the original model verified them.  Where
   strictness or rounding put a solution on the wrong side, points around it are tried; then it is
@@ -48,7 +49,8 @@ from .backends import Answer, Backend, backend
 from .branching import Branching
 from .cutting_planes import enclose, first_row, is_cut_off, separate, sharpen, simplified
 from .descent import Descent
-from .formulation import Formulation, Formulator, refuses
+from .formulation import Formulation, Formulator
+from .refusals import goes_by_regions, refuses
 from .regions import Ending, Regions, applies
 
 FIRST_GAP = Fraction(9, 10)  # of ε: how far below the incumbent nothing may be left
@@ -146,10 +148,7 @@ class _Search(PointSearch):
         self.begin: Callable[[], Descent] | None = None  # makes one when it is needed
         self.descent: Descent | None = None
         self.share, self.excluded = FIRST, 0
-        # under l2 costs are known by tangents alone, and only grids make boxes that are points
-        squared, whitened = query.distance.has_squares, query.distance.whitening is not None
-        can = not whitened and not query.hulls and (self._finite() or not squared)
-        self.regions = regions and can
+        self.regions = regions and goes_by_regions(query)
         self.patience, self.failures, self.lost = PATIENCE, 0, 0
         self.simple: Candidate | None = None  # the point that was simplified last
         self.ideal: Fraction | None = None  # distance of a point only the exact program accepts
@@ -210,6 +209,8 @@ class _Search(PointSearch):
         if formulation.is_refuted:
             self._empty(radius, "bounds")
             return self.outcome.best is not None
+        if formulation.is_curved:
+            return self._explore_alone(formulation, radius)
         if self.regions and applies(formulation) and self._explore(formulation, radius):
             return self.ideal is None
         if self.query.hulls and radius is not None and self._branch(formulation, radius):
@@ -307,6 +308,15 @@ class _Search(PointSearch):
         self.regions = self.failures < ATTEMPTS[not on_grids]
         return False
 
+    def _explore_alone(self, formulation: Formulation, radius: Fraction | None) -> bool:
+        """A search by regions where no solver can help; whether another one makes sense."""
+        end = min(self.deadline, now() + self.patience / 2)
+        if applies(formulation) and self._explore(formulation, radius):
+            return self.ideal is None
+        if now() < end:
+            self.outcome.reason = "boxes are left that are too many or too narrow to be split"
+        return now() >= end
+
     def _branch(self, formulation: Formulation, radius: Fraction) -> bool:
         """Branch and price; whether it closed the ball or found something nearer."""
         before, started = self.outcome.best, now()
@@ -356,7 +366,11 @@ class _Search(PointSearch):
                 self.ideal = distance if self.ideal is None else min(self.ideal, distance)
                 self.outcome.reason = unverified(self.query.distance, distance)
             return None
-        return self._radius() if self.accept(candidate) else None
+        if not self.accept(candidate):
+            return None
+        nearer = self.local.point(self.local.shrink(self.local.row(point)))
+        self.accept(verify(self.query, nearer, self.deployed))
+        return self._radius()
 
     def _solve(self, formulation: Formulation) -> tuple[Formulation, Answer]:
         """Solve; the answer's bound has its allowance taken off."""

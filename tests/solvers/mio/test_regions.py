@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cfxc.kernels import region_bound, region_narrow, region_step
+from cfxc.ir.ops.smooth import sigmoid, tanh
+from cfxc.kernels import curve_lines, region_bound, region_narrow, region_step
 from cfxc.solvers.mio.formulation import Formulator
 from cfxc.solvers.mio.regions import Problem, Regions, applies
 from cfxc.stopping import now
@@ -20,8 +21,14 @@ from tests.solvers.mio.test_search import asked
 F = Fraction
 
 
+FUNCTIONS = {-1: lambda z: max(z, F(0)), 0: sigmoid, 1: tanh}
+
+
 def network(seed: int) -> dict[str, Any]:
-    """Three whole columns and a category of three, two layers of units, one row, one budget."""
+    """Three whole columns and a category of three, two layers of units, one row, one budget.
+
+    Every third network has ``max(z, 0)`` alone, the others smooth functions too.
+    """
     rng = np.random.default_rng(seed)
     n, first, units = 6, 3, 5
     z = np.zeros((units, n + units))
@@ -42,6 +49,7 @@ def network(seed: int) -> dict[str, Any]:
         "group": np.array([-1, -1, -1, 0, 0, 0]),
         "members": np.array([[3, 4, 5]]),
         "reach": np.ones((units, n)),
+        "curved": rng.integers(-1, 2, size=units) if seed % 3 else np.full(units, -1),
         "plain": (
             np.array([[1.0, 1.0, -1.0, 0.5, 0.0, -0.25]]),
             np.array([round(float(rng.normal(scale=2)), 2)]),
@@ -55,7 +63,7 @@ def value(net: dict[str, Any], point: tuple[int, ...]) -> Fraction:
     full = [F(p) for p in point]
     for k in range(len(net["z0"])):
         total = F(net["z0"][k]) + sum(F(c) * v for c, v in zip(net["z"][k], full, strict=False))
-        full.append(max(total, F(0)))
+        full.append(FUNCTIONS[int(net["curved"][k])](total))
     return sum((F(c) * v for c, v in zip(net["rows"][0], full, strict=True)), F(0))
 
 
@@ -72,8 +80,8 @@ def problem_of(net: dict[str, Any]) -> Problem:
     every, (plain, least, most) = np.ones(6, dtype=bool), net["plain"]
     return Problem(
         every, every, np.zeros(6), net["cost"], np.full(6, -1), net["group"], net["members"],
-        net["z"], net["z0"], net["deep"], net["root"], net["reach"], net["rows"], net["row_low"],
-        net["row_high"], plain, least, most,
+        net["z"], net["z0"], net["curved"], net["deep"], net["root"], net["reach"],
+        net["rows"], net["row_low"], net["row_high"], plain, least, most,
     )  # fmt: skip
 
 
@@ -101,6 +109,30 @@ def test_closed_boxes_are_empty(seed: int, radius: float, data: st.DataObject) -
         return
     closed = region_bound(problem_of(net), radius, low, high, np.zeros(6), np.zeros(6))
     assert not (closed and inside)
+    for p in inside:  # what shrank the box had no room for them
+        assert all(a <= v <= b for a, v, b in zip(low, p, high, strict=True))
+
+
+@settings(derandomize=True, max_examples=300)
+@given(
+    st.sampled_from([0, 1]),
+    st.floats(-60, 60) | st.floats(-2, 2) | st.floats(-1e300, 1e300),
+    st.floats(0, 80) | st.floats(0, 1e-5) | st.sampled_from([0.0, 5e-324, 1e300]),
+)
+def test_curves_lie_between_their_lines(code: int, low: float, wide: float) -> None:
+    high = min(low + wide, 1e300)
+    slope, offset, tilt, base = map(F, curve_lines(code, low, high))
+    function = FUNCTIONS[code]
+    places = {F(low) + (F(high) - F(low)) * i / 12 for i in range(13)}
+    for s in (slope, tilt):  # where the curve is as steep as a line, they may touch
+        steep = float(s) * (4 if code == 0 else 1)
+        if 1e-30 < steep < 1:
+            root = np.sqrt(1 - steep)
+            at = F(float(np.log((1 + root) ** 2 / steep) / 2)) * (2 if code == 0 else 1)
+            places |= {x for x in (at, -at) if low <= x <= high}
+    for x in places:
+        if abs(x) < 10**6:
+            assert tilt * x + base <= function(x) <= slope * x + offset
 
 
 def explored(net: dict[str, Any], radius: float) -> tuple[set[Any], set[Any]]:
@@ -129,8 +161,9 @@ def test_up_and_down_exclude_each_other() -> None:
     every, ends = np.ones(2, bool), np.empty(0)
     problem = Problem(
         every, every, np.zeros(2), np.ones(2), np.array([1, 0]), np.array([-1, -1]),
-        np.full((0, 1), -1), np.empty((0, 2)), ends, np.empty(0, bool), np.empty((2, 0)),
-        np.empty((0, 2)), np.empty((0, 2)), ends, ends, np.empty((0, 2)), ends, ends,
+        np.full((0, 1), -1), np.empty((0, 2)), ends, np.empty(0, int), np.empty(0, bool),
+        np.empty((2, 0)), np.empty((0, 2)), np.empty((0, 2)), ends, ends,
+        np.empty((0, 2)), ends, ends,
     )  # fmt: skip
     region_narrow(problem, 9.0, low, high)
     assert high.tolist() == [3.0, 0.0]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -17,7 +18,7 @@ from sklearn.preprocessing import StandardScaler
 
 import cfxc
 from cfxc import FeatureSpace
-from cfxc.errors import InvalidInputError, MissingExtraError, UnsupportedError
+from cfxc.errors import InvalidInputError, MissingExtraError
 from cfxc.question.query import Query, make_query
 from cfxc.solvers import mio
 from cfxc.solvers.base import Deployed, Limits, Outcome, Point
@@ -230,13 +231,15 @@ def test_continuous_features_agree_with_the_oracle(seed: int, distance: Any) -> 
 # -- limits and refusals ---------------------------------------------------------------------------
 
 
-def test_smooth_functions_are_refused() -> None:
-    for kind in SMOOTH:
-        query, deployed, _ = asked(kind, 3, "l1")
-        reason = mio.refuses(query)
-        assert "is smooth" in reason
-        with pytest.raises(UnsupportedError, match="no mixed-integer program"):
-            run(query, deployed)
+@pytest.mark.parametrize("kind", SMOOTH)
+def test_smooth_functions_are_for_regions_alone(kind: str) -> None:
+    query, deployed, _ = asked(kind, 3, "l1")
+    assert not mio.refuses(query)
+    outcome = run(query, deployed)
+    assert outcome.provers == ("regions",)
+    continuous = [replace(domain, step=None) for domain in query.domains]
+    squares = replace(query, domains=tuple(continuous), distance=asked(kind, 3, "l2")[0].distance)
+    assert "is smooth" in mio.refuses(squares)
 
 
 def test_products_are_refused() -> None:

@@ -1,0 +1,72 @@
+"""What mixed-integer search does not take of a question, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from fractions import Fraction
+
+from ...compiler.emit.mip import refused
+from ...compiler.pipeline import simplified
+from ...compiler.relaxation import CURVES
+from ...errors import UnsupportedError
+from ...ir import Literal, Program, ops
+from ...question.query import Query
+from .formulation import Formulator
+from .regions import LARGEST
+
+
+def refuses(query: Query) -> str:
+    """Why the engine cannot take a query; empty if it can.
+
+    A product of numbers that both vary has no exact piecewise-linear form, unless the decision does
+    not depend on it.  Smooth functions have none either: those with lines around them
+    (``CURVES``) are for the search by regions alone.
+    """
+    programs = list(_programs(query))
+    curved = any(let.op.name in CURVES for program in programs for let in program.lets())
+    alone = query.distance.norms is not None and goes_by_regions(query)
+    kept = CURVES if alone else ()
+    offences = [offence for program in programs for offence in refused(program, kept)]
+    if offences:
+        return "; ".join(offences[:3]) + ("; …" if len(offences) > 3 else "")
+    if curved and sum(len(domain.labels) or 2 for domain in query.domains) > LARGEST:
+        return "smooth functions of so many columns"
+    if any(_multiplies(program) for program in programs):
+        radius = Fraction(1) if query.distance.norms is not None else None
+        try:
+            Formulator(query).formulate(radius)
+        except UnsupportedError as error:
+            return str(error)
+    return ""
+
+
+def goes_by_regions(query: Query) -> bool:
+    """Whether boxes of features can be closed: distances are linear, or all boxes end as points.
+
+    Under l2 costs are known by tangents alone, and only grids make boxes that are points.
+    """
+    distance, domains = query.distance, query.domains
+    finite = all(domain.is_symbolic or domain.step for domain in domains)
+    plain = distance.whitening is None and not query.hulls
+    return plain and (finite or not distance.has_squares)
+
+
+def _programs(query: Query) -> Iterator[Program]:
+    """Everything that becomes rows: target, constraints and distance."""
+    yield simplified(query.target_program)
+    yield from (each.program for each in query.constraints)
+    if not query.distance.has_squares:
+        yield query.distance.program
+
+
+def _multiplies(program: Program) -> bool:
+    """Whether some product or quotient might have two sides that vary."""
+    constants = {let.name for let in program.lets() if isinstance(let.op, ops.Constant)}
+    return any(
+        isinstance(let.op, ops.Mul | ops.Div)
+        and not any(isinstance(p, Literal) or p in constants for p in let.op.operands())
+        for let in program.lets()
+    )
+
+
+__all__ = ["goes_by_regions", "refuses"]
