@@ -33,6 +33,7 @@ LIMIT = 400_000  # open boxes held in memory
 LARGEST = 400  # base columns
 FINE = 1e-9  # of its range: how narrow a continuous column is split
 ROUNDING = 1e-6  # columns narrower than this only stand for a cell's rounding
+GLANCE = 16  # open boxes with which a radius is still as good as closed
 SHARES = tuple(map(Fraction, ("0.25", "0.5", "0.7", "0.85", "1")))  # of the radius, one by one
 TRIES = 2  # points per batch that are verified
 
@@ -188,12 +189,14 @@ class Regions:
     def run(self, improve: Improve, deadline: float) -> Ending:
         """Close every box within the radius, or as many as the time allows.
 
-        Within growing radii: what lies near is found by few boxes, and the radius shrinks to it.
+        Unless few are enough, within growing radii: what lies near is found by few boxes, and the
+        radius shrinks to it.
         """
-        top, boxes, lower = self.radius, 0, Fraction(0)
-        for share in SHARES:
+        ending, top = self._within(self.radius, self.radius, improve, deadline, GLANCE)
+        boxes, lower = ending.boxes, ending.lower
+        for share in SHARES if ending.status == "limit" else ():
             radius = self.shift + share * (top - self.shift)
-            ending, top = self._within(radius, top, improve, deadline)
+            ending, top = self._within(radius, top, improve, deadline, LIMIT)
             boxes += ending.boxes
             lower = max(lower, ending.lower)
             if ending.status == "limit":
@@ -203,15 +206,18 @@ class Regions:
         return Ending("closed", top, boxes)
 
     def _within(
-        self, radius: Fraction, top: Fraction, improve: Improve, deadline: float
+        self, radius: Fraction, top: Fraction, improve: Improve, deadline: float, most: int
     ) -> tuple[Ending, Fraction]:
-        """Close every box within a radius that is at most the one of interest; the latter then."""
+        """Close every box within a radius that is at most the one of interest; the latter then.
+
+        Stops where more than ``most`` boxes are open.
+        """
         made, boxes, least = 1, 0, np.inf
         low, high = self.low.copy(), self.high.copy()
         first = region_narrow(self.problem, ceil_float(radius - self.shift), low, high)
         queue = [(first, 0, low, high)] if first < np.inf else []
         while queue:
-            if now() >= deadline or len(queue) > LIMIT:
+            if now() >= deadline or len(queue) > most:
                 lower = Fraction(min(queue[0][0], least)) + self.shift
                 return Ending("limit", min(lower, radius), boxes), top
             batch = [heapq.heappop(queue) for _ in range(min(BATCH, len(queue)))]

@@ -59,7 +59,7 @@ EXCLUSIONS = 64  # solutions that only tolerances and closed borders admit
 FIRST = 0.5  # seconds of the first solve; its bounds are tightened if that is not enough
 PRICING = 4.0  # times as long: branching over the rows of a hull, before a solver does
 PATIENCE = 1.0  # seconds of the first search by regions; half of it where numbers are continuous
-ATTEMPTS = (6, 3)  # searches by regions that may run out of time: on grids, and where not
+ATTEMPTS = 9  # searches by regions that may run out of time
 LOST = 4  # solves in which the solver may give up
 GROWTH = 2.0  # of the time for a search or a solve, each time that one runs out of it
 NEAR = Fraction(1, 8)  # of the gap: so near to what was too hard, try that again
@@ -211,8 +211,13 @@ class _Search(PointSearch):
             return self.outcome.best is not None
         if formulation.is_curved:
             return self._explore_alone(formulation, radius)
-        if self.regions and applies(formulation) and self._explore(formulation, radius):
-            return self.ideal is None
+        before = self.outcome.lower
+        if self.regions and applies(formulation):
+            if self._explore(formulation, radius):
+                return self.ideal is None
+            if radius is not None and self.outcome.lower - before >= NEAR * (radius - before):
+                self.ceiling = radius  # it comes on by itself
+                return True
         if self.query.hulls and radius is not None and self._branch(formulation, radius):
             return True
         if not self._is_open():
@@ -291,8 +296,7 @@ class _Search(PointSearch):
     def _explore(self, formulation: Formulation, radius: Fraction | None) -> bool:
         """A search by regions; whether it closed the ball or found something nearer."""
         before, started = self.outcome.best, now()
-        on_grids = self._finite()
-        patience = self.patience if on_grids else self.patience / 2
+        patience = self.patience if self._finite() else self.patience / 2
         end = min(self.deadline, started + patience)
         ending = Regions(formulation).run(self._offer, end)
         self.outcome.nodes += ending.boxes
@@ -305,7 +309,7 @@ class _Search(PointSearch):
             return True
         self.patience *= GROWTH
         self.failures += 1
-        self.regions = self.failures < ATTEMPTS[not on_grids]
+        self.regions = self.failures < ATTEMPTS
         return False
 
     def _explore_alone(self, formulation: Formulation, radius: Fraction | None) -> bool:
