@@ -1,10 +1,10 @@
 // The inner loop of the region search: one box of columns bounded, narrowed and split.
 //
-// Columns are n base columns followed by K units h_k = max(z_k, 0), or a smooth function of z_k, with
-// z_k affine in base columns and earlier units.  `plain` rows have no units: they and the budget narrow a box; the other `rows`
-// refute it under the linear relaxation of the units.  All bounds carry a bound on their own
-// rounding, so that a box is closed only if no point of it, in exact arithmetic, satisfies the rows
-// within the budget.
+// Columns are n base columns followed by K units h_k = max(z_k, 0), or a smooth function of z_k,
+// with z_k affine in base columns and earlier units.  `plain` rows have no units: they and the
+// budget narrow a box; the other `rows` refute it under the linear relaxation of the units.  All
+// bounds carry a bound on their own rounding, so that a box is closed only if no point of it, in
+// exact arithmetic, satisfies the rows within the budget.
 #include "curves.hpp"
 #include "kernels.hpp"
 #include "python.hpp"
@@ -183,8 +183,8 @@ struct Relaxation {
 
     explicit Relaxation(const Problem& p)
         : state(p.units), low(p.units), high(p.units), slope(p.units), offset(p.units),
-          tilt(p.units), base(p.units), top(p.units), rest(p.width), weight(p.width),
-          gaps(p.units), form(p.width) {}
+          tilt(p.units), base(p.units), top(p.units), rest(p.width), weight(p.width), gaps(p.units),
+          form(p.width) {}
 
     // Lay the lines of an open unit, close to it at a point.
     void lay(const Problem& p, i64 k, double near) {
@@ -401,8 +401,9 @@ double shrink(const Problem& p, Box box, const Relaxation& x, double room) {
         for (i64 i = 0; i < p.members.columns; ++i)
             if (const i64 j = p.members(g, i); j >= 0 && high[j] > 0)
                 best = larger(best, x.rest[j]);
+        const double least = best - room * (1 + 16 * EPS) - 16 * EPS * std::abs(best);
         for (i64 i = 0; i < p.members.columns; ++i)
-            if (const i64 j = p.members(g, i); j >= 0 && high[j] > 0 && x.rest[j] < best - room * (1 + 16 * EPS) - 16 * EPS * std::abs(best)) {
+            if (const i64 j = p.members(g, i); j >= 0 && high[j] > 0 && x.rest[j] < least) {
                 high[j] = 0.0;
                 most = 1.0;
             }
@@ -410,8 +411,8 @@ double shrink(const Problem& p, Box box, const Relaxation& x, double room) {
     return most;
 }
 
-// What the points of a box cost at least where rows hold; infinity if none does.  Shrinks the box to
-// where they do; `spread` says how much each column matters, and `corner` is the point where the
+// What the points of a box cost at least where rows hold; infinity if none does.  Shrinks the box
+// to where they do; `spread` says how much each column matters, and `corner` is the point where the
 // tightest row is largest.
 double bound(const Problem& p, Box box, Relaxation& x, double* spread, double* corner) {
     double paid = -INF;
