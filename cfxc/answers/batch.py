@@ -7,7 +7,7 @@ written as soon as it is answered: a batch that was broken off goes on where it 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from hashlib import sha256
@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from ..arrays import Ints
 from ..errors import CfxcError, DataTypeError, InvalidInputError, MissingExtraError
 from ..stopping import listening
 from ..writing import make_folder, write_whole, written_whole
@@ -48,11 +49,15 @@ def explain_rows(
     store = None if out is None else Store.open(Path(out), question, rows)
     kept = {} if store is None else store.parts()
     missing = [number for number in range(len(parts)) if number not in kept]
-    pieces = [rows.iloc[parts[number] : parts[number] + PART] for number in missing]
+    first = first_alike(rows)
+    own = [_own(first, parts[number]) for number in missing]
+    answers = _answers(question, [rows.iloc[places] for places in own], n_jobs)
     answered = sum(len(part) for part in kept.values())
     with suppress(KeyboardInterrupt):  # what was answered by then is kept
-        for number, part in zip(missing, _answers(question, pieces, n_jobs), strict=False):
-            kept[number] = part
+        for number, places, answer in zip(missing, own, answers, strict=False):
+            piece = rows.iloc[parts[number] : parts[number] + PART]
+            part = _spread(answer, places, first[parts[number] :][:PART], parts[number], kept)
+            part = kept[number] = part.set_axis(piece.index)
             if (part["reason"] == UNASKED).any():
                 break
             if store is not None:
@@ -60,13 +65,50 @@ def explain_rows(
             answered += len(part)
             if done is not None:
                 done(answered, len(rows))
-    for number, piece in zip(missing, pieces, strict=True):
+    for number in missing:
         if number not in kept:
+            piece = rows.iloc[parts[number] : parts[number] + PART]
             kept[number] = _table_of(piece, [None] * len(piece))
     table = pd.concat([kept[number] for number in range(len(parts))])
     if (table["status"] == ERROR).all() and table["reason"].nunique() == 1:
         raise InvalidInputError(f"no instance can be answered: {table['reason'].iloc[0]}")
     return table
+
+
+def first_alike(rows: pd.DataFrame) -> Ints:
+    """The place of the first row with the same cells, for each row (n,): they have one answer.
+
+    Cells of objects are the same only if they have one type and one text: ``1`` is not ``True``.
+    """
+    group = np.zeros(len(rows), dtype=np.int64)
+    for number in range(rows.shape[1]):
+        column = rows.iloc[:, number]
+        if column.dtype == object:
+            column = column.map(lambda cell: f"{type(cell).__qualname__} {cell!r}")
+        codes = pd.factorize(column, use_na_sentinel=False)[0].astype(np.int64)
+        group = np.unique(group * (codes.max() + 1) + codes, return_inverse=True)[1]
+    _, place = np.unique(group, return_index=True)
+    firsts: Ints = place[group]
+    return firsts
+
+
+def _own(first: Ints, start: int) -> Ints:
+    """The places of the rows of a part whose like did not come before."""
+    here = np.arange(start, min(start + PART, first.size))
+    return here[first[here] == here]
+
+
+def _spread(
+    answer: pd.DataFrame, places: Ints, first: Ints, start: int, kept: Mapping[int, pd.DataFrame]
+) -> pd.DataFrame:
+    """The answers of a whole part: its own at ``places``, and those of rows that came before."""
+    before = [place for place in np.unique(first).tolist() if place not in set(places.tolist())]
+    earlier = [kept[place // PART].iloc[[place % PART]] for place in before]
+    known = pd.concat([answer, *earlier] if len(answer) else earlier) if earlier else answer
+    at = {place: i for i, place in enumerate([*places.tolist(), *before])}
+    part = known.iloc[[at[place] for place in first.tolist()]].copy()
+    part["seconds"] = part["seconds"].where(first == np.arange(first.size) + start, 0.0)
+    return part
 
 
 def _answers(
@@ -92,7 +134,8 @@ def answer_part(question: Explainer, rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def _table_of(rows: pd.DataFrame, answers: Sequence[Result | CfxcError | None]) -> pd.DataFrame:
-    table = pd.DataFrame([_record(answer) for answer in answers], index=rows.index)
+    records = [_record(answer) for answer in answers]
+    table = pd.DataFrame(records, rows.index, columns=[*_RECORD])
     points, places = rows.iloc[:0], np.empty(0, np.int64)
     found = {
         i: answer.counterfactual

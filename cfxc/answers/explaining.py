@@ -16,6 +16,7 @@ import pandas as pd
 from ..errors import CfxcError, DataTypeError, InvalidInputError, NoChangeNeededError, SolverError
 from ..frontends.compiled import Compiled
 from ..frontends.predictor import chance_of, plain_item
+from ..ir import ops
 from ..question.distances import Distance, penalised, recognised, resolve_distance
 from ..question.query import Query, make_query
 from ..question.question import Question
@@ -189,11 +190,11 @@ class Explainer:
         """
         found: dict[int, Result | CfxcError] = {}
         waiting, done, stop = list[Waiting](), dict[int, NoChangeNeededError](), ""
-        for i, frame in enumerate(frames):
+        for i, (frame, before) in enumerate(zip(frames, self._before(frames), strict=True)):
             if stop == INTERRUPTED:
                 break
             try:
-                one, stop = self._begun(frame)
+                one, stop = self._begun(frame, before)
                 if one.outcome.best is not None and one.original.trusted:
                     one.span.end()
                     waiting.append(replace(one, place=i))
@@ -207,10 +208,27 @@ class Explainer:
         found |= self._told(waiting, stop) | self._all_unchanged(frames, done)
         return [found.get(i) for i in range(len(frames))]
 
-    def _begun(self, frame: pd.DataFrame) -> tuple[Waiting, str]:
+    def _before(self, frames: Sequence[pd.DataFrame]) -> list[Any]:
+        """What the deployed model says of each instance, asked of all at once; else ``None``."""
+        nothing = [None] * len(frames)
+        summed = any(isinstance(let.op, ops.Affine) for let in self.model.program.lets())
+        if summed or not self._asks_first or len(frames) < 2:
+            return nothing  # sums of products may depend on how many rows there are
+        try:
+            return list(map(plain_item, self.model.predict(pd.concat(frames, ignore_index=True))))
+        except CfxcError:  # of one row that the model does not take: each is asked alone
+            return nothing
+
+    @property
+    def _asks_first(self) -> bool:
+        """Whether the exact program may have another outcome of an instance than the model."""
+        real = self.question.semantics == "real"
+        return not real and may_tie(self.model.program, self.model.predictor)
+
+    def _begun(self, frame: pd.DataFrame, before: Any) -> tuple[Waiting, str]:
         """The search for one instance, whose answer the original model did not see, and its end."""
         span = Span(self.question.time_limit)
-        query, engine, stop = self._posed(frame, span)
+        query, engine, stop = self._posed(frame, span, before)
         trusted = engine is not None and engine.by_row
         original = self._original(query, engine, frame, trusted=trusted)
         outcome = Outcome(reason=stop)
@@ -276,20 +294,22 @@ class Explainer:
         """The question about one instance, and what answers it."""
         return self._ready(self._query(frame), self.question.time_limit)
 
-    def _posed(self, frame: pd.DataFrame, span: Span) -> tuple[Query, Engine | None, str]:
+    def _posed(
+        self, frame: pd.DataFrame, span: Span, before: Any = None
+    ) -> tuple[Query, Engine | None, str]:
         """The same within a time, and why that was not enough."""
-        query = self._query(frame)
+        query = self._query(frame, before)
         try:
             with until(span.deadline):
                 return *self._ready(query, span.left), ""
         except STOPS as stop:
             return query, None, reason_of(stop)
 
-    def _query(self, frame: pd.DataFrame) -> Query:
+    def _query(self, frame: pd.DataFrame, before: Any = None) -> Query:
+        """``before``: what the deployed model says of the instance, where that is known."""
         model, options = self.model, self.question
-        predictor, before = model.predictor, None
-        if options.semantics != "real" and may_tie(model.program, predictor):
-            before = plain_item(model.predict(frame)[0])  # the exact program may say otherwise
+        if before is None and self._asks_first:
+            before = plain_item(model.predict(frame)[0])
         return make_query(
             model.program, model.space, model.space.encode_row(frame),
             target=self.target, distance=self.distance, subject_to=options.subject_to,

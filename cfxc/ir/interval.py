@@ -41,7 +41,8 @@ def floor_float(value: Fraction | int) -> float:
         nearest = float(value)
     except OverflowError:
         return -_INF if value < 0 else float(np.finfo(np.float64).max)
-    return nearest if Fraction(nearest) <= value else float(down(nearest))
+    top, bottom = nearest.as_integer_ratio()
+    return nearest if top * value.denominator <= value.numerator * bottom else float(down(nearest))
 
 
 def nearest_float(value: Fraction | int) -> float:

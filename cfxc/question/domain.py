@@ -12,8 +12,9 @@ import numpy as np
 
 from ..arrays import Floats
 from ..errors import InvalidInputError
-from ..ir import Label, LabelTuple, Sort
+from ..ir import LabelTuple, Sort
 from ..ir.interval import ceil_float, floor_float
+from ..ir.sorts import NO_LABELS
 from ..space import Feature
 from ..space.feature import first_true
 from ..space.inputs import input_sort
@@ -38,7 +39,7 @@ class Domain:
     lower: Fraction
     upper: Fraction
     step: Fraction | None
-    allowed: tuple[Label, ...]
+    allowed: LabelTuple
 
     @property
     def name(self) -> str:
@@ -63,10 +64,10 @@ class Domain:
     def is_fixed(self) -> bool:
         return len(self.allowed) == 1 if self.is_symbolic else self.lower == self.upper
 
-    @cached_property
+    @property
     def labels(self) -> LabelTuple:
         """The labels of a category or an order, which know their places."""
-        return LabelTuple(self.feature.labels)
+        return self.feature.label_tuple
 
     @cached_property
     def is_plain(self) -> bool:
@@ -245,14 +246,14 @@ def domain_of(feature: Feature, factual: Any) -> Domain:
     """Apply the feature's action to its range, at the factual's value."""
     action = feature.action
     if feature.is_symbolic:
-        labels = LabelTuple(feature.labels)
+        labels = feature.label_tuple
         here = labels.position(factual)
         spans = {
             "fixed": range(here, here + 1),
             "increase": range(here, len(labels)),
             "decrease": range(here + 1),
         }
-        allowed = tuple(labels[i] for i in spans.get(action, range(len(labels))))
+        allowed = LabelTuple(labels[i] for i in spans[action]) if action in spans else labels
         return Domain(feature, factual, Fraction(0), Fraction(0), None, allowed)
     if factual is None:
         raise InvalidInputError(
@@ -264,13 +265,13 @@ def domain_of(feature: Feature, factual: Any) -> Domain:
     lower = value if action in ("fixed", "increase") else lower
     upper = value if action in ("fixed", "decrease") else upper
     step = feature.resolution if feature.kind == "real" else Fraction(1)
-    return Domain(feature, factual, lower, upper, step, ())
+    return Domain(feature, factual, lower, upper, step, NO_LABELS)
 
 
 def is_admissible(domain: Domain, value: Any) -> bool:
     """Whether the domain contains the value exactly."""
     if domain.is_symbolic:
-        return LabelTuple(domain.allowed).has(value)
+        return domain.allowed.has(value)
     if value == domain.factual:
         return True
     return bool(domain.floor(Fraction(value)) == value)

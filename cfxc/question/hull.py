@@ -108,7 +108,7 @@ class Hull:
         found = []
         for each in self.coordinates:
             feature = space[each.feature]
-            labels = LabelTuple(feature.labels) if feature.is_symbolic else None
+            labels = feature.label_tuple if feature.is_symbolic else None
             found.append(each.of(values[each.feature], labels))
         return found
 

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..arrays import Bools, Floats
-from ..ir import BatchEvaluator, LabelTuple
+from ..ir import BatchEvaluator
 from ..question.domain import Domain
 from ..question.rules import Rules
 from ..space import Feature, Value
@@ -80,7 +80,7 @@ class PointRows:
 
 def _code(domain: Domain, value: Any) -> float:
     if domain.is_symbolic:
-        return float(LabelTuple(domain.feature.labels).position(value))
+        return float(domain.labels.position(value))
     return float(value)
 
 

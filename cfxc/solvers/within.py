@@ -13,7 +13,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from ..ir import Builder, LabelTuple, Literal, Operand, Program, Tensor, ops
+from ..ir import Builder, Literal, Operand, Program, Tensor, ops
 from ..ir.tensor import fractions
 from ..question.criteria import Constraint
 from ..question.query import Query
@@ -91,7 +91,7 @@ def _constraint(query: Query, face: Face) -> Program:
         if each.table is None:
             part = builder.let(ops.Mul(each.feature, Literal(Fraction(factor) * each.scale)))
         else:
-            labels = LabelTuple(query.space[each.feature].labels)
+            labels = query.space[each.feature].label_tuple
             table = Tensor(fractions([Fraction(factor) * z for z in each.table]), "rat")
             part = builder.let(ops.Lookup(each.feature, labels, table))
         total = builder.let(ops.Add(total, part))

@@ -364,6 +364,11 @@ class Feature:
         return code
 
     @cached_property
+    def label_tuple(self) -> LabelTuple:
+        """``labels`` as programs have them; they know their places."""
+        return LabelTuple(self.labels)
+
+    @cached_property
     def codes(self) -> dict[Key, int]:
         """Label identity to position among ``labels``."""
         return {key(label): code for code, label in enumerate(self.labels)}
@@ -412,7 +417,7 @@ def sort_of(feature: Feature) -> Sort:
     feature's labels, in their order.
     """
     if feature.is_symbolic:
-        return Sort("category", (), LabelTuple(feature.labels))
+        return Sort("category", (), feature.label_tuple)
     return REAL if feature.kind == "real" else INT
 
 

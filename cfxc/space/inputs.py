@@ -14,7 +14,7 @@ from itertools import groupby
 import numpy as np
 
 from ..errors import UnsupportedError
-from ..ir import Builder, LabelTuple, Literal, Operand, Tensor, ops
+from ..ir import Builder, Literal, Operand, Tensor, ops
 from . import Feature, FeatureSpace, Label
 from .feature import sort_of
 
@@ -181,12 +181,12 @@ def _scalar(builder: Builder, source: Column) -> Operand:
         return builder.let(ops.ToReal(builder.let(ops.Ge(name, Literal(source.step)))))
     if source.cells is None:
         return name
-    return builder.let(ops.Lookup(name, LabelTuple(source.feature.labels), _table([source], False)))
+    return builder.let(ops.Lookup(name, source.feature.label_tuple, _table([source], False)))
 
 
 def _lookup(builder: Builder, columns: Sequence[Column]) -> Operand:
     feature = columns[0].feature
-    return builder.let(ops.Lookup(feature.name, LabelTuple(feature.labels), _table(columns, True)))
+    return builder.let(ops.Lookup(feature.name, feature.label_tuple, _table(columns, True)))
 
 
 def _steps(builder: Builder, columns: Sequence[Column]) -> Operand:

@@ -76,6 +76,32 @@ def test_processes_give_the_same_answers(case):
     pd.testing.assert_frame_equal(one.drop(columns="seconds"), two.drop(columns="seconds"))
 
 
+def test_rows_that_are_alike_are_asked_about_once(case, monkeypatch):
+    compiled, people = case
+    requested = []
+    answers = explaining.Explainer.answers
+
+    def noted(self, frames):
+        requested.extend(frames)
+        return answers(self, frames)
+
+    monkeypatch.setattr(explaining.Explainer, "answers", noted)
+    monkeypatch.setattr(batch, "PART", 7)
+    many = pd.concat([people.iloc[:10], people.iloc[3:6], people.iloc[:9], people.iloc[:9]])
+    table = compiled.explain_batch(many, target=1)
+    assert len(requested) == 10
+    alone = compiled.explain_batch(people.iloc[:10], target=1).drop(columns="seconds")
+    pd.testing.assert_frame_equal(table.drop(columns="seconds"), alone.loc[many.index])
+    assert (table["seconds"] > 0).tolist() == [True] * 10 + [False] * 21
+
+
+def test_cells_that_only_look_alike_are_not_one_row():
+    mixed = pd.DataFrame({"a": [1, True, "1", 1.0, None, np.nan, 1], "b": [0.0] * 7}, dtype=object)
+    assert batch.first_alike(mixed).tolist() == [0, 1, 2, 3, 4, 5, 0]
+    numbers = pd.DataFrame({"a": [1.0, np.nan, 1.0, np.nan], "b": list("xyxy")})
+    assert batch.first_alike(numbers).tolist() == [0, 1, 0, 1]
+
+
 def test_what_the_deployed_model_refuses_is_searched_again(case, monkeypatch):
     compiled, people = case
     searched = []
@@ -170,10 +196,10 @@ def test_a_fault_of_ours_is_one_rows_error(case, monkeypatch):
     compiled, people = case
     query = explaining.Explainer._query
 
-    def faulty(self, frame):
+    def faulty(self, frame, before=None):
         if frame.index[0] == people.index[1]:
             raise ZeroDivisionError("of ours")
-        return query(self, frame)
+        return query(self, frame, before)
 
     monkeypatch.setattr(explaining.Explainer, "_query", faulty)
     table = compiled.explain_batch(people.iloc[:3], target=1)

@@ -21,7 +21,7 @@ import numpy as np
 
 from ...answers.original import Original
 from ...arrays import Floats
-from ...ir import Builder, LabelTuple, Literal, Operand, Program, Tensor, ops
+from ...ir import Builder, Literal, Operand, Program, Tensor, ops
 from ...ir.tensor import fractions
 from ...question.criteria import Constraint, MaxChanges
 from ...question.distances import Distance
@@ -326,7 +326,7 @@ def _linear(builder: Builder, encoding: Encoding, record: str, weights: Floats) 
 def _looked_up(
     builder: Builder, encoding: Encoding, record: str, name: str, table: Sequence[Fraction]
 ) -> Operand:
-    labels = LabelTuple(encoding.space[name].labels)
+    labels = encoding.space[name].label_tuple
     return builder.let(ops.Lookup(f"{record}{name}", labels, Tensor(fractions(list(table)), "rat")))
 
 

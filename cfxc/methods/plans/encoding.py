@@ -28,7 +28,7 @@ from ...arrays import Floats
 from ...compiler.linear_reader import SeparableReader
 from ...compiler.splits import Unary
 from ...errors import InvalidInputError, UnsupportedError
-from ...ir import Label, LabelTuple, Program
+from ...ir import Label, Program
 from ...ir.patterns import keep_outputs
 from ...question.domain import Domain
 from ...space import Feature, FeatureSpace
@@ -51,7 +51,7 @@ class Entry:
     def of(self, value: Any, feature: Feature) -> Fraction:
         """Its value, exactly."""
         if self.table:
-            return self.table[LabelTuple(feature.labels).position(value)]
+            return self.table[feature.label_tuple.position(value)]
         return (Fraction(value) - self.offset) * self.scale
 
 

@@ -22,7 +22,7 @@ import numpy as np
 
 from ...compiler.linear_reader import LINEAR, Entries, Form, Reader, spread
 from ...errors import UnsupportedError
-from ...ir import LabelTuple, Literal, Operand, Program, ops
+from ...ir import Literal, Operand, Program, ops
 from ...ir.evaluator import run
 from ...ir.linear import ONE, ZERO, Inequality, LinearForm
 from ...space import FeatureSpace
@@ -63,7 +63,7 @@ class Coordinates:
         for feature in self.space:
             value, first = point[feature.name], self.place[feature.name]
             if feature.is_symbolic:
-                position = LabelTuple(feature.labels).position(value)
+                position = feature.label_tuple.position(value)
                 if position:
                     z[first + position - 1] = ONE
             elif feature.range:
@@ -314,7 +314,7 @@ def _is_label(reader: Any, name: str, op: ops.IsLabel) -> Entries:
     if op.x not in reader.features:
         _settle(reader, op.x)
         return [LinearForm.of(int(reader.value(name)))]
-    labels = LabelTuple(reader.coordinates.space[op.x].labels)
+    labels = reader.coordinates.space[op.x].label_tuple
     own = labels.position(op.label)
     return [reader.coordinates.table(op.x, [Fraction(i == own) for i in range(len(labels))])]
 

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from ...arrays import Floats
 from ...errors import InvalidInputError
 from ...frontends.compiled import Compiled
-from ...ir import BatchEvaluator, LabelTuple, Program
+from ...ir import BatchEvaluator, Program
 from ...question.checks import positive_number, whole_number
 from ...question.target import Target
 from ...space import Feature
@@ -179,7 +179,7 @@ def _on_grid(feature: Feature, values: Floats) -> npt.NDArray[Any]:
 def _code(feature: Feature, value: Any) -> Any:
     """A value as a number, or a label as its place."""
     if feature.is_symbolic:
-        return LabelTuple(feature.labels).position(value)
+        return feature.label_tuple.position(value)
     return float(value)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from fractions import Fraction
 
 from ...errors import InvalidInputError, MissingColumnError
-from ...ir import Builder, LabelTuple, Literal, Operand, Program, Tensor, ops
+from ...ir import Builder, Literal, Operand, Program, Tensor, ops
 from ...ir.tensor import fractions
 from ...space import Feature, FeatureSpace, Value
 from ...space.inputs import declare_inputs
@@ -70,4 +70,4 @@ def _lookup(feature: Feature, factual: int) -> ops.Lookup:
         table = [abs(code - factual) / feature.range for code in codes]
     else:
         table = [Fraction(code != factual) for code in codes]
-    return ops.Lookup(feature.name, LabelTuple(feature.labels), Tensor(fractions(table), "rat"))
+    return ops.Lookup(feature.name, feature.label_tuple, Tensor(fractions(table), "rat"))

@@ -13,7 +13,7 @@ import pandas as pd
 
 from ...arrays import Floats
 from ...errors import DataTypeError, InvalidInputError
-from ...ir import Builder, LabelTuple, Literal, Operand, Program, Tensor, ops
+from ...ir import Builder, Literal, Operand, Program, Tensor, ops
 from ...ir.tensor import fractions
 from ...space import FeatureSpace
 from ...space.inputs import input_sort
@@ -48,7 +48,7 @@ class Whitening:
         moved = []
         for each in self.coordinates:
             feature = space[each.feature]
-            labels = LabelTuple(feature.labels) if feature.is_symbolic else None
+            labels = feature.label_tuple if feature.is_symbolic else None
             moved.append(each.of(x[each.feature], labels) - each.of(own[each.feature], labels))
         return [sum((w * moved[k] for w, k in row), Fraction(0)) for row in self.rows]
 
@@ -172,7 +172,7 @@ def whitened_program(whitening: Whitening, space: FeatureSpace) -> Program:
             change = builder.let(ops.Sub(pair[0], pair[1]))
             moved.append(builder.let(ops.Mul(change, Literal(each.scale))))
             continue
-        labels, table = LabelTuple(feature.labels), Tensor(fractions(list(each.table)), "rat")
+        labels, table = feature.label_tuple, Tensor(fractions(list(each.table)), "rat")
         values = [builder.let(ops.Lookup(name, labels, table)) for name in pair]
         moved.append(builder.let(ops.Sub(values[0], values[1])))
     size = len(moved)

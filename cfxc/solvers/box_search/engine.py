@@ -416,11 +416,11 @@ def _within(query: Query, cells: Cells, state: State) -> tuple[Domain, ...]:
     narrowed = []
     for j, domain in enumerate(query.domains):
         if domain.is_symbolic:
-            names = LabelTuple(domain.feature.labels)
+            names = domain.labels
             words = state.labels[d, j]
             codes = (names.position(label) for label in domain.allowed)
             kept = [c for c in codes if int(words[c // 64]) >> (c % 64) & 1]
-            narrowed.append(replace(domain, allowed=tuple(names[c] for c in kept)))
+            narrowed.append(replace(domain, allowed=LabelTuple(names[c] for c in kept)))
         else:
             begin = cells.start[j]
             low = Fraction(float(cells.least[begin + state.first[d, j]]))

@@ -18,7 +18,6 @@ from ...arrays import Floats, Ints
 from ...compiler.functional import Symbolic, functional
 from ...compiler.splits import last_double
 from ...compiler.terms import Pool, Sort, Term, postorder
-from ...ir import LabelTuple
 from ...ir.interval import ceil_float, floor_float
 from ...question.query import Query
 from ..encoding.formula import factual_terms
@@ -95,7 +94,7 @@ def _declared(pool: Pool, reads: dict[Term, tuple[int, int]], query: Query, j: i
         variable = pool.unique(domain.name, sort, domain.lower, domain.upper)
         reads[variable] = (j, -1)
         return variable
-    labels = LabelTuple(domain.feature.labels)
+    labels = domain.labels
     allowed = {labels.position(label) for label in domain.allowed}
     guards = []
     for position in range(len(labels)):

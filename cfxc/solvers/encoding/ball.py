@@ -49,8 +49,7 @@ def make_ball(query: Query, norms: Norms, radius: Fraction) -> Ball:
             continue
         center[j] = float(domain.factual)
         lower[j], upper[j] = floor_float(domain.lower), ceil_float(domain.upper)
-        size = domain.feature.range
-        scale[j] = floor_float(1 / size) if size else 0.0
+        scale[j] = _per_range(domain.feature.range)
     weight, peak = _floors(tuple(weights_of(query)))
     return Ball(
         center, lower, upper, scale, weight, peak, step,
@@ -70,6 +69,12 @@ def reach_of(ball: Ball, j: int) -> float:
         if rate > 0:
             reach = min(reach, float(radius / rate) ** power)
     return reach
+
+
+@lru_cache(maxsize=256)
+def _per_range(size: Fraction) -> float:
+    """1 over a range, rounded down; 0 for a feature that is constant."""
+    return floor_float(1 / size) if size else 0.0
 
 
 @lru_cache(maxsize=64)

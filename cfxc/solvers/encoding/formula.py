@@ -343,7 +343,7 @@ def _declare(pool: Pool, domain: Domain, window: Window, facts: list[Term]) -> A
     """The term (or guards) of one feature, within its window."""
     low, high, limit = window
     if domain.is_symbolic:
-        labels = LabelTuple(domain.feature.labels)
+        labels = domain.labels
         allowed = [
             label for label in domain.allowed if limit is None or domain.delta(label) <= limit
         ]
@@ -387,7 +387,7 @@ def factual_terms(pool: Pool, query: Query) -> dict[str, Any]:
     for domain in query.domains:
         name, value = f"factual.{domain.name}", domain.factual
         if domain.is_symbolic:
-            labels = LabelTuple(domain.feature.labels)
+            labels = domain.labels
             here = labels.position(value)
             guards = tuple(pool.truth(i == here) for i in range(len(labels)))
             scope[name] = Symbolic(labels, guards)
