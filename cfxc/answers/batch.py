@@ -95,7 +95,8 @@ def first_alike(rows: pd.DataFrame) -> Ints:
 def _own(first: Ints, start: int) -> Ints:
     """The places of the rows of a part whose like did not come before."""
     here = np.arange(start, min(start + PART, first.size))
-    return here[first[here] == here]
+    own: Ints = here[first[here] == here]
+    return own
 
 
 def _spread(
