@@ -123,7 +123,7 @@ def _formula(
     relaxed = any(term.kind == "apply" for term in postorder([found.formula]))
     if relaxed:  # how well roundings and smooth functions are enclosed depends on the ranges
         pool = AbsorbingPool()
-        ranges = {one.name: one.bounds for one in space if not one.is_symbolic}
+        ranges = {one.name: one.extent for one in space if not one.is_symbolic}
         found = make(core, pool, variable_ranges(core, ranges))
     comments = [*title, *_legend(core, found), *_notes(found, relaxed)]
     comments = [line.replace("\n", " ") for line in comments]
@@ -135,7 +135,7 @@ def _mixed_integer(program: Program, space: FeatureSpace, source: str) -> str:
     from ..compiler.passes import narrow_argmax
     from ..show.mip import emit_program, mip_text
 
-    ranges = {one.name: one.bounds for one in space if not one.is_symbolic}
+    ranges = {one.name: one.extent for one in space if not one.is_symbolic}
     comments = [
         f"{source}: its mixed-integer program, in the LP format",
         "feasible if the outputs are what the model returns on the inputs, over the reals;",

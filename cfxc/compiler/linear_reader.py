@@ -25,7 +25,7 @@ from ..errors import UnsupportedError
 from ..ir import Let, Literal, Op, Operand, Program, ops
 from ..ir.linear import ONE, ZERO, Inequality, LinearForm
 from ..ir.op import rule_of
-from .splits import Column, resolve_columns
+from .splits import Column, Unary, resolve_columns
 
 HALF_ULP = Fraction(1, 2**24)  # of float32, relative
 SMALLEST = Fraction(1, 2**150)  # half of the least float32
@@ -163,8 +163,15 @@ def _form(column: Column) -> Form:
         return LinearForm.of(column)
     if column.table is not None:
         return LinearForm.one(column) if any(column.table) else LinearForm({})
-    plain = replace(column, factor=ONE, shift=ZERO)
-    return column.factor * LinearForm.one(plain) + column.shift
+    step: Form = LinearForm({})
+    if column.below is not None:
+        place, factor, shift = column.below
+        if factor != column.factor:
+            raise UnsupportedError("a column is linear in two ways")
+        table = (shift - column.shift, ZERO)
+        step = LinearForm.one(Unary(column.input, table=table, steps=(place,)))
+    plain = replace(column, factor=ONE, shift=ZERO, below=None)
+    return column.factor * LinearForm.one(plain) + column.shift + step
 
 
 def requirements(program: Program, output: str) -> list[Inequality]:

@@ -33,7 +33,8 @@ class Unary:
 
     ``rounded`` says that g rounds to float32 (else g is the identity).  ``table`` holds the value
     per label of a category, or, of a number with rising ``steps``, the values up to the first,
-    between each two and above the last; then the other fields are unused.
+    between each two and above the last; then the other fields are unused.  ``below``: a place, and
+    the factor and shift of all numbers up to it.
     """
 
     input: str
@@ -42,11 +43,23 @@ class Unary:
     rounded: bool = False
     table: tuple[Fraction, ...] | None = None
     steps: tuple[float, ...] = ()
+    below: tuple[float, Fraction, Fraction] | None = None
 
     def affine(self, factor: Fraction, shift: Fraction) -> Unary:
         if self.table is not None:
             return replace(self, table=tuple(factor * value + shift for value in self.table))
-        return Unary(self.input, factor * self.factor, factor * self.shift + shift, self.rounded)
+        below = self.below
+        if below is not None:
+            below = (below[0], factor * below[1], factor * below[2] + shift)
+        own = factor * self.factor, factor * self.shift + shift
+        return replace(self, factor=own[0], shift=own[1], below=below)
+
+    @property
+    def pieces(self) -> tuple[Unary, Unary]:
+        """What it is up to the place, and beyond."""
+        assert self.below is not None
+        _, factor, shift = self.below
+        return replace(self, factor=factor, shift=shift, below=None), replace(self, below=None)
 
 
 Column = Unary | Fraction | None  # None: depends on several inputs, or not in a known way
@@ -81,6 +94,8 @@ def _resolve(
     if isinstance(op, ops.Le | ops.Lt | ops.Ge | ops.Gt | ops.Eq | ops.Ne):
         x, y = (_spread(part, size) for part in parts)
         return [_compared(op, p, q) for p, q in zip(x, y, strict=True)]
+    if isinstance(op, ops.Select):
+        return _selected(op, found, size)
     if isinstance(op, ops.Concat):
         return [column for part in parts for column in part]
     if isinstance(op, ops.Take):
@@ -109,7 +124,7 @@ def _spread(part: list[Column], size: int) -> list[Column]:
 
 
 def _rounded(column: Column) -> Column:
-    if isinstance(column, Unary):
+    if isinstance(column, Unary) and column.below is None:
         if column.table is None and column.factor == 1 and not column.shift:
             return Unary(column.input, rounded=True)
         if column.table is not None:
@@ -133,43 +148,118 @@ def _combine(op: Op, x: Column, y: Column) -> Column:
             return y.affine(x, Fraction(0))
         if isinstance(op, ops.Add | ops.Sub):
             return y.affine(Fraction(1 if isinstance(op, ops.Add) else -1), x)
+    if isinstance(op, ops.Add | ops.Sub) and isinstance(x, Unary) and isinstance(y, Unary):
+        sign = Fraction(1 if isinstance(op, ops.Add) else -1)
+        return _sum_of_two(x, y.affine(sign, Fraction(0)))
     return None
+
+
+def _sum_of_two(x: Unary, y: Unary) -> Column:
+    """Of functions of the same input: two tables, or an affine function and one step."""
+    if x.input != y.input:
+        return None
+    if x.table is not None and y.table is not None:
+        return _added(x, y)
+    plain, step = (x, y) if x.table is None else (y, x)
+    if step.table is None or len(step.steps) != 1 or plain.below is not None:
+        return None
+    low, high = (plain.affine(Fraction(1), value) for value in step.table)
+    return replace(high, below=(step.steps[0], low.factor, low.shift))
+
+
+def _selected(op: ops.Select, found: Mapping[str, list[Column]], size: int) -> list[Column]:
+    """Where a step of one input chooses between a constant and an affine function of it."""
+    (condition,) = _columns(op.condition, found)[:1]
+    then, orelse = (_spread(_columns(each, found), size) for each in (op.x, op.y))
+    if not isinstance(condition, Unary) or len(condition.steps) != 1:
+        return [None] * size
+    assert condition.table is not None
+    if not condition.table[0]:
+        then, orelse = orelse, then
+    place = condition.steps[0]
+    return [_pieced(condition.input, place, *both) for both in zip(then, orelse, strict=True)]
+
+
+def _pieced(name: str, place: float, low: Column, high: Column) -> Column:
+    """``low`` up to a place and ``high`` beyond, both affine in the input of this name."""
+    ends = []
+    for each in (low, high):
+        if isinstance(each, Fraction):
+            ends.append((False, Fraction(0), each))
+        elif isinstance(each, Unary) and each.input == name and not (each.table or each.below):
+            ends.append((each.rounded, each.factor, each.shift))
+        else:
+            return None
+    (rounded, *first), (also, *second) = ends
+    if rounded != also and first[0] and second[0]:
+        return None
+    return Unary(name, *second, rounded or also, below=(place, *first))
+
+
+_RELATIONS = {
+    ops.Le: "le", ops.Lt: "lt", ops.Ge: "ge", ops.Gt: "gt", ops.Eq: "eq", ops.Ne: "ne",
+}  # fmt: skip
+_TURNED = {"le": "ge", "lt": "gt", "ge": "le", "gt": "lt", "eq": "eq", "ne": "ne"}
 
 
 def _compared(op: Op, x: Column, y: Column) -> Column:
     """One dependent entry beside a constant: 1 where the comparison holds, else 0."""
-    less, strict = isinstance(op, ops.Le | ops.Lt), isinstance(op, ops.Lt | ops.Gt)
+    relation = _RELATIONS[type(op)]
     if isinstance(x, Fraction):
-        x, y, less = y, x, not less
+        x, y, relation = y, x, _TURNED[relation]
     if not isinstance(x, Unary) or not isinstance(y, Fraction):
         return None
-    if isinstance(op, ops.Eq | ops.Ne):
-        return _equal(x, y, isinstance(op, ops.Eq))
+    return _holds(relation, x, y)
+
+
+def _holds(relation: str, x: Unary, y: Fraction) -> Column:
+    """1 where a function of one input stands in a relation to a constant, else 0."""
     if x.table is not None:
-        holds = [(v < y or (v == y and not strict)) if less else (v > y or (v == y and not strict))
-                 for v in x.table]  # fmt: skip
-        return replace(x, table=tuple(map(Fraction, holds)))
+        return replace(x, table=tuple(Fraction(_stands(relation, v, y)) for v in x.table))
+    if x.below is not None:
+        return _holds_in_pieces(relation, x, y)
     if not x.factor:
-        return None
-    up = x.factor > 0
+        return Fraction(_stands(relation, x.shift, y))
+    bound = (y - x.shift) / x.factor
+    if relation in ("eq", "ne"):
+        steps = tuple(last_double(bound, x.rounded, strict) for strict in (True, False))
+        here, elsewhere = Fraction(relation == "eq"), Fraction(relation == "ne")
+        if steps[0] == steps[1]:  # no double is that
+            return elsewhere
+        return Unary(x.input, table=(elsewhere, here, elsewhere), steps=steps)
+    up, less, strict = x.factor > 0, relation in ("le", "lt"), relation in ("lt", "gt")
     strictly = strict if less == up else not strict  # whether the cut itself lies above
-    step = last_double((y - x.shift) / x.factor, x.rounded, strictly)
+    step = last_double(bound, x.rounded, strictly)
     low = Fraction(int(less == up))
     return Unary(x.input, table=(low, 1 - low), steps=(step,))
 
 
-def _equal(x: Unary, y: Fraction, required: bool) -> Column:
-    """1 where a dependent entry is a constant (or, not ``wanted``, where it is not), else 0."""
-    if x.table is not None:
-        return replace(x, table=tuple(Fraction((value == y) == required) for value in x.table))
-    if not x.factor:
-        return Fraction((x.shift == y) == required)
-    value = (y - x.shift) / x.factor
-    steps = tuple(last_double(value, x.rounded, strict) for strict in (True, False))
-    here, elsewhere = Fraction(required), Fraction(not required)
-    if steps[0] == steps[1]:  # no double is that
-        return elsewhere
-    return Unary(x.input, table=(elsewhere, here, elsewhere), steps=steps)
+def _stands(relation: str, value: Fraction, y: Fraction) -> bool:
+    """Whether ``value`` stands in the relation to ``y``."""
+    if relation in ("eq", "ne"):
+        return (value == y) == (relation == "eq")
+    return relation in ("le", "ge") if value == y else (value < y) == (relation in ("le", "lt"))
+
+
+def _holds_in_pieces(relation: str, x: Unary, y: Fraction) -> Unary:
+    """The same of a function in two pieces: a step function."""
+    assert x.below is not None
+    place, parts = x.below[0], [_steps_of(_holds(relation, each, y)) for each in x.pieces]
+    (lower, low), (higher, high) = parts
+    first = [step for step in lower if -np.inf < step < place]
+    last = [step for step in higher if step > place]
+    begun = len(lower) - sum(step > -np.inf for step in lower)  # pieces that hold no number
+    table = (*low[begun : begun + len(first) + 1], *high[len(higher) - len(last) :])
+    return Unary(x.input, table=table, steps=(*first, place, *last))
+
+
+def _steps_of(column: Column) -> tuple[tuple[float, ...], tuple[Fraction, ...]]:
+    """Steps and table of a truth value."""
+    if isinstance(column, Fraction):
+        return (), (column,)
+    assert column is not None
+    assert column.table is not None
+    return column.steps, column.table
 
 
 def _combinations(op: ops.Affine, x: list[Column]) -> list[Column]:
@@ -263,7 +353,7 @@ def raw_splits(program: Program, op: ops.TreeEnsemble) -> RawSplits | None:
             result.cut[nodes] = _floor_floats(threshold[nodes])
             continue
         values, inverse = np.unique(threshold[nodes], return_inverse=True)
-        if source.steps:
+        if source.steps or source.below:
             bounds = [Fraction(value) for value in values.tolist()]
             cuts = [_step_cuts(source, bound) for bound in bounds]
             result.cut[nodes] = np.array([cut[0] for cut, _ in cuts])[inverse]
@@ -281,6 +371,8 @@ def raw_splits(program: Program, op: ops.TreeEnsemble) -> RawSplits | None:
 
 def _step_cuts(source: Unary, threshold: Fraction) -> tuple[tuple[float, ...], bool]:
     """Where a step function starts or ceases to be at most the threshold; whether it starts so."""
+    if source.below is not None:
+        source, threshold = _holds_in_pieces("gt", source, threshold), Fraction(0)
     assert source.table is not None
     holds = [value <= threshold for value in source.table]
     cuts = tuple(s for s, a, b in zip(source.steps, holds, holds[1:], strict=False) if a != b)

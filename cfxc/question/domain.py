@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from ..arrays import Floats
-from ..errors import InvalidInputError
 from ..ir import LabelTuple, Sort
 from ..ir.interval import ceil_float, floor_float
 from ..ir.sorts import NO_LABELS
@@ -255,12 +254,9 @@ def domain_of(feature: Feature, factual: Any) -> Domain:
         }
         allowed = LabelTuple(labels[i] for i in spans[action]) if action in spans else labels
         return Domain(feature, factual, Fraction(0), Fraction(0), None, allowed)
-    if factual is None:
-        raise InvalidInputError(
-            f"{feature.name}: the value is missing, and missing numbers are not supported yet; "
-            "with missing = false in the space, rows that have the value can be explained"
-        )
     value = Fraction(factual)
+    if feature.is_absent(value):
+        return Domain(feature, factual, value, value, None, NO_LABELS)
     lower, upper = feature.bounds
     lower = value if action in ("fixed", "increase") else lower
     upper = value if action in ("fixed", "decrease") else upper

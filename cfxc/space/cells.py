@@ -19,7 +19,7 @@ from .values import MAX_EXACT_INTEGER, Label, number_text, scalar
 Value = Fraction | Label
 """Exact value of a feature: rational (real), int (integer, unlabelled ordinal) or label.
 
-``None`` is a missing value.
+The label ``None`` is a missing category; a missing number is the feature's ``absent``.
 """
 
 Codes = npt.NDArray[np.int64]
@@ -55,8 +55,14 @@ def encode_cell(feature: Feature, cell: object, *, check_range: bool) -> Value:
     if value is None:
         if not feature.missing:
             raise InvalidInputError(_no_missing(feature, ""))
-        return None
+        return absent_of(feature)
     return check_number(feature, Fraction(value), check_range=check_range)
+
+
+def absent_of(feature: Feature) -> Fraction | int:
+    """What stands for a missing number of a feature that may miss it, in the feature's type."""
+    assert feature.absent is not None
+    return feature.absent if feature.kind == "real" else int(feature.absent)
 
 
 def check_number(feature: Feature, value: Fraction, *, check_range: bool) -> Fraction | int:
@@ -77,7 +83,9 @@ def check_number(feature: Feature, value: Fraction, *, check_range: bool) -> Fra
 
 
 def encode_column(feature: Feature, column: pd.Series[Any], *, check_range: bool) -> Floats | Codes:
-    """A whole plain column: float64 numbers (NaN = missing), or int64 codes into the labels.
+    """A whole plain column: float64 numbers, or int64 codes into the labels.
+
+    Missing numbers are the feature's ``absent``.
 
     Raises:
         DataTypeError, InvalidInputError: naming the first offending row and how many there are.
@@ -86,20 +94,21 @@ def encode_column(feature: Feature, column: pd.Series[Any], *, check_range: bool
         return _codes(feature, column)
     values = float_column(column, feature.name)
     _refuse(np.isinf(values), column, f"{feature.name}: infinite value")
+    gaps = np.isnan(values)
     if not feature.missing:
-        _refuse(np.isnan(values), column, lambda row: _no_missing(feature, row))
-    known = np.where(np.isnan(values), 0.0, values)
+        _refuse(gaps, column, lambda row: _no_missing(feature, row))
+    known = np.where(gaps, 0.0, values)
     if feature.kind != "real":
         broken = known != np.rint(known)
         _refuse(broken, column, lambda row: _not_whole(feature, f"{known[broken][0]}", row))
     if check_range:
-        beyond = ~np.isnan(values) & _beyond(values, *feature.bounds)
+        beyond = ~gaps & _beyond(values, *feature.bounds)
         _refuse(
             beyond,
             column,
             lambda row: _outside(feature, Fraction(float(values[beyond][0])), row),
         )
-    return values
+    return values if feature.absent is None else np.where(gaps, float(feature.absent), values)
 
 
 def float_column(column: pd.Series[Any], name: str) -> Floats:
@@ -169,8 +178,8 @@ def _refuse(
 
 def _no_missing(feature: Feature, row: str) -> str:
     return (
-        f"{feature.name}: missing value{row}, and none is allowed here: missing numbers are not "
-        "supported yet; give the number that stands in for it"
+        f"{feature.name}: missing value{row}, and none is allowed here; give the number, or set "
+        "missing = true in the feature space if the model was trained on missing ones"
     )
 
 

@@ -12,7 +12,7 @@ import pandas as pd
 
 from ..arrays import Floats
 from ..errors import CfxcError, DataTypeError, InvalidInputError, MissingColumnError
-from .cells import Codes, Value, check_number, encode_cell, encode_column
+from .cells import Codes, Value, absent_of, check_number, encode_cell, encode_column
 from .feature import Feature
 from .groups import encode_group, encode_group_frame
 from .infer import check_frame
@@ -188,10 +188,10 @@ def _check_value(feature: Feature, value: object, factual: Mapping[str, Value]) 
     """``value`` as an admissible value of ``feature``, in canonical form."""
     if feature.is_symbolic:
         return feature.labels[feature.code(scalar(value, feature.name))]
-    if value is None:
+    if value is None or feature.is_absent(value):
         if not feature.missing:
             raise InvalidInputError(f"{feature.name}: a missing value is not allowed here")
-        return None
+        return absent_of(feature)
     if isinstance(value, str):
         raise DataTypeError(f"{feature.name}: {value!r} is text, and this feature is a number")
     number = exact(value, feature.name)
@@ -219,10 +219,10 @@ def _cells(feature: Feature, value: Value) -> list[tuple[str, str, Label]]:
     """Column, dtype and cell of every column of the feature at ``value``."""
     if feature.encoding == "plain":
         cell: Label
-        if feature.is_symbolic or value is None:
+        if feature.is_symbolic:
             cell = None if isinstance(value, Fraction) else value
         else:
-            cell = feature.held(exact(value))
+            cell = None if feature.is_absent(value) else feature.held(exact(value))
         return [(feature.columns[0], feature.dtype, cell)]
     at = [key(level) for level in feature.levels].index(key(_as_label(value)))
     tables = [feature.table(column) or () for column in feature.columns]

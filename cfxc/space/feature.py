@@ -14,6 +14,7 @@ import pandas as pd
 
 from ..errors import DataTypeError, InvalidInputError, LanguageError
 from ..ir import INT, REAL, LabelTuple, Sort
+from ..ir.interval import floor_float
 from ..lang import compile_constraint
 from ..lang.parser import parse_expression
 from .names import listed, names_in, nearest, one_of, shown
@@ -56,7 +57,8 @@ class Feature:
             factual's own value; ``None`` admits every value of the range.
         labels: The categories; of an ordinal its levels in rising order, and empty if the
             levels are the integers ``lower..upper``. ``None`` is the category *missing*.
-        missing: Numeric features only: NaN is allowed.
+        missing: Numeric features only: NaN is allowed.  An instance without the number keeps it
+            missing, and one that has it keeps having one.
         action: Whether and in which direction a counterfactual may change it.
         condition: For ``conditional``: the predicate, in the core language, under which it may.
         weight: Factor >= 0 on its share of a distance.
@@ -297,6 +299,26 @@ class Feature:
         if self.lower is None or self.upper is None:
             raise InvalidInputError(f"feature {self.name!r} has categories, and no bounds")
         return self.lower, self.upper
+
+    @cached_property
+    def absent(self) -> Fraction | None:
+        """What stands for a missing number in programs: a whole double below the range.
+
+        ``None`` unless the number may be missing.
+        """
+        if not self.missing:
+            return None
+        return Fraction(floor_float(math.floor(self.bounds[0]) - 1))
+
+    def is_absent(self, value: object) -> bool:
+        """Whether an exact value of this feature stands for a missing number."""
+        return self.missing and value == self.absent
+
+    @property
+    def extent(self) -> tuple[Fraction, Fraction]:
+        """The least and the largest number that programs see: ``bounds``, and ``absent``."""
+        lower, upper = self.bounds
+        return (lower if self.absent is None else self.absent), upper
 
     @property
     def levels(self) -> tuple[Label, ...]:

@@ -253,7 +253,7 @@ class FeatureSpace:
         """Exact values of one instance, by feature name.
 
         Real: ``Fraction`` (the rational that the float cell is); integer and unlabelled ordinal:
-        ``int``; otherwise one of the feature's labels; missing: ``None``.
+        ``int``; otherwise one of the feature's labels.  A missing number is ``feature.absent``.
 
         Args:
             row: One-row DataFrame, Series or mapping, by column.
@@ -275,7 +275,7 @@ class FeatureSpace:
     ) -> dict[str, Floats | Codes]:
         """Values of n instances as arrays of shape (n,), by feature name.
 
-        Numbers (real, integer, unlabelled ordinal) are float64, NaN where missing; symbolic
+        Numbers (real, integer, unlabelled ordinal) are float64, ``absent`` where missing; symbolic
         features are int64 codes into ``feature.labels``.
 
         Raises:

@@ -430,7 +430,7 @@ def _box(program: Program, space: FeatureSpace) -> dict[str, Bounds]:
         elif sort.kind == "category":
             box[name] = Choice.among(sort.labels, sort.labels)
         else:
-            box[name] = Interval.exact(*space[name.partition(".")[2]].bounds)
+            box[name] = Interval.exact(*space[name.partition(".")[2]].extent)
     return box
 
 

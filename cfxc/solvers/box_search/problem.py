@@ -102,7 +102,7 @@ def decision_for(query: Query, target: Program) -> Decision:
 def _decision_in(space: FeatureSpace, target: Program) -> Decision:
     """Known by the space itself, which takes less than comparing what it holds."""
     none = Fraction(0), Fraction(0)
-    return decision_of(target, tuple(none if f.is_symbolic else f.bounds for f in space))
+    return decision_of(target, tuple(none if f.is_symbolic else f.extent for f in space))
 
 
 def make_problem(query: Query) -> Problem:
