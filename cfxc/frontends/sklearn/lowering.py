@@ -33,11 +33,38 @@ Function = Callable[[npt.NDArray[np.float64]], npt.NDArray[np.float64]]
 
 
 @dataclass(frozen=True)
+class Stage:
+    """A ``function`` of doubles that a step applies, rounded as the library computes it.
+
+    It is monotone on the doubles before the first of ``breaks``, from each on to before the next,
+    and from the last on; rising if there are none, unless it ``falls``.  Rounding may break that
+    within ``loose`` doubles of where it crosses a value: library functions are not always rounded
+    correctly.
+    """
+
+    function: Function
+    breaks: tuple[float, ...] = ()
+    falls: bool = False
+    loose: int = 0
+
+
+@dataclass(frozen=True)
 class Image:
-    """A rising ``function`` of a column of the table, rounded as the library computes it."""
+    """A column of the table after some ``stages``, the first of them first."""
 
     source: Raw
-    function: Function
+    stages: tuple[Stage, ...] = ()
+
+    @property
+    def rises(self) -> bool:
+        """Whether it is a rising function of the column, also as rounded."""
+        return not any(stage.breaks or stage.falls or stage.loose for stage in self.stages)
+
+    def function(self, values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+        """What the library makes of numbers in the column."""
+        for stage in self.stages:
+            values = stage.function(values)
+        return values
 
 
 @dataclass(frozen=True)
@@ -54,7 +81,20 @@ class Cell:
     image: Image | None = field(default=None, compare=False)
 
 
-Ref = Raw | Cell
+@dataclass(frozen=True)
+class Traced:
+    """A column without a value in the program, for its function has none; trees can compare it.
+
+    ``flaw`` says why to whoever computes with it, and ``remedy`` what to do.
+    """
+
+    image: Image
+    flaw: str
+    remedy: str
+    dtype: DType = DOUBLE
+
+
+Ref = Raw | Cell | Traced
 
 
 def cells(vector: str, width: int, dtype: DType = DOUBLE) -> tuple[Cell, ...]:
@@ -63,23 +103,21 @@ def cells(vector: str, width: int, dtype: DType = DOUBLE) -> tuple[Cell, ...]:
 
 
 def scaled_cells(
-    vector: str, refs: Sequence[Ref], functions: Sequence[Function]
+    vector: str, refs: Sequence[Ref], functions: Sequence[Function | Stage]
 ) -> tuple[Cell, ...]:
-    """All elements of a vector of doubles that applies one rising function to each of ``refs``."""
+    """All elements of a vector of doubles that applies one function to each of ``refs``."""
     width = len(refs)
     return tuple(
-        Cell(vector, index, width, image=_image(ref, function))
+        Cell(vector, index, width, image=staged(ref, function))
         for index, (ref, function) in enumerate(zip(refs, functions, strict=True))
     )
 
 
-def _image(ref: Ref, function: Function) -> Image | None:
-    if isinstance(ref, Raw):
-        return Image(ref, function)
-    if ref.image is None:
-        return None
-    first = ref.image.function
-    return Image(ref.image.source, lambda values: function(first(values)))
+def staged(ref: Ref, function: Function | Stage) -> Image | None:
+    """A column after one more function, a rising one unless it is a ``Stage``."""
+    stage = function if isinstance(function, Stage) else Stage(function)
+    image = Image(ref) if isinstance(ref, Raw) else ref.image
+    return image and Image(image.source, (*image.stages, stage))
 
 
 def common_dtype(dtypes: Sequence[DType]) -> DType:
@@ -161,12 +199,19 @@ class Lowering:
 
     def _gather(self, refs: tuple[Ref, ...]) -> str:
         parts: list[Operand] = []
-        for vector, group in groupby(refs, lambda ref: getattr(ref, "vector", "")):
+        for vector, group in groupby(map(self._valued, refs), lambda r: getattr(r, "vector", "")):
             run = list(group)
             parts += [self._take(vector, run)] if vector else self._columns(run)
         if len(parts) == 1 and parts[0] not in self.space:
             return str(parts[0])
         return self.let(ops.Concat(tuple(parts)))
+
+    def _valued(self, ref: Ref) -> Ref:
+        """The column, or a placeholder if it has no value here, which is a problem."""
+        if not isinstance(ref, Traced):
+            return ref
+        self.problem(ref.flaw, ref.remedy)
+        return Cell(self.constant(np.zeros(1)), 0, 1)
 
     def _take(self, vector: str, run: Sequence[Any]) -> str:
         indices = tuple(cell.index for cell in run)
