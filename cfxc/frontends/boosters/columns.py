@@ -16,9 +16,9 @@ from ...arrays import Floats, Ints
 from ...ir import Literal, Operand, ops
 from ...space import Label
 from ...space.names import shown
+from ..sklearn.encoders import Symbol, has_gap, symbol
 from ..sklearn.linear import Classes, binary_label_from, pair, top_label, values
 from ..sklearn.lowering import Image, Lowering, Raw, Ref, tensor
-from ..sklearn.preprocessing import Symbol, has_gap, symbol
 from ..sklearn.registry import Outputs
 from ..sklearn.tracing import Compared, compared
 from ..sklearn.trees import Nodes, cuts, joined

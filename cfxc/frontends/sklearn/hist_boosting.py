@@ -19,9 +19,9 @@ from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostin
 from ...arrays import Floats
 from ...ir import Operand, ops
 from ...space import Label
+from .encoders import Codebook, has_gap, ordinal_codebooks, symbol
 from .linear import binary_label, pair, top_label
 from .lowering import Image, Lowering, Ref, tensor
-from .preprocessing import Codebook, has_gap, ordinal_codebooks, symbol
 from .registry import Estimator, Outputs, model
 from .tracing import Compared, compared
 from .trees import Nodes, cuts, joined

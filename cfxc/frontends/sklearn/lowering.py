@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from fractions import Fraction
 from itertools import groupby
 from typing import Any
 
@@ -257,3 +258,14 @@ def tensor(values: npt.ArrayLike) -> Tensor:
     if array.dtype.kind == "f" and array.dtype.itemsize > DOUBLE_BYTES:
         raise UnsupportedError(f"parameters of type {array.dtype} are not supported")
     return Tensor(array)
+
+
+def fractions(values: npt.ArrayLike) -> npt.NDArray[Any]:
+    """Doubles as the rationals they are."""
+    return np.asarray(np.frompyfunc(Fraction, 1, 1)(np.asarray(values)), dtype=object)
+
+
+def exact_tensor(values: npt.NDArray[Any]) -> Tensor:
+    """Rationals as a tensor: of doubles where all of them are."""
+    doubles = values.astype(np.float64)
+    return Tensor(doubles, "f64") if bool((values == doubles).all()) else Tensor(values, "rat")

@@ -207,6 +207,9 @@ def _in_transformer(estimator: Estimator, step: str) -> Iterator[Offence]:
         yield from _in_columns(estimator, titled(step, estimator))
     else:
         yield from _in_leaf(estimator, step, TRANSFORMERS, "transformer")
+        entry = TRANSFORMERS.get(type(estimator))
+        for name, part in entry.parts(estimator) if entry else ():
+            yield from _in_transformer(part, _below(titled(step, estimator), name))
 
 
 def _in_columns(columns: Estimator, step: str) -> Iterator[Offence]:

@@ -112,12 +112,10 @@ def _levels(stage: Stage, threshold: Floats) -> list[Region]:
     return [Region(bool(low[t, 0]), tuple(sorted(each))) for t, each in enumerate(cuts)]
 
 
-def _crossings(
-    stage: Stage, threshold: float, place: int, start: float, end: float
-) -> list[float]:
+def _crossings(stage: Stage, threshold: float, place: int, start: float, end: float) -> list[float]:
     """The changes around a crossing: one, or several where rounding crosses again."""
     if not stage.loose:
-        return _doubles(np.array([place])).tolist()
+        return [float(_doubles(np.array([place]))[0])]
     first = max(place - stage.loose, int(_order(start)))
     last = min(place + 1 + stage.loose, int(_order(end)))
     near = _doubles(np.arange(first, last + 1))
