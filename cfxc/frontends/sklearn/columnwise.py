@@ -136,6 +136,8 @@ def column_function(
         made = tabulated(lowering, ref, lambda numbers: own.function(numbers)[:, None])
         if made is not None:
             return Cell(made, 0, 1, image=after)
+    if isinstance(ref, Traced):
+        return replace(ref, image=Image(ref.image.source, (*ref.image.stages, *stages)))
     if real is not None:
         return Cell(real(lowering, lowering.vector([ref])), 0, 1, image=after)
     if after is not None:

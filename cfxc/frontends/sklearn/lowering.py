@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from itertools import groupby
 from typing import Any
@@ -101,17 +101,6 @@ Ref = Raw | Cell | Traced
 def cells(vector: str, width: int, dtype: DType = DOUBLE) -> tuple[Cell, ...]:
     """All elements of a vector."""
     return tuple(Cell(vector, index, width, dtype) for index in range(width))
-
-
-def scaled_cells(
-    vector: str, refs: Sequence[Ref], functions: Sequence[Function | Stage]
-) -> tuple[Cell, ...]:
-    """All elements of a vector of doubles that applies one function to each of ``refs``."""
-    width = len(refs)
-    return tuple(
-        Cell(vector, index, width, image=staged(ref, function))
-        for index, (ref, function) in enumerate(zip(refs, functions, strict=True))
-    )
 
 
 def staged(ref: Ref, function: Function | Stage) -> Image | None:
@@ -258,6 +247,28 @@ def tensor(values: npt.ArrayLike) -> Tensor:
     if array.dtype.kind == "f" and array.dtype.itemsize > DOUBLE_BYTES:
         raise UnsupportedError(f"parameters of type {array.dtype} are not supported")
     return Tensor(array)
+
+
+Build = Callable[[str, list[int]], str]  # from a vector of the columns at some places to another
+
+
+def scaled(
+    lowering: Lowering, refs: Sequence[Ref], functions: Sequence[Function | Stage], build: Build
+) -> tuple[Ref, ...]:
+    """One function of each column: ``build`` makes their vector, of the columns with values."""
+    valued = [place for place, ref in enumerate(refs) if not isinstance(ref, Traced)]
+    made: dict[int, Cell] = {}
+    if valued:
+        vector = build(lowering.vector([refs[place] for place in valued]), valued)
+        made = dict(zip(valued, cells(vector, len(valued)), strict=True))
+    after: list[Ref] = []
+    for place, (ref, function) in enumerate(zip(refs, functions, strict=True)):
+        image = staged(ref, function)
+        if isinstance(ref, Traced) and image is not None:
+            after.append(replace(ref, image=image))
+        else:
+            after.append(replace(made[place], image=image))
+    return tuple(after)
 
 
 def fractions(values: npt.ArrayLike) -> npt.NDArray[Any]:

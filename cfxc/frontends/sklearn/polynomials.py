@@ -12,7 +12,7 @@ from sklearn.preprocessing import PolynomialFeatures, SplineTransformer
 
 from ...arrays import Floats
 from ...ir import ops
-from .columnwise import Rows, imaged, tabulated
+from .columnwise import imaged, tabulated
 from .encoders import symbol
 from .lowering import Cell, Lowering, Ref, Stage, cells, exact_tensor, fractions
 from .registry import Estimator, transformer
@@ -102,13 +102,18 @@ def lower_splines(lowering: Lowering, splines: Estimator, refs: tuple[Ref, ...])
             vector, width = _hats(lowering, ref, splines, spline.t, count), count
         bent = np.union1d(spline.t, np.nextafter(spline.t, np.inf)).tolist()
         for one, cell in enumerate(cells(vector, width)[:kept]):
-            stage = Stage(partial(_row, rows, one), tuple(bent))
+            stage = Stage(partial(_hat, splines, place, one), tuple(bent))
             made.append(imaged(lowering, cell, ref, stage) if splines.degree == 1 else cell)
     return tuple(made)
 
 
-def _row(rows: Rows, place: int, values: Floats) -> Floats:
-    return rows(values)[:, place]
+def _hat(splines: Estimator, place: int, one: int, values: Floats) -> Floats:
+    """A spline of degree 1, as the library evaluates and extrapolates it."""
+    spline = splines.bsplines_[place]
+    if splines.extrapolation == "constant":
+        values = np.clip(values, spline.t[1], spline.t[-2])
+    with np.errstate(all="ignore"):
+        return np.asarray(spline(values)[:, one])
 
 
 def _rows(splines: Estimator, place: int, count: int, values: Floats) -> Floats:

@@ -17,7 +17,7 @@ from sklearn.preprocessing import (
 
 from ...arrays import Floats
 from ...ir import Literal, Op, ops
-from .lowering import Function, Lowering, Ref, cells, scaled_cells
+from .lowering import Function, Lowering, Ref, cells, scaled
 from .registry import Estimator, transformer
 
 Parameters = npt.NDArray[np.float64] | None  # one per column, or the step is switched off
@@ -53,14 +53,14 @@ def _centred(
 ) -> tuple[Ref, ...]:
     """``(x - centre) / scale``, or times the rounded ``1 / scale`` of a sparse matrix."""
     lowering.check_double(refs)
-    x = lowering.vector(refs)
-    if centres is not None:
-        x = lowering.let(ops.Sub(x, lowering.constant(centres)))
-    if scales is not None:
-        x = lowering.let(ops.Div(x, lowering.constant(scales)))
-    if clip is not None:
-        x = lowering.let(ops.Clip(x, Fraction(clip[0]), Fraction(clip[1])))
-    every = range(len(refs))
+
+    def build(x: str, places: list[int]) -> str:
+        if centres is not None:
+            x = lowering.let(ops.Sub(x, lowering.constant(centres[places])))
+        if scales is not None:
+            x = lowering.let(ops.Div(x, lowering.constant(scales[places])))
+        return x if clip is None else lowering.let(ops.Clip(x, *map(Fraction, clip)))
+
     functions = [
         _standard(
             None if centres is None else centres[place],
@@ -68,9 +68,9 @@ def _centred(
             clip,
             lowering.sparse,
         )
-        for place in every
+        for place in range(len(refs))
     ]
-    return scaled_cells(x, refs, functions)
+    return scaled(lowering, refs, functions, build)
 
 
 def _standard(
@@ -89,14 +89,18 @@ def _standard(
 def lower_min_max(lowering: Lowering, scaler: Estimator, refs: tuple[Ref, ...]) -> tuple[Ref, ...]:
     """``x * scale_ + min_``, clipped to ``feature_range`` if ``clip``."""
     lowering.check_double(refs)
-    product = lowering.let(ops.Mul(lowering.vector(refs), lowering.constant(scaler.scale_)))
-    x = lowering.let(ops.Add(product, lowering.constant(scaler.min_)))
-    if scaler.clip:
+
+    def build(x: str, places: list[int]) -> str:
+        product = lowering.let(ops.Mul(x, lowering.constant(scaler.scale_[places])))
+        x = lowering.let(ops.Add(product, lowering.constant(scaler.min_[places])))
+        if not scaler.clip:
+            return x
         lower, upper = (Fraction(float(end)) for end in np.asarray(scaler.feature_range))
-        x = lowering.let(ops.Clip(x, lower, upper))
+        return lowering.let(ops.Clip(x, lower, upper))
+
     ends = scaler.feature_range if scaler.clip else (-np.inf, np.inf)
     functions = [_range(*both, ends) for both in zip(scaler.scale_, scaler.min_, strict=True)]
-    return scaled_cells(x, refs, functions)
+    return scaled(lowering, refs, functions, build)
 
 
 def _range(factor: float, shift: float, ends: tuple[float, float]) -> Function:

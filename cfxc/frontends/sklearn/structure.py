@@ -11,7 +11,7 @@ from sklearn.pipeline import FeatureUnion, Pipeline
 
 from ...errors import InvalidInputError
 from ...ir import Literal, ops
-from .lowering import DOUBLE, Lowering, Ref, Stage, cells, scaled_cells
+from .lowering import DOUBLE, Lowering, Ref, Stage, cells, scaled
 from .registry import MODELS, TRANSFORMERS, Estimator, Outputs, transformer
 
 
@@ -138,11 +138,14 @@ def _weighted(lowering: Lowering, refs: tuple[Ref, ...], weight: float | None) -
     if weight is None or not refs:
         return refs
     factor, dtype = float(weight), np.result_type(lowering.dtype(refs), 1.0)
-    product = lowering.let(ops.Mul(lowering.vector(refs), Literal(Fraction(factor))))
+
+    def build(x: str, _: list[int]) -> str:
+        return lowering.let(ops.Mul(x, Literal(Fraction(factor))))
+
     if dtype != DOUBLE:
-        return cells(product, len(refs), dtype)
+        return cells(build(lowering.vector(refs), []), len(refs), dtype)
     stage = Stage(lambda values: values * factor, falls=factor < 0)
-    return scaled_cells(product, refs, [stage] * len(refs))
+    return scaled(lowering, refs, [stage] * len(refs), build)
 
 
 def check_width(estimator: Estimator, refs: Sequence[Ref], where: str) -> None:
