@@ -16,11 +16,12 @@ from ...arrays import Floats, Ints
 from ...ir import Literal, Operand, ops
 from ...space import Label
 from ...space.names import shown
+from ..sklearn.encoders import Symbol, has_gap, symbol
 from ..sklearn.linear import Classes, binary_label_from, pair, top_label, values
-from ..sklearn.lowering import Function, Lowering, Raw, Ref, tensor
-from ..sklearn.preprocessing import Symbol, has_gap, symbol
+from ..sklearn.lowering import Image, Lowering, Raw, Ref, tensor
 from ..sklearn.registry import Outputs
-from ..sklearn.trees import Compared, Nodes, compared, cuts, joined
+from ..sklearn.tracing import Compared, compared
+from ..sklearn.trees import Nodes, cuts, joined
 from .forest import Forest, Question, Tree
 
 HALF = 0.5
@@ -75,7 +76,7 @@ def summed(
         _nodes(whole, starts, tree, place, forest)
         for tree, place in zip(forest.trees, placed, strict=True)
     ]
-    return lowering.let(joined(whole.x, made, forest.base))
+    return lowering.let(joined(whole.vector(), made, forest.base))
 
 
 def _nodes(whole: Compared, starts: Ints, tree: Tree, place: Ints, forest: Forest) -> Nodes:
@@ -83,7 +84,9 @@ def _nodes(whole: Compared, starts: Ints, tree: Tree, place: Ints, forest: Fores
     feature = np.where(inner, starts[tree.feature, np.minimum(place + 1, 1)], -1)
     feature = np.where(inner, feature + np.maximum(place, 0), feature)
     itself = np.where(inner & (place < 0), feature, -1)
-    threshold = cuts(whole, itself, np.where(itself >= 0, tree.bound, 0.0), single=forest.single)
+    bounds = np.where(itself >= 0, tree.bound, 0.0)
+    asked, threshold = cuts(whole, itself, bounds, single=forest.single)
+    feature = np.where(itself >= 0, asked, feature)
     value = np.zeros((feature.size, forest.base.size))
     value[:, tree.output] = tree.value
     return Nodes(feature, np.where(place >= 0, HALF, threshold), tree.left, tree.right, value)
@@ -155,11 +158,11 @@ class _Columns:
         starts = np.zeros((self.count, 2), dtype=np.int64)
         plain = [place for place, column in self.columns.items() if column.plain]
         parts: list[Operand] = []
-        functions: tuple[Function | None, ...] = ()
+        images: tuple[Image | None, ...] = ()
         if plain:
             starts[plain, 0] = np.arange(len(plain))
             numbers = compared(self.lowering, [self.columns[place].ref for place in plain])
-            parts, functions = [numbers.x], numbers.functions
+            parts, images = [numbers.x], numbers.images
         width = len(plain)
         for place, column in self.columns.items():
             if column.indicators:
@@ -169,7 +172,7 @@ class _Columns:
         if not parts:  # no tree splits
             parts, width = [self.lowering.constant(np.zeros(1))], 1
         whole = parts[0] if len(parts) == 1 else self.lowering.let(ops.Concat(tuple(parts)))
-        return Compared(str(whole), functions + (None,) * (width - len(functions))), starts
+        return Compared(self.lowering, str(whole), width, images), starts
 
     def _indicators(self, column: _Column) -> Operand:
         keys = list(column.indicators)
@@ -186,8 +189,10 @@ class _Columns:
             return self.lowering.constant(start)
         numbers = compared(self.lowering, [column.ref])
         here = np.zeros(len(bounds), dtype=np.int64)
-        moved = cuts(numbers, here, np.array(bounds), single=self.single)
-        above = let(ops.ToReal(let(ops.Gt(numbers.x, self.lowering.constant(moved)))))
+        asked, moved = cuts(numbers, here, np.array(bounds), single=self.single)
+        x = numbers.vector()
+        compared_with = let(ops.Take(x, tuple(asked.tolist()))) if asked.any() else x
+        above = let(ops.ToReal(let(ops.Gt(compared_with, self.lowering.constant(moved)))))
         steps = np.zeros((len(questions), len(bounds)))
         for row, question in enumerate(questions):
             for i, bound in enumerate(question.bounds):

@@ -2,19 +2,42 @@
 
 from __future__ import annotations
 
-from . import ensembles, hist_boosting, linear, preprocessing, trees  # register what they lower
+from . import (  # register what they lower, and what they refuse
+    discretising,
+    distributions,
+    encoders,
+    ensembles,
+    functions,
+    hist_boosting,
+    linear,
+    polynomials,
+    projection,
+    refusals,
+    scalers,
+    selection,
+    trees,
+)
 from .predictor import SklearnPredictor
 from .program import lower
-from .registry import MODELS, TRANSFORMERS
+from .registry import MODELS, REFUSED, TRANSFORMERS
 
 __all__ = [
     "MODELS",
+    "REFUSED",
     "TRANSFORMERS",
     "SklearnPredictor",
+    "discretising",
+    "distributions",
+    "encoders",
     "ensembles",
+    "functions",
     "hist_boosting",
     "linear",
     "lower",
-    "preprocessing",
+    "polynomials",
+    "projection",
+    "refusals",
+    "scalers",
+    "selection",
     "trees",
 ]

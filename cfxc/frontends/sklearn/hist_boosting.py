@@ -19,11 +19,12 @@ from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostin
 from ...arrays import Floats
 from ...ir import Operand, ops
 from ...space import Label
+from .encoders import Codebook, has_gap, ordinal_codebooks, symbol
 from .linear import binary_label, pair, top_label
-from .lowering import Function, Lowering, Ref, tensor
-from .preprocessing import Codebook, has_gap, ordinal_codebooks, symbol
+from .lowering import Image, Lowering, Ref, tensor
 from .registry import Estimator, Outputs, model
-from .trees import Compared, Nodes, compared, cuts, joined
+from .tracing import Compared, compared
+from .trees import Nodes, cuts, joined
 
 Split = tuple[bool, ...]  # per value that a column can hold: whether it goes right
 HALF = 0.5
@@ -87,7 +88,7 @@ class _Columns:
 
     def vector(self) -> tuple[Compared, list[int]]:
         """All columns as one vector, and where each of ``refs`` (or its indicators) starts."""
-        functions: tuple[Function | None, ...] = ()
+        images: tuple[Image | None, ...] = ()
         plain = [place for place, values in enumerate(self.values) if values is None]
         parts: list[Operand] = []
         start, width = [0] * len(self.refs), len(plain)
@@ -96,7 +97,7 @@ class _Columns:
         if plain:
             numbers = compared(self.lowering, [self.refs[place] for place in plain])
             parts.append(numbers.x)
-            functions = numbers.functions
+            images = numbers.images
         for place, splits in enumerate(self.splits):
             if splits:
                 parts.append(self._indicators(place, list(splits)))
@@ -105,7 +106,7 @@ class _Columns:
         if not parts:  # no tree splits, and all columns are categories
             parts.append(self.lowering.constant(np.zeros(1)))
         whole = parts[0] if len(parts) == 1 else self.lowering.let(ops.Concat(tuple(parts)))
-        return Compared(str(whole), functions + (None,) * (width - len(functions))), start
+        return Compared(self.lowering, str(whole), max(width, 1), images), start
 
     def _indicators(self, feature: int, splits: list[Split]) -> Operand:
         table = np.array(splits, dtype=np.float64).T
@@ -172,7 +173,7 @@ def _raw(lowering: Lowering, estimator: Estimator, refs: tuple[Ref, ...]) -> tup
         value = np.zeros((len(nodes), base.size))
         value[:, place] = nodes["value"]
         made.append(_nodes(whole, nodes, start[located[:, 0]], located[:, 1], value))
-    return lowering.let(joined(whole.x, made, base)), base.size
+    return lowering.let(joined(whole.vector(), made, base)), base.size
 
 
 def _located(columns: _Columns, predictor: Any) -> npt.NDArray[np.int64]:
@@ -194,7 +195,7 @@ def _nodes(
     feature = np.where(nodes["is_leaf"], -1, start + np.maximum(place, 0))
     # the bound is infinite where a node only splits off missing values
     bound = np.where(place >= 0, HALF, nodes["num_threshold"])
-    threshold = cuts(columns, feature, bound, single=False)
+    feature, threshold = cuts(columns, feature, bound, single=False)
     return Nodes(feature, threshold, nodes["left"], nodes["right"], value)
 
 

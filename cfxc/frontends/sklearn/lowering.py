@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from itertools import groupby
 from typing import Any
 
@@ -33,11 +34,38 @@ Function = Callable[[npt.NDArray[np.float64]], npt.NDArray[np.float64]]
 
 
 @dataclass(frozen=True)
+class Stage:
+    """A ``function`` of doubles that a step applies, rounded as the library computes it.
+
+    It is monotone on the doubles before the first of ``breaks``, from each on to before the next,
+    and from the last on; rising if there are none, unless it ``falls``.  Rounding may break that
+    within ``loose`` doubles of where it crosses a value: library functions are not always rounded
+    correctly.
+    """
+
+    function: Function
+    breaks: tuple[float, ...] = ()
+    falls: bool = False
+    loose: int = 0
+
+
+@dataclass(frozen=True)
 class Image:
-    """A rising ``function`` of a column of the table, rounded as the library computes it."""
+    """A column of the table after some ``stages``, the first of them first."""
 
     source: Raw
-    function: Function
+    stages: tuple[Stage, ...] = ()
+
+    @property
+    def rises(self) -> bool:
+        """Whether it is a rising function of the column, also as rounded."""
+        return not any(stage.breaks or stage.falls or stage.loose for stage in self.stages)
+
+    def function(self, values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+        """What the library makes of numbers in the column."""
+        for stage in self.stages:
+            values = stage.function(values)
+        return values
 
 
 @dataclass(frozen=True)
@@ -54,7 +82,20 @@ class Cell:
     image: Image | None = field(default=None, compare=False)
 
 
-Ref = Raw | Cell
+@dataclass(frozen=True)
+class Traced:
+    """A column without a value in the program, for its function has none; trees can compare it.
+
+    ``flaw`` says why to whoever computes with it, and ``remedy`` what to do.
+    """
+
+    image: Image
+    flaw: str
+    remedy: str
+    dtype: DType = DOUBLE
+
+
+Ref = Raw | Cell | Traced
 
 
 def cells(vector: str, width: int, dtype: DType = DOUBLE) -> tuple[Cell, ...]:
@@ -62,24 +103,11 @@ def cells(vector: str, width: int, dtype: DType = DOUBLE) -> tuple[Cell, ...]:
     return tuple(Cell(vector, index, width, dtype) for index in range(width))
 
 
-def scaled_cells(
-    vector: str, refs: Sequence[Ref], functions: Sequence[Function]
-) -> tuple[Cell, ...]:
-    """All elements of a vector of doubles that applies one rising function to each of ``refs``."""
-    width = len(refs)
-    return tuple(
-        Cell(vector, index, width, image=_image(ref, function))
-        for index, (ref, function) in enumerate(zip(refs, functions, strict=True))
-    )
-
-
-def _image(ref: Ref, function: Function) -> Image | None:
-    if isinstance(ref, Raw):
-        return Image(ref, function)
-    if ref.image is None:
-        return None
-    first = ref.image.function
-    return Image(ref.image.source, lambda values: function(first(values)))
+def staged(ref: Ref, function: Function | Stage) -> Image | None:
+    """A column after one more function, a rising one unless it is a ``Stage``."""
+    stage = function if isinstance(function, Stage) else Stage(function)
+    image = Image(ref) if isinstance(ref, Raw) else ref.image
+    return image and Image(image.source, (*image.stages, stage))
 
 
 def common_dtype(dtypes: Sequence[DType]) -> DType:
@@ -161,12 +189,19 @@ class Lowering:
 
     def _gather(self, refs: tuple[Ref, ...]) -> str:
         parts: list[Operand] = []
-        for vector, group in groupby(refs, lambda ref: getattr(ref, "vector", "")):
+        for vector, group in groupby(map(self._valued, refs), lambda r: getattr(r, "vector", "")):
             run = list(group)
             parts += [self._take(vector, run)] if vector else self._columns(run)
         if len(parts) == 1 and parts[0] not in self.space:
             return str(parts[0])
         return self.let(ops.Concat(tuple(parts)))
+
+    def _valued(self, ref: Ref) -> Ref:
+        """The column, or a placeholder if it has no value here, which is a problem."""
+        if not isinstance(ref, Traced):
+            return ref
+        self.problem(ref.flaw, ref.remedy)
+        return Cell(self.constant(np.zeros(1)), 0, 1)
 
     def _take(self, vector: str, run: Sequence[Any]) -> str:
         indices = tuple(cell.index for cell in run)
@@ -212,3 +247,36 @@ def tensor(values: npt.ArrayLike) -> Tensor:
     if array.dtype.kind == "f" and array.dtype.itemsize > DOUBLE_BYTES:
         raise UnsupportedError(f"parameters of type {array.dtype} are not supported")
     return Tensor(array)
+
+
+Build = Callable[[str, list[int]], str]  # from a vector of the columns at some places to another
+
+
+def scaled(
+    lowering: Lowering, refs: Sequence[Ref], functions: Sequence[Function | Stage], build: Build
+) -> tuple[Ref, ...]:
+    """One function of each column: ``build`` makes their vector, of the columns with values."""
+    valued = [place for place, ref in enumerate(refs) if not isinstance(ref, Traced)]
+    made: dict[int, Cell] = {}
+    if valued:
+        vector = build(lowering.vector([refs[place] for place in valued]), valued)
+        made = dict(zip(valued, cells(vector, len(valued)), strict=True))
+    after: list[Ref] = []
+    for place, (ref, function) in enumerate(zip(refs, functions, strict=True)):
+        image = staged(ref, function)
+        if isinstance(ref, Traced) and image is not None:
+            after.append(replace(ref, image=image))
+        else:
+            after.append(replace(made[place], image=image))
+    return tuple(after)
+
+
+def fractions(values: npt.ArrayLike) -> npt.NDArray[Any]:
+    """Doubles as the rationals they are."""
+    return np.asarray(np.frompyfunc(Fraction, 1, 1)(np.asarray(values)), dtype=object)
+
+
+def exact_tensor(values: npt.NDArray[Any]) -> Tensor:
+    """Rationals as a tensor: of doubles where all of them are."""
+    doubles = values.astype(np.float64)
+    return Tensor(doubles, "f64") if bool((values == doubles).all()) else Tensor(values, "rat")

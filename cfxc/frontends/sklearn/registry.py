@@ -21,6 +21,7 @@ Outputs = dict[str, Operand]
 Transform = Callable[[Lowering, Estimator, tuple[Ref, ...]], tuple[Ref, ...]]
 Predict = Callable[[Lowering, Estimator, tuple[Ref, ...]], Outputs]
 Flaws = Callable[[Estimator], Iterable[str]]
+Sparse = Callable[[Estimator, bool], bool]
 Parts = Callable[[Estimator], Iterable[tuple[str, Estimator]]]
 Classes = Callable[[Estimator], Sequence[Any]]
 Names = Callable[[Estimator, FeatureSpace], Sequence[Any] | None]
@@ -54,15 +55,29 @@ def own_tables(estimator: Estimator, space: FeatureSpace) -> Callable[[pd.DataFr
     return lambda table: table
 
 
+def keeps_sparse(estimator: Estimator, sparse: bool) -> bool:
+    """It gives a sparse matrix if it says so, or else if it gets one."""
+    return bool(getattr(estimator, "sparse_output", sparse))
+
+
+def dense(estimator: Estimator, sparse: bool) -> bool:
+    """It gives no sparse matrix, whatever it gets."""
+    return False
+
+
 @dataclass(frozen=True)
 class Transformer:
     """How a transformer is lowered: ``lower`` gives its output columns, as references.
 
-    ``flaws`` states what is unsupported in one fitted instance; nothing if it is fine.
+    ``flaws`` states what is unsupported in one fitted instance; nothing if it is fine.  ``sparse``
+    tells whether it gives a sparse matrix, by whether it gets one.  ``parts`` are the transformers
+    inside, which must be supported too, with their names.
     """
 
     lower: Transform
     flaws: Flaws = no_flaws
+    sparse: Sparse = keeps_sparse
+    parts: Parts = no_parts
 
 
 @dataclass(frozen=True)
@@ -83,18 +98,38 @@ class Model:
     tables: Tables = own_tables
 
 
+@dataclass(frozen=True)
+class Refusal:
+    """Why a class that users meet is not lowered, and what to do instead."""
+
+    reason: str
+    remedy: str = ""
+
+
 TRANSFORMERS: dict[type, Transformer] = {}
 MODELS: dict[type, Model] = {}
+REFUSED: dict[type, Refusal] = {}
+
+
+def refused(*classes: type, reason: str, remedy: str = "") -> None:
+    """Say why exactly these ``classes`` are not lowered, and what to do instead."""
+    REFUSED.update(dict.fromkeys(classes, Refusal(reason, remedy)))
+
 
 TransformT = TypeVar("TransformT", bound=Transform)
 PredictT = TypeVar("PredictT", bound=Predict)
 
 
-def transformer(*classes: type, flaws: Flaws = no_flaws) -> Callable[[TransformT], TransformT]:
+def transformer(
+    *classes: type,
+    flaws: Flaws = no_flaws,
+    sparse: Sparse = keeps_sparse,
+    parts: Parts = no_parts,
+) -> Callable[[TransformT], TransformT]:
     """Decorator: the function lowers transformers of exactly these ``classes``."""
 
     def enter(lower: TransformT) -> TransformT:
-        TRANSFORMERS.update(dict.fromkeys(classes, Transformer(lower, flaws)))
+        TRANSFORMERS.update(dict.fromkeys(classes, Transformer(lower, flaws, sparse, parts)))
         return lower
 
     return enter

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
 
+import numpy as np
 from sklearn.compose import ColumnTransformer
-from sklearn.pipeline import Pipeline
-from sklearn.preprocessing import FunctionTransformer
+from sklearn.pipeline import FeatureUnion, Pipeline
 
 from ...errors import InvalidInputError
 from ...ir import Literal, ops
-from .lowering import Lowering, Ref, cells
+from .lowering import DOUBLE, Lowering, Ref, Stage, cells, scaled
 from .registry import MODELS, TRANSFORMERS, Estimator, Outputs, transformer
 
 
@@ -68,30 +68,46 @@ def gives_sparse(part: Estimator, sparse: bool) -> bool:
 
     A column transformer decides in ``fit``, by the share of zeros; scalers keep what they get.
     """
-    if type(part) is Pipeline:
-        for _, step in steps(part):
-            sparse = gives_sparse(step, sparse)
-        return sparse
-    if type(part) is ColumnTransformer:
-        return bool(part.sparse_output_)
-    return bool(getattr(part, "sparse_output", sparse))
+    return TRANSFORMERS[type(part)].sparse(part, sparse)
+
+
+def _last_sparse(pipeline: Estimator, sparse: bool) -> bool:
+    for _, step in steps(pipeline):
+        sparse = gives_sparse(step, sparse)
+    return sparse
+
+
+def _any_sparse(union: Estimator, sparse: bool) -> bool:
+    return any(gives_sparse(part, sparse) for _, part in _named(union)) or (
+        sparse and any(part == "passthrough" for _, part in union.transformer_list)
+    )
 
 
 def _joined(step: str, name: str) -> str:
     return f"{step} > {name}" if step else name
 
 
-@transformer(Pipeline)
+def _named(parts: Estimator) -> Iterator[tuple[str, Estimator]]:
+    """Name and transformer of the parts of a union that are lowered."""
+    for name, part in parts.transformer_list:
+        if not isinstance(part, str):
+            yield repr(name), part
+
+
+@transformer(Pipeline, sparse=_last_sparse, parts=steps)
 def lower_pipeline(
     lowering: Lowering, pipeline: Estimator, refs: tuple[Ref, ...]
 ) -> tuple[Ref, ...]:
     """One step after another."""
+    given = lowering.sparse
     for name, step in steps(pipeline):
         refs = transform(lowering, name, step, refs)
+        lowering.sparse = gives_sparse(step, lowering.sparse)
+    lowering.sparse = given
     return refs
 
 
-@transformer(ColumnTransformer)
+@transformer(ColumnTransformer, sparse=lambda columns, _: bool(columns.sparse_output_))
 def lower_columns(lowering: Lowering, columns: Estimator, refs: tuple[Ref, ...]) -> tuple[Ref, ...]:
     """Each part on its own columns; outputs side by side, times ``transformer_weights``."""
     weights = columns.transformer_weights or {}
@@ -100,27 +116,36 @@ def lower_columns(lowering: Lowering, columns: Estimator, refs: tuple[Ref, ...])
         chosen = tuple(refs[index] for index in indices)
         if not (part is None or isinstance(part, str)):
             chosen = transform(lowering, repr(name), part, chosen)
-        if weights.get(name) is not None and chosen:
-            factor = Literal(Fraction(float(weights[name])))
-            dtype = lowering.dtype(chosen)
-            product = lowering.let(ops.Mul(lowering.vector(chosen), factor))
-            chosen = cells(product, len(chosen), dtype)
-        made.extend(chosen)
+        made.extend(_weighted(lowering, chosen, weights.get(name)))
     return tuple(made)
 
 
-def _calls_python(estimator: Estimator) -> Iterator[str]:
-    if estimator.func is not None:
-        called = getattr(estimator.func, "__name__", type(estimator.func).__name__)
-        yield f"calls the Python function {called!r}; only func=None (the identity) is supported"
+@transformer(FeatureUnion, sparse=_any_sparse, parts=_named)
+def lower_union(lowering: Lowering, union: Estimator, refs: tuple[Ref, ...]) -> tuple[Ref, ...]:
+    """All parts on the same columns; outputs side by side, times ``transformer_weights``."""
+    weights = union.transformer_weights or {}
+    made: list[Ref] = []
+    for name, part in union.transformer_list:
+        if isinstance(part, str) and part == "drop":
+            continue
+        chosen = refs if isinstance(part, str) else transform(lowering, repr(name), part, refs)
+        made.extend(_weighted(lowering, chosen, weights.get(name)))
+    return tuple(made)
 
 
-@transformer(FunctionTransformer, flaws=_calls_python)
-def lower_identity(
-    lowering: Lowering, function: Estimator, refs: tuple[Ref, ...]
-) -> tuple[Ref, ...]:
-    """``func=None``: nothing happens."""
-    return refs
+def _weighted(lowering: Lowering, refs: tuple[Ref, ...], weight: float | None) -> tuple[Ref, ...]:
+    """The columns times a weight, if there is one."""
+    if weight is None or not refs:
+        return refs
+    factor, dtype = float(weight), np.result_type(lowering.dtype(refs), 1.0)
+
+    def build(x: str, _: list[int]) -> str:
+        return lowering.let(ops.Mul(x, Literal(Fraction(factor))))
+
+    if dtype != DOUBLE:
+        return cells(build(lowering.vector(refs), []), len(refs), dtype)
+    stage = Stage(lambda values: values * factor, falls=factor < 0)
+    return scaled(lowering, refs, [stage] * len(refs), build)
 
 
 def check_width(estimator: Estimator, refs: Sequence[Ref], where: str) -> None:

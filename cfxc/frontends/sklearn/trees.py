@@ -34,56 +34,23 @@ from ...arrays import Floats
 from ...ir import Literal, Operand, Tensor, ops
 from ...ir.float32 import double_threshold
 from .linear import ZERO, binary_label_from, pair, top_label, values
-from .lowering import Cell, Function, Image, Lowering, Ref
+from .lowering import Lowering, Ref
 from .registry import Estimator, Outputs, model
+from .tracing import ALWAYS, Compared, compared
 
 LARGEST = float(np.finfo(np.float32).max)
-ALWAYS = float(np.finfo(np.float64).max)
-
-
-@dataclass(frozen=True)
-class Compared:
-    """A vector that trees compare, and what they see of each of its columns.
-
-    ``functions[i]`` is ``None`` where a tree sees column i as it is.
-    """
-
-    x: str
-    functions: tuple[Function | None, ...]
-
-
-def compared(lowering: Lowering, refs: Sequence[Ref]) -> Compared:
-    """The columns ``refs`` of trees, each traced back to the table where a scaler made it."""
-    images = [_image(lowering, ref) for ref in refs]
-    sources = [
-        ref if image is None else image.source for ref, image in zip(refs, images, strict=True)
-    ]
-    functions = tuple(None if image is None else image.function for image in images)
-    return Compared(lowering.vector(sources), functions)
-
-
-def _image(lowering: Lowering, ref: Ref) -> Image | None:
-    image = ref.image if isinstance(ref, Cell) else None
-    if image is None or lowering.source(image.source).flaw:  # which the scaler has reported
-        return None
-    return image
 
 
 def cuts(
     columns: Compared, feature: npt.NDArray[np.int64], threshold: Floats, *, single: bool
-) -> Floats:
-    """The doubles t' with ``x[feature] <= t'`` iff a tree sees at most ``threshold`` there.
+) -> tuple[npt.NDArray[np.int64], Floats]:
+    """Features and doubles t' with ``x[feature] <= t'`` iff a tree sees at most ``threshold``.
 
     With ``single`` the tree rounds what it sees to float32.  Any number where ``feature < 0``.
     """
     inner = feature >= 0
     moved = thresholds_on_doubles(threshold, inner) if single else np.minimum(threshold, ALWAYS)
-    for place in np.unique(feature[inner]).tolist():
-        function = columns.functions[place]
-        if function is not None:
-            nodes = np.flatnonzero(feature == place)
-            moved[nodes] = last_below(function, moved[nodes])
-    return moved
+    return columns.cuts(feature, moved)
 
 
 def thresholds_on_doubles(threshold: Floats, inner: npt.NDArray[np.bool_]) -> Floats:
@@ -96,32 +63,6 @@ def thresholds_on_doubles(threshold: Floats, inner: npt.NDArray[np.bool_]) -> Fl
     usual = inner & (threshold < LARGEST)
     moved[usual] = double_threshold(threshold[usual])
     return moved
-
-
-def last_below(function: Function, threshold: Floats) -> Floats:
-    """The largest doubles x with ``function(x) <= threshold``, elementwise, by bisection.
-
-    ``function`` is rising.  The lowest double where there is none.
-    """
-    with np.errstate(all="ignore"):
-        low, high = (np.full(threshold.shape, sign * _order(ALWAYS)) for sign in (-1, 1))
-        low[function(_doubles(high)) <= threshold] = _order(ALWAYS)
-        while (open_ := high - 1 > low).any():
-            middle = (low >> 1) + (high >> 1) + (low & high & 1)
-            below = function(_doubles(middle)) <= threshold
-            low = np.where(open_ & below, middle, low)
-            high = np.where(open_ & ~below, middle, high)
-    return _doubles(low)
-
-
-def _order(value: float) -> np.int64:
-    """The place of a double >= 0 among all of them; the negative ones mirror it."""
-    return np.int64(np.float64(value).view(np.int64))
-
-
-def _doubles(order: npt.NDArray[np.int64]) -> Floats:
-    made: Floats = np.copysign(np.abs(order).view(np.float64), order)
-    return made
 
 
 @dataclass(frozen=True)
@@ -153,7 +94,7 @@ def nodes_of(
     feature, inner = tree.feature, tree.feature >= 0
     if places is not None:
         feature = np.where(inner, np.asarray(places)[np.maximum(feature, 0)], -1)
-    threshold = cuts(columns, feature, tree.threshold, single=True)
+    feature, threshold = cuts(columns, feature, tree.threshold, single=True)
     return Nodes(feature, threshold, tree.children_left, tree.children_right, leaves)
 
 
@@ -201,7 +142,7 @@ def ensemble(
     columns = compared(lowering, refs)
     chosen = [None] * len(trees) if places is None else places
     nodes = [nodes_of(columns, *parts) for parts in zip(trees, leaves, chosen, strict=True)]
-    return lowering.let(joined(columns.x, nodes, base))
+    return lowering.let(joined(columns.vector(), nodes, base))
 
 
 def _is_multioutput(estimator: Estimator) -> Iterator[str]:

@@ -17,7 +17,7 @@ from sklearn.preprocessing import MinMaxScaler, OneHotEncoder, StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
 from cfxc.frontends.sklearn import lower
-from cfxc.frontends.sklearn.trees import ALWAYS, last_below
+from cfxc.frontends.sklearn.tracing import ALWAYS, last_below
 from cfxc.ir import evaluate, ops
 from cfxc.space import FeatureSpace
 

@@ -1,25 +1,23 @@
-"""Transformers: scalers, one-hot and ordinal encoders; every output is a function of one column."""
+"""One-hot, ordinal and target encoders: every output is a function of one column."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-from sklearn.preprocessing import MinMaxScaler, OneHotEncoder, OrdinalEncoder, StandardScaler
+from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, TargetEncoder
 
-from ...arrays import Floats
 from ...ir import LabelTuple, Operand, ops
 from ...space import Label, missing_as
 from ...space.inputs import NOT_A_NUMBER, Column
 from ...space.names import shown
-from .lowering import Function, Lowering, Raw, Ref, cells, scaled_cells, tensor
-from .registry import Estimator, transformer
+from .lowering import Cell, Lowering, Raw, Ref, cells, exact_tensor, fractions, tensor
+from .registry import Estimator, dense, transformer
 
 
 @dataclass(frozen=True)
@@ -38,6 +36,8 @@ def symbol(lowering: Lowering, ref: Ref) -> Symbol | None:
         if source.cells is None:
             return None
         return Symbol(source.feature.name, LabelTuple(source.feature.labels), source.cells)
+    if not isinstance(ref, Cell):
+        return None
     op = lowering.definitions.get(ref.vector)
     if not isinstance(op, ops.Lookup) or op.table.dtype != "f64":
         return None
@@ -48,47 +48,6 @@ def symbol(lowering: Lowering, ref: Ref) -> Symbol | None:
 def has_gap(cells: Sequence[Label]) -> bool:
     """Whether numbers may be missing; text is no gap, but a problem of its own."""
     return None in cells and not any(isinstance(cell, str) for cell in cells)
-
-
-@transformer(StandardScaler)
-def lower_standard(lowering: Lowering, scaler: Estimator, refs: tuple[Ref, ...]) -> tuple[Ref, ...]:
-    """``(x - mean_) / scale_``, either part only if it is switched on."""
-    lowering.check_double(refs)
-    x = lowering.vector(refs)
-    if scaler.with_mean:
-        x = lowering.let(ops.Sub(x, lowering.constant(scaler.mean_)))
-    if scaler.with_std:
-        x = lowering.let(ops.Div(x, lowering.constant(scaler.scale_)))
-    means = scaler.mean_ if scaler.with_mean else [None] * len(refs)
-    scales = scaler.scale_ if scaler.with_std else [None] * len(refs)
-    functions = [_standard(*both) for both in zip(means, scales, strict=True)]
-    return scaled_cells(x, refs, functions)
-
-
-def _standard(mean: float | None, scale: float | None) -> Function:
-    def function(values: Floats) -> Floats:
-        centred = values if mean is None else values - mean
-        return centred if scale is None else centred / scale
-
-    return function
-
-
-@transformer(MinMaxScaler)
-def lower_min_max(lowering: Lowering, scaler: Estimator, refs: tuple[Ref, ...]) -> tuple[Ref, ...]:
-    """``x * scale_ + min_``, clipped to ``feature_range`` if ``clip``."""
-    lowering.check_double(refs)
-    product = lowering.let(ops.Mul(lowering.vector(refs), lowering.constant(scaler.scale_)))
-    x = lowering.let(ops.Add(product, lowering.constant(scaler.min_)))
-    if scaler.clip:
-        lower, upper = (Fraction(float(end)) for end in np.asarray(scaler.feature_range))
-        x = lowering.let(ops.Clip(x, lower, upper))
-    ends = scaler.feature_range if scaler.clip else (-np.inf, np.inf)
-    functions = [_range(*both, ends) for both in zip(scaler.scale_, scaler.min_, strict=True)]
-    return scaled_cells(x, refs, functions)
-
-
-def _range(factor: float, shift: float, ends: tuple[float, float]) -> Function:
-    return lambda values: np.clip(values * factor + shift, *ends)
 
 
 Rows = npt.NDArray[np.float64]
@@ -122,6 +81,28 @@ def lower_one_hot(lowering: Lowering, encoder: Estimator, refs: tuple[Ref, ...])
 def lower_ordinal(lowering: Lowering, encoder: Estimator, refs: tuple[Ref, ...]) -> tuple[Ref, ...]:
     """One code per column."""
     return _lower(lowering, encoder, refs, ordinal_codebooks(encoder))
+
+
+@transformer(TargetEncoder, flaws=lambda encoder: _ambiguous_missing(encoder), sparse=dense)
+def lower_target(lowering: Lowering, encoder: Estimator, refs: tuple[Ref, ...]) -> tuple[Ref, ...]:
+    """One number per column, or one per column and class; unknown values have the mean's."""
+    return _lower(lowering, encoder, refs, target_codebooks(encoder))
+
+
+def target_codebooks(encoder: Estimator) -> list[Codebook]:
+    """The codebook of each column of a fitted ``TargetEncoder``."""
+    output = _run(encoder)
+    width = output.shape[1] // len(encoder.categories_)
+    mean = np.broadcast_to(np.asarray(encoder.target_mean_, dtype=np.float64), (width,))
+    return [
+        Codebook(
+            _labels(known),
+            output[: len(known), place * width : (place + 1) * width],
+            np.array(mean),
+            _marker(known),
+        )
+        for place, known in enumerate(encoder.categories_)
+    ]
 
 
 def one_hot_codebooks(encoder: Estimator) -> list[Codebook]:
@@ -221,7 +202,7 @@ def _lower(
     lowering: Lowering, encoder: Estimator, refs: tuple[Ref, ...], books: Sequence[Codebook]
 ) -> tuple[Ref, ...]:
     made: list[Ref] = []
-    dtype = np.dtype(encoder.dtype)
+    dtype = np.dtype(getattr(encoder, "dtype", np.float64))
     for ref, book in zip(refs, books, strict=True):
         width = book.rows.shape[1]
         if width:
@@ -319,10 +300,10 @@ def _encode_number(
         return lowering.constant(spare)
     known = lowering.constant(np.array(list(numbers), dtype=np.float64))
     hits = lowering.let(ops.ToReal(lowering.let(ops.Eq(vector, known))))
-    weight = (rows - spare).T
-    if not spare.any() and np.array_equal(weight, np.eye(len(numbers))):
+    if not spare.any() and np.array_equal(rows, np.eye(len(numbers))):
         return hits
-    return lowering.let(ops.Affine(hits, tensor(weight), tensor(spare)))
+    weight = exact_tensor((fractions(rows) - fractions(spare)).T)
+    return lowering.let(ops.Affine(hits, weight, tensor(spare)))
 
 
 def _check_domain(

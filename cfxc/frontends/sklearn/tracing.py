@@ -1,0 +1,193 @@
+"""Columns as functions of one column of the table, and conditions on them traced back to it.
+
+Deployed transformers round.  A tree behind one compares rounded numbers, so its question is asked
+of the table instead: for which doubles does what the library computes stay within the bound?
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from ...arrays import Floats, Ints
+from ...ir import ops
+from .lowering import Cell, Function, Image, Lowering, Ref, Stage, Traced, tensor
+
+ALWAYS = float(np.finfo(np.float64).max)
+
+
+class Region(NamedTuple):
+    """A set of doubles: those up to the first cut if ``first``, else not; it changes at each cut.
+
+    Cuts are the last doubles before a change, rising.
+    """
+
+    first: bool
+    cuts: tuple[float, ...]
+
+
+def image_of(lowering: Lowering, ref: Ref) -> Image | None:
+    """Which function of which column of the table a column is; ``None`` if of several, or none."""
+    image = ref.image if isinstance(ref, Cell | Traced) else Image(ref)
+    if image is None or lowering.source(image.source).flaw:  # which has been reported
+        return None
+    return image
+
+
+def last_below(function: Function, threshold: Floats) -> Floats:
+    """The largest doubles x with ``function(x) <= threshold``, elementwise, by bisection.
+
+    ``function`` is rising.  The lowest double where there is none.
+    """
+    with np.errstate(all="ignore"):
+        low, high = (np.full(threshold.shape, sign * _order(ALWAYS)) for sign in (-1, 1))
+        low[function(_doubles(high)) <= threshold] = _order(ALWAYS)
+        return _doubles(_bisected(low, high, lambda x: function(x) <= threshold))
+
+
+def _bisected(low: Ints, high: Ints, stays: Callable[[Floats], npt.NDArray[np.bool_]]) -> Ints:
+    """Elementwise the last place before a test fails that holds at ``low`` and not at ``high``."""
+    while (open_ := high - 1 > low).any():
+        middle = (low >> 1) + (high >> 1) + (low & high & 1)
+        below = stays(_doubles(middle))
+        low = np.where(open_ & below, middle, low)
+        high = np.where(open_ & ~below, middle, high)
+    return low
+
+
+def _order(value: float) -> np.int64:
+    """The place of a double among all of them, 0 being that of zero."""
+    place = np.float64(abs(value)).view(np.int64)
+    return np.int64(-place if value < 0 else place)
+
+
+def _doubles(order: Ints) -> Floats:
+    made: Floats = np.copysign(np.abs(order).view(np.float64), order)
+    return made
+
+
+def regions(image: Image, threshold: Floats) -> list[Region]:
+    """For each threshold t the doubles of the table where the column is at most t."""
+    distinct, inverse = np.unique(threshold, return_inverse=True)
+    found = [Region(True, (float(t),)) for t in distinct]
+    for stage in reversed(image.stages):
+        asked = np.unique(np.array([cut for region in found for cut in region.cuts]))
+        levels = dict(zip(asked.tolist(), _levels(stage, asked), strict=True))
+        found = [_through(region, levels) for region in found]
+    return [found[i] for i in inverse.tolist()]
+
+
+def _through(region: Region, levels: dict[float, Region]) -> Region:
+    """Where the function lies in ``region``, given where it is at most each cut."""
+    first, changes = region.first, set[float]()
+    for cut in region.cuts:
+        below = levels[cut]
+        first ^= not below.first
+        changes ^= set(below.cuts)
+    return Region(first, tuple(sorted(changes)))
+
+
+def _levels(stage: Stage, threshold: Floats) -> list[Region]:
+    """For each threshold t the doubles x with ``function(x) <= t``."""
+    breaks = np.unique(np.array(stage.breaks, dtype=np.float64))
+    starts = np.append(-ALWAYS, breaks)
+    ends = np.append(np.nextafter(breaks, -np.inf), ALWAYS)
+    with np.errstate(all="ignore"):
+        low = stage.function(starts)[None, :] <= threshold[:, None]
+        high = stage.function(ends)[None, :] <= threshold[:, None]
+        cuts: list[list[float]] = [[] for _ in range(threshold.size)]
+        which, piece = np.nonzero(low != high)
+        places = _bisected(
+            np.array([_order(v) for v in starts[piece].tolist()], dtype=np.int64),
+            np.array([_order(v) for v in ends[piece].tolist()], dtype=np.int64),
+            lambda x: (stage.function(x) <= threshold[which]) == low[which, piece],
+        )
+        for t, p, place in zip(which.tolist(), piece.tolist(), places.tolist(), strict=True):
+            cuts[t] += _crossings(stage, threshold[t], place, starts[p], ends[p])
+    for t, p in np.argwhere(high[:, :-1] != low[:, 1:]).tolist():
+        cuts[t].append(float(ends[p]))
+    return [Region(bool(low[t, 0]), tuple(sorted(each))) for t, each in enumerate(cuts)]
+
+
+def _crossings(stage: Stage, threshold: float, place: int, start: float, end: float) -> list[float]:
+    """The changes around a crossing: one, or several where rounding crosses again."""
+    if not stage.loose:
+        return [float(_doubles(np.array([place]))[0])]
+    first = max(place - stage.loose, int(_order(start)))
+    last = min(place + 1 + stage.loose, int(_order(end)))
+    near = _doubles(np.arange(first, last + 1))
+    below = stage.function(near) <= threshold
+    changes: list[float] = near[:-1][below[:-1] != below[1:]].tolist()
+    return changes
+
+
+class Compared:
+    """A vector that trees compare; columns of it may be functions of columns of the table.
+
+    A column has an image where it holds the table's column instead: ``cuts`` asks of that what the
+    trees ask of the function.  Where that is no single bound, an indicator is added to the vector.
+    """
+
+    def __init__(
+        self, lowering: Lowering, x: str, width: int, images: Sequence[Image | None]
+    ) -> None:
+        self.lowering, self.x, self.width, self.images = lowering, x, width, tuple(images)
+        self._indicators: dict[tuple[int, Region], int] = {}
+
+    def cuts(
+        self, feature: npt.NDArray[np.int64], threshold: Floats
+    ) -> tuple[npt.NDArray[np.int64], Floats]:
+        """Features and bounds with the same answers: ``x[feature] <= bound``.
+
+        ``threshold`` are doubles that the columns are compared with, of any value where
+        ``feature < 0``.
+        """
+        feature, bound = feature.copy(), threshold.copy()
+        for place in np.unique(feature[feature >= 0]).tolist():
+            image = self.images[place] if place < len(self.images) else None
+            if image is None or not image.stages:
+                continue
+            nodes = np.flatnonzero(feature == place)
+            if image.rises:
+                bound[nodes] = last_below(image.function, bound[nodes])
+                continue
+            for node, region in zip(nodes.tolist(), regions(image, bound[nodes]), strict=True):
+                feature[node], bound[node] = self._asked(place, region)
+        return feature, bound
+
+    def _asked(self, place: int, region: Region) -> tuple[int, float]:
+        if not region.cuts:
+            return place, ALWAYS if region.first else -ALWAYS
+        if region.first and len(region.cuts) == 1:
+            return place, region.cuts[0]
+        found = self._indicators.setdefault((place, region), self.width + len(self._indicators))
+        return found, 0.5
+
+    def vector(self) -> str:
+        """The columns and the indicators that ``cuts`` asked for: 0 in the region, else 1."""
+        if not self._indicators:
+            return self.x
+        parts, let = [self.x], self.lowering.let
+        for place, region in self._indicators:
+            cuts = self.lowering.constant(np.array(region.cuts))
+            number = let(ops.Take(self.x, (place,)))
+            above = let(ops.ToReal(let(ops.Gt(number, cuts))))
+            signs = np.where(np.arange(len(region.cuts)) % 2 == region.first, -1.0, 1.0)
+            start = 0.0 if region.first else 1.0
+            parts.append(let(ops.Affine(above, tensor(signs[None, :]), tensor([start]))))
+        return let(ops.Concat(tuple(parts)))
+
+
+def compared(lowering: Lowering, refs: Sequence[Ref]) -> Compared:
+    """The columns ``refs`` of trees, each traced back to the table where it is a function of it."""
+    images = [image_of(lowering, ref) for ref in refs]
+    sources = [
+        ref if image is None else image.source for ref, image in zip(refs, images, strict=True)
+    ]
+    return Compared(lowering, lowering.vector(sources), len(refs), images)
+
+
+__all__ = ["ALWAYS", "Compared", "Region", "compared", "image_of", "last_below", "regions"]
