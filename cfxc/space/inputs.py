@@ -51,12 +51,19 @@ class Column:
     @property
     def flaw(self) -> str:
         """Why the column cannot be used as a number; empty if it can."""
+        return self.gap or self.misfit
+
+    @property
+    def gap(self) -> str:
+        """That its number may be missing; empty if it may not."""
+        if not self.feature.missing:
+            return ""
+        return f"column {self.name!r} may be missing, and the model computes with it"
+
+    @property
+    def misfit(self) -> str:
+        """Why what it holds is no number, where it is not missing; empty if it is one."""
         where = f"column {self.name!r}"
-        if self.feature.missing:
-            return (
-                f"{where} may be missing, and the model computes with it: missing = false in the "
-                "feature space answers for the rows that have the value"
-            )
         cells = self.cells or ()
         if texts := [cell for cell in cells if isinstance(cell, str)]:
             return f"{where} holds text such as {texts[0]!r}, and the model computes with it"
@@ -130,8 +137,13 @@ def column_parts(builder: Builder, space: FeatureSpace, names: Sequence[str]) ->
     Raises:
         MissingColumnError, UnsupportedError: as ``column_vector``.
     """
+    return parts_of(builder, _usable(space, names))
+
+
+def parts_of(builder: Builder, numbers: Sequence[Column]) -> list[Operand]:
+    """The same of columns that hold numbers; one that is missing is the feature's ``absent``."""
     parts: list[Operand] = []
-    for name, group in groupby(_usable(space, names), lambda one: one.feature.name):
+    for name, group in groupby(numbers, lambda one: one.feature.name):
         columns = list(group)
         if columns[0].cells is not None:
             parts.append(_lookup(builder, columns))
@@ -169,8 +181,9 @@ def _usable(space: FeatureSpace, names: Sequence[str]) -> list[Column]:
 
 
 NOT_A_NUMBER = (
-    "encode text inside the model's pipeline (OneHotEncoder, OrdinalEncoder); missing numbers are "
-    "not supported yet: fill them in before training, and infer the space again"
+    "encode text inside the model's pipeline (OneHotEncoder, OrdinalEncoder), and fill in what "
+    "may be missing there (SimpleImputer); or set missing = false in the feature space, which "
+    "answers for instances that have the number"
 )
 """What to do about a column whose ``flaw`` is not empty."""
 

@@ -18,7 +18,7 @@ from ...space import Label
 from ...space.names import shown
 from ..sklearn.encoders import Symbol, has_gap, symbol
 from ..sklearn.linear import Classes, binary_label_from, pair, top_label, values
-from ..sklearn.lowering import Image, Lowering, Raw, Ref, tensor
+from ..sklearn.lowering import Lowering, Raw, Ref, tensor
 from ..sklearn.registry import Outputs
 from ..sklearn.tracing import Compared, compared
 from ..sklearn.trees import Nodes, cuts, joined
@@ -85,7 +85,7 @@ def _nodes(whole: Compared, starts: Ints, tree: Tree, place: Ints, forest: Fores
     feature = np.where(inner, feature + np.maximum(place, 0), feature)
     itself = np.where(inner & (place < 0), feature, -1)
     bounds = np.where(itself >= 0, tree.bound, 0.0)
-    asked, threshold = cuts(whole, itself, bounds, single=forest.single)
+    asked, threshold = cuts(whole, itself, bounds, tree.missing_right, single=forest.single)
     feature = np.where(itself >= 0, asked, feature)
     value = np.zeros((feature.size, forest.base.size))
     value[:, tree.output] = tree.value
@@ -158,21 +158,18 @@ class _Columns:
         starts = np.zeros((self.count, 2), dtype=np.int64)
         plain = [place for place, column in self.columns.items() if column.plain]
         parts: list[Operand] = []
-        images: tuple[Image | None, ...] = ()
-        if plain:
-            starts[plain, 0] = np.arange(len(plain))
-            numbers = compared(self.lowering, [self.columns[place].ref for place in plain])
-            parts, images = [numbers.x], numbers.images
-        width = len(plain)
+        starts[plain, 0] = np.arange(len(plain))
+        refs = [self.columns[place].ref for place in plain]
+        numbers = compared(self.lowering, refs, gaps=True)
+        width = numbers.width
         for place, column in self.columns.items():
             if column.indicators:
                 starts[place, 1] = width
                 parts.append(self._indicators(column))
                 width += len(column.indicators)
-        if not parts:  # no tree splits
+        if not width:  # no tree splits
             parts, width = [self.lowering.constant(np.zeros(1))], 1
-        whole = parts[0] if len(parts) == 1 else self.lowering.let(ops.Concat(tuple(parts)))
-        return Compared(self.lowering, str(whole), width, images), starts
+        return numbers.beside(parts, width - numbers.width), starts
 
     def _indicators(self, column: _Column) -> Operand:
         keys = list(column.indicators)
@@ -185,9 +182,9 @@ class _Columns:
             return let(ops.Lookup(held.category, held.labels, tensor(table)))
         start = np.array([float(question.right[0]) for question in questions])
         bounds = sorted({bound for question in questions for bound in question.bounds})
-        if not bounds:
+        numbers = compared(self.lowering, [column.ref], gaps=True)
+        if not bounds and not numbers.ends:
             return self.lowering.constant(start)
-        numbers = compared(self.lowering, [column.ref])
         here = np.zeros(len(bounds), dtype=np.int64)
         asked, moved = cuts(numbers, here, np.array(bounds), single=self.single)
         x = numbers.vector()
@@ -197,6 +194,10 @@ class _Columns:
         for row, question in enumerate(questions):
             for i, bound in enumerate(question.bounds):
                 steps[row, bounds.index(bound)] = float(question.right[i + 1]) - question.right[i]
+        if numbers.ends:  # a missing number lies above no bound
+            above = let(ops.Concat((above, numbers.missing(0))))
+            sides = [float(question.missing) for question in questions]
+            steps = np.column_stack([steps, np.array(sides) - start])
         return let(ops.Affine(above, tensor(steps), tensor(start)))
 
 

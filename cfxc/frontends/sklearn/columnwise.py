@@ -22,6 +22,7 @@ from .lowering import (
     cells,
     exact_tensor,
     fractions,
+    tensor,
 )
 from .tracing import image_of, regions
 
@@ -63,8 +64,22 @@ def tabulated(
     ends = _ends_of(lowering, image, thresholds)
     if ends is None:
         return None
-    x = lowering.vector([image.source])
-    return _steps(lowering, x, ends, lambda numbers: rows(image.function(numbers)))
+    x = lowering.vector([image.source], gaps=image.fill is not None)
+    made = _steps(lowering, x, ends, lambda numbers: rows(image.function(numbers)))
+    return made if image.fill is None else _filled(lowering, made, image, rows, ends)
+
+
+def _filled(lowering: Lowering, made: str, image: Image, rows: Rows, ends: Floats) -> str:
+    """The same where the number may be missing: it then lies below all steps."""
+    name = lowering.source(image.source).feature.name
+    first, fill = (_finite(lowering, rows(each)) for each in (
+        image.function(ends[:1]), np.array([image.fill])
+    ))  # fmt: skip
+    missing = lowering.let(ops.ToReal(lowering.is_missing(name)))
+    both = lowering.let(ops.Concat((made, missing)))
+    width = first.shape[1]
+    weight = np.column_stack([fractions(np.eye(width)), (fractions(fill) - fractions(first))[0]])
+    return lowering.let(ops.Affine(both, exact_tensor(weight), tensor(np.zeros(width))))
 
 
 def _ends_of(lowering: Lowering, image: Image, thresholds: Floats | None) -> Floats | None:
@@ -130,14 +145,14 @@ def column_function(
         remedy: What to do about that.
     """
     image = image_of(lowering, ref)
-    after = image and Image(image.source, (*image.stages, *stages))
+    after = image and image.then(*stages)
     if table or real is None:
         own = Image(Raw("", DOUBLE), tuple(stages))
         made = tabulated(lowering, ref, lambda numbers: own.function(numbers)[:, None])
         if made is not None:
             return Cell(made, 0, 1, image=after)
     if isinstance(ref, Traced):
-        return replace(ref, image=Image(ref.image.source, (*ref.image.stages, *stages)))
+        return replace(ref, image=ref.image.then(*stages))
     if real is not None:
         return Cell(real(lowering, lowering.vector([ref])), 0, 1, image=after)
     if after is not None:
@@ -165,6 +180,8 @@ def range_of(lowering: Lowering, ref: Ref) -> tuple[float, float]:
         with np.errstate(all="ignore"):
             made = stage.function(np.array(ends))
         low, high = float(made.min()), float(made.max())
+    if image.fill is not None:
+        low, high = min(low, image.fill), max(high, image.fill)
     return low, high
 
 
@@ -184,7 +201,7 @@ def stepwise(
 def imaged(lowering: Lowering, cell: Cell, ref: Ref, stage: Stage) -> Cell:
     """The cell, known as a function of the column of the table behind ``ref``."""
     image = image_of(lowering, ref)
-    return replace(cell, image=image and Image(image.source, (*image.stages, stage)))
+    return replace(cell, image=image and image.then(stage))
 
 
 __all__ = ["column_function", "imaged", "range_of", "stepwise", "tabulated"]

@@ -21,7 +21,7 @@ from ...ir import Operand, ops
 from ...space import Label
 from .encoders import Codebook, has_gap, ordinal_codebooks, symbol
 from .linear import binary_label, pair, top_label
-from .lowering import Image, Lowering, Ref, tensor
+from .lowering import Lowering, Ref, tensor
 from .registry import Estimator, Outputs, model
 from .tracing import Compared, compared
 from .trees import Nodes, cuts, joined
@@ -88,25 +88,20 @@ class _Columns:
 
     def vector(self) -> tuple[Compared, list[int]]:
         """All columns as one vector, and where each of ``refs`` (or its indicators) starts."""
-        images: tuple[Image | None, ...] = ()
         plain = [place for place, values in enumerate(self.values) if values is None]
         parts: list[Operand] = []
-        start, width = [0] * len(self.refs), len(plain)
+        numbers = compared(self.lowering, [self.refs[place] for place in plain], gaps=True)
+        start, width = [0] * len(self.refs), numbers.width
         for position, place in enumerate(plain):
             start[place] = position
-        if plain:
-            numbers = compared(self.lowering, [self.refs[place] for place in plain])
-            parts.append(numbers.x)
-            images = numbers.images
         for place, splits in enumerate(self.splits):
             if splits:
                 parts.append(self._indicators(place, list(splits)))
                 start[place] = width
             width += len(splits)
-        if not parts:  # no tree splits, and all columns are categories
-            parts.append(self.lowering.constant(np.zeros(1)))
-        whole = parts[0] if len(parts) == 1 else self.lowering.let(ops.Concat(tuple(parts)))
-        return Compared(self.lowering, str(whole), max(width, 1), images), start
+        if not width:  # no tree splits, and all columns are categories
+            parts, width = [self.lowering.constant(np.zeros(1))], 1
+        return numbers.beside(parts, width - numbers.width), start
 
     def _indicators(self, feature: int, splits: list[Split]) -> Operand:
         table = np.array(splits, dtype=np.float64).T
@@ -195,7 +190,8 @@ def _nodes(
     feature = np.where(nodes["is_leaf"], -1, start + np.maximum(place, 0))
     # the bound is infinite where a node only splits off missing values
     bound = np.where(place >= 0, HALF, nodes["num_threshold"])
-    feature, threshold = cuts(columns, feature, bound, single=False)
+    right = nodes["missing_go_to_left"] == 0
+    feature, threshold = cuts(columns, feature, bound, right, single=False)
     return Nodes(feature, threshold, nodes["left"], nodes["right"], value)
 
 

@@ -14,9 +14,9 @@ import numpy.typing as npt
 import pandas as pd
 
 from ...errors import UnsupportedError
-from ...ir import Builder, Op, Operand, Tensor, ops
+from ...ir import Builder, Label, Literal, Op, Operand, Tensor, ops
 from ...space import FeatureSpace
-from ...space.inputs import NOT_A_NUMBER, Column, column, column_parts, declare_inputs
+from ...space.inputs import NOT_A_NUMBER, Column, column, declare_inputs, parts_of
 
 DType = np.dtype[Any]
 DOUBLE = np.dtype(np.float64)
@@ -24,10 +24,14 @@ DOUBLE = np.dtype(np.float64)
 
 @dataclass(frozen=True)
 class Raw:
-    """A column of the user's table, as it is; ``dtype`` as scikit-learn sees it."""
+    """A column of the user's table, as it is; ``dtype`` as scikit-learn sees it.
+
+    ``cells``: what it holds at each label of its feature by now, if a step changed that.
+    """
 
     column: str
     dtype: DType
+    cells: tuple[Label, ...] | None = None
 
 
 Function = Callable[[npt.NDArray[np.float64]], npt.NDArray[np.float64]]
@@ -51,15 +55,26 @@ class Stage:
 
 @dataclass(frozen=True)
 class Image:
-    """A column of the table after some ``stages``, the first of them first."""
+    """A column of the table after some ``stages``, the first of them first.
+
+    ``fill``: what it holds where the number in the table is missing; ``None``: it is missing too.
+    """
 
     source: Raw
     stages: tuple[Stage, ...] = ()
+    fill: float | None = None
 
     @property
     def rises(self) -> bool:
         """Whether it is a rising function of the column, also as rounded."""
         return not any(stage.breaks or stage.falls or stage.loose for stage in self.stages)
+
+    def then(self, *stages: Stage) -> Image:
+        """The column after more stages."""
+        fill = self.fill
+        if fill is not None:
+            fill = float(Image(self.source, stages).function(np.array([fill]))[0])
+        return Image(self.source, (*self.stages, *stages), fill)
 
     def function(self, values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
         """What the library makes of numbers in the column."""
@@ -107,7 +122,7 @@ def staged(ref: Ref, function: Function | Stage) -> Image | None:
     """A column after one more function, a rising one unless it is a ``Stage``."""
     stage = function if isinstance(function, Stage) else Stage(function)
     image = Image(ref) if isinstance(ref, Raw) else ref.image
-    return image and Image(image.source, (*image.stages, stage))
+    return image and image.then(stage)
 
 
 def common_dtype(dtypes: Sequence[DType]) -> DType:
@@ -137,6 +152,7 @@ class Lowering:
         self.sparse = False  # whether the step gets a sparse matrix, as fitted
         self._path: list[str] = []
         self._vectors: dict[tuple[Ref, ...], str] = {}
+        self._missing: dict[str, str] = {}
         declare_inputs(self.builder, space)
 
     @property
@@ -178,11 +194,38 @@ class Lowering:
 
     def source(self, ref: Raw) -> Column:
         """The table's column behind ``ref``, as a function of its feature."""
-        return column(self.space, ref.column)
+        found = column(self.space, ref.column)
+        return found if ref.cells is None else replace(found, cells=ref.cells)
 
-    def vector(self, refs: Sequence[Ref]) -> str:
-        """The numbers in the columns ``refs`` as one vector of their length."""
+    def gap(self, ref: Ref) -> str:
+        """The feature whose number is missing where the column's is; empty if it never is."""
+        image = Image(ref) if isinstance(ref, Raw) else ref.image
+        if image is None or image.fill is not None:
+            return ""
+        feature = self.source(image.source).feature
+        return feature.name if feature.missing else ""
+
+    def is_missing(self, name: str) -> str:
+        """Whether the number of a feature is missing, a truth value."""
+        if name not in self._missing:
+            absent = self.space[name].absent
+            assert absent is not None
+            value = absent if self.space[name].kind == "real" else int(absent)
+            self._missing[name] = self.let(ops.Le(name, Literal(value)))
+        return self._missing[name]
+
+    def vector(self, refs: Sequence[Ref], *, gaps: bool = False) -> str:
+        """The numbers in the columns ``refs`` as one vector of their length.
+
+        With ``gaps`` some may be missing, for the reader to ask about; else that is a problem.
+        """
         key = tuple(refs)
+        for ref in () if gaps else key:
+            if name := self.gap(ref):
+                self.problem(
+                    f"column {self.space[name].columns[0]!r} may be missing, and it computes with "
+                    "it", FILL,
+                )  # fmt: skip
         if key not in self._vectors:
             self._vectors[key] = self._gather(key)
         return self._vectors[key]
@@ -209,12 +252,13 @@ class Lowering:
         return vector if whole else self.let(ops.Take(vector, indices))
 
     def _columns(self, run: Sequence[Any]) -> list[Operand]:
-        flaws = [flaw for ref in run if (flaw := self.source(ref).flaw)]
+        sources = [self.source(ref) for ref in run]
+        flaws = [source.misfit for source in sources if source.misfit]
         for flaw in flaws:
             self.problem(flaw, NOT_A_NUMBER)
         if flaws:
             return [self.constant(np.zeros(len(run)))]
-        return column_parts(self.builder, self.space, [ref.column for ref in run])
+        return parts_of(self.builder, sources)
 
     def check_double(self, refs: Sequence[Ref], *parameters: object) -> None:
         """Note a problem if the library would compute in single precision here.
@@ -234,6 +278,10 @@ class Lowering:
         return common_dtype([ref.dtype for ref in refs])
 
 
+FILL = (
+    "Put a SimpleImputer before it, or set missing = false in the feature space, which answers for "
+    "instances that have the number."
+)
 DOUBLE_BYTES = 8
 SINGLE = (
     "use doubles: infer the space from X.astype('float64'), and give the model such tables "
@@ -259,7 +307,7 @@ def scaled(
     valued = [place for place, ref in enumerate(refs) if not isinstance(ref, Traced)]
     made: dict[int, Cell] = {}
     if valued:
-        vector = build(lowering.vector([refs[place] for place in valued]), valued)
+        vector = build(lowering.vector([refs[place] for place in valued], gaps=True), valued)
         made = dict(zip(valued, cells(vector, len(valued)), strict=True))
     after: list[Ref] = []
     for place, (ref, function) in enumerate(zip(refs, functions, strict=True)):

@@ -6,14 +6,15 @@ of the table instead: for which doubles does what the library computes stay with
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from fractions import Fraction
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from ...arrays import Floats, Ints
-from ...ir import ops
+from ...ir import Literal, Operand, ops
 from .lowering import Cell, Function, Image, Lowering, Ref, Stage, Traced, tensor
 
 ALWAYS = float(np.finfo(np.float64).max)
@@ -32,7 +33,7 @@ class Region(NamedTuple):
 def image_of(lowering: Lowering, ref: Ref) -> Image | None:
     """Which function of which column of the table a column is; ``None`` if of several, or none."""
     image = ref.image if isinstance(ref, Cell | Traced) else Image(ref)
-    if image is None or lowering.source(image.source).flaw:  # which has been reported
+    if image is None or lowering.source(image.source).misfit:  # which has been reported
         return None
     return image
 
@@ -129,65 +130,120 @@ class Compared:
 
     A column has an image where it holds the table's column instead: ``cuts`` asks of that what the
     trees ask of the function.  Where that is no single bound, an indicator is added to the vector.
+    A number that may be missing is there thrice: as it is, and with a missing one at either end of
+    all doubles (``ends``), so that a comparison sends it to the left, or to the right.
     """
 
     def __init__(
-        self, lowering: Lowering, x: str, width: int, images: Sequence[Image | None]
+        self,
+        lowering: Lowering,
+        x: str,
+        width: int,
+        images: Sequence[Image | None],
+        ends: Mapping[int, tuple[int, int]],
     ) -> None:
-        self.lowering, self.x, self.width, self.images = lowering, x, width, tuple(images)
-        self._indicators: dict[tuple[int, Region], int] = {}
+        self.lowering, self.x, self.width = lowering, x, width
+        self.images, self.ends = tuple(images), ends
+        self._indicators: dict[tuple[int, Region, bool], int] = {}
+
+    def beside(self, parts: Sequence[Operand], width: int) -> Compared:
+        """The same columns, then others of together ``width`` that trees compare as they are."""
+        whole = (self.x, *parts) if self.width else tuple(parts)
+        x = str(whole[0]) if len(whole) == 1 else self.lowering.let(ops.Concat(whole))
+        return Compared(self.lowering, x, self.width + width, self.images, self.ends)
 
     def cuts(
-        self, feature: npt.NDArray[np.int64], threshold: Floats
+        self,
+        feature: npt.NDArray[np.int64],
+        threshold: Floats,
+        missing_right: npt.NDArray[np.bool_] | None = None,
     ) -> tuple[npt.NDArray[np.int64], Floats]:
         """Features and bounds with the same answers: ``x[feature] <= bound``.
 
         ``threshold`` are doubles that the columns are compared with, of any value where
-        ``feature < 0``.
+        ``feature < 0``; ``missing_right``: which nodes send a missing number to the right.
         """
-        feature, bound = feature.copy(), threshold.copy()
+        asked, bound = feature.copy(), threshold.copy()
         for place in np.unique(feature[feature >= 0]).tolist():
             image = self.images[place] if place < len(self.images) else None
-            if image is None or not image.stages:
-                continue
             nodes = np.flatnonzero(feature == place)
-            if image.rises:
+            right = np.zeros(nodes.size, dtype=np.bool_)
+            if image is not None and image.fill is not None:
+                right = image.fill > threshold[nodes]
+            elif missing_right is not None:
+                right = missing_right[nodes]
+            if image is not None and image.stages and image.rises:
                 bound[nodes] = last_below(image.function, bound[nodes])
-                continue
-            for node, region in zip(nodes.tolist(), regions(image, bound[nodes]), strict=True):
-                feature[node], bound[node] = self._asked(place, region)
-        return feature, bound
+            elif image is not None and image.stages:
+                found = zip(nodes.tolist(), regions(image, bound[nodes]), right, strict=True)
+                for node, region, side in found:
+                    asked[node], bound[node] = self._asked(place, region, bool(side))
+            if place in self.ends:
+                plain, low_high = asked[nodes] == place, np.array(self.ends[place])
+                asked[nodes] = np.where(plain, low_high[right.astype(np.int64)], asked[nodes])
+                bound[nodes] = np.minimum(bound[nodes], np.nextafter(ALWAYS, 0.0))
+        return asked, bound
 
-    def _asked(self, place: int, region: Region) -> tuple[int, float]:
+    def _asked(self, place: int, region: Region, side: bool) -> tuple[int, float]:
         if not region.cuts:
             return place, ALWAYS if region.first else -ALWAYS
         if region.first and len(region.cuts) == 1:
             return place, region.cuts[0]
-        found = self._indicators.setdefault((place, region), self.width + len(self._indicators))
-        return found, 0.5
+        asked = place, region, side and place in self.ends
+        return self._indicators.setdefault(asked, self.width + len(self._indicators)), 0.5
 
     def vector(self) -> str:
         """The columns and the indicators that ``cuts`` asked for: 0 in the region, else 1."""
         if not self._indicators:
             return self.x
         parts, let = [self.x], self.lowering.let
-        for place, region in self._indicators:
+        for place, region, side in self._indicators:
             cuts = self.lowering.constant(np.array(region.cuts))
-            number = let(ops.Take(self.x, (place,)))
+            number = let(ops.Take(self.x, (self.ends[place][0] if place in self.ends else place,)))
             above = let(ops.ToReal(let(ops.Gt(number, cuts))))
             signs = np.where(np.arange(len(region.cuts)) % 2 == region.first, -1.0, 1.0)
             start = 0.0 if region.first else 1.0
+            if place in self.ends:  # a missing number lies above no cut
+                above = let(ops.Concat((above, self.missing(place))))
+                signs = np.append(signs, float(side) - start)
             parts.append(let(ops.Affine(above, tensor(signs[None, :]), tensor([start]))))
         return let(ops.Concat(tuple(parts)))
 
+    def missing(self, place: int) -> str:
+        """1 where the number of a column is missing, else 0."""
+        image = self.images[place]
+        assert image is not None
+        name = self.lowering.source(image.source).feature.name
+        return self.lowering.let(ops.ToReal(self.lowering.is_missing(name)))
 
-def compared(lowering: Lowering, refs: Sequence[Ref]) -> Compared:
-    """The columns ``refs`` of trees, each traced back to the table where it is a function of it."""
+
+def compared(lowering: Lowering, refs: Sequence[Ref], *, gaps: bool = False) -> Compared:
+    """The columns ``refs`` of trees, each traced back to the table where it is a function of it.
+
+    ``gaps``: whether the trees take missing numbers; else those are a problem.
+    """
+    if not gaps:
+        lowering.vector([ref for ref in refs if lowering.gap(ref)])
     images = [image_of(lowering, ref) for ref in refs]
     sources = [
         ref if image is None else image.source for ref, image in zip(refs, images, strict=True)
     ]
-    return Compared(lowering, lowering.vector(sources), len(refs), images)
+    parts: list[Operand] = [lowering.vector(sources, gaps=True)] if refs else []
+    ends, width = dict[int, tuple[int, int]](), len(refs)
+    for place, image in enumerate(images):
+        feature = None if image is None else lowering.source(image.source).feature
+        if feature is None or not feature.missing:
+            continue
+        missing = lowering.is_missing(feature.name)
+        parts += [
+            lowering.let(ops.Select(missing, Literal(Fraction(end)), feature.name))
+            for end in (-ALWAYS, ALWAYS)
+        ]
+        ends[place], width = (width, width + 1), width + 2
+    x = "" if not parts else str(parts[0])
+    if len(parts) > 1:
+        x = lowering.let(ops.Concat(tuple(parts)))
+    return Compared(lowering, x, width, images, ends)
 
 
 __all__ = ["ALWAYS", "Compared", "Region", "compared", "image_of", "last_below", "regions"]

@@ -29,6 +29,7 @@ from sklearn.tree import (
     ExtraTreeClassifier,
     ExtraTreeRegressor,
 )
+from sklearn.utils import get_tags
 
 from ...arrays import Floats
 from ...ir import Literal, Operand, Tensor, ops
@@ -42,15 +43,21 @@ LARGEST = float(np.finfo(np.float32).max)
 
 
 def cuts(
-    columns: Compared, feature: npt.NDArray[np.int64], threshold: Floats, *, single: bool
+    columns: Compared,
+    feature: npt.NDArray[np.int64],
+    threshold: Floats,
+    missing_right: npt.NDArray[np.bool_] | None = None,
+    *,
+    single: bool,
 ) -> tuple[npt.NDArray[np.int64], Floats]:
     """Features and doubles t' with ``x[feature] <= t'`` iff a tree sees at most ``threshold``.
 
     With ``single`` the tree rounds what it sees to float32.  Any number where ``feature < 0``.
+    ``missing_right``: which nodes send a missing number to the right.
     """
     inner = feature >= 0
     moved = thresholds_on_doubles(threshold, inner) if single else np.minimum(threshold, ALWAYS)
-    return columns.cuts(feature, moved)
+    return columns.cuts(feature, moved, missing_right)
 
 
 def thresholds_on_doubles(threshold: Floats, inner: npt.NDArray[np.bool_]) -> Floats:
@@ -94,7 +101,8 @@ def nodes_of(
     feature, inner = tree.feature, tree.feature >= 0
     if places is not None:
         feature = np.where(inner, np.asarray(places)[np.maximum(feature, 0)], -1)
-    feature, threshold = cuts(columns, feature, tree.threshold, single=True)
+    right = ~np.asarray(tree.missing_go_to_left, dtype=np.bool_)
+    feature, threshold = cuts(columns, feature, tree.threshold, right, single=True)
     return Nodes(feature, threshold, tree.children_left, tree.children_right, leaves)
 
 
@@ -134,12 +142,15 @@ def ensemble(
     leaves: Sequence[npt.NDArray[Any]],
     places: Sequence[npt.ArrayLike | None] | None = None,
     base: npt.ArrayLike | None = None,
+    *,
+    gaps: bool = False,
 ) -> str:
     """The sum of fitted ``tree_`` objects on the columns ``refs``.
 
-    ``leaves[t]`` (nodes, k) are the values of tree t, and ``places[t]`` the columns it knows.
+    ``leaves[t]`` (nodes, k) are the values of tree t, and ``places[t]`` the columns it knows;
+    ``gaps``: whether their library hands them missing numbers.
     """
-    columns = compared(lowering, refs)
+    columns = compared(lowering, refs, gaps=gaps)
     chosen = [None] * len(trees) if places is None else places
     nodes = [nodes_of(columns, *parts) for parts in zip(trees, leaves, chosen, strict=True)]
     return lowering.let(joined(columns.vector(), nodes, base))
@@ -150,13 +161,19 @@ def _is_multioutput(estimator: Estimator) -> Iterator[str]:
         yield "multi-output classification is not supported; train one model per output"
 
 
+def takes_gaps(estimator: Estimator) -> bool:
+    """Whether the library hands missing numbers to the trees of an estimator."""
+    return bool(get_tags(estimator).input_tags.allow_nan)
+
+
 @model("classifier", DecisionTreeClassifier, ExtraTreeClassifier, flaws=_is_multioutput)
 def lower_tree_classifier(
     lowering: Lowering, estimator: Estimator, refs: tuple[Ref, ...]
 ) -> Outputs:
     """Probability: the leaf's class fractions; label: the largest, ties to the first class."""
     tree = estimator.tree_
-    share = ensemble(lowering, refs, [tree], [tree.value[:, 0, :]])
+    gaps = takes_gaps(estimator)
+    share = ensemble(lowering, refs, [tree], [tree.value[:, 0, :]], gaps=gaps)
     return {"label": top_label(lowering, estimator.classes_, share), "probability": share}
 
 
@@ -166,7 +183,8 @@ def lower_tree_regressor(
 ) -> Outputs:
     """The leaf's value, or one per target."""
     tree = estimator.tree_
-    value = ensemble(lowering, refs, [tree], [tree.value[:, :, 0]])
+    gaps = takes_gaps(estimator)
+    value = ensemble(lowering, refs, [tree], [tree.value[:, :, 0]], gaps=gaps)
     return {"value": values(lowering, value, estimator.n_outputs_)}
 
 
@@ -176,7 +194,8 @@ def lower_forest_classifier(
 ) -> Outputs:
     """Probability: the mean of the trees' class fractions; label: its largest entry."""
     trees = [one.tree_ for one in estimator.estimators_]
-    mean = _mean(lowering, refs, trees, [tree.value[:, 0, :] for tree in trees])
+    gaps = takes_gaps(estimator)
+    mean = _mean(lowering, refs, trees, [tree.value[:, 0, :] for tree in trees], gaps)
     return {"label": top_label(lowering, estimator.classes_, mean), "probability": mean}
 
 
@@ -186,7 +205,8 @@ def lower_forest_regressor(
 ) -> Outputs:
     """The mean of the trees' values, or one per target."""
     trees = [one.tree_ for one in estimator.estimators_]
-    mean = _mean(lowering, refs, trees, [tree.value[:, :, 0] for tree in trees])
+    gaps = takes_gaps(estimator)
+    mean = _mean(lowering, refs, trees, [tree.value[:, :, 0] for tree in trees], gaps)
     return {"value": values(lowering, mean, estimator.n_outputs_)}
 
 
@@ -195,9 +215,10 @@ def _mean(
     refs: tuple[Ref, ...],
     trees: Sequence[Any],
     leaves: Sequence[npt.NDArray[Any]],
+    gaps: bool,
 ) -> str:
     """The sum over the trees, then one division: the library's order."""
-    total = ensemble(lowering, refs, trees, leaves)
+    total = ensemble(lowering, refs, trees, leaves, gaps=gaps)
     return lowering.let(ops.Div(total, Literal(Fraction(len(trees)))))
 
 

@@ -1,0 +1,141 @@
+"""Imputers: what stands in for a missing number or category, and columns that say so."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from sklearn.impute import KNNImputer, MissingIndicator, SimpleImputer
+
+from ...ir import Literal, Operand, ops
+from ...space import Label
+from ...space.values import canonical, key, scalar
+from .encoders import symbol
+from .lowering import FILL, Cell, Image, Lowering, Raw, Ref, cells, tensor
+from .registry import Estimator, dense, refused, transformer
+
+refused(
+    KNNImputer,
+    reason="looks for the nearest rows of the training table",
+    remedy="Use SimpleImputer, or a model that takes missing numbers (histogram boosting).",
+)
+
+
+def is_marker(imputer: Estimator, cell: Label) -> bool:
+    """Whether a cell holds what the imputer takes for missing."""
+    marker = canonical(scalar(imputer.missing_values, "missing_values"))
+    return key(cell) == key(marker)
+
+
+@transformer(SimpleImputer, sparse=dense)
+def lower_simple(lowering: Lowering, imputer: Estimator, refs: tuple[Ref, ...]) -> tuple[Ref, ...]:
+    """``statistics_`` where a column is missing; then indicators, if it adds them.
+
+    Columns that had no values in training are dropped, unless the imputer keeps them.
+    """
+    made: list[Ref] = []
+    for ref, statistic in zip(refs, imputer.statistics_, strict=True):
+        empty = _label(statistic) is None
+        if not empty:
+            made.append(_imputed(lowering, imputer, ref, _label(statistic)))
+        elif imputer.keep_empty_features:
+            made.append(_imputed(lowering, imputer, ref, 0))
+    if imputer.add_indicator:
+        made += _indicators(lowering, imputer, refs, imputer.indicator_.features_.tolist())
+    return tuple(made)
+
+
+def _label(value: Any) -> Label:
+    """A statistic as a plain value; ``None`` if there is none."""
+    return canonical(scalar(value, "statistics_"))
+
+
+def _imputed(lowering: Lowering, imputer: Estimator, ref: Ref, fill: Label) -> Ref:
+    """One column, with ``fill`` where it is missing."""
+    if isinstance(ref, Raw) and (held := lowering.source(ref).cells) is not None:
+        return replace(
+            ref, cells=tuple(fill if is_marker(imputer, cell) else cell for cell in held)
+        )
+    marked = symbol(lowering, ref)
+    number = None if isinstance(fill, str) or fill is None else float(fill)
+    if is_marker(imputer, None):
+        name = lowering.gap(ref)
+        if not name or number is None:
+            return ref
+        return _filled(lowering, ref, name, number)
+    if lowering.gap(ref):
+        lowering.problem(f"takes {imputer.missing_values!r} for missing, and refuses NaN", FILL)
+        return ref
+    if marked is not None or number is None:
+        return ref
+    return _replaced(lowering, ref, float(imputer.missing_values), number)
+
+
+def _filled(lowering: Lowering, ref: Ref, name: str, fill: float) -> Ref:
+    """A number that may be missing: of the table, ``x + (fill - absent) [x <= absent]``."""
+    missing, let = lowering.is_missing(name), lowering.let
+    x: Operand = lowering.vector([ref], gaps=True)
+    if isinstance(ref, Raw):
+        absent = lowering.space[name].absent
+        assert absent is not None
+        height = Literal(Fraction(fill) - absent)
+        made = let(ops.Add(x, let(ops.Mul(let(ops.ToReal(missing)), height))))
+        return Cell(made, 0, 1, ref.dtype, Image(ref, fill=fill))
+    assert ref.image is not None
+    made = let(ops.Select(missing, Literal(Fraction(fill)), x))
+    return Cell(made, 0, 1, ref.dtype, replace(ref.image, fill=fill))
+
+
+def _replaced(lowering: Lowering, ref: Ref, marker: float, fill: float) -> Ref:
+    """A column in which one number stands for missing: ``x + (fill - marker) [x = marker]``."""
+    let, x = lowering.let, lowering.vector([ref])
+    hits = let(ops.ToReal(let(ops.Eq(x, Literal(Fraction(marker))))))
+    height = Literal(Fraction(fill) - Fraction(marker))
+    return Cell(let(ops.Add(x, let(ops.Mul(hits, height)))), 0, 1)
+
+
+def _indicators(
+    lowering: Lowering, imputer: Estimator, refs: Sequence[Ref], places: Sequence[int]
+) -> tuple[Ref, ...]:
+    """1 where a column is missing, else 0, for the columns at ``places``."""
+    return tuple(_indicator(lowering, imputer, refs[place]) for place in places)
+
+
+def _indicator(lowering: Lowering, imputer: Estimator, ref: Ref) -> Ref:
+    let = lowering.let
+    held = symbol(lowering, ref)
+    if held is not None:
+        table = np.array([[float(is_marker(imputer, cell))] for cell in held.cells])
+        return cells(let(ops.Lookup(held.category, held.labels, tensor(table))), 1)[0]
+    if not is_marker(imputer, None):
+        marker = Literal(Fraction(float(imputer.missing_values)))
+        return Cell(let(ops.ToReal(let(ops.Eq(lowering.vector([ref]), marker)))), 0, 1)
+    name = lowering.gap(ref)
+    if not name:
+        return cells(lowering.constant(np.zeros(1)), 1)[0]
+    both = let(ops.ToReal(lowering.is_missing(name)))
+    return cells(let(ops.Reshape(both, (1,))), 1)[0]
+
+
+def _new_gaps(indicator: Estimator) -> Iterator[str]:
+    if indicator.sparse is True:
+        yield "sparse=True is not supported; use sparse=False"
+
+
+@transformer(MissingIndicator, flaws=_new_gaps, sparse=dense)
+def lower_indicator(
+    lowering: Lowering, indicator: Estimator, refs: tuple[Ref, ...]
+) -> tuple[Ref, ...]:
+    """1 where a column is missing, else 0; of all, or of those that had gaps in training."""
+    known = set(indicator.features_.tolist())
+    for place, ref in enumerate(refs):
+        new = place not in known and lowering.gap(ref)
+        if new and indicator.error_on_new and indicator.features == "missing-only":
+            lowering.problem(
+                f"refuses rows in which column {place} is missing, which it never was in training",
+                "Set missing = false for it in the feature space.",
+            )
+    return _indicators(lowering, indicator, refs, indicator.features_.tolist())
