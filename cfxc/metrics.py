@@ -198,7 +198,11 @@ def _check_count(count: int, data: pd.DataFrame) -> None:
 def _values(space: FeatureSpace, rows: pd.DataFrame) -> Floats:
     """Numbers and codes (d, n), NaN where missing."""
     found = space.encode_frame(_check(rows), extra="ignore", check_range=False)
-    return np.array([np.asarray(found[feature.name], np.float64) for feature in space])
+    values = np.array([np.asarray(found[feature.name], np.float64) for feature in space])
+    for feature, row in zip(space, values, strict=True):
+        if feature.absent is not None:
+            row[row == float(feature.absent)] = np.nan
+    return values
 
 
 def _unequal(first: Floats, second: Floats) -> Bools:

@@ -182,21 +182,27 @@ def _selected(op: ops.Select, found: Mapping[str, list[Column]], size: int) -> l
 
 def _pieced(name: str, place: float, low: Column, high: Column) -> Column:
     """``low`` up to a place and ``high`` beyond, both affine in the input of this name."""
-    ends = []
-    for each in (low, high):
-        if isinstance(each, Fraction):
-            ends.append((False, Fraction(0), each))
-        elif isinstance(each, Unary) and each.input == name and not (each.table or each.below):
-            ends.append((each.rounded, each.factor, each.shift))
-        else:
-            return None
-    (rounded, *first), (also, *second) = ends
-    if rounded != also and first[0] and second[0]:
+    first, second = (_piece(name, place, each, i) for i, each in enumerate((low, high)))
+    if first is None or second is None:
         return None
-    return Unary(name, *second, rounded or also, below=(place, *first))
+    if first.rounded != second.rounded and first.factor and second.factor:
+        return None
+    rounded = first.rounded or second.rounded
+    return replace(second, rounded=rounded, below=(place, first.factor, first.shift))
 
 
-_RELATIONS = {
+def _piece(name: str, place: float, column: Column, side: int) -> Unary | None:
+    """An affine function of an input, on one side of a place; ``None`` if it is something else."""
+    if isinstance(column, Fraction):
+        return Unary(name, factor=Fraction(0), shift=column)
+    if column is None or column.input != name or column.table is not None:
+        return None
+    if column.below is None:
+        return column
+    return column.pieces[side] if column.below[0] == place else None
+
+
+_RELATIONS: Mapping[type[Op], str] = {
     ops.Le: "le", ops.Lt: "lt", ops.Ge: "ge", ops.Gt: "gt", ops.Eq: "eq", ops.Ne: "ne",
 }  # fmt: skip
 _TURNED = {"le": "ge", "lt": "gt", "ge": "le", "gt": "lt", "eq": "eq", "ne": "ne"}

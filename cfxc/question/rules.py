@@ -59,8 +59,13 @@ def make_rules(
             )
     instance = Instance(space, dict(factual), domains)
     found = [each for criterion in subject_to for each in criterion.constraints(instance)]
-    texts = [conditional_constraint(f) for f in space if f.action == "conditional"]
-    found += [Constraint(text, instance.compile(text)) for text in texts]
+    for feature in space:
+        if feature.action == "conditional" and not feature.is_absent(factual[feature.name]):
+            text = conditional_constraint(feature)
+            program = instance.compile(text)
+            names = [name for name, _ in program.inputs]
+            instance.refuse_missing(f"the condition of {feature.name!r}", names)
+            found.append(Constraint(text, program))
     effects = [each for criterion in subject_to for each in criterion.effects(instance)]
     return Rules(space, dict(factual), domains, tuple(found), tuple(effects))
 

@@ -12,7 +12,13 @@ import numpy as np
 import pandas as pd
 
 from ..arrays import Floats
-from ..errors import CfxcError, DataTypeError, InvalidInputError, MissingColumnError
+from ..errors import (
+    CfxcError,
+    DataTypeError,
+    InvalidInputError,
+    MissingColumnError,
+    UnsupportedError,
+)
 from ..writing import write_whole
 from . import codec, toml
 from .cells import Codes, Value
@@ -246,6 +252,18 @@ class FeatureSpace:
         if feature is None:
             raise MissingColumnError(f"no column {column!r}{suggestion(column, self.columns)}")
         return feature, feature.table(column)
+
+    def refuse_missing(self, what: str) -> None:
+        """Refuse what computes with the numbers of a table, where some may be missing.
+
+        Raises:
+            UnsupportedError: naming the features.
+        """
+        if names := [feature.name for feature in self.features if feature.missing]:
+            raise UnsupportedError(
+                f"{what} computes with numbers that may be missing: {shown(names)}",
+                remedy="leave out rows that lack them, and infer the space from the others",
+            )
 
     def encode_row(
         self, row: codec.Row, *, extra: codec.Extra = "error", check_range: bool = True

@@ -200,3 +200,47 @@ def test_thresholds_are_pulled_back_together(values: list[float], rounded: bool)
     found = _cuts_of(Unary("x", rounded=rounded), thresholds)
     alone = [last_double(F(value), rounded, strict=False) for value in thresholds.tolist()]
     assert found.tolist() == alone
+
+
+PIECES = """program p(x: Real) {
+  low: Bool = le(x, -1/2)
+  bit: Real = to_real(low)
+  height: Real = mul(bit, 7/3)
+  filled: Real = add(x, height)
+  scaled: Real = div(filled, -3)
+  first: Real = select(low, -100, x)
+  last: Real = select(low, 100, scaled)
+  turned: Real = select(low, scaled, 2)
+  above: Bool = gt(1/4, filled)
+  step: Real = to_real(above)
+  same: Bool = eq(scaled, 1/6)
+  hit: Real = to_real(same)
+  rest: Real = sub(1/5, step)
+  all: Real[7] = concat(filled, scaled, first, last, turned, rest, hit)
+  return out = all
+}"""
+
+
+@given(st.fractions(-4, 4, max_denominator=24), st.sampled_from(range(7)), st.data())
+def test_columns_in_two_pieces(threshold: Fraction, column: int, data: st.DataObject) -> None:
+    """Affine in one way up to a number, and in another beyond: as the exact evaluator decides."""
+    program = parse_program(PIECES)
+    source = resolve_columns(program)["all"][column]
+    assert isinstance(source, Unary)
+    stump = parse_program(
+        PIECES.replace(
+            "return out = all",
+            f"""y: Real[1] = tree_ensemble(all, roots=i64[1](0), feature=i64[3]({column}, -1, -1),
+              threshold=rat[3]({threshold}, 0, 0), left=i64[3](1, 0, 0), right=i64[3](2, 0, 0),
+              value=rat[3, 1](0, 0, 1), base=rat[1](0))
+            return y = y""",
+        )
+    )
+    op = next(let.op for let in stump.lets() if isinstance(let.op, ops.TreeEnsemble))
+    splits = raw_splits(stump, op)
+    assert splits is not None
+    near = [float(cut) for cut in splits.cut if np.isfinite(cut)]
+    beside = [float(np.nextafter(cut, side)) for cut in near for side in (-np.inf, np.inf)]
+    x = data.draw(st.sampled_from([*near, *beside, -0.5]) | st.floats(-9, 9))
+    exact = evaluate(stump, {"x": F(x)})["y"][0]
+    assert count_right(splits, op.roots.array, [x]) == exact

@@ -76,9 +76,9 @@ ROWS_REFUSED: list[tuple[str, Any, type[CfxcError], list[str]]] = [
     ("boolean in a number", ROW | {"age": True}, DataTypeError, ["age", "boolean"]),
     ("a date", ROW | {"age": pd.Timestamp(0)}, DataTypeError, ["age", "Timestamp"]),
     ("fraction", ROW | {"age": 40.5}, InvalidInputError, ["age", "40.5", "whole", "real"]),
-    ("missing value", ROW | {"age": None}, InvalidInputError, ["age", "not supported yet"]),
-    ("NaN", ROW | {"income": np.nan}, InvalidInputError, ["income", "not supported yet"]),
-    ("NA", ROW | {"income": pd.NA}, InvalidInputError, ["income", "not supported yet"]),
+    ("missing value", ROW | {"age": None}, InvalidInputError, ["age", "missing = true"]),
+    ("NaN", ROW | {"income": np.nan}, InvalidInputError, ["income", "missing = true"]),
+    ("NA", ROW | {"income": pd.NA}, InvalidInputError, ["income", "missing = true"]),
     ("infinite", ROW | {"income": np.inf}, InvalidInputError, ["income", "finite"]),
     ("minus infinite", ROW | {"age": -np.inf}, InvalidInputError, ["age", "finite"]),
     ("above", ROW | {"age": 58}, InvalidInputError, ["30 to 57", "set upper to 58"]),
@@ -195,8 +195,10 @@ def test_a_level_never_seen_is_refused() -> None:
 def test_numbers_in_an_object_column() -> None:
     space = SPACE.replace("age", missing=True, dtypes=("object",))
     frame = FRAME.assign(age=pd.Series([40, None, 41.0], dtype=object))
-    np.testing.assert_array_equal(space.encode_frame(frame)["age"], [40.0, np.nan, 41.0])
-    assert space.encode_row(frame.iloc[[1]])["age"] is None
+    np.testing.assert_array_equal(space.encode_frame(frame)["age"], [40.0, 29.0, 41.0])
+    assert space.encode_row(frame.iloc[[1]])["age"] == space["age"].absent == 29
+    again = space.decode(space.encode_row(frame.iloc[[1]]), like=frame.iloc[[1]])
+    assert again["age"].tolist() == [None]
     frame["age"] = pd.Series([40, 2**53 + 1, 41], dtype=object)
     with pytest.raises(InvalidInputError, match=r"2\*\*53, such as 9007199254740993"):
         space.encode_frame(frame)

@@ -65,8 +65,8 @@ def tabulated(
     if ends is None:
         return None
     x = lowering.vector([image.source], gaps=image.fill is not None)
-    made = _steps(lowering, x, ends, lambda numbers: rows(image.function(numbers)))
-    return made if image.fill is None else _filled(lowering, made, image, rows, ends)
+    stepped = _steps(lowering, x, ends, lambda numbers: rows(image.function(numbers)))
+    return stepped if image.fill is None else _filled(lowering, stepped, image, rows, ends)
 
 
 def _filled(lowering: Lowering, made: str, image: Image, rows: Rows, ends: Floats) -> str:

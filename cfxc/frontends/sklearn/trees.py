@@ -310,7 +310,8 @@ def lower_isolation_forest(
     subsampled = estimator._max_features != estimator.n_features_in_
     places = estimator.estimators_features_ if subsampled else None
     trees = [member.tree_ for member in estimator.estimators_]
-    depth = lowering.let(ops.Item(ensemble(lowering, refs, trees, values, places), 0))
+    total = ensemble(lowering, refs, trees, values, places, gaps=takes_gaps(estimator))
+    depth = lowering.let(ops.Item(total, 0))
     most = float(sum(leaves.max() for leaves in values))
     least = Literal(Fraction(_least_depth(estimator, most)))
     return {"label": binary_label_from(lowering, _labels(estimator), depth, least)}

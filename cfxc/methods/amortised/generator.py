@@ -94,6 +94,7 @@ class Generator:
         self.model = replace(model, space=self.space)
         refuse_regression(model.program)
         _refuse_fixed(self.space)
+        self.space.refuse_missing("a generator")
         self.last_report: pd.DataFrame | None = None
         self._stored: Stored | None = None
 

@@ -64,7 +64,10 @@ class Causal(Criterion):
         return [Constraint(e.mechanism.text, e.holds, by=self) for e in self.effects(instance)]
 
     def effects(self, instance: Instance) -> Sequence[Effect]:
-        return effects_of(self.mechanisms(instance.space), instance.factual, instance.domains)
+        mechanisms = self.mechanisms(instance.space)
+        for each in mechanisms:
+            instance.refuse_missing(f"the mechanism of {each.name!r}", [each.name, *each.parents])
+        return effects_of(mechanisms, instance.factual, instance.domains)
 
     def to_toml(self) -> dict[str, str]:
         texts = {name: each for name, each in self.equations.items() if isinstance(each, str)}

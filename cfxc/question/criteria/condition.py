@@ -36,7 +36,11 @@ class Condition(Criterion):
         return self.text
 
     def constraints(self, instance: Instance) -> Sequence[Constraint]:
-        return [Constraint(self.text, instance.compile(self.text), by=self)]
+        program = instance.compile(self.text)
+        instance.refuse_missing(
+            f"the condition {self.text!r}", [name for name, _ in program.inputs]
+        )
+        return [Constraint(self.text, program, by=self)]
 
     def to_toml(self) -> str:
         return self.text

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
@@ -14,6 +14,7 @@ from ...ir import Program, Sort
 from ...lang import compile_constraint
 from ...space import FeatureSpace
 from ...space.inputs import input_sort
+from ...space.names import shown
 from ..domain import Domain
 from ..effects import Effect
 from ..hull import Hull
@@ -94,6 +95,21 @@ class Instance:
         rising = [f.name for f in self.space if f.kind == "ordinal" and f.labels]
         cells = {f.name: f.held for f in self.space if f.kind == "real"}
         return compile_constraint(text, self._sorts, source, ordered=rising, cells=cells)
+
+    def refuse_missing(self, what: str, names: Iterable[str]) -> None:
+        """Refuse what reads features, or their ``factual.…``, whose number the factual lacks.
+
+        Raises:
+            InvalidInputError: naming them.
+        """
+        read = {name.removeprefix("factual.").removeprefix("x.") for name in names}
+        asked = [feature for feature in self.space if feature.name in read]
+        lacking = [f.name for f in asked if f.is_absent(self.factual[f.name])]
+        if lacking:
+            raise InvalidInputError(
+                f"{what} reads {shown(lacking)}, which is missing in this instance; leave it out, "
+                "or give the number"
+            )
 
 
 class Criterion:

@@ -131,6 +131,7 @@ class TrustRegion(Criterion):
     def _hulls(
         self, space: FeatureSpace, target: Target, predict: Callable[[pd.DataFrame], Any]
     ) -> tuple[Hull, ...]:
+        space.refuse_missing("a trust region")
         table = self.X if isinstance(self.X, pd.DataFrame) else read_rows(Path(self.X), space)
         codes = space.encode_frame(table, extra="ignore", check_range=False)
         message = predict(table[list(space.columns)]) if self.y is None else self.y

@@ -116,6 +116,7 @@ class Mahalanobis:
             raise InvalidInputError("weights of features have no meaning in a Mahalanobis distance")
         from sklearn.base import clone
 
+        space.refuse_missing("a Mahalanobis distance")
         codes = space.encode_frame(self.data, extra="ignore", check_range=False)
         known: list[Coordinate] = []
         names: list[str] = []

@@ -261,6 +261,8 @@ def written_point(query: Query, values: Mapping[str, Any]) -> list[Any]:
 
 def _feature(domain: Domain) -> dict[str, Any]:
     feature = domain.feature
+    if not domain.is_symbolic and feature.is_absent(domain.factual):
+        raise UnsupportedError(f"a certificate cannot say that {feature.name!r} is missing")
     low, high, step, width = None, None, None, 0
     if not feature.is_symbolic:
         low, high = map(exact, feature.bounds)
