@@ -30,6 +30,7 @@ from ..ir.op import rule_of
 SINGLE = 2.0**-24  # unit roundoff of single floats
 SLACK = 1 + 2.0**-20  # for the rounding of this computation itself: sums of what is not negative
 TINY = 2.0**-140  # underflow, of single floats too
+WHOLE = 2.0**24  # below it all whole numbers are floats
 LAST = 64.0  # units in the last place that logistic functions and their likes may lose
 
 
@@ -227,8 +228,20 @@ def _affine(at: RoundingError, op: Any) -> Any:
     weight = np.abs(np.asarray(op.weight.array, dtype=np.float64))
     bias = np.abs(np.asarray(op.bias.array, dtype=np.float64))
     error = np.broadcast_to(at.error(op.x), weight.shape[1])
+    if not error.any() and _counts(at, op, weight, bias):
+        return np.zeros(bias.shape)
     reach = np.broadcast_to(at.reach(op.x), weight.shape[1])
     return weight @ error + at.gamma(weight.shape[1]) * (weight @ reach + bias) + TINY * len(reach)
+
+
+def _counts(at: RoundingError, op: ops.Affine, weight: Floats, bias: Floats) -> bool:
+    """Whether it adds whole numbers where truth values hold, too small to be rounded."""
+    source = None if isinstance(op.x, Literal) else at.definitions.get(op.x)
+    if source is None or not isinstance(source.op, ops.ToReal):
+        return False
+    truths = isinstance(source.op.x, str) and at.program.sorts[source.op.x].kind == "bool"
+    whole = all(np.array_equal(each, np.rint(each)) for each in (weight, bias))
+    return truths and whole and bool(np.all(weight.sum(axis=1) + bias < WHOLE))
 
 
 def _sum(at: RoundingError, op: Any) -> Any:

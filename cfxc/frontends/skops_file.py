@@ -16,8 +16,19 @@ TRUSTED = (
     "sklearn.utils._bunch.Bunch",
     "sklearn.neural_network._stochastic_optimizers.AdamOptimizer",
     "sklearn.neural_network._stochastic_optimizers.SGDOptimizer",
+    "sklearn.feature_selection._univariate_selection.chi2",
+    "sklearn.feature_selection._univariate_selection.f_classif",
+    "sklearn.feature_selection._univariate_selection.f_regression",
+    "sklearn.feature_selection._mutual_info.mutual_info_classif",
+    "sklearn.feature_selection._mutual_info.mutual_info_regression",
+    "numpy.max",
+    "numpy.mean",
+    "numpy.min",
+    "numpy.sum",
 )
 """Types that skops leaves to its users to trust: parts of supported models, numbers only.
+
+And functions of the libraries that selectors scored by in training, or that pool columns.
 
 Opening them runs no code of the file.  Trees are walked by compiled code that takes their node
 arrays as they are, so these are checked here.

@@ -116,3 +116,26 @@ def test_comparisons_of_exact_values_are_exact() -> None:
     at = RoundingError(program, {"x": Interval.of(-1.0, 5.0)}, SINGLE)
     assert at.error(program.output("jump")) == 0
     assert ops.Exp not in RULES
+
+
+def test_sums_of_truth_values_with_whole_weights_are_exact() -> None:
+    """Counts and indicators of intervals; not sums with fractions, or beyond what floats hold."""
+    builder = Builder("count")
+    x = builder.input("x", REAL)
+    cuts = builder.let(ops.Constant(Tensor(np.array([0.0, 1.0, 2.0]))))
+    hits = builder.let(ops.ToReal(builder.let(ops.Gt(x, cuts))))
+
+    def added(*row: float) -> str:
+        return builder.let(ops.Affine(hits, Tensor(np.array([row])), Tensor(np.array([1.0]))))
+
+    counted, halved, huge = added(1, -1, 2), added(0.5, 0, 0), added(2.0**25, 0, 0)
+    jump = builder.let(ops.Gt(builder.let(ops.Item(counted, 0)), Literal(Q(1))))
+    at = RoundingError(
+        builder.build(counted=counted, halved=halved, huge=huge, jump=jump),
+        {"x": Interval.of(-1.0, 5.0)},
+        SINGLE,
+    )
+    assert at.error(counted) == 0
+    assert at.error(jump) == 0
+    assert at.error(halved) > 0
+    assert at.error(huge) > 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from fractions import Fraction
 from functools import partial
+from typing import Any, cast
 
 import numpy as np
 from scipy import stats
@@ -18,8 +19,6 @@ from .functions import LOOSE, NO_VALUE
 from .lowering import Lowering, Ref, Stage, exact_tensor, fractions
 from .registry import Estimator, dense, transformer
 from .tracing import last_below
-
-POWERS = {"box-cox": boxcox, "yeo-johnson": stats.yeojohnson}
 
 
 @transformer(PowerTransformer, sparse=dense)
@@ -37,7 +36,7 @@ def lower_powers(lowering: Lowering, powers: Estimator, refs: tuple[Ref, ...]) -
     scaler = powers._scaler if powers.standardize else None
     made = []
     for place, (ref, exponent) in enumerate(zip(refs, powers.lambdas_.tolist(), strict=True)):
-        power = partial(_power, POWERS[powers.method], exponent)
+        power = partial(_power, _powers_of(powers), exponent)
         stages = [Stage(power, (0.0,), loose=LOOSE)]
         if scaler is not None:
             stages.append(Stage(partial(_standard, scaler.mean_[place], scaler.scale_[place])))
@@ -46,7 +45,15 @@ def lower_powers(lowering: Lowering, powers: Estimator, refs: tuple[Ref, ...]) -
     return tuple(made)
 
 
-def _power(function: Callable[[Floats, float], Floats], exponent: float, values: Floats) -> Floats:
+def _powers_of(powers: Estimator) -> Callable[[Floats, float], Any]:
+    """The function that this version of the library calls."""
+    if powers.method == "box-cox":
+        return cast("Callable[[Floats, float], Any]", boxcox)
+    own = getattr(powers, "_yeo_johnson_transform", stats.yeojohnson)
+    return cast("Callable[[Floats, float], Any]", own)
+
+
+def _power(function: Callable[[Floats, float], Any], exponent: float, values: Floats) -> Floats:
     """The library's function; at 0 and below, the Box-Cox power is a large negative number."""
     if function is boxcox:
         made = function(np.maximum(values, np.finfo(np.float64).tiny), exponent)

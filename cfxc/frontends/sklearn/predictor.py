@@ -49,7 +49,7 @@ class SklearnPredictor:
         narrow = any(dtype.lower().startswith(("float16", "float32")) for dtype in self._dtypes)
         narrow = narrow or self.adds_singles
         asked = [value for name, value in parameters.items() if name.split("__")[-1] == "dtype"]
-        return SINGLE if narrow or any(each != np.float64 for each in asked) else DOUBLE
+        return SINGLE if narrow or any(each not in (None, np.float64) for each in asked) else DOUBLE
 
     @cached_property
     def adds_singles(self) -> bool:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from scipy import linalg
 from sklearn.cluster import FeatureAgglomeration
 from sklearn.decomposition import PCA, FactorAnalysis, FastICA, IncrementalPCA, TruncatedSVD
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
@@ -87,7 +88,7 @@ def lower_factors(lowering: Lowering, factors: Estimator, refs: tuple[Ref, ...])
     """
     weight = factors.components_
     scaled = weight / factors.noise_variance_
-    inverse = np.linalg.inv(np.eye(len(weight)) + scaled @ weight.T)
+    inverse = linalg.inv(np.eye(len(weight)) + scaled @ weight.T)
     first = project(lowering, _centred(lowering, refs, factors.mean_, weight), scaled)
     return cells(project(lowering, first, inverse.T), len(weight))
 

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...arrays import Floats, Ints
+from ...errors import UnsupportedError
 from ...ir import Literal, Operand, ops
 from .lowering import Cell, Function, Image, Lowering, Ref, Stage, Traced, tensor
 
@@ -114,15 +115,29 @@ def _levels(stage: Stage, threshold: Floats) -> list[Region]:
 
 
 def _crossings(stage: Stage, threshold: float, place: int, start: float, end: float) -> list[float]:
-    """The changes around a crossing: one, or several where rounding crosses again."""
+    """The changes around a crossing: one, or several where rounding crosses again.
+
+    Raises:
+        UnsupportedError: it crosses again farther away, so that no neighbourhood holds them all.
+    """
     if not stage.loose:
         return [float(_doubles(np.array([place]))[0])]
-    first = max(place - stage.loose, int(_order(start)))
-    last = min(place + 1 + stage.loose, int(_order(end)))
-    near = _doubles(np.arange(first, last + 1))
-    below = stage.function(near) <= threshold
-    changes: list[float] = near[:-1][below[:-1] != below[1:]].tolist()
+    least, most = int(_order(start)), int(_order(end))
+    near = np.arange(max(place - stage.loose, least), min(place + 1 + stage.loose, most) + 1)
+    below = stage.function(_doubles(near)) <= threshold
+    for side, known in ((FAR[::-1] * -1, below[0]), (FAR, below[-1])):
+        away = np.clip(place + side, least, most)
+        if (((stage.function(_doubles(away)) <= threshold) != known) & ~np.isin(away, near)).any():
+            raise UnsupportedError(
+                "a tree compares a column where it is so flat that rounding decides",
+                remedy="Scale the column before its power or logarithm is taken, and train again.",
+            )
+    changes: list[float] = _doubles(near)[:-1][below[:-1] != below[1:]].tolist()
     return changes
+
+
+FAR = np.unique(np.rint(2.0 ** np.arange(8, 60, 0.25)).astype(np.int64))
+"""Distances, in doubles, at which a function that may cross again is looked at."""
 
 
 class Compared:

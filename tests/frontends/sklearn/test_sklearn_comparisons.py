@@ -17,7 +17,8 @@ from sklearn.preprocessing import MinMaxScaler, OneHotEncoder, StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
 from cfxc.frontends.sklearn import lower
-from cfxc.frontends.sklearn.tracing import ALWAYS, last_below
+from cfxc.frontends.sklearn.lowering import Image, Raw, Stage
+from cfxc.frontends.sklearn.tracing import ALWAYS, last_below, regions
 from cfxc.ir import evaluate, ops
 from cfxc.space import FeatureSpace
 
@@ -106,3 +107,43 @@ def test_the_last_value_on_the_left_is_a_double_of_the_table() -> None:
     for value, answer in zip(near.tolist(), deployed.tolist(), strict=True):
         assert evaluate(program, {"x": Fraction(value)})["label"] == answer
     assert len(set(deployed.tolist())) == 2
+
+
+STAGES = {
+    "shift": Stage(lambda x: (x - 0.3) / 0.7),
+    "fall": Stage(lambda x: 0.1 - x / 3, falls=True),
+    "fold": Stage(np.abs, (0.0,)),
+    "square": Stage(np.square, (0.0,)),
+    "invert": Stage(lambda x: 1 / x, (0.0,)),
+    "clip": Stage(lambda x: np.clip(x, -1.0, 2.5)),
+    "floor": Stage(np.floor),
+    "wave": Stage(lambda x: np.abs(np.abs(x) - 1), (-1.0, 0.0, 1.0)),
+    "loose": Stage(lambda x: np.log1p(np.abs(x)), (0.0,), loose=64),
+}
+
+
+@given(
+    st.lists(st.sampled_from(sorted(STAGES)), min_size=1, max_size=4),
+    st.floats(-20, 20),
+    st.lists(st.floats(-50, 50), min_size=1, max_size=20),
+)
+@example(["fold", "fall", "square"], -3.3, [0.0])
+@example(["invert", "floor"], 0.5, [-0.0, 5e-324])
+def test_regions_are_where_the_function_is_at_most_the_threshold(
+    names: list[str], point: float, others: list[float]
+) -> None:
+    """At random doubles, and on both sides of every cut, with the function's own values."""
+    image = Image(Raw("x", np.dtype(float)), tuple(STAGES[name] for name in names))
+    with np.errstate(all="ignore"):
+        threshold = image.function(np.array([point]))
+        if not np.isfinite(threshold).all():
+            return
+        (region,) = regions(image, threshold)
+        cuts = np.array(region.cuts)
+        near = [cuts, np.nextafter(cuts, -np.inf), np.nextafter(cuts, np.inf)]
+        xs = np.unique(np.concatenate([*near, others, [point]])) + 0.0
+        xs = xs[np.isfinite(xs)]
+        inside = image.function(xs) <= threshold
+    flips = np.searchsorted(cuts, xs, side="left")
+    assert ((flips % 2 == 0) == region.first).tolist() == inside.tolist()
+    assert list(region.cuts) == sorted(set(region.cuts))

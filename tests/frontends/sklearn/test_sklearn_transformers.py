@@ -365,3 +365,12 @@ def test_sparse_scalers_multiply_by_rounded_reciprocals() -> None:
         rows = beside(frame, "x", cuts)
         made = BatchEvaluator(program)(space.encode_frame(rows, check_range=False))["probability"]
         assert np.array_equal(made, model.predict_proba(rows))
+
+
+@pytest.mark.parametrize("name", ["power", "normal quantiles", "folded", "negative", "bins"])
+def test_boosters_ask_of_the_table_too(name: str, table: pd.DataFrame, agree: Agree) -> None:
+    lightgbm = pytest.importorskip("lightgbm")
+    booster = lightgbm.LGBMClassifier(n_estimators=10, verbose=-1)
+    model = make_pipeline(ONE_COLUMN[name], booster).fit(table, make_target(table))
+    rows = pd.concat([table, spread(table)], ignore_index=True)
+    agree(model, make_space(table), rows, exact_rows=30)
