@@ -18,7 +18,7 @@ from ...space import FeatureSpace
 from ...space.names import shown, suggestion
 from ..boosters import register_loaded
 from .lowering import Lowering, Raw, column_dtype, common_dtype
-from .registry import MODELS, TRANSFORMERS, Estimator, own_names
+from .registry import MODELS, REFUSED, TRANSFORMERS, Estimator, own_names
 from .structure import branches, predict, steps, titled
 
 
@@ -158,6 +158,7 @@ class Offence:
 
     text: str
     unfitted: bool = False
+    remedy: str = ""
 
 
 def check_supported(estimator: Estimator) -> None:
@@ -170,7 +171,10 @@ def check_supported(estimator: Estimator) -> None:
     register_loaded()
     offences = list(dict.fromkeys(_in_predictor(estimator, "")))
     if unsupported := [offence.text for offence in offences if not offence.unfitted]:
-        raise UnsupportedError("this model cannot be lowered", unsupported, _remedy())
+        remedies = dict.fromkeys(one.remedy or ANOTHER for one in offences if not one.unfitted)
+        raise UnsupportedError(
+            "this model cannot be lowered", unsupported, " ".join(list(remedies)[:REMEDIES])
+        )
     if unfitted := [offence.text for offence in offences]:
         raise InvalidInputError(
             f"not fitted: {'; '.join(unfitted[:SHOWN])}"
@@ -180,17 +184,8 @@ def check_supported(estimator: Estimator) -> None:
 
 
 SHOWN = 5
-
-
-def _remedy() -> str:
-    return (
-        f"supported are {', '.join(_names(TRANSFORMERS))}; "
-        f"and {', '.join(_names(MODELS))}. Replace the step, or apply it before training."
-    )
-
-
-def _names(table: Mapping[type, object]) -> list[str]:
-    return sorted(cls.__name__ for cls in table if not cls.__name__.endswith("CV"))
+REMEDIES = 2  # that a message gives: it has ten lines at most
+ANOTHER = "Replace the step, or apply it before training; 'cfxc models' lists what is supported."
 
 
 def _in_predictor(estimator: Estimator, step: str) -> Iterator[Offence]:
@@ -233,7 +228,11 @@ def _in_leaf(
     where = titled(step, estimator)
     entry = table.get(type(estimator))
     if entry is None:
-        yield Offence(f"{where}: {_stranger(estimator, table, role)}")
+        refusal = REFUSED.get(type(estimator))
+        if refusal is None:
+            yield Offence(f"{where}: {_stranger(estimator, table, role)}")
+        else:
+            yield Offence(f"{where}: {refusal.reason}", remedy=refusal.remedy)
         return
     if not _is_fitted(estimator):
         yield Offence(where, unfitted=True)

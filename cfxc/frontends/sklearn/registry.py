@@ -83,8 +83,23 @@ class Model:
     tables: Tables = own_tables
 
 
+@dataclass(frozen=True)
+class Refusal:
+    """Why a class that users meet is not lowered, and what to do instead."""
+
+    reason: str
+    remedy: str = ""
+
+
 TRANSFORMERS: dict[type, Transformer] = {}
 MODELS: dict[type, Model] = {}
+REFUSED: dict[type, Refusal] = {}
+
+
+def refused(*classes: type, reason: str, remedy: str = "") -> None:
+    """Say why exactly these ``classes`` are not lowered, and what to do instead."""
+    REFUSED.update(dict.fromkeys(classes, Refusal(reason, remedy)))
+
 
 TransformT = TypeVar("TransformT", bound=Transform)
 PredictT = TypeVar("PredictT", bound=Predict)
