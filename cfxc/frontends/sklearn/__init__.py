@@ -2,19 +2,47 @@
 
 from __future__ import annotations
 
-from . import ensembles, hist_boosting, linear, preprocessing, trees  # register what they lower
+from . import (  # register what they lower
+    calibration,
+    categories,
+    discriminants,
+    ensembles,
+    hist_boosting,
+    linear,
+    machines,
+    multiclass,
+    preprocessing,
+    refusals,
+    regression,
+    stacking,
+    thresholds,
+    trees,
+    wrappers,
+)
 from .predictor import SklearnPredictor
 from .program import lower
-from .registry import MODELS, TRANSFORMERS
+from .registry import MODELS, REFUSED, TRANSFORMERS, WRAPPERS
 
 __all__ = [
     "MODELS",
+    "REFUSED",
     "TRANSFORMERS",
+    "WRAPPERS",
     "SklearnPredictor",
+    "calibration",
+    "categories",
+    "discriminants",
     "ensembles",
     "hist_boosting",
     "linear",
     "lower",
+    "machines",
+    "multiclass",
     "preprocessing",
+    "refusals",
+    "regression",
+    "stacking",
+    "thresholds",
     "trees",
+    "wrappers",
 ]

@@ -15,8 +15,9 @@ from ...ir import Label
 from ...space import FeatureSpace
 from ...space.names import shown
 from ..predictor import DOUBLE, SINGLE, Task, class_labels
-from .program import check_supported, fitted_names, last_step, model_columns
+from .program import check_supported, fitted_names, model_columns
 from .registry import MODELS, Estimator
+from .structure import last_step
 
 
 class SklearnPredictor:
