@@ -186,9 +186,12 @@ def lower_nearest_centroid(
     scaled = exact(np.asarray(centroids.centroids_) / np.where(spread != 0, spread, 1.0))
     bias = exact(2.0 * np.log(centroids.class_prior_)) - (scaled * scaled).sum(axis=1)
     scores = exact_affine(lowering, x, 2 * scaled / scale, bias)
-    outputs = likeliest(lowering, centroids, scores)
-    if len(centroids.classes_) == 2:
-        outputs = _with_lead(lowering, centroids, scores)
+    outputs = _with_lead(lowering, centroids, scores)
+    if len(centroids.classes_) > 2:  # the library keeps -|x / s|², which all classes share
+        square = lowering.let(ops.Mul(x, x))
+        factor = -1 / (scale * scale)[None]
+        shared = exact_affine(lowering, square, factor, exact(np.zeros(1)))
+        outputs["score"] = lowering.let(ops.Add(scores, lowering.let(ops.Item(shared, 0))))
     if _uniform(centroids):
         outputs["label"] = top_label(lowering, centroids.classes_, plain)
     return outputs

@@ -25,7 +25,8 @@ from .linear import (
     top_label,
     values,
 )
-from .lowering import Lowering, Ref, tensor
+from .lowering import Lowering, Ref
+from .pairwise import most_votes, pair_scores, tally
 from .quadratics import Exact, exact, exact_affine, quadratic
 from .registry import Estimator, Outputs, model
 
@@ -57,12 +58,6 @@ def _kernel_flaws(machine: Estimator) -> Iterator[str]:
         yield f"kernel {kernel!r} is not supported; supported are {', '.join(NAMES)}"
     elif NAMES[kernel] == "poly" and (machine.degree != int(machine.degree) or machine.degree < 0):
         yield f"degree {machine.degree} of its kernel is no whole number from 0 on"
-
-
-def _machine_flaws(machine: Estimator) -> Iterator[str]:
-    yield from _kernel_flaws(machine)
-    if machine.break_ties and len(machine.classes_) > 2:
-        yield "break_ties=True is not supported with more than two classes"
 
 
 def expansion(
@@ -122,13 +117,14 @@ def _pairs(machine: Estimator) -> tuple[Exact, Exact]:
     return rows, exact(machine._intercept_)
 
 
-@model("classifier", SVC, NuSVC, flaws=_machine_flaws, note=NOTE)
+@model("classifier", SVC, NuSVC, flaws=_kernel_flaws, note=NOTE)
 def lower_support_classifier(
     lowering: Lowering, machine: Estimator, refs: tuple[Ref, ...]
 ) -> Outputs:
     """One machine per pair of classes: the first one iff its value is positive; most votes win.
 
-    Of two classes, the second iff the (negated) value is at least 0.
+    Of two classes, the second iff the (negated) value is at least 0.  With ``break_ties`` sums of
+    values decide among equal votes.
     """
     dual, bias = _pairs(machine)
     count = len(machine.classes_)
@@ -139,14 +135,17 @@ def lower_support_classifier(
         label = binary_label_from(lowering, machine.classes_, score, ZERO)
         return {"label": label, "score": score}
     vector = expansion(lowering, refs, kernel, vectors, dual, bias)
-    first = lowering.let(ops.Gt(vector, ZERO))
-    spread, start = np.zeros((count, len(bias))), np.zeros(count)
-    for place, (i, j) in enumerate(combinations(range(count), 2)):
-        spread[i, place], spread[j, place] = 1, -1
-        start[j] += 1
-    hits = lowering.let(ops.ToReal(first))
-    votes = lowering.let(ops.Affine(hits, tensor(spread), tensor(start)))
-    return {"label": top_label(lowering, machine.classes_, votes)}
+    second = lowering.let(ops.Le(vector, ZERO))
+    against = lowering.let(ops.Neg(vector))
+    votes, _ = tally(lowering, second, against, count)
+    label = top_label(lowering, machine.classes_, votes)
+    if machine.decision_function_shape == "ovo":
+        return {"label": label, "score": vector}
+    below = lowering.let(ops.Lt(vector, ZERO))  # unlike predict, it gives ties to the first class
+    votes, sums = tally(lowering, below, against, count)
+    if machine.break_ties:
+        label = most_votes(lowering, machine.classes_, votes, sums)
+    return {"label": label, "score": pair_scores(lowering, votes, sums)}
 
 
 def _value(lowering: Lowering, machine: Estimator, refs: tuple[Ref, ...]) -> Operand:

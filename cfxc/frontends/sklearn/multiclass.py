@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from fractions import Fraction
 from functools import cache
-from itertools import combinations
 
 import numpy as np
 from sklearn.base import is_classifier, is_regressor
@@ -21,8 +20,9 @@ from ...ir import Literal, Operand, ops
 from ..predictor import class_labels
 from .ensembles import like_members
 from .linear import ONE, ZERO, pair, second_if, top_label
-from .lowering import Lowering, Ref, as_array, tensor
+from .lowering import Lowering, Ref, as_array
 from .members import MEMBERS, chance, lower_member
+from .pairwise import most_votes, pair_scores, tally
 from .quadratics import exact, exact_affine
 from .registry import Estimator, Outputs, model
 
@@ -114,12 +114,18 @@ def _pair_flaws(estimator: Estimator) -> Iterator[str]:
         yield "takes a matrix of kernel values; give the machines a kernel of their own"
 
 
+def _says_second(lowering: Lowering, member: Estimator, outputs: Outputs) -> Operand:
+    """1 where a machine of two classes answers the second one, else 0."""
+    if not outputs:
+        return Literal(Fraction(int(member.y_[0])))
+    return lowering.let(ops.ToReal(lowering.let(ops.IsLabel(outputs["label"], 1))))
+
+
 @model("classifier", OneVsOneClassifier, flaws=_pair_flaws, parts=_varying)
 def lower_one_vs_one(lowering: Lowering, estimator: Estimator, refs: tuple[Ref, ...]) -> Outputs:
     """Most votes win; among those, the highest sum of confidences, then the first class.
 
-    The library adds ``s / (3 (|s| + 1))`` to the votes, which rises with the sum s and is less
-    than a third: so it decides among equal votes alone.
+    Of two classes: the second if its machine says so, or is confident of it.
     """
     columns, count = as_array(refs), len(estimator.classes_)
     wins: list[Operand] = []
@@ -127,33 +133,18 @@ def lower_one_vs_one(lowering: Lowering, estimator: Estimator, refs: tuple[Ref, 
     for member in estimator.estimators_:
         confidence, outputs = _confidence(lowering, member, columns)
         sums.append(confidence)
-        if not outputs:
-            wins.append(Literal(bool(member.y_[0])))
-        else:
-            wins.append(lowering.let(ops.IsLabel(outputs["label"], 1)))
-    if count == 2:
-        second = wins[0]
-        if _bar(estimator.estimators_[0]) is ZERO:
-            above = lowering.let(ops.Gt(sums[0], ZERO))
-            second = lowering.let(ops.Or((second, above)))
-        return {"label": second_if(lowering, estimator.classes_, second)}
-    spread, start = np.zeros((count, len(wins))), np.zeros(count)
-    for place, (i, j) in enumerate(combinations(range(count), 2)):
-        spread[i, place], spread[j, place] = -1, 1
-        start[i] += 1
-    numbers = [lowering.let(ops.ToReal(each)) for each in wins]
-    won = lowering.let(ops.Concat(tuple(numbers)))
-    votes = lowering.let(ops.Affine(won, tensor(spread), tensor(start)))
+        wins.append(_says_second(lowering, member, outputs))
+    second = lowering.let(ops.Gt(lowering.let(ops.Concat(tuple(wins))), ZERO))
     confidences = lowering.let(ops.Concat(tuple(sums)))
-    summed = lowering.let(ops.Affine(confidences, tensor(spread), tensor(np.zeros(count))))
-    return {"label": _most_votes(lowering, estimator, votes, summed)}
-
-
-def _most_votes(lowering: Lowering, estimator: Estimator, votes: str, sums: str) -> Operand:
-    """The highest sum among the classes with most votes; all others come below the lowest sum."""
-    most = lowering.let(ops.Ge(votes, lowering.let(ops.ReduceMax(votes))))
-    below = lowering.let(ops.Sub(lowering.let(ops.ReduceMin(sums)), ONE))
-    return top_label(lowering, estimator.classes_, lowering.let(ops.Select(most, sums, below)))
+    votes, summed = tally(lowering, second, confidences, count)
+    score = pair_scores(lowering, votes, summed)
+    if count > 2:
+        return {"label": most_votes(lowering, estimator.classes_, votes, summed), "score": score}
+    chosen = lowering.let(ops.Gt(wins[0], ZERO))
+    if _bar(estimator.estimators_[0]) is ZERO:
+        chosen = lowering.let(ops.Or((chosen, lowering.let(ops.Gt(sums[0], ZERO)))))
+    label = second_if(lowering, estimator.classes_, chosen)
+    return {"label": label, "score": lowering.let(ops.Item(score, 1))}
 
 
 @model("classifier", OutputCodeClassifier, parts=_varying)
