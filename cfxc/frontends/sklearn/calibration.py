@@ -62,6 +62,11 @@ def _calibrated(estimator: Estimator) -> Iterator[tuple[str, Estimator]]:
 
 def _calibration_flaws(estimator: Estimator) -> Iterator[str]:
     count = len(estimator.classes_)
+    if count > 2 and len(estimator.calibrated_classifiers_) > 1:
+        yield (
+            "the mean of quotients of several members and more than two classes has no formula; "
+            "train it with ensemble=False"
+        )
     for one in estimator.calibrated_classifiers_:
         if len(one.estimator.classes_) != count:
             yield "a member does not know all classes; train it with folds that have all of them"
@@ -77,8 +82,7 @@ def _calibration_flaws(estimator: Estimator) -> Iterator[str]:
     CalibratedClassifierCV,
     flaws=_calibration_flaws,
     parts=_calibrated,
-    enclosed=True,
-    note="exact with method 'isotonic' for two classes, and with ensemble=False",
+    note="the mean of several sigmoids (ensemble=True) is enclosed",
 )
 def lower_calibrated(lowering: Lowering, estimator: Estimator, refs: tuple[Ref, ...]) -> Outputs:
     """The largest mean of the members' calibrated probabilities, ties to the first class."""
@@ -114,7 +118,7 @@ def _lower_two(lowering: Lowering, estimator: Estimator, refs: tuple[Ref, ...]) 
     summed = total(lowering, shares)
     mean = summed if count == 1 else lowering.let(ops.Div(summed, Literal(count)))
     if count == 1 and logits:
-        label: Operand = binary_label(lowering, estimator.classes_, logits[0])
+        label = binary_label(lowering, estimator.classes_, logits[0])
     else:
         most = lowering.let(ops.Gt(summed, Literal(count / 2)))
         label = second_if(lowering, estimator.classes_, most)
@@ -122,17 +126,15 @@ def _lower_two(lowering: Lowering, estimator: Estimator, refs: tuple[Ref, ...]) 
 
 
 def _lower_many(lowering: Lowering, estimator: Estimator, refs: tuple[Ref, ...]) -> Outputs:
-    """One calibrator a class, over their sum; of one member the label needs no division."""
-    parts: list[Operand] = []
-    scores: Operand = ZERO
-    for one in estimator.calibrated_classifiers_:
-        outputs = lower_member(lowering, one.estimator, refs)
-        _, given = response(lowering, one.estimator, outputs, METHODS)
-        if estimator.method == "temperature":
-            factor = Literal(Fraction(float(one.calibrators[0].beta_)))
-            scores = lowering.let(ops.Mul(given, factor))
-            parts.append(lowering.let(ops.Softmax(scores)))
-            continue
+    """One calibrator a class, over their sum: the label needs no division."""
+    (one,) = estimator.calibrated_classifiers_
+    outputs = lower_member(lowering, one.estimator, refs)
+    _, given = response(lowering, one.estimator, outputs, METHODS)
+    if estimator.method == "temperature":
+        factor = Literal(Fraction(float(one.calibrators[0].beta_)))
+        scores = lowering.let(ops.Mul(given, factor))
+        shares: Operand = lowering.let(ops.Softmax(scores))
+    else:
         order = [list(estimator.classes_).index(each) for each in classes_of(one.estimator)]
         items: list[Operand] = [ZERO] * len(order)
         for place, target in enumerate(order):
@@ -140,16 +142,11 @@ def _lower_many(lowering: Lowering, estimator: Estimator, refs: tuple[Ref, ...])
             form = interpolated if estimator.method == "isotonic" else _logit
             items[target] = form(lowering, calibrator, score)
         scores = lowering.let(ops.Concat(tuple(items)))
-        parts.append(_shares(lowering, estimator.method, scores, len(order)))
-    summed = total(lowering, parts)
-    if len(parts) == 1:
-        label = top_label(lowering, estimator.classes_, scores)
-        return {"label": label, "probability": summed}
-    mean = lowering.let(ops.Div(summed, Literal(Fraction(len(parts)))))
-    return {"label": top_label(lowering, estimator.classes_, mean), "probability": mean}
+        shares = _shares(lowering, estimator.method, scores)
+    return {"label": top_label(lowering, estimator.classes_, scores), "probability": shares}
 
 
-def _shares(lowering: Lowering, method: str, scores: Operand, width: int) -> Operand:
+def _shares(lowering: Lowering, method: str, scores: Operand) -> Operand:
     """Probabilities over their sum; uniform where all are 0, as isotonic ones may be."""
     if method == "sigmoid":
         return normalised(lowering, lowering.let(ops.Sigmoid(scores)))

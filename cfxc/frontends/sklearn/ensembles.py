@@ -78,7 +78,7 @@ def lower_bagging_classifier(
                 scores.append(outputs["score"])
         summed = total(lowering, shares)
     mean = lowering.let(ops.Div(summed, count))
-    made = {"label": top_label(lowering, estimator.classes_, mean)}
+    made: Outputs = {"label": top_label(lowering, estimator.classes_, mean)}
     if len(scores) == len(estimator.estimators_):
         made["score"] = lowering.let(ops.Div(total(lowering, scores), count))
     return made | {"probability": mean}

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from sklearn import linear_model
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.linear_model import (
     ARDRegression,
@@ -34,8 +35,6 @@ from sklearn.linear_model import (
     MultiTaskLassoCV,
     OrthogonalMatchingPursuit,
     OrthogonalMatchingPursuitCV,
-    PassiveAggressiveClassifier,
-    PassiveAggressiveRegressor,
     Perceptron,
     QuantileRegressor,
     Ridge,
@@ -56,10 +55,17 @@ from .lowering import Lowering, Ref, tensor
 from .registry import Estimator, Outputs, model
 
 Classes = Sequence[Any] | npt.NDArray[Any]
+
+
+def passing(name: str) -> list[type]:
+    """A linear model that versions of scikit-learn from 1.10 on do not have."""
+    return [getattr(linear_model, name)] if hasattr(linear_model, name) else []
+
+
 ZERO, ONE = Literal(Fraction(0)), Literal(Fraction(1))
 
 
-def binary_label(lowering: Lowering, classes: Classes, score: Operand) -> Operand:
+def binary_label(lowering: Lowering, classes: Classes, score: Operand) -> str:
     """The second class iff ``score > 0``: a tie is the first class, as deployed."""
     return second_if(lowering, classes, lowering.let(ops.Gt(score, ZERO)))
 
@@ -75,7 +81,7 @@ def second_if(lowering: Lowering, classes: Classes, second: Operand) -> str:
     return lowering.let(ops.Category(index, class_labels(classes)))
 
 
-def top_label(lowering: Lowering, classes: Classes, scores: Operand) -> Operand:
+def top_label(lowering: Lowering, classes: Classes, scores: Operand) -> str:
     """The class of the highest score; ties go to the first one."""
     index = lowering.let(ops.Argmax(scores))
     return lowering.let(ops.Category(index, class_labels(classes)))
@@ -133,7 +139,7 @@ def _is_multilabel(estimator: Estimator) -> Iterator[str]:
         yield "multi-label classification is not supported; train one model per label"
 
 
-@model("classifier", LinearSVC, Perceptron, PassiveAggressiveClassifier)
+@model("classifier", LinearSVC, Perceptron, *passing("PassiveAggressiveClassifier"))
 @model("classifier", RidgeClassifier, RidgeClassifierCV, flaws=_is_multilabel)
 def lower_linear_classifier(
     lowering: Lowering, estimator: Estimator, refs: tuple[Ref, ...]
@@ -237,9 +243,9 @@ def _huber_share(lowering: Lowering, score: Operand, classes: int) -> Operand:
     MultiTaskLassoCV,
     OrthogonalMatchingPursuit,
     OrthogonalMatchingPursuitCV,
-    PassiveAggressiveRegressor,
     QuantileRegressor,
     TheilSenRegressor,
+    *passing("PassiveAggressiveRegressor"),
 )
 def lower_linear_regressor(
     lowering: Lowering, estimator: Estimator, refs: tuple[Ref, ...]

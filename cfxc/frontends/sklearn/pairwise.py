@@ -33,9 +33,7 @@ def tally(lowering: Lowering, second: Operand, confidences: Operand, count: int)
     return votes, lowering.let(ops.Affine(confidences, tensor(spread), none))
 
 
-def most_votes(
-    lowering: Lowering, classes: Sequence[Any], votes: Operand, sums: Operand
-) -> Operand:
+def most_votes(lowering: Lowering, classes: Sequence[Any], votes: Operand, sums: Operand) -> str:
     """Most votes win; among those the highest sum, then the first class.
 
     The library adds ``s / (3 (|s| + 1))`` to the votes, which rises with the sum s and is less

@@ -19,7 +19,7 @@ from ...space.names import shown, suggestion
 from ..boosters import register_loaded
 from .lowering import Lowering, Raw, column_dtype, common_dtype
 from .registry import MODELS, REFUSED, TRANSFORMERS, WRAPPERS, Estimator, own_names
-from .structure import branches, first_steps, last_step, predict, steps, titled
+from .structure import INSIDE, branches, first_steps, last_step, predict, steps, titled
 
 
 def lower(estimator: Estimator, space: FeatureSpace, name: str = "") -> Program:
@@ -212,7 +212,7 @@ def _in_wrapper(
     elif inside is None:
         yield Offence(f"{where}: holds no fitted estimator; train it with refit=True")
     else:
-        yield from within(inside, where)
+        yield from within(inside, _below(where, INSIDE))
 
 
 def _in_columns(columns: Estimator, step: str) -> Iterator[Offence]:

@@ -14,6 +14,8 @@ from ...ir import Literal, ops
 from .lowering import Lowering, Ref, as_array, cells
 from .registry import MODELS, TRANSFORMERS, WRAPPERS, Estimator, Outputs, transformer
 
+INSIDE = "its estimator"
+
 
 def steps(pipeline: Estimator) -> list[tuple[str, Estimator]]:
     """Name and estimator of the steps that do something, as messages call them."""
@@ -71,7 +73,7 @@ def transform(
     with lowering.at(titled(step, estimator)):
         check_width(estimator, refs, lowering.where)
         if wrapper := WRAPPERS.get(type(estimator)):
-            return transform(lowering, "", wrapper.inside(estimator), refs)
+            return transform(lowering, INSIDE, wrapper.inside(estimator), refs)
         return TRANSFORMERS[type(estimator)].lower(lowering, estimator, refs)
 
 
@@ -82,7 +84,7 @@ def predict(lowering: Lowering, step: str, estimator: Estimator, refs: tuple[Ref
             check_width(estimator, refs, lowering.where)
             if wrapper := WRAPPERS.get(type(estimator)):
                 columns = as_array(refs) if wrapper.joins else refs
-                return predict(lowering, "", wrapper.inside(estimator), columns)
+                return predict(lowering, INSIDE, wrapper.inside(estimator), columns)
             return MODELS[type(estimator)].lower(lowering, estimator, refs)
     *before, (last_name, last) = steps(estimator)
     for name, part in before:

@@ -13,6 +13,7 @@ from .linear import second_if
 from .lowering import Lowering, Ref
 from .members import lower_member, response
 from .registry import Estimator, Outputs, model
+from .structure import INSIDE
 from .trees import first_true
 
 ORDER = ("predict_proba", "decision_function")
@@ -23,7 +24,7 @@ def _inside(estimator: Estimator) -> Estimator:
 
 
 def _part(estimator: Estimator) -> Iterator[tuple[str, Estimator]]:
-    yield "its estimator", _inside(estimator)
+    yield INSIDE, _inside(estimator)
 
 
 def _methods(estimator: Estimator) -> tuple[str, ...]:
@@ -54,7 +55,7 @@ def _with_threshold(
     positive: Any,
 ) -> Outputs:  # fmt: skip
     member = _inside(estimator)
-    outputs = lower_member(lowering, member, refs, "its estimator")
+    outputs = lower_member(lowering, member, refs, INSIDE)
     method, score = response(lowering, member, outputs, _methods(estimator))
     place = 1 if positive is None else list(estimator.classes_).index(positive)
     shares = method == "predict_proba"
@@ -76,14 +77,13 @@ def share_cut(lowering: Lowering, share: str, threshold: float) -> tuple[Operand
     is the sum, and t the least double whose quotient reaches the threshold.
     """
     op = lowering.definitions[share]
-    mean = lowering.definitions.get(op.x) if isinstance(op, ops.Item) else None
-    if not isinstance(op, ops.Item) or not isinstance(mean, ops.Div):
-        return share, Literal(Fraction(threshold))
-    if not isinstance(mean.y, Literal) or mean.y.value < 1:
-        return share, Literal(Fraction(threshold))
-    count = float(mean.y.value)
-    least = first_true(lambda total: total / count >= threshold, 0.0, 2 * count + 1)
-    return lowering.let(ops.Item(mean.x, op.index)), Literal(Fraction(least))
+    if isinstance(op, ops.Item) and isinstance(op.x, str):
+        mean = lowering.definitions.get(op.x)
+        if isinstance(mean, ops.Div) and isinstance(mean.y, Literal) and mean.y.value >= 1:
+            count = float(mean.y.value)
+            least = first_true(lambda total: total / count >= threshold, 0.0, 2 * count + 1)
+            return lowering.let(ops.Item(mean.x, op.index)), Literal(Fraction(least))
+    return share, Literal(Fraction(threshold))
 
 
 __all__ = ["share_cut"]
