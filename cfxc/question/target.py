@@ -21,7 +21,7 @@ import numpy.typing as npt
 from ..errors import InvalidInputError
 from ..ir import Builder, Label, Literal, Op, Operand, Program, Tensor, ops
 from ..ir.linear import LinearForm
-from ..ir.patterns import deciding, keep_outputs, scaling
+from ..ir.patterns import before_scaling, deciding, keep_outputs, scaling
 from ..ir.sorts import label_key, preview
 
 DIGITS = Context(prec=50)
@@ -271,7 +271,7 @@ def target_program(program: Program, target: Target, margin: Fraction) -> Progra
     definitions = {statement.name: statement.op for statement in program.lets()}
     if target.is_range:
         decided = _in_range(builder, program, target, margin)
-    elif target.chance is not None and 2 * target.chance > 1 and not target.margin:
+    elif _is_likeliest(program, definitions) and 2 * (target.chance or 0) > 1 and not target.margin:
         # no other label is likelier then
         decided = _likely(builder, program, definitions, target, margin)
     else:
@@ -280,6 +280,19 @@ def target_program(program: Program, target: Target, margin: Fraction) -> Progra
             likely = _likely(builder, program, definitions, target, margin)
             decided = builder.let(ops.And((decided, likely)))
     return keep_outputs(builder.build(in_target=decided), ["in_target"])
+
+
+def _is_likeliest(program: Program, definitions: Mapping[str, Op]) -> bool:
+    """Whether the label is known to be the likeliest one: thresholds may say otherwise."""
+    decision, probability = deciding(program), dict(program.outputs).get("probability")
+    if not isinstance(decision, ops.Argmax):
+        return decision is not None and decision.y == Literal(Fraction(0))
+    op = definitions.get(probability) if isinstance(probability, str) else None
+    likely = op.x if isinstance(op, ops.Softmax) else probability
+    scores = [
+        before_scaling(each, definitions) for each in (likely, decision.x) if isinstance(each, str)
+    ]
+    return len(scores) == 2 and scores[0] == scores[1]
 
 
 def _in_range(builder: Builder, program: Program, target: Target, margin: Fraction) -> Operand:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from fractions import Fraction
 from itertools import product
 from typing import Any
 
@@ -23,7 +24,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OrdinalEncoder, StandardScaler
 from sklearn.svm import LinearSVC
 
-from cfxc import compile
+from cfxc import Probability, compile
 from cfxc.frontends.sklearn import SklearnPredictor, lower
 from cfxc.ir import BatchEvaluator, Program, evaluate
 from cfxc.space import FeatureSpace
@@ -272,3 +273,28 @@ def test_ranges_of_exponentials(least: float) -> None:
     away = (GRID - GRID.iloc[factual]).abs() / (GRID.max() - GRID.min())
     nearest = away.mean(axis=1)[said >= said[factual] * 1.3].min()
     assert answer.distance == pytest.approx(nearest)
+
+
+@pytest.mark.parametrize("chance", [0.55, 0.7])
+def test_a_likely_label_is_also_above_its_threshold(chance: float) -> None:
+    """A label that is likelier than not need not be the answer of a model with a threshold."""
+    inner = LogisticRegression()
+    model = FixedThresholdClassifier(inner, threshold=0.65, pos_label="yes").fit(GRID, LABELS)
+    said, likely = model.predict(GRID), model.predict_proba(GRID)[:, 1] >= chance
+    assert ((said == "no") & (model.predict_proba(GRID)[:, 1] >= 0.55)).any()
+    factual = int(np.flatnonzero(said == "no")[0])
+    answer = compile(model, FeatureSpace.infer(GRID)).explain(
+        GRID.iloc[[factual]], target="yes", subject_to=[Probability(chance)]
+    )
+    away = (GRID - GRID.iloc[factual]).abs() / (GRID.max() - GRID.min())
+    assert answer.status == "optimal"
+    assert answer.distance == pytest.approx(away.mean(axis=1)[(said == "yes") & likely].min())
+
+
+def test_single_floats_inside_of_frozen_models(people: pd.DataFrame, space: FeatureSpace) -> None:
+    frozen = pytest.importorskip("sklearn.frozen").FrozenEstimator
+    boosted = pytest.importorskip("xgboost").XGBClassifier(n_estimators=2)
+    inner = make_pipeline(StandardScaler(), boosted).fit(people[NUMBERS], people["member"])
+    predictor = SklearnPredictor(frozen(inner), space.subset(NUMBERS))
+    assert predictor.adds_singles
+    assert predictor.unit_roundoff == Fraction(1, 2**24)
