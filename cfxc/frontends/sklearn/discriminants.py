@@ -19,7 +19,7 @@ from sklearn.neighbors import NearestCentroid
 from ...ir import Literal, Operand, ops
 from .linear import ZERO, affine, binary_label_from, outlier_or_inlier, top_label
 from .lowering import Lowering, Ref, tensor
-from .quadratics import exact, exact_affine, quadratic
+from .quadratics import dot, exact, exact_affine, quadratic
 from .registry import Estimator, Outputs, model
 
 HALF = Fraction(1, 2)
@@ -137,7 +137,7 @@ def lower_quadratic_discriminant(
     for place, mean in enumerate(discriminant.means_):
         scaling = discriminant.scalings_[place]
         spread = exact(discriminant.rotations_[place] * scaling ** (-0.5))
-        square = spread.dot(spread.T)
+        square = dot(spread, spread.T)
         shift = exact(mean) - exact(middle)
         squares.append(-HALF * square)
         weights.append(square.dot(shift))

@@ -27,7 +27,7 @@ from .linear import (
 )
 from .lowering import Lowering, Ref
 from .pairwise import most_votes, pair_scores, tally
-from .quadratics import Exact, exact, exact_affine, quadratic
+from .quadratics import Exact, dot, exact, exact_affine, quadratic
 from .registry import Estimator, Outputs, model
 
 NAMES = {"linear": "linear", "poly": "poly", "polynomial": "poly", "rbf": "rbf", "sigmoid": "tanh"}
@@ -67,7 +67,7 @@ def expansion(
     """``Σ_i dual[r, i] K(vectors[i], x) + bias[r]`` for all r; shapes (m, n), (k, m), (k,)."""
     x, gamma, shift = lowering.vector(refs), kernel.gamma, kernel.coef0
     if kernel.kind == "linear":
-        return exact_affine(lowering, x, dual.dot(vectors), bias)
+        return exact_affine(lowering, x, dot(dual, vectors), bias)
     if kernel.kind == "rbf":
         return exact_affine(lowering, _radial(lowering, x, gamma, vectors), dual, bias)
     if kernel.kind == "poly" and kernel.degree <= 2:
@@ -87,11 +87,11 @@ def _low_degree(
     """A polynomial kernel of degree up to 2, multiplied out."""
     gamma, shift, weights = kernel.gamma, kernel.coef0, dual.sum(axis=1)
     if kernel.degree == 0:
-        return exact_affine(lowering, x, Fraction(0) * dual.dot(vectors), bias + weights)
+        return exact_affine(lowering, x, Fraction(0) * dot(dual, vectors), bias + weights)
     if kernel.degree == 1:
-        return exact_affine(lowering, x, gamma * dual.dot(vectors), bias + shift * weights)
-    squares = [gamma**2 * (vectors.T * row).dot(vectors) for row in dual]
-    weight = 2 * gamma * shift * dual.dot(vectors)
+        return exact_affine(lowering, x, gamma * dot(dual, vectors), bias + shift * weights)
+    squares = [gamma**2 * dot(vectors.T * row, vectors) for row in dual]
+    weight = 2 * gamma * shift * dot(dual, vectors)
     bias = bias + shift**2 * weights
     return quadratic(lowering, x, np.array(squares, dtype=object), weight, bias)
 
