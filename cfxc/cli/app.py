@@ -86,6 +86,15 @@ def demo() -> int:
     return run()
 
 
+@app.command("models")
+@guarded
+def supported(json: Json = False) -> int:
+    """Which models are supported, exactly or enclosed, and why others are not."""
+    from .models import models as run
+
+    return run(json)
+
+
 @space_app.command("infer")
 @guarded
 def space_infer(

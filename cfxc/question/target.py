@@ -1,8 +1,9 @@
-"""Cuts of logistic functions as cuts of what they are functions of.
+"""Cuts of logistic functions and exponentials as cuts of what they are functions of.
 
-``sigmoid(z) >= t`` is ``z >= log(t / (1 - t))``, and an entry of the softmax of two scores is the
-sigmoid of their difference.  The logarithm is irrational for all rational t but 1/2: the cut is
-moved by less than 1e-39 to the side that admits more, so that nothing is missed.
+``sigmoid(z) >= t`` is ``z >= log(t / (1 - t))``, an entry of the softmax of two scores is the
+sigmoid of their difference, and ``exp(z) >= t`` is ``z >= log t``.  The logarithm is irrational for
+all rational t but where it is 0: the cut is moved by less than 1e-39 to the side that admits more,
+so that nothing is missed.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ import numpy.typing as npt
 from ..errors import InvalidInputError
 from ..ir import Builder, Label, Literal, Op, Operand, Program, Tensor, ops
 from ..ir.linear import LinearForm
-from ..ir.patterns import deciding, keep_outputs, scaling
+from ..ir.patterns import before_scaling, deciding, keep_outputs, scaling
 from ..ir.sorts import label_key, preview
 
 DIGITS = Context(prec=50)
@@ -34,8 +35,12 @@ def logit(chance: Fraction, side: int = 1) -> Fraction:
     """``log(p / (1 - p))`` to 40 digits, rounded upward (``side`` 1) or downward (-1)."""
     if chance == HALF and side < 0:
         return Fraction(0)
-    odds = chance / (1 - chance)
-    ratio = DIGITS.divide(Decimal(odds.numerator), Decimal(odds.denominator))
+    return _log(chance / (1 - chance), side)
+
+
+def _log(value: Fraction, side: int) -> Fraction:
+    """``log(value)`` to 40 digits, rounded upward (``side`` 1) or downward (-1)."""
+    ratio = DIGITS.divide(Decimal(value.numerator), Decimal(value.denominator))
     return Fraction(DIGITS.ln(ratio)) + side * ERROR
 
 
@@ -43,7 +48,7 @@ def logistic_cut(
     builder: Builder, program: Program, relation: type[Comparison], x: Operand, y: Operand,
     margin: Fraction,
 ) -> Operand | None:  # fmt: skip
-    """``relation(x, y + margin)``, where one side is a chance: of what that is a function of.
+    """``relation(x, y + margin)``, where one side is a chance or an exponential: of its argument.
 
     ``None`` where neither side is one, or both are.
     """
@@ -56,16 +61,18 @@ def logistic_cut(
     ((chance, sign),) = form.terms.items()
     rises = issubclass(relation, ops.Ge | ops.Gt) == (sign > 0)  # whether p is to be large
     cut = sign * (margin - form.constant)
-    if not 0 < cut < 1:
+    raised = isinstance(chance, ops.Exp)
+    if cut <= 0 or (cut >= 1 and not raised):
         return Literal(rises == (cut <= 0))
     z = _argument(builder, chance, program)
-    if cut == HALF:
+    inverse = _log if raised else logit
+    if cut == (1 if raised else HALF):
         strict = issubclass(relation, ops.Gt | ops.Lt)
         least, most = (ops.Gt, ops.Lt) if strict else (ops.Ge, ops.Le)
         return builder.let((least if rises else most)(z, Literal(Fraction(0))))
     if rises:
-        return builder.let(ops.Ge(z, Literal(logit(cut, -1))))
-    return builder.let(ops.Le(z, Literal(logit(cut, 1))))
+        return builder.let(ops.Ge(z, Literal(inverse(cut, -1))))
+    return builder.let(ops.Le(z, Literal(inverse(cut, 1))))
 
 
 def _form(operand: Operand, program: Program) -> Chances | None:
@@ -75,7 +82,7 @@ def _form(operand: Operand, program: Program) -> Chances | None:
     op = _definition(operand, program)
     if isinstance(op, ops.Identity):
         return _form(op.x, program)
-    if isinstance(op, ops.Sigmoid):
+    if isinstance(op, ops.Sigmoid | ops.Exp):
         return LinearForm.one(op)
     if isinstance(op, ops.Item):
         return _entry(op, program)
@@ -100,20 +107,23 @@ def _entry(op: ops.Item, program: Program) -> Chances | None:
     if isinstance(vector, ops.Concat):
         scalars = all(isinstance(p, Literal) or not program.sorts[p].shape for p in vector.parts)
         return _form(vector.parts[op.index], program) if scalars else None
-    if not isinstance(vector, ops.Sigmoid | ops.Softmax) or not isinstance(vector.x, str):
+    chances = ops.Sigmoid | ops.Softmax | ops.Exp
+    if not isinstance(vector, chances) or not isinstance(vector.x, str):
         return None
     if isinstance(vector, ops.Softmax) and program.sorts[vector.x].shape != (2,):
         return None
     return LinearForm.one(op)
 
 
-def _argument(builder: Builder, chance: ops.Sigmoid | ops.Item, program: Program) -> Operand:
-    """z, where the chance is its sigmoid."""
-    if isinstance(chance, ops.Sigmoid):
+def _argument(
+    builder: Builder, chance: ops.Sigmoid | ops.Exp | ops.Item, program: Program
+) -> Operand:
+    """z, where the chance is its sigmoid, or what it is the exponential of."""
+    if not isinstance(chance, ops.Item):
         return chance.x
     vector = _definition(chance.x, program)
-    assert isinstance(vector, ops.Sigmoid | ops.Softmax)
-    if isinstance(vector, ops.Sigmoid):
+    assert isinstance(vector, ops.Sigmoid | ops.Softmax | ops.Exp)
+    if not isinstance(vector, ops.Softmax):
         return builder.let(ops.Item(vector.x, chance.index))
     signs = Tensor(np.array([[-1.0, 1.0]] if chance.index else [[1.0, -1.0]]))
     lead = builder.let(ops.Affine(vector.x, signs, Tensor(np.zeros(1))))
@@ -261,7 +271,7 @@ def target_program(program: Program, target: Target, margin: Fraction) -> Progra
     definitions = {statement.name: statement.op for statement in program.lets()}
     if target.is_range:
         decided = _in_range(builder, program, target, margin)
-    elif target.chance is not None and 2 * target.chance > 1 and not target.margin:
+    elif _is_likeliest(program, definitions) and 2 * (target.chance or 0) > 1 and not target.margin:
         # no other label is likelier then
         decided = _likely(builder, program, definitions, target, margin)
     else:
@@ -270,6 +280,19 @@ def target_program(program: Program, target: Target, margin: Fraction) -> Progra
             likely = _likely(builder, program, definitions, target, margin)
             decided = builder.let(ops.And((decided, likely)))
     return keep_outputs(builder.build(in_target=decided), ["in_target"])
+
+
+def _is_likeliest(program: Program, definitions: Mapping[str, Op]) -> bool:
+    """Whether the label is known to be the likeliest one: thresholds may say otherwise."""
+    decision, probability = deciding(program), dict(program.outputs).get("probability")
+    if not isinstance(decision, ops.Argmax):
+        return decision is not None and decision.y == Literal(Fraction(0))
+    op = definitions.get(probability) if isinstance(probability, str) else None
+    likely = op.x if isinstance(op, ops.Softmax) else probability
+    scores = [
+        before_scaling(each, definitions) for each in (likely, decision.x) if isinstance(each, str)
+    ]
+    return len(scores) == 2 and scores[0] == scores[1]
 
 
 def _in_range(builder: Builder, program: Program, target: Target, margin: Fraction) -> Operand:

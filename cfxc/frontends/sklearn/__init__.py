@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from . import (  # register what they lower, and what they refuse
+    calibration,
+    categories,
     discretising,
+    discriminants,
     distributions,
     encoders,
     ensembles,
@@ -11,23 +14,34 @@ from . import (  # register what they lower, and what they refuse
     hist_boosting,
     imputation,
     linear,
+    machines,
+    multiclass,
     polynomials,
     projection,
     refusals,
+    refused_predictors,
+    regression,
     scalers,
     selection,
+    stacking,
+    thresholds,
     trees,
+    wrappers,
 )
 from .predictor import SklearnPredictor
 from .program import lower
-from .registry import MODELS, REFUSED, TRANSFORMERS
+from .registry import MODELS, REFUSED, TRANSFORMERS, WRAPPERS
 
 __all__ = [
     "MODELS",
     "REFUSED",
     "TRANSFORMERS",
+    "WRAPPERS",
     "SklearnPredictor",
+    "calibration",
+    "categories",
     "discretising",
+    "discriminants",
     "distributions",
     "encoders",
     "ensembles",
@@ -36,10 +50,17 @@ __all__ = [
     "imputation",
     "linear",
     "lower",
+    "machines",
+    "multiclass",
     "polynomials",
     "projection",
     "refusals",
+    "refused_predictors",
+    "regression",
     "scalers",
     "selection",
+    "stacking",
+    "thresholds",
     "trees",
+    "wrappers",
 ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator
 from fractions import Fraction
 from typing import Any
 
@@ -23,16 +23,14 @@ from sklearn.tree import (
     ExtraTreeRegressor,
 )
 
-from ...ir import LabelTuple, Literal, Operand, ops
-from ..predictor import class_labels
+from ...ir import Literal, Operand, ops
 from .linear import binary_label, top_label, values
-from .lowering import Lowering, Raw, Ref, common_dtype, tensor
-from .registry import MODELS, Estimator, Outputs, model
-from .structure import predict
+from .lowering import Lowering, Ref, as_array, tensor
+from .members import MEMBERS, classes_of, lower_member, probability, total, vote
+from .registry import Estimator, Outputs, model
 from .trees import ensemble
 
 TREES = (DecisionTreeClassifier, DecisionTreeRegressor, ExtraTreeClassifier, ExtraTreeRegressor)
-MEMBERS = "its estimators"
 
 
 def like_members(estimator: Estimator) -> Iterator[tuple[str, Estimator]]:
@@ -45,44 +43,6 @@ def all_trees(estimator: Estimator) -> bool:
     return all(type(member) in TREES for member in estimator.estimators_)
 
 
-def as_array(refs: Sequence[Ref]) -> tuple[Ref, ...]:
-    """The columns of one array made of ``refs``: of one dtype, objects as soon as one is."""
-    plain = all(ref.dtype.kind in "biuf" for ref in refs)
-    dtype = common_dtype([ref.dtype for ref in refs]) if plain else np.dtype(object)
-    return tuple(Raw(ref.column, dtype) if isinstance(ref, Raw) else ref for ref in refs)
-
-
-def lower_member(
-    lowering: Lowering, member: Estimator, refs: tuple[Ref, ...], name: str = MEMBERS
-) -> Outputs:
-    """The outputs of one member on its own columns."""
-    return predict(lowering, name, member, refs)
-
-
-def vote(lowering: Lowering, member: Estimator, outputs: Outputs, rows: npt.ArrayLike) -> str:
-    """The row of ``rows`` (one per class of the member) that belongs to the member's label."""
-    labels = LabelTuple(class_labels(classes_of(member)))
-    return lowering.let(ops.Lookup(outputs["label"], labels, tensor(rows)))
-
-
-def classes_of(member: Estimator) -> Sequence[Any]:
-    """The labels of a member, or of the classifier at the end of a pipeline."""
-    while type(member) not in MODELS:
-        member = member.steps[-1][1]
-    return MODELS[type(member)].classes(member)
-
-
-def probability(lowering: Lowering, member: Estimator, outputs: Outputs) -> Operand:
-    """The member's class probabilities; a problem if it has some that are not lowered."""
-    if "probability" not in outputs:
-        lowering.problem(f"the probabilities of {type(member).__name__} are not lowered", REPLACE)
-        return lowering.constant(np.zeros(len(classes_of(member))))
-    return outputs["probability"]
-
-
-REPLACE = "replace that estimator, or let the ensemble vote with labels."
-
-
 def leaf_votes(tree: Any, rows: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     """``rows[c]`` at the nodes of a classification tree where its own label is its class c.
 
@@ -90,14 +50,6 @@ def leaf_votes(tree: Any, rows: npt.NDArray[np.float64]) -> npt.NDArray[np.float
     """
     votes: npt.NDArray[np.float64] = rows[tree.value[:, 0, :].argmax(axis=1)]
     return votes
-
-
-def total(lowering: Lowering, parts: Iterable[Operand]) -> Operand:
-    """The sum, from left to right."""
-    first, *rest = parts
-    for part in rest:
-        first = lowering.let(ops.Add(first, part))
-    return first
 
 
 def _members(
@@ -126,7 +78,7 @@ def lower_bagging_classifier(
                 scores.append(outputs["score"])
         summed = total(lowering, shares)
     mean = lowering.let(ops.Div(summed, count))
-    made = {"label": top_label(lowering, estimator.classes_, mean)}
+    made: Outputs = {"label": top_label(lowering, estimator.classes_, mean)}
     if len(scores) == len(estimator.estimators_):
         made["score"] = lowering.let(ops.Div(total(lowering, scores), count))
     return made | {"probability": mean}
@@ -181,7 +133,8 @@ def lower_bagging_regressor(
     return {"value": values(lowering, lowering.let(ops.Div(summed, count)), leaves[0].shape[1])}
 
 
-def _named(estimator: Estimator) -> Iterator[tuple[str, Estimator]]:
+def named_members(estimator: Estimator) -> Iterator[tuple[str, Estimator]]:
+    """The members of an ensemble of named ones, without those that are dropped."""
     names = [name for name, given in estimator.estimators if not _is_dropped(given)]
     for name, member in zip(names, estimator.estimators_, strict=True):
         yield repr(name), member
@@ -209,7 +162,7 @@ def _useless_weights(estimator: Estimator) -> Iterator[str]:
         yield f"its weights {weights} sum to zero"
 
 
-@model("classifier", VotingClassifier, flaws=_useless_weights, parts=_named)
+@model("classifier", VotingClassifier, flaws=_useless_weights, parts=named_members)
 def lower_voting_classifier(
     lowering: Lowering, estimator: Estimator, refs: tuple[Ref, ...]
 ) -> Outputs:
@@ -217,7 +170,7 @@ def lower_voting_classifier(
     soft = estimator.voting == "soft"
     parts: list[Operand] = []
     weights = _weights(estimator)
-    for place, (name, member) in enumerate(_named(estimator)):
+    for place, (name, member) in enumerate(named_members(estimator)):
         outputs = lower_member(lowering, member, refs, name)
         weight = 1.0 if weights is None else weights[place]
         if soft:
@@ -235,14 +188,14 @@ def lower_voting_classifier(
     return {"label": top_label(lowering, estimator.classes_, mean), "probability": mean}
 
 
-@model("regressor", VotingRegressor, flaws=_useless_weights, parts=_named)
+@model("regressor", VotingRegressor, flaws=_useless_weights, parts=named_members)
 def lower_voting_regressor(
     lowering: Lowering, estimator: Estimator, refs: tuple[Ref, ...]
 ) -> Outputs:
     """The weighted mean of the members' values."""
     weights = _weights(estimator)
     parts = []
-    for place, (name, member) in enumerate(_named(estimator)):
+    for place, (name, member) in enumerate(named_members(estimator)):
         value = lower_member(lowering, member, refs, name)["value"]
         parts.append(_weighted(lowering, value, None if weights is None else weights[place]))
     return {"value": _over(lowering, total(lowering, parts), weights, len(parts))}

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 from sklearn.impute import KNNImputer, MissingIndicator, SimpleImputer
+from sklearn.impute._iterative import IterativeImputer  # public behind a switch for experiments
 
 from ...ir import Literal, Operand, ops
 from ...space import Label
@@ -20,6 +21,11 @@ from .registry import Estimator, dense, refused, transformer
 refused(
     KNNImputer,
     reason="looks for the nearest rows of the training table",
+    remedy="Use SimpleImputer, or a model that takes missing numbers (histogram boosting).",
+)
+refused(
+    IterativeImputer,
+    reason="fills columns in turn by models of the others, round after round",
     remedy="Use SimpleImputer, or a model that takes missing numbers (histogram boosting).",
 )
 

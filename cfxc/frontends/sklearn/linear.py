@@ -7,53 +7,81 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
-from itertools import combinations
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from sklearn import linear_model
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.linear_model import (
+    ARDRegression,
+    BayesianRidge,
     ElasticNet,
     ElasticNetCV,
+    HuberRegressor,
+    Lars,
+    LarsCV,
     Lasso,
     LassoCV,
+    LassoLars,
+    LassoLarsCV,
+    LassoLarsIC,
     LinearRegression,
     LogisticRegression,
     LogisticRegressionCV,
+    MultiTaskElasticNet,
+    MultiTaskElasticNetCV,
+    MultiTaskLasso,
+    MultiTaskLassoCV,
+    OrthogonalMatchingPursuit,
+    OrthogonalMatchingPursuitCV,
+    Perceptron,
+    QuantileRegressor,
     Ridge,
     RidgeClassifier,
     RidgeClassifierCV,
     RidgeCV,
     SGDClassifier,
+    SGDOneClassSVM,
     SGDRegressor,
+    TheilSenRegressor,
 )
 from sklearn.neural_network import MLPClassifier, MLPRegressor
-from sklearn.svm import SVC, SVR, LinearSVC, LinearSVR, NuSVC, NuSVR
+from sklearn.svm import LinearSVC, LinearSVR
 
-from ...ir import Literal, Op, Operand, Tensor, ops
+from ...ir import Literal, Op, Operand, ops
 from ..predictor import class_labels
 from .lowering import Lowering, Ref, tensor
 from .registry import Estimator, Outputs, model
 
 Classes = Sequence[Any] | npt.NDArray[Any]
+
+
+def passing(name: str) -> list[type]:
+    """A linear model that versions of scikit-learn from 1.10 on do not have."""
+    return [getattr(linear_model, name)] if hasattr(linear_model, name) else []
+
+
 ZERO, ONE = Literal(Fraction(0)), Literal(Fraction(1))
 
 
-def binary_label(lowering: Lowering, classes: Classes, score: Operand) -> Operand:
+def binary_label(lowering: Lowering, classes: Classes, score: Operand) -> str:
     """The second class iff ``score > 0``: a tie is the first class, as deployed."""
-    second = lowering.let(ops.Gt(score, ZERO))
-    index = lowering.let(ops.Select(second, Literal(1), Literal(0)))
-    return lowering.let(ops.Category(index, class_labels(classes)))
+    return second_if(lowering, classes, lowering.let(ops.Gt(score, ZERO)))
 
 
 def binary_label_from(lowering: Lowering, classes: Classes, score: Operand, least: Operand) -> str:
     """The second class iff ``score >= least``: a tie is the second class, where deployed so."""
-    second = lowering.let(ops.Ge(score, least))
+    return second_if(lowering, classes, lowering.let(ops.Ge(score, least)))
+
+
+def second_if(lowering: Lowering, classes: Classes, second: Operand) -> str:
+    """The second class where ``second`` holds, else the first."""
     index = lowering.let(ops.Select(second, Literal(1), Literal(0)))
     return lowering.let(ops.Category(index, class_labels(classes)))
 
 
-def top_label(lowering: Lowering, classes: Classes, scores: Operand) -> Operand:
+def top_label(lowering: Lowering, classes: Classes, scores: Operand) -> str:
     """The class of the highest score; ties go to the first one."""
     index = lowering.let(ops.Argmax(scores))
     return lowering.let(ops.Category(index, class_labels(classes)))
@@ -75,15 +103,20 @@ def values(lowering: Lowering, vector: Operand, width: int) -> Operand:
     return lowering.let(ops.Item(vector, 0)) if width == 1 else vector
 
 
-def _affine(lowering: Lowering, estimator: Estimator, refs: tuple[Ref, ...]) -> tuple[str, int]:
-    """``coef_ x + intercept_`` as a vector, and its length."""
-    weight = estimator.coef_
+def affine(
+    lowering: Lowering, refs: tuple[Ref, ...], weight: Any, bias: npt.ArrayLike
+) -> tuple[str, int]:
+    """``W x + b`` as a vector, and its length."""
     weight = weight.toarray() if hasattr(weight, "toarray") else np.asarray(weight)
     weight = weight.reshape(-1, len(refs))
     lowering.check_double(refs, weight)
-    bias = np.broadcast_to(np.ravel(estimator.intercept_), (len(weight),))
+    bias = np.broadcast_to(np.ravel(bias), (len(weight),))
     made = ops.Affine(lowering.vector(refs), tensor(_doubles(weight)), tensor(_doubles(bias)))
     return lowering.let(made), len(weight)
+
+
+def _affine(lowering: Lowering, estimator: Estimator, refs: tuple[Ref, ...]) -> tuple[str, int]:
+    return affine(lowering, refs, estimator.coef_, estimator.intercept_)
 
 
 def _doubles(values: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
@@ -106,7 +139,7 @@ def _is_multilabel(estimator: Estimator) -> Iterator[str]:
         yield "multi-label classification is not supported; train one model per label"
 
 
-@model("classifier", LinearSVC)
+@model("classifier", LinearSVC, Perceptron, *passing("PassiveAggressiveClassifier"))
 @model("classifier", RidgeClassifier, RidgeClassifierCV, flaws=_is_multilabel)
 def lower_linear_classifier(
     lowering: Lowering, estimator: Estimator, refs: tuple[Ref, ...]
@@ -115,6 +148,7 @@ def lower_linear_classifier(
     return _decision(lowering, estimator, refs)[1]
 
 
+@model("classifier", LinearDiscriminantAnalysis)
 @model("classifier", LogisticRegression, LogisticRegressionCV)
 def lower_logistic(lowering: Lowering, estimator: Estimator, refs: tuple[Ref, ...]) -> Outputs:
     """Label, logits, and probabilities: sigmoid, softmax, or one-vs-rest shares.
@@ -134,6 +168,23 @@ def lower_logistic(lowering: Lowering, estimator: Estimator, refs: tuple[Ref, ..
     if one_vs_rest:
         return outputs | {"probability": _shares(lowering, score)}
     return outputs | {"probability": lowering.let(ops.Softmax(score))}
+
+
+OUTLIER, INLIER = -1, 1
+
+
+def outlier_or_inlier(estimator: Estimator) -> list[int]:
+    """The labels of every detector of outliers."""
+    return [OUTLIER, INLIER]
+
+
+@model("classifier", SGDOneClassSVM, labels=outlier_or_inlier)
+def lower_one_class_sgd(lowering: Lowering, machine: Estimator, refs: tuple[Ref, ...]) -> Outputs:
+    """Label 1 iff ``coef_ x - offset_ >= 0``, else -1."""
+    vector, _ = affine(lowering, refs, machine.coef_, -machine.offset_)
+    score = lowering.let(ops.Item(vector, 0))
+    label = binary_label_from(lowering, outlier_or_inlier(machine), score, ZERO)
+    return {"label": label, "score": score}
 
 
 def _shares(lowering: Lowering, scores: Operand) -> Operand:
@@ -178,6 +229,23 @@ def _huber_share(lowering: Lowering, score: Operand, classes: int) -> Operand:
     ElasticNetCV,
     SGDRegressor,
     LinearSVR,
+    ARDRegression,
+    BayesianRidge,
+    HuberRegressor,
+    Lars,
+    LarsCV,
+    LassoLars,
+    LassoLarsCV,
+    LassoLarsIC,
+    MultiTaskElasticNet,
+    MultiTaskElasticNetCV,
+    MultiTaskLasso,
+    MultiTaskLassoCV,
+    OrthogonalMatchingPursuit,
+    OrthogonalMatchingPursuitCV,
+    QuantileRegressor,
+    TheilSenRegressor,
+    *passing("PassiveAggressiveRegressor"),
 )
 def lower_linear_regressor(
     lowering: Lowering, estimator: Estimator, refs: tuple[Ref, ...]
@@ -185,76 +253,6 @@ def lower_linear_regressor(
     """``value``: one number, or one per target."""
     vector, width = _affine(lowering, estimator, refs)
     return {"value": values(lowering, vector, width)}
-
-
-Exact = npt.NDArray[Any]
-
-
-def _kernel_flaws(estimator: Estimator) -> Iterator[str]:
-    if estimator.kernel != "linear":
-        yield f"kernel {estimator.kernel!r} is not supported; only 'linear' is"
-
-
-def _machine_flaws(estimator: Estimator) -> Iterator[str]:
-    yield from _kernel_flaws(estimator)
-    if estimator.break_ties and len(estimator.classes_) > 2:
-        yield "break_ties=True is not supported with more than two classes"
-
-
-def _exact(values: Any) -> Exact:
-    dense = values.toarray() if hasattr(values, "toarray") else np.asarray(values)
-    return np.asarray(np.frompyfunc(Fraction, 1, 1)(dense), dtype=object)
-
-
-def _exact_affine(lowering: Lowering, refs: tuple[Ref, ...], weight: Exact, bias: Exact) -> str:
-    made = ops.Affine(lowering.vector(refs), Tensor(weight, "rat"), Tensor(bias, "rat"))
-    return lowering.let(made)
-
-
-def _pairs(estimator: Estimator) -> tuple[Exact, Exact]:
-    """Weights (p, n) and biases (p,) of the machines of classes i < j, in the library's order."""
-    vectors, dual = _exact(estimator.support_vectors_), _exact(estimator._dual_coef_)
-    ends = np.cumsum(estimator.n_support_)
-    own = [slice(end - size, end) for end, size in zip(ends, estimator.n_support_, strict=True)]
-    rows = [
-        dual[j - 1, own[i]].dot(vectors[own[i]]) + dual[i, own[j]].dot(vectors[own[j]])
-        for i, j in combinations(range(len(own)), 2)
-    ]
-    return np.array(rows, dtype=object), _exact(estimator._intercept_)
-
-
-@model("classifier", SVC, NuSVC, flaws=_machine_flaws)
-def lower_support_classifier(
-    lowering: Lowering, estimator: Estimator, refs: tuple[Ref, ...]
-) -> Outputs:
-    """One machine per pair of classes: the first one iff its value is positive; most votes win.
-
-    Of two classes, the second iff the (negated) value is at least 0.
-    """
-    weight, bias = _pairs(estimator)
-    count = len(estimator.classes_)
-    if count == 2:
-        score = lowering.let(ops.Item(_exact_affine(lowering, refs, -weight, -bias), 0))
-        label = binary_label_from(lowering, estimator.classes_, score, ZERO)
-        return {"label": label, "score": score}
-    first = lowering.let(ops.Gt(_exact_affine(lowering, refs, weight, bias), ZERO))
-    spread, start = np.zeros((count, len(bias))), np.zeros(count)
-    for place, (i, j) in enumerate(combinations(range(count), 2)):
-        spread[i, place], spread[j, place] = 1, -1
-        start[j] += 1
-    hits = lowering.let(ops.ToReal(first))
-    votes = lowering.let(ops.Affine(hits, tensor(spread), tensor(start)))
-    return {"label": top_label(lowering, estimator.classes_, votes)}
-
-
-@model("regressor", SVR, NuSVR, flaws=_kernel_flaws)
-def lower_support_regressor(
-    lowering: Lowering, estimator: Estimator, refs: tuple[Ref, ...]
-) -> Outputs:
-    """``value``: the machine's value."""
-    vectors, dual = _exact(estimator.support_vectors_), _exact(estimator._dual_coef_)
-    value = _exact_affine(lowering, refs, dual.dot(vectors), _exact(estimator._intercept_))
-    return {"value": lowering.let(ops.Item(value, 0))}
 
 
 ACTIVATIONS: dict[str, Callable[[Operand], Op] | None] = {
@@ -299,7 +297,12 @@ def _network_flaws(network: Estimator) -> Iterator[str]:
         yield f"output activation {network.out_activation_!r} is not supported"
 
 
-@model("classifier", MLPClassifier, flaws=_label_network_flaws)
+@model(
+    "classifier",
+    MLPClassifier,
+    flaws=_label_network_flaws,
+    note="activations 'logistic' and 'tanh' are enclosed",
+)
 def lower_mlp_classifier(lowering: Lowering, network: Estimator, refs: tuple[Ref, ...]) -> Outputs:
     """Label from the logits (the output activation is increasing), logits, probabilities."""
     logits = _last_layer(lowering, network, refs)
@@ -313,7 +316,12 @@ def lower_mlp_classifier(lowering: Lowering, network: Estimator, refs: tuple[Ref
     return {"label": label, "score": logit, "probability": pair(lowering, share)}
 
 
-@model("regressor", MLPRegressor, flaws=_network_flaws)
+@model(
+    "regressor",
+    MLPRegressor,
+    flaws=_network_flaws,
+    note="activations 'logistic' and 'tanh', and exp at the end, are enclosed",
+)
 def lower_mlp_regressor(lowering: Lowering, network: Estimator, refs: tuple[Ref, ...]) -> Outputs:
     """``value``: one number, or one per target."""
     value = _last_layer(lowering, network, refs)

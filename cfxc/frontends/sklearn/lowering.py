@@ -131,6 +131,13 @@ def common_dtype(dtypes: Sequence[DType]) -> DType:
     return np.result_type(*plain) if plain else DOUBLE
 
 
+def as_array(refs: Sequence[Ref]) -> tuple[Ref, ...]:
+    """The columns of one array made of ``refs``: of one dtype, objects as soon as one is."""
+    plain = all(ref.dtype.kind in "biuf" for ref in refs)
+    dtype = common_dtype([ref.dtype for ref in refs]) if plain else np.dtype(object)
+    return tuple(Raw(ref.column, dtype) if isinstance(ref, Raw) else ref for ref in refs)
+
+
 def column_dtype(name: str) -> DType:
     """NumPy dtype behind a pandas dtype's name; ``object`` if there is none."""
     dtype = pd.api.types.pandas_dtype(name)

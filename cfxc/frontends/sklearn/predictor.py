@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
@@ -15,8 +16,18 @@ from ...ir import Label
 from ...space import FeatureSpace
 from ...space.names import shown
 from ..predictor import DOUBLE, SINGLE, Task, class_labels
-from .program import check_supported, fitted_names, last_step, model_columns
-from .registry import MODELS, Estimator
+from .program import check_supported, fitted_names, model_columns
+from .registry import MODELS, WRAPPERS, Estimator
+from .structure import last_step
+
+
+def _parameters(estimator: Estimator) -> Iterator[tuple[str, Any]]:
+    """The parameters of an estimator and of all in it; frozen ones hide theirs."""
+    for name, value in [("", estimator), *estimator.get_params(deep=True).items()]:
+        yield name, value
+        wrapper = WRAPPERS.get(type(value))
+        if wrapper is not None and (inside := wrapper.inside(value)) is not None:
+            yield from _parameters(inside)
 
 
 class SklearnPredictor:
@@ -45,16 +56,15 @@ class SklearnPredictor:
     @cached_property
     def unit_roundoff(self) -> Fraction:
         """2⁻⁵³, or 2⁻²⁴ if columns, encoders or members (XGBoost) may be of single floats."""
-        parameters = self.estimator.get_params(deep=True)
         narrow = any(dtype.lower().startswith(("float16", "float32")) for dtype in self._dtypes)
         narrow = narrow or self.adds_singles
-        asked = [value for name, value in parameters.items() if name.split("__")[-1] == "dtype"]
+        asked = [v for name, v in _parameters(self.estimator) if name.split("__")[-1] == "dtype"]
         return SINGLE if narrow or any(each not in (None, np.float64) for each in asked) else DOUBLE
 
     @cached_property
     def adds_singles(self) -> bool:
         """Whether XGBoost is in it: scikit-learn adds up trees in doubles."""
-        members = [self.estimator, *self.estimator.get_params(deep=True).values()]
+        members = (value for _, value in _parameters(self.estimator))
         return any(type(each).__module__.startswith("xgboost") for each in members)
 
     @property

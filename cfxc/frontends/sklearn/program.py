@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -18,8 +18,8 @@ from ...space import FeatureSpace
 from ...space.names import shown, suggestion
 from ..boosters import register_loaded
 from .lowering import Lowering, Raw, column_dtype, common_dtype
-from .registry import MODELS, REFUSED, TRANSFORMERS, Estimator, own_names
-from .structure import branches, predict, steps, titled
+from .registry import MODELS, REFUSED, TRANSFORMERS, WRAPPERS, Estimator, own_names
+from .structure import INSIDE, branches, first_steps, last_step, predict, steps, titled
 
 
 def lower(estimator: Estimator, space: FeatureSpace, name: str = "") -> Program:
@@ -52,26 +52,16 @@ def lower(estimator: Estimator, space: FeatureSpace, name: str = "") -> Program:
     return lowering.builder.build_with(outputs)
 
 
-def last_step(estimator: Estimator) -> Estimator:
-    """The predictor at the end of (nested) pipelines."""
-    while type(estimator) is Pipeline:
-        estimator = estimator.steps[-1][1]
-    return estimator
-
-
-def first_step(estimator: Estimator) -> Estimator:
-    """What sees the table first: pipelines pass it on."""
-    while type(estimator) is Pipeline:
-        estimator = steps(estimator)[0][1]
-    return estimator
-
-
 def fitted_names(estimator: Estimator, space: FeatureSpace) -> tuple[str, ...] | None:
-    """Columns of the DataFrame it was trained on; ``None`` if it was trained on an array."""
-    first = first_step(estimator)
-    entry = MODELS.get(type(first))
-    names = (entry.names if entry else own_names)(first, space)
-    return None if names is None else tuple(map(str, names))
+    """Columns of the DataFrame it was trained on; ``None`` if it was trained on an array.
+
+    A wrapper that makes an array of its table remembers the columns itself.
+    """
+    for first in reversed(list(first_steps(estimator))):
+        entry = MODELS.get(type(first))
+        if (names := (entry.names if entry else own_names)(first, space)) is not None:
+            return tuple(map(str, names))
+    return None
 
 
 def model_columns(estimator: Estimator, space: FeatureSpace) -> tuple[str, ...]:
@@ -80,7 +70,7 @@ def model_columns(estimator: Estimator, space: FeatureSpace) -> tuple[str, ...]:
     Raises:
         MissingColumnError, InvalidInputError: the space lacks some, or has others.
     """
-    names, first = fitted_names(estimator, space), first_step(estimator)
+    names, (*_, first) = fitted_names(estimator, space), first_steps(estimator)
     count = getattr(first, "n_features_in_", len(space.columns))
     return columns_of(space, names, count, _dropped(first, names or ()))
 
@@ -194,6 +184,8 @@ def _in_predictor(estimator: Estimator, step: str) -> Iterator[Offence]:
         for name, part in before:
             yield from _in_transformer(part, _below(step, name))
         yield from _in_predictor(last[1], _below(step, f"pipeline step {last[0]!r}"))
+    elif type(estimator) in WRAPPERS:
+        yield from _in_wrapper(estimator, step, _in_predictor)
     else:
         yield from _in_leaf(estimator, step, MODELS, "predictor")
         yield from _in_parts(estimator, step)
@@ -205,11 +197,25 @@ def _in_transformer(estimator: Estimator, step: str) -> Iterator[Offence]:
             yield from _in_transformer(part, _below(step, name))
     elif type(estimator) is ColumnTransformer:
         yield from _in_columns(estimator, titled(step, estimator))
+    elif type(estimator) in WRAPPERS:
+        yield from _in_wrapper(estimator, step, _in_transformer)
     else:
         yield from _in_leaf(estimator, step, TRANSFORMERS, "transformer")
         entry = TRANSFORMERS.get(type(estimator))
         for name, part in entry.parts(estimator) if entry else ():
             yield from _in_transformer(part, _below(titled(step, estimator), name))
+
+
+def _in_wrapper(
+    estimator: Estimator, step: str, within: Callable[[Estimator, str], Iterator[Offence]]
+) -> Iterator[Offence]:
+    where, inside = titled(step, estimator), WRAPPERS[type(estimator)].inside(estimator)
+    if not _is_fitted(estimator):
+        yield Offence(where, unfitted=True)
+    elif inside is None:
+        yield Offence(f"{where}: holds no fitted estimator; train it with refit=True")
+    else:
+        yield from within(inside, _below(where, INSIDE))
 
 
 def _in_columns(columns: Estimator, step: str) -> Iterator[Offence]:

@@ -87,6 +87,8 @@ class Model:
     ``parts`` are the fitted predictors inside, which must be supported too, with their names;
     ``classes`` the labels of a classifier; ``names`` the columns of the space that it was trained
     on, if it knows; ``tables`` what turns tables into those that its library takes.
+    ``enclosed``: what decides goes through smooth functions, which engines hold between lines;
+    ``note`` says when it does, or what else is to be known.
     """
 
     task: Task
@@ -96,6 +98,23 @@ class Model:
     classes: Classes = own_classes
     names: Names = own_names
     tables: Tables = own_tables
+    enclosed: bool = False
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Wrapper:
+    """An estimator that answers as the fitted one does that is its ``attribute``.
+
+    ``joins``: it makes one array of its columns first.
+    """
+
+    attribute: str
+    joins: bool = False
+
+    def inside(self, estimator: Estimator) -> Estimator:
+        """The fitted estimator that answers; ``None`` where there is none."""
+        return getattr(estimator, self.attribute, None)
 
 
 @dataclass(frozen=True)
@@ -108,12 +127,18 @@ class Refusal:
 
 TRANSFORMERS: dict[type, Transformer] = {}
 MODELS: dict[type, Model] = {}
+WRAPPERS: dict[type, Wrapper] = {}
 REFUSED: dict[type, Refusal] = {}
 
 
 def refused(*classes: type, reason: str, remedy: str = "") -> None:
     """Say why exactly these ``classes`` are not lowered, and what to do instead."""
     REFUSED.update(dict.fromkeys(classes, Refusal(reason, remedy)))
+
+
+def wrapper(*classes: type, attribute: str, joins: bool = False) -> None:
+    """Say that estimators of exactly these ``classes`` answer as their ``attribute`` does."""
+    WRAPPERS.update(dict.fromkeys(classes, Wrapper(attribute, joins)))
 
 
 TransformT = TypeVar("TransformT", bound=Transform)
@@ -143,11 +168,13 @@ def model(
     labels: Classes = own_classes,
     names: Names = own_names,
     tables: Tables = own_tables,
+    enclosed: bool = False,
+    note: str = "",
 ) -> Callable[[PredictT], PredictT]:
     """Decorator: the function lowers predictors of exactly these ``classes``."""
 
     def enter(lower: PredictT) -> PredictT:
-        entry = Model(task, lower, flaws, parts, labels, names, tables)
+        entry = Model(task, lower, flaws, parts, labels, names, tables, enclosed, note)
         MODELS.update(dict.fromkeys(classes, entry))
         return lower
 

@@ -11,8 +11,10 @@ from sklearn.pipeline import FeatureUnion, Pipeline
 
 from ...errors import InvalidInputError
 from ...ir import Literal, ops
-from .lowering import DOUBLE, Lowering, Ref, Stage, cells, scaled
-from .registry import MODELS, TRANSFORMERS, Estimator, Outputs, transformer
+from .lowering import DOUBLE, Lowering, Ref, Stage, as_array, cells, scaled
+from .registry import MODELS, TRANSFORMERS, WRAPPERS, Estimator, Outputs, transformer
+
+INSIDE = "its estimator"
 
 
 def steps(pipeline: Estimator) -> list[tuple[str, Estimator]]:
@@ -22,6 +24,29 @@ def steps(pipeline: Estimator) -> list[tuple[str, Estimator]]:
         for name, step in pipeline.steps
         if not (step is None or isinstance(step, str))
     ]
+
+
+def last_step(estimator: Estimator) -> Estimator:
+    """The predictor at the end of (nested) pipelines and wrappers."""
+    while True:
+        if type(estimator) is Pipeline:
+            estimator = estimator.steps[-1][1]
+        elif type(estimator) in WRAPPERS:
+            estimator = WRAPPERS[type(estimator)].inside(estimator)
+        else:
+            return estimator
+
+
+def first_steps(estimator: Estimator) -> Iterator[Estimator]:
+    """What sees the table: pipelines and wrappers pass it on, and the last one uses it."""
+    while True:
+        if type(estimator) is Pipeline:
+            estimator = steps(estimator)[0][1]
+            continue
+        yield estimator
+        if type(estimator) not in WRAPPERS:
+            return
+        estimator = WRAPPERS[type(estimator)].inside(estimator)
 
 
 def branches(columns: Estimator) -> Iterator[tuple[str, Estimator, list[int]]]:
@@ -47,6 +72,8 @@ def transform(
     """Lower one transformer on the columns ``refs``; gives its output columns."""
     with lowering.at(titled(step, estimator)):
         check_width(estimator, refs, lowering.where)
+        if wrapper := WRAPPERS.get(type(estimator)):
+            return transform(lowering, INSIDE, wrapper.inside(estimator), refs)
         return TRANSFORMERS[type(estimator)].lower(lowering, estimator, refs)
 
 
@@ -55,6 +82,9 @@ def predict(lowering: Lowering, step: str, estimator: Estimator, refs: tuple[Ref
     if type(estimator) is not Pipeline:
         with lowering.at(titled(step, estimator)):
             check_width(estimator, refs, lowering.where)
+            if wrapper := WRAPPERS.get(type(estimator)):
+                columns = as_array(refs) if wrapper.joins else refs
+                return predict(lowering, INSIDE, wrapper.inside(estimator), columns)
             return MODELS[type(estimator)].lower(lowering, estimator, refs)
     *before, (last_name, last) = steps(estimator)
     for name, part in before:

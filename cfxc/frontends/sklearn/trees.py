@@ -34,7 +34,7 @@ from sklearn.utils import get_tags
 from ...arrays import Floats
 from ...ir import Literal, Operand, Tensor, ops
 from ...ir.float32 import double_threshold
-from .linear import ZERO, binary_label_from, pair, top_label, values
+from .linear import ZERO, binary_label_from, outlier_or_inlier, pair, top_label, values
 from .lowering import Lowering, Ref
 from .registry import Estimator, Outputs, model
 from .tracing import ALWAYS, Compared, compared
@@ -289,14 +289,7 @@ def lower_boosted_regressor(
     return {"value": lowering.let(ops.Item(raw, 0))}
 
 
-OUTLIER, INLIER = -1, 1
-
-
-def _labels(estimator: Estimator) -> list[int]:
-    return [OUTLIER, INLIER]
-
-
-@model("classifier", IsolationForest, labels=_labels)
+@model("classifier", IsolationForest, labels=outlier_or_inlier)
 def lower_isolation_forest(
     lowering: Lowering, estimator: Estimator, refs: tuple[Ref, ...]
 ) -> Outputs:
@@ -314,7 +307,7 @@ def lower_isolation_forest(
     depth = lowering.let(ops.Item(total, 0))
     most = float(sum(leaves.max() for leaves in values))
     least = Literal(Fraction(_least_depth(estimator, most)))
-    return {"label": binary_label_from(lowering, _labels(estimator), depth, least)}
+    return {"label": binary_label_from(lowering, outlier_or_inlier(estimator), depth, least)}
 
 
 def _least_depth(estimator: Estimator, most: float) -> float:

@@ -8,21 +8,29 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.compose import ColumnTransformer
-from sklearn.ensemble import RandomForestClassifier
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.compose import ColumnTransformer, TransformedTargetRegressor
+from sklearn.dummy import DummyClassifier
+from sklearn.ensemble import RandomForestClassifier, StackingClassifier
+from sklearn.gaussian_process import GaussianProcessClassifier
+from sklearn.isotonic import IsotonicRegression
 from sklearn.kernel_approximation import RBFSampler
+from sklearn.kernel_ridge import KernelRidge
 from sklearn.linear_model import LogisticRegression, Ridge, RidgeClassifier
 from sklearn.model_selection import GridSearchCV
-from sklearn.naive_bayes import GaussianNB
-from sklearn.neighbors import KNeighborsClassifier
+from sklearn.multioutput import MultiOutputClassifier
+from sklearn.naive_bayes import BernoulliNB, CategoricalNB, GaussianNB
+from sklearn.neighbors import KNeighborsClassifier, NearestCentroid
 from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import (
     FunctionTransformer,
     MinMaxScaler,
     OneHotEncoder,
+    PowerTransformer,
     StandardScaler,
 )
+from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 
 from cfxc.errors import (
@@ -72,7 +80,7 @@ def test_all_unknown_steps_are_listed(people: pd.DataFrame, space: FeatureSpace)
             ("columns", columns),
             ("own", Doubled()),
             ("log", FunctionTransformer(np.sin)),
-            ("bayes", GaussianNB()),
+            ("process", GaussianProcessClassifier(max_iter_predict=2)),
         ]
     ).fit(people, people["member"])
     text = message(UnsupportedError, model, space)
@@ -80,7 +88,7 @@ def test_all_unknown_steps_are_listed(people: pd.DataFrame, space: FeatureSpace)
     assert f"{prefix} (RBFSampler): computes cosines" in text
     assert "pipeline step 'own' (Doubled): no transformer that can be lowered" in text
     assert "pipeline step 'log' (FunctionTransformer): calls the Python function 'sin'" in text
-    assert "pipeline step 'bayes' (GaussianNB): no predictor" in text
+    assert "pipeline step 'process' (GaussianProcessClassifier): it sums a smooth kernel" in text
     assert "scale" not in text
     with pytest.raises(UnsupportedError):
         SklearnPredictor(model, space)
@@ -103,10 +111,21 @@ def test_unfitted_pipelines_list_unknown_steps_too(space: FeatureSpace) -> None:
     ("make", "words"),
     [
         (lambda: ShyForest(2), "is a subclass of RandomForestClassifier"),
-        (lambda: KNeighborsClassifier(n_neighbors=2), "no predictor that can be lowered"),
-        (lambda: GridSearchCV(Ridge(), {"alpha": [1, 2]}, cv=2), "give its best_estimator_"),
+        (
+            lambda: KNeighborsClassifier(n_neighbors=2),
+            "at equal distance count is left to rounding",
+        ),
+        (lambda: KNeighborsClassifier(n_neighbors=2), "Train a NearestCentroid, a tree"),
+        (
+            lambda: GridSearchCV(Ridge(), {"alpha": [1, 2]}, cv=2, refit=False),
+            "holds no fitted estimator; train it with refit=True",
+        ),
+        (
+            lambda: GridSearchCV(KNeighborsClassifier(), {"n_neighbors": [2]}, cv=2),
+            "GridSearchCV > its estimator (KNeighborsClassifier): which of several",
+        ),
     ],
-    ids=["subclass", "neighbours", "search"],
+    ids=["subclass", "neighbours", "remedy", "no refit", "search"],
 )
 def test_unknown_models(make: Any, words: str, people: pd.DataFrame, space: FeatureSpace) -> None:
     model = make().fit(people[NUMBERS], people["member"].astype(int))
@@ -135,6 +154,15 @@ def test_things_that_are_no_predictors(model: Any, words: str, space: FeatureSpa
 def test_several_outputs(model: Any, people: pd.DataFrame, space: FeatureSpace) -> None:
     model.fit(people[NUMBERS], people[["member", "code"]].astype(int))
     assert "multi-output" in message(UnsupportedError, model, space.subset(NUMBERS))
+
+
+def test_several_outputs_of_one_model_each(people: pd.DataFrame, space: FeatureSpace) -> None:
+    targets = people[["member", "code"]].astype(int)
+    model = MultiOutputClassifier(LogisticRegression()).fit(people[NUMBERS], targets)
+    text = message(UnsupportedError, model, space.subset(NUMBERS))
+    assert "gives several labels at once" in text
+    assert "Compile the model of one output: model.estimators_[i]." in text
+    assert lower(model.estimators_[1], space.subset(NUMBERS)).outputs
 
 
 @pytest.mark.parametrize(
@@ -225,3 +253,71 @@ def test_classes_that_are_no_labels(people: pd.DataFrame, space: FeatureSpace) -
     model = DecisionTreeClassifier(max_depth=2).fit(people[NUMBERS], people["member"])
     model.classes_ = np.unique(days)[:2]
     assert "classes must be text" in message(UnsupportedError, model, space.subset(NUMBERS))
+
+
+@pytest.mark.parametrize(
+    ("model", "words"),
+    [
+        (SVC(kernel=lambda x, y: x @ y.T), "kernel <function"),
+        (KernelRidge(kernel="laplacian"), "kernel 'laplacian' is not supported; supported are"),
+        (KernelRidge(kernel="poly", degree=1.5), "degree 1.5 of its kernel is no whole number"),
+        (BernoulliNB(alpha=0, binarize=20.0), "train it with alpha > 0"),
+        (NearestCentroid(metric="manhattan", priors=[0.3, 0.7]), "priors that are not uniform"),
+        (DummyClassifier(strategy="uniform"), "strategy 'uniform' answers at random"),
+        (
+            TransformedTargetRegressor(Ridge(), func=np.cbrt, inverse_func=lambda y: y**3),
+            "its inverse_func '<lambda>' is not supported; supported are exp, expm1",
+        ),
+        (
+            TransformedTargetRegressor(Ridge(), transformer=PowerTransformer()),
+            "its transformer is a PowerTransformer",
+        ),
+        (
+            CalibratedClassifierCV(RandomForestClassifier(2), method="temperature", cv=2),
+            "takes logarithms of probabilities",
+        ),
+    ],
+    ids=str,
+)
+@pytest.mark.filterwarnings("ignore")
+def test_options_that_are_not_supported(
+    model: Any, words: str, people: pd.DataFrame, space: FeatureSpace
+) -> None:
+    model.fit(people[NUMBERS], people["member"].astype(int))
+    assert words in message(UnsupportedError, model, space.subset(NUMBERS))
+
+
+def test_calibrated_classifiers_of_three_classes_have_one_member(
+    people: pd.DataFrame, space: FeatureSpace
+) -> None:
+    model = CalibratedClassifierCV(GaussianNB(), cv=2).fit(people[NUMBERS], people["code"])
+    text = message(UnsupportedError, model, space.subset(NUMBERS))
+    assert "train it with ensemble=False" in text
+
+
+def test_isotonic_regression_has_an_answer_everywhere(people: pd.DataFrame) -> None:
+    model = IsotonicRegression().fit(people[["rate"]], people["age"])
+    text = message(UnsupportedError, model, FeatureSpace.infer(people[["rate"]]))
+    assert "train it with out_of_bounds='clip'" in text
+    model = IsotonicRegression(out_of_bounds="clip").fit(people[["rate"]], people["age"])
+    text = message(UnsupportedError, model, FeatureSpace.infer(people[["rate", "income"]]))
+    assert "takes one column, and gets 2" in text
+
+
+def test_codes_that_a_model_of_categories_does_not_know(people: pd.DataFrame) -> None:
+    table = people[["age", "code"]].assign(age=people["age"] // 20)
+    model = CategoricalNB().fit(table, people["member"])
+    wide = FeatureSpace.infer(
+        pd.concat([table, pd.DataFrame({"age": [9], "code": [12]})]), kinds={"code": "categorical"}
+    )
+    text = message(UnsupportedError, model, wide)
+    assert "column 'age' can hold 0 … 9, and the model knows the codes 0 … 3" in text
+    assert "column 'code' can hold 12, and the model knows the codes 0 … 9" in text
+    assert "narrow the column in the feature space" in text
+
+
+def test_probabilities_that_are_not_lowered(people: pd.DataFrame, space: FeatureSpace) -> None:
+    model = StackingClassifier([("machine", SVC(probability=True))], cv=2)
+    model.fit(people[NUMBERS], people["member"])
+    text = message(UnsupportedError, model, space.subset(NUMBERS))
+    assert "the probabilities of SVC are not lowered" in text

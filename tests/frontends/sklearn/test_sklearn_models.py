@@ -17,6 +17,8 @@ from sklearn.ensemble import (
     RandomForestClassifier,
     RandomForestRegressor,
 )
+from sklearn.isotonic import IsotonicRegression
+from sklearn.naive_bayes import CategoricalNB
 from sklearn.neural_network import MLPClassifier, MLPRegressor
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import MinMaxScaler, OneHotEncoder, OrdinalEncoder, StandardScaler
@@ -28,10 +30,10 @@ from sklearn.tree import (
     ExtraTreeRegressor,
 )
 
-from cfxc.frontends.sklearn import MODELS, lower
+from cfxc.frontends.sklearn import MODELS, WRAPPERS, lower
 from cfxc.ir import Program, evaluate, ops
 from cfxc.space import FeatureSpace
-from tests.frontends.sklearn import ensembles
+from tests.frontends.sklearn import ensembles, predictors
 
 Agree = Callable[..., Program]
 NUMBERS = ["age", "income", "rate"]
@@ -181,10 +183,15 @@ def test_regressors(
 
 
 def test_every_registered_model_is_tested() -> None:
-    tables = (CLASSIFIERS, REGRESSORS, ensembles.CLASSIFIERS, ensembles.REGRESSORS)
-    tested = {type(model) for table in (*tables, ensembles.OTHERS) for model in table.values()}
-    own = {each for each in MODELS if each.__module__.startswith("sklearn")}  # boosters join them
-    assert tested == own
+    frozen = [each for each in WRAPPERS if each.__name__ == "FrozenEstimator"]
+    own = (CLASSIFIERS, REGRESSORS, ensembles.CLASSIFIERS, ensembles.REGRESSORS, ensembles.OTHERS)
+    others = (held for name, held in vars(predictors).items() if name.isupper())
+    tables = [table for table in (*own, *others) if isinstance(table, dict)]
+    models = [model for table in tables for model in table.values()]
+    tested = {type(model[-1] if isinstance(model, Pipeline) else model) for model in models}
+    tested |= {IsotonicRegression, CategoricalNB, *frozen}  # with columns of their own
+    known = {*MODELS, *WRAPPERS}  # boosters join them
+    assert tested == {each for each in known if each.__module__.startswith("sklearn")}
 
 
 @pytest.mark.skipif(

@@ -1,0 +1,187 @@
+"""Machines with kernels: support vectors and kernel ridge regression.
+
+``f(x) = Σ_i a_i K(v_i, x) + b``: affine or a polynomial in x, but for the kernels ``rbf`` and
+``sigmoid``, which engines hold between lines.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+from sklearn.kernel_ridge import KernelRidge
+from sklearn.svm import SVC, SVR, NuSVC, NuSVR, OneClassSVM
+
+from ...ir import Operand, ops
+from .linear import (
+    ZERO,
+    binary_label,
+    binary_label_from,
+    outlier_or_inlier,
+    top_label,
+    values,
+)
+from .lowering import Lowering, Ref
+from .pairwise import most_votes, pair_scores, tally
+from .quadratics import Exact, dot, exact, exact_affine, quadratic
+from .registry import Estimator, Outputs, model
+
+NAMES = {"linear": "linear", "poly": "poly", "polynomial": "poly", "rbf": "rbf", "sigmoid": "tanh"}
+"""What a kernel computes, by the names that models give it."""
+NOTE = "kernels 'rbf' and 'sigmoid' are enclosed: 'rbf' gives answers, and seldom bounds"
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """``<v, x>``, ``(gamma <v, x> + coef0) ** degree``, ``exp(-gamma |v - x|²)`` or the tanh."""
+
+    kind: str
+    gamma: Fraction
+    coef0: Fraction
+    degree: int
+
+
+def _kernel_of(machine: Estimator) -> Kernel:
+    gamma = machine._gamma if hasattr(machine, "_gamma") else machine.gamma
+    gamma = 1.0 / machine.n_features_in_ if gamma is None else float(gamma)
+    coef0 = Fraction(float(machine.coef0))
+    return Kernel(NAMES[machine.kernel], Fraction(gamma), coef0, int(machine.degree))
+
+
+def _kernel_flaws(machine: Estimator) -> Iterator[str]:
+    kernel = machine.kernel
+    if not isinstance(kernel, str) or kernel not in NAMES:
+        yield f"kernel {kernel!r} is not supported; supported are {', '.join(NAMES)}"
+    elif NAMES[kernel] == "poly" and (machine.degree != int(machine.degree) or machine.degree < 0):
+        yield f"degree {machine.degree} of its kernel is no whole number from 0 on"
+
+
+def expansion(
+    lowering: Lowering, refs: tuple[Ref, ...], kernel: Kernel, vectors: Exact, dual: Exact,
+    bias: Exact,
+) -> str:  # fmt: skip
+    """``Σ_i dual[r, i] K(vectors[i], x) + bias[r]`` for all r; shapes (m, n), (k, m), (k,)."""
+    x, gamma, shift = lowering.vector(refs), kernel.gamma, kernel.coef0
+    if kernel.kind == "linear":
+        return exact_affine(lowering, x, dot(dual, vectors), bias)
+    if kernel.kind == "rbf":
+        return exact_affine(lowering, _radial(lowering, x, gamma, vectors), dual, bias)
+    if kernel.kind == "poly" and kernel.degree <= 2:
+        return _low_degree(lowering, x, kernel, vectors, dual, bias)
+    inner = exact_affine(lowering, x, gamma * vectors, np.full(len(vectors), shift, dtype=object))
+    if kernel.kind == "tanh":
+        return exact_affine(lowering, lowering.let(ops.Tanh(inner)), dual, bias)
+    power = inner
+    for _ in range(kernel.degree - 1):
+        power = lowering.let(ops.Mul(power, inner))
+    return exact_affine(lowering, power, dual, bias)
+
+
+def _low_degree(
+    lowering: Lowering, x: str, kernel: Kernel, vectors: Exact, dual: Exact, bias: Exact
+) -> str:
+    """A polynomial kernel of degree up to 2, multiplied out."""
+    gamma, shift, weights = kernel.gamma, kernel.coef0, dual.sum(axis=1)
+    if kernel.degree == 0:
+        return exact_affine(lowering, x, Fraction(0) * dot(dual, vectors), bias + weights)
+    if kernel.degree == 1:
+        return exact_affine(lowering, x, gamma * dot(dual, vectors), bias + shift * weights)
+    squares = [gamma**2 * dot(vectors.T * row, vectors) for row in dual]
+    weight = 2 * gamma * shift * dot(dual, vectors)
+    bias = bias + shift**2 * weights
+    return quadratic(lowering, x, np.array(squares, dtype=object), weight, bias)
+
+
+def _radial(lowering: Lowering, x: str, gamma: Fraction, vectors: Exact) -> str:
+    """``exp(-gamma |v_i - x|²)`` for all i."""
+    norms = (vectors * vectors).sum(axis=1)
+    square = lowering.let(ops.Mul(x, x))
+    both = lowering.let(ops.Concat((square, x)))
+    weight = np.concatenate([np.full(vectors.shape, -gamma, dtype=object), 2 * gamma * vectors], 1)
+    return lowering.let(ops.Exp(exact_affine(lowering, both, weight, -gamma * norms)))
+
+
+def _pairs(machine: Estimator) -> tuple[Exact, Exact]:
+    """Weights (p, m) of the vectors and biases (p,) of the machines of classes i < j, in order."""
+    dual = exact(machine._dual_coef_)
+    ends = np.cumsum(machine.n_support_)
+    own = [slice(end - size, end) for end, size in zip(ends, machine.n_support_, strict=True)]
+    places = list(combinations(range(len(own)), 2))
+    rows = np.full((len(places), dual.shape[1]), Fraction(0), dtype=object)
+    for row, (i, j) in zip(rows, places, strict=True):
+        row[own[i]], row[own[j]] = dual[j - 1, own[i]], dual[i, own[j]]
+    return rows, exact(machine._intercept_)
+
+
+@model("classifier", SVC, NuSVC, flaws=_kernel_flaws, note=NOTE)
+def lower_support_classifier(
+    lowering: Lowering, machine: Estimator, refs: tuple[Ref, ...]
+) -> Outputs:
+    """One machine per pair of classes: the first one iff its value is positive; most votes win.
+
+    Of two classes, the second iff the (negated) value is at least 0.  With ``break_ties`` sums of
+    values decide among equal votes.
+    """
+    dual, bias = _pairs(machine)
+    count = len(machine.classes_)
+    kernel, vectors = _kernel_of(machine), exact(machine.support_vectors_)
+    if count == 2:
+        vector = expansion(lowering, refs, kernel, vectors, -dual, -bias)
+        score = lowering.let(ops.Item(vector, 0))
+        label = binary_label_from(lowering, machine.classes_, score, ZERO)
+        return {"label": label, "score": score}
+    vector = expansion(lowering, refs, kernel, vectors, dual, bias)
+    second = lowering.let(ops.Le(vector, ZERO))
+    against = lowering.let(ops.Neg(vector))
+    votes, _ = tally(lowering, second, against, count)
+    label = top_label(lowering, machine.classes_, votes)
+    if machine.decision_function_shape == "ovo":
+        return {"label": label, "score": vector}
+    below = lowering.let(ops.Lt(vector, ZERO))  # unlike predict, it gives ties to the first class
+    votes, sums = tally(lowering, below, against, count)
+    if machine.break_ties:
+        label = most_votes(lowering, machine.classes_, votes, sums)
+    return {"label": label, "score": pair_scores(lowering, votes, sums)}
+
+
+def _value(lowering: Lowering, machine: Estimator, refs: tuple[Ref, ...]) -> Operand:
+    vectors, dual = exact(machine.support_vectors_), exact(machine._dual_coef_)
+    bias = exact(machine._intercept_)
+    made = expansion(lowering, refs, _kernel_of(machine), vectors, dual, bias)
+    return lowering.let(ops.Item(made, 0))
+
+
+@model("regressor", SVR, NuSVR, flaws=_kernel_flaws, note=NOTE)
+def lower_support_regressor(
+    lowering: Lowering, machine: Estimator, refs: tuple[Ref, ...]
+) -> Outputs:
+    """``value``: the machine's value."""
+    return {"value": _value(lowering, machine, refs)}
+
+
+@model("classifier", OneClassSVM, flaws=_kernel_flaws, labels=outlier_or_inlier, note=NOTE)
+def lower_one_class_machine(
+    lowering: Lowering, machine: Estimator, refs: tuple[Ref, ...]
+) -> Outputs:
+    """Label 1 iff the machine's value is above 0, else -1."""
+    score = _value(lowering, machine, refs)
+    label = binary_label(lowering, outlier_or_inlier(machine), score)
+    return {"label": label, "score": score}
+
+
+@model("regressor", KernelRidge, flaws=_kernel_flaws, note=NOTE)
+def lower_kernel_ridge(lowering: Lowering, machine: Estimator, refs: tuple[Ref, ...]) -> Outputs:
+    """``K(x, X_fit_) dual_coef_``, one number or one per target."""
+    fitted: Any = machine.X_fit_
+    dual = exact(machine.dual_coef_).reshape(len(machine.dual_coef_), -1).T
+    lowering.check_double(refs, *([] if hasattr(fitted, "toarray") else [fitted]))
+    bias = np.full(len(dual), Fraction(0), dtype=object)
+    made = expansion(lowering, refs, _kernel_of(machine), exact(fitted), dual, bias)
+    return {"value": values(lowering, made, len(dual))}
+
+
+__all__ = ["Kernel", "expansion"]

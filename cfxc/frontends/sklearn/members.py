@@ -1,0 +1,95 @@
+"""Predictors inside of other predictors: their outputs, responses and labels."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ...ir import LabelTuple, Literal, Operand, Tensor, ops
+from ..predictor import class_labels
+from .lowering import Lowering, Ref, tensor
+from .registry import MODELS, Estimator, Outputs
+from .structure import last_step, predict
+
+MEMBERS = "its estimators"
+OUTPUTS = {"predict_proba": "probability", "decision_function": "score"}
+"""Methods of a deployed classifier, and what programs call what they give."""
+REPLACE = "replace that estimator, or let the ensemble vote with labels."
+
+
+def lower_member(
+    lowering: Lowering, member: Estimator, refs: tuple[Ref, ...], name: str = MEMBERS
+) -> Outputs:
+    """The outputs of one member on its own columns."""
+    return predict(lowering, name, member, refs)
+
+
+def classes_of(member: Estimator) -> Sequence[Any]:
+    """The labels of a classifier, or of the one inside of pipelines and wrappers."""
+    member = last_step(member)
+    return MODELS[type(member)].classes(member)
+
+
+def vote(lowering: Lowering, member: Estimator, outputs: Outputs, rows: npt.ArrayLike) -> str:
+    """The row of ``rows`` (one per class of the member) that belongs to the member's label."""
+    labels = LabelTuple(class_labels(classes_of(member)))
+    return lowering.let(ops.Lookup(outputs["label"], labels, tensor(rows)))
+
+
+def probability(lowering: Lowering, member: Estimator, outputs: Outputs) -> Operand:
+    """The member's class probabilities; a problem if it has some that are not lowered."""
+    return response(lowering, member, outputs, ("predict_proba",))[1]
+
+
+def response(
+    lowering: Lowering, member: Estimator, outputs: Outputs, methods: Sequence[str]
+) -> tuple[str, Operand]:
+    """The first of ``methods`` that the deployed member has, and what it gives.
+
+    A number for the decision function of two classes, else one per class.  A problem if that is
+    not lowered.
+    """
+    method = next((each for each in methods if hasattr(member, each)), methods[0])
+    if (found := outputs.get(OUTPUTS[method])) is not None:
+        return method, found
+    what = "probabilities" if method == "predict_proba" else "decision function"
+    lowering.problem(f"the {what} of {type(member).__name__} are not lowered", REPLACE)
+    width = len(classes_of(member))
+    if method == "decision_function" and width == 2:
+        return method, Literal(Fraction(0))
+    return method, lowering.constant(np.zeros(width))
+
+
+def chance(
+    lowering: Lowering, member: Estimator, outputs: Outputs, methods: Sequence[str]
+) -> tuple[str, Operand]:
+    """As :func:`response` of two classes: the decision function, or the second probability."""
+    method, found = response(lowering, member, outputs, methods)
+    if method == "predict_proba":
+        found = lowering.let(ops.Item(found, 1))
+    return method, found
+
+
+def relabelled(
+    lowering: Lowering, member: Estimator, outputs: Outputs, classes: Sequence[Any]
+) -> Operand:
+    """The label of a member that knows the positions in ``classes`` as its own labels."""
+    own = [int(each) for each in classes_of(member)]
+    label = outputs["label"]
+    op = lowering.definitions.get(label) if isinstance(label, str) else None
+    if isinstance(op, ops.Category) and own == list(range(len(classes))):
+        return lowering.let(ops.Category(op.index, class_labels(classes)))
+    index = lowering.let(ops.Lookup(label, class_labels(own), Tensor(np.array(own))))
+    return lowering.let(ops.Category(index, class_labels(classes)))
+
+
+def total(lowering: Lowering, parts: Iterable[Operand]) -> Operand:
+    """The sum, from left to right."""
+    first, *rest = parts
+    for part in rest:
+        first = lowering.let(ops.Add(first, part))
+    return first

@@ -1,0 +1,65 @@
+"""Affine and quadratic maps with exact coefficients."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from itertools import combinations_with_replacement
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ...ir import Tensor, ops
+from .lowering import Lowering
+
+Exact = npt.NDArray[Any]
+"""An array of rationals."""
+
+
+def exact(values: Any) -> Exact:
+    """The rationals that floats are, of sparse matrices too."""
+    dense = values.toarray() if hasattr(values, "toarray") else np.asarray(values)
+    return np.asarray(np.frompyfunc(Fraction, 1, 1)(dense), dtype=object)
+
+
+def dot(left: Exact, right: Exact) -> Exact:
+    """``left @ right``, over one denominator each: sums of fractions are slow."""
+    (first, below), (second, beneath) = _over_one(left), _over_one(right)
+    over = below * beneath
+    made = np.frompyfunc(lambda value: Fraction(value, over), 1, 1)(first.dot(second))
+    return np.asarray(made, dtype=object)
+
+
+def _over_one(values: Exact) -> tuple[Exact, int]:
+    """Integers and the denominator that they have in common."""
+    over = math.lcm(*{value.denominator for value in values.ravel().tolist()})
+    return np.asarray(np.frompyfunc(lambda v: int(v * over), 1, 1)(values), dtype=object), over
+
+
+def exact_affine(lowering: Lowering, x: str, weight: Exact, bias: Exact) -> str:
+    """``W x + b``, shapes (m, n), (n,), (m,)."""
+    return lowering.let(ops.Affine(x, Tensor(weight, "rat"), Tensor(bias, "rat")))
+
+
+def quadratic(lowering: Lowering, x: str, squares: Exact, weight: Exact, bias: Exact) -> str:
+    """The vector of ``x' Q_r x + w_r x + b_r``; shapes (m, n, n), (m, n), (m,).
+
+    One product for each pair of columns whose coefficient is not zero in all rows.
+    """
+    both = squares + squares.transpose(0, 2, 1)
+    pairs = [
+        (i, j)
+        for i, j in combinations_with_replacement(range(weight.shape[1]), 2)
+        if any(both[:, i, j])
+    ]
+    if not pairs:
+        return exact_affine(lowering, x, weight, bias)
+    left, right = (lowering.let(ops.Take(x, one)) for one in zip(*pairs, strict=True))
+    products = lowering.let(ops.Mul(left, right))
+    factors = [both[:, i, j] / (2 if i == j else 1) for i, j in pairs]
+    wide = np.concatenate([np.array(factors, dtype=object).T, weight], axis=1)
+    return exact_affine(lowering, lowering.let(ops.Concat((products, x))), wide, bias)
+
+
+__all__ = ["Exact", "dot", "exact", "exact_affine", "quadratic"]

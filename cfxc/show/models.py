@@ -1,0 +1,201 @@
+"""Which models are supported, and why others are not: from the registries, as text and a page."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any
+
+import sklearn
+from sklearn import feature_extraction, preprocessing
+from sklearn.base import (
+    ClassifierMixin,
+    ClusterMixin,
+    OutlierMixin,
+    RegressorMixin,
+    TransformerMixin,
+)
+from sklearn.feature_extraction import image, text
+from sklearn.impute._iterative import IterativeImputer  # public behind a switch for experiments
+from sklearn.utils import all_estimators
+
+from ..frontends.boosters import LIBRARIES
+from ..frontends.sklearn import MODELS, REFUSED, TRANSFORMERS, WRAPPERS
+
+EXACT, ENCLOSED, REFUSES = "✔", "≈", "–"
+WORDS = {EXACT: "exact", ENCLOSED: "enclosed", REFUSES: "refused"}
+LINE = 98
+
+
+@dataclass(frozen=True)
+class Row:
+    """A class or an op: its name, a mark of ``WORDS``, and what is to be known of it."""
+
+    name: str
+    mark: str
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Section:
+    """A table of the page."""
+
+    title: str
+    rows: Sequence[Row]
+
+    @property
+    def share(self) -> str:
+        """``40 of 44``: how many rows are not refused."""
+        return f"{sum(row.mark != REFUSES for row in self.rows)} of {len(self.rows)}"
+
+
+UNDECIDED = "has no rule here"
+NOT_TABLES = (
+    feature_extraction.DictVectorizer, feature_extraction.FeatureHasher,
+    image.PatchExtractor, text.CountVectorizer, text.HashingVectorizer, text.TfidfVectorizer,
+    preprocessing.KernelCenterer, preprocessing.LabelBinarizer, preprocessing.LabelEncoder,
+    preprocessing.MultiLabelBinarizer,
+)  # fmt: skip
+"""Transformers of texts, pictures, mappings, labels and kernels."""
+ROLES = {
+    "Classifiers": ClassifierMixin,
+    "Regressors": RegressorMixin,
+    "Detectors of outliers": OutlierMixin,
+    "Transformers": TransformerMixin,
+}
+NOT_NUMBERS = "Transformers of other things than tables of numbers"
+OTHERS = "Pipelines, searches, clusters and densities"
+
+
+def sections() -> list[Section]:
+    """All tables, in their order."""
+    return [section for make in SECTIONS for section in make()]
+
+
+def of_sklearn() -> list[Section]:
+    """Every public estimator of the installed scikit-learn, by the first of its roles."""
+    listed = {cls for _, cls in all_estimators()}
+    known = {*MODELS, *TRANSFORMERS, *WRAPPERS, *REFUSED, IterativeImputer}
+    listed |= {cls for cls in known if cls.__module__.startswith("sklearn.")}
+    rows: dict[str, list[Row]] = {title: [] for title in (*ROLES, NOT_NUMBERS, OTHERS)}
+    for cls in sorted(listed, key=lambda cls: cls.__name__):
+        rows[_title(cls)].append(row_of(cls))
+    return [Section(title, held) for title, held in rows.items()]
+
+
+def of_boosters() -> list[Section]:
+    """The estimators of other libraries that are installed."""
+    for library in LIBRARIES:
+        if find_spec(library) is not None:
+            import_module(f"cfxc.frontends.boosters.{library}.native")
+    own = [cls for cls in MODELS if not cls.__module__.startswith("sklearn.")]
+    rows = [row_of(cls) for cls in sorted(own, key=lambda cls: cls.__name__)]
+    return [Section("XGBoost and LightGBM", rows)] if rows else []
+
+
+SECTIONS: list[Callable[[], list[Section]]] = [of_sklearn, of_boosters]
+"""What the page shows; other frontends append theirs."""
+
+
+def _title(cls: type) -> str:
+    if cls in NOT_TABLES:
+        return NOT_NUMBERS
+    groups = issubclass(cls, ClusterMixin) and hasattr(cls, "predict")
+    titles = (title for title, role in ROLES.items() if issubclass(cls, role))
+    return OTHERS if groups else next(titles, OTHERS)
+
+
+def row_of(cls: type) -> Row:
+    """What the registries say of a class."""
+    if (entry := MODELS.get(cls)) is not None:
+        return Row(cls.__name__, ENCLOSED if entry.enclosed else EXACT, entry.note)
+    if cls in WRAPPERS:
+        return Row(cls.__name__, EXACT, "as the estimator in it is")
+    if cls in TRANSFORMERS:
+        return Row(cls.__name__, EXACT)
+    if (refusal := REFUSED.get(cls)) is not None:
+        return Row(cls.__name__, REFUSES, _sentences(refusal.reason, refusal.remedy))
+    return Row(cls.__name__, REFUSES, UNDECIDED)
+
+
+def _sentences(reason: str, remedy: str) -> str:
+    return f"{reason}. {remedy}" if remedy else reason
+
+
+def as_text(found: Sequence[Section]) -> str:
+    """Lines for a terminal."""
+    width = max(len(row.name) for section in found for row in section.rows)
+    lines: list[str] = []
+    for section in found:
+        lines += [f"{section.title}: {section.share}", ""]
+        for row in section.rows:
+            start = f"  {row.mark} {row.name:{width}}  "
+            note = textwrap.wrap(row.note, LINE - len(start)) or [""]
+            lines += [(start + note[0]).rstrip()]
+            lines += [" " * len(start) + more for more in note[1:]]
+        lines.append("")
+    return "\n".join([*lines, *_legend(found), ""])
+
+
+def as_json(found: Sequence[Section]) -> Mapping[str, Any]:
+    """For machines."""
+    return {
+        "sections": [
+            {
+                "title": section.title,
+                "rows": [
+                    {"name": row.name, "support": WORDS[row.mark], "note": row.note}
+                    for row in section.rows
+                ],
+            }
+            for section in found
+        ]
+    }
+
+
+def _legend(found: Sequence[Section]) -> Iterable[str]:
+    yield f"{EXACT} exact   {ENCLOSED} held between lines that enclose it   {REFUSES} refused"
+    shares = [f"{section.share} {section.title.lower()}" for section in found[: len(ROLES)]]
+    yield f"Of scikit-learn {version()}: {', '.join(shares)} that take tables of numbers."
+
+
+def version() -> str:
+    """The installed scikit-learn's, without its last number."""
+    return ".".join(sklearn.__version__.split(".")[:2])
+
+
+def as_page(found: Sequence[Section]) -> str:
+    """The page ``docs/models.md``."""
+    lines = [
+        "# Models",
+        "",
+        "Made from the registries: `pytest --update-golden tests/show/test_models.py`. "
+        "`cfxc models` prints it for what",
+        "is installed.",
+        "",
+        f"* {EXACT} The program is the model over the reals, with its parameters and comparisons.",
+        f"* {ENCLOSED} What decides is smooth: engines hold it between lines, so bounds are true "
+        "and answers verified.",
+        f"* {REFUSES} Refused before any work, with this reason.",
+        "",
+        "Classes are matched exactly; a subclass is refused. Pipelines, column transformers and "
+        "ensembles may hold all that",
+        "is supported.",
+        "",
+    ]
+    for section in found:
+        lines += [f"## {section.title}", "", "| class | | |", "|---|---|---|"]
+        lines += [f"| `{row.name}` | {row.mark} | {_cell(row.note)} |" for row in section.rows]
+        lines.append("")
+    *_, shares = _legend(found)
+    return "\n".join([*lines, "## Share", "", shares, ""])
+
+
+def _cell(note: str) -> str:
+    return note.replace("|", "\\|").replace("*", "\\*")
+
+
+__all__ = ["SECTIONS", "Row", "Section", "as_json", "as_page", "as_text", "row_of", "sections"]
