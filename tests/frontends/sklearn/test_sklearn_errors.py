@@ -277,7 +277,7 @@ def test_classes_that_are_no_labels(people: pd.DataFrame, space: FeatureSpace) -
             "takes logarithms of probabilities",
         ),
     ],
-    ids=str,
+    ids=lambda value: value if isinstance(value, str) else type(value).__name__,
 )
 @pytest.mark.filterwarnings("ignore")
 def test_options_that_are_not_supported(
