@@ -9,6 +9,7 @@ import numpy as np
 
 from ..errors import VerificationError
 from ..ir.float32 import round_to_float32
+from ..stopping import polled
 from .terms import Pool, Term, postorder
 
 
@@ -16,7 +17,7 @@ def substitute(pool: Pool, roots: Iterable[Term], mapping: Mapping[Term, Term]) 
     """The roots with every key of ``mapping`` replaced by its value, rebuilt in ``pool``."""
     images: dict[Term, Term] = dict(mapping)
     roots = list(roots)
-    for term in postorder(roots):
+    for term in polled(postorder(roots)):
         if term not in images:
             images[term] = rebuild(pool, term, [images[arg] for arg in term.args])
     return [images[root] for root in roots]

@@ -281,6 +281,15 @@ def test_e_has_its_known_digits() -> None:
     assert exp(0) == 1
 
 
+def test_smooth_functions_have_few_digits() -> None:
+    """Sums of them, as in layers of saturated units, must not grow with what they are taken of."""
+    total = sum(
+        (tanh(Fraction(31 * k, 7) * 10**4) + sigmoid(Fraction(k, 3) * 10**5) for k in range(1, 20)),
+        Fraction(0),
+    )
+    assert total.denominator.bit_length() < 300
+
+
 def test_smooth_functions_far_out() -> None:
     assert 0 < exp(-(10**9)) < Fraction(1, 10**1000)
     assert 0 < sigmoid(-(10**9)) < Fraction(1, 10**1000)

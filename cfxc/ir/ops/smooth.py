@@ -27,26 +27,40 @@ _CONTEXT = Context(prec=PLACES + 10, rounding=ROUND_HALF_EVEN, Emin=-(10**9), Em
 _LIMIT = Fraction(10**6)  # exp(-_LIMIT) is 0 to hundreds of thousands of places
 
 
+_BITS = 230  # 10**-69: what is kept of a value, relative to it
+
+
+def _short(value: Fraction, least: int = 0) -> Fraction:
+    """A value to ``_BITS`` bits, over a power of 2: sums of such stay short.
+
+    ``least``: bits after the point are no more than this, if it is not 0.
+    """
+    bits = _BITS + value.denominator.bit_length() - abs(value).numerator.bit_length()
+    bits = min(bits, least) if least else max(bits, 0)
+    twice = (value.numerator << bits + 1) // value.denominator
+    return Fraction((twice + 1) >> 1, 1 << bits)
+
+
 def exp(x: Fraction | int) -> Fraction:
     """e to the power x to more than ``PLACES`` places; ``VerificationError`` for x > 10**6."""
     x = max(Fraction(x), -_LIMIT)
     if x > _LIMIT:
         raise VerificationError("exp overflows: its operand exceeds 10**6")
     quotient = _CONTEXT.divide(Decimal(x.numerator), Decimal(x.denominator))
-    return Fraction(quotient.exp(_CONTEXT))
+    return _short(Fraction(quotient.exp(_CONTEXT)))
 
 
 def sigmoid(x: Fraction | int) -> Fraction:
     """``1 / (1 + exp(-x))``."""
     if x >= 0:
-        return 1 / (1 + exp(-x))
+        return _short(1 / (1 + exp(-x)))
     raised = exp(x)
-    return raised / (1 + raised)
+    return _short(raised / (1 + raised))
 
 
 def tanh(x: Fraction | int) -> Fraction:
     """``2 sigmoid(2 x) - 1``."""
-    return 2 * sigmoid(2 * x) - 1
+    return _short(2 * sigmoid(2 * x) - 1, _BITS)
 
 
 @dataclass(frozen=True)

@@ -8,9 +8,11 @@ the two cells' nearest points.  This is exact for any distance that increases wi
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -22,6 +24,7 @@ from ...compiler.terms import Pool, Term, postorder
 from ...question.distances import Norms
 from ...question.domain import Domain
 from ...question.query import Query
+from ...stopping import polled
 
 Window = tuple[Fraction, Fraction, Fraction | None]
 
@@ -38,10 +41,10 @@ class Cells:
     order: tuple[Term, ...]
     points: tuple[Fraction, ...]
 
-    @property
+    @cached_property
     def home(self) -> int:
         """The cell that holds the factual, or lies nearest to it."""
-        return sum(cut < Fraction(self.domain.factual) for cut in self.cuts)
+        return bisect_left(self.cuts, Fraction(self.domain.factual))
 
     @property
     def base(self) -> Fraction:
@@ -82,7 +85,7 @@ class CellVariables:
             if isinstance(x := inputs[domain.name], Term) and x.kind == "var"
         }
         atoms: dict[Term, list[Term]] = {x: [] for x in variables}
-        for term in postorder(facts):
+        for term in polled(postorder(facts)):
             for arg in term.args:
                 source = _rounded_variable(arg)
                 if source in variables and source is not term:
@@ -187,7 +190,7 @@ def _cells(
     assert low is not None
     assert high is not None
     cut_of: dict[Term, Fraction | None] = {}
-    for atom in atoms:
+    for atom in polled(atoms):
         cut_of[atom] = _last_at_most(domain, atom)
     values = {cut for cut in cut_of.values() if cut is not None and low <= cut < high}
     cuts = tuple(sorted(values))
@@ -217,7 +220,7 @@ def between_values(
         and x.sort == "real"
     }
     mapping: dict[Term, Term] = {}
-    for atom in postorder(facts):
+    for atom in polled(postorder(facts)):
         domain = stepped.get(atom.args[0]) if atom.kind in ("le", "lt") else None
         if domain is None:
             continue
@@ -257,7 +260,7 @@ def _nearest_points(
 ) -> tuple[Fraction, ...]:
     factual = Fraction(domain.factual)
     points: list[Fraction] = []
-    for k in range(len(cuts) + 1):
+    for k in polled(range(len(cuts) + 1)):
         first = low if k == 0 else _after(domain, cuts[k - 1])
         last = cuts[k] if k < len(cuts) else high
         points.append(min(max(factual, first), last))

@@ -203,6 +203,7 @@ class _Writer:
         self.coordinates: list[Affine] = []  # of the hull, if there is one
         self.slack = -1
         self.pairs: list[tuple[int, ...]] = []  # columns p and n of one feature
+        self.roundings: set[int] = set()  # columns of what a cell's float may be off
         self.windows = {d.name: w for d, w in zip(self.query.domains, windows, strict=True)}
 
     def again(self, known: Mapping[Term, tuple[Fraction, Fraction]]) -> _Writer:
@@ -349,7 +350,9 @@ class _Writer:
         moved = steps * (forms[0] - forms[1]) + own
         moved = self._within(moved, low, high, domain)
         if error:
-            moved = moved + self.model.column(f"{domain.name} rounding", -error, error)
+            rounding = self.model.column(f"{domain.name} rounding", -error, error)
+            self.roundings.update(rounding.terms)
+            moved = moved + rounding
         self.emission.variables[self.inputs[domain.name]] = moved
         size = domain.feature.range
         if not size:

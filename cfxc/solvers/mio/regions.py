@@ -32,7 +32,6 @@ BATCH = 64  # boxes per call of the kernel
 LIMIT = 400_000  # open boxes held in memory
 LARGEST = 400  # base columns
 FINE = 1e-9  # of its range: how narrow a continuous column is split
-ROUNDING = 1e-6  # columns narrower than this only stand for a cell's rounding
 GLANCE = 16  # open boxes with which a radius is still as good as closed
 SHARES = tuple(map(Fraction, ("0.25", "0.5", "0.7", "0.85", "1")))  # of the radius, one by one
 TRIES = 2  # points per batch that are verified
@@ -136,8 +135,9 @@ class Regions:
             partner[up], partner[down] = down, up
         whole = np.array([c.whole for c in held], dtype=np.bool_)
         width = self.high - self.low
+        named -= formulation.writer.roundings  # the nearest admissible value takes their place
         naming = np.array([j in named for j in self.base], dtype=np.bool_)
-        naming &= whole | (width > ROUNDING)
+        naming &= whole | (width > 0)
         fine = np.where(whole, 0.0, FINE * width)
         self.finite = bool(whole[naming].all())
         deep = (z[:, self.count :] != 0).any(axis=1)

@@ -11,10 +11,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from cfxc import FeatureSpace
+from cfxc.ir import REAL, Builder, Tensor, ops
 from cfxc.ir.ops.smooth import sigmoid, tanh
 from cfxc.kernels import curve_lines, region_bound, region_narrow, region_step
+from cfxc.question.query import make_query
 from cfxc.solvers.mio.formulation import Formulator
 from cfxc.solvers.mio.regions import Problem, Regions, applies
+from cfxc.space import Feature
 from cfxc.stopping import now
 from tests.solvers.mio.test_search import asked
 
@@ -184,3 +188,22 @@ def test_what_has_no_units_is_left_to_solvers() -> None:
         query, _, _ = asked(kind, 3, "l1")
         formulation = Formulator(query).formulate(F(1))
         assert not applies(formulation)
+
+
+@pytest.mark.parametrize("scale", [F(1), F(1, 10**7), F(1, 10**12)])
+def test_a_narrow_range_is_split_as_any_other(scale: Fraction) -> None:
+    """Values of 1e-7 may be all that decides: a region of them is no point."""
+    space = FeatureSpace((Feature("x", "real", lower=F(0), upper=F(float(scale))),))
+    builder = Builder("hat")  # tanh(8 u - 2) - tanh(8 u - 6), u = x / scale: high around 1/2
+    x = builder.let(ops.Concat((builder.input("x", REAL),)))
+    slopes = np.array([[8 / scale], [8 / scale]], dtype=object)
+    z = builder.let(ops.Affine(x, Tensor(slopes), Tensor(np.array([F(-2), F(-6)], dtype=object))))
+    out, none = np.array([[F(1), F(-1)]], dtype=object), np.array([F(0)], dtype=object)
+    hat = builder.let(ops.Affine(builder.let(ops.Tanh(z)), Tensor(out), Tensor(none)))
+    program = builder.build(value=builder.let(ops.Item(hat, 0)))
+    query = make_query(program, space, {"x": F(0)}, target=(1.5, None))
+    middle = {"x": F(float(scale / 2))}
+    assert query.in_target(middle)
+    formulation = Formulator(query).formulate(F(1))
+    assert applies(formulation)
+    assert Regions(formulation).run(lambda point: None, now() + 0.2).status == "limit"

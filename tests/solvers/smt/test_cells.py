@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from fractions import Fraction
+from time import process_time
 from typing import Any
 
 import numpy as np
@@ -202,3 +203,14 @@ def test_comparisons_half_way(step: Fraction, strict: bool, data: Any) -> None:
             continue
         for near in (value - step / 10, value, value + step / 10):
             assert (near <= moved.data) == expected
+
+
+def test_many_cuts_take_a_look_each() -> None:
+    """As many as deep forests have: what a cell costs does not grow with how many there are."""
+    count = 2000
+    found = domain(count // 2, kind="integer", upper=F(2 * count))
+    cells, _, pool = cells_of(found, [F(cut) for cut in range(2 * count)])
+    started = process_time()
+    sizes = [size for _, size in cells.steps(pool)]
+    assert process_time() - started < 3  # a second for a machine that is slow, not ten
+    assert sum(sizes[: cells.home]) == F(1, 4)
