@@ -221,18 +221,20 @@ class Lowering:
             self._missing[name] = self.let(ops.Le(name, Literal(value)))
         return self._missing[name]
 
+    def note_gaps(self, refs: Sequence[Ref]) -> None:
+        """Note a problem for each column whose number may be missing."""
+        for name in filter(None, map(self.gap, refs)):
+            column = self.space[name].columns[0]
+            self.problem(f"column {column!r} may be missing, and it computes with it", FILL)
+
     def vector(self, refs: Sequence[Ref], *, gaps: bool = False) -> str:
         """The numbers in the columns ``refs`` as one vector of their length.
 
         With ``gaps`` some may be missing, for the reader to ask about; else that is a problem.
         """
         key = tuple(refs)
-        for ref in () if gaps else key:
-            if name := self.gap(ref):
-                self.problem(
-                    f"column {self.space[name].columns[0]!r} may be missing, and it computes with "
-                    "it", FILL,
-                )  # fmt: skip
+        if not gaps:
+            self.note_gaps(key)
         if key not in self._vectors:
             self._vectors[key] = self._gather(key)
         return self._vectors[key]

@@ -238,7 +238,7 @@ def compared(lowering: Lowering, refs: Sequence[Ref], *, gaps: bool = False) -> 
     ``gaps``: whether the trees take missing numbers; else those are a problem.
     """
     if not gaps:
-        lowering.vector([ref for ref in refs if lowering.gap(ref)])
+        lowering.note_gaps(refs)
     images = [image_of(lowering, ref) for ref in refs]
     sources = [
         ref if image is None else image.source for ref, image in zip(refs, images, strict=True)
