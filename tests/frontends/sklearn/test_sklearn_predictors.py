@@ -25,6 +25,7 @@ from sklearn.preprocessing import OrdinalEncoder, StandardScaler
 from sklearn.svm import LinearSVC
 
 from cfxc import Probability, compile
+from cfxc.errors import UnsupportedError
 from cfxc.frontends.sklearn import SklearnPredictor, lower
 from cfxc.ir import BatchEvaluator, Program, evaluate
 from cfxc.space import FeatureSpace
@@ -139,6 +140,10 @@ def test_logarithms_instead_of_scores(
         LinearSVC(random_state=0), method="temperature", ensemble=False, cv=2
     )
     check(model, targets[kind], agree, people, space)
+    of_shares = clone(model).set_params(estimator=predictors.tree())
+    of_shares.fit(people[NUMBERS], targets[kind])
+    with pytest.raises(UnsupportedError, match="takes logarithms of probabilities"):
+        lower(of_shares, space.subset(NUMBERS))
 
 
 # --- ties ---------------------------------------------------------------------------------------
