@@ -89,7 +89,7 @@ def demo() -> int:
 @app.command("models")
 @guarded
 def supported(json: Json = False) -> int:
-    """Which models are supported, exactly or enclosed, and why others are not."""
+    """Which models are supported, and why others are not."""
     from .models import models as run
 
     return run(json)
