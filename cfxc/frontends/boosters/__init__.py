@@ -1,4 +1,4 @@
-"""The frontend for XGBoost and LightGBM: fitted estimators, native boosters and model files.
+"""The frontend for XGBoost, LightGBM and CatBoost: estimators, native boosters, model files.
 
 The libraries are an extra.  A fitted object exists only once its library is imported, so the
 classes to lower are entered in the registry only then; a file imports it where it is opened.
@@ -10,7 +10,7 @@ import sys
 from importlib import import_module
 from typing import Any
 
-LIBRARIES = ("xgboost", "lightgbm")
+LIBRARIES = ("xgboost", "lightgbm", "catboost")
 SUFFIXES = (".json", ".ubj", ".txt")
 
 
@@ -25,7 +25,7 @@ def library_of(model: Any) -> str:
     """The library of a native booster; empty for any other object."""
     for library in LIBRARIES:
         loaded = sys.modules.get(library)
-        if loaded is not None and isinstance(model, loaded.Booster):
+        if loaded is not None and isinstance(model, getattr(loaded, "Booster", ())):
             return library
     return ""
 

@@ -39,9 +39,11 @@ Classes = Sequence[Any] | npt.NDArray[Any]
 ZERO, ONE = Literal(Fraction(0)), Literal(Fraction(1))
 
 
-def binary_label(lowering: Lowering, classes: Classes, score: Operand) -> Operand:
-    """The second class iff ``score > 0``: a tie is the first class, as deployed."""
-    second = lowering.let(ops.Gt(score, ZERO))
+def binary_label(
+    lowering: Lowering, classes: Classes, score: Operand, most: Operand = ZERO
+) -> Operand:
+    """The second class iff ``score > most``: a tie is the first class, as deployed."""
+    second = lowering.let(ops.Gt(score, most))
     index = lowering.let(ops.Select(second, Literal(1), Literal(0)))
     return lowering.let(ops.Category(index, class_labels(classes)))
 

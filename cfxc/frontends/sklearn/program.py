@@ -81,7 +81,7 @@ def model_columns(estimator: Estimator, space: FeatureSpace) -> tuple[str, ...]:
         MissingColumnError, InvalidInputError: the space lacks some, or has others.
     """
     names, first = fitted_names(estimator, space), first_step(estimator)
-    count = getattr(first, "n_features_in_", len(space.columns))
+    count = getattr(first, "n_features_in_", 0) or len(space.columns)
     return columns_of(space, names, count, _dropped(first, names or ()))
 
 

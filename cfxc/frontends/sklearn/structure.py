@@ -129,7 +129,7 @@ def check_width(estimator: Estimator, refs: Sequence[Ref], where: str) -> None:
     Raises:
         InvalidInputError: naming both numbers.
     """
-    fitted = getattr(estimator, "n_features_in_", len(refs))
+    fitted = getattr(estimator, "n_features_in_", 0) or len(refs)  # files of CatBoost forget it
     if fitted != len(refs):
         raise InvalidInputError(
             f"{where}: fitted on {fitted} columns, but gets {len(refs)}; the steps of a pipeline "
