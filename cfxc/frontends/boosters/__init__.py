@@ -11,7 +11,7 @@ from importlib import import_module
 from typing import Any
 
 LIBRARIES = ("xgboost", "lightgbm", "catboost")
-SUFFIXES = (".json", ".ubj", ".txt")
+SUFFIXES = (".json", ".ubj", ".txt", ".cbm")
 
 
 def register_loaded() -> None:

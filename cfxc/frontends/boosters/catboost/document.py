@@ -78,21 +78,19 @@ class CatModel:
         return self.bias.size
 
 
-def parse_json(content: bytes) -> Any:
-    """A JSON text.
+def parse_json(content: bytes) -> Document:
+    """The JSON of a model.
 
     Raises:
         DamagedModelError: it is none.
     """
     try:
-        return json.loads(content)
+        document = json.loads(content)
     except (ValueError, RecursionError) as error:
         raise DamagedModelError(f"it is no JSON: {str(error)[:100]}") from error
-
-
-def is_catboost(document: Any) -> bool:
-    """Whether a JSON document is a CatBoost model rather than another one."""
-    return isinstance(document, dict) and "features_info" in document
+    if not isinstance(document, dict):
+        raise DamagedModelError("it is no CatBoost model (it has no 'features_info')")
+    return document
 
 
 def read_model(document: Document, *, with_trees: bool = True) -> CatModel:
@@ -118,6 +116,9 @@ def _model(document: Document, with_trees: bool) -> CatModel:
     categories = list(_categories(features.get("categorical_features") or (), places))
     if not places or sorted(places) != list(range(len(places))):
         raise DamagedModelError("its columns are not numbered from 0 on")
+    names = tuple(name for _, (name, _) in sorted(places.items()))
+    if len(set(names)) < len(names):
+        raise DamagedModelError("two of its columns have one name")
     flaws = list(_flaws(document, loss))
     own = [at for at, _ in categories]
     splits: list[Split] = [split for one in floats for split in one]
@@ -133,7 +134,7 @@ def _model(document: Document, with_trees: bool) -> CatModel:
     return CatModel(
         loss,
         len(places),
-        tuple(name for _, (name, _) in sorted(places.items())),
+        names,
         frozenset(own),
         tuple(splits),
         trees,
