@@ -30,10 +30,10 @@ def load_model(
 
     Args:
         model: A fitted estimator of scikit-learn, XGBoost, LightGBM or CatBoost, a native booster
-            of XGBoost or LightGBM, an ONNX model (``ModelProto`` or its bytes), or the path of a file,
-            whose kind its suffix tells: ``.onnx``; ``.skops``; XGBoost's ``.json`` or ``.ubj``;
-            LightGBM's ``.txt``; CatBoost's ``.json`` or ``.cbm``; ``.pkl``, ``.pickle`` or
-            ``.joblib``.
+            of XGBoost or LightGBM, an ONNX model (``ModelProto`` or its bytes), or the path of a
+            file, whose kind its suffix tells: ``.onnx``; ``.skops``; XGBoost's ``.json`` or
+            ``.ubj``; LightGBM's ``.txt``; CatBoost's ``.json`` or ``.cbm``; ``.pkl``, ``.pickle``
+            or ``.joblib``.
         space: The features behind the model's columns.
         trust_pickle: Open pickles.  Opening one runs whatever code is in it.
         task: What the model is: ``classifier`` or ``regressor``.  Only an ONNX graph with a
@@ -42,7 +42,7 @@ def load_model(
     Raises:
         ModelFileError: the file is missing, empty, truncated or of an unknown kind; a pickle that
             is not trusted; a ``.skops`` file with types that are not trusted.
-        MissingExtraError: a file whose package (skops, xgboost, lightgbm, catboost) is not installed.
+        MissingExtraError: the package for a file (skops, xgboost, lightgbm, catboost) is missing.
         UnsupportedError: listing everything in the model that cannot be lowered.
         MissingColumnError, InvalidInputError: model and feature space do not fit.
     """

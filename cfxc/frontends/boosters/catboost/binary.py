@@ -1,6 +1,7 @@
 """CatBoost's binary format (``.cbm``) as the document that its JSON format holds.
 
-The numbers are those of the fields in the library's FlatBuffers schemas (model, features, ctr_data).
+The numbers are those of the fields in the library's FlatBuffers schemas: model, features and
+ctr_data.
 """
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ from __future__ import annotations
 import json
 import struct
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -144,14 +146,14 @@ def _trees(trees: Table, outputs: int) -> Document:
     if outputs < 1 or any(size < 0 for size in sizes) or sum(sizes) != len(splits):
         raise DamagedModelError("its trees do not have the sizes that it says")
     ends = np.cumsum([0, *sizes]).tolist()
-    parts = [splits[a:b] for a, b in zip(ends, ends[1:], strict=False)]
+    parts = [splits[a:b] for a, b in pairwise(ends)]
     steps = trees.array(10, STEP)
     if steps.size:
         ids = trees.array(11, "<u4").tolist()
         if len(steps) != len(splits) or len(ids) != len(splits):
             raise DamagedModelError("its trees do not have the nodes that it says")
         nodes = _Nodes(steps.tolist(), ids, splits, leaves, outputs)
-        return {"trees": [nodes.tree(a, b) for a, b in zip(ends, ends[1:], strict=False)]}
+        return {"trees": [nodes.tree(a, b) for a, b in pairwise(ends)]}
     if any(size > DEEPEST for size in sizes):
         raise DamagedModelError("a tree in it is deeper than the library makes them")
     counts = [2**size * outputs for size in sizes]

@@ -109,7 +109,7 @@ def read_model(document: Document, *, with_trees: bool = True) -> CatModel:
 
 def _model(document: Document, with_trees: bool) -> CatModel:
     info = document["model_info"]
-    loss = str(_parameters(info)["loss_function"]["type"])
+    loss = str(parameters_of(info)["loss_function"]["type"])
     features = document["features_info"]
     places: dict[int, tuple[str, str]] = {}
     floats = list(_floats(features.get("float_features") or (), places))
@@ -145,7 +145,8 @@ def _model(document: Document, with_trees: bool) -> CatModel:
     )
 
 
-def _parameters(info: Document) -> Document:
+def parameters_of(info: Document) -> Document:
+    """What the model was trained with."""
     found = info["params"]
     return dict(json.loads(found) if isinstance(found, str) else found)
 
@@ -164,7 +165,7 @@ def _flaws(document: Document, loss: str) -> Iterator[str]:
     for kind in ("text", "embedding"):
         if features.get(f"{kind}_features"):
             yield f"has {kind} features; turn them into numbers before training"
-    chosen = _parameters(document["model_info"]).get("cat_feature_params") or {}
+    chosen = parameters_of(document["model_info"]).get("cat_feature_params") or {}
     described = [*chosen.get("simple_ctrs", ()), *chosen.get("combinations_ctrs", ())]
     described += [one for each in chosen.get("per_feature_ctrs", {}).values() for one in each]
     borders: dict[str, set[str]] = {}
@@ -241,9 +242,7 @@ def _floats(parts: Any, places: dict[int, tuple[str, str]]) -> Iterator[list[Flo
         yield [FloatSplit(column, bound, missing) for bound in borders_of(part)]
 
 
-def _categories(
-    parts: Any, places: dict[int, tuple[str, str]]
-) -> Iterator[tuple[int, list[int]]]:
+def _categories(parts: Any, places: dict[int, tuple[str, str]]) -> Iterator[tuple[int, list[int]]]:
     for at, part in enumerate(parts):
         column = _placed(part, at, places, "category")
         values = [whole(one, -(2**31), HASHES) % HASHES for one in part.get("values") or ()]
@@ -291,7 +290,7 @@ def _key(
 def _tables(
     data: Document, floats: Sequence[Sequence[FloatSplit]], own: Sequence[int]
 ) -> dict[Key, Table]:
-    made = {}
+    made: dict[Key, Table] = {}
     for name, part in data.items():
         said = json.loads(name)
         kind = said["type"]

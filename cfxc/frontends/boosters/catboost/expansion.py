@@ -28,8 +28,11 @@ class TooManyNodesError(Exception):
 
 @dataclass(frozen=True)
 class Known:
-    """What the way down to a node says: float columns within ``(low, high]``, and for columns of
-    categories, those that are still possible (places among the column's, as bits)."""
+    """What the way down to a node says.
+
+    Float columns lie within ``(low, high]``; of a column of categories, ``possible`` has a bit for
+    each that is left.
+    """
 
     ranges: Mapping[int, tuple[float, float]]
     possible: Mapping[int, int]
@@ -38,8 +41,8 @@ class Known:
         """What is known after one more answer."""
         if isinstance(asked, FloatSplit):
             low, high = self.ranges.get(asked.column, (-np.inf, np.inf))
-            now = (asked.bound, high) if right else (low, asked.bound)
-            return Known({**self.ranges, asked.column: now}, self.possible)
+            ends = (asked.bound, high) if right else (low, asked.bound)
+            return Known({**self.ranges, asked.column: ends}, self.possible)
         before = self.possible[asked.column]
         now = before & asked.members if right else before & ~asked.members
         return Known(self.ranges, {**self.possible, asked.column: now})
@@ -85,7 +88,8 @@ class Expansion:
             child[1].append(0)
             if found is not None:
                 pending += [
-                    (node, known.narrowed(found, right), here, int(right)) for right in (True, False)
+                    (node, known.narrowed(found, right), here, int(right))
+                    for right in (True, False)
                 ]
             if self.nodes + len(asked) > MOST_NODES:
                 raise TooManyNodesError

@@ -17,7 +17,9 @@ EMPTY = {
     "model_info": {},
     "oblivious_trees": [],
     "features_info": {
-        "categorical_features": [{"feature_index": 0, "flat_feature_index": 0, "feature_id": COLUMN}]
+        "categorical_features": [
+            {"feature_index": 0, "flat_feature_index": 0, "feature_id": COLUMN}
+        ]
     },
     "scale_and_bias": [1, [0]],
 }

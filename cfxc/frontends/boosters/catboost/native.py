@@ -72,18 +72,14 @@ def _classifier_flaws(estimator: Estimator) -> Iterator[str]:
     )
 
 
-def _flaws(
-    estimator: Estimator, of_model: Callable[[CatModel], Sequence[str]]
-) -> Sequence[str]:
+def _flaws(estimator: Estimator, of_model: Callable[[CatModel], Sequence[str]]) -> Sequence[str]:
     try:
         return of_model(stored(estimator))
     except CatBoostError as error:
         return (f"cannot be saved as JSON: {str(error)[:100]}",)
 
 
-@model(
-    "classifier", CatBoostClassifier, flaws=_classifier_flaws, names=_names, tables=_tables
-)
+@model("classifier", CatBoostClassifier, flaws=_classifier_flaws, names=_names, tables=_tables)
 def lower_cat_classifier(
     lowering: Lowering, estimator: Estimator, refs: tuple[Ref, ...]
 ) -> Outputs:

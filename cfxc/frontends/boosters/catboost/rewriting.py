@@ -20,6 +20,7 @@ from .document import (
     CatModel,
     CatTree,
     Document,
+    parameters_of,
     real,
     whole,
 )
@@ -32,7 +33,6 @@ KEPT_PARTS = (
 )  # fmt: skip
 NOTHING = 2**64 - 1  # the hash of an empty place
 MOST_NODES = 2**16 - 1
-KEPT = ("class_params", "params", "binclass_probability_threshold")
 LABELS: dict[str, tuple[type, ...]] = {
     "Boolean": (bool,),
     "Float": (int, float),
@@ -77,9 +77,12 @@ def leaves_of(document: Document, model: CatModel) -> Floats:
 
 
 def _document(document: Document, model: CatModel) -> Document:
-    info = {key: part for key, part in document["model_info"].items() if key in KEPT}
+    told = document["model_info"]
+    info: Document = {"params": _parameters(parameters_of(told), model.loss)}
     if model.loss in (*BINARY, *SEVERAL):
-        info["class_params"] = _classes(info.get("class_params"), max(model.outputs, 2))
+        info["class_params"] = _classes(told.get("class_params"), max(model.outputs, 2))
+    if model.loss in BINARY:
+        info["binclass_probability_threshold"] = repr(model.threshold)
     features = document["features_info"]
     tables = {
         name: _table(json.loads(name)["type"], part)
@@ -95,6 +98,17 @@ def _document(document: Document, model: CatModel) -> Document:
         "features_info": {key: _parts(features[key]) for key in KEPT_FEATURES if features.get(key)},
         **({"ctr_data": tables} if tables else {}),
         "scale_and_bias": [model.scale, model.bias.tolist()],
+    }
+
+
+def _parameters(said: Document, loss: str) -> Document:
+    """Its loss function, which decides what the library predicts."""
+    options = dict(said["loss_function"].get("params") or {})
+    if not all(isinstance(part, str | int | float) for part in options.values()):
+        raise DamagedModelError("its loss function has options that are none")
+    return {
+        "loss_function": {"type": loss, "params": {k: str(v) for k, v in options.items()}},
+        "flat_params": {"loss_function": loss},
     }
 
 
@@ -117,7 +131,10 @@ def _classes(part: Any, count: int) -> Document:
 
 
 def _parts(parts: Any) -> list[Document]:
-    return [{key: part for key, part in one.items() if key in KEPT_PARTS and part != []} for one in parts]
+    return [
+        {key: part for key, part in one.items() if key in KEPT_PARTS and part != []}
+        for one in parts
+    ]
 
 
 def _table(kind: str, part: Document) -> Document:
