@@ -16,7 +16,7 @@ from ...errors import DataTypeError, InvalidInputError, MissingColumnError, Unsu
 from ...ir import Program
 from ...space import FeatureSpace
 from ...space.names import shown, suggestion
-from ..boosters import register_loaded
+from ..loaded import register_loaded
 from .lowering import Lowering, Raw, column_dtype, common_dtype
 from .registry import MODELS, TRANSFORMERS, Estimator, own_names
 from .structure import branches, predict, steps, titled
