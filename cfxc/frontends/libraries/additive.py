@@ -99,9 +99,7 @@ class Halving:
         axis = self.axes[at]
         return axis.column, axis.question(box[at][0], middle, box[at][1])
 
-    def _append(
-        self, asked: tuple[int, Question] | None, box: tuple[tuple[int, int], ...]
-    ) -> None:
+    def _append(self, asked: tuple[int, Question] | None, box: tuple[tuple[int, int], ...]) -> None:
         corner = self.table[tuple(start for start, _ in box)]
         self.asked.append(asked)
         self.values.append(np.zeros_like(corner) if asked else corner)

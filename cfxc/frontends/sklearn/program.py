@@ -9,7 +9,6 @@ from typing import Any, Literal
 from sklearn.base import BaseEstimator
 from sklearn.compose import ColumnTransformer
 from sklearn.exceptions import NotFittedError
-from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from ...errors import DataTypeError, InvalidInputError, MissingColumnError, UnsupportedError
@@ -18,7 +17,7 @@ from ...space import FeatureSpace
 from ...space.names import shown, suggestion
 from ..loaded import register_loaded
 from .lowering import Lowering, Raw, column_dtype, common_dtype
-from .registry import MODELS, TRANSFORMERS, Estimator, own_names
+from .registry import MODELS, TRANSFORMERS, Estimator, is_pipeline, own_names
 from .structure import branches, predict, steps, titled
 
 
@@ -54,14 +53,14 @@ def lower(estimator: Estimator, space: FeatureSpace, name: str = "") -> Program:
 
 def last_step(estimator: Estimator) -> Estimator:
     """The predictor at the end of (nested) pipelines."""
-    while type(estimator) is Pipeline:
+    while is_pipeline(estimator):
         estimator = estimator.steps[-1][1]
     return estimator
 
 
 def first_step(estimator: Estimator) -> Estimator:
     """What sees the table first: pipelines pass it on."""
-    while type(estimator) is Pipeline:
+    while is_pipeline(estimator):
         estimator = steps(estimator)[0][1]
     return estimator
 
@@ -194,7 +193,7 @@ def _names(table: Mapping[type, object]) -> list[str]:
 
 
 def _in_predictor(estimator: Estimator, step: str) -> Iterator[Offence]:
-    if type(estimator) is Pipeline:
+    if is_pipeline(estimator):
         before, last = steps(estimator)[:-1], estimator.steps[-1]
         for name, part in before:
             yield from _in_transformer(part, _below(step, name))
@@ -205,7 +204,7 @@ def _in_predictor(estimator: Estimator, step: str) -> Iterator[Offence]:
 
 
 def _in_transformer(estimator: Estimator, step: str) -> Iterator[Offence]:
-    if type(estimator) is Pipeline:
+    if is_pipeline(estimator):
         for name, part in steps(estimator):
             yield from _in_transformer(part, _below(step, name))
     elif type(estimator) is ColumnTransformer:

@@ -12,15 +12,15 @@ from sklearn.preprocessing import FunctionTransformer
 from ...errors import InvalidInputError
 from ...ir import Literal, ops
 from .lowering import Lowering, Ref, cells
-from .registry import MODELS, TRANSFORMERS, Estimator, Outputs, transformer
+from .registry import MODELS, TRANSFORMERS, Estimator, Outputs, is_pipeline, transformer
 
 
 def steps(pipeline: Estimator) -> list[tuple[str, Estimator]]:
-    """Name and estimator of the steps that do something, as messages call them."""
+    """Name and estimator of the steps that act on what is predicted, as messages call them."""
     return [
         (f"pipeline step {name!r}", step)
         for name, step in pipeline.steps
-        if not (step is None or isinstance(step, str))
+        if not (step is None or isinstance(step, str) or hasattr(step, "fit_resample"))
     ]
 
 
@@ -52,7 +52,7 @@ def transform(
 
 def predict(lowering: Lowering, step: str, estimator: Estimator, refs: tuple[Ref, ...]) -> Outputs:
     """Lower a predictor, or a pipeline that ends in one, on the columns ``refs``."""
-    if type(estimator) is not Pipeline:
+    if not is_pipeline(estimator):
         with lowering.at(titled(step, estimator)):
             check_width(estimator, refs, lowering.where)
             return MODELS[type(estimator)].lower(lowering, estimator, refs)
@@ -68,7 +68,7 @@ def gives_sparse(part: Estimator, sparse: bool) -> bool:
 
     A column transformer decides in ``fit``, by the share of zeros; scalers keep what they get.
     """
-    if type(part) is Pipeline:
+    if is_pipeline(part):
         for _, step in steps(part):
             sparse = gives_sparse(step, sparse)
         return sparse
