@@ -20,12 +20,13 @@ from interpret.utils._clean_x import preclean_X
 from ...arrays import Floats
 from ...ir import Operand, ops
 from ...space import FeatureSpace, Label
-from ..boosters.columns import DECLARE, Coding, summed
+from ..boosters.columns import Coding, summed
 from ..boosters.forest import Forest, Question, Tree, at_most, below, in_codes
 from ..sklearn.linear import binary_label, pair, top_label
-from ..sklearn.lowering import Lowering, Raw, Ref
+from ..sklearn.lowering import Lowering, Ref
 from ..sklearn.preprocessing import symbol
 from ..sklearn.registry import Estimator, Outputs, model
+from .cells import categories, series
 
 UNNAMED = re.compile(r"feature_\d{4}")
 LINKS = ("logit", "mlogit")
@@ -127,17 +128,13 @@ class _Machine:
         self.lowering, self.estimator, self.refs = lowering, estimator, refs
         self.cells: dict[int, Sequence[Label]] = {}
         for place in {place for term in estimator.term_features_ for place in term}:
-            held = symbol(lowering, refs[place])
-            numbers = estimator.feature_types_in_[place] == "continuous"
-            if held is not None and (not numbers or None in held.cells):
-                self.cells[place] = list(dict.fromkeys(held.cells))
-            elif not numbers:
-                self._no_category(refs[place])
-
-    def _no_category(self, ref: Ref) -> None:
-        name = repr(ref.column) if isinstance(ref, Raw) else "made by an earlier step"
-        text = f"column {name} holds categories of the model, and numbers in the feature space"
-        self.lowering.problem(text, DECLARE)
+            if estimator.feature_types_in_[place] == "continuous":
+                held = symbol(lowering, refs[place])
+                own = list(dict.fromkeys(held.cells)) if held and None in held.cells else None
+            else:
+                own = categories(lowering, refs[place])
+            if own is not None:
+                self.cells[place] = own
 
     def sums(self) -> str:
         """The intercept and all terms, a vector."""
@@ -178,10 +175,9 @@ class _Machine:
     def _bins(self, place: int, level: Any) -> list[int]:
         """The bin of each category, as the library finds it; -1, the last one, if unknown."""
         estimator, cells, ref = self.estimator, self.cells[place], self.refs[place]
-        kept = ref.dtype.kind == "f" or (ref.dtype.kind in "biu" and None not in cells)
         names, types = estimator.feature_names_in_, estimator.feature_types_in_
         frame = pd.DataFrame({name: np.zeros(len(cells)) for name in names})
-        frame[names[place]] = pd.Series(cells, dtype=ref.dtype if kept else object)
+        frame[names[place]] = series(ref, cells)
         table, count = preclean_X(frame, names, types)
         bins = [*estimator.bins_]
         bins[place] = [level]
