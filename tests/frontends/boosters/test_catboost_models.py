@@ -197,6 +197,19 @@ def test_trained_with_missing_values(mode: str, table: pd.DataFrame) -> None:
     agree(model, space_of(used), frame, model.predict(frame))
 
 
+@pytest.mark.parametrize("mode", ["Min", "Max"])
+def test_missing_values_among_a_few(mode: str, table: pd.DataFrame) -> None:
+    used = table[["normal", "tenths"]].assign(
+        flag=np.where(table["flag"], 1.0, np.nan), count=table["count"].clip(0, 3)
+    )
+    used["count"] = used["count"].where(used["count"] < 3)
+    model = cat.CatBoostClassifier(**SMALL, nan_mode=mode).fit(used, target(table, "two"))
+    rng = np.random.default_rng(5)
+    frame = pd.DataFrame({name: rng.choice(used[name], 3000) for name in used})
+    space = space_of(used, flag="categorical", count="categorical")
+    agree(model, space, frame, model.predict(frame))
+
+
 def test_arrays_pipelines_and_votes(table: pd.DataFrame) -> None:
     numbers, two = table[NUMBERS], target(table, "two")
     model = cat.CatBoostClassifier(**SMALL).fit(numbers.to_numpy(dtype=float), two)

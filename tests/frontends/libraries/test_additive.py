@@ -91,6 +91,16 @@ def test_codes_as_categories(table: pd.DataFrame) -> None:
         cfxc.compile(model, space_of(table, code="integer"))
 
 
+@pytest.mark.parametrize("kind", ["continuous", "nominal"])
+def test_missing_values_among_a_few(kind: str, table: pd.DataFrame) -> None:
+    used = table[["normal", "tenths"]].assign(flag=np.where(table["flag"], 1.0, np.nan))
+    used["flag"] = used["flag"].where(np.arange(len(used)) % 3 > 0, 0.0)
+    kinds = ["continuous", "continuous", kind]
+    model = glassbox.ExplainableBoostingClassifier(**SMALL, feature_types=kinds)
+    model.fit(used, target(table, "two"))
+    agree(model, space_of(used, flag="categorical"), used, model.predict(used))
+
+
 def test_arrays_and_pipelines(table: pd.DataFrame) -> None:
     numbers, two = table[NUMBERS].astype(float), target(table, "two")
     model = glassbox.ExplainableBoostingClassifier(**SMALL).fit(numbers.to_numpy(), two)
