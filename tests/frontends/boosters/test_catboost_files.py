@@ -222,6 +222,19 @@ def test_means_that_the_library_rounds(table: pd.DataFrame, tmp_path: Path) -> N
         load_model(path, space_of(table, code="categorical"))
 
 
+def test_models_on_text(tmp_path: Path) -> None:
+    words = pd.DataFrame({"text": [f"word {i % 7} and {i % 3}" for i in range(200)]})
+    words["x"] = np.arange(200.0)
+    options = {"iterations": 3, "verbose": 0, "allow_writing_files": False, "thread_count": 1}
+    model = cat.CatBoostClassifier(**options, text_features=["text"])
+    model.fit(words, np.arange(200) % 2)
+    with pytest.raises(UnsupportedError, match="has text features; turn them into numbers"):
+        load_model(model, FeatureSpace.infer(words))
+    model.save_model(str(tmp_path / "model.cbm"))
+    with pytest.raises(ModelFileError, match="turn such columns into numbers"):
+        load_model(tmp_path / "model.cbm", FeatureSpace.infer(words))
+
+
 def test_flaws(content: dict[str, bytes], space: FeatureSpace, tmp_path: Path) -> None:
     changed = json.loads(content[".json"])
     changed["model_info"]["params"]["loss_function"]["type"] = "YetiRank"

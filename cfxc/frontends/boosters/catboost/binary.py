@@ -60,7 +60,10 @@ def _document(core: Table, rest: bytes) -> Document:
         raise DamagedModelError(f"it is of another version than {FORMAT}")
     trees, parts = core.table(1), core.texts(3)
     if any(part != TABLES for part in parts) or len(parts) > 1:
-        raise DamagedModelError(f"it has unknown parts: {', '.join(parts)[:60]}")
+        raise DamagedModelError(
+            f"it has parts that cannot be read ({', '.join(parts)[:80]}), as models on text and "
+            "embeddings have; turn such columns into numbers before training"
+        )
     info = {each.text(0): _told(each.text(0), each.text(1)) for each in core.tables(2)}
     bias = trees.array(16, "<f8").tolist() or [trees.number(15, "d", 0.0)]
     outputs = trees.number(0, "i")
