@@ -235,8 +235,8 @@ def compile(
     """Compile a fitted estimator, or a model file, over a feature space.
 
     Args:
-        model: A fitted model of scikit-learn, XGBoost or LightGBM, an ONNX model, or the path of a
-            model file.
+        model: A fitted model of scikit-learn, XGBoost, LightGBM or CatBoost, an ONNX model, or the
+            path of a model file.
         space: The features behind the model's columns.
         favourable: The favourable outcome: a label, or a range ``(low, high)`` of numbers.
             It is the target wherever none is named.

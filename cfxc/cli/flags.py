@@ -26,7 +26,8 @@ ModelFile = Annotated[
     str,
     typer.Argument(
         metavar="MODEL",
-        help=".onnx, .skops; XGBoost .json, .ubj; LightGBM .txt; with --trust-pickle .pkl, .joblib",
+        help=".onnx, .skops; XGBoost .json, .ubj; LightGBM .txt; CatBoost .json, .cbm; with "
+        "--trust-pickle .pkl, .joblib",
     ),
 ]
 SpaceFile = Annotated[Path, typer.Option("--space", help="Feature space (TOML).")]

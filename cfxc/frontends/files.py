@@ -16,8 +16,8 @@ from .skops_file import damaged, load_skops
 
 PICKLES = (".pkl", ".pickle", ".joblib")
 KINDS = (
-    ".onnx, .skops, XGBoost's .json and .ubj, LightGBM's .txt, and with trust_pickle "
-    "(--trust-pickle) .pkl, .pickle, .joblib"
+    ".onnx, .skops, XGBoost's .json and .ubj, LightGBM's .txt, CatBoost's .json and .cbm, and "
+    "with trust_pickle (--trust-pickle) .pkl, .pickle, .joblib"
 )
 
 Loaded = tuple[Program, Predictor]
@@ -29,10 +29,11 @@ def load_model(
     """The program of a model over a feature space, and the model as deployed.
 
     Args:
-        model: A fitted estimator of scikit-learn, XGBoost or LightGBM, a native booster of these,
-            an ONNX model (``ModelProto`` or its bytes), or the path of a file, whose kind its
-            suffix tells: ``.onnx``; ``.skops``; XGBoost's ``.json`` or ``.ubj``; LightGBM's
-            ``.txt``; ``.pkl``, ``.pickle`` or ``.joblib``.
+        model: A fitted estimator of scikit-learn, XGBoost, LightGBM or CatBoost, a native booster
+            of XGBoost or LightGBM, an ONNX model (``ModelProto`` or its bytes), or the path of a
+            file, whose kind its suffix tells: ``.onnx``; ``.skops``; XGBoost's ``.json`` or
+            ``.ubj``; LightGBM's ``.txt``; CatBoost's ``.json`` or ``.cbm``; ``.pkl``, ``.pickle``
+            or ``.joblib``.
         space: The features behind the model's columns.
         trust_pickle: Open pickles.  Opening one runs whatever code is in it.
         task: What the model is: ``classifier`` or ``regressor``.  Only an ONNX graph with a
@@ -41,7 +42,7 @@ def load_model(
     Raises:
         ModelFileError: the file is missing, empty, truncated or of an unknown kind; a pickle that
             is not trusted; a ``.skops`` file with types that are not trusted.
-        MissingExtraError: a file whose package (skops, xgboost, lightgbm) is not installed.
+        MissingExtraError: the package for a file (skops, xgboost, lightgbm, catboost) is missing.
         UnsupportedError: listing everything in the model that cannot be lowered.
         MissingColumnError, InvalidInputError: model and feature space do not fit.
     """

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -133,6 +134,18 @@ def lgb(path: Path, seed: int, objective: str = "binary") -> FeatureSpace:
     return FeatureSpace.infer(TEXTS[["rate", "kids at home"]])
 
 
+def catboost_model(path: Path, seed: int, loss: str = "Logloss") -> FeatureSpace:
+    import catboost
+
+    used = TEXTS[["rate", "kids at home"]]
+    cls = catboost.CatBoostRegressor if loss == "RMSE" else catboost.CatBoostClassifier
+    options = {"iterations": 5, "depth": 3, "verbose": 0, "allow_writing_files": False}
+    model = cls(loss_function=loss, **options)
+    model.fit(used, noisy(seed) if loss == "RMSE" else wanted(seed))
+    model.save_model(str(path), format=path.suffix[1:])
+    return FeatureSpace.infer(used)
+
+
 KINDS: dict[str, tuple[str, Callable[[Path, int], FeatureSpace]]] = {
     "pickle": ("joblib", pickled),
     "skops": ("skops", skopsed),
@@ -147,6 +160,10 @@ KINDS: dict[str, tuple[str, Callable[[Path, int], FeatureSpace]]] = {
     "lightgbm": ("txt", lgb),
     "lightgbm, numbers": ("txt", partial(lgb, objective="regression")),
 }
+if find_spec("catboost"):
+    KINDS["catboost"] = ("cbm", catboost_model)
+    KINDS["catboost, json"] = ("json", catboost_model)
+    KINDS["catboost, numbers"] = ("json", partial(catboost_model, loss="RMSE"))
 
 
 def certified(path: Path, space: FeatureSpace) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """Run a model file beside a certificate's program: on the factual, the witness, and other rows.
 
 The checker calls this with ``--model``.  It needs pandas and what runs the model (onnxruntime;
-skops or joblib, and scikit-learn; xgboost; lightgbm), and nothing else of cfxc.
+skops or joblib, and scikit-learn; xgboost; lightgbm; catboost), and nothing else of cfxc.
 """
 
 from __future__ import annotations
@@ -57,7 +57,8 @@ def run(
         data: A CSV file of further rows.
     """
     try:
-        if model.suffix.lower() in SINGLE and shown.semantics == "float":
+        single = model.suffix.lower() in SINGLE and not _is_catboost(model)
+        if single and shown.semantics == "float":
             return "it computes in single floats, and the slack allows for doubles", "", ""
         predict = opened(model, shown.question, trust_pickle)
         return "", "", compare(shown, space, predict, seed, data)
@@ -272,6 +273,8 @@ def opened(path: Path, question: Any, trust_pickle: bool) -> Predict:
             import joblib
 
             return _estimator(joblib.load(path))
+        if _is_catboost(path):
+            return _catboost(path, has_labels)
         if suffix in (".json", ".ubj"):
             return _xgboost(path)
         if suffix == ".txt":
@@ -317,6 +320,24 @@ def _xgboost(path: Path) -> Predict:
 
     def predict(frame: pd.DataFrame) -> Any:
         return model.predict(_named(frame, booster.feature_names)).tolist()
+
+    return predict
+
+
+def _is_catboost(path: Path) -> bool:
+    suffix = path.suffix.lower()
+    return suffix == ".cbm" or (suffix == ".json" and b'"features_info"' in path.read_bytes())
+
+
+def _catboost(path: Path, has_labels: bool) -> Predict:
+    import catboost
+
+    model = (catboost.CatBoostClassifier if has_labels else catboost.CatBoostRegressor)()
+    model.load_model(str(path), format=path.suffix[1:].lower())
+
+    def predict(frame: pd.DataFrame) -> Any:
+        chosen = _named(frame, model.feature_names_)
+        return model.predict(chosen).reshape(len(frame)).tolist()
 
     return predict
 

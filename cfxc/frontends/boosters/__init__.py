@@ -1,24 +1,15 @@
-"""The frontend for XGBoost and LightGBM: fitted estimators, native boosters and model files.
+"""The frontend for XGBoost, LightGBM and CatBoost: estimators, native boosters, model files.
 
-The libraries are an extra.  A fitted object exists only once its library is imported, so the
-classes to lower are entered in the registry only then; a file imports it where it is opened.
+The libraries are extras; a file imports its own where it is opened.
 """
 
 from __future__ import annotations
 
 import sys
-from importlib import import_module
 from typing import Any
 
-LIBRARIES = ("xgboost", "lightgbm")
-SUFFIXES = (".json", ".ubj", ".txt")
-
-
-def register_loaded() -> None:
-    """Enter the estimators of those libraries that the process has imported already."""
-    for library in LIBRARIES:
-        if sys.modules.get(library) is not None:
-            import_module(f".{library}.native", __name__)
+LIBRARIES = ("xgboost", "lightgbm")  # that have native boosters
+SUFFIXES = (".json", ".ubj", ".txt", ".cbm")
 
 
 def library_of(model: Any) -> str:
@@ -30,4 +21,4 @@ def library_of(model: Any) -> str:
     return ""
 
 
-__all__ = ["LIBRARIES", "SUFFIXES", "library_of", "register_loaded"]
+__all__ = ["LIBRARIES", "SUFFIXES", "library_of"]

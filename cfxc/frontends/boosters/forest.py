@@ -67,11 +67,11 @@ def always(right: bool, missing_right: bool) -> Question:
 
 @dataclass(frozen=True)
 class Tree:
-    """One tree, children after their parent, that adds to one output.
+    """One tree, children after their parent, that adds to one output, or to a slice of them.
 
     Shapes (n,): ``feature``, negative on leaves; ``bound``, left iff ``x <= bound``;
-    ``missing_right``; ``left``, ``right``; ``value``, zero on inner nodes.  ``questions`` are those
-    of the nodes that ask something else.
+    ``missing_right``; ``left``, ``right``; ``value``, zero on inner nodes, (n, k) for k outputs.
+    ``questions`` are those of the nodes that ask something else.
     """
 
     feature: Ints
@@ -81,7 +81,7 @@ class Tree:
     right: Ints
     value: Floats
     questions: Mapping[int, Question]
-    output: int
+    output: int | slice
 
     def question(self, node: int) -> Question:
         """What an inner node asks."""

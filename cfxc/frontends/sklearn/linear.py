@@ -65,9 +65,9 @@ def passing(name: str) -> list[type]:
 ZERO, ONE = Literal(Fraction(0)), Literal(Fraction(1))
 
 
-def binary_label(lowering: Lowering, classes: Classes, score: Operand) -> str:
-    """The second class iff ``score > 0``: a tie is the first class, as deployed."""
-    return second_if(lowering, classes, lowering.let(ops.Gt(score, ZERO)))
+def binary_label(lowering: Lowering, classes: Classes, score: Operand, most: Operand = ZERO) -> str:
+    """The second class iff ``score > most``: a tie is the first class, as deployed."""
+    return second_if(lowering, classes, lowering.let(ops.Gt(score, most)))
 
 
 def binary_label_from(lowering: Lowering, classes: Classes, score: Operand, least: Operand) -> str:

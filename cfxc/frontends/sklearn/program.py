@@ -9,16 +9,23 @@ from typing import Any, Literal
 from sklearn.base import BaseEstimator
 from sklearn.compose import ColumnTransformer
 from sklearn.exceptions import NotFittedError
-from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from ...errors import DataTypeError, InvalidInputError, MissingColumnError, UnsupportedError
 from ...ir import Program
 from ...space import FeatureSpace
 from ...space.names import shown, suggestion
-from ..boosters import register_loaded
+from ..loaded import register_loaded
 from .lowering import Lowering, Raw, column_dtype, common_dtype
-from .registry import MODELS, REFUSED, TRANSFORMERS, WRAPPERS, Estimator, own_names
+from .registry import (
+    MODELS,
+    REFUSED,
+    TRANSFORMERS,
+    WRAPPERS,
+    Estimator,
+    is_pipeline,
+    own_names,
+)
 from .structure import INSIDE, branches, first_steps, last_step, predict, steps, titled
 
 
@@ -71,7 +78,7 @@ def model_columns(estimator: Estimator, space: FeatureSpace) -> tuple[str, ...]:
         MissingColumnError, InvalidInputError: the space lacks some, or has others.
     """
     names, (*_, first) = fitted_names(estimator, space), first_steps(estimator)
-    count = getattr(first, "n_features_in_", len(space.columns))
+    count = getattr(first, "n_features_in_", 0) or len(space.columns)
     return columns_of(space, names, count, _dropped(first, names or ()))
 
 
@@ -179,7 +186,7 @@ ANOTHER = "Replace the step, or apply it before training; 'cfxc models' lists wh
 
 
 def _in_predictor(estimator: Estimator, step: str) -> Iterator[Offence]:
-    if type(estimator) is Pipeline:
+    if is_pipeline(estimator):
         before, last = steps(estimator)[:-1], estimator.steps[-1]
         for name, part in before:
             yield from _in_transformer(part, _below(step, name))
@@ -192,7 +199,7 @@ def _in_predictor(estimator: Estimator, step: str) -> Iterator[Offence]:
 
 
 def _in_transformer(estimator: Estimator, step: str) -> Iterator[Offence]:
-    if type(estimator) is Pipeline:
+    if is_pipeline(estimator):
         for name, part in steps(estimator):
             yield from _in_transformer(part, _below(step, name))
     elif type(estimator) is ColumnTransformer:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import pandas as pd
+from sklearn.pipeline import Pipeline
 
 from ...ir import Operand
 from ...space import FeatureSpace
@@ -26,6 +27,11 @@ Parts = Callable[[Estimator], Iterable[tuple[str, Estimator]]]
 Classes = Callable[[Estimator], Sequence[Any]]
 Names = Callable[[Estimator, FeatureSpace], Sequence[Any] | None]
 Tables = Callable[[Estimator, FeatureSpace], Callable[[pd.DataFrame], pd.DataFrame]]
+
+
+def is_pipeline(estimator: Estimator) -> bool:
+    """Whether it is a pipeline of a known class."""
+    return type(estimator) in PIPELINES
 
 
 def no_flaws(estimator: Estimator) -> Iterable[str]:
@@ -125,6 +131,8 @@ class Refusal:
     remedy: str = ""
 
 
+PIPELINES: set[type] = {Pipeline}
+"""Classes of pipelines; steps with ``fit_resample`` act in ``fit`` only."""
 TRANSFORMERS: dict[type, Transformer] = {}
 MODELS: dict[type, Model] = {}
 WRAPPERS: dict[type, Wrapper] = {}

@@ -12,24 +12,32 @@ from sklearn.pipeline import FeatureUnion, Pipeline
 from ...errors import InvalidInputError
 from ...ir import Literal, ops
 from .lowering import DOUBLE, Lowering, Ref, Stage, as_array, cells, scaled
-from .registry import MODELS, TRANSFORMERS, WRAPPERS, Estimator, Outputs, transformer
+from .registry import (
+    MODELS,
+    TRANSFORMERS,
+    WRAPPERS,
+    Estimator,
+    Outputs,
+    is_pipeline,
+    transformer,
+)
 
 INSIDE = "its estimator"
 
 
 def steps(pipeline: Estimator) -> list[tuple[str, Estimator]]:
-    """Name and estimator of the steps that do something, as messages call them."""
+    """Name and estimator of the steps that act on what is predicted, as messages call them."""
     return [
         (f"pipeline step {name!r}", step)
         for name, step in pipeline.steps
-        if not (step is None or isinstance(step, str))
+        if not (step is None or isinstance(step, str) or hasattr(step, "fit_resample"))
     ]
 
 
 def last_step(estimator: Estimator) -> Estimator:
     """The predictor at the end of (nested) pipelines and wrappers."""
     while True:
-        if type(estimator) is Pipeline:
+        if is_pipeline(estimator):
             estimator = estimator.steps[-1][1]
         elif type(estimator) in WRAPPERS:
             estimator = WRAPPERS[type(estimator)].inside(estimator)
@@ -40,7 +48,7 @@ def last_step(estimator: Estimator) -> Estimator:
 def first_steps(estimator: Estimator) -> Iterator[Estimator]:
     """What sees the table: pipelines and wrappers pass it on, and the last one uses it."""
     while True:
-        if type(estimator) is Pipeline:
+        if is_pipeline(estimator):
             estimator = steps(estimator)[0][1]
             continue
         yield estimator
@@ -79,7 +87,7 @@ def transform(
 
 def predict(lowering: Lowering, step: str, estimator: Estimator, refs: tuple[Ref, ...]) -> Outputs:
     """Lower a predictor, or a pipeline that ends in one, on the columns ``refs``."""
-    if type(estimator) is not Pipeline:
+    if not is_pipeline(estimator):
         with lowering.at(titled(step, estimator)):
             check_width(estimator, refs, lowering.where)
             if wrapper := WRAPPERS.get(type(estimator)):
@@ -98,6 +106,8 @@ def gives_sparse(part: Estimator, sparse: bool) -> bool:
 
     A column transformer decides in ``fit``, by the share of zeros; scalers keep what they get.
     """
+    if is_pipeline(part):
+        return _last_sparse(part, sparse)
     return TRANSFORMERS[type(part)].sparse(part, sparse)
 
 
@@ -184,7 +194,7 @@ def check_width(estimator: Estimator, refs: Sequence[Ref], where: str) -> None:
     Raises:
         InvalidInputError: naming both numbers.
     """
-    fitted = getattr(estimator, "n_features_in_", len(refs))
+    fitted = getattr(estimator, "n_features_in_", 0) or len(refs)  # files of CatBoost forget it
     if fitted != len(refs):
         raise InvalidInputError(
             f"{where}: fitted on {fitted} columns, but gets {len(refs)}; the steps of a pipeline "

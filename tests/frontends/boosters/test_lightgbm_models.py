@@ -333,10 +333,6 @@ def test_the_label_changes_where_the_library_changes_it(objective: str, sigmoid:
 
 
 REFUSED: dict[str, tuple[Any, str]] = {
-    "linear leaves": (
-        lambda X, y: lgb.LGBMRegressor(**SMALL, linear_tree=True).fit(X, y),
-        "its leaves hold linear models",
-    ),
     "lambda": (
         lambda X, y: lgb.LGBMRegressor(**SMALL, objective="cross_entropy_lambda").fit(X, y > 0),
         "its objective 'cross_entropy_lambda' is not supported",
@@ -403,3 +399,70 @@ def test_the_unit_of_a_margin(kind: str, classes: int) -> None:
         row, target=classes - 1, subject_to=[cfxc.Margin(round(1.01 * lead.max(), 6))]
     )
     assert beyond.status == "infeasible"
+
+
+LINEAR: dict[str, tuple[dict[str, Any], str]] = {
+    "two": ({}, "two"),
+    "three": ({}, "three"),
+    "categories": ({}, "two"),
+    "value": ({"objective": "regression"}, "value"),
+    "counts": ({"objective": "poisson"}, "amount"),
+}
+
+
+@pytest.mark.parametrize("kind", LINEAR)
+def test_linear_trees(kind: str, table: pd.DataFrame, tmp_path: Any) -> None:
+    """Each leaf holds a linear model; they open from files, too."""
+    options, outcome = LINEAR[kind]
+    used = table if kind == "categories" else table[NUMBERS]
+    cls = lgb.LGBMRegressor if options else lgb.LGBMClassifier
+    model = cls(**SMALL | options, linear_tree=True).fit(used, target(table, outcome))
+    frame = walked(used, cuts_of(model.booster_, used))
+    frame = frame[np.abs(frame["normal"]) < 100].reset_index(drop=True)
+    compiled, columns = agree(model, space_of(used), frame, model.predict(frame))
+    if not options:
+        score = value_of(compiled.program, dict(compiled.program.outputs)["score"], columns)
+        sums = model.predict(frame, raw_score=True)
+        np.testing.assert_allclose(score, sums, rtol=1e-12, atol=1e-12)
+    path = tmp_path / "model.txt"
+    model.booster_.save_model(path)
+    opened = cfxc.compile(path, space_of(used))
+    assert np.array_equal(opened.predictor.predict(frame), _native_answers(model, frame))
+    assert opened.program == cfxc.compile(model.booster_, space_of(used)).program
+
+
+def _native_answers(model: Any, frame: pd.DataFrame) -> Any:
+    numbers = model.booster_.predict(frame)
+    if isinstance(model, lgb.LGBMRegressor):
+        return numbers
+    return numbers.argmax(axis=1) if numbers.ndim == 2 else (numbers > 0.5).astype(int)
+
+
+def test_linear_trees_are_explained(table: pd.DataFrame) -> None:
+    used = table[["normal", "tenths"]]
+    model = lgb.LGBMClassifier(**SMALL | {"n_estimators": 4, "num_leaves": 4}, linear_tree=True)
+    compiled = cfxc.compile(model.fit(used, target(table, "two")), space_of(used))
+    for place in range(5):
+        row = used.iloc[[place]]
+        wanted = 1 - int(model.predict(row)[0])
+        result = compiled.explain(row, target=wanted, time_limit=60)
+        assert result.status == "optimal"
+        assert model.predict(result.counterfactual)[0] == wanted
+
+
+def test_linear_leaves_need_numbers(table: pd.DataFrame) -> None:
+    used = table[["normal", "tenths"]].assign(flag=np.where(table["flag"], 1.0, np.nan))
+    used["flag"] = used["flag"].where(np.arange(len(used)) % 3 > 0, 0.0)
+    model = lgb.LGBMClassifier(**SMALL, linear_tree=True).fit(used, target(table, "two"))
+    with pytest.raises(UnsupportedError, match=r"'flag'"):
+        cfxc.compile(model, space_of(used))
+
+
+def test_splits_that_separate_missing_values(table: pd.DataFrame) -> None:
+    """Such a threshold is infinite."""
+    used = table[["normal", "tenths"]].assign(flag=np.where(table["flag"], 1.0, np.nan))
+    model = lgb.LGBMClassifier(**SMALL).fit(used, target(table, "two"))
+    assert "inf" in model.booster_.model_to_string()
+    frame = pd.concat([used] * 3, ignore_index=True)
+    space = space_of(used, flag="categorical")
+    agree(model, space, frame, model.predict(frame))

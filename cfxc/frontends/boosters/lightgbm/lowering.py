@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 
 import numpy as np
 
 from ....ir import Literal, Operand, ops
 from ....space import FeatureSpace
-from ...sklearn.linear import Classes
-from ...sklearn.lowering import Lowering, Raw, Ref
+from ...sklearn.linear import ZERO, Classes
+from ...sklearn.lowering import Lowering, Raw, Ref, tensor
+from ...sklearn.members import total
 from ...sklearn.registry import Outputs
 from ..columns import Coding, binary_outputs, class_outputs, summed, value_outputs
 from ..forest import Forest
@@ -99,11 +100,48 @@ def lower_classifier(
 def _sums(lowering: Lowering, refs: tuple[Ref, ...], model: LgbModel, as_array: bool) -> Operand:
     # tables keep their numbers; the library turns arrays of whole numbers into float32
     single = as_array and lowering.dtype(refs).kind in "biu"
-    forest = Forest(model.trees, np.zeros(model.outputs), model.columns, single)
-    sums = summed(lowering, refs, forest, _codings(lowering, refs, model))
+    codings = _codings(lowering, refs, model)
+    plain = tuple(tree for at, tree in enumerate(model.trees) if at not in model.linear)
+    forest = Forest(plain, np.zeros(model.outputs), model.columns, single)
+    sums: Operand = summed(lowering, refs, forest, codings)
+    if model.linear:
+        sums = lowering.let(ops.Add(sums, _linear(lowering, refs, model, codings, single)))
     if model.averaged is None:
         return sums
     return lowering.let(ops.Div(sums, Literal(Fraction(model.averaged))))
+
+
+def _linear(
+    lowering: Lowering,
+    refs: tuple[Ref, ...],
+    model: LgbModel,
+    codings: Mapping[int, Coding],
+    single: bool,
+) -> Operand:
+    """What linear leaves add to each output: of each tree, that of the leaf of a row.
+
+    The library takes the constant of a leaf where a column of its model is missing.
+    """
+    used = np.zeros(model.columns, dtype=bool)
+    for leaves in model.linear.values():
+        used |= leaves.slopes.any(axis=0)
+    columns = np.flatnonzero(used)
+    numbers = [refs[place] for place in columns.tolist()]
+    x: Operand = lowering.vector(numbers) if numbers else lowering.constant(np.zeros(1))
+    x = lowering.let(ops.RoundFloat32(x)) if single else x
+    parts: list[list[Operand]] = [[] for _ in range(model.outputs)]
+    for place, leaves in model.linear.items():
+        count = leaves.start.size
+        forest = Forest((model.trees[place],), np.zeros(count), model.columns, single)
+        ends = summed(lowering, refs, forest, codings)
+        slopes = leaves.slopes[:, columns] if numbers else np.zeros((count, 1))
+        said = lowering.let(ops.Affine(x, tensor(slopes), tensor(leaves.start)))
+        here = lowering.let(ops.Gt(ends, Literal(Fraction(1, 2))))
+        chosen = lowering.let(ops.Select(here, said, ZERO))
+        parts[place % model.outputs].append(lowering.let(ops.ReduceSum(chosen)))
+    nothing = lowering.constant(np.zeros(1))
+    sums = (total(lowering, made) if made else nothing for made in parts)
+    return lowering.let(ops.Concat(tuple(sums)))
 
 
 def _codings(lowering: Lowering, refs: tuple[Ref, ...], model: LgbModel) -> dict[int, Coding]:

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from ....arrays import Floats
+from ....arrays import Floats, Ints
 from ....space import Label
 from ..forest import DamagedModelError, Question, Raw, Tree, at_most, below, checked, in_codes
 
@@ -53,6 +54,14 @@ PANDAS = b"pandas_categorical:"
 
 
 @dataclass(frozen=True)
+class LinearLeaves:
+    """Leaf i of a tree says ``slopes[i] x + start[i]``; shapes (n, columns) and (n,)."""
+
+    slopes: Floats
+    start: Floats
+
+
+@dataclass(frozen=True)
 class LgbModel:
     """A model as stored.
 
@@ -63,6 +72,8 @@ class LgbModel:
         numbered: Columns that training took for numbers, for categories, or (``None``) ignored.
         categories: Of the pandas categories it was trained on, column by column.
         trees: In order; ``averaged`` is the number of rounds to divide by, if any.
+        linear: The leaves of those trees that hold linear models; they have an output per leaf,
+            one where a row ends in it.
         flaws: What in it is not supported.
     """
 
@@ -74,6 +85,7 @@ class LgbModel:
     numbered: tuple[bool | None, ...]
     categories: tuple[tuple[Label, ...], ...]
     trees: tuple[Tree, ...]
+    linear: Mapping[int, LinearLeaves]
     averaged: int | None
     flaws: tuple[str, ...]
 
@@ -120,9 +132,12 @@ def _model(content: bytes, with_trees: bool) -> LgbModel:
     settings = dict(one.partition(":")[::2] for one in options.split())
     _check_outputs(objective, settings, outputs, classes)
     flaws = [] if objective in LINKS else [f"its objective {objective!r} is not supported"]
-    if any(int(block.get("is_linear", "0")) for block in blocks):
-        flaws.append("its leaves hold linear models (linear_tree)")
     read = blocks if with_trees else []
+    linear = {
+        place: _linear(one, len(names))
+        for place, one in enumerate(read)
+        if int(one.get("is_linear", "0"))
+    }
     trees = tuple(_tree(one, place % outputs, len(names)) for place, one in enumerate(read))
     link = LINKS.get(objective, "")
     return LgbModel(
@@ -134,6 +149,7 @@ def _model(content: bytes, with_trees: bool) -> LgbModel:
         tuple(None if info == "none" else info.startswith("[") for info in infos),
         _pandas_categories(content),
         trees,
+        linear,
         max(len(blocks) // outputs, 1) if "average_output" in header else None,
         tuple(flaws),
     )
@@ -198,7 +214,8 @@ def _tree(block: Fields, output: int, columns: int) -> Tree:
     inner = leaves - 1
     bits = numbers(block, "decision_type", inner, int)
     limit = numbers(block, "threshold", inner, float)
-    if ((bits < 0) | (bits > LARGEST_DECISION)).any() or not np.isfinite(limit).all():
+    sound = limit > -np.inf  # infinite where training separated missing values
+    if ((bits < 0) | (bits > LARGEST_DECISION)).any() or not sound.all():
         raise DamagedModelError("a split in it is of no kind")
     children = [numbers(block, key, inner, int) for key in ("left_child", "right_child")]
     for child in children:
@@ -216,12 +233,42 @@ def _tree(block: Fields, output: int, columns: int) -> Tree:
     def padded(splits: npt.NDArray[Any]) -> npt.NDArray[Any]:
         return np.concatenate([splits, np.zeros(leaves, dtype=splits.dtype)])
 
+    is_linear = bool(int(block.get("is_linear", "0")))
+    if is_linear:  # which leaf it is, for now
+        value = np.arange(leaves, dtype=np.float64)
     raw = Raw(
         padded(feature), padded(bound), padded(missing_right), padded(left), padded(right),
         np.concatenate([np.zeros(inner), value]),
         np.arange(inner + leaves) >= inner,
     )  # fmt: skip
-    return checked(raw, questions, output, columns)
+    tree = checked(raw, questions, output, columns)
+    if not is_linear:
+        return tree
+    marked = np.eye(leaves)[tree.value.astype(np.int64)] * (tree.feature < 0)[:, None]
+    return replace(tree, value=marked, output=slice(None))
+
+
+def _linear(block: Fields, columns: int) -> LinearLeaves:
+    leaves = int(block["num_leaves"])
+    start, counts = numbers(block, "leaf_const", leaves, float), _counts(block, leaves)
+    places = np.array(block["leaf_features"].split(), dtype=int)
+    factors = np.array(block["leaf_coeff"].split(), dtype=float)
+    if places.size != counts.sum() or factors.size != counts.sum():
+        raise DamagedModelError("its linear models have too few or many factors")
+    if ((places < 0) | (places >= columns)).any():
+        raise DamagedModelError("a linear model in it reads a column that does not exist")
+    slopes = np.zeros((leaves, columns))
+    np.add.at(slopes, (np.repeat(np.arange(leaves), counts), places), factors)
+    if not (np.isfinite(slopes).all() and np.isfinite(start).all()):
+        raise DamagedModelError("a linear model in it has factors that are no numbers")
+    return LinearLeaves(slopes, start)
+
+
+def _counts(block: Fields, leaves: int) -> Ints:
+    counts: Ints = numbers(block, "num_features", leaves, int)
+    if (counts < 0).any():
+        raise DamagedModelError("its linear models have too few or many factors")
+    return counts
 
 
 def _zero_questions(
@@ -330,8 +377,23 @@ def _tree_lines(block: Fields) -> Iterator[str]:
         ends = numbers(block, "cat_boundaries", sets + 1, int).tolist()
         yield _line("cat_boundaries", ends)
         yield _line("cat_threshold", numbers(block, "cat_threshold", ends[-1], int).tolist())
-    yield "is_linear=0"
+    if int(block.get("is_linear", "0")):
+        yield from _linear_lines(block, leaves)
+    else:
+        yield "is_linear=0"
     yield "shrinkage=1"
+
+
+def _linear_lines(block: Fields, leaves: int) -> Iterator[str]:
+    counts = _counts(block, leaves).tolist()
+    ends = np.cumsum([0, *counts]).tolist()
+    yield "is_linear=1"
+    yield _line("leaf_const", numbers(block, "leaf_const", leaves, float).tolist())
+    yield _line("num_features", counts)
+    for key, kind in (("leaf_features", int), ("leaf_coeff", float)):
+        held = [kind(one) for one in block[key].split()]
+        parts = [_line("", held[a:b])[1:] + " " if a < b else "" for a, b in pairwise(ends)]
+        yield f"{key}={' '.join(parts)} "
 
 
 def _line(key: str, values: list[int] | list[float]) -> str:

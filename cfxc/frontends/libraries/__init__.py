@@ -1,0 +1,1 @@
+"""Estimators of further libraries, a module each, which is imported once its library is."""
