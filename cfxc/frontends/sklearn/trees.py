@@ -83,19 +83,26 @@ class Nodes:
 
 def nodes_of(
     columns: Compared,
-    tree: Any,
-    leaves: npt.NDArray[Any],
-    places: npt.ArrayLike | None = None,
-) -> Nodes:
-    """A fitted ``tree_`` with values ``leaves`` (nodes, k).
+    trees: Sequence[Any],
+    leaves: Sequence[npt.NDArray[Any]],
+    places: Sequence[npt.ArrayLike | None],
+) -> list[Nodes]:
+    """Fitted ``tree_`` objects with values ``leaves[t]`` (nodes, k).
 
-    ``places`` are the columns behind the features of the tree, if these are others.
+    ``places[t]`` are the columns behind the features of a tree, if these are others.
     """
-    feature, inner = tree.feature, tree.feature >= 0
-    if places is not None:
-        feature = np.where(inner, np.asarray(places)[np.maximum(feature, 0)], -1)
-    feature, threshold = cuts(columns, feature, tree.threshold, single=True)
-    return Nodes(feature, threshold, tree.children_left, tree.children_right, leaves)
+    features = []
+    for tree, own in zip(trees, places, strict=True):
+        inner = tree.feature >= 0
+        known = tree.feature if own is None else np.asarray(own)[np.maximum(tree.feature, 0)]
+        features.append(np.where(inner, known, -1))
+    ends = np.cumsum([feature.size for feature in features])[:-1]
+    whole = np.concatenate(features), np.concatenate([tree.threshold for tree in trees])
+    feature, threshold = (np.split(each, ends) for each in cuts(columns, *whole, single=True))
+    return [
+        Nodes(own, bound, tree.children_left, tree.children_right, value)
+        for tree, own, bound, value in zip(trees, feature, threshold, leaves, strict=True)
+    ]
 
 
 def joined(
@@ -141,7 +148,7 @@ def ensemble(
     """
     columns = compared(lowering, refs)
     chosen = [None] * len(trees) if places is None else places
-    nodes = [nodes_of(columns, *parts) for parts in zip(trees, leaves, chosen, strict=True)]
+    nodes = nodes_of(columns, trees, leaves, chosen)
     return lowering.let(joined(columns.vector(), nodes, base))
 
 
