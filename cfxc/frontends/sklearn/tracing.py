@@ -107,35 +107,46 @@ def _levels(stage: Stage, threshold: Floats) -> list[Region]:
             np.array([_order(v) for v in ends[piece].tolist()], dtype=np.int64),
             lambda x: (stage.function(x) <= threshold[which]) == low[which, piece],
         )
-        for t, p, place in zip(which.tolist(), piece.tolist(), places.tolist(), strict=True):
-            cuts[t] += _crossings(stage, threshold[t], place, starts[p], ends[p])
+        found = _crossings(stage, threshold[which], places, starts[piece], ends[piece])
+    for t, changes in zip(which.tolist(), found, strict=True):
+        cuts[t] += changes
     for t, p in np.argwhere(high[:, :-1] != low[:, 1:]).tolist():
         cuts[t].append(float(ends[p]))
     return [Region(bool(low[t, 0]), tuple(sorted(each))) for t, each in enumerate(cuts)]
 
 
-def _crossings(stage: Stage, threshold: float, place: int, start: float, end: float) -> list[float]:
-    """The changes around a crossing: one, or several where rounding crosses again.
+def _crossings(
+    stage: Stage, threshold: Floats, places: Ints, starts: Floats, ends: Floats
+) -> list[list[float]]:
+    """The changes around each crossing: one, or several where rounding crosses again.
 
     Raises:
         UnsupportedError: it crosses again farther away, so that no neighbourhood holds them all.
     """
     if not stage.loose:
-        return [float(_doubles(np.array([place]))[0])]
-    least, most = int(_order(start)), int(_order(end))
-    near = np.arange(max(place - stage.loose, least), min(place + 1 + stage.loose, most) + 1)
-    below = stage.function(_doubles(near)) <= threshold
-    for side, known in ((FAR[::-1] * -1, below[0]), (FAR, below[-1])):
-        away = np.clip(place + side, least, most)
-        if (((stage.function(_doubles(away)) <= threshold) != known) & ~np.isin(away, near)).any():
+        return [[value] for value in _doubles(places).tolist()]
+    near = np.arange(-stage.loose, stage.loose + 2)
+    offsets = np.concatenate([-FAR[::-1], near, FAR])
+    least, most = (np.array([_order(v) for v in e.tolist()], np.int64) for e in (starts, ends))
+    changes: list[list[float]] = []
+    for rows in np.array_split(np.arange(places.size), 1 + places.size // CHUNK):
+        around = places[rows, None] + offsets
+        x = _doubles(np.clip(around, least[rows, None], most[rows, None]))
+        below = stage.function(x.ravel()).reshape(x.shape) <= threshold[rows, None]
+        differs = below[:, 1:] != below[:, :-1]
+        inner = slice(FAR.size, FAR.size + near.size - 1)
+        far = differs[:, : FAR.size].any() or differs[:, FAR.size + near.size - 1 :].any()
+        if far or (np.abs(places[rows]) > HUGE).any():
             raise UnsupportedError(
                 "a tree compares a column where it is so flat that rounding decides",
                 remedy="Scale the column before its power or logarithm is taken, and train again.",
             )
-    changes: list[float] = _doubles(near)[:-1][below[:-1] != below[1:]].tolist()
+        changes += [x[i, inner][differs[i, inner]].tolist() for i in range(rows.size)]
     return changes
 
 
+HUGE = 2**63 - 2**61  # the place of a double of about 1e154
+CHUNK = 2000  # crossings that are looked at together
 FAR = np.unique(np.rint(2.0 ** np.arange(8, 60, 0.25)).astype(np.int64))
 """Distances, in doubles, at which a function that may cross again is looked at."""
 
@@ -211,18 +222,36 @@ class Compared:
         """The columns and the indicators that ``cuts`` asked for: 0 in the region, else 1."""
         if not self._indicators:
             return self.x
-        parts, let = [self.x], self.lowering.let
-        for place, region, side in self._indicators:
-            cuts = self.lowering.constant(np.array(region.cuts))
-            number = let(ops.Take(self.x, (self.ends[place][0] if place in self.ends else place,)))
-            above = let(ops.ToReal(let(ops.Gt(number, cuts))))
-            signs = np.where(np.arange(len(region.cuts)) % 2 == region.first, -1.0, 1.0)
-            start = 0.0 if region.first else 1.0
-            if place in self.ends:  # a missing number lies above no cut
-                above = let(ops.Concat((above, self.missing(place))))
-                signs = np.append(signs, float(side) - start)
-            parts.append(let(ops.Affine(above, tensor(signs[None, :]), tensor([start]))))
-        return let(ops.Concat(tuple(parts)))
+        let, parts, order = self.lowering.let, [self.x], list(range(self.width))
+        start = self.width
+        places: dict[int, list[tuple[Region, bool, int]]] = {}
+        for (place, region, side), index in self._indicators.items():
+            places.setdefault(place, []).append((region, side, index))
+        order += [0] * len(self._indicators)
+        for place, asked in places.items():
+            sides = np.array([side for _, side, _ in asked])
+            parts.append(self._outside(place, [region for region, _, _ in asked], sides))
+            for row, (_, _, index) in enumerate(asked):
+                order[index] = start + row
+            start += len(asked)
+        joined = let(ops.Concat(tuple(parts)))
+        return joined if order == sorted(order) else let(ops.Take(joined, tuple(order)))
+
+    def _outside(self, place: int, asked: Sequence[Region], sides: npt.NDArray[np.bool_]) -> str:
+        """Of one column an indicator for each region: 0 in it, else 1; its side if missing."""
+        cuts = np.unique(np.array([cut for region in asked for cut in region.cuts]))
+        signs = np.zeros((len(asked), cuts.size))
+        for row, region in enumerate(asked):
+            leaves = np.arange(len(region.cuts)) % 2 != region.first
+            signs[row, np.searchsorted(cuts, region.cuts)] = np.where(leaves, 1.0, -1.0)
+        first = np.array([0.0 if region.first else 1.0 for region in asked])
+        let, bounds = self.lowering.let, self.lowering.constant(cuts)
+        low = self.ends[place][0] if place in self.ends else place
+        above = let(ops.ToReal(let(ops.Gt(let(ops.Take(self.x, (low,))), bounds))))
+        if place in self.ends:  # a missing number lies above no cut
+            above = let(ops.Concat((above, self.missing(place))))
+            signs = np.column_stack([signs, sides - first])
+        return let(ops.Affine(above, tensor(signs), tensor(first)))
 
     def missing(self, place: int) -> str:
         """1 where the number of a column is missing, else 0."""

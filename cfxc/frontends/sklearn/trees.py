@@ -90,20 +90,28 @@ class Nodes:
 
 def nodes_of(
     columns: Compared,
-    tree: Any,
-    leaves: npt.NDArray[Any],
-    places: npt.ArrayLike | None = None,
-) -> Nodes:
-    """A fitted ``tree_`` with values ``leaves`` (nodes, k).
+    trees: Sequence[Any],
+    leaves: Sequence[npt.NDArray[Any]],
+    places: Sequence[npt.ArrayLike | None],
+) -> list[Nodes]:
+    """Fitted ``tree_`` objects with values ``leaves[t]`` (nodes, k).
 
-    ``places`` are the columns behind the features of the tree, if these are others.
+    ``places[t]`` are the columns behind the features of a tree, if these are others.
     """
-    feature, inner = tree.feature, tree.feature >= 0
-    if places is not None:
-        feature = np.where(inner, np.asarray(places)[np.maximum(feature, 0)], -1)
-    right = ~np.asarray(tree.missing_go_to_left, dtype=np.bool_)
-    feature, threshold = cuts(columns, feature, tree.threshold, right, single=True)
-    return Nodes(feature, threshold, tree.children_left, tree.children_right, leaves)
+    features = []
+    for tree, own in zip(trees, places, strict=True):
+        inner = tree.feature >= 0
+        known = tree.feature if own is None else np.asarray(own)[np.maximum(tree.feature, 0)]
+        features.append(np.where(inner, known, -1))
+    ends = np.cumsum([feature.size for feature in features])[:-1]
+    bounds = np.concatenate([tree.threshold for tree in trees])
+    right = np.concatenate([tree.missing_go_to_left == 0 for tree in trees])
+    moved = cuts(columns, np.concatenate(features), bounds, right, single=True)
+    feature, threshold = (np.split(each, ends) for each in moved)
+    return [
+        Nodes(own, bound, tree.children_left, tree.children_right, value)
+        for tree, own, bound, value in zip(trees, feature, threshold, leaves, strict=True)
+    ]
 
 
 def joined(
@@ -152,7 +160,7 @@ def ensemble(
     """
     columns = compared(lowering, refs, gaps=gaps)
     chosen = [None] * len(trees) if places is None else places
-    nodes = [nodes_of(columns, *parts) for parts in zip(trees, leaves, chosen, strict=True)]
+    nodes = nodes_of(columns, trees, leaves, chosen)
     return lowering.let(joined(columns.vector(), nodes, base))
 
 
