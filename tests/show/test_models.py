@@ -14,23 +14,7 @@ from cfxc.show import models
 PAGE = Path(__file__).parents[2] / "docs" / "models.md"
 # ------------------------------------------------------------------------------------------------
 # Transformers that have neither a rule nor a reason yet: to be emptied where they get one.
-WAITING = {
-    "AdditiveChi2Sampler", "BernoulliRBM", "Binarizer", "ClassicalMDS", "CountVectorizer",
-    "DictVectorizer", "DictionaryLearning", "FactorAnalysis", "FastICA", "FeatureAgglomeration",
-    "FeatureHasher", "FeatureUnion", "GaussianRandomProjection", "GenericUnivariateSelect",
-    "HashingVectorizer", "IncrementalPCA", "Isomap", "IterativeImputer", "KBinsDiscretizer",
-    "KNNImputer", "KNeighborsTransformer", "KernelCenterer", "KernelPCA", "LabelBinarizer",
-    "LabelEncoder", "LatentDirichletAllocation", "LocallyLinearEmbedding", "MDS", "MaxAbsScaler",
-    "MiniBatchDictionaryLearning", "MiniBatchNMF", "MiniBatchSparsePCA", "MissingIndicator",
-    "MultiLabelBinarizer", "NMF", "NeighborhoodComponentsAnalysis", "Normalizer", "Nystroem",
-    "PCA", "PLSSVD", "PatchExtractor", "PolynomialCountSketch", "PolynomialFeatures",
-    "PowerTransformer", "QuantileTransformer", "RBFSampler", "RFE", "RFECV",
-    "RadiusNeighborsTransformer", "RandomTreesEmbedding", "RobustScaler", "SelectFdr",
-    "SelectFpr", "SelectFromModel", "SelectFwe", "SelectKBest", "SelectPercentile",
-    "SequentialFeatureSelector", "SimpleImputer", "SkewedChi2Sampler", "SparseCoder", "SparsePCA",
-    "SparseRandomProjection", "SpectralEmbedding", "SplineTransformer", "TSNE", "TargetEncoder",
-    "TfidfTransformer", "TfidfVectorizer", "TruncatedSVD", "VarianceThreshold",
-}  # fmt: skip
+WAITING: set[str] = set()
 # ------------------------------------------------------------------------------------------------
 
 

@@ -288,8 +288,8 @@ class Lowering:
 
 
 FILL = (
-    "Put a SimpleImputer before it, or set missing = false in the feature space, which answers for "
-    "instances that have the number."
+    "Put a SimpleImputer before it, or set missing = false in the feature space, which answers "
+    "for instances that have it."
 )
 DOUBLE_BYTES = 8
 SINGLE = (

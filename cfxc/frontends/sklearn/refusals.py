@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from sklearn import manifold
 from sklearn.cluster import Birch, BisectingKMeans, KMeans, MiniBatchKMeans
 from sklearn.cross_decomposition import CCA, PLSSVD, PLSCanonical, PLSRegression
 from sklearn.decomposition import (
@@ -16,6 +17,7 @@ from sklearn.decomposition import (
     SparsePCA,
 )
 from sklearn.feature_extraction import DictVectorizer, FeatureHasher
+from sklearn.feature_extraction.image import PatchExtractor
 from sklearn.feature_extraction.text import (
     CountVectorizer,
     HashingVectorizer,
@@ -116,3 +118,10 @@ refused(
     reason="encodes labels, not features",
     remedy="Use OneHotEncoder or OrdinalEncoder for columns; classifiers take labels as they are.",
 )
+refused(
+    *(cls for name in ("ClassicalMDS", "MDS", "SpectralEmbedding", "TSNE")
+      if (cls := getattr(manifold, name, None))),
+    reason="places the rows of its training table, and has no place for another",
+    remedy="Use PCA or RandomTreesEmbedding instead.",
+)  # fmt: skip
+refused(PatchExtractor, reason="cuts images, and a feature is one number or one category")

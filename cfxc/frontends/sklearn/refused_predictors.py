@@ -63,13 +63,9 @@ refused(
 refused(
     cluster.AffinityPropagation,
     cluster.AgglomerativeClustering,
-    cluster.Birch,
-    cluster.BisectingKMeans,
     cluster.DBSCAN,
     cluster.HDBSCAN,
-    cluster.KMeans,
     cluster.MeanShift,
-    cluster.MiniBatchKMeans,
     cluster.OPTICS,
     cluster.SpectralBiclustering,
     cluster.SpectralClustering,

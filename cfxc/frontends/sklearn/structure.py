@@ -108,6 +108,8 @@ def gives_sparse(part: Estimator, sparse: bool) -> bool:
     """
     if is_pipeline(part):
         return _last_sparse(part, sparse)
+    if wrapper := WRAPPERS.get(type(part)):
+        return gives_sparse(wrapper.inside(part), sparse)
     return TRANSFORMERS[type(part)].sparse(part, sparse)
 
 

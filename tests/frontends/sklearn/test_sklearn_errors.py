@@ -190,11 +190,11 @@ def test_text_in_a_scaler(people: pd.DataFrame, space: FeatureSpace) -> None:
 
 def test_missing_values_in_a_number(people: pd.DataFrame) -> None:
     holes = people[["age", "rate"]].assign(rate=people["rate"].where(people["rate"] > 0))
-    model = DecisionTreeClassifier(max_depth=2).fit(holes, people["member"])
+    model = LogisticRegression().fit(holes.dropna(), people["member"][holes["rate"].notna()])
     text = message(UnsupportedError, model, FeatureSpace.infer(holes))
-    assert "DecisionTreeClassifier: column 'rate' may be missing" in text
-    assert "missing = false in the feature space answers for the rows that have the value" in text
-    assert "fill them in before training" in text
+    assert "LogisticRegression: column 'rate' may be missing" in text
+    assert "missing = false in the feature space, which answers for instances that have it" in text
+    assert "Put a SimpleImputer before it" in text
 
 
 def test_columns_of_the_space_and_the_model_differ(

@@ -165,16 +165,13 @@ def test_missing_labels_of_a_column_of_numbers(agree: Agree, target: Any) -> Non
     agree(model, space, table, exact_rows=40)
 
 
-def test_missing_numbers_are_refused_where_they_are(workers: pd.DataFrame, target: Any) -> None:
+def test_missing_numbers_go_where_training_sent_them(workers: pd.DataFrame, target: Any) -> None:
     table = workers.assign(pay=workers["pay"].where(workers["pay"] > 20))
     model = booster(categorical_features="from_dtype").fit(table, target["binary"])
     space = FeatureSpace.infer(table)
     assert space["pay"].missing
-    with pytest.raises(UnsupportedError) as caught:
-        lower(model, space)
-    text = str(caught.value)
-    assert "HistGradientBoostingClassifier: column 'pay' may be missing" in text
-    assert "missing = false" in text
+    codes = BatchEvaluator(lower(model, space))(space.encode_frame(table))["label"]
+    assert codes.astype(bool).tolist() == model.predict(table).tolist()
     known = table[table["pay"].notna()]
     present = space.replace("pay", missing=False)
     codes = BatchEvaluator(lower(model, present))(present.encode_frame(known))["label"]
