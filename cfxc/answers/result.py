@@ -330,8 +330,10 @@ def result_of(
     else:
         closed = outcome.lower >= measure.below(best.distance, Fraction(epsilon))
         status = "optimal" if closed else "feasible"
-    lower = measure.root(outcome.lower, -1)
     upper = Fraction(0) if best is None else measure.root(best.distance, 1)
+    lower = measure.root(outcome.lower, -1)
+    if best is not None:  # a solver's tolerance may carry its bound beyond a point that is there
+        lower = min(lower, measure.root(best.distance, -1))
     return Result(
         status=status,
         factual=original.frame,

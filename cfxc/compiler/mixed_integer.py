@@ -130,7 +130,8 @@ class Rounded:
 
     Rows in compressed form: entries ``start[i]:start[i + 1]`` of ``index`` and ``value``.
     ``allowance`` (at the objective's own scale) bounds what the rounding of the objective's
-    coefficients and a dual tolerance of ``FEASIBILITY`` on every column can add to a dual bound.
+    coefficients, a dual tolerance of ``FEASIBILITY`` on every column, and whole columns off by as
+    much can add to a dual bound.
     """
 
     lower: Floats
@@ -185,14 +186,15 @@ def rounded(model: Model) -> Rounded:
     for j, coefficient in model.objective.terms.items():
         cost[j] = float(coefficient)
     scale = _objective_scale(cost, size)
-    costly = cost != 0
+    costly, whole = cost != 0, np.array([c.whole for c in columns], dtype=np.bool_)
     effect = float(np.sum(np.abs(cost[costly]) * size[costly])) + abs(
         float(model.objective.constant)
     )
     allowance = _ROUNDING * effect + 4 * FEASIBILITY * float((upper - lower).sum()) / scale
+    allowance += FEASIBILITY * float(np.abs(cost[whole]).sum())
     ends = np.array(bounds, dtype=np.float64).reshape(-1, 2)
     return Rounded(
-        lower, upper, np.array([c.whole for c in columns], dtype=np.bool_),
+        lower, upper, whole,
         np.array(start, dtype=np.int32), np.array(index, dtype=np.int32), np.array(value),
         ends[:, 0], ends[:, 1], cost * scale, nearest_float(model.objective.constant) * scale,
         scale, allowance,

@@ -235,7 +235,10 @@ def _limbs(
             whole = [ceil(v * scale) for v in polled(distinct)]
             high[where] = np.array([n >> shift for n in whole], dtype=np.int64)[inverse]
             low[where] = np.array([n & ((1 << shift) - 1) for n in whole], np.int64)[inverse]
-            value[where] = np.array([float(v) for v in distinct])[inverse]
+            try:
+                value[where] = np.array([float(v) for v in distinct])[inverse]
+            except OverflowError:
+                raise UnsupportedError("its values are larger than doubles") from None
     return high, low, value
 
 
