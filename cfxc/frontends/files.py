@@ -11,7 +11,7 @@ from ..ir import Program
 from ..space import FeatureSpace
 from .boosters import SUFFIXES as BOOSTERS
 from .boosters import library_of
-from .predictor import Predictor, Task
+from .predictor import Predictor, Task, Wanted
 from .skops_file import damaged, load_skops
 
 PICKLES = (".pkl", ".pickle", ".joblib")
@@ -24,8 +24,9 @@ Loaded = tuple[Program, Predictor]
 
 
 def load_model(
-    model: Any, space: FeatureSpace, *, trust_pickle: bool = False, task: Task | None = None
-) -> Loaded:
+    model: Any, space: FeatureSpace, *, trust_pickle: bool = False, task: Task | None = None,
+    output: str | int | None = None, cut: float | None = None,
+) -> Loaded:  # fmt: skip
     """The program of a model over a feature space, and the model as deployed.
 
     Args:
@@ -35,8 +36,10 @@ def load_model(
             ``.txt``; ``.pkl``, ``.pickle`` or ``.joblib``.
         space: The features behind the model's columns.
         trust_pickle: Open pickles.  Opening one runs whatever code is in it.
-        task: What the model is: ``classifier`` or ``regressor``.  Only an ONNX graph with a
+        task: What the model is: ``classifier`` or ``regressor``.  Only a network with a
             single output of numbers leaves it open.
+        output: Of a network: the output that decides, by name or position.
+        cut: Of a network: what that output must exceed for the second class.
 
     Raises:
         ModelFileError: the file is missing, empty, truncated or of an unknown kind; a pickle that
@@ -45,28 +48,29 @@ def load_model(
         UnsupportedError: listing everything in the model that cannot be lowered.
         MissingColumnError, InvalidInputError: model and feature space do not fit.
     """
+    wanted = Wanted(task, output, cut)
     if isinstance(model, str) and not model.strip():
         raise ModelFileError(f"the path of a model file is empty; a model file is {KINDS}")
     if isinstance(model, str | Path):
-        return _from_file(Path(model), space, trust_pickle, task)
+        return _from_file(Path(model), space, trust_pickle, wanted)
     if _is_onnx(model):
-        return _from_onnx(model, space, task)
-    return _from_object(model, space, task)
+        return _from_onnx(model, space, wanted)
+    return _from_object(model, space, wanted)
 
 
-def _from_file(path: Path, space: FeatureSpace, trust_pickle: bool, task: Task | None) -> Loaded:
+def _from_file(path: Path, space: FeatureSpace, trust_pickle: bool, wanted: Wanted) -> Loaded:
     _check_readable(path)
     suffix = path.suffix.lower()
     if suffix == ".onnx":
-        return _from_onnx(path, space, task)
+        return _from_onnx(path, space, wanted)
     if suffix == ".skops":
-        return _from_estimator(load_skops(path), space, task)
+        return _from_estimator(load_skops(path), space, wanted)
     if suffix in PICKLES:
-        return _from_object(_load_pickle(path, trust_pickle), space, task)
+        return _from_object(_load_pickle(path, trust_pickle), space, wanted)
     if suffix in BOOSTERS:
         from .boosters.files import open_booster
 
-        return _from_object(open_booster(path), space, task)
+        return _from_object(open_booster(path), space, wanted)
     kind = f"files of kind '{suffix}' are" if suffix else "a file without a suffix is"
     raise ModelFileError(f"{path}: {kind} not known; a model file is {KINDS}")
 
@@ -90,34 +94,39 @@ def _is_onnx(model: Any) -> bool:
     return onnx is not None and isinstance(model, onnx.ModelProto)
 
 
-def _from_onnx(model: Any, space: FeatureSpace, task: Task | None) -> Loaded:
+def _from_onnx(model: Any, space: FeatureSpace, wanted: Wanted) -> Loaded:
     from .onnx import OnnxPredictor
 
-    predictor = OnnxPredictor(model, space, task=task)
+    predictor = OnnxPredictor(model, space, task=wanted.task, output=wanted.output, cut=wanted.cut)
     return predictor.program, predictor
 
 
-def _from_object(model: Any, space: FeatureSpace, task: Task | None) -> Loaded:
+def _from_object(model: Any, space: FeatureSpace, wanted: Wanted) -> Loaded:
     if not library_of(model):
-        return _from_estimator(model, space, task)
+        return _from_estimator(model, space, wanted)
     from .boosters.native import native_predictor
 
     predictor = native_predictor(model, space)
-    _check_task(predictor, task)
+    _check_wanted(predictor, wanted)
     return predictor.program, predictor
 
 
-def _from_estimator(estimator: Any, space: FeatureSpace, task: Task | None) -> Loaded:
+def _from_estimator(estimator: Any, space: FeatureSpace, wanted: Wanted) -> Loaded:
     from .sklearn import SklearnPredictor, lower
 
     predictor = SklearnPredictor(estimator, space)
-    _check_task(predictor, task)
+    _check_wanted(predictor, wanted)
     return lower(estimator, space), predictor
 
 
-def _check_task(predictor: Predictor, task: Task | None) -> None:
-    if task is not None and task != predictor.task:
-        raise InvalidInputError(f"the model is a {predictor.task}, not a {task}")
+def _check_wanted(predictor: Predictor, wanted: Wanted) -> None:
+    if wanted.task is not None and wanted.task != predictor.task:
+        raise InvalidInputError(f"the model is a {predictor.task}, not a {wanted.task}")
+    if wanted.output is not None or wanted.cut is not None:
+        raise InvalidInputError(
+            "output= and cut= are for networks (ONNX, PyTorch); this model says itself what it "
+            "decides. Another cut is scikit-learn's FixedThresholdClassifier(model, threshold=…)"
+        )
 
 
 def _load_pickle(path: Path, trusted: bool) -> Any:
