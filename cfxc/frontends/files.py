@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from ..errors import InvalidInputError, ModelFileError
+from ..errors import InvalidInputError, MissingExtraError, ModelFileError
 from ..ir import Program
 from ..space import FeatureSpace
 from .boosters import SUFFIXES as BOOSTERS
@@ -15,9 +15,10 @@ from .predictor import Predictor, Task, Wanted
 from .skops_file import damaged, load_skops
 
 PICKLES = (".pkl", ".pickle", ".joblib")
+MODULES = (".pt2", ".pt", ".pth")
 KINDS = (
     ".onnx, .skops, XGBoost's .json and .ubj, LightGBM's .txt, and with trust_pickle "
-    "(--trust-pickle) .pkl, .pickle, .joblib"
+    "(--trust-pickle) .pkl, .pickle, .joblib, .pt2, .pt, .pth"
 )
 
 Loaded = tuple[Program, Predictor]
@@ -31,9 +32,10 @@ def load_model(
 
     Args:
         model: A fitted estimator of scikit-learn, XGBoost or LightGBM, a native booster of these,
-            an ONNX model (``ModelProto`` or its bytes), or the path of a file, whose kind its
-            suffix tells: ``.onnx``; ``.skops``; XGBoost's ``.json`` or ``.ubj``; LightGBM's
-            ``.txt``; ``.pkl``, ``.pickle`` or ``.joblib``.
+            an ONNX model (``ModelProto`` or its bytes), a ``torch.nn.Module`` or what
+            ``torch.export.export`` gives, or the path of a file, whose kind its suffix tells:
+            ``.onnx``; ``.skops``; XGBoost's ``.json`` or ``.ubj``; LightGBM's ``.txt``; ``.pkl``,
+            ``.pickle`` or ``.joblib``; torch's ``.pt2``, ``.pt`` or ``.pth``.
         space: The features behind the model's columns.
         trust_pickle: Open pickles.  Opening one runs whatever code is in it.
         task: What the model is: ``classifier`` or ``regressor``.  Only a network with a
@@ -55,6 +57,8 @@ def load_model(
         return _from_file(Path(model), space, trust_pickle, wanted)
     if _is_onnx(model):
         return _from_onnx(model, space, wanted)
+    if _is_torch(model):
+        return _from_torch(model, space, wanted)
     return _from_object(model, space, wanted)
 
 
@@ -65,6 +69,8 @@ def _from_file(path: Path, space: FeatureSpace, trust_pickle: bool, wanted: Want
         return _from_onnx(path, space, wanted)
     if suffix == ".skops":
         return _from_estimator(load_skops(path), space, wanted)
+    if suffix in MODULES:
+        return _from_torch(_load_module(path, suffix, trust_pickle), space, wanted)
     if suffix in PICKLES:
         return _from_object(_load_pickle(path, trust_pickle), space, wanted)
     if suffix in BOOSTERS:
@@ -92,6 +98,36 @@ def _is_onnx(model: Any) -> bool:
         return True
     onnx = sys.modules.get("onnx")  # a ModelProto comes from it
     return onnx is not None and isinstance(model, onnx.ModelProto)
+
+
+def _is_torch(model: Any) -> bool:
+    torch = sys.modules.get("torch")  # a module comes from it
+    if torch is None:
+        return False
+    exported = getattr(torch, "export", None)
+    kinds = (torch.nn.Module, *([exported.ExportedProgram] if exported else ()))
+    return isinstance(model, kinds)
+
+
+def _from_torch(model: Any, space: FeatureSpace, wanted: Wanted) -> Loaded:
+    from .pytorch import TorchPredictor
+
+    predictor = TorchPredictor(model, space, task=wanted.task, output=wanted.output, cut=wanted.cut)
+    return predictor.program, predictor
+
+
+def _load_module(path: Path, suffix: str, trusted: bool) -> Any:
+    if not trusted:
+        raise ModelFileError(
+            f"{path}: torch may run code of a {suffix} file when it opens one (it falls back to "
+            "pickle, and evaluates texts). If you trust its origin, say so (--trust-pickle; in "
+            "Python trust_pickle=True); an .onnx file is safe to open"
+        )
+    try:
+        from .pytorch import load_pt2, load_pth
+    except ModuleNotFoundError as error:
+        raise MissingExtraError("torch", "torch", f"a {suffix} file") from error
+    return load_pt2(path) if suffix == ".pt2" else load_pth(path)
 
 
 def _from_onnx(model: Any, space: FeatureSpace, wanted: Wanted) -> Loaded:

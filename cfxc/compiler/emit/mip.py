@@ -22,6 +22,7 @@ from typing import Any
 from ...errors import UnsupportedError
 from ...ir import Op, Program, ops
 from ...ir.linear import ZERO, LinearForm, Number
+from ...ir.ops.smooth import smooth_kinds
 from ..mixed_integer import Affine, Model
 from ..relaxation import Relaxation
 from ..rewriting import two_sided
@@ -34,9 +35,7 @@ MAX, LABEL = "max", "one label"
 _SMOOTH = "is smooth, and has no exact piecewise-linear form"
 #: Ops that no mixed-integer program of ours takes, and why; all others have scalar rules.
 REFUSALS: Mapping[type[Op], str] = {
-    ops.Exp: _SMOOTH,
-    ops.Sigmoid: _SMOOTH,
-    ops.Tanh: _SMOOTH,
+    **dict.fromkeys(smooth_kinds().values(), _SMOOTH),
     ops.Softmax: _SMOOTH,
 }
 #: Terms that have no encoding, and why.

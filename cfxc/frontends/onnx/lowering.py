@@ -17,9 +17,13 @@ from .graph import Array, Graph, Model, Node, read_graph
 from .inputs import Feed, match_inputs
 from .outputs import Answer, answer_of
 from .rules import RULES
-from .values import Columns, Refusal, Value
+from .values import ROWS, Columns, Refusal, Value
 
 NOTHING = Wanted()
+SIZES = {
+    "Concat", "Expand", "Gather", "Identity", "Reshape", "Slice", "Squeeze", "Unsqueeze",
+}  # fmt: skip
+"""Ops that may pass the number of rows on, or take it as a size."""
 REMEDY = (
     "export a linear model, tree ensemble or feed-forward network with its preprocessing, as "
     "skl2onnx writes them"
@@ -146,13 +150,21 @@ def _outputs(context: Context, node: Node, values: Mapping[str, Value]) -> dict[
     inputs = [values[name] if name else None for name in node.inputs]
     given = [value for value in inputs if value is not None]
     results: tuple[Value | None, ...]
-    if all(isinstance(value, np.ndarray) for value in given):
+    constants = [value for value in given if isinstance(value, np.ndarray)]
+    if any(_counts(value) for value in constants) and node.op not in SIZES:
+        raise Refusal("computes with the number of rows")
+    if len(constants) == len(given):
         results = _folded(node, context.opsets, values)
     else:
         result = RULES[node.kind].rule(context, node, inputs)
         results = result if isinstance(result, tuple) else (result,)
     pairs = zip(node.outputs, results, strict=False)
     return {name: value for name, value in pairs if name and value is not None}
+
+
+def _counts(value: Array) -> bool:
+    """Whether the number of rows is among the entries."""
+    return value.dtype == np.int64 and bool((value == ROWS).any())
 
 
 def _folded(

@@ -272,7 +272,7 @@ def test_widths_that_differ_from_the_space() -> None:
     assert lower(relu(None, None), SPACE).output_sorts["value"].shape == (4,)
 
 
-@pytest.mark.parametrize("sizes", [(None, 4, 1), (), (7, 4), (4,)])
+@pytest.mark.parametrize("sizes", [(None, None, 1), (), (7, 4), (4,)])
 def test_odd_sizes(sizes: Any) -> None:
     with pytest.raises(InvalidInputError, match="'X'"):
         lower(relu(*sizes), SPACE, "m.onnx")

@@ -35,11 +35,15 @@ def _matmul(ctx: Context, node: Node, inputs: Inputs) -> Value:
     if isinstance(first, np.ndarray) or not isinstance(second, np.ndarray):
         raise Refusal("the second factor must be constant, the first one computed")
     rows = ctx.numeric(first)
-    if rows.dims[0] is not None or size_of(rows.dims[:-1]) != 1 or second.ndim not in (1, 2):
+    fits = second.ndim in (1, 2) and len(rows.dims) > 1 and rows.dims[-1] == second.shape[0]
+    if rows.dims[0] is not None or not fits:
         raise Refusal(f"multiplies sizes {list(rows.dims)} and {list(second.shape)}")
-    matrix = second.reshape(second.shape[0], -1)
+    matrix, count = second.reshape(second.shape[0], -1).T, size_of(rows.dims[:-1])
     dims = (*rows.dims[:-1], *second.shape[1:])
-    return _product(ctx, rows, exact(matrix.T), None, dims)
+    whole = np.zeros((count, matrix.shape[0], count, matrix.shape[1]), dtype=matrix.dtype)
+    for each in range(count):  # the same for every vector of the row
+        whole[each, :, each] = matrix
+    return _product(ctx, rows, exact(whole.reshape(count * len(matrix), -1)), None, dims)
 
 
 @rule("ai.onnx.Gemm", attributes=["alpha", "beta", "transA", "transB"])
