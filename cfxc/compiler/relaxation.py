@@ -31,9 +31,11 @@ from ..ir.linear import ZERO, LinearForm
 from ..kernels import curve_lines
 from .mixed_integer import Affine, Model
 
+SQUARE = "square"
 #: Smooth functions with lines above and below, in the order of the kernels.
 CURVES = (
     "sigmoid", "tanh", "erf", "softplus", "softsign", "elu", "silu", "gelu", "gelu_tanh", "mish",
+    SQUARE,
 )  # fmt: skip
 _EPS = 2.0**-50  # four units of rounding per operation
 _TINY = 2.0**-1000

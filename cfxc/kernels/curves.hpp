@@ -84,7 +84,7 @@ inline double cubic(double x) { return 2.0 * TANH_SCALE * (x + 0.044715 * x * x 
 
 // In the order of CURVES in compiler/relaxation.py, after sigmoid and tanh.
 inline const Bend& bend_of(i64 code) {
-    static const std::array<Bend, 8> bends{{
+    static const std::array<Bend, 9> bends{{
         {[](double x) { return std::erf(x); },
          [](double x) { return 2.0 / ROOT_PI * std::exp(-x * x); }, 1.0},
         {softplus, share, 0.25},
@@ -109,6 +109,7 @@ inline const Bend& bend_of(i64 code) {
              return gate + x * (1.0 - gate * gate) * share(x);
          },
          0.75},
+        {[](double x) { return x * x; }, [](double x) { return 2.0 * x; }, 2.0},
     }};
     return bends[static_cast<std::size_t>(code - 2)];
 }

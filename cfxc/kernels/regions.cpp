@@ -305,6 +305,11 @@ double above(const Problem& p, Box box, Relaxation& x, const double* form, doubl
     return total + operations * EPS * slack + 1e-300;
 }
 
+// A unit's value where z is known.
+double applied(const Problem& p, i64 k, double z) {
+    return p.curved[k] < 0 ? larger(z, 0.0) : curve_value(p.curved[k], z);
+}
+
 // The ranges of the units over a box, and with them their relaxation.
 void relax(const Problem& p, Box box, Relaxation& x) {
     std::fill(x.state.begin(), x.state.end(), 0);
@@ -323,7 +328,8 @@ void relax(const Problem& p, Box box, Relaxation& x) {
         const double lower = smaller(larger(least, p.root(0, k)), upper);
         x.low[k] = lower;
         x.high[k] = upper;
-        x.top[k] = bent ? upper : p.curved[k] < 2 ? 1.0 : 1.0 + larger(std::abs(lower), std::abs(upper));
+        x.top[k] = bent ? upper : larger(1.0, larger(std::abs(applied(p, k, lower)),
+                                                     std::abs(applied(p, k, upper))));
         if (bent && lower >= 0)
             x.state[k] = 1;
         else
@@ -357,11 +363,6 @@ void aim(const Problem& p, Box box, const Relaxation& x, double* spread, double*
             }
         if (at >= 0) corner[at] = 1.0;
     }
-}
-
-// A unit's value where z is known.
-double applied(const Problem& p, i64 k, double z) {
-    return p.curved[k] < 0 ? larger(z, 0.0) : curve_value(p.curved[k], z);
 }
 
 // Lay the lines of all open units anew, close to them at a point of base columns.

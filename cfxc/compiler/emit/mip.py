@@ -24,7 +24,7 @@ from ...ir import Op, Program, ops
 from ...ir.linear import ZERO, LinearForm, Number
 from ...ir.ops.smooth import smooth_kinds
 from ..mixed_integer import Affine, Model
-from ..relaxation import Relaxation
+from ..relaxation import SQUARE, Relaxation
 from ..rewriting import two_sided
 from ..terms import Kind, Pool, Term, postorder
 
@@ -344,7 +344,24 @@ class Emitter:
         return form
 
     def _product(self, term: Term) -> Affine:
-        raise UnsupportedError(_PRODUCT)
+        """``x y = ((x + y) / 2)² - ((x - y) / 2)²``, where squares have lines around them."""
+        if SQUARE not in self.curves:
+            raise UnsupportedError(_PRODUCT)
+        x, y = (self._numbers[arg] for arg in term.args)
+        half = Fraction(1, 2)
+        return self._square(half * (x + y)) - self._square(half * (x - y))
+
+    def _square(self, z: Affine) -> Affine:
+        if not z.terms:
+            return LinearForm.of(z.constant**2)
+        low, high = self.ranges([z])[0]
+        least = ZERO if low <= 0 <= high else min(low * low, high * high)
+        form = self.model.column(
+            f"{SQUARE}{len(self.model.columns)}", least, max(low * low, high * high)
+        )
+        (column,) = form.terms
+        self.relaxation.define_curve(column, z, low, high, SQUARE)
+        return form
 
     # -- bounds -----------------------------------------------------------------------------------
 

@@ -83,8 +83,9 @@ def lower_model(
 
 
 def finished(
-    context: Context, outputs: Mapping[str, Value | None], wanted: Wanted, offences: list[str]
-) -> tuple[Program, Answer]:
+    context: Context, outputs: Mapping[str, Value | None], wanted: Wanted, offences: list[str],
+    remedy: str = REMEDY,
+) -> tuple[Program, Answer]:  # fmt: skip
     """The program with the outputs that the network's ``outputs`` mean.
 
     Raises:
@@ -92,24 +93,24 @@ def finished(
         InvalidInputError: what is wanted contradicts the outputs.
     """
     name = context.builder.name
-    _raise(name, offences)
+    _raise(name, offences, remedy)
     try:
         with context.builder.at(f"{name}: outputs"):
             answer = answer_of(context, outputs, wanted)
     except Refusal as refusal:
-        _raise(name, [f"{name}: {refusal}"])
+        _raise(name, [f"{name}: {refusal}"], remedy)
         raise
     program = _live(context.builder.build_with(answer.outputs))
     try:
         verify(program)
     except VerificationError as error:  # an op over what it is not defined for here
-        raise UnsupportedError(f"{name} cannot be lowered", [str(error)], REMEDY) from error
+        raise UnsupportedError(f"{name} cannot be lowered", [str(error)], remedy) from error
     return program, answer
 
 
-def _raise(name: str, offences: list[str]) -> None:
+def _raise(name: str, offences: list[str], remedy: str = REMEDY) -> None:
     if offences:
-        raise UnsupportedError(f"{name} cannot be lowered", offences, REMEDY)
+        raise UnsupportedError(f"{name} cannot be lowered", offences, remedy)
 
 
 def _lower_nodes(

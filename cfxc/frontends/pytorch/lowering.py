@@ -25,6 +25,11 @@ from .table import RULES
 OPSETS = {"ai.onnx": 22, "ai.onnx.ml": 5}  # whose definitions the rules below mean
 
 
+REMEDY = (
+    "write the module in ops that docs/models.md lists, or leave the decision to a part that is"
+)
+
+
 class Lowering:
     """The program under construction, and the node of the graph that is lowered now."""
 
@@ -42,7 +47,8 @@ class Lowering:
         given = [x if x is None or _is_value(x) else np.asarray(x) for x in inputs]
         made = {key: _attribute(value) for key, value in attributes.items()}
         node = Node("ai.onnx", op, name, (), (name,), made, None, True)
-        return ONNX[node.kind].rule(self.context, node, given)
+        result = ONNX[node.kind].rule(self.context, node, given)
+        return result[0] if isinstance(result, tuple) else result
 
     @property
     def dtype(self) -> DType | None:
@@ -161,7 +167,7 @@ def lower_exported(model: Exported, space: FeatureSpace, wanted: Wanted) -> tupl
     """
     lowering = Lowering(model, space)
     outputs = {name: _array(value) for name, value in lowering.run().items()}
-    return finished(lowering.context, outputs, wanted, lowering.offences)
+    return finished(lowering.context, outputs, wanted, lowering.offences, REMEDY)
 
 
 def _place(node: Any) -> str:
