@@ -177,7 +177,7 @@ _ELEMENTWISE: dict[type[Op], Callable[..., Array]] = {
     ops.Erf: np.vectorize(math.erf, otypes=[np.float64]),
     ops.Softplus: lambda x: np.logaddexp(x, 0.0),
     ops.Softsign: lambda x: x / (1 + np.abs(x)),
-    ops.Elu: lambda x: np.where(x > 0, x, np.expm1(np.minimum(x, 0))),
+    ops.Elu: lambda x: np.maximum(x, 0) + np.expm1(np.minimum(x, 0)),
     ops.Silu: lambda x: x * _share(x),
     ops.Gelu: lambda x: x * np.vectorize(math.erfc, otypes=[np.float64])(-x * math.sqrt(0.5)) / 2,
     ops.GeluTanh: lambda x: x * _share(2 * math.sqrt(2 / math.pi) * (x + 0.044715 * x**3)),

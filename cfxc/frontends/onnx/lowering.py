@@ -13,7 +13,8 @@ from ...space import FeatureSpace
 from ...space.inputs import declare_inputs
 from ..predictor import Task, Wanted
 from .context import Context
-from .graph import Array, Graph, Model, Node, read_graph
+from .coverage import reason
+from .graph import OPSETS, Array, Graph, Model, Node, read_graph
 from .inputs import Feed, match_inputs
 from .outputs import Answer, answer_of
 from .rules import RULES
@@ -140,7 +141,7 @@ def _unknown(node: Node) -> list[str]:
     if node.kind == "ai.onnx.Constant":
         return []
     if entry is None:
-        return [""]
+        return [reason(node.op) if node.domain in OPSETS else ""]
     if not node.defined:
         return ["is not defined in the model's opset"]
     odd = sorted(set(node.attributes) - entry.attributes)

@@ -58,16 +58,19 @@ class Answer:
             values = numbers.astype(np.float64)
             return values.reshape(len(values)) if values.size == len(values) else values
         if self.reading == "label":
-            return numbers.reshape(-1)
+            labels: npt.NDArray[Any] = numbers.reshape(-1)
+            return labels
         assert self.classes is not None
+        place: npt.NDArray[Any]
         if self.reading == "largest":
-            place = numbers.argmax(axis=1)
+            place = np.asarray(numbers.argmax(axis=1))
         else:
             one = numbers[:, 1] if self.reading == "second" else numbers.reshape(-1)
-            place = (one > float(self.bound)).astype(np.int64)
+            place = (one.astype(np.float64) > float(self.bound)).astype(np.int64)
         if self.classes == tuple(range(len(self.classes))):
-            return np.asarray(place)
-        return np.array(self.classes, dtype=object)[place]
+            return place
+        labels = np.array(self.classes, dtype=object)
+        return np.asarray(labels[place])
 
     def shares(self, output: Any) -> npt.NDArray[Any]:
         """The probabilities (n, k) that the source holds."""

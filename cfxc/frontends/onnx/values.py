@@ -78,7 +78,7 @@ class Size:
 
 @dataclass(frozen=True)
 class OneMore:
-    """The numbers are ``1 + |of|``."""
+    """The numbers are ``1 + of``."""
 
     of: Rows
 

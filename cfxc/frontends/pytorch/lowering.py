@@ -78,8 +78,9 @@ class Lowering:
         """Two operands of a comparison: a number beside a tensor in the tensor's element type."""
         kinds = [value.dtype for value in (x, y) if isinstance(value, Rows | Columns | Choice)]
         floats = {"float": np.float32, "double": np.float64}
-        wide = "double" if "double" in kinds else "float" if "float" in kinds else None
-        found = []
+        wide: DType | None = "float" if "float" in kinds else None
+        wide = "double" if "double" in kinds else wide
+        found: list[Any] = []
         for value in (x, y):
             if isinstance(value, Rows | Columns | Choice):
                 found.append(self.context.numeric(value, wide))

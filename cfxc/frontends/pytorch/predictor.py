@@ -59,7 +59,7 @@ class TorchPredictor:
     @property
     def adds_singles(self) -> bool:
         """Yes, in an order that depends on threads and on the size of the batch."""
-        return self._single
+        return bool(self._single)
 
     @property
     def classes(self) -> tuple[Label, ...] | None:

@@ -147,13 +147,15 @@ def _softplus(low: Lowering, x: Any, beta: Any = 1, threshold: Any = 20) -> Any:
             f"switches to x above {threshold}, which jumps by more than rounding; softplus(x, "
             "threshold=20) in single floats does not"
         )
-    found = low.onnx("Softplus", _scaled(low, *low.numbers(x), beta))
+    (rows,) = low.numbers(x)
+    found = low.onnx("Softplus", _scaled(low, rows, beta))
     return found if beta == 1 else low.onnx("Div", found, *low.numbers(beta))
 
 
 @rule(aten.log_sigmoid.default)
 def _log_sigmoid(low: Lowering, x: Any) -> Any:
-    return low.onnx("Log", low.onnx("Sigmoid", *low.numbers(x)))
+    (rows,) = low.numbers(x)
+    return low.onnx("Neg", low.onnx("Softplus", low.onnx("Neg", rows)))
 
 
 @rule(aten.clamp.default, aten.hardtanh.default)
@@ -248,7 +250,8 @@ def _matmul(low: Lowering, x: Any, y: Any) -> Any:
 @rule(aten.addmm.default)
 def _addmm(low: Lowering, bias: Any, x: Any, y: Any, beta: Any = 1, alpha: Any = 1) -> Any:
     product = _scaled(low, low.onnx("MatMul", *low.numbers(x, y)), alpha)
-    return low.onnx("Add", product, _scaled(low, *low.numbers(bias), beta))
+    (shift,) = low.numbers(bias)
+    return low.onnx("Add", product, _scaled(low, shift, beta))
 
 
 def _each(value: Any, rank: int) -> list[int]:

@@ -11,7 +11,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from decimal import ROUND_HALF_EVEN, Context, Decimal
 from fractions import Fraction
-from functools import lru_cache
 
 from ..op import register
 from .smooth import PLACES, Smooth, exp, sigmoid
@@ -26,7 +25,6 @@ _WIDE = Fraction(13)  # erf is 1 to more than 70 places beyond
 _STOP = Decimal(10) ** -(PLACES + 20)
 
 
-@lru_cache(maxsize=4096)
 def erf(x: Fraction | int) -> Fraction:
     """``2/√π ∫₀ˣ exp(-t²) dt = 2/√π exp(-x²) Σ 2ⁿ x^(2n+1) / (2n+1)!!``."""
     if x < 0:
@@ -48,14 +46,15 @@ def erf(x: Fraction | int) -> Fraction:
 
 def softplus(x: Fraction | int) -> Fraction:
     """``log(1 + exp(x)) = max(x, 0) + log(1 + exp(-|x|))``."""
-    odds = 1 + exp(-abs(x))
+    odds = exp(-abs(Fraction(x))) + 1
     ratio = _CONTEXT.divide(Decimal(odds.numerator), Decimal(odds.denominator))
-    return max(Fraction(x), Fraction(0)) + Fraction(_CONTEXT.ln(ratio))
+    above: Fraction = max(Fraction(x), Fraction(0))
+    return above + Fraction(_CONTEXT.ln(ratio))
 
 
 def softsign(x: Fraction | int) -> Fraction:
     """``x / (1 + |x|)``."""
-    return Fraction(x) / (1 + abs(x))
+    return Fraction(x) / (Fraction(1) + abs(Fraction(x)))
 
 
 def elu(x: Fraction | int) -> Fraction:
@@ -75,7 +74,8 @@ def _silu_slope(x: Fraction) -> Fraction:
 
 def normal(x: Fraction | int) -> Fraction:
     """``Φ(x)``, of the standard normal law."""
-    return (1 + erf(x * ROOT_HALF)) / 2
+    share: Fraction = erf(Fraction(x) * ROOT_HALF)
+    return (1 + share) / 2
 
 
 def gelu(x: Fraction | int) -> Fraction:

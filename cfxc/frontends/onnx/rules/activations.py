@@ -187,21 +187,6 @@ def log_sum(ctx: Context, rows: Rows) -> Operand:
     )
 
 
-@rule("ai.onnx.Log")
-def _log(ctx: Context, node: Node, inputs: Inputs) -> Value:
-    """Of the logistic function ``-softplus(-z)``, of a softmax its LogSoftmax."""
-    rows = ctx.numeric(argument(inputs, 0))
-    note = rows.note
-    if isinstance(note, Monotone) and note.kind == "softmax":
-        return _log_shares(ctx, note.of)
-    if isinstance(note, Monotone) and note.kind == "exp":
-        return note.of
-    if isinstance(note, Monotone) and note.kind == "sigmoid":
-        back = ctx.let(ops.Softplus(ctx.let(ops.Neg(note.of.operand))))
-        return Rows(ctx.let(ops.Neg(back)), rows.dims, rows.dtype, Monotone("log", rows))
-    raise Refusal("takes the logarithm of something other than a sigmoid or softmax")
-
-
 @rule("ai.onnx.LeakyRelu", attributes=["alpha"])
 def _leaky_relu(ctx: Context, node: Node, inputs: Inputs) -> Value:
     alpha = _attribute(node, "alpha", 0.01)

@@ -63,8 +63,8 @@ def _add(ctx: Context, node: Node, inputs: Inputs) -> Value:
                 return fused
     result = ctx.elementwise(ops.Add, values, dtype)
     for value, other in (values, values[::-1]):
-        if isinstance(value, Rows) and isinstance(value.note, Size) and _is_one(other):
-            return replace(result, note=OneMore(value.note.of))
+        if isinstance(value, Rows) and _is_one(other):
+            return replace(result, note=OneMore(value))
     return result
 
 
@@ -134,13 +134,26 @@ def _div(ctx: Context, node: Node, inputs: Inputs) -> Value:
         if bool((second == 0).any()):
             raise Refusal("divides by zero")
         return ctx.elementwise(ops.Div, values, dtype)
-    if isinstance(first, Rows) and isinstance(second, Rows) and _is_total(second, first):
+    assert isinstance(second, Rows)  # the only other kind of number
+    if isinstance(first, Rows) and _is_total(second, first):
         if not first.chance:
             raise Refusal("divides by a sum that may be zero")
         return share(ctx, first, second)
-    if isinstance(second, Rows) and second.note == OneMore(first):
-        return Rows(ctx.let(ops.Softsign(first.operand)), first.dims, dtype)
+    if isinstance(second.note, OneMore) and (found := _logistic(ctx, first, second.note.of)):
+        return found
     raise Refusal("divides by a computed number, which no engine takes")
+
+
+def _logistic(ctx: Context, first: Value, more: Rows) -> Rows | None:
+    """``1 / (1 + exp(-z))``, the logistic function, or ``z / (1 + |z|)``, softsign."""
+    note = more.note
+    if isinstance(first, Rows) and note == Size(first):
+        return Rows(ctx.let(ops.Softsign(first.operand)), first.dims, first.dtype)
+    if _is_one(first) and isinstance(note, Monotone) and note.kind == "exp":
+        z = replace(note.of, operand=ctx.let(ops.Neg(note.of.operand)), note=None)
+        sigmoid = ctx.let(ops.Sigmoid(z.operand))
+        return Rows(sigmoid, z.dims, z.dtype, Monotone("sigmoid", z), chance=True)
+    return None
 
 
 def _is_total(total: Rows, rows: Rows) -> bool:
