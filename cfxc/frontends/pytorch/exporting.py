@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import logging
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -115,7 +116,9 @@ def _quiet() -> Iterator[None]:
     for each in loggers:
         each.disabled = True
     try:
-        yield
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", FutureWarning)  # of torch about its own parts
+            yield
     finally:
         for each, was in zip(loggers, before, strict=True):
             each.disabled = was

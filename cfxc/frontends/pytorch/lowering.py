@@ -12,6 +12,7 @@ from ...ir import Builder, Program
 from ...space import FeatureSpace
 from ...space.inputs import declare_inputs
 from ..onnx.context import Context
+from ..onnx.coverage import reason
 from ..onnx.graph import DType, Node
 from ..onnx.lowering import finished
 from ..onnx.outputs import Answer
@@ -47,6 +48,8 @@ class Lowering:
         given = [x if x is None or _is_value(x) else np.asarray(x) for x in inputs]
         made = {key: _attribute(value) for key, value in attributes.items()}
         node = Node("ai.onnx", op, name, (), (name,), made, None, True)
+        if node.kind not in ONNX:
+            raise Refusal(reason(op))
         result = ONNX[node.kind].rule(self.context, node, given)
         return result[0] if isinstance(result, tuple) else result
 

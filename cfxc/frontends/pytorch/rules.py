@@ -27,7 +27,7 @@ UNARY = {
     aten.neg.default: "Neg", aten.abs.default: "Abs", aten.relu.default: "Relu",
     aten.sigmoid.default: "Sigmoid", aten.tanh.default: "Tanh", aten.exp.default: "Exp",
     aten.erf.default: "Erf", aten.silu.default: "Swish", aten.mish.default: "Mish",
-    aten.hardswish.default: "HardSwish", aten.selu.default: "Selu",
+    aten.hardswish.default: "HardSwish", aten.selu.default: "Selu", aten.sign.default: "Sign",
     aten.logical_not.default: "Not", aten.bitwise_not.default: "Not",
 }  # fmt: skip
 BINARY = {

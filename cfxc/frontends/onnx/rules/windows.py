@@ -213,11 +213,12 @@ def _blocks(ctx: Context, node: Node, inputs: Inputs) -> Value:
     rows, held = _image(ctx, argument(inputs, 0))
     size = option(node, "blocksize", 1)
     channels, high, wide = held.shape
+    column = option(node, "mode", "DCR") == "CRD"
     if node.op == "SpaceToDepth":
         parts = held.reshape(channels, high // size, size, wide // size, size)
-        moved = parts.transpose(2, 4, 0, 1, 3).reshape(-1, high // size, wide // size)
+        order = (0, 2, 4, 1, 3) if column else (2, 4, 0, 1, 3)
+        moved = parts.transpose(order).reshape(-1, high // size, wide // size)
     else:
-        column = option(node, "mode", "DCR") == "CRD"
         shape = (-1, size, size, high, wide) if column else (size, size, -1, high, wide)
         parts = held.reshape(shape)
         order = (0, 3, 1, 4, 2) if column else (2, 3, 0, 4, 1)
