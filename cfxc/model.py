@@ -231,17 +231,22 @@ def compile(
     favourable: Any = None,
     trust_pickle: bool = False,
     task: Task | None = None,
+    output: str | int | None = None,
+    cut: float | None = None,
 ) -> CompiledModel:
     """Compile a fitted estimator, or a model file, over a feature space.
 
     Args:
-        model: A fitted model of scikit-learn, XGBoost, LightGBM or CatBoost, an ONNX model, or the
-            path of a model file.
+        model: A fitted model of scikit-learn, XGBoost, LightGBM or CatBoost, an ONNX model, a
+            module of PyTorch or what ``torch.export.export`` gives, or the path of a model file.
         space: The features behind the model's columns.
         favourable: The favourable outcome: a label, or a range ``(low, high)`` of numbers.
             It is the target wherever none is named.
         trust_pickle: Open pickles, which runs the code in them.
-        task: ``classifier`` or ``regressor``, for ONNX graphs that leave it open.
+        task: ``classifier`` or ``regressor``, for networks that leave it open.
+        output: Of a network with several outputs, the one that decides: its name or position.
+        cut: Of a network: what its number, or the probability of the second of two classes, must
+            exceed for the second class (1/2 for probabilities, 0 for other numbers).
 
     Raises:
         UnsupportedError: listing everything in the model that is not supported.
@@ -252,7 +257,9 @@ def compile(
         raise InvalidInputError(
             "compile(model, space) needs a FeatureSpace: cfxc.FeatureSpace.infer(X)"
         )
-    program, predictor = load_model(model, space, trust_pickle=trust_pickle, task=task)
+    program, predictor = load_model(
+        model, space, trust_pickle=trust_pickle, task=task, output=output, cut=cut
+    )
     known = Path(model) if isinstance(model, str | Path) else None
     file = None if known is None else {"name": known.name, "sha256": file_hash(known)}
     if favourable is not None:

@@ -54,7 +54,19 @@ app.add_typer(generate_app, name="generate")
 
 Task = Annotated[
     commands.Task | None,
-    typer.Option(help="What an ONNX model is whose output is numbers alone, such as two logits."),
+    typer.Option(help="What a network is whose output is numbers alone, such as two logits."),
+]
+Decides = Annotated[
+    str | None,
+    typer.Option(
+        "--output", metavar="NAME", help="Of a network: the output that decides, or its position."
+    ),
+]
+Cut = Annotated[
+    float | None,
+    typer.Option(
+        metavar="NUMBER", help="Of a network: what that must exceed for the second class."
+    ),
 ]
 
 
@@ -152,13 +164,15 @@ def compile_(
         Transformer | None,
         typer.Option(help="Predicate transformer of formula and smt2.  [default: compact]"),
     ] = None,
-    output: Annotated[
+    printed: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="NAME", help="Output of the model, or all.  [default: label or value]"
+            "--print", metavar="NAME", help="Output of the IR, or all.  [default: label or value]"
         ),
     ] = None,
     task: Task = None,
+    decides: Decides = None,
+    cut: Cut = None,
     trust_pickle: Trust = False,
     after: Annotated[
         str | None,
@@ -167,8 +181,8 @@ def compile_(
     out: Output = None,
 ) -> int:
     """Print a model as IR, core-language program, formula or SMT-LIB."""
-    source = commands.Source(model, space, trust_pickle, task)
-    return commands.compile_model(source, emit, formula, output or [], after, out)
+    source = commands.Source(model, space, trust_pickle, task, decides, cut)
+    return commands.compile_model(source, emit, formula, printed or [], after, out)
 
 
 ALL = "constraints", "max_changes", "causal", "trust_region", "probability", "margin", "accepts"
@@ -192,6 +206,8 @@ def explain(
         str | None, typer.Option("--range", metavar="LO:HI", help="Wanted range.")
     ] = None,
     task: Task = None,
+    decides: Decides = None,
+    cut: Cut = None,
     trust_pickle: Trust = False,
     certificate: Annotated[
         Path | None,
@@ -200,7 +216,7 @@ def explain(
     json: Json = False,
 ) -> int:
     """The nearest counterfactual of one instance, and its proof."""
-    source = commands.Source(model, space, trust_pickle, task)
+    source = commands.Source(model, space, trust_pickle, task, decides, cut)
     instance = commands.Instance(factual, favourable, range_, question)
     return commands.explain(source, instance, requested, json, certificate)
 
@@ -249,6 +265,8 @@ def regress(
         float, typer.Option(help="Seconds for the search, and again for the proof.")
     ] = 60.0,
     task: Task = None,
+    decides: Decides = None,
+    cut: Cut = None,
     trust_pickle: Trust = False,
     json: Json = False,
 ) -> int:
@@ -257,7 +275,7 @@ def regress(
     Either --width, how far from the present output, or --to, the target output.  The model is asked
     about few rows; what is not reached is decided by exact engines.
     """
-    source = commands.Source(model, space, trust_pickle, task)
+    source = commands.Source(model, space, trust_pickle, task, decides, cut)
     question = potentials.Question(
         factual, width, sign, to, budget, epsilon, requested.subject_to,
         kernel, seed, data, not no_proof, plot, time_limit,
@@ -324,6 +342,8 @@ def plan(
         typer.Option(metavar="FILE", help="Draw the bounds against the radius: .png, .svg, .pdf."),
     ] = None,
     task: Task = None,
+    decides: Decides = None,
+    cut: Cut = None,
     trust_pickle: Trust = False,
     json: Json = False,
 ) -> int:
@@ -332,7 +352,7 @@ def plan(
     Of linear classifiers.  The chance that all rows stay valid is bounded, for all laws of the
     future parameters with moments within --radius of those of --retrain, --model or --moments.
     """
-    source = commands.Source(model, space, trust_pickle, task)
+    source = commands.Source(model, space, trust_pickle, task, decides, cut)
     question = plans.Question(
         factual, target, favourable, retrain, outcome, retrainings, share, dated or [], moments,
         shrinkage, save_moments, correct, size, radius, epsilon, validity, diversity, corrections,
@@ -369,11 +389,13 @@ def generate_fit(
     ] = None,
     seed: Annotated[int, typer.Option(metavar="N", help="Of what is drawn at random.")] = 0,
     task: Task = None,
+    decides: Decides = None,
+    cut: Cut = None,
     trust_pickle: Trust = False,
     json: Json = False,
 ) -> int:
     """Train a generator of counterfactuals for a classifier."""
-    source = commands.Source(model, space, trust_pickle, task)
+    source = commands.Source(model, space, trust_pickle, task, decides, cut)
     training = generators.Training(
         data, out, target, favourable, epochs, buckets, bucket_rows, alpha, gradient, no_selector,
         checkpoint, seed,
@@ -408,6 +430,8 @@ def generate_run(
     ] = None,
     out: Output = None,
     task: Task = None,
+    decides: Decides = None,
+    cut: Cut = None,
     trust_pickle: Trust = False,
     json: Json = False,
 ) -> int:
@@ -416,7 +440,7 @@ def generate_run(
     CSV, with the instance's number and the counterfactual's first.  Exit code 4 if some
     instance got none; 3 if for all of these it is proved that there is none.
     """
-    source = commands.Source(model, space, trust_pickle, task)
+    source = commands.Source(model, space, trust_pickle, task, decides, cut)
     request = generators.Request(
         generator, rows, n, target, favourable, sparsity, requested.subject_to, diversity,
         polish, time_limit, seed, out,
@@ -440,6 +464,8 @@ def check(
     seed: Annotated[
         int | None, typer.Option(metavar="N", help="Of the rows that are drawn.  [default: random]")
     ] = None,
+    decides: Decides = None,
+    cut: Cut = None,
     trust_pickle: Trust = False,
     policy: Annotated[
         Path | None,
@@ -460,7 +486,9 @@ def check(
 
     Exit code 0 if it does, 5 if not.  The same check without cfxc: see the command checker.
     """
-    code = certificates.check(certificate, model, rows, seed, trust_pickle, policy, summary, json)
+    code = certificates.check(
+        certificate, model, rows, seed, trust_pickle, decides, cut, policy, summary, json
+    )
     return code or certificates.compare(certificate, vipr, cpc, json)
 
 

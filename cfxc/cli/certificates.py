@@ -25,6 +25,8 @@ def check(
     rows: Path | None,
     seed: int | None,
     trust_pickle: bool,
+    output: str | None,
+    cut: float | None,
     policy: Path | None,
     summary: Path | None,
     as_json: bool,
@@ -39,7 +41,13 @@ def check(
         seed = secrets.randbits(32) if seed is None else seed
         try:
             sampled = require_program_of(
-                found.content, model, trust_pickle=trust_pickle, seed=seed, rows=rows
+                found.content,
+                model,
+                trust_pickle=trust_pickle,
+                seed=seed,
+                rows=rows,
+                output=output,
+                cut=cut,
             )
             message = f"compiled anew, and the same program; run beside it: {sampled}"
             found = replace(found, facts={**found.facts, "run": message})

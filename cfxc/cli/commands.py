@@ -53,6 +53,8 @@ class Source:
     space: Path
     trust_pickle: bool
     task: Task | None
+    output: str | None = None
+    cut: float | None = None
 
     def load(self, other: str | None = None, favourable: str | None = None) -> CompiledModel:
         """The model compiled over the feature space; or another one, read like it."""
@@ -62,6 +64,7 @@ class Source:
         made = compile(
             self.model if other is None else other, FeatureSpace.from_toml(self.space),
             trust_pickle=self.trust_pickle, task=cast("KnownTask | None", self.task),
+            output=self.output, cut=self.cut,
         )  # fmt: skip
         return made if favourable is None else read_favourable(made, favourable)
 

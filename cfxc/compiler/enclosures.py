@@ -1,49 +1,27 @@
 """Piecewise-linear enclosures of smooth functions, sound in exact arithmetic.
 
 On a segment where f is convex the chord bounds it from above and the tangent at the middle from
-below; where it is concave the other way round.  Slopes and values come from the exact evaluation
-of f with ``SLACK`` added for its error, so that ``low(x) <= f(x) <= high(x)`` on the segment.
+below; where it is concave the other way round.  Elsewhere f is within ``M (b - a)² / 8`` of its
+chord over [a, b], where ``|f''| <= M``.  Slopes and values come from the exact evaluation of f with
+``SLACK`` added for its error, so that ``low(x) <= f(x) <= high(x)`` on the segment.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
 from math import floor
 
 from ..errors import UnsupportedError
-from ..ir.ops.smooth import exp, sigmoid, tanh
+from ..ir.ops.smooth import Smooth, smooth_kinds
 
 SEGMENTS = 8
 SLACK = Fraction(1, 10**15)  # far above the 1e-60 of the evaluation, far below what matters
 GRID = 2**24  # breakpoints and slopes are rounded to this grid to keep numbers short
 
 
-@dataclass(frozen=True, slots=True)
-class Smooth:
-    """A function with its derivative, and whether it is convex left (right) of 0."""
-
-    function: Callable[[Fraction], Fraction]
-    derivative: Callable[[Fraction], Fraction]
-    convex: tuple[bool, bool]
-
-
-def _sigmoid_slope(x: Fraction) -> Fraction:
-    value = sigmoid(x)
-    return value * (1 - value)
-
-
-def _tanh_slope(x: Fraction) -> Fraction:
-    return 1 - tanh(x) ** 2
-
-
-FUNCTIONS = {
-    "exp": Smooth(exp, exp, (True, True)),
-    "sigmoid": Smooth(sigmoid, _sigmoid_slope, (True, False)),
-    "tanh": Smooth(tanh, _tanh_slope, (True, False)),
-}
+FUNCTIONS = smooth_kinds()
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,13 +59,18 @@ def _short(value: Fraction) -> Fraction:
     return Fraction(round(value * GRID), GRID)
 
 
-def _segment(smooth: Smooth, start: Fraction, end: Fraction) -> Segment:
+def _segment(smooth: type[Smooth], start: Fraction, end: Fraction) -> Segment:
     first, last = smooth.function(start), smooth.function(end)
     slope = _short((last - first) / (end - start)) if end > start else Fraction(0)
     # the rounded chord is shifted so that it still passes on or beyond both ends
     offsets = (first - slope * start, last - slope * end)
+    if smooth.convex is None:
+        assert smooth.curvature is not None
+        bend = smooth.curvature * (end - start) ** 2 / 8
+        low, high = _below(min(offsets) - bend), _above(max(offsets) + bend)
+        return Segment(start, end, (low, slope), (high, slope))
     middle = (start + end) / 2
-    tangent = _short(smooth.derivative(middle))
+    tangent = _short(smooth.slope(middle))
     # a line of a slightly different slope through the point of tangency misses f by at most this
     drift = abs(end - start) / GRID
     offset = smooth.function(middle) - tangent * middle

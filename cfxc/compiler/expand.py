@@ -28,6 +28,7 @@ from ..ir import (
     evaluate,
     ops,
 )
+from ..ir.ops.smooth import smooth_kinds
 from ..ir.sorts import format_name
 from .scalarise import Algebra, Number, decompose, vector
 
@@ -35,9 +36,7 @@ _RELATIONS: dict[str, Callable[[Operand, Operand], Op]] = {
     "le": ops.Le, "lt": ops.Lt, "ge": ops.Ge, "gt": ops.Gt, "eq": ops.Eq, "ne": ops.Ne,
 }  # fmt: skip
 _FUNCTIONS: dict[str, Callable[[Operand], Op]] = {
-    "exp": ops.Exp,
-    "sigmoid": ops.Sigmoid,
-    "tanh": ops.Tanh,
+    **smooth_kinds(),
     "round_float32": ops.RoundFloat32,
 }
 

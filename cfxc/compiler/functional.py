@@ -18,7 +18,7 @@ import numpy as np
 from ..errors import UnsupportedError, VerificationError
 from ..ir import Label, LabelTuple, Let, Literal, Operand, Program, Sort, ops, walk
 from ..ir.float32 import round_to_float32
-from ..ir.ops.smooth import PLACES, exp, sigmoid, tanh
+from ..ir.ops.smooth import smooth_kinds
 from .scalarise import Algebra, Number, decompose, vector
 from .terms import Pool, Term
 
@@ -33,27 +33,24 @@ class Symbolic:
 
 Scalar = Term | Symbolic
 
-_MEANING: Mapping[str, Callable[[Fraction], Fraction]] = {
-    "exp": exp, "sigmoid": sigmoid, "tanh": tanh, "round_float32": round_to_float32,
-}  # fmt: skip
-_RANGES: Mapping[str, tuple[Fraction | None, Fraction | None]] = {
-    "exp": (Fraction(0), None),
-    "sigmoid": (Fraction(0), Fraction(1)),
-    "tanh": (Fraction(-1), Fraction(1)),
-    "round_float32": (None, None),
-}
+_SMOOTH = smooth_kinds()
 
 
-def _image(name: str, end: Fraction, side: int) -> Fraction | None:
-    """A bound from below (side -1) or above of the increasing function at one end of a range."""
+def _image(name: str, x: Term) -> tuple[Fraction | None, Fraction | None]:
+    """Bounds of a function on the range of a term."""
+    if name in _SMOOTH:
+        return _SMOOTH[name].image(x.lower, x.upper)
+    low, high = (_rounded(end) for end in (x.lower, x.upper))
+    return low, high
+
+
+def _rounded(end: Fraction | None) -> Fraction | None:
+    if end is None:
+        return None
     try:
-        value = _MEANING[name](end)
+        return round_to_float32(end)
     except VerificationError:  # it overflows there
         return None
-    if name == "round_float32":
-        return value
-    error = (abs(value) + (name == "tanh")) * Fraction(1, 10 ** (PLACES - 10))
-    return value + side * error
 
 
 def _is_float32(x: Term) -> bool:
@@ -136,17 +133,12 @@ class TermAlgebra(Algebra[Any]):
         return self.pool.max(*terms)
 
     def function(self, name: str, x: Term) -> Term:
-        """Smooth functions and rounding stay opaque, with their range; both are increasing."""
+        """Smooth functions and rounding stay opaque, with their range."""
         if x.value is not None and name == "round_float32":
             return self.pool.const(round_to_float32(x.value))
         if name == "round_float32" and _is_float32(x):
             return x
-        lower = None if x.lower is None else _image(name, x.lower, -1)
-        upper = None if x.upper is None else _image(name, x.upper, 1)
-        least, greatest = _RANGES[name]
-        lower = least if lower is None else lower if least is None else max(lower, least)
-        upper = greatest if upper is None else upper if greatest is None else min(upper, greatest)
-        return self.pool.apply(name, x, lower, upper)
+        return self.pool.apply(name, x, *_image(name, x))
 
     def to_real(self, x: Term, kind: str) -> Term:
         return self.pool.indicator(x) if kind == "bool" else x

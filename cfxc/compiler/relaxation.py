@@ -31,8 +31,12 @@ from ..ir.linear import ZERO, LinearForm
 from ..kernels import curve_lines
 from .mixed_integer import Affine, Model
 
+SQUARE = "square"
 #: Smooth functions with lines above and below, in the order of the kernels.
-CURVES = ("sigmoid", "tanh")
+CURVES = (
+    "sigmoid", "tanh", "erf", "softplus", "softsign", "elu", "silu", "gelu", "gelu_tanh", "mish",
+    SQUARE,
+)  # fmt: skip
 _EPS = 2.0**-50  # four units of rounding per operation
 _TINY = 2.0**-1000
 _HALVINGS = 24  # of the range of the budget's multiplier; it need not be the best

@@ -295,6 +295,14 @@ def _squashed(at: RoundingError, op: Any) -> Any:
     return np.max(at.error(op.x)) + LAST * at.unit
 
 
+def _bent(at: RoundingError, op: Any) -> Any:
+    """The argument's error times the greatest slope, and the last places of a value of its size."""
+    if op.steepness is None:
+        raise UnsupportedError(f"the rounding of '{op.name}' has no bound")
+    reach = at.reach(op.x) + at.error(op.x)
+    return float(op.steepness) * at.error(op.x) * SLACK + LAST * at.unit * (1 + 2 * reach)
+
+
 RULES: Mapping[type[Op], Rule] = {
     ops.Identity: _same, ops.ToReal: _same, ops.Neg: _same, ops.Abs: _same, ops.Relu: _same,
     ops.Clip: _clipped, ops.Constant: _constant, ops.Lookup: _lookup, ops.Concat: _concat,
@@ -309,7 +317,7 @@ RULES: Mapping[type[Op], Rule] = {
     ops.Select: _selected, ops.TreeEnsemble: _trees, ops.IsLabel: _label,
     ops.Le: _compared, ops.Lt: _compared, ops.Ge: _compared, ops.Gt: _compared,
     ops.Eq: _compared, ops.Ne: _compared, ops.And: _compared, ops.Or: _compared, ops.Not: _compared,
-    ops.Sigmoid: _squashed, ops.Tanh: _squashed, ops.Softmax: _squashed,
+    ops.Smooth: _bent, ops.Sigmoid: _squashed, ops.Tanh: _squashed, ops.Softmax: _squashed,
 }  # fmt: skip
 
 

@@ -68,7 +68,7 @@ class Algebra(ABC, Generic[Scalar]):
 
     @abstractmethod
     def function(self, name: str, x: Scalar) -> Scalar:
-        """A transcendental or rounding function: exp, sigmoid, tanh, round_float32."""
+        """A smooth function, by the name of its op, or round_float32."""
 
     @abstractmethod
     def to_real(self, x: Scalar, kind: str) -> Scalar: ...
@@ -274,7 +274,7 @@ def _clip(a: Algebra[Any], op: ops.Clip, kinds: Sequence[str], x: Any) -> Any:
     return mapped(clip, x)
 
 
-@rule(ops.RoundFloat32, ops.Exp, ops.Sigmoid, ops.Tanh)
+@rule(ops.RoundFloat32, ops.Smooth)
 def _function(a: Algebra[Any], op: Op, kinds: Sequence[str], x: Any) -> Any:
     return mapped(lambda item: a.function(op.name, item), x)
 

@@ -6,38 +6,43 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from ..errors import InvalidInputError, ModelFileError
+from ..errors import InvalidInputError, MissingExtraError, ModelFileError
 from ..ir import Program
 from ..space import FeatureSpace
 from .boosters import SUFFIXES as BOOSTERS
 from .boosters import library_of
-from .predictor import Predictor, Task
+from .predictor import Predictor, Task, Wanted
 from .skops_file import damaged, load_skops
 
 PICKLES = (".pkl", ".pickle", ".joblib")
+MODULES = (".pt2", ".pt", ".pth")
 KINDS = (
     ".onnx, .skops, XGBoost's .json and .ubj, LightGBM's .txt, CatBoost's .json and .cbm, and "
-    "with trust_pickle (--trust-pickle) .pkl, .pickle, .joblib"
+    "with trust_pickle (--trust-pickle) .pkl, .pickle, .joblib, .pt2, .pt, .pth"
 )
 
 Loaded = tuple[Program, Predictor]
 
 
 def load_model(
-    model: Any, space: FeatureSpace, *, trust_pickle: bool = False, task: Task | None = None
-) -> Loaded:
+    model: Any, space: FeatureSpace, *, trust_pickle: bool = False, task: Task | None = None,
+    output: str | int | None = None, cut: float | None = None,
+) -> Loaded:  # fmt: skip
     """The program of a model over a feature space, and the model as deployed.
 
     Args:
         model: A fitted estimator of scikit-learn, XGBoost, LightGBM or CatBoost, a native booster
-            of XGBoost or LightGBM, an ONNX model (``ModelProto`` or its bytes), or the path of a
-            file, whose kind its suffix tells: ``.onnx``; ``.skops``; XGBoost's ``.json`` or
-            ``.ubj``; LightGBM's ``.txt``; CatBoost's ``.json`` or ``.cbm``; ``.pkl``, ``.pickle``
-            or ``.joblib``.
+            of XGBoost or LightGBM, an ONNX model (``ModelProto`` or its bytes), a
+            ``torch.nn.Module`` or what ``torch.export.export`` gives, or the path of a file, whose
+            kind its suffix tells: ``.onnx``; ``.skops``; XGBoost's ``.json`` or ``.ubj``;
+            LightGBM's ``.txt``; CatBoost's ``.json`` or ``.cbm``; ``.pkl``, ``.pickle`` or
+            ``.joblib``; torch's ``.pt2``, ``.pt`` or ``.pth``.
         space: The features behind the model's columns.
         trust_pickle: Open pickles.  Opening one runs whatever code is in it.
-        task: What the model is: ``classifier`` or ``regressor``.  Only an ONNX graph with a
+        task: What the model is: ``classifier`` or ``regressor``.  Only a network with a
             single output of numbers leaves it open.
+        output: Of a network: the output that decides, by name or position.
+        cut: Of a network: what that output must exceed for the second class.
 
     Raises:
         ModelFileError: the file is missing, empty, truncated or of an unknown kind; a pickle that
@@ -46,28 +51,33 @@ def load_model(
         UnsupportedError: listing everything in the model that cannot be lowered.
         MissingColumnError, InvalidInputError: model and feature space do not fit.
     """
+    wanted = Wanted(task, output, cut)
     if isinstance(model, str) and not model.strip():
         raise ModelFileError(f"the path of a model file is empty; a model file is {KINDS}")
     if isinstance(model, str | Path):
-        return _from_file(Path(model), space, trust_pickle, task)
+        return _from_file(Path(model), space, trust_pickle, wanted)
     if _is_onnx(model):
-        return _from_onnx(model, space, task)
-    return _from_object(model, space, task)
+        return _from_onnx(model, space, wanted)
+    if _is_torch(model):
+        return _from_torch(model, space, wanted)
+    return _from_object(model, space, wanted)
 
 
-def _from_file(path: Path, space: FeatureSpace, trust_pickle: bool, task: Task | None) -> Loaded:
+def _from_file(path: Path, space: FeatureSpace, trust_pickle: bool, wanted: Wanted) -> Loaded:
     _check_readable(path)
     suffix = path.suffix.lower()
     if suffix == ".onnx":
-        return _from_onnx(path, space, task)
+        return _from_onnx(path, space, wanted)
     if suffix == ".skops":
-        return _from_estimator(load_skops(path), space, task)
+        return _from_estimator(load_skops(path), space, wanted)
+    if suffix in MODULES:
+        return _from_torch(_load_module(path, suffix, trust_pickle), space, wanted)
     if suffix in PICKLES:
-        return _from_object(_load_pickle(path, trust_pickle), space, task)
+        return _from_object(_load_pickle(path, trust_pickle), space, wanted)
     if suffix in BOOSTERS:
         from .boosters.files import open_booster
 
-        return _from_object(open_booster(path), space, task)
+        return _from_object(open_booster(path), space, wanted)
     kind = f"files of kind '{suffix}' are" if suffix else "a file without a suffix is"
     raise ModelFileError(f"{path}: {kind} not known; a model file is {KINDS}")
 
@@ -91,34 +101,69 @@ def _is_onnx(model: Any) -> bool:
     return onnx is not None and isinstance(model, onnx.ModelProto)
 
 
-def _from_onnx(model: Any, space: FeatureSpace, task: Task | None) -> Loaded:
-    from .onnx import OnnxPredictor
+def _is_torch(model: Any) -> bool:
+    torch = sys.modules.get("torch")  # a module comes from it
+    if torch is None:
+        return False
+    exported = getattr(torch, "export", None)
+    kinds = (torch.nn.Module, *([exported.ExportedProgram] if exported else ()))
+    return isinstance(model, kinds)
 
-    predictor = OnnxPredictor(model, space, task=task)
+
+def _from_torch(model: Any, space: FeatureSpace, wanted: Wanted) -> Loaded:
+    from .pytorch import TorchPredictor
+
+    predictor = TorchPredictor(model, space, task=wanted.task, output=wanted.output, cut=wanted.cut)
     return predictor.program, predictor
 
 
-def _from_object(model: Any, space: FeatureSpace, task: Task | None) -> Loaded:
+def _load_module(path: Path, suffix: str, trusted: bool) -> Any:
+    if not trusted:
+        raise ModelFileError(
+            f"{path}: torch may run code of a {suffix} file when it opens one (it falls back to "
+            "pickle, and evaluates texts). If you trust its origin, say so (--trust-pickle; in "
+            "Python trust_pickle=True); an .onnx file is safe to open"
+        )
+    try:
+        from .pytorch import load_pt2, load_pth
+    except ModuleNotFoundError as error:
+        raise MissingExtraError("torch", "torch", f"a {suffix} file") from error
+    return load_pt2(path) if suffix == ".pt2" else load_pth(path)
+
+
+def _from_onnx(model: Any, space: FeatureSpace, wanted: Wanted) -> Loaded:
+    from .onnx import OnnxPredictor
+
+    predictor = OnnxPredictor(model, space, task=wanted.task, output=wanted.output, cut=wanted.cut)
+    return predictor.program, predictor
+
+
+def _from_object(model: Any, space: FeatureSpace, wanted: Wanted) -> Loaded:
     if not library_of(model):
-        return _from_estimator(model, space, task)
+        return _from_estimator(model, space, wanted)
     from .boosters.native import native_predictor
 
     predictor = native_predictor(model, space)
-    _check_task(predictor, task)
+    _check_wanted(predictor, wanted)
     return predictor.program, predictor
 
 
-def _from_estimator(estimator: Any, space: FeatureSpace, task: Task | None) -> Loaded:
+def _from_estimator(estimator: Any, space: FeatureSpace, wanted: Wanted) -> Loaded:
     from .sklearn import SklearnPredictor, lower
 
     predictor = SklearnPredictor(estimator, space)
-    _check_task(predictor, task)
+    _check_wanted(predictor, wanted)
     return lower(estimator, space), predictor
 
 
-def _check_task(predictor: Predictor, task: Task | None) -> None:
-    if task is not None and task != predictor.task:
-        raise InvalidInputError(f"the model is a {predictor.task}, not a {task}")
+def _check_wanted(predictor: Predictor, wanted: Wanted) -> None:
+    if wanted.task is not None and wanted.task != predictor.task:
+        raise InvalidInputError(f"the model is a {predictor.task}, not a {wanted.task}")
+    if wanted.output is not None or wanted.cut is not None:
+        raise InvalidInputError(
+            "output= and cut= are for networks (ONNX, PyTorch); this model says itself what it "
+            "decides. Another cut is scikit-learn's FixedThresholdClassifier(model, threshold=…)"
+        )
 
 
 def _load_pickle(path: Path, trusted: bool) -> Any:

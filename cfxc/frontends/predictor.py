@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Literal, Protocol, runtime_checkable
 
@@ -16,6 +17,22 @@ from ..ir import Label, LabelTuple
 Task = Literal["classifier", "regressor"]
 DOUBLE, SINGLE = Fraction(1, 2**53), Fraction(1, 2**24)
 """Unit roundoffs of the two kinds of floats."""
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """Which output of a network is the decision, and how it is read, as far as that is said.
+
+    Attributes:
+        task: ``classifier`` or ``regressor``.
+        output: The name or the position of the output that decides.
+        cut: What a single number, or the probability of the second of two classes, must exceed
+            for the second class.
+    """
+
+    task: Task | None = None
+    output: str | int | None = None
+    cut: float | None = None
 
 
 @runtime_checkable

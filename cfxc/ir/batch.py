@@ -7,6 +7,7 @@ order of their labels.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -173,6 +174,14 @@ _ELEMENTWISE: dict[type[Op], Callable[..., Array]] = {
     ops.Select: np.where,
     ops.Exp: np.exp,
     ops.Tanh: np.tanh,
+    ops.Erf: np.vectorize(math.erf, otypes=[np.float64]),
+    ops.Softplus: lambda x: np.logaddexp(x, 0.0),
+    ops.Softsign: lambda x: x / (1 + np.abs(x)),
+    ops.Elu: lambda x: np.maximum(x, 0) + np.expm1(np.minimum(x, 0)),
+    ops.Silu: lambda x: x * _share(x),
+    ops.Gelu: lambda x: x * np.vectorize(math.erfc, otypes=[np.float64])(-x * math.sqrt(0.5)) / 2,
+    ops.GeluTanh: lambda x: x * _share(2 * math.sqrt(2 / math.pi) * (x + 0.044715 * x**3)),
+    ops.Mish: lambda x: x * np.tanh(np.logaddexp(x, 0.0)),
     ops.Identity: lambda x: x,
     ops.ToReal: lambda x: x.astype(np.float64),
     ops.RoundFloat32: lambda x: x.astype(np.float32).astype(np.float64),
@@ -188,6 +197,11 @@ RULES.update({cls: _elementwise(function) for cls, function in _ELEMENTWISE.item
 
 @rule(ops.Sigmoid)
 def _sigmoid(op: Op, sorts: list[Sort], x: Array) -> Array:
+    return _share(x)
+
+
+def _share(x: Array) -> Array:
+    """The logistic function without overflow."""
     small = np.exp(-np.abs(x))
     return np.where(x >= 0, 1 / (1 + small), small / (1 + small))
 

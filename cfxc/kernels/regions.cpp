@@ -190,9 +190,8 @@ struct Relaxation {
     void lay(const Problem& p, i64 k, double near) {
         const double lower = low[k], upper = high[k];
         if (p.curved[k] >= 0) {
-            const Curve& f = curve(p.curved[k]);
-            const Affine over = cfxc::above(f, lower, upper, near);
-            const Affine under = below(f, lower, upper, near);
+            const Affine over = cfxc::above(p.curved[k], lower, upper, near);
+            const Affine under = cfxc::below(p.curved[k], lower, upper, near);
             slope[k] = over.slope;
             offset[k] = over.offset;
             tilt[k] = under.slope;
@@ -306,6 +305,11 @@ double above(const Problem& p, Box box, Relaxation& x, const double* form, doubl
     return total + operations * EPS * slack + 1e-300;
 }
 
+// A unit's value where z is known.
+double applied(const Problem& p, i64 k, double z) {
+    return p.curved[k] < 0 ? larger(z, 0.0) : curve_value(p.curved[k], z);
+}
+
 // The ranges of the units over a box, and with them their relaxation.
 void relax(const Problem& p, Box box, Relaxation& x) {
     std::fill(x.state.begin(), x.state.end(), 0);
@@ -324,7 +328,8 @@ void relax(const Problem& p, Box box, Relaxation& x) {
         const double lower = smaller(larger(least, p.root(0, k)), upper);
         x.low[k] = lower;
         x.high[k] = upper;
-        x.top[k] = bent ? upper : 1.0;
+        x.top[k] = bent ? upper : larger(1.0, larger(std::abs(applied(p, k, lower)),
+                                                     std::abs(applied(p, k, upper))));
         if (bent && lower >= 0)
             x.state[k] = 1;
         else
@@ -358,11 +363,6 @@ void aim(const Problem& p, Box box, const Relaxation& x, double* spread, double*
             }
         if (at >= 0) corner[at] = 1.0;
     }
-}
-
-// A unit's value where z is known.
-double applied(const Problem& p, i64 k, double z) {
-    return p.curved[k] < 0 ? larger(z, 0.0) : curve(p.curved[k]).value(z);
 }
 
 // Lay the lines of all open units anew, close to them at a point of base columns.
@@ -599,8 +599,8 @@ bool region_bound(nb::handle problem, double radius, const Line<double>& low,
 // Lines above and below a smooth function on an interval: slopes and offsets.
 auto curve_lines(i64 code, double low, double high) {
     const double middle = (low + high) / 2;
-    const Affine over = above(curve(code), low, high, middle);
-    const Affine under = below(curve(code), low, high, middle);
+    const Affine over = cfxc::above(code, low, high, middle);
+    const Affine under = cfxc::below(code, low, high, middle);
     return std::make_tuple(over.slope, over.offset, under.slope, under.offset);
 }
 

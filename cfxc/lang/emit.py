@@ -23,6 +23,7 @@ from ..ir import (
     ops,
 )
 from ..ir import Label as LabelValue
+from ..ir.ops.smooth import smooth_kinds
 from ..ir.sorts import label_key
 from .ast import (
     RELATIONS,
@@ -68,11 +69,10 @@ _ARITHMETIC: Final[dict[str, Callable[[Operand, Operand], Op]]] = {
     "+": ops.Add, "-": ops.Sub, "*": ops.Mul, "/": ops.Div,
 }  # fmt: skip
 _FUNCTIONS: Final[dict[str, Callable[[Operand], Op]]] = {
-    "abs": ops.Abs, "relu": ops.Relu, "exp": ops.Exp, "sigmoid": ops.Sigmoid, "tanh": ops.Tanh,
-    "round32": ops.RoundFloat32,
+    "abs": ops.Abs, "relu": ops.Relu, "round32": ops.RoundFloat32, **smooth_kinds(),
 }  # fmt: skip
 # Never folded: what they evaluate to is an approximation, or a label, which is no operand.
-_UNFOLDED: Final = (ops.Exp, ops.Sigmoid, ops.Tanh, ops.Category)
+_UNFOLDED: Final = (ops.Smooth, ops.Category)
 # Operators and constants that leave the other operand as it is.
 _NEUTRAL_RIGHT: Final = frozenset({("+", 0), ("-", 0), ("*", 1), ("/", 1)})
 _NEUTRAL_LEFT: Final = frozenset({("+", 0), ("*", 1)})

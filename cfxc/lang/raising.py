@@ -13,6 +13,7 @@ from typing import Any, Final, TypeAlias
 from ..errors import UnsupportedError
 from ..ir import If, Label, Let, Literal, Op, Operand, Program, Sort, Statement, ops, rewrite, walk
 from ..ir.op import rule_of
+from ..ir.ops.smooth import smooth_kinds
 from ..ir.sorts import label_key
 from . import ast
 from .literals import KEYWORDS
@@ -236,9 +237,7 @@ RULES: Final[Mapping[type[Op], Rule]] = {
     ops.Minimum: _extreme("min"),
     ops.Maximum: _extreme("max"),
     ops.RoundFloat32: _call("round32"),
-    ops.Exp: _call("exp"),
-    ops.Sigmoid: _call("sigmoid"),
-    ops.Tanh: _call("tanh"),
+    **{cls: _call(name) for name, cls in smooth_kinds().items()},
     ops.Le: _binary("<="),
     ops.Lt: _binary("<"),
     ops.Ge: _binary(">="),

@@ -77,7 +77,7 @@ def _method_of(solver: str) -> str:
 
 def _is_network(query: Query) -> bool:
     """Whether units that are not linear lie between features and outcome."""
-    bent = ops.PiecewiseLinear | ops.Sigmoid | ops.Tanh
+    bent = ops.PiecewiseLinear | ops.Smooth
     return any(isinstance(let.op, bent) for let in simplified(query.target_program).lets())
 
 

@@ -380,9 +380,9 @@ def test_outputs_that_cannot_be_written(shell: Shell) -> None:
 
 
 def test_emissions_that_do_not_fit(shell: Shell) -> None:
-    message = shell.refuses(*COMPILE, "--output", "labl")
+    message = shell.refuses(*COMPILE, "--print", "labl")
     assert "'labl' (nearest: 'label'); it has 'label'" in message
-    assert "known" not in shell.refuses(*COMPILE, "--output", "zzz")
+    assert "known" not in shell.refuses(*COMPILE, "--print", "zzz")
     assert "--formula" in shell.refuses(*COMPILE, "--emit", "ir", "--formula", "path")
 
 

@@ -104,9 +104,9 @@ def test_ir_parses_and_holds_the_decision_only(shell: Shell, model: str) -> None
 
 
 def test_outputs_asked_for(shell: Shell) -> None:
-    everything = parse_program(compiled(shell, "lr.skops", "--output", "all"))
+    everything = parse_program(compiled(shell, "lr.skops", "--print", "all"))
     assert list(dict(everything.outputs)) == ["label", "score", "probability"]
-    two = compiled(shell, "lr.skops", "--output", "label", "--output", "score")
+    two = compiled(shell, "lr.skops", "--print", "label", "--print", "score")
     assert set(dict(parse_program(two).outputs)) == {"label", "score"}
 
 

@@ -22,8 +22,9 @@ from typing import Any
 from ...errors import UnsupportedError
 from ...ir import Op, Program, ops
 from ...ir.linear import ZERO, LinearForm, Number
+from ...ir.ops.smooth import smooth_kinds
 from ..mixed_integer import Affine, Model
-from ..relaxation import Relaxation
+from ..relaxation import SQUARE, Relaxation
 from ..rewriting import two_sided
 from ..terms import Kind, Pool, Term, postorder
 
@@ -34,9 +35,7 @@ MAX, LABEL = "max", "one label"
 _SMOOTH = "is smooth, and has no exact piecewise-linear form"
 #: Ops that no mixed-integer program of ours takes, and why; all others have scalar rules.
 REFUSALS: Mapping[type[Op], str] = {
-    ops.Exp: _SMOOTH,
-    ops.Sigmoid: _SMOOTH,
-    ops.Tanh: _SMOOTH,
+    **dict.fromkeys(smooth_kinds().values(), _SMOOTH),
     ops.Softmax: _SMOOTH,
 }
 #: Terms that have no encoding, and why.
@@ -345,7 +344,24 @@ class Emitter:
         return form
 
     def _product(self, term: Term) -> Affine:
-        raise UnsupportedError(_PRODUCT)
+        """``x y = ((x + y) / 2)² - ((x - y) / 2)²``, where squares have lines around them."""
+        if SQUARE not in self.curves:
+            raise UnsupportedError(_PRODUCT)
+        x, y = (self._numbers[arg] for arg in term.args)
+        half = Fraction(1, 2)
+        return self._square(half * (x + y)) - self._square(half * (x - y))
+
+    def _square(self, z: Affine) -> Affine:
+        if not z.terms:
+            return LinearForm.of(z.constant**2)
+        low, high = self.ranges([z])[0]
+        least = ZERO if low <= 0 <= high else min(low * low, high * high)
+        form = self.model.column(
+            f"{SQUARE}{len(self.model.columns)}", least, max(low * low, high * high)
+        )
+        (column,) = form.terms
+        self.relaxation.define_curve(column, z, low, high, SQUARE)
+        return form
 
     # -- bounds -----------------------------------------------------------------------------------
 

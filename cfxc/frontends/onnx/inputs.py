@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -20,20 +21,21 @@ from .graph import Array, Dims, DType, Graph, GraphInput
 class Feed:
     """The ``columns`` that one input of the graph takes, in order.
 
-    ``flat`` inputs have one axis, the batch; ``single`` ones take one row at a time.
+    ``sizes`` are those of one row's tensor, () where the batch is the only axis; ``single`` inputs
+    take one row at a time.
     """
 
     name: str
     dtype: DType
     narrow: bool
     columns: tuple[str, ...]
-    flat: bool
+    sizes: tuple[int, ...]
     single: bool
 
     @property
     def dims(self) -> Dims:
-        """Sizes of the tensor: (n,) or (n, number of columns)."""
-        return (None,) if self.flat else (None, len(self.columns))
+        """Sizes of the tensor: (n,), (n, number of columns), or what one row is shaped to."""
+        return (None, *self.sizes)
 
     def flaws(self, space: FeatureSpace) -> list[str]:
         """What is wrong with feeding these columns into the input; empty if nothing is."""
@@ -53,7 +55,7 @@ class Feed:
         parts = [_cells(frame[name], name, self.dtype) for name in self.columns]
         if self.dtype == "int" and self.narrow:
             parts = [part.astype(np.int32) for part in parts]
-        return parts[0] if self.flat else np.stack(parts, axis=1)
+        return np.stack(parts, axis=1).reshape(len(frame), *self.sizes)
 
 
 def match_inputs(graph: Graph, space: FeatureSpace) -> tuple[Feed, ...]:
@@ -64,35 +66,49 @@ def match_inputs(graph: Graph, space: FeatureSpace) -> tuple[Feed, ...]:
     Raises:
         InvalidInputError: sizes or names that do not fit the columns of the space.
     """
-    shapes = [_shape(item, graph, len(graph.inputs) == 1) for item in graph.inputs]
-    by_name = _by_name(graph.inputs, shapes, space.columns)
+    return match(graph.name, graph.inputs, space)
+
+
+def match(where: str, inputs: Sequence[GraphInput], space: FeatureSpace) -> tuple[Feed, ...]:
+    """The same for the inputs of any network; ``where`` names it in messages."""
+    shapes = [_shape(item, where, len(inputs) == 1) for item in inputs]
+    by_name = _by_name(inputs, shapes, space.columns)
     if by_name is not None:
         taken: list[tuple[str, ...]] = [(name,) for name in by_name]
     else:
-        taken = _in_order(graph, shapes, space.columns)
+        taken = _in_order(where, inputs, shapes, space.columns)
     return tuple(
-        Feed(item.name, item.dtype, item.narrow, names, shape.flat, shape.single)
-        for item, shape, names in zip(graph.inputs, shapes, taken, strict=True)
+        Feed(item.name, item.dtype, item.narrow, names, shape.of(len(names)), shape.single)
+        for item, shape, names in zip(inputs, shapes, taken, strict=True)
     )
 
 
 @dataclass(frozen=True)
 class _Shape:
-    width: int | None
-    flat: bool
+    sizes: tuple[int, ...] | None
     single: bool
 
+    @property
+    def width(self) -> int | None:
+        return None if self.sizes is None else prod(self.sizes)
 
-def _shape(item: GraphInput, graph: Graph, alone: bool) -> _Shape:
+    def of(self, columns: int) -> tuple[int, ...]:
+        return (columns,) if self.sizes is None else self.sizes
+
+
+def _shape(item: GraphInput, where: str, alone: bool) -> _Shape:
     if item.dims is None and alone:
-        return _Shape(None, False, False)
+        return _Shape(None, False)
     dims = item.dims or ()
-    if not 1 <= len(dims) <= 2 or (dims[0] or 1) > 1:
+    inner = tuple(size for size in dims[1:] if size is not None)
+    free = len(dims) - 1 - len(inner)
+    if not dims or (dims[0] or 1) > 1 or (free and len(dims) > 2):
         raise InvalidInputError(
-            f"{graph.name}: input {item.name!r} has sizes {_sizes(item)}; expected (rows, columns) "
-            "with any number of rows"
+            f"{where}: input {item.name!r} has sizes {_sizes(item)}; expected (rows, columns), or "
+            "any fixed sizes after the rows, with any number of rows. Export the model with a free "
+            "first axis (dynamic_axes, dynamic_shapes)"
         )
-    return _Shape(1 if len(dims) == 1 else dims[1], len(dims) == 1, dims[0] == 1)
+    return _Shape(None if free else inner, dims[0] == 1)
 
 
 def _sizes(item: GraphInput) -> str:
@@ -121,13 +137,13 @@ def _sanitised(name: str) -> str:
 
 
 def _in_order(
-    graph: Graph, shapes: Sequence[_Shape], columns: Sequence[str]
+    where: str, inputs: Sequence[GraphInput], shapes: Sequence[_Shape], columns: Sequence[str]
 ) -> list[tuple[str, ...]]:
-    inputs, count = graph.inputs, len(columns)
+    count = len(columns)
     if len(inputs) > 1 and all(shape.width == 1 for shape in shapes):
         odd = [item.name for item in inputs if item.name not in columns]
         raise InvalidInputError(
-            f"{graph.name}: no columns for the inputs {odd[:7]}; the table has "
+            f"{where}: no columns for the inputs {odd[:7]}; the table has "
             f"{list(columns)[:7]}. Name the inputs as the columns when exporting the model"
         )
     free = sum(shape.width is None for shape in shapes)
@@ -135,7 +151,7 @@ def _in_order(
     if free > 1 or (known != count if not free else known >= count):
         sizes = ", ".join(f"{item.name!r} {_sizes(item)}" for item in inputs) or "none"
         raise InvalidInputError(
-            f"{graph.name}: takes {known}{' or more' * bool(free)} columns (inputs: {sizes}), and "
+            f"{where}: takes {known}{' or more' * bool(free)} columns (inputs: {sizes}), and "
             f"the feature space has {count}: {list(columns)[:7]}. Give the space the columns the "
             "model was trained on, in the same order"
         )
@@ -145,7 +161,7 @@ def _in_order(
         names = tuple(columns[start : start + width])
         if len(inputs) > 1 and width == 1 and item.name in columns and names != (item.name,):
             raise InvalidInputError(
-                f"{graph.name}: input {item.name!r} would take column {names[0]!r}; put the "
+                f"{where}: input {item.name!r} would take column {names[0]!r}; put the "
                 "columns of the space in the order of the model's inputs"
             )
         taken.append(names)

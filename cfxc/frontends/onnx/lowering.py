@@ -11,14 +11,20 @@ from ...errors import UnsupportedError, VerificationError
 from ...ir import Builder, Let, Literal, Program, verify
 from ...space import FeatureSpace
 from ...space.inputs import declare_inputs
-from ..predictor import Task
+from ..predictor import Task, Wanted
 from .context import Context
-from .graph import Array, Graph, Model, Node, read_graph
+from .coverage import reason
+from .graph import OPSETS, Array, Graph, Model, Node, read_graph
 from .inputs import Feed, match_inputs
 from .outputs import Answer, answer_of
 from .rules import RULES
-from .values import Columns, Refusal, Value
+from .values import ROWS, Columns, Refusal, Value
 
+NOTHING = Wanted()
+SIZES = {
+    "Concat", "Expand", "Gather", "Identity", "Reshape", "Slice", "Squeeze", "Unsqueeze",
+}  # fmt: skip
+"""Ops that may pass the number of rows on, or take it as a size."""
 REMEDY = (
     "export a linear model, tree ensemble or feed-forward network with its preprocessing, as "
     "skl2onnx writes them"
@@ -27,17 +33,17 @@ REMEDY = (
 
 @dataclass(frozen=True)
 class Lowered:
-    """A lowered model: the program, what each graph input takes, and how outputs answer."""
+    """A lowered model: the program, how outputs answer, and what each graph input takes."""
 
     program: Program
-    graph: Graph
-    feeds: tuple[Feed, ...]
     answer: Answer
+    feeds: tuple[Feed, ...]
 
 
 def lower(
-    model: Model, space: FeatureSpace, name: str | None = None, *, task: Task | None = None
-) -> Program:
+    model: Model, space: FeatureSpace, name: str | None = None, *, task: Task | None = None,
+    output: str | int | None = None, cut: float | None = None,
+) -> Program:  # fmt: skip
     """The program that an ONNX model computes for one row of the space's table.
 
     Inputs are the features of ``space``. A classifier has the outputs ``label: Category``, and
@@ -51,17 +57,19 @@ def lower(
         name: Of the model, in messages; by default that of the file.
         task: What a graph with one output of numbers is. By default a classifier with classes
             0 … K-1 if the output is a sigmoid or softmax, else a regressor.
+        output: The output that decides, by name or position, where there are several.
+        cut: What the output (or the second of two probabilities) must exceed for the second class.
 
     Raises:
         ModelFileError: no such file, or no valid ONNX model in it.
         InvalidInputError: inputs that do not fit the columns of the space.
         UnsupportedError: everything in the model that cannot be lowered, all nodes at once.
     """
-    return lower_model(model, space, name, task).program
+    return lower_model(model, space, name, Wanted(task, output, cut)).program
 
 
 def lower_model(
-    model: Model, space: FeatureSpace, name: str | None = None, task: Task | None = None
+    model: Model, space: FeatureSpace, name: str | None = None, wanted: Wanted = NOTHING
 ) -> Lowered:
     """:func:`lower`, with what running the model needs to know besides the program."""
     graph = read_graph(model, name)
@@ -71,24 +79,39 @@ def lower_model(
     context = Context(builder, space, graph.opsets)
     offences = [f"{graph.name}: {flaw}" for feed in feeds for flaw in feed.flaws(space)]
     values = _lower_nodes(graph, feeds, context, offences)
-    _raise(graph, offences)
+    outputs = {out: values.get(out) for out in graph.outputs}
+    return Lowered(*finished(context, outputs, wanted, offences), feeds)
+
+
+def finished(
+    context: Context, outputs: Mapping[str, Value | None], wanted: Wanted, offences: list[str],
+    remedy: str = REMEDY,
+) -> tuple[Program, Answer]:  # fmt: skip
+    """The program with the outputs that the network's ``outputs`` mean.
+
+    Raises:
+        UnsupportedError: the ``offences`` so far, or outputs that mean nothing to us.
+        InvalidInputError: what is wanted contradicts the outputs.
+    """
+    name = context.builder.name
+    _raise(name, offences, remedy)
     try:
-        with builder.at(f"{graph.name}: outputs"):
-            answer = answer_of(context, {out: values.get(out) for out in graph.outputs}, task)
+        with context.builder.at(f"{name}: outputs"):
+            answer = answer_of(context, outputs, wanted)
     except Refusal as refusal:
-        _raise(graph, [f"{graph.name}: {refusal}"])
+        _raise(name, [f"{name}: {refusal}"], remedy)
         raise
-    program = _live(builder.build_with(answer.outputs))
+    program = _live(context.builder.build_with(answer.outputs))
     try:
         verify(program)
     except VerificationError as error:  # an op over what it is not defined for here
-        raise UnsupportedError(f"{graph.name} cannot be lowered", [str(error)], REMEDY) from error
-    return Lowered(program, graph, feeds, answer)
+        raise UnsupportedError(f"{name} cannot be lowered", [str(error)], remedy) from error
+    return program, answer
 
 
-def _raise(graph: Graph, offences: list[str]) -> None:
+def _raise(name: str, offences: list[str], remedy: str = REMEDY) -> None:
     if offences:
-        raise UnsupportedError(f"{graph.name} cannot be lowered", offences, REMEDY)
+        raise UnsupportedError(f"{name} cannot be lowered", offences, remedy)
 
 
 def _lower_nodes(
@@ -118,7 +141,7 @@ def _unknown(node: Node) -> list[str]:
     if node.kind == "ai.onnx.Constant":
         return []
     if entry is None:
-        return [""]
+        return [reason(node.op) if node.domain in OPSETS else ""]
     if not node.defined:
         return ["is not defined in the model's opset"]
     odd = sorted(set(node.attributes) - entry.attributes)
@@ -129,13 +152,21 @@ def _outputs(context: Context, node: Node, values: Mapping[str, Value]) -> dict[
     inputs = [values[name] if name else None for name in node.inputs]
     given = [value for value in inputs if value is not None]
     results: tuple[Value | None, ...]
-    if all(isinstance(value, np.ndarray) for value in given):
+    constants = [value for value in given if isinstance(value, np.ndarray)]
+    if any(_counts(value) for value in constants) and node.op not in SIZES:
+        raise Refusal("computes with the number of rows")
+    if len(constants) == len(given):
         results = _folded(node, context.opsets, values)
     else:
         result = RULES[node.kind].rule(context, node, inputs)
         results = result if isinstance(result, tuple) else (result,)
     pairs = zip(node.outputs, results, strict=False)
     return {name: value for name, value in pairs if name and value is not None}
+
+
+def _counts(value: Array) -> bool:
+    """Whether the number of rows is among the entries."""
+    return value.dtype == np.int64 and bool((value == ROWS).any())
 
 
 def _folded(

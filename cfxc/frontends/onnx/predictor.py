@@ -13,7 +13,7 @@ import pandas as pd
 from ...errors import ModelFileError
 from ...ir import Label, Program
 from ...space import FeatureSpace
-from ..predictor import SINGLE, Task
+from ..predictor import SINGLE, Task, Wanted
 from .graph import Model, read_model
 from .lowering import lower_model
 
@@ -25,7 +25,7 @@ class OnnxPredictor:
     same numbers: where the votes of a forest are tied but for rounding (5 of 10 trees, of weight
     float32(1/10) each), their order decides, and other numbers of threads may decide otherwise.
     Where the graph has no labels but numbers only, the label is what ``lower``
-    states: the position of the largest (the first of equals), or 1 iff p > 1/2 or z > 0.
+    states: the position of the largest (the first of equals), or 1 iff p > 1/2 or z > 0, or a cut.
 
     Attributes:
         program: The lowered program (see ``lower``).
@@ -42,9 +42,11 @@ class OnnxPredictor:
         name: str | None = None,
         *,
         task: Task | None = None,
+        output: str | int | None = None,
+        cut: float | None = None,
     ) -> None:
         proto, name = read_model(model, name)
-        lowered = lower_model(proto, space, name, task)
+        lowered = lower_model(proto, space, name, Wanted(task, output, cut))
         self.program: Program = lowered.program
         self._feeds = lowered.feeds
         self._answer = lowered.answer
@@ -77,17 +79,25 @@ class OnnxPredictor:
             MissingColumnError, DataTypeError, InvalidInputError: columns that are missing or do
                 not fit the model's inputs.
         """
-        return self._read(self.run(frame)[self._answer.source])
+        return self._answer.read(self._array(self.run(frame)[self._answer.source]))
 
     def probabilities(self, frame: pd.DataFrame) -> npt.NDArray[Any] | None:
         """The output that has a probability for each class, (n, k); ``None`` if there is none."""
-        classes = self.classes or ()
-        for name, output in self.run(frame).items():
-            if isinstance(output, list):  # of one mapping from labels to probabilities a row
-                return np.array([[row[label] for label in classes] for row in output])
+        classes, outputs = self.classes or (), self.run(frame)
+        if self._answer.chances:
+            return self._answer.shares(self._array(outputs[self._answer.source]))
+        for name, output in outputs.items():
+            if isinstance(output, list):
+                return self._array(output)
             if name != self._answer.source and np.shape(output) == (len(frame), len(classes)):
                 return np.asarray(output)
         return None
+
+    def _array(self, output: Any) -> npt.NDArray[Any]:
+        """An output, which may be one mapping from labels to probabilities a row."""
+        if isinstance(output, list) and all(isinstance(row, dict) for row in output):
+            return np.array([[row[label] for label in self.classes or ()] for row in output])
+        return np.asarray(output)
 
     def run(self, frame: pd.DataFrame) -> dict[str, Any]:
         """What the runtime gives for the rows of ``frame``: all outputs of the graph, by name."""
@@ -101,20 +111,6 @@ class OnnxPredictor:
         ]
         joined = [_joined(parts) for parts in zip(*rows, strict=True)]
         return dict(zip(names, joined, strict=True))
-
-    def _read(self, output: Any) -> npt.NDArray[Any]:
-        answer, numbers = self._answer, np.asarray(output)
-        if answer.task == "regressor":
-            values = numbers.astype(np.float64)
-            return values.reshape(len(values)) if values.size == len(values) else values
-        if answer.reading == "label":
-            return numbers.reshape(-1)
-        if answer.reading == "largest":
-            largest: npt.NDArray[Any] = numbers.argmax(axis=1)
-            return largest
-        bound = {"bit": 0.0, "half": 0.5, "sign": 0.0}[answer.reading]
-        positive: npt.NDArray[Any] = (numbers.reshape(-1) > bound).astype(np.int64)
-        return positive
 
 
 def _joined(parts: tuple[Any, ...]) -> Any:

@@ -19,6 +19,8 @@ from ...ir import Label, Operand, Tensor
 from .graph import Array, Dims, DType
 
 Indices = npt.NDArray[np.int64]
+ROWS = -(2**61)
+"""How many rows there are, among the sizes that ``Shape`` gives: a number that no size has."""
 
 
 class Refusal(Exception):
@@ -68,11 +70,25 @@ class Total:
 
 
 @dataclass(frozen=True)
+class Size:
+    """The numbers are ``|of|``."""
+
+    of: Rows
+
+
+@dataclass(frozen=True)
+class OneMore:
+    """The numbers are ``1 + of``."""
+
+    of: Rows
+
+
+@dataclass(frozen=True)
 class Single:
     """The numbers are float32 numbers already: rounding keeps them."""
 
 
-Note = Linear | Monotone | Complement | Stack | Total | Single | None
+Note = Linear | Monotone | Complement | Stack | Total | Size | OneMore | Single | None
 
 
 @dataclass(frozen=True)

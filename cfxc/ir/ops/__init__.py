@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from .activations import Elu, Erf, Gelu, GeluTanh, Mish, Silu, Softplus, Softsign
 from .arithmetic import (
     Abs,
     Add,
@@ -22,14 +23,15 @@ from .arithmetic import (
     Sub,
 )
 from .logic import And, Argmax, Eq, Ge, Gt, IsLabel, Le, Lt, Ne, Not, Or, Select
-from .smooth import Exp, Sigmoid, Softmax, Tanh
+from .smooth import Exp, Sigmoid, Smooth, Softmax, Tanh
 from .structure import Category, Concat, Constant, Identity, Item, Lookup, Reshape, Take, ToReal
 from .trees import TreeEnsemble
 
 __all__ = [
     "Abs", "Add", "Affine", "And", "Argmax", "Category", "Clip", "Concat", "Constant", "Div",
-    "Eq", "Exp", "Ge", "Gt", "Identity", "IsLabel", "Item", "Le", "LeakyRelu", "Lookup", "Lt",
-    "Maximum", "Minimum", "Mul", "Ne", "Neg", "Not", "Or", "PiecewiseLinear", "ReduceMax",
-    "ReduceMin", "ReduceSum", "Relu", "Reshape", "RoundFloat32", "Select", "Sigmoid", "Softmax",
+    "Elu", "Eq", "Erf", "Exp", "Ge", "Gelu", "GeluTanh", "Gt", "Identity", "IsLabel", "Item",
+    "Le", "LeakyRelu", "Lookup", "Lt", "Maximum", "Minimum", "Mish", "Mul", "Ne", "Neg", "Not",
+    "Or", "PiecewiseLinear", "ReduceMax", "ReduceMin", "ReduceSum", "Relu", "Reshape",
+    "RoundFloat32", "Select", "Sigmoid", "Silu", "Smooth", "Softmax", "Softplus", "Softsign",
     "Sub", "Take", "Tanh", "ToReal", "TreeEnsemble",
 ]  # fmt: skip

@@ -8,6 +8,7 @@ ops soundly (enclosures) or refuses them.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import ROUND_HALF_EVEN, Context, Decimal
 from fractions import Fraction
@@ -65,12 +66,33 @@ def tanh(x: Fraction | int) -> Fraction:
 
 @dataclass(frozen=True)
 class Smooth(Op):
-    """An increasing smooth function, elementwise; Real."""
+    """A function with a Lipschitz continuous derivative, elementwise; Real.
+
+    The class attributes are all that a subclass must say: the exact evaluator, enclosures, formulae
+    and relaxations derive from them.  The function rises everywhere, or falls up to a place within
+    ``turn`` and rises from there on.
+
+    Attributes:
+        function, slope: f and its derivative, within ``10**-PLACES``.
+        least, greatest: Doubles that no value is below or above.
+        turn: Around where the function is least, if it does not rise everywhere.
+        convex: Whether it is convex left and right of 0, if it is convex or concave there.
+        curvature: A bound of f'' in size; ``None`` if it has none.
+        steepness: A bound of f' in size; ``None`` if it has none.
+        relative: Whether the function is evaluated to so many places of its own: it adds up nothing
+            larger than itself.
+    """
 
     x: Operand
     function: ClassVar[staticmethod[[Any], Fraction]]
+    slope: ClassVar[staticmethod[[Any], Fraction]]
     least: ClassVar[float]
-    greatest: ClassVar[float]
+    greatest: ClassVar[float] = float("inf")
+    turn: ClassVar[tuple[float, float] | None] = None
+    convex: ClassVar[tuple[bool, bool] | None] = None
+    curvature: ClassVar[Fraction | None] = None
+    steepness: ClassVar[Fraction | None] = None
+    relative: ClassVar[bool] = False
 
     def sort(self, *operands: Sort) -> Sort:
         require_numeric(*operands)
@@ -82,7 +104,45 @@ class Smooth(Op):
     def interval(self, *bounds: Bounds) -> Bounds:
         x = interval_of(bounds[0])
         lower, upper = self._ends(x.lower, -1), self._ends(x.upper, 1)
+        if self.turn is not None:
+            left, right = self.turn
+            lower = np.where(x.upper <= left, self._ends(x.upper, -1), lower)
+            lower = np.where((x.upper > left) & (x.lower < right), self.least, lower)
+            upper = np.maximum(upper, np.where(x.lower < right, self._ends(x.lower, 1), upper))
         return Interval(np.maximum(lower, self.least), np.minimum(upper, self.greatest))
+
+    @classmethod
+    def image(
+        cls, low: Fraction | None, high: Fraction | None
+    ) -> tuple[Fraction | None, Fraction | None]:
+        """Bounds of the function on a range, whose ends may be open (``None``)."""
+        ends = [cls._bound(low, -1), cls._bound(high, 1)]
+        if cls.turn is not None:
+            left, right = cls.turn
+            if low is None or low < right:
+                falls = cls._bound(low, 1)
+                ends[1] = None if falls is None or ends[1] is None else max(falls, ends[1])
+                ends[0] = None
+                if high is not None and high <= left:
+                    ends[0] = cls._bound(high, -1)
+        least = None if np.isinf(cls.least) else Fraction(cls.least)
+        greatest = None if np.isinf(cls.greatest) else Fraction(cls.greatest)
+        return _tighter(max, ends[0], least), _tighter(min, ends[1], greatest)
+
+    @classmethod
+    def _bound(cls, end: Fraction | None, side: int) -> Fraction | None:
+        """The function at an end of a range, moved outward; ``None`` where it is not known."""
+        if end is None:
+            return None
+        try:
+            value = cls.function(end)
+        except VerificationError:  # it overflows there
+            return None
+        return value + side * cls._error(value)
+
+    @classmethod
+    def _error(cls, value: Fraction) -> Fraction:
+        return (abs(value) + (not cls.relative)) * Fraction(1, 10 ** (PLACES - 10))
 
     def _ends(self, values: Any, side: int) -> Any:
         """Doubles beyond the function of each end, away by more than its evaluation error."""
@@ -91,10 +151,27 @@ class Smooth(Op):
         return np.array(ends, dtype=np.float64).reshape(array.shape)
 
     def _end(self, value: float, side: int) -> float:
-        image = self.function(Fraction(max(min(value, _FAR), -_FAR)))
-        # relative to the image, as it is to the exponentials; tanh subtracts, hence the 1
-        error = (abs(image) + (self.least < 0)) * Fraction(1, 10 ** (PLACES - 10))
+        if np.isinf(value):
+            return self.greatest if value > 0 else self.least if self.turn is None else 0.0
+        far = np.inf if self.steepness is not None and np.isinf(self.greatest) else _FAR
+        image = self.function(Fraction(max(min(value, far), -far)))
+        error = self._error(image)
         return floor_float(image - error) if side < 0 else ceil_float(image + error)
+
+
+def _tighter(
+    choose: Callable[[Fraction, Fraction], Fraction], x: Fraction | None, y: Fraction | None
+) -> Fraction | None:
+    return y if x is None else x if y is None else choose(x, y)
+
+
+def smooth_kinds() -> dict[str, type[Smooth]]:
+    """Every smooth function by the name of its op."""
+    return {cls.name: cls for cls in _kinds(Smooth)}
+
+
+def _kinds(base: type[Smooth]) -> list[type[Smooth]]:
+    return [cls for kind in base.__subclasses__() for cls in (kind, *_kinds(kind))]
 
 
 @register("exp")
@@ -103,7 +180,9 @@ class Exp(Smooth):
     """``e**x``."""
 
     function = staticmethod(exp)
-    least, greatest = 0.0, np.inf
+    slope = staticmethod(exp)
+    least, relative = 0.0, True
+    convex = (True, True)
 
 
 @register("sigmoid")
@@ -112,7 +191,10 @@ class Sigmoid(Smooth):
     """``1 / (1 + exp(-x))``."""
 
     function = staticmethod(sigmoid)
-    least, greatest = 0.0, 1.0
+    slope = staticmethod(lambda x: sigmoid(x) * (1 - sigmoid(x)))
+    least, greatest, relative = 0.0, 1.0, True
+    convex = (True, False)
+    curvature, steepness = Fraction(1, 8), Fraction(1, 4)
 
 
 @register("tanh")
@@ -121,7 +203,10 @@ class Tanh(Smooth):
     """The hyperbolic tangent."""
 
     function = staticmethod(tanh)
+    slope = staticmethod(lambda x: 1 - tanh(x) ** 2)
     least, greatest = -1.0, 1.0
+    convex = (True, False)
+    curvature = steepness = Fraction(1)
 
 
 @register("softmax")

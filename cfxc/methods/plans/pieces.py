@@ -224,10 +224,9 @@ def _piecewise(
 
 def _smooth(reader: PieceReader, x: Form, v: Fraction, op: Any, name: str) -> Form:
     """The tangent."""
-    value = type(op).function(v)
-    slope = {ops.Exp: value, ops.Sigmoid: value * (1 - value), ops.Tanh: 1 - value * value}
+    kind = type(op)
     reader.tangents |= bool(x.terms)
-    return LinearForm.sum([(slope[type(op)], x - v)], value)
+    return LinearForm.sum([(kind.slope(v), x - v)], kind.function(v))
 
 
 def _softmax(reader: Any, name: str, op: ops.Softmax) -> Entries:
@@ -436,9 +435,7 @@ PieceReader.rules = {
     ops.Mul: _product,
     ops.Div: _product,
     ops.PiecewiseLinear: _each(_piecewise),
-    ops.Exp: _each(_smooth),
-    ops.Sigmoid: _each(_smooth),
-    ops.Tanh: _each(_smooth),
+    ops.Smooth: _each(_smooth),
     ops.Softmax: _softmax,
     ops.Maximum: _pairs(1),
     ops.Minimum: _pairs(-1),

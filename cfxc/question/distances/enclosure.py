@@ -21,7 +21,7 @@ from ...ir import Let, Literal, Operand, Program, ops
 from ...ir.evaluator import enclose
 from ...ir.interval import Bounds, Interval
 from ...ir.op import rule_of
-from ...ir.ops import smooth
+from ...ir.ops import activations, smooth
 
 ZERO, ONE = Fraction(0), Fraction(1)
 Range = tuple[Fraction, Fraction]
@@ -202,7 +202,10 @@ def _relu(x: Enclosed) -> Enclosed:
 
 
 def _smooth(
-    function: Callable[[Fraction], Fraction], at_zero: Fraction, least: Fraction, steepest: Any
+    function: Callable[[Fraction], Fraction],
+    at_zero: Fraction | None,
+    least: Fraction,
+    steepest: Any,
 ) -> Callable[[Enclosed], Enclosed | None]:
     """An increasing function; ``steepest(low, high)`` encloses its own slope."""
 
@@ -212,7 +215,7 @@ def _smooth(
         except VerificationError:  # too large to be evaluated
             return None
         low, high = (
-            at_zero if not end else image + side * _ERROR * (1 + abs(image))
+            at_zero if not end and at_zero is not None else image + side * _ERROR * (1 + abs(image))
             for end, image, side in zip(x.range, images, (-1, 1), strict=True)
         )
         low = max(low, least)
@@ -238,6 +241,10 @@ _RULES: Mapping[type[Any], Callable[..., Enclosed | None]] = {
     ops.Exp: _smooth(smooth.exp, ONE, ZERO, lambda low, high: (low, high)),
     ops.Sigmoid: _smooth(smooth.sigmoid, ONE / 2, ZERO, lambda low, high: (ZERO, ONE / 4)),
     ops.Tanh: _smooth(smooth.tanh, ZERO, -ONE, lambda low, high: (ZERO, ONE)),
+    ops.Erf: _smooth(activations.erf, ZERO, -ONE, lambda low, high: (ZERO, Fraction(6, 5))),
+    ops.Softplus: _smooth(activations.softplus, None, ZERO, lambda low, high: (ZERO, ONE)),
+    ops.Softsign: _smooth(activations.softsign, ZERO, -ONE, lambda low, high: (ZERO, ONE)),
+    ops.Elu: _smooth(activations.elu, ZERO, -ONE, lambda low, high: (ZERO, ONE)),
 }
 
 __all__ = ["enclosed"]

@@ -23,13 +23,14 @@ from .writer import written_program, written_semantics, written_slack
 
 def require_program_of(
     content: Mapping[str, Any], model: str | Path, *, trust_pickle: bool = False, seed: int = 0,
-    rows: Path | None = None,
+    rows: Path | None = None, output: str | int | None = None, cut: float | None = None,
 ) -> str:  # fmt: skip
     """Compile a model file anew and compare: hash, features, program, outcomes of some rows.
 
     Args:
         seed: Of the rows that are drawn.
         rows: A CSV file of further rows.
+        output, cut: As the model was compiled with (:func:`cfxc.compile`).
 
     Returns:
         On which rows both were run.
@@ -47,7 +48,9 @@ def require_program_of(
         raise VerificationError(f"the certificate's feature space: {error}") from None
     names, target = [feature.name for feature in space], content["question"]["target"]
     task: Task | None = "classifier" if "label" in target else None
-    program, predictor = load_model(Path(model), space, trust_pickle=trust_pickle, task=task)
+    program, predictor = load_model(
+        Path(model), space, trust_pickle=trust_pickle, task=task, output=output, cut=cut
+    )
     given = zip(space, content["question"]["factual"], strict=True)
     factual = {f.name: _value(value) if f.labels else _number(f, value) for f, value in given}
     required = (

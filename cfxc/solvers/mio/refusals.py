@@ -18,9 +18,9 @@ from .regions import LARGEST
 def refuses(query: Query) -> str:
     """Why the engine cannot take a query; empty if it can.
 
-    A product of numbers that both vary has no exact piecewise-linear form, unless the decision does
-    not depend on it.  Smooth functions have none either: those with lines around them
-    (``CURVES``) are for the search by regions alone.
+    Smooth functions have no exact piecewise-linear form, and products of numbers that both vary,
+    which are differences of squares, neither: those with lines around them (``CURVES``) are for the
+    search by regions alone.
     """
     programs = list(_programs(query))
     curved = any(let.op.name in CURVES for program in programs for let in program.lets())
@@ -34,9 +34,11 @@ def refuses(query: Query) -> str:
     if any(_multiplies(program) for program in programs):
         radius = Fraction(1) if query.distance.norms is not None else None
         try:
-            Formulator(query).formulate(radius)
+            made = Formulator(query).formulate(radius)
         except UnsupportedError as error:
             return str(error)
+        if made.is_curved and not alone:
+            return "a product of two numbers that both vary"
     return ""
 
 

@@ -212,6 +212,104 @@ GRAPHS: dict[str, tuple[list[Any], dict[str, Any]]] = {
         ],
         {},
     ),
+    **{
+        name: ([node(name, "X", "Y")], {"opset": 24})
+        for name in (
+            "Celu", "Elu", "Erf", "Gelu", "HardSwish", "Mish", "Selu", "Shrink", "Sign", "Softplus",
+            "Softsign", "Swish", "ThresholdedRelu", "LogSoftmax",
+        )
+    },
+    "Elu steep": ([node("Elu", "X", "Y", alpha=1.7)], {}),
+    "Celu steep": ([node("Celu", "X", "Y", alpha=0.4)], {}),
+    "Gelu tanh": ([node("Gelu", "X", "Y", approximate="tanh")], {"opset": 20}),
+    "Swish steep": ([node("Swish", "X", "Y", alpha=1.702)], {"opset": 24}),
+    "Shrink soft": ([node("Shrink", "X", "Y", bias=0.3, lambd=0.3)], {}),
+    "Softsign by hand": (
+        [node("Abs", "X", "c"), node("Add", "w c", "d"), node("Div", "X d", "Y")],
+        {"w": np.float32(1)},
+    ),
+    "Sigmoid by hand": (
+        [node("Exp", "X", "c"), node("Add", "w c", "d"), node("Div", "w d", "Y")],
+        {"w": np.float32(1)},
+    ),
+    "LeakyRelu steep": ([node("LeakyRelu", "X", "Y", alpha=-2.5)], {}),
+    "PRelu each": ([node("PRelu", "X w", "Y")], {"w": ROW}),
+    "Pow": ([node("Pow", "X w", "Y")], {"w": np.float32(3)}),
+    "Mean": ([node("Mean", "X w X", "Y")], {"w": ROW}),
+    "Xor": (
+        [
+            node("Less", "X w", "c"), node("Less", "X v", "d"), node("Xor", "c d", "e"),
+            node("Cast", "e", "Y", to=TensorProto.FLOAT),
+        ],
+        {"w": ROW, "v": -ROW},
+    ),
+    "Where constant": ([node("Where", "c X w", "Y")], {"c": np.array([True, False, True, False]),
+                                                         "w": ROW}),
+    "ReduceL1": ([node("ReduceL1", "X a", "Y")], {"a": ints(1)}),
+    "ReduceSumSquare": ([node("ReduceSumSquare", "X a", "Y")], {"a": ints(1)}),
+    "Expand": ([node("Unsqueeze", "X b", "c"), node("Expand", "c s", "d"),
+                node("Flatten", "d", "Y")], {"b": ints(1), "s": ints(1, 3, 1)}),
+    "Tile": ([node("Tile", "X r", "Y")], {"r": ints(1, 2)}),
+    "Pad": ([node("Pad", "X p v", "Y")], {"p": ints(0, 1, 0, 2), "v": np.float32(0.5)}),
+    "Pad reflect": ([node("Pad", "X p", "Y", mode="reflect")], {"p": ints(0, 1, 0, 2)}),
+    "Shape": (
+        [
+            node("Shape", "X", "s"), node("Gather", "s z", "n"), node("Unsqueeze", "n z1", "m"),
+            node("Concat", "m k", "t", axis=0), node("Relu", "X", "r"), node("Reshape", "r t", "u"),
+            node("Flatten", "u", "Y"),
+        ],
+        {"z": INTS(0), "z1": ints(0), "k": ints(2, 2)},
+    ),
+    "MatMul of vectors": (
+        [node("Reshape", "X s", "c"), node("MatMul", "c w", "d"), node("Flatten", "d", "Y")],
+        {"s": ints(0, 2, 2), "w": W[:2]},
+    ),
+    "BatchNormalization": (
+        [node("BatchNormalization", "X a b m v", "Y")],
+        {"a": ROW, "b": -ROW, "m": ROW / 3, "v": np.abs(ROW)},
+    ),
+    **{
+        name: (
+            [node("Reshape", "X s", "c"), node(*ending[0], **ending[1]), node("Flatten", "d", "Y")],
+            {"s": ints(0, 1, 2, 2), "k": (np.arange(8, dtype=np.float32) - 3).reshape(2, 1, 2, 2),
+             "b": ROW[:2]},
+        )
+        for name, ending in {
+            "Conv": (("Conv", "c k b", "d"), {"pads": [1, 0, 0, 1], "kernel_shape": [2, 2]}),
+            "Conv same": (("Conv", "c k", "d"), {"auto_pad": "SAME_LOWER", "strides": [2, 1]}),
+            "MaxPool": (("MaxPool", "c", "d"), {"kernel_shape": [2, 1], "pads": [1, 0, 0, 0]}),
+            "AveragePool": (("AveragePool", "c", "d"), {"kernel_shape": [2, 2],
+                                                        "pads": [1, 1, 0, 0]}),
+            "AveragePool padded": (("AveragePool", "c", "d"), {
+                "kernel_shape": [2, 2], "pads": [1, 1, 0, 0], "count_include_pad": 1}),
+            "GlobalMaxPool": (("GlobalMaxPool", "c", "d"), {}),
+            "GlobalAveragePool": (("GlobalAveragePool", "c", "d"), {}),
+            "SpaceToDepth": (("SpaceToDepth", "c", "d"), {"blocksize": 2}),
+        }.items()
+    },
+    **{
+        f"DepthToSpace {mode}": (
+            [
+                node("Reshape", "X s", "c"), node("DepthToSpace", "c", "d", blocksize=2, mode=mode),
+                node("Flatten", "d", "Y"),
+            ],
+            {"s": ints(0, 4, 1, 1)},
+        )
+        for mode in ("DCR", "CRD")
+    },
+    "SVMRegressor": (
+        [
+            node("ml.SVMRegressor", "X", "Y", kernel_type="LINEAR", n_supports=2, rho=[0.25],
+                 kernel_params=[0.0, 0.0, 3.0], coefficients=[0.5, -0.25],
+                 support_vectors=[*ROW.tolist(), *(2 * ROW).tolist()]),
+        ],
+        {},
+    ),
+    "SVMRegressor coefficients": (
+        [node("ml.SVMRegressor", "X", "Y", kernel_type="LINEAR", rho=[0.25], n_supports=0,
+              kernel_params=[0.0, 0.0, 3.0], coefficients=ROW.tolist())],
+        {},
+    ),
     "LinearRegressor": (
         [node("ml.LinearRegressor", "X", "Y", coefficients=ROW.tolist(), intercepts=[0.5])],
         {},
@@ -298,7 +396,8 @@ def test_other_arithmetic_on_booleans_is_refused(nodes: list[Any], reason: str) 
 def test_every_rule_is_exercised() -> None:
     """By the graphs above, or by name in the other tests of this folder."""
     elsewhere = {
-        "ArgMax", "LabelEncoder", "LinearClassifier", "OneHotEncoder", "TreeEnsemble",
+        "ArgMax", "ArgMin", "OneHot", "LabelEncoder",
+        "LinearClassifier", "OneHotEncoder", "TreeEnsemble",
         "TreeEnsembleClassifier", "TreeEnsembleRegressor", "ZipMap",
     }  # fmt: skip
     used = {one.op_type for nodes, _ in GRAPHS.values() for one in nodes}
@@ -320,6 +419,18 @@ COLUMNS: dict[str, tuple[list[Any], dict[str, Any]]] = {
     "one-hot integers": (
         [node("ml.OneHotEncoder", "kids", "c", cats_int64s=[0, 2, 3], zeros=1)],
         {"kids": (INT64, [None, 1])},
+    ),
+    "embedding": (
+        [node("Gather", "t kids", "c")],
+        {"kids": (INT64, [None, 1]), "t": np.arange(10, dtype=np.float32).reshape(5, 2) / 7},
+    ),
+    "embedding of bits": (
+        [node("Gather", "t member", "c")],
+        {"member": (INT64, [None, 1]), "t": np.float32([[0.5], [0.25]])},
+    ),
+    "OneHot": (
+        [node("OneHot", "kids d v", "c")],
+        {"kids": (INT64, [None, 1]), "d": INTS(6), "v": np.float32([-1, 2])},
     ),
     "one-hot of one": (
         [node("ml.OneHotEncoder", "kids", "c", cats_int64s=[2], zeros=1)],

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from . import arithmetic, encoders, labels, linear, structure, trees
+from . import activations, arithmetic, encoders, labels, linear, structure, trees, windows
 from .registry import RULES, Entry, rule
 
 __all__ = [
-    "RULES", "Entry", "arithmetic", "encoders", "labels", "linear", "rule",
-    "structure", "trees",
+    "RULES", "Entry", "activations", "arithmetic", "encoders", "labels", "linear", "rule",
+    "structure", "trees", "windows",
 ]  # fmt: skip

@@ -19,17 +19,20 @@ from ..values import (
     Complement,
     Linear,
     Monotone,
+    OneMore,
     Refusal,
     Rows,
+    Size,
     Total,
     Value,
+    broadcast,
     dims_of,
     one_row,
     plain_labels,
     scalar,
     size_of,
 )
-from .registry import Inputs, argument, rule
+from .registry import RULES, Inputs, argument, rule
 
 HALF = Fraction(1, 2)
 
@@ -58,7 +61,15 @@ def _add(ctx: Context, node: Node, inputs: Inputs) -> Value:
             fused = with_bias(ctx, value, other)
             if fused is not None:
                 return fused
-    return ctx.elementwise(ops.Add, values, dtype)
+    result = ctx.elementwise(ops.Add, values, dtype)
+    for value, other in (values, values[::-1]):
+        if isinstance(value, Rows) and _is_one(other):
+            return replace(result, note=OneMore(value))
+    return result
+
+
+def _is_one(value: Value) -> bool:
+    return isinstance(value, np.ndarray) and value.size == 1 and bool(value.ravel()[0] == 1)
 
 
 def with_bias(ctx: Context, rows: Rows, bias: np.ndarray[Any, Any]) -> Rows | None:
@@ -123,11 +134,26 @@ def _div(ctx: Context, node: Node, inputs: Inputs) -> Value:
         if bool((second == 0).any()):
             raise Refusal("divides by zero")
         return ctx.elementwise(ops.Div, values, dtype)
-    if isinstance(first, Rows) and isinstance(second, Rows) and _is_total(second, first):
+    assert isinstance(second, Rows)  # the only other kind of number
+    if isinstance(first, Rows) and _is_total(second, first):
         if not first.chance:
             raise Refusal("divides by a sum that may be zero")
         return share(ctx, first, second)
-    raise Refusal("divides by a computed number")
+    if isinstance(second.note, OneMore) and (found := _logistic(ctx, first, second.note.of)):
+        return found
+    raise Refusal("divides by a computed number, which no engine takes")
+
+
+def _logistic(ctx: Context, first: Value, more: Rows) -> Rows | None:
+    """``1 / (1 + exp(-z))``, the logistic function, or ``z / (1 + |z|)``, softsign."""
+    note = more.note
+    if isinstance(first, Rows) and note == Size(first):
+        return Rows(ctx.let(ops.Softsign(first.operand)), first.dims, first.dtype)
+    if _is_one(first) and isinstance(note, Monotone) and note.kind == "exp":
+        z = replace(note.of, operand=ctx.let(ops.Neg(note.of.operand)), note=None)
+        sigmoid = ctx.let(ops.Sigmoid(z.operand))
+        return Rows(sigmoid, z.dims, z.dtype, Monotone("sigmoid", z), chance=True)
+    return None
 
 
 def _is_total(total: Rows, rows: Rows) -> bool:
@@ -160,27 +186,8 @@ def _absolute(ctx: Context, node: Node, inputs: Inputs) -> Value:
     first = values[0]
     if isinstance(first, Rows) and first.chance:
         return first
-    return ctx.elementwise(ops.Abs, values, dtype)
-
-
-@rule("ai.onnx.LeakyRelu", attributes=["alpha"])
-def _leaky_relu(ctx: Context, node: Node, inputs: Inputs) -> Value:
-    values, dtype = computed(ctx, inputs)
-    alpha = Fraction(option(node, "alpha", float(np.float32(0.01))))
-    return _leaky(ctx, values, alpha, dtype)
-
-
-@rule("ai.onnx.PRelu")
-def _prelu(ctx: Context, node: Node, inputs: Inputs) -> Value:
-    values, dtype = computed(ctx, inputs[:1])
-    alpha = Fraction(scalar(argument(inputs, 1), "the slope"))
-    return _leaky(ctx, values, alpha, dtype)
-
-
-def _leaky(ctx: Context, values: Sequence[Value], alpha: Fraction, dtype: DType) -> Rows:
-    if not 0 <= alpha <= 1:
-        raise Refusal(f"slope {float(alpha)} is outside 0 to 1")
-    return ctx.elementwise(lambda x: ops.LeakyRelu(x, alpha), values, dtype)
+    result = ctx.elementwise(ops.Abs, values, dtype)
+    return replace(result, note=Size(first)) if isinstance(first, Rows) else result
 
 
 @rule("ai.onnx.Clip", attributes=["min", "max"])
@@ -235,6 +242,22 @@ def _constants_last(values: Sequence[Value]) -> list[Value]:
 variadic("ai.onnx.Min", ops.Minimum)
 variadic("ai.onnx.Max", ops.Maximum)
 variadic("ai.onnx.Sum", ops.Add)
+
+
+@rule("ai.onnx.Mean")
+def _mean(ctx: Context, node: Node, inputs: Inputs) -> Value:
+    total = RULES["ai.onnx.Sum"].rule(ctx, node, inputs)
+    assert isinstance(total, Rows)
+    share = Literal(Fraction(len(inputs)))
+    return replace(total, operand=ctx.let(ops.Div(total.operand, share)), note=None)
+
+
+@rule("ai.onnx.Xor")
+def _xor(ctx: Context, node: Node, inputs: Inputs) -> Value:
+    values, dtype = computed(ctx, inputs)
+    either = ctx.elementwise(lambda *parts: ops.Or(tuple(parts)), values, dtype)
+    both = ctx.elementwise(lambda *parts: ops.And(tuple(parts)), values, dtype)
+    return ctx.elementwise(lambda x, y: ops.And((x, ctx.let(ops.Not(y)))), [either, both], dtype)
 
 
 @rule("ai.onnx.And", "ai.onnx.Or")
@@ -304,7 +327,7 @@ def _equal_text(ctx: Context, inputs: Inputs) -> Rows | None:
 def _where(ctx: Context, node: Node, inputs: Inputs) -> Value:
     condition, x, y = present(inputs)
     if isinstance(condition, np.ndarray):
-        raise Refusal("the condition is constant")
+        return _merged(ctx, condition, x, y)
     chosen = ctx.numeric(condition, "bool")
     if isinstance(x, np.ndarray) and isinstance(y, np.ndarray) and x.size == y.size == 1:
         labels = plain_labels([y.ravel()[0], x.ravel()[0]])
@@ -313,6 +336,23 @@ def _where(ctx: Context, node: Node, inputs: Inputs) -> Value:
     numbers = [v for v in (x, y) if not isinstance(v, np.ndarray)]
     dtype = ctx.numeric(numbers[0]).dtype if numbers else _dtype(x)
     return ctx.elementwise(ops.Select, [chosen, x, y], dtype)
+
+
+def _merged(ctx: Context, condition: np.ndarray[Any, Any], x: Value, y: Value) -> Rows:
+    """Elements of x where a constant holds, else of y."""
+    values, dtype = computed(ctx, [x, y])
+    dims = broadcast(condition.shape, *map(dims_of, values))
+    size, holds = size_of(dims), np.broadcast_to(condition, one_row(dims)).ravel()
+    operands = ctx.operands(values, dims)
+    if size == 1:
+        return Rows(operands[0] if holds[0] else operands[1], dims, dtype)
+    parts: list[Operand] = []
+    for value, operand in zip(values, operands, strict=True):
+        single = isinstance(operand, Literal) or size_of(dims_of(value)) == 1
+        parts += [operand] * size if single else [operand]
+    joined = ctx.let(ops.Concat(tuple(parts)))
+    places = np.where(holds, np.arange(size), size + np.arange(size))
+    return Rows(ctx.let(ops.Take(joined, tuple(places.tolist()))), dims, dtype)
 
 
 def _dtype(value: Value) -> DType:

@@ -12,8 +12,20 @@ import numpy as np
 from ....ir import LabelTuple, Literal, Op, Operand, Tensor, ops
 from ....space.inputs import Column, column
 from ..context import Context, exact, option
-from ..graph import DType, Node
-from ..values import Choice, Columns, Refusal, Rows, Single, Value, plain_label, plain_labels
+from ..graph import Array, DType, Node
+from ..values import (
+    Choice,
+    Columns,
+    Refusal,
+    Rows,
+    Single,
+    Value,
+    constant,
+    plain_label,
+    plain_labels,
+    scalar,
+    size_of,
+)  # fmt: skip
 from .registry import Inputs, argument, rule
 from .structure import joined
 
@@ -117,6 +129,54 @@ def _demand_domain(source: Column, known: set[Any]) -> None:
             raise Refusal(
                 f"fails on {number}, which column {source.name!r} may hold; declare it categorical"
             )
+
+
+def embedded(ctx: Context, table: Array, value: Columns, axis: int) -> Rows:
+    """``table[x]`` for every column x of codes: an embedding."""
+    if axis % max(table.ndim, 1) or table.dtype.kind not in "fiub":
+        raise Refusal("looks up codes along another axis than the first")
+    width, flat = table.shape[0], table.reshape(table.shape[0], -1).astype(np.float64)
+    value = ctx.cast(value, "int")
+    for name in value.names:
+        source = column(ctx.space, name)
+        cells = cells_of(source, value.casts)
+        known = source.integers if cells is None else cells
+        ends = () if not known else (known[0], known[-1]) if cells is None else known
+        if cells is None and source.integers is None:
+            raise Refusal(f"looks up column {name!r}, which holds fractions")
+        if odd := [code for code in ends if not 0 <= int(code) < width]:
+            raise Refusal(f"looks up {odd[0]} of column {name!r} in a table of {width} rows")
+
+    def compare(ctx: Context, number: Operand) -> Op:
+        codes = ctx.let(ops.Constant(Tensor(np.arange(width))))
+        bits = ctx.let(ops.ToReal(ctx.let(ops.Eq(number, codes))))
+        return ops.Affine(bits, exact(flat.T), Tensor(np.zeros(flat.shape[1])))
+
+    parts = encode(ctx, value, lambda cell: flat[int(cell)].tolist(), compare)
+    operand = parts[0] if len(parts) == 1 else ctx.let(ops.Concat(tuple(parts)))
+    dims = (*value.dims, *table.shape[1:])
+    if (
+        size_of(dims) == 1
+        and flat.shape[1] == 1
+        and column(ctx.space, value.names[0]).cells is None
+    ):
+        operand = ctx.let(ops.Item(operand, 0))
+    dtype: DType = "double" if table.dtype == np.float64 else "float"
+    return Rows(operand, dims, dtype if table.dtype.kind == "f" else "int", Single())
+
+
+@rule("ai.onnx.OneHot", attributes=["axis"])
+def _one_hot(ctx: Context, node: Node, inputs: Inputs) -> Value:
+    """``values[1]`` at the place of the code, else ``values[0]``."""
+    value, depth = argument(inputs, 0), int(scalar(argument(inputs, 1), "the depth"))
+    values = constant(argument(inputs, 2), "the values")
+    if not isinstance(value, Columns):
+        raise Refusal("encodes computed numbers")
+    if option(node, "axis", -1) not in (-1, len(value.dims)):
+        raise Refusal("writes another axis than the last")
+    table = np.full((depth, depth), values[0])
+    np.fill_diagonal(table, values[1])
+    return embedded(ctx, table, value, 0)
 
 
 @rule(

@@ -27,6 +27,7 @@ from ..values import (
     size_of,
 )
 from .arithmetic import HALF, choice_of
+from .encoders import embedded
 from .registry import Inputs, argument, rule
 
 
@@ -79,7 +80,7 @@ def _complementary(rows: Rows) -> Rows | None:
     return None
 
 
-@rule("ai.onnx.ArgMax", attributes=["axis", "keepdims", "select_last_index"])
+@rule("ai.onnx.ArgMax", "ai.onnx.ArgMin", attributes=["axis", "keepdims", "select_last_index"])
 def _argmax(ctx: Context, node: Node, inputs: Inputs) -> Value:
     rows = ctx.numeric(argument(inputs, 0))
     axis = inner_axis(option(node, "axis", 0), rows.dims)
@@ -87,6 +88,8 @@ def _argmax(ctx: Context, node: Node, inputs: Inputs) -> Value:
         raise Refusal("attribute 'select_last_index' = 1")
     if rows.dims[axis] != size_of(rows.dims):
         raise Refusal("decides along other axes than all of a row's")
+    if node.op == "ArgMin":
+        rows = Rows(ctx.let(ops.Neg(rows.operand)), rows.dims, rows.dtype)
     kept = (1,) if option(node, "keepdims", 1) else ()
     return decide(ctx, rows, (*rows.dims[:axis], *kept, *rows.dims[axis + 1 :]))
 
@@ -130,6 +133,8 @@ def _gather(ctx: Context, node: Node, inputs: Inputs) -> Value:
         if axis_of(axis, data.shape) != data.ndim - 1:
             raise Refusal("looks up whole rows")
         return select_labels(data, indices, (*data.shape[:-1], *indices.dims))
+    if isinstance(data, np.ndarray) and isinstance(indices, Columns):
+        return embedded(ctx, data, indices, axis)
     if data is None or isinstance(data, np.ndarray) or not isinstance(indices, np.ndarray):
         raise Refusal("the positions must be constant, or else the data")
     return pick(ctx, data, indices, axis)

@@ -35,11 +35,15 @@ def _matmul(ctx: Context, node: Node, inputs: Inputs) -> Value:
     if isinstance(first, np.ndarray) or not isinstance(second, np.ndarray):
         raise Refusal("the second factor must be constant, the first one computed")
     rows = ctx.numeric(first)
-    if rows.dims[0] is not None or size_of(rows.dims[:-1]) != 1 or second.ndim not in (1, 2):
+    fits = second.ndim in (1, 2) and len(rows.dims) > 1 and rows.dims[-1] == second.shape[0]
+    if rows.dims[0] is not None or not fits:
         raise Refusal(f"multiplies sizes {list(rows.dims)} and {list(second.shape)}")
-    matrix = second.reshape(second.shape[0], -1)
+    matrix, count = second.reshape(second.shape[0], -1).T, size_of(rows.dims[:-1])
     dims = (*rows.dims[:-1], *second.shape[1:])
-    return _product(ctx, rows, exact(matrix.T), None, dims)
+    whole = np.zeros((count, matrix.shape[0], count, matrix.shape[1]), dtype=matrix.dtype)
+    for each in range(count):  # the same for every vector of the row
+        whole[each, :, each] = matrix
+    return _product(ctx, rows, exact(whole.reshape(count * len(matrix), -1)), None, dims)
 
 
 @rule("ai.onnx.Gemm", attributes=["alpha", "beta", "transA", "transB"])
@@ -87,6 +91,34 @@ def _linear_regressor(ctx: Context, node: Node, inputs: Inputs) -> Value:
     intercepts = option(node, "intercepts", np.zeros(0))
     used = intercepts if intercepts.size == targets else np.zeros(targets)
     return _scores(ctx, node, inputs, used)
+
+
+@rule(
+    "ai.onnx.ml.SVMRegressor",
+    attributes=[
+        "coefficients", "kernel_params", "kernel_type", "n_supports", "one_class", "post_transform",
+        "rho", "support_vectors",
+    ],
+)  # fmt: skip
+def _svm_regressor(ctx: Context, node: Node, inputs: Inputs) -> Value:
+    """``Σ_i coefficient_i (v_i · x) + rho`` with a linear kernel."""
+    kernel = option(node, "kernel_type", "LINEAR")
+    if kernel != "LINEAR" or option(node, "one_class", 0):
+        raise Refusal(f"attribute 'kernel_type' = {kernel!r}; linear kernels are read")
+    if option(node, "post_transform", "NONE") != "NONE":
+        raise Refusal(f"attribute 'post_transform' = {node.attributes['post_transform']!r}")
+    rows = ctx.numeric(argument(inputs, 0), "float")
+    width, coefficients = size_of(rows.dims), fractions(option(node, "coefficients"))
+    if vectors := option(node, "n_supports", 0):
+        held = fractions(option(node, "support_vectors"))
+        if held.size != vectors * width or coefficients.size != vectors:
+            raise Refusal(f"{held.size} numbers of {vectors} vectors of {width} columns")
+        coefficients = coefficients @ held.reshape(vectors, width)
+    rho = fractions(option(node, "rho", np.zeros(1)))
+    if len(rows.dims) != 2 or coefficients.size != width or rho.size != 1:
+        raise Refusal(f"{coefficients.size} coefficients for {width} columns")
+    weight = Tensor(coefficients.reshape(1, width), "rat")
+    return affine(ctx, ctx.vector(rows), weight, Tensor(rho, "rat"), (None, 1), "float")
 
 
 @rule(

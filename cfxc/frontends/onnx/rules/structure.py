@@ -13,6 +13,7 @@ from ....ir import Literal, Op, Operand, ops
 from ..context import Context, option
 from ..graph import Dims, Node
 from ..values import (
+    ROWS,
     Columns,
     Indices,
     Refusal,
@@ -66,7 +67,8 @@ def _reshaped(dims: Dims, target: Sequence[int]) -> Dims:
     if any(size == 0 and axis >= len(dims) for axis, size in enumerate(target)):
         raise Refusal(f"gives sizes {list(target)} to {_shown(dims)}")
     sizes: list[int | None] = [
-        dims[axis] if size == 0 else size for axis, size in enumerate(target)
+        dims[axis] if size == 0 else None if size == ROWS else size
+        for axis, size in enumerate(target)
     ]
     size = size_of(dims)
     if -1 in sizes:
@@ -77,7 +79,8 @@ def _reshaped(dims: Dims, target: Sequence[int]) -> Dims:
             sizes[sizes.index(-1)] = None
     elif None not in sizes and sizes and sizes[0] == 1:
         sizes[0] = None  # exported for a batch of one row
-    if sizes.count(None) != 1 or size_of(tuple(sizes)) != size:
+    same = sizes.count(None) == 1 and size_of(tuple(sizes)) == size
+    if not same or size_of(tuple(sizes[: sizes.index(None)])) != size_of(dims[: dims.index(None)]):
         raise Refusal(f"gives sizes {list(target)} to {_shown(dims)}, which mixes or drops rows")
     return tuple(sizes)
 
@@ -237,11 +240,20 @@ def _feature_vectorizer(ctx: Context, node: Node, inputs: Inputs) -> Value:
     return joined(ctx, rows, 1)
 
 
+@rule("ai.onnx.Shape", attributes=["start", "end"])
+def _shape(ctx: Context, node: Node, inputs: Inputs) -> Value:
+    """The sizes, with ``ROWS`` for how many rows there are: nothing may compute with that."""
+    sizes = [ROWS if size is None else size for size in tensor(argument(inputs, 0)).dims]
+    return np.array(sizes[option(node, "start", 0) : option(node, "end")], dtype=np.int64)
+
+
 REDUCTIONS: dict[str, type[ops.ReduceSum | ops.ReduceMax | ops.ReduceMin]] = {
     "ReduceSum": ops.ReduceSum,
     "ReduceMean": ops.ReduceSum,
     "ReduceMax": ops.ReduceMax,
     "ReduceMin": ops.ReduceMin,
+    "ReduceL1": ops.ReduceSum,
+    "ReduceSumSquare": ops.ReduceSum,
 }
 
 
@@ -252,8 +264,14 @@ REDUCTIONS: dict[str, type[ops.ReduceSum | ops.ReduceMax | ops.ReduceMin]] = {
 def _reduce(ctx: Context, node: Node, inputs: Inputs) -> Value:
     rows = ctx.numeric(argument(inputs, 0))
     axes = _axes(node, inputs)
+    if not axes and option(node, "noop_with_empty_axes", 0):
+        return rows
     if not axes:
         raise Refusal("mixes different rows of the batch")
+    if node.op == "ReduceL1":
+        rows = replace(rows, operand=ctx.let(ops.Abs(rows.operand)), note=None)
+    if node.op == "ReduceSumSquare":
+        rows = replace(rows, operand=ctx.let(ops.Mul(rows.operand, rows.operand)), note=None)
     gone = sorted({inner_axis(axis, rows.dims) for axis in axes})
     keep = option(node, "keepdims", 1)
     dims = tuple(
