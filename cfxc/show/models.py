@@ -22,8 +22,10 @@ from sklearn.feature_extraction import image, text
 from sklearn.impute._iterative import IterativeImputer  # public behind a switch for experiments
 from sklearn.utils import all_estimators
 
-from ..frontends.boosters import LIBRARIES
+from ..frontends.loaded import PARTS, register_loaded
+from ..frontends.onnx.coverage import OPSETS, coverage
 from ..frontends.sklearn import MODELS, REFUSED, TRANSFORMERS, WRAPPERS
+from ..frontends.sklearn.registry import PIPELINES
 
 EXACT, ENCLOSED, REFUSES = "✔", "≈", "–"
 WORDS = {EXACT: "exact", ENCLOSED: "enclosed", REFUSES: "refused"}
@@ -86,18 +88,43 @@ def of_sklearn() -> list[Section]:
     return [Section(title, held) for title, held in rows.items()]
 
 
-def of_boosters() -> list[Section]:
-    """The estimators of other libraries that are installed."""
-    for library in LIBRARIES:
-        if find_spec(library) is not None:
-            import_module(f"cfxc.frontends.boosters.{library}.native")
-    own = [cls for cls in MODELS if not cls.__module__.startswith("sklearn.")]
-    rows = [row_of(cls) for cls in sorted(own, key=lambda cls: cls.__name__)]
-    return [Section("XGBoost and LightGBM", rows)] if rows else []
+OTHER_LIBRARIES = {
+    "xgboost": "XGBoost", "lightgbm": "LightGBM", "catboost": "CatBoost",
+    "imblearn": "imbalanced-learn", "interpret": "interpret",
+    "category_encoders": "category_encoders",
+}  # fmt: skip
+"""Packages that hold models and transformers, as people call them."""
 
 
-SECTIONS: list[Callable[[], list[Section]]] = [of_sklearn, of_boosters]
-"""What the page shows; other frontends append theirs."""
+def of_libraries() -> list[Section]:
+    """What other libraries hold, those that are installed."""
+    for module in PARTS:
+        if find_spec(module.split(".")[0]) is not None:
+            import_module(module)
+    register_loaded()
+    known = sorted({*MODELS, *TRANSFORMERS, *PIPELINES}, key=lambda cls: cls.__name__)
+    found = []
+    for library, title in OTHER_LIBRARIES.items():
+        own = [cls for cls in known if cls.__module__.split(".")[0] == library]
+        if own:
+            found.append(Section(title, [row_of(cls) for cls in own]))
+    return found
+
+
+def of_onnx() -> list[Section]:
+    """Every op of the op sets that are read."""
+    marks = {"exact": EXACT, "enclosed": ENCLOSED, "refused": REFUSES}
+    rows = [
+        Row(row.op if row.domain == "ai.onnx" else f"{row.domain}.{row.op}", marks[row.mark],
+            row.note)
+        for row in coverage()
+    ]  # fmt: skip
+    versions = " and ".join(f"{domain} {version}" for domain, version in OPSETS.items())
+    return [Section(f"ONNX ops, {versions}", rows)]
+
+
+SECTIONS: list[Callable[[], list[Section]]] = [of_sklearn, of_libraries, of_onnx]
+"""What is listed."""
 
 
 def _title(cls: type) -> str:
@@ -114,7 +141,7 @@ def row_of(cls: type) -> Row:
         return Row(cls.__name__, ENCLOSED if entry.enclosed else EXACT, entry.note)
     if cls in WRAPPERS:
         return Row(cls.__name__, EXACT, "as the estimator in it is")
-    if cls in TRANSFORMERS:
+    if cls in TRANSFORMERS or cls in PIPELINES:
         return Row(cls.__name__, EXACT)
     if (refusal := REFUSED.get(cls)) is not None:
         return Row(cls.__name__, REFUSES, _sentences(refusal.reason, refusal.remedy))
@@ -183,7 +210,11 @@ def as_page(found: Sequence[Section]) -> str:
         "",
         "Classes are matched exactly; a subclass is refused. Pipelines, column transformers and "
         "ensembles may hold all that",
-        "is supported.",
+        "is supported.  PyTorch modules are read from their exported program, op by op as ONNX's.",
+        "The page lists the libraries that the tests install; CatBoost, the explainable boosting "
+        "machines of interpret and",
+        "18 encoders of category_encoders are read too (`cfxc models` lists them where they are "
+        "installed).",
         "",
     ]
     for section in found:
