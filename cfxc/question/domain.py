@@ -60,6 +60,11 @@ class Domain:
         return max(abs(self.lower), abs(self.upper)) > WHOLE
 
     @property
+    def is_absent(self) -> bool:
+        """Whether the factual's number is missing."""
+        return self.feature.is_absent(self.factual)
+
+    @property
     def is_fixed(self) -> bool:
         return len(self.allowed) == 1 if self.is_symbolic else self.lower == self.upper
 
@@ -255,9 +260,7 @@ def domain_of(feature: Feature, factual: Any) -> Domain:
         allowed = LabelTuple(labels[i] for i in spans[action]) if action in spans else labels
         return Domain(feature, factual, Fraction(0), Fraction(0), None, allowed)
     value = Fraction(factual)
-    if feature.is_absent(value):
-        return Domain(feature, factual, value, value, None, NO_LABELS)
-    lower, upper = feature.bounds
+    lower, upper = (value, value) if feature.is_absent(value) else feature.bounds
     lower = value if action in ("fixed", "increase") else lower
     upper = value if action in ("fixed", "decrease") else upper
     step = feature.resolution if feature.kind == "real" else Fraction(1)

@@ -44,6 +44,7 @@ class Stated:
         self.width = (
             None if not dtypes or labels else 4 if floats == ["float32"] else 8 if floats else plain
         )
+        self.gap = given.get("missing") is True
         counts = self.kind == "integer" or (self.kind == "ordinal" and not labels)
         self.step = Q(1) if counts else decimal(given.get("resolution"))
 
@@ -91,6 +92,7 @@ def require_same(text: str, features: list[Feature]) -> None:
         for name in names:
             same = getattr(own, name) == getattr(feature, name)
             need(same, f"features: {feature.name!a}: the space has another {name}")
+        need(own.gap or not feature.gap, f"features: {feature.name!a}: it cannot be missing")
 
 
 def require_no_narrower(shown: Any, text: str, rules: list[str]) -> None:
@@ -158,6 +160,7 @@ def _target(given: Any) -> dict[str, Any]:
 
 def _require_wide(wide: Stated, own: Feature, measured: bool) -> None:
     where = f"policy: {own.name!a}: "
+    need(wide.gap or not own.gap, f"{where}it is missing, and stays so")
     free = own.action in ("free", "conditional", wide.action) or wide.action == "fixed"
     need(free, f"{where}it may not change as it should: {own.action}, not {wide.action}")
     need(own.weight == wide.weight, f"{where}another weight")

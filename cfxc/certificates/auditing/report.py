@@ -204,8 +204,9 @@ def _feature(q: Question, j: int) -> dict[str, str]:
         grid = "" if f.step is None else f"steps of {exact(f.step)}"
         grid = grid + ("" if usual else f", {floats}") if grid else floats
     own = quoted(f.labels[f.own][1]) if f.labels else exact(f.own)
+    own, moves = (f"missing (as {own})", "stays missing") if f.gap else (own, MOVES[f.action])
     return {"name": name_of(f.name), "factual": own, "range": span, "grid": grid,
-            "may change": MOVES[f.action], "weight": exact(f.weight)}  # fmt: skip
+            "may change": moves, "weight": exact(f.weight)}  # fmt: skip
 
 
 def _changes(q: Question, witness: Any) -> Iterator[tuple[str, str]]:

@@ -156,6 +156,8 @@ def _points(question: Any, witness: Any, rng: random.Random) -> Iterator[list[An
 
 def _any_of(feature: Any, cuts: list[Any], rng: random.Random) -> Any:
     """A value of a feature's range, fixed or not; of a number, half of them right beside a cut."""
+    if feature.gap:
+        return feature.own
     if feature.labels:
         return rng.randrange(len(feature.labels))
     value = feature.low + (feature.high - feature.low) * Fraction(rng.random())
@@ -192,6 +194,7 @@ def table(question: Any, space: str, rows: Sequence[Sequence[Any]]) -> pd.DataFr
                     dtype = pd.CategoricalDtype(known, ordered=feature.kind == "ordinal")
             elif encoding == "plain":
                 cells = [int(v) if v.denominator == 1 else float(v) for v in values]
+                cells = [None] * len(values) if feature.gap else cells
             empty = math.nan if dtype == "object" else None
             series = pd.Series([empty if c is None else c for c in cells], dtype=object)
             if dtype == "bool" and None in cells:
@@ -248,6 +251,8 @@ def _value(feature: Any, cells: list[Any], encoding: str) -> Any:
         known = [i for i, (_, x) in enumerate(feature.labels) if _is_same(x, cell)]
         known = [i for i, (_, x) in enumerate(feature.labels) if x is None] if missing else known
         return known[0] if known else None
+    if feature.gap:
+        return feature.own if missing else None
     held = None if missing or isinstance(cell, str) else Fraction(cell)
     return held if held is not None and feature.on_grid(held, 1) == held else None
 

@@ -38,10 +38,14 @@ class Feature:
 
     A number is admissible where it lies in its range and on its grid (multiples of its step, or all
     numbers, as floats of ``width`` bytes), or is the factual's own.  All of them are doubles.
+    ``gap``: the factual's is missing and stays so; a number below the range stands for it.
     """
 
     def __init__(self, given: Any, factual: Any, where: str, clock: Clock | None = None) -> None:
         self.clock = clock or Clock(math.inf)
+        self.gap = isinstance(given, dict) and given.get("missing") is True
+        if self.gap:
+            given = {name: value for name, value in given.items() if name != "missing"}
         given = members(given, "name kind action labels weight float lower upper step", where)
         self.name, self.kind, self.action, labels, weight, self.width, *range_ = given
         need(type(self.name) is str and self.kind in KINDS, f"{where}: name or kind")
@@ -50,7 +54,8 @@ class Feature:
         self.known, self.away, self.kept = dict[Q, Any](), dict[Any, Q](), KEPT
         self.low, self.high, self.step = (None if end is None else number(end) for end in range_)
         plain = self.kind in KINDS[2:] and range_ == [None, None, None] and self.width == 0
-        need(plain if self.labels else self.kind in NUMBERS, f"{where}: labels or numbers")
+        fits = plain and not self.gap if self.labels else self.kind in NUMBERS
+        need(fits, f"{where}: labels or numbers")
         if not self.labels:
             self._range(number(factual), where)
             return
@@ -63,7 +68,8 @@ class Feature:
 
     def _range(self, own: Q, where: str) -> None:
         low, high, step, whole_numbers = self.low, self.high, self.step, self.kind != "real"
-        inside = low is not None and high is not None and low <= own <= high
+        inside = low is not None and high is not None and low <= max(own, low) <= high
+        inside = inside and (own < low) == self.gap  # type: ignore[operator]
         need(inside, f"{where}: range, or the factual lies outside of it")
         assert low is not None
         assert high is not None
@@ -73,8 +79,8 @@ class Feature:
         doubles = Q(float(own)) == own and (self.width or top <= 2**53)
         need(doubles, f"{where}: numbers that are no doubles")
         self.own, self.size = own, high - low
-        self.lower = own if self.action in ("fixed", "increase") else low
-        self.upper = own if self.action in ("fixed", "decrease") else high
+        self.lower = own if self.gap or self.action in ("fixed", "increase") else low
+        self.upper = own if self.gap or self.action in ("fixed", "decrease") else high
         self.all = (self.near(self.lower, 1), self.near(self.upper, -1))
 
     def near(self, value: Q, side: int) -> Q | None:

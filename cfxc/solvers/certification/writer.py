@@ -261,8 +261,6 @@ def written_point(query: Query, values: Mapping[str, Any]) -> list[Any]:
 
 def _feature(domain: Domain) -> dict[str, Any]:
     feature = domain.feature
-    if not domain.is_symbolic and feature.is_absent(domain.factual):
-        raise UnsupportedError(f"a certificate cannot say that {feature.name!r} is missing")
     low, high, step, width = None, None, None, 0
     if not feature.is_symbolic:
         low, high = map(exact, feature.bounds)
@@ -279,6 +277,7 @@ def _feature(domain: Domain) -> dict[str, Any]:
         "float": width,
         "weight": exact(feature.weight),
         "action": feature.action,
+        **({"missing": True} if not domain.is_symbolic and domain.is_absent else {}),
     }
 
 

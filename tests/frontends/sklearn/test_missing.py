@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import itertools
+import json
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
+import joblib
 import numpy as np
 import pandas as pd
 import pytest
@@ -35,6 +38,8 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from xgboost import XGBClassifier
 
 import cfxc
+from cfxc.certificates.auditing.__main__ import main as alone
+from cfxc.cli import main
 from cfxc.errors import InvalidInputError, UnsupportedError
 from cfxc.ir import evaluate
 from cfxc.ir.batch import BatchEvaluator
@@ -204,17 +209,26 @@ def test_nothing_nearer_exists_on_a_grid(name: str) -> None:
         assert found.distance == pytest.approx(best, abs=1e-12)
 
 
-def test_certificates_where_nothing_is_missing_and_a_reason_where_something_is() -> None:
-    model = forest().fit(X, Y)
-    compiled = cfxc.compile(model, SPACE)
+@pytest.mark.parametrize("name", ["forest", "filled, linear", "histograms", "network", "xgboost"])
+def test_certificates_say_what_is_missing(name: str, tmp_path: Path) -> None:
+    model = MODELS[name]().fit(X, Y)
+    file = tmp_path / "model.joblib"
+    joblib.dump(model, file)
+    compiled = cfxc.compile(file, SPACE, trust_pickle=True)
     refused = X[model.predict(X) == 0]
-    whole = refused[refused.notna().all(axis=1)].iloc[[0]]
-    answer = compiled.explain(whole, target=1)
-    assert answer.certificate is not None
-    assert cfxc.check(answer.certificate).ok
-    lacking = refused[refused["income"].isna()].iloc[[0]]
-    with pytest.raises(UnsupportedError, match="'income' is missing"):
-        _ = compiled.explain(lacking, target=1).certificate
+    for person in (refused[refused.notna().all(axis=1)], refused[refused["income"].isna()]):
+        answer = compiled.explain(person.iloc[[0]], target=1)
+        checked = cfxc.check(answer.certificate)
+        assert checked.ok, checked
+        answer.certificate.save(tmp_path / "certificate.json")
+        given = [str(tmp_path / "certificate.json"), "--model", str(file), "--trust-pickle"]
+        assert main(["check", *given]) == 0
+        assert alone(given) == 0
+    text = (tmp_path / "certificate.json").read_text()
+    lying = json.loads(text)
+    (income,) = [f for f in lying["features"] if f["name"] == "income"]
+    assert income.pop("missing") is True
+    assert not cfxc.check(lying).ok
 
 
 def test_an_outlier_detector_and_a_regressor() -> None:
