@@ -1,6 +1,6 @@
 """A whole population: every row of Adult's training file that a forest refuses, proved.
 
-All 32,561 rows, ``?`` as a category of its own; random forest of 100 trees of depth 8; l1, to within
+All 32,561 rows, ``?`` as a category of its own; a forest of 100 trees of depth 8; l1, to within
 0.1 %.  ``CFXC_DATA`` names the folder of the data.
 """
 
