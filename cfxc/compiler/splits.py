@@ -155,15 +155,20 @@ def _combine(op: Op, x: Column, y: Column) -> Column:
 
 
 def _sum_of_two(x: Unary, y: Unary) -> Column:
-    """Of functions of the same input: two tables, or an affine function and one step."""
+    """Of functions of the same input: two tables, or an affine one, in two pieces, and a step."""
     if x.input != y.input:
         return None
     if x.table is not None and y.table is not None:
         return _added(x, y)
     plain, step = (x, y) if x.table is None else (y, x)
-    if step.table is None or len(step.steps) != 1 or plain.below is not None:
+    if step.table is None or len(step.steps) != 1:
         return None
-    low, high = (plain.affine(Fraction(1), value) for value in step.table)
+    if plain.below is not None and plain.below[0] != step.steps[0]:
+        return None
+    pieces = (plain, plain) if plain.below is None else plain.pieces
+    low, high = (
+        piece.affine(Fraction(1), value) for piece, value in zip(pieces, step.table, strict=True)
+    )
     return replace(high, below=(step.steps[0], low.factor, low.shift))
 
 

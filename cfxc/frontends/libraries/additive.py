@@ -1,6 +1,7 @@
 """Explainable boosting machines of ``interpret``: sums of tables over bins, and pairs of bins.
 
-A column of numbers has bin i where ``cut[i-1] <= x < cut[i]``; one of categories, a bin for each.
+A column of numbers has bin i where ``cut[i-1] <= x < cut[i]``, and bin 0 where it is missing; one
+of categories, a bin for each.
 A table becomes a tree that halves it until what is left is constant.
 """
 
@@ -26,10 +27,12 @@ from ..sklearn.encoders import symbol
 from ..sklearn.linear import binary_label, pair, top_label
 from ..sklearn.lowering import Lowering, Ref
 from ..sklearn.registry import Estimator, Outputs, model
+from ..sklearn.tracing import ALWAYS
 from .cells import categories, series
 
 UNNAMED = re.compile(r"feature_\d{4}")
 LINKS = ("logit", "mlogit")
+LEAST = float(np.nextafter(-ALWAYS, 0.0))  # no column holds a number below it
 
 
 @dataclass(frozen=True)
@@ -163,7 +166,10 @@ class _Machine:
         levels = self.estimator.bins_[place]
         level = levels[min(len(levels), size) - 1]
         if place not in self.cells:
-            return Axis(place, range(1, len(level) + 2), cuts=level.tolist())
+            if not self.lowering.gap(self.refs[place]):
+                return Axis(place, range(1, len(level) + 2), cuts=level.tolist())
+            # Missing numbers have bin 0, and go left wherever a tree asks.
+            return Axis(place, range(len(level) + 2), cuts=[LEAST, *level.tolist()])
         found = self._bins(place, level)
         bins = sorted(set(found))
         return Axis(

@@ -7,6 +7,7 @@ Its class is known to encode every column on its own.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 
 import numpy as np
 import pandas as pd
@@ -16,7 +17,6 @@ from category_encoders import (
     BinaryEncoder,
     CatBoostEncoder,
     CountEncoder,
-    GLMMEncoder,
     HelmertEncoder,
     JamesSteinEncoder,
     LeaveOneOutEncoder,
@@ -41,12 +41,16 @@ from ..sklearn.lowering import Cell, Lowering, Ref, tensor
 from ..sklearn.registry import Estimator, transformer
 from .cells import categories, named, series
 
-ENCODERS = (
+ENCODERS: tuple[type, ...] = (
     BackwardDifferenceEncoder, BaseNEncoder, BinaryEncoder, CatBoostEncoder, CountEncoder,
-    GLMMEncoder, HelmertEncoder, JamesSteinEncoder, LeaveOneOutEncoder, MEstimateEncoder,
-    OneHotEncoder, OrdinalEncoder, PolynomialEncoder, QuantileEncoder, SumEncoder, SummaryEncoder,
-    TargetEncoder, WOEEncoder,
+    HelmertEncoder, JamesSteinEncoder, LeaveOneOutEncoder, MEstimateEncoder, OneHotEncoder,
+    OrdinalEncoder, PolynomialEncoder, QuantileEncoder, SumEncoder, SummaryEncoder, TargetEncoder,
+    WOEEncoder,
 )  # fmt: skip
+with suppress(ImportError):  # it needs statsmodels, which not everybody has
+    from category_encoders import GLMMEncoder
+
+    ENCODERS = (*ENCODERS, GLMMEncoder)
 
 
 def _flaws(encoder: Estimator) -> Iterator[str]:

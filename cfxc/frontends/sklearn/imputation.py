@@ -81,14 +81,16 @@ def _imputed(lowering: Lowering, imputer: Estimator, ref: Ref, fill: Label) -> R
 
 
 def _filled(lowering: Lowering, ref: Ref, name: str, fill: float) -> Ref:
-    """A number that may be missing: of the table, ``x + (fill - absent) [x <= absent]``."""
+    """A number that may be missing: of the table, ``x - absent m + fill m``, m = [x <= absent]."""
     missing, let = lowering.is_missing(name), lowering.let
     x: Operand = lowering.vector([ref], gaps=True)
     if isinstance(ref, Raw):
         absent = lowering.space[name].absent
         assert absent is not None
-        height = Literal(Fraction(fill) - absent)
-        made = let(ops.Add(x, let(ops.Mul(let(ops.ToReal(missing)), height))))
+        here = let(ops.ToReal(missing))
+        # In this order doubles give the fill itself.
+        none = let(ops.Add(x, let(ops.Mul(here, Literal(-absent)))))
+        made = let(ops.Add(none, let(ops.Mul(here, Literal(Fraction(fill))))))
         return Cell(made, 0, 1, ref.dtype, Image(ref, fill=fill))
     assert ref.image is not None
     made = let(ops.Select(missing, Literal(Fraction(fill)), x))

@@ -101,6 +101,20 @@ def test_missing_values_among_a_few(kind: str, table: pd.DataFrame) -> None:
     agree(model, space_of(used, flag="categorical"), used, model.predict(used))
 
 
+@pytest.mark.parametrize("known", [True, False])
+def test_missing_numbers(known: bool, table: pd.DataFrame) -> None:
+    """They have a bin of their own, also in pairs; in training there are some, or none."""
+    used = table[["normal", "tenths", "count"]].astype(float)
+    gaps = np.random.default_rng(2).random(used.shape) < 0.2
+    holed = used.mask(gaps)
+    two = target(table, "two") ^ (gaps[:, 0] & ~gaps[:, 1])
+    model = glassbox.ExplainableBoostingClassifier(**SMALL).fit(holed if known else used, two)
+    frame = pd.concat([holed, rows_of(model, holed)], ignore_index=True)
+    agree(model, space_of(holed), frame, model.predict(frame))
+    piped = make_pipeline(StandardScaler(), model).fit(holed if known else used, two)
+    agree(piped, space_of(holed), holed, piped.predict(holed))
+
+
 def test_arrays_and_pipelines(table: pd.DataFrame) -> None:
     numbers, two = table[NUMBERS].astype(float), target(table, "two")
     model = glassbox.ExplainableBoostingClassifier(**SMALL).fit(numbers.to_numpy(), two)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from typing import Any
 
 import numpy as np
@@ -121,3 +123,13 @@ def test_numbers_and_hashes_are_refused() -> None:
     model = make_pipeline(encoders.HashingEncoder(cols=["sector"]), LogisticRegression())
     with pytest.raises(UnsupportedError, match=r"HashingEncoder\): no transformer"):
         cfxc.compile(model.fit(table, two), space())
+
+
+def test_without_what_one_encoder_needs() -> None:
+    """The other encoders, and models of other libraries, do without statsmodels."""
+    said = (
+        "import sys; sys.modules['statsmodels'] = None; import category_encoders\n"
+        "from cfxc.frontends.libraries.encoders import ENCODERS; print(len(ENCODERS))"
+    )
+    ended = subprocess.run([sys.executable, "-c", said], capture_output=True, text=True, check=True)
+    assert int(ended.stdout) == 17

@@ -31,6 +31,7 @@ from sklearn.preprocessing import (
     MinMaxScaler,
     OneHotEncoder,
     PowerTransformer,
+    QuantileTransformer,
     RobustScaler,
     StandardScaler,
 )
@@ -303,3 +304,14 @@ def test_what_stands_for_a_missing_number_lies_below_its_range() -> None:
         assert feature.absent < feature.bounds[0]
         assert Fraction(float(feature.absent)) == feature.absent
         assert feature.absent.denominator == 1
+
+
+def test_what_is_filled_in_is_the_fill_in_doubles_too() -> None:
+    """Quantiles repeat at the mean that fills a fifth of the column: the function jumps there."""
+    steps = SimpleImputer(), QuantileTransformer(n_quantiles=20)
+    model = make_pipeline(*steps, LogisticRegression()).fit(X[NUMBERS], Y)
+    compiled = cfxc.compile(model, cfxc.FeatureSpace.infer(X[NUMBERS]))
+    rows = people(500, seed=3)[0][NUMBERS]
+    known = compiled.space.encode_frame(rows, check_range=False)
+    shares = np.asarray(BatchEvaluator(compiled.program)(known)["probability"], dtype=float)
+    np.testing.assert_allclose(shares, model.predict_proba(rows), atol=1e-9)
