@@ -18,6 +18,7 @@ from .cells import float_column
 from .feature import DIRECTED, KINDS, Action, Feature, Kind
 from .groups import assign_groups, infer_one_hot, infer_thermometer
 from .names import listed, names_in, one_of, shown, suggestion
+from .tables import Tables
 from .values import (
     Key,
     Label,
@@ -64,9 +65,12 @@ def actions_from(**names: str | Iterable[str]) -> dict[str, Action]:
     return actions
 
 
-def infer_features(frame: pd.DataFrame, options: Options) -> tuple[Feature, ...]:
+def infer_features(
+    frame: pd.DataFrame, options: Options, tables: Tables = "pandas"
+) -> tuple[Feature, ...]:
     """Features of ``frame`` in the order of their first columns; see ``FeatureSpace.infer``."""
     check_frame(frame)
+    _refuse_dates(frame, tables)
     columns = [str(column) for column in frame.columns]
     groups = assign_groups(columns, options.one_hot, options.thermometer)
     prefix_of = {member: prefix for prefix, members in groups.items() for member in members}
@@ -102,7 +106,7 @@ def check_frame(frame: object) -> None:
     """
     if not isinstance(frame, pd.DataFrame):
         raise DataTypeError(
-            f"expected a pandas DataFrame, got {type(frame).__name__}; wrap an array as "
+            f"expected a DataFrame, got {type(frame).__name__}; wrap an array as "
             "pd.DataFrame(array, columns=[...])"
         )
     if frame.shape[0] == 0 or frame.shape[1] == 0:
@@ -118,6 +122,26 @@ def check_frame(frame: object) -> None:
     if not frame.columns.is_unique:
         twice = list(dict.fromkeys(frame.columns[frame.columns.duplicated()]))
         raise InvalidInputError(f"several columns are called {shown(twice)}; rename or drop them")
+
+
+def _refuse_dates(frame: pd.DataFrame, tables: Tables) -> None:
+    """No model that is compiled takes dates.
+
+    Raises:
+        DataTypeError: naming the columns that hold some, and the line that makes numbers of them.
+    """
+    found = [name for name in frame.columns if pd.api.types.is_datetime64_any_dtype(frame[name])]
+    if not found:
+        return
+    column = f"X[{found[0]!r}]"
+    naive = f"{column}.dt.tz_localize(None)" if _has_zone(frame[found[0]].dtype) else column
+    line = f"{column} = ({naive} - pd.Timestamp('1970-01-01')).dt.days"
+    if tables == "polars":
+        line = f"X = X.with_columns(pl.col({found[0]!r}).dt.epoch('d'))"
+    raise DataTypeError(
+        f"column{'s' * (len(found) > 1)} {shown(found)}: dates, which are no feature; make each a "
+        f"number before the model is trained, for example whole days:  {line}"
+    )
 
 
 def _check_names(
@@ -152,14 +176,13 @@ def _check_names(
 def _infer_column(series: pd.Series[Any], name: str, options: Options) -> Feature:
     dtype = series.dtype
     if (
-        pd.api.types.is_datetime64_any_dtype(dtype)
-        or pd.api.types.is_timedelta64_dtype(dtype)
+        pd.api.types.is_timedelta64_dtype(dtype)
         or isinstance(dtype, pd.PeriodDtype | pd.IntervalDtype)
         or pd.api.types.is_complex_dtype(dtype)
     ):
         raise DataTypeError(
-            f"column {name!r} has dtype {dtype}, which is no feature; turn it into a number (days "
-            "since a fixed day, for example) or a category, or drop it"
+            f"column {name!r} has dtype {dtype}, which is no feature; turn it into a number (of a "
+            "duration: .dt.total_seconds()) or a category, or drop it"
         )
     if series.isna().all():
         raise InvalidInputError(f"column {name!r} has no values at all; drop it")
@@ -313,6 +336,12 @@ def _finite(series: pd.Series[Any], name: str) -> Floats:
             "replace them by numbers or by missing values"
         )
     return values
+
+
+def _has_zone(dtype: object) -> bool:
+    """Whether dates have a time zone, in pandas' or pyarrow's dtype."""
+    arrow = getattr(dtype, "pyarrow_dtype", dtype)
+    return getattr(arrow, "tz", None) is not None
 
 
 def _is_number(dtype: object) -> bool:
