@@ -14,7 +14,8 @@ from ..errors import DataTypeError
 Tables = Literal["pandas", "polars"]
 """Whose tables a model takes."""
 
-FLOAT_BYTES = {"i": 1, "u": 1, "f": 4}
+NAMES = {"i": ("Int", 8), "u": ("UInt", 8), "f": ("Float", 32)}
+"""What narwhals calls numbers, and the fewest bits that all libraries have."""
 _OWN = (pd.DataFrame, pd.Series, np.ndarray, Mapping, str, Path, list, tuple, type(None))
 
 
@@ -32,7 +33,6 @@ def as_pandas(table: Any) -> Any:
     found = _eager(table)
     if found is None:
         return table
-    # of a dict: pandas would drop the number of rows of a table without columns
     return pd.DataFrame({name: _to_pandas(found[name]) for name in found.columns})
 
 
@@ -113,26 +113,25 @@ def _from_pandas(series: pd.Series[Any], name: str, like: Any, backend: Any) -> 
     """A column of pandas as one of narwhals: ``like`` itself, in its dtype, or in the nearest."""
     import narwhals as nw
 
-    if like is not None and pd.Series(_to_pandas(like)).equals(series.reset_index(drop=True)):
-        return like.alias(name)
     missing = series.isna().to_numpy()
+    if like is not None:
+        if pd.Series(_to_pandas(like)).equals(series.reset_index(drop=True)):
+            return like.alias(name)
+        cells = _cells(series, missing)
+        if like.dtype.is_float() and len(like) == len(series):  # null and NaN stay what they were
+            kept = zip(cells, missing, like.to_list(), strict=True)
+            cells = [old if gone and old is not None else cell for cell, gone, old in kept]
+        try:
+            made = nw.new_series(name, cells, like.dtype, backend=backend)
+            held = zip(made.to_list(), cells, strict=True)
+            if all(after == cell or cell != cell for after, cell in held):
+                return made
+        except Exception:  # a library's own error: this dtype does not hold the cells
+            pass
     plain = isinstance(series.dtype, np.dtype) and series.dtype.kind in "biuf"
     values: Any = series.to_numpy() if plain else _cells(series, missing)
-    if like is None:
-        return nw.new_series(name, values, _dtype_of(series.dtype), backend=backend)
-    cells = _cells(series, missing)
-    if like.dtype.is_float() and len(like) == len(series):  # null and NaN stay what they were
-        own = like.to_list()
-        kept = zip(cells, missing, own, strict=True)
-        cells = [old if gone and old is not None else cell for cell, gone, old in kept]
-    try:
-        made = nw.new_series(name, cells, like.dtype, backend=backend)
-        held = zip(made.to_list(), cells, strict=True)
-        if all(after == cell or cell != cell for after, cell in held):
-            return made
-    except Exception:  # a library's own error: this dtype does not hold the cells
-        pass
-    return nw.new_series(name, cells, _dtype_of(series.dtype), backend=backend)
+    dtype = nw.String() if missing.all() else None  # not Null, which models read as numbers
+    return nw.new_series(name, values, _dtype_of(series.dtype) or dtype, backend=backend)
 
 
 def _cells(series: pd.Series[Any], missing: Any) -> list[Any]:
@@ -148,11 +147,9 @@ def _dtype_of(dtype: Any) -> Any:
     if isinstance(dtype, pd.CategoricalDtype):
         return nw.Categorical() if dtype.categories.inferred_type == "string" else None
     plain = getattr(dtype, "numpy_dtype", dtype)
-    if isinstance(plain, np.dtype) and plain.kind in "iuf":
-        kinds = {"i": "Int", "u": "UInt", "f": "Float"}
-        return getattr(
-            nw, f"{kinds[plain.kind]}{8 * max(plain.itemsize, FLOAT_BYTES[plain.kind])}"
-        )()
+    if isinstance(plain, np.dtype) and plain.kind in NAMES:
+        name, least = NAMES[plain.kind]
+        return getattr(nw, f"{name}{max(8 * plain.itemsize, least)}")()
     return nw.Boolean() if pd.api.types.is_bool_dtype(dtype) else None
 
 
