@@ -17,13 +17,12 @@ from sklearn.neighbors import LocalOutlierFactor, NearestNeighbors
 from .arrays import Bools, Floats, Ints
 from .errors import DataTypeError, InvalidInputError
 from .space import FeatureSpace
+from .space.tables import as_pandas
 
 Scale = Literal["mad", "range", "none"]
 
 
-def validity(
-    predict: Callable[[pd.DataFrame], Any], counterfactuals: pd.DataFrame, target: Any
-) -> float:
+def validity(predict: Callable[[Any], Any], counterfactuals: Any, target: Any) -> float:
     """The share of c_1 … c_k that are different and have the target outcome, in [0, 1].
 
     ``|{c_i : predict(c_i) in target, c_i ≠ c_j for j < i}| / k``.
@@ -33,7 +32,7 @@ def validity(
         counterfactuals: One a row.
         target: A label, or ``(low, high)`` with ``None`` for an open end.
     """
-    _check(counterfactuals)
+    rows = _check(counterfactuals)
     outcomes = np.asarray(predict(counterfactuals))
     if isinstance(target, tuple):
         low, high = target
@@ -42,18 +41,16 @@ def validity(
         held &= True if high is None else outcomes <= high
     else:
         held = outcomes == target
-    return float(np.mean(held & ~counterfactuals.duplicated().to_numpy()))
+    return float(np.mean(held & ~rows.duplicated().to_numpy()))
 
 
-def sparsity(space: FeatureSpace, factual: pd.DataFrame, counterfactuals: pd.DataFrame) -> float:
+def sparsity(space: FeatureSpace, factual: Any, counterfactuals: Any) -> float:
     """The share of features left as they are: ``1 - mean_i |{j : c_ij ≠ x̂_j}| / d``, in [0, 1]."""
     changed = _unequal(_values(space, counterfactuals), _values(space, _one(factual)))
     return 1.0 - float(changed.mean())
 
 
-def categorical_proximity(
-    space: FeatureSpace, factual: pd.DataFrame, counterfactuals: pd.DataFrame
-) -> float:
+def categorical_proximity(space: FeatureSpace, factual: Any, counterfactuals: Any) -> float:
     """The share of categories left as they are, in [0, 1]; NaN without categories."""
     categories = _part(space, symbolic=True)
     return float("nan") if categories is None else sparsity(categories, factual, counterfactuals)
@@ -61,11 +58,11 @@ def categorical_proximity(
 
 def continuous_proximity(
     space: FeatureSpace,
-    factual: pd.DataFrame,
-    counterfactuals: pd.DataFrame,
+    factual: Any,
+    counterfactuals: Any,
     *,
     scale: Scale = "mad",
-    data: pd.DataFrame | None = None,
+    data: Any = None,
 ) -> float:
     """``-mean_i mean_j |c_ij - x̂_j| / s_j`` over the numbers, at most 0; NaN without numbers.
 
@@ -78,7 +75,7 @@ def continuous_proximity(
     return -float(away.mean()) if away.size else float("nan")
 
 
-def sparsity_diversity(space: FeatureSpace, counterfactuals: pd.DataFrame) -> float:
+def sparsity_diversity(space: FeatureSpace, counterfactuals: Any) -> float:
     """The share of features in which two counterfactuals differ, over all pairs, in [0, 1].
 
     NaN for fewer than two.
@@ -87,7 +84,7 @@ def sparsity_diversity(space: FeatureSpace, counterfactuals: pd.DataFrame) -> fl
     return float(_unequal(values[:, first], values[:, second]).mean()) if first.size else np.nan
 
 
-def categorical_diversity(space: FeatureSpace, counterfactuals: pd.DataFrame) -> float:
+def categorical_diversity(space: FeatureSpace, counterfactuals: Any) -> float:
     """:func:`sparsity_diversity` of the categories; NaN without any."""
     categories = _part(space, symbolic=True)
     return float("nan") if categories is None else sparsity_diversity(categories, counterfactuals)
@@ -95,23 +92,24 @@ def categorical_diversity(space: FeatureSpace, counterfactuals: pd.DataFrame) ->
 
 def continuous_diversity(
     space: FeatureSpace,
-    counterfactuals: pd.DataFrame,
+    counterfactuals: Any,
     *,
     scale: Scale = "mad",
-    data: pd.DataFrame | None = None,
+    data: Any = None,
 ) -> float:
     """``mean_{i<l} mean_j |c_ij - c_lj| / s_j`` over the numbers, s_j as in
     :func:`continuous_proximity`; NaN without numbers, or for fewer than two.
     """
-    first, second = _pairs(counterfactuals)
+    rows = _check(counterfactuals)
+    first, second = _pairs(rows)
     if not first.size:
         return float("nan")
-    away = _apart(space, counterfactuals.iloc[first], counterfactuals.iloc[second], scale, data)
+    away = _apart(space, rows.iloc[first], rows.iloc[second], scale, data)
     return float(away.mean()) if away.size else float("nan")
 
 
 def nearest_neighbours(
-    space: FeatureSpace, counterfactuals: pd.DataFrame, data: pd.DataFrame, *, count: int = 1
+    space: FeatureSpace, counterfactuals: Any, data: Any, *, count: int = 1
 ) -> float:
     """The mean l1 distance of the counterfactuals to their ``count`` nearest rows of ``data``.
 
@@ -125,7 +123,7 @@ def nearest_neighbours(
 
 
 def local_outlier_factor(
-    space: FeatureSpace, counterfactuals: pd.DataFrame, data: pd.DataFrame, *, count: int = 20
+    space: FeatureSpace, counterfactuals: Any, data: Any, *, count: int = 20
 ) -> float:
     """The mean local outlier factor (Breunig et al. 2000) of the counterfactuals among ``data``.
 
@@ -140,11 +138,11 @@ def local_outlier_factor(
 
 def summary(
     model: Any,
-    factual: pd.DataFrame,
-    counterfactuals: pd.DataFrame,
+    factual: Any,
+    counterfactuals: Any,
     target: Any,
     *,
-    data: pd.DataFrame | None = None,
+    data: Any = None,
     scale: Scale = "mad",
 ) -> Mapping[str, float]:
     """All measures by name.
@@ -176,7 +174,13 @@ def summary(
 # -- parts ----------------------------------------------------------------------------------------
 
 
-def _check(rows: pd.DataFrame) -> pd.DataFrame:
+def _check(rows: Any) -> pd.DataFrame:
+    """Rows as a table of pandas.
+
+    Raises:
+        DataTypeError, InvalidInputError: no table; no rows.
+    """
+    rows = as_pandas(rows)
     if not isinstance(rows, pd.DataFrame):
         raise DataTypeError(f"counterfactuals are rows of a DataFrame, not {type(rows).__name__}")
     if rows.empty:
@@ -184,18 +188,19 @@ def _check(rows: pd.DataFrame) -> pd.DataFrame:
     return rows
 
 
-def _one(factual: pd.DataFrame) -> pd.DataFrame:
-    if len(_check(factual)) != 1:
-        raise InvalidInputError(f"the factual is one row, not {len(factual)}")
-    return factual
+def _one(factual: Any) -> pd.DataFrame:
+    row = _check(factual)
+    if len(row) != 1:
+        raise InvalidInputError(f"the factual is one row, not {len(row)}")
+    return row
 
 
-def _check_count(count: int, data: pd.DataFrame) -> None:
+def _check_count(count: int, data: Any) -> None:
     if not 1 <= count < len(_check(data)):
         raise InvalidInputError(f"count is from 1 to fewer than the rows of data, not {count}")
 
 
-def _values(space: FeatureSpace, rows: pd.DataFrame) -> Floats:
+def _values(space: FeatureSpace, rows: Any) -> Floats:
     """Numbers and codes (d, n), NaN where missing."""
     found = space.encode_frame(_check(rows), extra="ignore", check_range=False)
     values = np.array([np.asarray(found[feature.name], np.float64) for feature in space])
@@ -210,7 +215,7 @@ def _unequal(first: Floats, second: Floats) -> Bools:
     return different & ~(np.isnan(first) & np.isnan(second))
 
 
-def _pairs(rows: pd.DataFrame) -> tuple[Ints, Ints]:
+def _pairs(rows: Any) -> tuple[Ints, Ints]:
     """The places of the first and the second row of each pair."""
     return np.triu_indices(len(_check(rows)), 1)
 
@@ -223,10 +228,10 @@ def _part(space: FeatureSpace, *, symbolic: bool) -> FeatureSpace | None:
 
 def _apart(
     space: FeatureSpace,
-    first: pd.DataFrame,
-    second: pd.DataFrame,
+    first: Any,
+    second: Any,
     scale: Scale,
-    data: pd.DataFrame | None,
+    data: Any,
 ) -> Floats:
     """|difference| / s_j of the numbers, (numbers, n)."""
     numbers = _part(space, symbolic=False)
@@ -236,7 +241,7 @@ def _apart(
     return away / _scales(numbers, scale, data)[:, None]
 
 
-def _scales(numbers: FeatureSpace, scale: Scale, data: pd.DataFrame | None) -> Floats:
+def _scales(numbers: FeatureSpace, scale: Scale, data: Any) -> Floats:
     if scale == "none":
         return np.ones(len(numbers))
     if scale == "range":
@@ -252,7 +257,7 @@ def _scales(numbers: FeatureSpace, scale: Scale, data: pd.DataFrame | None) -> F
     return np.where(sizes > 0, sizes, 1.0)
 
 
-def _points(space: FeatureSpace, rows: pd.DataFrame) -> Floats:
+def _points(space: FeatureSpace, rows: Any) -> Floats:
     """Rows (n, …) whose Manhattan distance is the mean over features of δ_j."""
     parts: list[Floats] = []
     for feature, values in zip(space, _values(space, rows), strict=True):

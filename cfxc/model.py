@@ -7,9 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack, overload
 
-import pandas as pd
-
-from .answers.batch import Done, explain_rows
+from .answers.batch import PREFIX, Done, explain_rows
 from .answers.explaining import explainer_of, one_row
 from .answers.result import Result
 from .errors import InvalidInputError
@@ -25,6 +23,7 @@ from .question.target import check_favourable
 from .solvers.base import Watch
 from .solvers.certification import file_hash
 from .space import FeatureSpace
+from .space.tables import as_given, as_pandas
 from .stopping import listening
 
 if TYPE_CHECKING:
@@ -71,7 +70,8 @@ class CompiledModel(Compiled):
         Karimi et al. 2020), to within a share of ``epsilon``.
 
         Args:
-            row: One-row DataFrame, Series or mapping with the space's columns.
+            row: One-row table (of pandas, polars or pyarrow), Series or mapping with the space's
+                columns.  Answers are tables of the same library.
             question: The options below as one value; what is given beside it goes before.
             {options}
             budget: Of potentials: how often the model may be asked (100).  With a potential,
@@ -94,25 +94,26 @@ class CompiledModel(Compiled):
             raise InvalidInputError("budget is for potentials: give target=cfxc.SEP(width=…)")
         with listening():
             explainer = explainer_of(self, Question(**given), progress)
-            return explainer.answer(one_row(self.space, row))
+            return explainer.answer(one_row(self.space, row)).in_library_of(row)
 
     @lists_options
     def explain_batch(
         self,
-        rows: pd.DataFrame,
+        rows: Any,
         question: Question | None = None,
         *,
         out: str | Path | None = None,
         progress: Done | None = None,
         **options: Unpack[Options],
-    ) -> pd.DataFrame:
-        """The nearest counterfactual of every row, as a table with the same index.
+    ) -> Any:
+        """The nearest counterfactual of every row, as a table with the same index, in their order.
 
         Each instance gets the answer of :meth:`explain`; instances are independent of each other.
         Where trees alone decide, the original model is asked about many instances at once.
 
         Args:
-            rows: One instance a row, with the space's columns.
+            rows: A table (of pandas, polars or pyarrow), one instance a row, with the space's
+                columns.  The answers are a table of the same library.
             question, **options: As for :meth:`explain`, but for those that ask for several answers
                 or rows to start from; ``n_jobs``: how many processes, or whatever joblib's back end
                 in use runs.
@@ -138,7 +139,8 @@ class CompiledModel(Compiled):
                 f"explain_batch gives one answer a row, and takes no {', '.join(odd)}"
             )
         explainer = explainer_of(self, requested.with_(n_jobs=1))
-        return explain_rows(explainer, rows, requested.n_jobs, out, progress)
+        answers = explain_rows(explainer, as_pandas(rows), requested.n_jobs, out, progress)
+        return as_given(answers, rows, PREFIX)
 
     def plan(
         self,
@@ -148,7 +150,7 @@ class CompiledModel(Compiled):
         moments: Any = None,
         target: Any = None,
         method: str = "copa",
-        plan: pd.DataFrame | None = None,
+        plan: Any = None,
         radius: float = 0.01,
         epsilon: float = 0.1,
         validity_weight: float = 1.0,
@@ -200,12 +202,13 @@ class CompiledModel(Compiled):
         from .methods.plans.planning import check_plan_options, plan_row
 
         options = check_plan_options(
-            size=size, method=method, plan=plan, radius=radius, corrections=corrections,
+            size=size, method=method, plan=as_pandas(plan), radius=radius, corrections=corrections,
             limit=limit, apart=apart, time_limit=time_limit, epsilon=epsilon,
             validity_weight=validity_weight, diversity_weight=diversity_weight, steps=steps,
             starts=starts, random_state=random_state,
         )  # fmt: skip
-        return plan_row(self, row, options, moments=moments, target=target, subject_to=subject_to)
+        found = plan_row(self, row, options, moments=moments, target=target, subject_to=subject_to)
+        return found.in_library_of(row)
 
 
 def _for_box(requested: dict[str, Any]) -> dict[str, Any]:

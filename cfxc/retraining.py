@@ -14,6 +14,7 @@ from .errors import DataTypeError, InvalidInputError
 from .model import CompiledModel, compile
 from .question.checks import whole_number
 from .space import FeatureSpace
+from .space.tables import as_given, as_pandas
 from .space.values import as_written
 from .stopping import polled
 
@@ -23,7 +24,7 @@ DRAWS = 100
 
 def retrained(
     estimator: Any,
-    X: pd.DataFrame,
+    X: Any,
     y: Any,
     n: int,
     *,
@@ -57,7 +58,7 @@ def retrained(
     """
     if not hasattr(estimator, "fit") or not hasattr(estimator, "get_params"):
         raise DataTypeError(f"{type(estimator).__name__} is no estimator that can be cloned")
-    if not isinstance(X, pd.DataFrame):
+    if not isinstance(as_pandas(X), pd.DataFrame):
         raise DataTypeError(f"X is a DataFrame with the space's columns, not {type(X).__name__}")
     if not isinstance(space, FeatureSpace):
         raise DataTypeError(f"space is a FeatureSpace, not {type(space).__name__}")
@@ -78,14 +79,12 @@ def retrained(
     return [compile(each, space) for each in polled(fitted, 1)]
 
 
-def _copy(
-    estimator: Any, X: pd.DataFrame, y: npt.NDArray[Any], size: int, rng: np.random.Generator
-) -> Any:
+def _copy(estimator: Any, X: Any, y: npt.NDArray[Any], size: int, rng: np.random.Generator) -> Any:
     chosen = _draw(y if is_classifier(estimator) else None, len(y), size, rng)
     copy = clone(estimator)
     seeds = [name for name in copy.get_params() if name.split("__")[-1] == "random_state"]
     copy.set_params(**{name: int(rng.integers(2**31)) for name in sorted(seeds)})
-    return copy.fit(X.iloc[chosen], y[chosen])
+    return copy.fit(as_given(as_pandas(X).iloc[chosen], X), y[chosen])
 
 
 def _draw(

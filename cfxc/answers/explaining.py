@@ -28,6 +28,7 @@ from ..solvers.hulls import slack_of
 from ..solvers.rounding import may_tie, slack_for
 from ..solvers.smt import Backend, refuse_contradiction, refuse_negative_distance
 from ..space import FeatureSpace
+from ..space.tables import as_pandas
 from ..stopping import (
     GRACE,
     INTERRUPTED,
@@ -436,6 +437,7 @@ def one_row(space: FeatureSpace, row: Any) -> pd.DataFrame:
     Raises:
         CfxcError: it is none of the forms a row has, or not of the space.
     """
+    row = as_pandas(row)
     if isinstance(row, pd.DataFrame):
         return row
     if isinstance(row, pd.Series):

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from math import isfinite
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 import pandas as pd
@@ -16,6 +16,7 @@ from ..certificates.export import export, export_script
 from ..errors import UnsupportedError
 from ..ir.interval import ceil_float, floor_float
 from ..show.numbers import shown
+from ..space.tables import as_given, as_pandas, indexed
 
 if TYPE_CHECKING:  # a result is read where nothing is searched
     from ..question.query import Query
@@ -34,8 +35,8 @@ Status = Literal["optimal", "feasible", "infeasible", "unknown"]
 class Answer:
     """What answers with one counterfactual have in common: a factual, and what changes."""
 
-    factual: pd.DataFrame
-    counterfactual: pd.DataFrame | None
+    factual: Any
+    counterfactual: Any
     outcome_before: Any
     outcome_after: Any
 
@@ -44,11 +45,26 @@ class Answer:
         """Changed columns: name → (before, after)."""
         if self.counterfactual is None:
             return {}
-        return changes_between(self.factual, self.counterfactual)[0]
+        return changes_between(as_pandas(self.factual), as_pandas(self.counterfactual))[0]
 
-    def to_frame(self) -> pd.DataFrame:
+    def _table(self) -> pd.DataFrame:
         """Factual and counterfactual as rows."""
         raise NotImplementedError
+
+    def to_frame(self) -> Any:
+        """Factual and counterfactuals as rows, indexed ``factual``, ``counterfactual`` …
+
+        Tables without an index have these names in a first column, ``row``.
+        """
+        return indexed(self._table(), self.factual)
+
+    def in_library_of(self, given: Any) -> Self:
+        """The same with rows in the library and dtypes of a table that was given."""
+        rows = {"factual": self.factual, "counterfactual": self.counterfactual}
+        made = {name: row if row is None else as_given(row, given) for name, row in rows.items()}
+        same: Any = self  # a dataclass, as all answers are
+        answer: Self = replace(same, **made)
+        return answer
 
     def summary(self) -> str:
         """One line: what was found and what was proved."""
@@ -58,15 +74,15 @@ class Answer:
         """The rows and their outcomes as plain values for JSON."""
         found = self.counterfactual
         return {
-            "factual": plain_row(self.factual),
-            "counterfactual": None if found is None else plain_row(found),
+            "factual": plain_row(as_pandas(self.factual)),
+            "counterfactual": None if found is None else plain_row(as_pandas(found)),
             "changes": {column: list(pair) for column, pair in self.changes.items()},
             "outcome_before": plain_cell(self.outcome_before),
             "outcome_after": plain_cell(self.outcome_after),
         }
 
     def _repr_html_(self) -> str:
-        table: str = self.to_frame().T.to_html()
+        table: str = self._table().T.to_html()
         return table + f"<p>{self.summary()}</p>"
 
 
@@ -77,7 +93,8 @@ class Result(Answer):
     Attributes:
         status: ``optimal`` (``lower_bound >= (1 - epsilon) * distance``), ``feasible`` (a
             counterfactual, with a larger gap), ``infeasible`` (none exists), ``unknown``.
-        counterfactual: One-row table like the factual, or ``None``.
+        factual: The instance, as a one-row table.
+        counterfactual: Such a table, of the same library and dtypes, or ``None``.
         distance: Its exact distance from the factual, rounded up to a double, or ``None``.
         lower_bound: Nothing in the target lies nearer; rounded down.
         lower_bound_proof: ``certificate`` once ``certificate`` was made and the checker took it;
@@ -110,8 +127,8 @@ class Result(Answer):
     """
 
     status: Status
-    factual: pd.DataFrame
-    counterfactual: pd.DataFrame | None
+    factual: Any
+    counterfactual: Any
     distance: float | None
     lower_bound: float
     epsilon: float
@@ -185,11 +202,16 @@ class Result(Answer):
         """This answer and its alternatives (``count=``), nearest first."""
         return (self, *self.alternatives)
 
-    def to_frame(self) -> pd.DataFrame:
-        """Factual and counterfactuals as rows, indexed ``factual``, ``counterfactual 1`` …"""
-        found = [r.counterfactual for r in self.all() if r.counterfactual is not None]
+    def _table(self) -> pd.DataFrame:
+        found = [as_pandas(r.counterfactual) for r in self.all() if r.counterfactual is not None]
         names = ["factual", *(f"counterfactual {i}" for i in range(1, len(found) + 1))]
-        return pd.concat([self.factual, *found]).set_axis(names, axis=0)
+        return pd.concat([as_pandas(self.factual), *found]).set_axis(names, axis=0)
+
+    def in_library_of(self, given: Any) -> Result:
+        """The same with all rows in the library and dtypes of a table that was given."""
+        others = tuple(other.in_library_of(given) for other in self.alternatives)
+        relaxed = None if self.relaxed is None else self.relaxed.in_library_of(given)
+        return replace(super().in_library_of(given), alternatives=others, relaxed=relaxed)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON; rows as column → value."""

@@ -18,6 +18,7 @@ from ..solvers.base import Point
 from ..solvers.baselines.local_search import LocalSearch
 from ..solvers.rows import exact_value
 from ..space import FeatureSpace
+from ..space.tables import as_pandas
 
 NEAREST = 3
 """Valid rows that are moved towards the instance before the search begins."""
@@ -37,7 +38,7 @@ class Seeds:
 
     def __init__(self, model: Compiled, question: Question, target: Any) -> None:
         self.space, self.question, self.target = model.space, question, target
-        source = question.seeds
+        source = as_pandas(question.seeds)
         self.points: list[Point] = []
         self.generator: Source | None = None
         if isinstance(source, pd.DataFrame):

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from ..errors import DataTypeError, UnsupportedError
+from ..space.tables import Tables, as_tables
 from .predictor import Predictor
 
 Call = Callable[[pd.DataFrame], Any]
@@ -39,7 +41,7 @@ def outputs_of(predictor: Predictor) -> Call:
     return probability
 
 
-def as_call(model: Any) -> Call:
+def as_call(model: Any, tables: Tables = "pandas") -> Call:
     """A function, or a session of onnxruntime, as a function of a table in the space's columns.
 
     Raises:
@@ -51,7 +53,19 @@ def as_call(model: Any) -> Call:
         hint = "; give model.predict" if hasattr(model, "predict") else ""
         raise DataTypeError(f"a model to call is a function, not {type(model).__name__}{hint}")
     call: Call = model
-    return call
+    return call if tables == "pandas" else OfTables(call, tables)
+
+
+@dataclass(frozen=True)
+class OfTables:
+    """A function of tables of another library."""
+
+    call: Callable[[Any], Any]
+    tables: Tables
+
+    def __call__(self, rows: pd.DataFrame) -> Any:
+        """What the function says of the same rows in that library."""
+        return self.call(as_tables(rows, self.tables))
 
 
 def _session_call(session: Any) -> Call:

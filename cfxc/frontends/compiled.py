@@ -12,6 +12,7 @@ import pandas as pd
 from ..errors import CfxcError, DataTypeError, InvalidInputError
 from ..ir import Program
 from ..space import FeatureSpace
+from ..space.tables import as_pandas
 from .predictor import Predictor
 
 
@@ -33,12 +34,13 @@ class Compiled:
         """The target named; else the favourable outcome, or ``None`` if that is not known."""
         return self.favourable if target is None else target
 
-    def predict(self, rows: pd.DataFrame) -> np.ndarray[Any, Any]:
+    def predict(self, rows: Any) -> np.ndarray[Any, Any]:
         """Outcomes of the *original* model on rows, shape (n,).
 
         Raises:
             DataTypeError, InvalidInputError: no table, no rows, or what the model cannot read.
         """
+        rows = as_pandas(rows)
         if not isinstance(rows, pd.DataFrame):
             raise DataTypeError(f"predict takes a DataFrame of rows, not {type(rows).__name__}")
         if rows.empty:

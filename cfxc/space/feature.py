@@ -260,7 +260,7 @@ class Feature:
             return self.encoding != "plain" or (symbolic and held <= {"boolean"})
         if types.is_numeric_dtype(dtype):
             return not types.is_complex_dtype(dtype) and (not symbolic or held <= {"number"})
-        if isinstance(dtype, pd.StringDtype):
+        if isinstance(dtype, pd.StringDtype) or getattr(dtype, "type", None) is str:
             return symbolic and held <= {"text"}
         return bool(types.is_object_dtype(dtype))
 

@@ -18,7 +18,7 @@ from ..errors import InvalidInputError, MissingColumnError
 from .cells import float_column
 from .feature import Feature
 from .names import suggestion
-from .values import Label
+from .values import Label, dtype_name
 
 Bits = npt.NDArray[np.int64]
 _BOOLEANS = (bool, np.bool_)
@@ -73,7 +73,7 @@ def infer_one_hot(prefix: str, frame: pd.DataFrame) -> Feature:
         labels=tuple(str(column)[len(prefix) :] for column in frame.columns),
         encoding="one_hot",
         columns=tuple(frame.columns),
-        dtypes=tuple(str(dtype) for dtype in frame.dtypes),
+        dtypes=tuple(map(dtype_name, frame.dtypes)),
     )
     encode_group_frame(feature, frame)
     return feature
@@ -96,7 +96,7 @@ def infer_thermometer(prefix: str, frame: pd.DataFrame) -> Feature:
         upper=Fraction(len(columns)),
         encoding="thermometer",
         columns=columns,
-        dtypes=tuple(str(dtype) for dtype in frame.dtypes),
+        dtypes=tuple(map(dtype_name, frame.dtypes)),
     )
     levels_of(feature, bits, frame.index)
     return feature

@@ -18,14 +18,17 @@ from .cells import float_column
 from .feature import DIRECTED, KINDS, Action, Feature, Kind
 from .groups import assign_groups, infer_one_hot, infer_thermometer
 from .names import listed, names_in, one_of, shown, suggestion
+from .tables import Tables
 from .values import (
     Key,
     Label,
     as_written,
     canonical,
     distinct,
+    dtype_name,
     exact,
     in_order,
+    is_dictionary,
     is_whole,
     key,
     missing_as,
@@ -64,9 +67,12 @@ def actions_from(**names: str | Iterable[str]) -> dict[str, Action]:
     return actions
 
 
-def infer_features(frame: pd.DataFrame, options: Options) -> tuple[Feature, ...]:
+def infer_features(
+    frame: pd.DataFrame, options: Options, tables: Tables = "pandas"
+) -> tuple[Feature, ...]:
     """Features of ``frame`` in the order of their first columns; see ``FeatureSpace.infer``."""
     check_frame(frame)
+    _refuse_dates(frame, tables)
     columns = [str(column) for column in frame.columns]
     groups = assign_groups(columns, options.one_hot, options.thermometer)
     prefix_of = {member: prefix for prefix, members in groups.items() for member in members}
@@ -102,7 +108,7 @@ def check_frame(frame: object) -> None:
     """
     if not isinstance(frame, pd.DataFrame):
         raise DataTypeError(
-            f"expected a pandas DataFrame, got {type(frame).__name__}; wrap an array as "
+            f"expected a DataFrame, got {type(frame).__name__}; wrap an array as "
             "pd.DataFrame(array, columns=[...])"
         )
     if frame.shape[0] == 0 or frame.shape[1] == 0:
@@ -118,6 +124,26 @@ def check_frame(frame: object) -> None:
     if not frame.columns.is_unique:
         twice = list(dict.fromkeys(frame.columns[frame.columns.duplicated()]))
         raise InvalidInputError(f"several columns are called {shown(twice)}; rename or drop them")
+
+
+def _refuse_dates(frame: pd.DataFrame, tables: Tables) -> None:
+    """No model that is compiled takes dates.
+
+    Raises:
+        DataTypeError: naming the columns that hold some, and the line that makes numbers of them.
+    """
+    found = [name for name in frame.columns if _holds_dates(frame[name])]
+    if not found:
+        return
+    column = f"X[{found[0]!r}]"
+    zone = ".dt.tz_localize(None)" if _has_zone(frame[found[0]].dtype) else ""
+    line = f"{column} = (pd.to_datetime({column}){zone} - pd.Timestamp('1970-01-01')).dt.days"
+    if tables == "polars":
+        line = f"X = X.with_columns(pl.col({found[0]!r}).dt.epoch('d'))"
+    raise DataTypeError(
+        f"column{'s' * (len(found) > 1)} {shown(found)}: dates, which are no feature; make each a "
+        f"number before the model is trained, such as whole days since a fixed day:  {line}"
+    )
 
 
 def _check_names(
@@ -152,14 +178,15 @@ def _check_names(
 def _infer_column(series: pd.Series[Any], name: str, options: Options) -> Feature:
     dtype = series.dtype
     if (
-        pd.api.types.is_datetime64_any_dtype(dtype)
-        or pd.api.types.is_timedelta64_dtype(dtype)
+        pd.api.types.is_timedelta64_dtype(dtype)
         or isinstance(dtype, pd.PeriodDtype | pd.IntervalDtype)
         or pd.api.types.is_complex_dtype(dtype)
+        or (isinstance(dtype, pd.ArrowDtype) and not _is_plain_arrow(dtype))
     ):
         raise DataTypeError(
-            f"column {name!r} has dtype {dtype}, which is no feature; turn it into a number (days "
-            "since a fixed day, for example) or a category, or drop it"
+            f"column {name!r} has dtype {dtype}, which is no feature; turn it into a number (of a "
+            "duration: .dt.total_seconds(), of a decimal: .astype('float64')) or a category, or "
+            "drop it"
         )
     if series.isna().all():
         raise InvalidInputError(f"column {name!r} has no values at all; drop it")
@@ -208,7 +235,7 @@ def _categorical(series: pd.Series[Any], name: str, kind: Kind | None) -> Featur
         kind = "binary" if len(labels) == 2 or _is_boolean(labels) else "categorical"
     absent = series[series.isna()] if pd.api.types.is_object_dtype(series.dtype) else series[:0]
     marker = missing_as(absent.iloc[0]) if len(absent) else "nan"
-    return Feature(name, kind, labels=labels, dtypes=(str(series.dtype),), missing_as=marker)
+    return Feature(name, kind, labels=labels, dtypes=(dtype_name(series.dtype),), missing_as=marker)
 
 
 def _ordinal(series: pd.Series[Any], name: str, levels: tuple[Label, ...] | None) -> Feature:
@@ -223,7 +250,7 @@ def _ordinal(series: pd.Series[Any], name: str, levels: tuple[Label, ...] | None
             f"ordinal: column {name!r} holds {shown(unlisted)}, not among its levels "
             f"{shown(levels)}"
         )
-    dtypes = (str(series.dtype),)
+    dtypes = (dtype_name(series.dtype),)
     if _are_consecutive(levels):
         lower, upper = exact(levels[0]), exact(levels[-1])
         return Feature(name, "ordinal", lower=lower, upper=upper, missing=missing, dtypes=dtypes)
@@ -273,7 +300,7 @@ def _numeric(series: pd.Series[Any], name: str, kind: Kind, step: object) -> Fea
         upper=upper,
         resolution=resolution,
         missing=bool(missing.any()),
-        dtypes=(str(series.dtype),),
+        dtypes=(dtype_name(series.dtype),),
     )
 
 
@@ -315,8 +342,25 @@ def _finite(series: pd.Series[Any], name: str) -> Floats:
     return values
 
 
+def _holds_dates(column: pd.Series[Any]) -> bool:
+    if pd.api.types.is_object_dtype(column.dtype):
+        return pd.api.types.infer_dtype(column, skipna=True) in ("date", "datetime", "datetime64")
+    return bool(pd.api.types.is_datetime64_any_dtype(column.dtype))
+
+
+def _has_zone(dtype: object) -> bool:
+    """Whether dates have a time zone, in pandas' or pyarrow's dtype."""
+    arrow = getattr(dtype, "pyarrow_dtype", dtype)
+    return getattr(arrow, "tz", None) is not None
+
+
 def _is_number(dtype: object) -> bool:
     return pd.api.types.is_numeric_dtype(dtype) and not pd.api.types.is_bool_dtype(dtype)
+
+
+def _is_plain_arrow(dtype: Any) -> bool:
+    """Whether cells of pyarrow's dtype are numbers, booleans, texts or categories."""
+    return dtype.numpy_dtype.kind in "biufU" or is_dictionary(dtype)
 
 
 def _is_ordered(dtype: object) -> bool:

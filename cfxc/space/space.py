@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import pandas as pd
@@ -24,7 +24,8 @@ from . import codec, toml
 from .cells import Codes, Value
 from .feature import Feature, Kind, check_conditions
 from .infer import Options, Resolution, actions_from, check_frame, infer_features
-from .names import by_name, listed, names_in, shown, suggestion
+from .names import by_name, listed, names_in, one_of, shown, suggestion
+from .tables import Tables, as_given, as_pandas, kind_of
 from .values import Label
 
 EXAMPLES = 500
@@ -40,6 +41,7 @@ class FeatureSpace:
         columns: The table's columns, in its order; by default those of the features in turn.
         examples: Some rows of the table, from which searches may start; part of no comparison,
             and of no file.
+        tables: Whose tables a model of columns with names is given, ``pandas`` or ``polars``.
 
     Raises:
         InvalidInputError: no feature, two of one name, a column in two features, ``columns``
@@ -50,6 +52,7 @@ class FeatureSpace:
     features: tuple[Feature, ...]
     columns: tuple[str, ...] = ()
     examples: pd.DataFrame | None = dataclasses.field(default=None, compare=False)
+    tables: Tables = dataclasses.field(default="pandas", compare=False)
     _by_name: dict[str, Feature] = dataclasses.field(init=False, compare=False)
     _by_column: dict[str, Feature] = dataclasses.field(init=False, compare=False)
 
@@ -66,6 +69,7 @@ class FeatureSpace:
         if sorted(columns) != sorted(covered):
             odd = sorted(set(columns) ^ set(covered)) or sorted(columns)
             raise InvalidInputError(f"columns and the features' columns differ: {shown(odd)}")
+        one_of(self.tables, get_args(Tables), "tables")
         object.__setattr__(self, "features", features)
         object.__setattr__(self, "columns", columns)
         object.__setattr__(self, "_by_name", {feature.name: feature for feature in features})
@@ -76,7 +80,7 @@ class FeatureSpace:
     @classmethod
     def infer(
         cls,
-        X: pd.DataFrame,
+        X: Any,
         *,
         fixed: str | Iterable[str] = (),
         increase: str | Iterable[str] = (),
@@ -96,7 +100,7 @@ class FeatureSpace:
         are kept as ``examples``.
 
         Args:
-            X: Table of n >= 1 rows; one row per instance.
+            X: Table of n >= 1 rows, of pandas, polars or pyarrow; one row per instance.
             fixed, increase, decrease: Features that may not change, only rise, only fall.
             one_hot: Column prefixes; ``"sector_"`` merges sector_a, sector_b, … into one
                 categorical feature ``sector`` with labels a, b, ….
@@ -121,8 +125,9 @@ class FeatureSpace:
             else by_name(resolution, "resolution", "'income': 0.01"),
             ordinal=by_name(ordinal, "ordinal", "'size': ['small', 'large']"),
         )
-        features = infer_features(X, options)
-        return cls(features, tuple(X.columns), sample(X))
+        frame, tables = as_pandas(X), kind_of(X)
+        features = infer_features(frame, options, tables)
+        return cls(features, tuple(frame.columns), sample(frame), tables)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -169,10 +174,10 @@ class FeatureSpace:
         new = dataclasses.replace(old, **changes)
         features = tuple(new if feature is old else feature for feature in self.features)
         if new.columns != old.columns:
-            return FeatureSpace(features)
+            return FeatureSpace(features, tables=self.tables)
         return dataclasses.replace(self, features=features)
 
-    def with_mad_weights(self, X: pd.DataFrame) -> FeatureSpace:
+    def with_mad_weights(self, X: Any) -> FeatureSpace:
         """The same space, its numbers weighted by ``range / MAD`` in the rows of ``X``.
 
         A distance l1 is then proportional to ``Σ |x_j - x̂_j| / MAD_j`` (Wachter et al. 2017), with
@@ -193,7 +198,7 @@ class FeatureSpace:
             made = made.replace(feature.name, weight=weight)
         return made
 
-    def with_examples(self, X: pd.DataFrame) -> FeatureSpace:
+    def with_examples(self, X: Any) -> FeatureSpace:
         """The same space with up to 500 rows of ``X`` as ``examples``.
 
         Rows that do not fit the space are never used.
@@ -202,6 +207,7 @@ class FeatureSpace:
             MissingColumnError, InvalidInputError, DataTypeError: it is no table of rows, or lacks
                 columns of the space.
         """
+        X = as_pandas(X)
         check_frame(X)
         codec.check_columns(self.columns, list(X.columns), "ignore")
         return dataclasses.replace(self, examples=sample(X[list(self.columns)]))
@@ -236,7 +242,7 @@ class FeatureSpace:
         features = tuple(feature for feature in self.features if feature.name in chosen)
         columns = tuple(c for c in self.columns if self._by_column[c].name in chosen)
         examples = None if self.examples is None else self.examples[list(columns)]
-        return FeatureSpace(features, columns, examples)
+        return FeatureSpace(features, columns, examples, self.tables)
 
     def column_source(self, column: str) -> tuple[Feature, tuple[int, ...] | None]:
         """The feature that a column of the table comes from, and how.
@@ -266,7 +272,7 @@ class FeatureSpace:
             )
 
     def encode_row(
-        self, row: codec.Row, *, extra: codec.Extra = "error", check_range: bool = True
+        self, row: codec.Row | Any, *, extra: codec.Extra = "error", check_range: bool = True
     ) -> dict[str, Value]:
         """Exact values of one instance, by feature name.
 
@@ -274,7 +280,7 @@ class FeatureSpace:
         ``int``; otherwise one of the feature's labels.  A missing number is ``feature.absent``.
 
         Args:
-            row: One-row DataFrame, Series or mapping, by column.
+            row: One-row table, Series or mapping, by column.
             extra: ``"ignore"`` passes over columns that are not in the space.
             check_range: Refuse numbers outside of the features' ranges.
 
@@ -285,11 +291,11 @@ class FeatureSpace:
                 an unseen category; a missing value where none is allowed; an infinite value; a
                 value out of range; an encoded group that is not valid.
         """
-        cells = codec.row_cells(row, self.columns, extra)
+        cells = codec.row_cells(as_pandas(row), self.columns, extra)
         return codec.encode_row(self.features, cells, check_range=check_range)
 
     def encode_frame(
-        self, frame: pd.DataFrame, *, extra: codec.Extra = "error", check_range: bool = True
+        self, frame: Any, *, extra: codec.Extra = "error", check_range: bool = True
     ) -> dict[str, Floats | Codes]:
         """Values of n instances as arrays of shape (n,), by feature name.
 
@@ -300,12 +306,13 @@ class FeatureSpace:
             As :meth:`encode_row`, naming the first offending row; also whole numbers beyond
             2**53, which are not exact in float64.
         """
+        frame = as_pandas(frame)
         check_frame(frame)
         codec.check_columns(self.columns, list(frame.columns), extra)
         return codec.encode_frame(self.features, frame, check_range=check_range)
 
-    def decode(self, values: Mapping[str, Value], like: pd.DataFrame | None = None) -> pd.DataFrame:
-        """One-row table of exact ``values``: columns, order and dtypes of ``like``.
+    def decode(self, values: Mapping[str, Value], like: Any = None) -> Any:
+        """One-row table of exact ``values``: library, columns, order and dtypes of ``like``.
 
         A real value that no cell holds becomes the nearest float of its column
         (:meth:`Feature.held`), so what is deployed is ``encode_row(decode(values))``; all other
@@ -315,7 +322,7 @@ class FeatureSpace:
         Args:
             values: One value per feature.
             like: The factual, one row; its other columns and its index are kept. By default the
-                space's columns and dtypes.
+                space's columns and dtypes, in pandas.
 
         Raises:
             MissingColumnError, InvalidInputError, DataTypeError: values missing, unknown, not
@@ -323,7 +330,7 @@ class FeatureSpace:
         """
         if like is None:
             return codec.decode(self.features, self.columns, values)
-        return self.rows_like(like).decode(values)
+        return as_given(self.rows_like(as_pandas(like)).decode(values), like)
 
     def rows_like(self, like: pd.DataFrame) -> codec.Rows:
         """What makes many rows like one: its ``decode(values)`` is ``decode(values, like)``.
@@ -339,7 +346,7 @@ class FeatureSpace:
         Raises:
             InvalidInputError, DataTypeError: the file cannot be written; it is no path.
         """
-        text = toml.dumps(self.features, self.columns)
+        text = toml.dumps(self.features, self.columns, self.tables)
         if path is not None and not isinstance(path, str | Path):
             raise DataTypeError(f"to_toml: expected the path of a file, not {path!r}")
         if path is not None:
@@ -357,9 +364,9 @@ class FeatureSpace:
                 of another version, or states something that is no feature space.
         """
         text, name = toml.read(source)
-        features, columns = toml.loads(text, name)
+        features, columns, tables = toml.loads(text, name)
         try:
-            return cls(features, columns or ())
+            return cls(features, columns or (), tables=tables)
         except InvalidInputError as error:
             raise InvalidInputError(f"{name}: {error}") from error
 

@@ -9,11 +9,12 @@ from dataclasses import fields
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from ..errors import DataTypeError, InvalidInputError, MissingColumnError
 from .feature import Feature
-from .names import suggestion
+from .names import one_of, suggestion
+from .tables import Tables
 from .values import Label, decimal_text, exact, is_double
 
 VERSION = 1
@@ -29,17 +30,19 @@ _SHORT = {"\b": "\\b", "\t": "\\t", "\n": "\\n", "\f": "\\f", "\r": "\\r", '"': 
 _MISSING = "{missing = true}"  # TOML has no null: a missing value among labels
 
 
-def dumps(features: Sequence[Feature], columns: Sequence[str]) -> str:
+def dumps(features: Sequence[Feature], columns: Sequence[str], tables: Tables) -> str:
     """TOML text of a space: one ``[[feature]]`` each, fields at their default left out."""
     parts = [_HEADER]
     in_turn = [column for feature in features for column in feature.columns]
     if list(columns) != in_turn:
         parts[0] += f"columns = {_array(map(_text, columns))}\n"
+    if tables != "pandas":
+        parts[0] += f"tables = {_text(tables)}\n"
     return "\n".join([*parts, *map(_feature_text, features)])
 
 
-def loads(text: str, source: str) -> tuple[tuple[Feature, ...], tuple[str, ...] | None]:
-    """Features and, if stated, the column order of a TOML text.
+def loads(text: str, source: str) -> tuple[tuple[Feature, ...], tuple[str, ...] | None, Tables]:
+    """Features, the column order if stated, and whose tables a model takes, of a TOML text.
 
     Raises:
         InvalidInputError: not TOML, unknown or missing fields, another version, or values that
@@ -49,7 +52,7 @@ def loads(text: str, source: str) -> tuple[tuple[Feature, ...], tuple[str, ...] 
         document = tomllib.loads(text, parse_float=Decimal)
     except tomllib.TOMLDecodeError as error:
         raise InvalidInputError(f"{source}: not valid TOML: {error}") from error
-    _refuse_unknown(document, ("version", "columns", "feature"), source)
+    _refuse_unknown(document, ("version", "columns", "tables", "feature"), source)
     if "version" not in document:
         raise InvalidInputError(
             f"{source}: no version, so this is no feature space; infer one, or write version = "
@@ -65,7 +68,10 @@ def loads(text: str, source: str) -> tuple[tuple[Feature, ...], tuple[str, ...] 
         raise InvalidInputError(f"{source}: features are written as [[feature]] tables")
     features = tuple(_feature(table, f"{source}: feature {i}") for i, table in enumerate(tables, 1))
     columns = document.get("columns")
-    return features, None if columns is None else _texts(columns, f"{source}: columns")
+    order = None if columns is None else _texts(columns, f"{source}: columns")
+    library: Any = document.get("tables", "pandas")
+    one_of(library, get_args(Tables), f"{source}: tables")
+    return features, order, library
 
 
 def read(source: str | Path) -> tuple[str, str]:

@@ -129,6 +129,16 @@ def scalar(cell: object, where: str) -> Label:
     )
 
 
+def is_dictionary(dtype: object) -> bool:
+    """Whether it is pyarrow's dtype of categories."""
+    return isinstance(dtype, pd.ArrowDtype) and issubclass(dtype.type, pd.CategoricalDtype.type)
+
+
+def dtype_name(dtype: object) -> str:
+    """The name that pandas knows a dtype by; pyarrow's of categories has none of its own."""
+    return "category" if is_dictionary(dtype) else str(dtype)
+
+
 def missing_as(cell: object) -> str:
     """Which of ``MISSING`` a missing cell is; ``nan`` if it is not one of the other two."""
     return "none" if cell is None else "na" if cell is pd.NA else "nan"

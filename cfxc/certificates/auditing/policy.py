@@ -18,8 +18,8 @@ from ..checker import ODD, Feature, Rejected, listed, need
 from .report import TEXT, exact, quoted
 
 DECIMAL = re.compile(r"-?[0-9]{1,400}(\.[0-9]{1,400}|/[1-9][0-9]{0,400})?", re.ASCII)
-NAMES = ("version", "columns", "feature", "others", "constraints", "target", "norms", "epsilon",
-         "slack")  # fmt: skip
+NAMES = ("version", "columns", "tables", "feature", "others", "constraints", "target", "norms",
+         "epsilon", "slack")  # fmt: skip
 FIELDS = ("name", "kind", "lower", "upper", "resolution", "labels", "missing", "action",
           "condition", "weight", "encoding", "columns", "dtype")  # fmt: skip
 

@@ -293,8 +293,9 @@ FILL = (
 )
 DOUBLE_BYTES = 8
 SINGLE = (
-    "use doubles: infer the space from X.astype('float64'), and give the model such tables "
-    "(and encoders dtype=float)."
+    "use doubles: infer the space from X.astype('float64') (of polars: X.cast({pl.Float32: "
+    "pl.Float64})), and give the model such tables (and encoders dtype=float); it need not be "
+    "trained again."
 )
 
 

@@ -15,9 +15,10 @@ from ...errors import MissingColumnError
 from ...ir import Label
 from ...space import FeatureSpace
 from ...space.names import shown
+from ...space.tables import as_tables
 from ..predictor import DOUBLE, SINGLE, Task, class_labels
 from .program import check_supported, fitted_names, model_columns
-from .registry import MODELS, WRAPPERS, Estimator
+from .registry import MODELS, WRAPPERS, Estimator, own_tables
 from .structure import last_step
 
 
@@ -33,7 +34,8 @@ def _parameters(estimator: Estimator) -> Iterator[tuple[str, Any]]:
 class SklearnPredictor:
     """Runs a fitted estimator on tables with the columns of ``space``; a ``Predictor``.
 
-    It is given what it was trained on: a DataFrame with its columns, or an array.
+    It is given what it was trained on: a table with its columns, of the library that the space
+    names, or an array.
 
     Raises:
         UnsupportedError, InvalidInputError, MissingColumnError: as ``lower``.
@@ -46,7 +48,10 @@ class SklearnPredictor:
         self._columns = [c for c in model_columns(estimator, space) if c in space.columns]
         self._as_array = fitted_names(estimator, space) is None
         entry = MODELS.get(type(estimator))  # none for a pipeline
-        self._tables = entry.tables(estimator, space) if entry and not self._as_array else None
+        self._tables = entry.tables if entry and not self._as_array else own_tables
+        self._fitted = self._tables(estimator, space)
+        # a library's own classes are given what it makes of pandas' tables
+        self._kind = space.tables if self._tables is own_tables else "pandas"
 
     @property
     def task(self) -> Task:
@@ -98,4 +103,4 @@ class SklearnPredictor:
         chosen = frame if given == self._columns else frame[self._columns]
         if self._as_array:
             return chosen.to_numpy()
-        return self._tables(chosen) if self._tables else chosen
+        return as_tables(self._fitted(chosen), self._kind)

@@ -16,6 +16,7 @@ from ...frontends.compiled import Compiled
 from ...ir.sorts import preview
 from ...question.criteria import Criterion
 from ...space import FeatureSpace
+from ...space.tables import indexed
 from ...writing import make_folder
 from .generating import generate
 from .instances import columns_of, position_of, refuse_regression, table
@@ -106,7 +107,7 @@ class Generator:
 
     def fit(
         self,
-        X: pd.DataFrame,
+        X: Any,
         target: Any = None,
         *,
         checkpoint: str | Path | None = None,
@@ -172,7 +173,7 @@ class Generator:
         random_state: int | None = None,
         time_limit: float = 60.0,
         progress: Done | None = None,
-    ) -> pd.DataFrame:
+    ) -> Any:
         """Up to n different counterfactuals of each instance.
 
         Every row returned keeps to the instance's space and constraints, has the target outcome in
@@ -180,7 +181,8 @@ class Generator:
         where no more were found: nothing is proved about others.
 
         Args:
-            rows: Instances, one a row, or one instance as a Series or mapping.
+            rows: Instances, one a row (a table of pandas, polars or pyarrow), or one instance as a
+                Series or mapping.
             n: How many for each, at most.
             target: The target label; by default the favourable one, else the other one of two.
                 Rows that have it get none.
@@ -200,11 +202,12 @@ class Generator:
 
         Returns:
             The rows, with the columns and dtypes of ``rows`` (a wider dtype where that cannot hold
-            a level), indexed by the instance's label and k = 0, 1, ….  ``last_report`` then has for
-            each instance ``status`` (``full``, ``fewer``, ``none``, ``impossible``: proved that
-            there are none, or ``in target``), how many rows were ``returned``, ``found`` (distinct,
-            valid for the batch evaluator), ``refused`` (by exact program or original model),
-            ``drawn``, in how many ``rounds``, given by ``exact`` engines, and ``polished``.
+            a level), indexed by the instance's label and k = 0, 1, …; of tables without an index,
+            both are columns, ``row`` and ``k``, before them.  ``last_report`` then has for each
+            instance ``status`` (``full``, ``fewer``, ``none``, ``impossible``: proved that there
+            are none, or ``in target``), how many rows were ``returned``, ``found`` (distinct, valid
+            for the batch evaluator), ``refused`` (by exact program or original model), ``drawn``,
+            in how many ``rounds``, given by ``exact`` engines, and ``polished``.
 
         Raises:
             CfxcError: not fitted; bad rows or options; a target that was not trained for; no row
@@ -224,7 +227,7 @@ class Generator:
         found, self.last_report = generate(
             self.model, stored, frame, targets, asked, distance, progress
         )
-        return found
+        return found if frame is rows else indexed(found, rows)
 
     def save(self, folder: str | Path) -> None:
         """Write ``generator.json`` and ``weights.safetensors``.

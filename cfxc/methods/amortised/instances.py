@@ -18,6 +18,7 @@ from ...question.target import Target, resolve_target
 from ...solvers.rows import exact_value
 from ...space import FeatureSpace, Value
 from ...space.codec import encode_frame, level_cells
+from ...space.tables import as_pandas
 from .levels import Codes, FeatureLevels, Levels
 from .material import labels_of
 
@@ -50,6 +51,7 @@ def table(space: FeatureSpace, rows: Any, what: str) -> pd.DataFrame:
     Raises:
         DataTypeError, InvalidInputError: no table, or one without rows.
     """
+    rows = as_pandas(rows)
     if isinstance(rows, pd.Series | Mapping):
         return one_row(space, rows)
     if not isinstance(rows, pd.DataFrame):

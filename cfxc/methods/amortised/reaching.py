@@ -91,7 +91,7 @@ def holding(space: FeatureSpace, free: Sequence[str]) -> FeatureSpace:
         feature if feature.name in free else replace(feature, action="fixed", condition="")
         for feature in space
     ]
-    return FeatureSpace(tuple(features), space.columns)
+    return FeatureSpace(tuple(features), space.columns, tables=space.tables)
 
 
 def quoted(feature: Feature) -> str:

@@ -20,6 +20,7 @@ from ...question.criteria import Causal, Condition, Criterion, MaxChanges, crite
 from ...question.rules import make_rules
 from ...show.plots import new_figure, saved
 from ...space import FeatureSpace
+from ...space.tables import as_pandas
 from ...stopping import INTERRUPTED, Span
 from .evaluations import Caller, Evaluations
 from .potentials import Interval, Potential
@@ -59,8 +60,8 @@ class PotentialResult(Answer):
 
     status: Status
     target: str
-    factual: pd.DataFrame
-    counterfactual: pd.DataFrame | None
+    factual: Any
+    counterfactual: Any
     outcome_before: float
     outcome_after: float | None
     potential: float
@@ -82,11 +83,10 @@ class PotentialResult(Answer):
         """By how much the share could be larger, for all that is proved."""
         return max(self.bound - self.share, 0.0)
 
-    def to_frame(self) -> pd.DataFrame:
-        """Factual and counterfactual as rows."""
+    def _table(self) -> pd.DataFrame:
         if self.counterfactual is None:
-            return self.factual.set_axis(["factual"], axis=0)
-        both = pd.concat([self.factual, self.counterfactual])
+            return as_pandas(self.factual).set_axis(["factual"], axis=0)
+        both = pd.concat([as_pandas(self.factual), as_pandas(self.counterfactual)])
         return both.set_axis(["factual", "counterfactual"], axis=0)
 
     def to_dict(self) -> dict[str, Any]:
@@ -175,7 +175,7 @@ class BlackBox:
         else:
             if not isinstance(space, FeatureSpace):
                 raise DataTypeError(f"a model to call needs a FeatureSpace, not {space!r}")
-            self.call, self.space = as_call(model), space
+            self.call, self.space = as_call(model, space.tables), space
         if not isinstance(noisy, bool):
             raise DataTypeError(f"noisy is True or False, not {noisy!r}")
         self.noisy = noisy
@@ -186,7 +186,7 @@ class BlackBox:
 
     def explain_all(
         self,
-        rows: pd.DataFrame | Sequence[Any],
+        rows: Any,
         target: Potential | Sequence[Potential],
         *,
         budget: int = BUDGET,
@@ -232,10 +232,15 @@ class BlackBox:
         )
         accuracy = proper_share(epsilon, "epsilon")
         criteria = criteria_of(subject_to, (Condition, MaxChanges, Causal))
-        tasks = self._tasks(rows, target, criteria, accuracy)
+        frame = as_pandas(rows)
+        tasks = self._tasks(frame, target, criteria, accuracy)
         search = Search(self._caller(data), tasks, settings)
         search.run()
-        return [self._answer(search, task, criteria if prove else None) for task in tasks]
+        given = [rows] * len(tasks) if isinstance(frame, pd.DataFrame) else rows
+        return [
+            self._answer(search, task, criteria if prove else None).in_library_of(one)
+            for task, one in zip(tasks, given, strict=True)
+        ]
 
     def _tasks(
         self, rows: Any, target: Any, criteria: Sequence[Criterion], epsilon: float

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, Literal
@@ -10,11 +10,13 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
+from ...answers.batch import PREFIX
 from ...answers.result import Semantics, Status, changes_between, plain_cell, plain_row
 from ...arrays import Floats
 from ...errors import InvalidInputError
 from ...show.numbers import shown
 from ...show.plots import new_figure, saved
+from ...space.tables import as_given, as_pandas, indexed
 from .bounds import validity_bounds
 from .futures import Moments
 from .parts import Part
@@ -67,8 +69,8 @@ class PlanResult:
 
     status: PlanStatus
     target: Any
-    factual: pd.DataFrame
-    plan: pd.DataFrame | None
+    factual: Any
+    plan: Any
     lower: float
     upper: float
     radius: float
@@ -92,8 +94,13 @@ class PlanResult:
         """Of each row the changed columns: name → (before, after)."""
         if self.plan is None:
             return ()
-        before = pd.concat([self.factual] * len(self.plan))
-        return tuple(changes_between(before, self.plan))
+        before = pd.concat([as_pandas(self.factual)] * len(self.plan))
+        return tuple(changes_between(before, as_pandas(self.plan)))
+
+    def in_library_of(self, given: Any) -> PlanResult:
+        """The same with rows in the library and dtypes of a table that was given."""
+        plan = None if self.plan is None else as_given(self.plan, given)
+        return replace(self, factual=as_given(self.factual, given), plan=plan)
 
     @property
     def share(self) -> float | None:
@@ -112,21 +119,28 @@ class PlanResult:
             raise InvalidInputError("there is no plan to bound")
         return validity_bounds(self.vectors, self.moments.mean, self.moments.covariance, radius)
 
-    def to_frame(self) -> pd.DataFrame:
-        """Factual and plan as rows, indexed ``factual``, ``plan 1`` …"""
+    def to_frame(self) -> Any:
+        """Factual and plan as rows, indexed ``factual``, ``plan 1`` …
+
+        Tables without an index have these names in a first column, ``row``.
+        """
+        return indexed(self._table(), self.factual)
+
+    def _table(self) -> pd.DataFrame:
         if self.plan is None:
-            return self.factual.set_axis(["factual"], axis=0)
+            return as_pandas(self.factual).set_axis(["factual"], axis=0)
         names = ["factual", *(f"plan {i}" for i in range(1, len(self.plan) + 1))]
-        return pd.concat([self.factual, self.plan]).set_axis(names, axis=0)
+        return pd.concat([as_pandas(self.factual), as_pandas(self.plan)]).set_axis(names, axis=0)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON; rows as column → value."""
         count = 0 if self.plan is None else len(self.plan)
-        rows = [] if self.plan is None else [self.plan.iloc[[i]] for i in range(count)]
+        plan = as_pandas(self.plan)
+        rows = [plan.iloc[[i]] for i in range(count)]
         return {
             "status": self.status,
             "target": plain_cell(self.target),
-            "factual": plain_row(self.factual),
+            "factual": plain_row(as_pandas(self.factual)),
             "plan": [plain_row(row) for row in rows],
             "changes": [{c: list(pair) for c, pair in each.items()} for each in self.changes],
             "lower": self.lower,
@@ -193,7 +207,7 @@ class PlanResult:
         return saved(figure, path)
 
     def _repr_html_(self) -> str:
-        table: str = self.to_frame().T.to_html()
+        table: str = self._table().T.to_html()
         return table + f"<p>{self.summary()}</p>"
 
 
@@ -217,7 +231,7 @@ class Member:
     """
 
     status: Status
-    row: pd.DataFrame
+    row: Any
     distance: float
     lower_bound: float
     exact_distance: Fraction
@@ -257,7 +271,7 @@ class RobustPlan:
     """
 
     status: Status
-    factual: pd.DataFrame
+    factual: Any
     members: tuple[Member, ...]
     needed: int
     count: int
@@ -272,12 +286,21 @@ class RobustPlan:
     reason: str
     seconds: float
 
+    def in_library_of(self, given: Any) -> RobustPlan:
+        """The same with rows in the library and dtypes of a table that was given."""
+        members = tuple(replace(one, row=as_given(one.row, given)) for one in self.members)
+        return replace(self, factual=as_given(self.factual, given), members=members)
+
     @property
-    def rows(self) -> pd.DataFrame:
+    def rows(self) -> Any:
         """The members as a table with the factual's columns and types; without rows if none is."""
+        return as_given(self._table(), self.factual)
+
+    def _table(self) -> pd.DataFrame:
         if not self.members:
-            return self.factual.iloc[:0]
-        return pd.concat([member.row for member in self.members], ignore_index=True)
+            return as_pandas(self.factual).iloc[:0]
+        rows = [as_pandas(member.row) for member in self.members]
+        return pd.concat(rows, ignore_index=True)
 
     @property
     def validity(self) -> pd.DataFrame:
@@ -289,9 +312,10 @@ class RobustPlan:
     @property
     def changes(self) -> list[dict[str, tuple[Any, Any]]]:
         """What each member changes: column → (before, after)."""
-        return [changes_between(self.factual, member.row)[0] for member in self.members]
+        rows = [as_pandas(member.row) for member in self.members]
+        return [changes_between(as_pandas(self.factual), row)[0] for row in rows]
 
-    def to_frame(self) -> pd.DataFrame:
+    def to_frame(self) -> Any:
         """Members with ``status``, ``distance``, ``lower_bound``, ``valid``, and their columns."""
         facts = pd.DataFrame(
             {
@@ -301,7 +325,8 @@ class RobustPlan:
                 "valid": pd.Series([sum(m.valid) for m in self.members], dtype=int),
             }
         )
-        return pd.concat([facts, self.rows.add_prefix("counterfactual.")], axis=1)
+        table = pd.concat([facts, self._table().add_prefix(PREFIX)], axis=1)
+        return as_given(table, self.factual, PREFIX)
 
     def summary(self) -> str:
         """A line for each member, or why there is none."""

@@ -13,12 +13,13 @@ from joblib import Parallel, cpu_count, delayed
 from sklearn.base import clone
 from sklearn.covariance import ledoit_wolf_shrinkage
 
-from ...arrays import Floats
+from ...arrays import Floats, Ints
 from ...errors import DataTypeError, InvalidInputError
 from ...frontends.compiled import Compiled
 from ...frontends.sklearn import lower
 from ...question.checks import whole_number
 from ...space import FeatureSpace
+from ...space.tables import as_pandas
 from .corrections import at_least_zero
 from .encoding import BIAS, Encoding
 from .moments import ROUNDING, array_of, covariance_of, mean_of
@@ -231,10 +232,12 @@ class _Raw:
     def predict(self, fitted: Any, X: Any) -> Any:
         return fitted.predict(X)
 
-    def rows(self, X: Any) -> Any:
-        return X
+    def rows(self, X: Any, chosen: Ints) -> Any:
+        X = as_pandas(X)
+        return X.iloc[chosen] if isinstance(X, pd.DataFrame) else np.asarray(X)[chosen]
 
     def names(self, X: Any) -> tuple[str, ...]:
+        X = as_pandas(X)
         if isinstance(X, pd.DataFrame):
             return (*map(str, X.columns), BIAS)
         return (*(f"x{i}" for i in range(np.shape(X)[1])), BIAS)
@@ -259,12 +262,13 @@ class _Compiled:
         return self.encoding.parameters(lower(fitted, self.space))
 
     def predict(self, fitted: Any, X: Any) -> Any:
-        return fitted.predict(self.predictor.table(X))
+        return fitted.predict(self.predictor.table(as_pandas(X)))
 
-    def rows(self, X: Any) -> Any:
+    def rows(self, X: Any, chosen: Ints) -> Any:
+        X = as_pandas(X)
         if not isinstance(X, pd.DataFrame):
             raise DataTypeError(f"X is a DataFrame of raw rows, not {type(X).__name__}")
-        return self.predictor.table(X)
+        return self.predictor.table(X.iloc[chosen])
 
     def names(self, X: Any) -> tuple[str, ...]:
         return self.encoding.names
@@ -305,8 +309,7 @@ def _retrain(
     chosen = np.sort(rng.choice(len(y), size, replace=False))
     if len(np.unique(y[chosen])) < 2:
         raise InvalidInputError(f"of {size} rows drawn, all have one outcome; take a larger share")
-    table = read.rows(X)
-    part = table.iloc[chosen] if isinstance(table, pd.DataFrame) else np.asarray(table)[chosen]
+    part = read.rows(X, chosen)
     fitted = clone(read.estimator)
     if "random_state" in fitted.get_params():
         fitted.set_params(random_state=int(rng.integers(2**31)))

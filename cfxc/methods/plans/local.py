@@ -34,6 +34,7 @@ from ...ir import Program, evaluate
 from ...ir.linear import Inequality
 from ...question.target import Target, resolve_target, target_program
 from ...space import FeatureSpace
+from ...space.tables import as_pandas
 from .moments import array_of
 from .pieces import Coordinates, piece_at
 
@@ -133,12 +134,13 @@ def local_linear(model: Compiled, row: Any, *, target: Any = None) -> LocalLinea
     )
 
 
-def plan_matrix(space: FeatureSpace, rows: pd.DataFrame) -> Floats:
+def plan_matrix(space: FeatureSpace, rows: Any) -> Floats:
     """Rows as ``validity_bounds`` takes them beside a stand-in's θ: (z, 1), shape (J, d + 1).
 
     Raises:
         CfxcError: the table has no rows, or does not fit the space.
     """
+    rows = as_pandas(rows)
     if not isinstance(rows, pd.DataFrame):
         raise DataTypeError(f"rows is a DataFrame, not {type(rows).__name__}")
     if rows.empty:

@@ -95,7 +95,7 @@ def robust(
     put = _Asked.of(explainer, models, query, frame)
     if (asked.method, asked.solver) != ("auto", "auto"):
         put.refuse(query)
-    return put.plan(query, needed)
+    return put.plan(query, needed).in_library_of(row)
 
 
 def _checked(model: Any, others: Any, share: Any) -> tuple[tuple[Compiled, ...], int]:

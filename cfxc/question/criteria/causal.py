@@ -118,7 +118,8 @@ class Causal(Criterion):
             regressor, parents = mechanism
             for parent in parents:
                 _require(parent, space)
-            columns = FeatureSpace(tuple(space[parent] for parent in parents))
+            features = tuple(space[parent] for parent in parents)
+            columns = FeatureSpace(features, tables=space.tables)
             program, _ = load_model(regressor, columns, task="regressor")
             output = "value"
         sort = dict(program.output_sorts).get(output)

@@ -19,6 +19,7 @@ from ...arrays import Floats
 from ...errors import DataTypeError, InvalidInputError, UnsupportedError
 from ...frontends.row_files import read_rows
 from ...space import FeatureSpace
+from ...space.tables import as_pandas
 from ...space.values import as_written
 from ..hull import NORMS, Coordinate, Hull, Norm, column_of, coordinates_of
 from ..target import Target
@@ -29,7 +30,7 @@ class TrustRegion(Criterion):
     """Where a model and its advice can be trusted: near data that have the target outcome.
 
     Args:
-        X: Rows with the space's columns, complete; or a CSV file of them.
+        X: A table of rows with the space's columns, complete; or a CSV file of them.
         y: Their labels (or values); by default what the model says of them.  Rows outside of the
             target are left out.
         epsilon: ε >= 0, in coordinates, where every feature's range is 1; ``inf`` for no limit.
@@ -54,7 +55,7 @@ class TrustRegion(Criterion):
 
     def __init__(
         self,
-        X: pd.DataFrame | str | Path,
+        X: Any,
         y: Any = None,
         *,
         epsilon: float = 0.0,
@@ -62,7 +63,7 @@ class TrustRegion(Criterion):
         clusters: Any = 1,
         weight: float = 0.0,
     ) -> None:
-        file = isinstance(X, str | Path)
+        X, file = as_pandas(X), isinstance(X, str | Path)
         if not file and not (isinstance(X, pd.DataFrame) and len(X)):
             raise DataTypeError("TrustRegion takes a DataFrame with a row at least, or a CSV file")
         if y is not None and isinstance(X, str | Path):

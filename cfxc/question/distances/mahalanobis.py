@@ -17,6 +17,7 @@ from ...ir import Builder, Literal, Operand, Program, Tensor, ops
 from ...ir.tensor import fractions
 from ...space import FeatureSpace
 from ...space.inputs import input_sort
+from ...space.tables import as_pandas
 from ..hull import Coordinate, column_of, coordinates_of
 
 if TYPE_CHECKING:
@@ -90,9 +91,10 @@ class Mahalanobis:
         DataTypeError: no table, or no such estimator.
     """
 
-    def __init__(self, data: pd.DataFrame, covariance: EmpiricalCovariance | None = None) -> None:
+    def __init__(self, data: Any, covariance: EmpiricalCovariance | None = None) -> None:
         from sklearn.covariance import EmpiricalCovariance
 
+        data = as_pandas(data)
         if not isinstance(data, pd.DataFrame):
             raise DataTypeError(f"Mahalanobis: a DataFrame of rows, not {type(data).__name__}")
         chosen = EmpiricalCovariance() if covariance is None else covariance
