@@ -300,7 +300,10 @@ def _argmax(m: Maker, cls: Any) -> tuple[Op, Sort, Size]:
     return cls(m.vector("real", "int").operand), INT, COUNT
 
 
-@makes(ops.Exp, ops.Sigmoid, ops.Tanh)
+@makes(
+    ops.Exp, ops.Sigmoid, ops.Tanh, ops.Elu, ops.Erf, ops.Gelu, ops.GeluTanh, ops.Mish,
+    ops.Silu, ops.Softplus, ops.Softsign,
+)  # fmt: skip
 def _smooth(m: Maker, cls: Any) -> tuple[Op, Sort, Size]:
     x = m.shaped("real", "int")
     return cls(_bounded(m, x).operand), _sort("real", x), SMALL
@@ -433,7 +436,10 @@ def tree_ensembles(
     )  # fmt: skip
 
 
-INEXACT = {ops.Exp, ops.Sigmoid, ops.Tanh, ops.Softmax}
+INEXACT = {
+    ops.Exp, ops.Sigmoid, ops.Tanh, ops.Softmax, ops.Elu, ops.Erf, ops.Gelu, ops.GeluTanh, ops.Mish,
+    ops.Silu, ops.Softplus,
+}  # fmt: skip
 CORE = {
     ops.Add, ops.Sub, ops.Mul, ops.Div, ops.Neg, ops.Abs, ops.Minimum, ops.Maximum, ops.Le, ops.Lt,
     ops.Ge, ops.Gt, ops.Eq, ops.Ne, ops.And, ops.Or, ops.Not, ops.Identity, ops.IsLabel,

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from cfxc.compiler.terms import Pool, Term, _evaluate, postorder
 from cfxc.ir.float32 import round_to_float32
-from cfxc.ir.ops.smooth import exp, sigmoid, tanh
+from cfxc.ir.ops.smooth import smooth_kinds
 
 Tree = tuple[Any, ...]
 F = Fraction
@@ -161,7 +161,10 @@ def direct(tree: Tree, values: Mapping[str, Any]) -> Any:
     return meanings[kind](*found)
 
 
-FUNCTIONS = {"exp": exp, "sigmoid": sigmoid, "tanh": tanh, "round_float32": round_to_float32}
+FUNCTIONS = {
+    **{name: kind.function for name, kind in smooth_kinds().items()},
+    "round_float32": round_to_float32,
+}
 
 
 def value_of(root: Term, values: Mapping[str, Any]) -> Any:

@@ -19,7 +19,7 @@ each_op = pytest.mark.parametrize("cls", REGISTRY.values(), ids=list(REGISTRY))
 
 def test_the_registry_is_what_the_package_exports() -> None:
     exported = {getattr(ops, name) for name in ops.__all__}
-    assert exported == {*REGISTRY.values(), ops.PiecewiseLinear}  # the base of some
+    assert exported == {*REGISTRY.values(), ops.PiecewiseLinear, ops.Smooth}  # bases
     assert len(exported) == len(ops.__all__)
 
 

@@ -8,9 +8,11 @@ Bounds of second derivatives: of ``silu``, ``σ'(x) (2 - x tanh(x/2))`` is at mo
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import ROUND_HALF_EVEN, Context, Decimal
 from fractions import Fraction
+from functools import wraps
 
 from ..op import register
 from .smooth import PLACES, Smooth, exp, sigmoid
@@ -22,7 +24,26 @@ ROOT_PI = Fraction(_CONTEXT.sqrt(_CONTEXT.divide(Decimal(PI.numerator), Decimal(
 TANH_SCALE = 2 * ROOT_HALF / ROOT_PI  # √(2/π)
 CUBE = Fraction(44715, 10**6)
 _WIDE = Fraction(13)  # erf is 1 to more than 70 places beyond
+_FAR = 2000  # exp(-2000) is 0 to hundreds of places
 _STOP = Decimal(10) ** -(PLACES + 20)
+
+
+Function = Callable[[Fraction | int], Fraction]
+
+
+def tailed(left: int) -> Callable[[Function], Function]:
+    """Decorator: the function is ``left`` far left and x far right, but for exp(-2000)."""
+
+    def enter(function: Function) -> Function:
+        @wraps(function)
+        def near(x: Fraction | int) -> Fraction:
+            if -_FAR <= x <= _FAR:
+                return function(x)
+            return Fraction(x) if x > 0 else Fraction(left)
+
+        return near
+
+    return enter
 
 
 def erf(x: Fraction | int) -> Fraction:
@@ -44,6 +65,7 @@ def erf(x: Fraction | int) -> Fraction:
     return min(Fraction(_CONTEXT.multiply(total, small)) * 2 / ROOT_PI, Fraction(1))
 
 
+@tailed(0)
 def softplus(x: Fraction | int) -> Fraction:
     """``log(1 + exp(x)) = max(x, 0) + log(1 + exp(-|x|))``."""
     odds = exp(-abs(Fraction(x))) + 1
@@ -57,11 +79,13 @@ def softsign(x: Fraction | int) -> Fraction:
     return Fraction(x) / (Fraction(1) + abs(Fraction(x)))
 
 
+@tailed(-1)
 def elu(x: Fraction | int) -> Fraction:
     """``x`` where positive, else ``exp(x) - 1``."""
     return Fraction(x) if x > 0 else exp(x) - 1
 
 
+@tailed(0)
 def silu(x: Fraction | int) -> Fraction:
     """``x / (1 + exp(-x))``."""
     return x * sigmoid(x)
@@ -87,6 +111,7 @@ def _gelu_slope(x: Fraction) -> Fraction:
     return normal(x) + x * exp(-(Fraction(x) ** 2) / 2) * ROOT_HALF / ROOT_PI
 
 
+@tailed(0)
 def gelu_tanh(x: Fraction | int) -> Fraction:
     """``x (1 + tanh(√(2/π) (x + 0.044715 x³))) / 2``."""
     return x * sigmoid(2 * TANH_SCALE * (x + CUBE * Fraction(x) ** 3))
@@ -98,6 +123,7 @@ def _gelu_tanh_slope(x: Fraction) -> Fraction:
     return share + x * share * (1 - share) * inner
 
 
+@tailed(0)
 def mish(x: Fraction | int) -> Fraction:
     """``x tanh(log(1 + exp(x)))``, where ``tanh(log t) = (t² - 1) / (t² + 1)``."""
     return x * _gate(x)
@@ -149,7 +175,7 @@ class Softsign(Smooth):
     slope = staticmethod(lambda x: 1 / (1 + abs(Fraction(x))) ** 2)
     least, greatest = -1.0, 1.0
     convex = (True, False)
-    curvature, steepness = Fraction(2), Fraction(1)
+    curvature, steepness, algebraic = Fraction(2), Fraction(1), True
 
 
 @register("elu")

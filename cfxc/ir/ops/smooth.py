@@ -23,7 +23,7 @@ from ..sorts import REAL, Sort
 from .structure import interval_of
 
 PLACES = 60
-_FAR = 2000.0  # beyond it no double but the limit, or the one beside it, bounds the functions
+_FAR = 2000  # beyond it no double but the limit, or the one beside it, bounds the functions
 _CONTEXT = Context(prec=PLACES + 10, rounding=ROUND_HALF_EVEN, Emin=-(10**9), Emax=10**9)
 _LIMIT = Fraction(10**6)  # exp(-_LIMIT) is 0 to hundreds of thousands of places
 
@@ -79,6 +79,7 @@ class Smooth(Op):
         convex: Whether it is convex left and right of 0, if it is convex or concave there.
         curvature: A bound of f'' in size; ``None`` if it has none.
         steepness: A bound of f' in size; ``None`` if it has none.
+        algebraic: Whether it nears its limits slowly, as quotients do, and not as exponentials.
         relative: Whether the function is evaluated to so many places of its own: it adds up nothing
             larger than itself.
     """
@@ -92,6 +93,7 @@ class Smooth(Op):
     convex: ClassVar[tuple[bool, bool] | None] = None
     curvature: ClassVar[Fraction | None] = None
     steepness: ClassVar[Fraction | None] = None
+    algebraic: ClassVar[bool] = False
     relative: ClassVar[bool] = False
 
     def sort(self, *operands: Sort) -> Sort:
@@ -135,10 +137,19 @@ class Smooth(Op):
         if end is None:
             return None
         try:
-            value = cls.function(end)
+            value = cls._at(end)
         except VerificationError:  # it overflows there
             return None
         return value + side * cls._error(value)
+
+    @classmethod
+    def _at(cls, x: Fraction) -> Fraction:
+        """The function; far out its limit, which it is within ``exp(8 - _FAR)`` of."""
+        if abs(x) <= _FAR or cls.algebraic or cls.relative:
+            return cls.function(x)
+        if x > 0:
+            return x if np.isinf(cls.greatest) else Fraction(cls.greatest)
+        return Fraction(0) if cls.turn else Fraction(cls.least)
 
     @classmethod
     def _error(cls, value: Fraction) -> Fraction:
@@ -153,8 +164,8 @@ class Smooth(Op):
     def _end(self, value: float, side: int) -> float:
         if np.isinf(value):
             return self.greatest if value > 0 else self.least if self.turn is None else 0.0
-        far = np.inf if self.steepness is not None and np.isinf(self.greatest) else _FAR
-        image = self.function(Fraction(max(min(value, far), -far)))
+        far = _FAR if self.relative else np.inf  # no double but the limit is between there
+        image = self._at(Fraction(max(min(value, far), -far)))
         error = self._error(image)
         return floor_float(image - error) if side < 0 else ceil_float(image + error)
 

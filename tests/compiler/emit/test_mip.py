@@ -129,7 +129,7 @@ def test_numbers(tree: Any, values: dict[str, Any]) -> None:
 def test_every_op_has_a_rule_or_a_reason() -> None:
     """Scalar rules decompose all ops; of the terms they end in, these have forms of columns."""
     assert all(SCALAR_RULES.keys() & set(op.__mro__) for op in REGISTRY.values())
-    assert set(REFUSALS) <= set(SCALAR_RULES)
+    assert all(SCALAR_RULES.keys() & set(op.__mro__) for op in REFUSALS)
     assert set(RULES) == {"const", "var", "linear", "max", "ite", "apply", "mul"}
     assert all(reason for reason in REFUSALS.values())
 

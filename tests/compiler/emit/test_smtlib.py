@@ -15,7 +15,7 @@ from cfxc.compiler.emit.smtlib import emit, name_of, number, symbol
 from cfxc.compiler.terms import Pool, Term, evaluate_term, free_variables
 from cfxc.errors import UnsupportedError
 from cfxc.ir.float32 import round_to_float32
-from cfxc.ir.ops.smooth import exp, sigmoid, tanh
+from cfxc.ir.ops.smooth import smooth_kinds
 from cfxc.solvers.smt.backends import Z3, backend
 from tests.compiler.formulas import BOOLS, GROUP, NUMBERS, Tree, build, declare, truths
 from tests.compiler.provers import answers, model_of, status
@@ -170,7 +170,10 @@ def test_logics_are_the_smallest() -> None:
     assert "set-logic" not in emit(pool, [p], counting="pb")
 
 
-FUNCTIONS = {"exp": exp, "sigmoid": sigmoid, "tanh": tanh, "round_float32": round_to_float32}
+FUNCTIONS = {
+    **{name: kind.function for name, kind in smooth_kinds().items()},
+    "round_float32": round_to_float32,
+}
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
