@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
@@ -106,11 +107,25 @@ def test_feature_space_of_the_page(tmp_path: Path) -> None:
         }
     )  # fmt: skip
     scope = {"cfxc": cfxc, "X": table}
-    (code,) = blocks(SPACES, "python")
+    code, _ = blocks(SPACES, "python")
     exec(code.replace('"space.toml"', repr(str(tmp_path / "made.toml"))), scope)
     assert scope["space"] == space
     made = (tmp_path / "made.toml").read_text(encoding="utf-8")
     assert made.partition("[[feature]]")[2] == text.partition("[[feature]]")[2]
+
+
+def test_the_tables_of_the_page() -> None:
+    pl = pytest.importorskip("polars")
+    from sklearn.tree import DecisionTreeClassifier
+
+    table = pl.DataFrame({"age": pl.Series(range(20, 60), dtype=pl.UInt8)})
+    tree = DecisionTreeClassifier().fit(table, table["age"] > 40)
+    _, code = blocks(SPACES, "python")
+    scope = {"cfxc": cfxc, "X": table, "pipeline": tree}
+    exec(code, scope)
+    answer: Any = scope["answer"]
+    assert answer.counterfactual.schema == table.schema
+    assert answer.changes == {"age": (37, 41)}
 
 
 def test_the_thermometer_of_the_page() -> None:

@@ -26,7 +26,7 @@ def as_pandas(table: Any) -> Any:
     and whole numbers with gaps pandas' nullable ones.
 
     Raises:
-        DataTypeError: a query that was not collected.
+        DataTypeError: a query that was not run yet.
     """
     if isinstance(table, _OWN):
         return table
@@ -91,7 +91,7 @@ def _eager(table: Any) -> Any:
 
     found = nw.from_native(table, eager_only=False, pass_through=True)
     if isinstance(found, nw.LazyFrame):
-        raise DataTypeError("the table is a query that was not run: give its .collect()")
+        raise DataTypeError("the table is a query that was not run yet: collect it first")
     return found if isinstance(found, nw.DataFrame) else None
 
 

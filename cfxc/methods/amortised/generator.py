@@ -227,7 +227,7 @@ class Generator:
         found, self.last_report = generate(
             self.model, stored, frame, targets, asked, distance, progress
         )
-        return found if frame is rows else indexed(found, rows)
+        return indexed(found, rows)
 
     def save(self, folder: str | Path) -> None:
         """Write ``generator.json`` and ``weights.safetensors``.
