@@ -33,6 +33,7 @@ def space_of(program: Program) -> Any:
                 name=name,
                 is_symbolic=sort.kind == "category",
                 labels=sort.labels,
+                label_tuple=sort.labels,
                 range=F(3, 2),
             )
             for name, sort in program.inputs
