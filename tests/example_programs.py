@@ -230,6 +230,21 @@ value=f64[8, 1](0., 1., 0., 2., 3., 0., 10., 20.), base=f64[1](-1.)) @ "forest: 
         (({"x": F(0)}, {"e": F(1), "s": F(1, 2), "t": F(0), "p": [F(1, 2), F(1, 2)]}),),
     ),
     Example(
+        "activations",  # far left softplus is 0 to all places
+        """program activations(x: Real, y: Real) {
+             a: Real = erf(x)
+             b: Real = softplus(y)
+             c: Real = softsign(x)
+             d: Real = elu(x)
+             e: Real = silu(x)
+             f: Real = gelu(x)
+             g: Real = gelu_tanh(x)
+             h: Real = mish(x)
+             return a = a, b = b, c = c, d = d, e = e, f = f, g = g, h = h
+           }""",
+        (({"x": F(0), "y": F(-3000)}, dict.fromkeys("abcdefgh", F(0))),),
+    ),
+    Example(
         "nested",  # the tree of the core level: both branches assign the same name
         """program nested(`a b`: Real, sex: Category{"m", "f"}) {
              c: Bool = le(`a b`, 3.)

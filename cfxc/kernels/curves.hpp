@@ -78,9 +78,15 @@ inline double share(double x) {
     const double small = std::exp(-std::abs(x));
     return x >= 0 ? 1.0 / (1.0 + small) : small / (1.0 + small);
 }
-inline double softplus(double x) { return larger(x, 0.0) + std::log1p(std::exp(-std::abs(x))); }
-inline double normal(double x) { return 0.5 * std::erfc(-x * ROOT_HALF); }
-inline double cubic(double x) { return 2.0 * TANH_SCALE * (x + 0.044715 * x * x * x); }
+inline double softplus(double x) {
+    return larger(x, 0.0) + std::log1p(std::exp(-std::abs(x)));
+}
+inline double normal(double x) {
+    return 0.5 * std::erfc(-x * ROOT_HALF);
+}
+inline double cubic(double x) {
+    return 2.0 * TANH_SCALE * (x + 0.044715 * x * x * x);
+}
 
 // In the order of CURVES in compiler/relaxation.py, after sigmoid and tanh.
 inline const Bend& bend_of(i64 code) {
@@ -129,8 +135,8 @@ inline Affine over(const Bend& f, double low, double high, double near, double s
     }
     const double between = f.bend * step * step / 8.0 * (1.0 + 1e-9);
     const double reach = larger(std::abs(low), std::abs(high));
-    const double chord = wide > 1e-9 * (1.0 + reach) ? (values.back() - values.front()) / wide
-                                                     : sign * f.slope(low);
+    const double chord =
+        wide > 1e-9 * (1.0 + reach) ? (values.back() - values.front()) / wide : sign * f.slope(low);
     Affine best{0.0, INF};
     for (const double s : {chord, sign * f.slope(near)}) {
         double most = -INF;

@@ -328,8 +328,9 @@ void relax(const Problem& p, Box box, Relaxation& x) {
         const double lower = smaller(larger(least, p.root(0, k)), upper);
         x.low[k] = lower;
         x.high[k] = upper;
-        x.top[k] = bent ? upper : larger(1.0, larger(std::abs(applied(p, k, lower)),
-                                                     std::abs(applied(p, k, upper))));
+        x.top[k] = bent ? upper
+                        : larger(1.0, larger(std::abs(applied(p, k, lower)),
+                                             std::abs(applied(p, k, upper))));
         if (bent && lower >= 0)
             x.state[k] = 1;
         else

@@ -131,7 +131,7 @@ def read_graph(model: Model, name: str | None = None) -> Graph:
         constants = {item.name: numpy_helper.to_array(item) for item in graph.initializer}
         defined = _defined(proto)
         nodes = tuple(_node(item, name, defined(item)) for item in graph.node)
-    except (ValueError, TypeError, OSError, DecodeError) as error:
+    except (ValueError, TypeError, LookupError, OSError, DecodeError) as error:
         raise ModelFileError(f"{name}: a constant cannot be read: {_first_line(error)}") from error
     inputs = tuple(_input(item, name) for item in graph.input if item.name not in constants)
     return Graph(name, opsets, nodes, constants, inputs, tuple(out.name for out in graph.output))

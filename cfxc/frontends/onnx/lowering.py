@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...errors import UnsupportedError, VerificationError
+from ...errors import CfxcError, UnsupportedError, VerificationError
 from ...ir import Builder, Let, Literal, Program, verify
 from ...space import FeatureSpace
 from ...space.inputs import declare_inputs
@@ -21,6 +21,7 @@ from .rules import RULES
 from .values import ROWS, Columns, Refusal, Value
 
 NOTHING = Wanted()
+MALFORMED = (ArithmeticError, LookupError, TypeError, ValueError)
 SIZES = {
     "Concat", "Expand", "Gather", "Identity", "Reshape", "Slice", "Squeeze", "Unsqueeze",
 }  # fmt: skip
@@ -131,6 +132,10 @@ def _lower_nodes(
                     values.update(_outputs(context, node, values))
             except Refusal as refusal:
                 reasons = [str(refusal)]
+            except CfxcError:
+                raise
+            except MALFORMED as error:  # ONNX's checker lets through what is no such node
+                reasons = [f"its inputs and attributes do not fit ({type(error).__name__})"]
         offences += [f"{node.where} ({node.kind})" + f": {why}" * bool(why) for why in reasons]
     return values
 

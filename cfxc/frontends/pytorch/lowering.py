@@ -8,13 +8,14 @@ from typing import Any
 import numpy as np
 import torch
 
+from ...errors import CfxcError
 from ...ir import Builder, Program
 from ...space import FeatureSpace
 from ...space.inputs import declare_inputs
 from ..onnx.context import Context
 from ..onnx.coverage import reason
 from ..onnx.graph import DType, Node
-from ..onnx.lowering import finished
+from ..onnx.lowering import MALFORMED, finished
 from ..onnx.outputs import Answer
 from ..onnx.rules import RULES as ONNX
 from ..onnx.values import Choice, Columns, Refusal, Rows, Value
@@ -139,11 +140,17 @@ class Lowering:
             return  # what it needs was refused
         where = f"{self.model.name}: {_place(node)}"
         args, kwargs = torch.fx.map_arg((node.args, node.kwargs), values.__getitem__)
+        said = ""
         try:
             with self.context.builder.at(where):
                 values[node] = self._value(node, args, kwargs)
         except Refusal as refusal:
             said = str(refusal)
+        except CfxcError:
+            raise
+        except MALFORMED as error:  # options that the rule does not know
+            said = f"its options are not read ({type(error).__name__})"
+        if node not in values:
             self.offences.append(f"{where} ({node.target})" + f": {said}" * bool(said))
 
     def _value(self, node: Any, args: Any, kwargs: Any) -> Any:

@@ -251,6 +251,34 @@ def test_corrupt_files(position: int, value: int) -> None:
     assert len(str(error).splitlines()) <= 10
 
 
+def test_damaged_networks() -> None:
+    """A few thousand changes of a network's bytes: a program, or an error of ours."""
+    nodes = [
+        node("Reshape", "X s", "c"), node("Conv", "c k", "d", kernel_shape=[2]),
+        node("Gelu", "d", "e"), node("MaxPool", "e", "g", kernel_shape=[2]),
+        node("Flatten", "g", "h"), node("BatchNormalization", "h a a a a", "i"),
+        node("Gemm", "i w b", "j"), node("LogSoftmax", "j", "Y"),
+    ]  # fmt: skip
+    random, ones = np.random.default_rng(0), np.ones((4, 3), np.float32)
+    model = graph(
+        nodes, X, {"Y": FLOAT}, opset=20, s=ints(0, 1, 4), k=np.ones((2, 1, 2), np.float32),
+        a=ones[:, 0], w=ones, b=ones[0],
+    )  # fmt: skip
+    content = model.SerializeToString()
+    lower(content, SPACE, "net.onnx", task="classifier")
+    for trial in range(4000):
+        changed = bytearray(content[: random.integers(len(content))] if trial % 3 == 0 else content)
+        for _ in range(int(random.integers(1, 4)) if changed else 0):
+            changed[random.integers(len(changed))] = random.integers(256)
+        error: Exception | None = None
+        try:
+            lower(bytes(changed), SPACE, "net.onnx", task="classifier")
+        except Exception as raised:
+            error = raised
+        assert error is None or (isinstance(error, CfxcError) and error.exit_code == 2), error
+        assert len(str(error).splitlines()) <= 10
+
+
 def test_weights_that_are_elsewhere(tmp_path: Path) -> None:
     model = graph([node("MatMul", "X w", "Y")], X, {"Y": FLOAT}, w=np.ones((4, 300), np.float32))
     path = tmp_path / "net.onnx"

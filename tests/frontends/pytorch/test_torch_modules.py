@@ -221,7 +221,8 @@ def test_the_module_is_copied() -> None:
 
 @pytest.mark.parametrize("act", [nn.ReLU, nn.GELU, nn.SiLU, nn.Softplus, nn.Hardswish])
 def test_networks_are_explained_with_proof(act: Any) -> None:
-    frame = pd.DataFrame(RNG.normal(size=(300, 3)).round(1), columns=list("abc"))
+    numbers = np.random.default_rng(5).normal(size=(300, 3)).round(1)
+    frame = pd.DataFrame(numbers, columns=list("abc"))
     space = cfxc.FeatureSpace.infer(frame)
     torch.manual_seed(1)
     module = nn.Sequential(nn.Linear(3, 6), act(), nn.Linear(6, 1))
@@ -235,14 +236,15 @@ def test_networks_are_explained_with_proof(act: Any) -> None:
     low, high = frame.min(), frame.max()
     near = pd.DataFrame(
         [
-            [row.a[0] + i / 10, row.b[0] + j / 10, row.c[0] + k / 10]
-            for i in range(-8, 9)
-            for j in range(-8, 9)
-            for k in range(-8, 9)
+            [row.a.iloc[0] + i / 10, row.b.iloc[0] + j / 10, row.c.iloc[0] + k / 10]
+            for i in range(-20, 21)
+            for j in range(-20, 21)
+            for k in range(-20, 21)
         ],
         columns=list("abc"),
     ).round(1)
     near = near[(near >= low).all(axis=1) & (near <= high).all(axis=1)]
+    assert len(near) > 1000
     flips = near[made.predict(near) != made.predict(row)[0]]
     distances = ((flips - row.iloc[0]).abs() / (high - low)).mean(axis=1)
     assert result.lower_bound <= distances.min() + 1e-12

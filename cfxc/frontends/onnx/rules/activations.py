@@ -11,7 +11,7 @@ import numpy as np
 
 from ....ir import Literal, Op, Operand, ops
 from ..context import Context, option
-from ..graph import Node
+from ..graph import Array, Node
 from ..values import Monotone, Refusal, Rows, Value, axis_of, constant, scalar, size_of
 from .arithmetic import clipped, unary
 from .registry import Inputs, argument, rule
@@ -199,11 +199,9 @@ def _prelu(ctx: Context, node: Node, inputs: Inputs) -> Value:
     return _leaky(ctx, rows, constant(argument(inputs, 1), "the slope"))
 
 
-def _leaky(ctx: Context, rows: Rows, slopes: np.ndarray) -> Rows:
+def _leaky(ctx: Context, rows: Rows, slopes: Array) -> Rows:
     """``max(x, 0) - slope max(-x, 0)``."""
-    if slopes.size == 1 and 0 <= Fraction(slopes.ravel()[0].item() if slopes.dtype != object
-                                          else slopes.item()) <= 1:  # fmt: skip
-        alpha = Fraction(slopes.ravel().tolist()[0])
+    if slopes.size == 1 and 0 <= (alpha := Fraction(slopes.ravel().tolist()[0])) <= 1:
         return Rows(ctx.let(ops.LeakyRelu(rows.operand, alpha)), rows.dims, rows.dtype)
     above = ctx.let(ops.Relu(rows.operand))
     below = replace(rows, operand=ctx.let(ops.Relu(ctx.let(ops.Neg(rows.operand)))), note=None)
