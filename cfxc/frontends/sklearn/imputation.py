@@ -30,10 +30,22 @@ refused(
 )
 
 
-def is_marker(imputer: Estimator, cell: Label) -> bool:
-    """Whether a cell holds what the imputer takes for missing."""
+def is_marker(lowering: Lowering, imputer: Estimator, ref: Ref, cell: Label) -> bool:
+    """Whether a cell of a column holds what the imputer takes for missing."""
     marker = canonical(scalar(imputer.missing_values, "missing_values"))
-    return key(cell) == key(marker)
+    return key(cell) == key(marker) and not (cell is None and _keeps_none(lowering, imputer, ref))
+
+
+def _keeps_none(lowering: Lowering, imputer: Estimator, ref: Ref) -> bool:
+    """Whether a column of objects writes ``None``, which is no NaN unless numbers are made of it.
+
+    The library finds NaN among objects as what differs from itself.
+    """
+    if not isinstance(ref, Raw) or imputer.missing_values is None:
+        return False
+    feature = lowering.source(ref).feature
+    held = feature.dtype == "object" and feature.missing_as == "none"
+    return held and getattr(imputer, "strategy", "") not in ("mean", "median")
 
 
 @transformer(SimpleImputer, sparse=dense)
@@ -62,12 +74,12 @@ def _label(value: Any) -> Label:
 def _imputed(lowering: Lowering, imputer: Estimator, ref: Ref, fill: Label) -> Ref:
     """One column, with ``fill`` where it is missing."""
     if isinstance(ref, Raw) and (held := lowering.source(ref).cells) is not None:
-        return replace(
-            ref, cells=tuple(fill if is_marker(imputer, cell) else cell for cell in held)
-        )
+        marks = [is_marker(lowering, imputer, ref, cell) for cell in held]
+        filled = (fill if mark else cell for mark, cell in zip(marks, held, strict=True))
+        return replace(ref, cells=tuple(filled))
     marked = symbol(lowering, ref)
     number = None if isinstance(fill, str) or fill is None else float(fill)
-    if is_marker(imputer, None):
+    if is_marker(lowering, imputer, ref, None):
         name = lowering.gap(ref)
         if not name or number is None:
             return ref
@@ -116,9 +128,10 @@ def _indicator(lowering: Lowering, imputer: Estimator, ref: Ref) -> Ref:
     let = lowering.let
     held = symbol(lowering, ref)
     if held is not None:
-        table = np.array([[float(is_marker(imputer, cell))] for cell in held.cells])
+        marks = [is_marker(lowering, imputer, ref, cell) for cell in held.cells]
+        table = np.array(marks, dtype=np.float64)[:, None]
         return cells(let(ops.Lookup(held.category, held.labels, tensor(table))), 1)[0]
-    if not is_marker(imputer, None):
+    if not is_marker(lowering, imputer, ref, None):
         marker = Literal(Fraction(float(imputer.missing_values)))
         return Cell(let(ops.ToReal(let(ops.Eq(lowering.vector([ref]), marker)))), 0, 1)
     name = lowering.gap(ref)

@@ -315,3 +315,27 @@ def test_what_is_filled_in_is_the_fill_in_doubles_too() -> None:
     known = compiled.space.encode_frame(rows, check_range=False)
     shares = np.asarray(BatchEvaluator(compiled.program)(known)["probability"], dtype=float)
     np.testing.assert_allclose(shares, model.predict_proba(rows), atol=1e-9)
+
+
+@pytest.mark.parametrize("marker", [np.nan, None])
+def test_none_among_objects_is_no_nan(marker: Any) -> None:
+    """The library fills in, and tells apart, what it was told is missing, and leaves the other."""
+    rng = np.random.default_rng(4)
+    cells = rng.choice(np.array(["a", "b", None], dtype=object), 300)
+    sectors = pd.Series(cells, dtype=object)
+    frame = pd.DataFrame({"sector": sectors, "size": rng.integers(0, 9, 300)})
+    wanted = np.where(frame["sector"].isna(), frame["size"] > 2, frame["size"] > 6)
+    labels = make_union(
+        make_pipeline(
+            SimpleImputer(missing_values=marker, strategy="most_frequent"), OneHotEncoder()
+        ),
+        MissingIndicator(missing_values=marker, features="all"),
+    )
+    columns = make_column_transformer(
+        (labels, ["sector"]), remainder="passthrough", sparse_threshold=0
+    )
+    model = make_pipeline(columns, DecisionTreeClassifier(random_state=0)).fit(frame, wanted)
+    space = cfxc.FeatureSpace.infer(frame)
+    assert space["sector"].missing_as == "none"
+    compiled = cfxc.compile(model, space)
+    assert labels_of(compiled, frame) == model.predict(frame).tolist()
