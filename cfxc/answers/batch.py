@@ -7,9 +7,11 @@ written as soon as it is answered: a batch that was broken off goes on where it 
 from __future__ import annotations
 
 import json
+import pickle
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import lru_cache
 from hashlib import sha256
 from importlib.util import find_spec
 from pathlib import Path
@@ -123,12 +125,31 @@ def _answers(
     elif pieces:
         from joblib import Parallel, delayed
 
-        work = (delayed(answer_part)(question, piece) for piece in pieces)
+        content = _packed(question)
+        work = (delayed(answer_part)(content, piece) for piece in pieces)
         yield from Parallel(n_jobs=n_jobs, return_as="generator")(work)
 
 
-def answer_part(question: Explainer, rows: pd.DataFrame) -> pd.DataFrame:
+def _packed(question: Explainer) -> Explainer | bytes:
+    """The question as bytes, which a process unpacks once for all its parts; itself if it cannot.
+
+    What a process has worked out of the model, it then keeps.
+    """
+    try:
+        return pickle.dumps(question, pickle.HIGHEST_PROTOCOL)
+    except (pickle.PicklingError, AttributeError, TypeError):  # joblib itself packs more
+        return question
+
+
+@lru_cache(maxsize=1)
+def _unpacked(content: bytes) -> Explainer:
+    question: Explainer = pickle.loads(content)
+    return question
+
+
+def answer_part(question: Explainer | bytes, rows: pd.DataFrame) -> pd.DataFrame:
     """A table of answers with the index of ``rows``."""
+    question = _unpacked(question) if isinstance(question, bytes) else question
     with listening():
         answers = question.answers([rows.iloc[i : i + 1] for i in range(len(rows))])
     return _table_of(rows, answers)
