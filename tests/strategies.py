@@ -438,7 +438,7 @@ def tree_ensembles(
 
 INEXACT = {
     ops.Exp, ops.Sigmoid, ops.Tanh, ops.Softmax, ops.Elu, ops.Erf, ops.Gelu, ops.GeluTanh, ops.Mish,
-    ops.Silu, ops.Softplus,
+    ops.Silu, ops.Softplus, ops.Softsign,
 }  # fmt: skip
 CORE = {
     ops.Add, ops.Sub, ops.Mul, ops.Div, ops.Neg, ops.Abs, ops.Minimum, ops.Maximum, ops.Le, ops.Lt,

@@ -146,8 +146,10 @@ def test_engines_refuse_by_name_what_they_cannot_take() -> None:
     model, table, _ = fitted("products")
     row = table.iloc[[model.predict(table).tolist().index(False)]]
     compiled = cfxc.compile(model, SPACE)
-    with pytest.raises(UnsupportedError, match="a product of two numbers that both vary"):
-        compiled.explain(row, target=True, method="mio")
+    with pytest.raises(
+        UnsupportedError, match="splits a column that is no cut or choice of one feature"
+    ):
+        compiled.explain(row, target=True, method="box")
     _, table = sampled(SPACE, 100, 0)
     model = make_pipeline(Normalizer("l1"), linear()).fit(table, table["spent"] > 2)
     row = table.iloc[[model.predict(table).tolist().index(False)]]

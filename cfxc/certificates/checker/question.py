@@ -43,10 +43,9 @@ class Feature:
 
     def __init__(self, given: Any, factual: Any, where: str, clock: Clock | None = None) -> None:
         self.clock = clock or Clock(math.inf)
+        names = "name kind action labels weight float lower upper step"
         self.gap = isinstance(given, dict) and given.get("missing") is True
-        if self.gap:
-            given = {name: value for name, value in given.items() if name != "missing"}
-        given = members(given, "name kind action labels weight float lower upper step", where)
+        given = members(given, names + " missing" * self.gap, where)[:9]
         self.name, self.kind, self.action, labels, weight, self.width, *range_ = given
         need(type(self.name) is str and self.kind in KINDS, f"{where}: name or kind")
         self.labels, self.weight = distinct(labels, f"{where}.labels"), number(weight)

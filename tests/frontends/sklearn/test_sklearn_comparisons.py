@@ -143,6 +143,8 @@ def test_regions_are_where_the_function_is_at_most_the_threshold(
         near = [cuts, np.nextafter(cuts, -np.inf), np.nextafter(cuts, np.inf)]
         xs = np.unique(np.concatenate([*near, others, [point]])) + 0.0
         xs = xs[np.isfinite(xs)]
+        partial = [Image(image.source, image.stages[:n]).function(xs) for n in range(1, len(names))]
+        xs = xs[np.isfinite([xs, *partial]).all(axis=0)]  # where all functions have a number
         inside = image.function(xs) <= threshold
     flips = np.searchsorted(cuts, xs, side="left")
     assert ((flips % 2 == 0) == region.first).tolist() == inside.tolist()
