@@ -9,10 +9,11 @@ from __future__ import annotations
 import argparse
 import resource
 import time
+from dataclasses import replace
 
 import pandas as pd
 from support.report import Table
-from support.tasks import Data, fit, forest
+from support.tasks import Data, adult, fit, forest
 
 import cfxc
 from cfxc.datasets.source import local_file
@@ -22,6 +23,7 @@ COLUMNS = (
     "relationship", "race", "sex", "capital_gain", "capital_loss", "hours_per_week",
     "native_country", "income",
 )  # fmt: skip
+COMPLETE = 30_162  # rows of the training file come first
 UNUSED = ["fnlwgt", "race", "income"]
 HEADER = ("processes", "refused", "different", "proved", "seconds", "ms each", "memory, MB")
 
@@ -36,6 +38,12 @@ def training_set() -> Data:
     return Data("Adult, training file", X, y, cfxc.FeatureSpace.infer(X), test=0)
 
 
+def complete_rows() -> Data:
+    """The 30,162 rows of it that miss nothing, in the variant of the other benchmarks."""
+    whole = adult()
+    return replace(whole, X=whole.X.iloc[:COMPLETE], y=whole.y.iloc[:COMPLETE], test=0)
+
+
 def memory() -> float:
     """The largest resident size of this process and of its largest child, in MB."""
     kinds = resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN
@@ -46,8 +54,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--people", type=int, help="the first of those refused (all)")
     parser.add_argument("--processes", type=int, default=2)
+    parser.add_argument("--complete", action="store_true", help="without rows that miss something")
     options = parser.parse_args()
-    task = fit(training_set(), "RF 100×8", forest(100, 8))
+    data = complete_rows() if options.complete else training_set()
+    task = fit(data, "RF 100×8", forest(100, 8))
     rows = task.people.iloc[: options.people]
     started = time.perf_counter()
     answers = task.compiled.explain_batch(rows, target=1, distance="l1", n_jobs=options.processes)
