@@ -190,7 +190,14 @@ def cats() -> Any:
     from catboost import CatBoostClassifier
 
     texts = TEXTS(german()[0])
-    return CatBoostClassifier(iterations=80, depth=5, cat_features=texts, verbose=0, random_seed=0)
+    return CatBoostClassifier(
+        iterations=80,
+        depth=5,
+        cat_features=texts,
+        verbose=0,
+        random_seed=0,
+        allow_writing_files=False,
+    )
 
 
 def glass() -> Any:
