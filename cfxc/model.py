@@ -114,7 +114,7 @@ class CompiledModel(Compiled):
         Args:
             rows: A table (of pandas, polars or pyarrow), one instance a row, with the space's
                 columns.  The answers are a table of the same library.
-            question, **options: As for :meth:`explain`, but for those that ask for several answers
+            question, options: As for :meth:`explain`, but for those that ask for several answers
                 or rows to start from; ``n_jobs``: how many processes, or whatever joblib's back end
                 in use runs.
             out: A directory for the answers, as Parquet files of 100 instances each, written as

@@ -17,12 +17,12 @@ from cfxc.question.distances import resolve_distance
 
 ROOT = Path(__file__).parents[1]
 README = ROOT / "README.md"
-SPACES = ROOT / "docs" / "feature-space.md"
-LANGUAGE = ROOT / "docs" / "language.md"
-MODELS = ROOT / "docs" / "multiplicity.md"
-OUTPUTS = ROOT / "docs" / "regression.md"
-PLANS = ROOT / "docs" / "plans.md"
-GENERATOR = ROOT / "docs" / "generator.md"
+SPACES = ROOT / "docs" / "reference" / "feature-space.md"
+LANGUAGE = ROOT / "docs" / "reference" / "language.md"
+MODELS = ROOT / "docs" / "how-to" / "multiplicity.md"
+OUTPUTS = ROOT / "docs" / "how-to" / "regression.md"
+PLANS = ROOT / "docs" / "how-to" / "plans.md"
+GENERATOR = ROOT / "docs" / "how-to" / "generator.md"
 
 
 def blocks(path: Path, language: str) -> list[str]:
@@ -138,6 +138,6 @@ def test_the_thermometer_of_the_page() -> None:
 
 
 def test_links_lead_somewhere() -> None:
-    for page in [README, *ROOT.glob("docs/**/*.md"), ROOT / "benchmarks" / "README.md"]:
+    for page in [README, *ROOT.glob("docs/**/*.md"), *ROOT.glob("benchmarks/**/*.md")]:
         for target in re.findall(r"\]\(([^)#:]+)\)", page.read_text(encoding="utf-8")):
             assert (page.parent / target).exists(), f"{page.name}: {target}"

@@ -1,4 +1,4 @@
-"""A checker of certificates on the standard library alone; ``docs/certificate-format.md`` has the
+"""A checker of certificates on the standard library alone; ``docs/reference/certificate-format.md`` has the
 format, and for every rule the lemma that makes it sound.
 """
 
