@@ -1,4 +1,4 @@
-"""The site: `make docs`.  Every code cell runs when it is built, and an error in one ends the build."""
+"""The site: `make docs`.  Code cells run when it is built; an error in one ends the build."""
 
 from __future__ import annotations
 

@@ -63,7 +63,9 @@ def main() -> None:
     pipeline = model(table)
     skops.io.dump(pipeline, "loans.skops")
     right = pipeline.score(table.drop(columns="repaid"), table["repaid"])
-    print(f"{Path('loans.csv')}: {len(table):,} applications; loans.skops: {right:.0%} right on them")
+    print(
+        f"{Path('loans.csv')}: {len(table):,} applications; loans.skops: {right:.0%} right on them"
+    )
 
 
 if __name__ == "__main__":
