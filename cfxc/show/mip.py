@@ -8,7 +8,8 @@ from fractions import Fraction
 from math import isfinite, lcm
 from typing import Any
 
-from ..compiler.emit.mip import Emission, Emitter, least, refused
+from ..compiler.emit.mip import Emitter, least, refused
+from ..compiler.emit.rows import Emission
 from ..compiler.functional import Symbolic, functional
 from ..compiler.mixed_integer import Model, Number, Row
 from ..compiler.terms import Pool, Term

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from .backends import BACKENDS, Answer, Backend, backend
 from .cutting_planes import first_row
+from .engine import search
 from .formulation import Formulation, Formulator
 from .refusals import refuses
-from .search import search
 
 __all__ = [
     "BACKENDS",

@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...arrays import Floats, Ints
-from ...compiler.emit.mip import LABEL, MAX
+from ...compiler.emit.rows import LABEL, MAX
 from ...compiler.mixed_integer import Affine
 from ...ir.interval import ceil_float, floor_float
 from ...ir.linear import LinearForm
