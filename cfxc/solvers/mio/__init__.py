@@ -7,9 +7,11 @@ from .cutting_planes import first_row
 from .engine import search
 from .formulation import Formulation, Formulator
 from .refusals import refuses
+from .search import NARROW
 
 __all__ = [
     "BACKENDS",
+    "NARROW",
     "Answer",
     "Backend",
     "Formulation",

@@ -427,6 +427,3 @@ class _Writer:
             base = cells.base
             return Move(LinearForm.sum(steps) + base, LinearForm.of(1), squares + base * base)
         return Move(LinearForm.sum(steps), LinearForm.sum((1, form) for _, form in out), squares)
-
-
-__all__ = ["DISTANCE", "Formulation", "Formulator"]

@@ -58,6 +58,7 @@ PATIENCE = 1.0  # seconds of the first search by regions; half of it where numbe
 ATTEMPTS = 9  # searches by regions that may run out of time
 LOST = 4  # solves in which the solver may give up
 GROWTH = 2.0  # of the time for a search or a solve, each time that one runs out of it
+NARROW = "boxes are left that are too many or too narrow to be split"
 NEAR = Fraction(1, 8)  # of the gap: so near to what was too hard, try that again
 
 
@@ -249,7 +250,7 @@ class ProgramSearch(PointSearch):
         if applies(formulation) and self._explore(formulation, radius):
             return self.ideal is None
         if now() < end:
-            self.outcome.reason = "boxes are left that are too many or too narrow to be split"
+            self.outcome.reason = NARROW
         return now() >= end
 
     def _branch(self, formulation: Formulation, radius: Fraction) -> bool:
