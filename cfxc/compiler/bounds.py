@@ -188,6 +188,3 @@ def _box(sort: Sort, lower: Number | None, upper: Number | None) -> Enclosure:
     low = -float("inf") if lower is None else floor_float(lower)
     high = float("inf") if upper is None else ceil_float(upper)
     return Interval.of(low, high)
-
-
-__all__ = ["Box", "LinearBounds", "linear_bounds", "variable_ranges"]

@@ -11,12 +11,12 @@ comparison has one term and its negation is ``not``.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
 from math import floor
-from operator import mul
+from operator import attrgetter, le, lt, mul
 from typing import Any, Literal
 
 from ..ir.float32 import round_to_float32
@@ -27,8 +27,7 @@ Kind = Literal[
     "const", "var", "linear", "max", "mul", "apply", "ite", "le", "lt", "not", "and", "or"
 ]
 Number = Fraction | int
-EVERY = 256
-"""Terms between two looks at the clock."""
+EVERY = 256  # terms between two looks at the clock
 
 
 class Term:
@@ -341,7 +340,8 @@ class Pool:
     def _compare(self, body: Term, bound: Fraction, strict: bool) -> Term:
         """``body <= bound`` (``<`` if strict), where body has no constant part."""
         if body.kind == "ite" and body.finite:
-            return self.map_leaves(body, lambda leaf: self._decide(leaf, bound, strict))
+            holds = lt if strict else le
+            return self.map_leaves(body, lambda leaf: self.truth(holds(leaf.data, bound)))
         if body.kind == "max":
             return self.and_(*(self.at_most(arg, bound, strict) for arg in body.args))
         if body.sort == "int":  # t < c is t <= ceil(c) - 1, and t <= c is t <= floor(c)
@@ -353,9 +353,6 @@ class Pool:
         if low is not None and (low > bound or (low == bound and strict)):
             return self.false
         return self._make("lt" if strict else "le", "bool", (body,), bound)
-
-    def _decide(self, leaf: Term, bound: Fraction, strict: bool) -> Term:
-        return self.truth(leaf.data < bound if strict else leaf.data <= bound)
 
     # -- connectives ------------------------------------------------------------------------------
 
@@ -444,25 +441,44 @@ def _products(x: Term, y: Term) -> list[Fraction]:
     return [a * b for a in (x.lower, x.upper) for b in (y.lower, y.upper)]  # type: ignore[operator]  # none is None
 
 
-def postorder(roots: Iterable[Term]) -> Iterator[Term]:
-    """Every term below the roots once, arguments before users."""
+def postorder(
+    roots: Iterable[Term],
+    below: Callable[[Term], Sequence[Term]] = attrgetter("args"),
+    known: Container[Term] = (),
+) -> Iterator[Term]:
+    """Every term below the roots once but the ``known``, its arguments (or ``below``) first."""
     seen: set[Term] = set()
     stack: list[tuple[Term, bool]] = [(root, False) for root in roots]
     while stack:
         term, expanded = stack.pop()
         if expanded:
             yield term
-        elif term not in seen:
+        elif term not in seen and term not in known:
             seen.add(term)
             if not len(seen) % EVERY:
                 poll()
             stack.append((term, True))
-            stack.extend((arg, False) for arg in term.args if arg not in seen)
+            stack.extend((arg, False) for arg in below(term) if arg not in seen)
 
 
 def free_variables(roots: Iterable[Term]) -> list[Term]:
     """Variables below the roots, in order of creation."""
     return sorted((t for t in postorder(roots) if t.kind == "var"), key=lambda term: term.id)
+
+
+_VALUES: Mapping[Kind, Callable[[Term, list[Any]], Any]] = {
+    "const": lambda term, _: term.data,
+    "linear": lambda term, args: sum(map(mul, term.data.coefficients, args), term.data.constant),
+    "max": lambda _, args: max(args),
+    "mul": lambda _, args: args[0] * args[1],
+    "ite": lambda _, args: args[1] if args[0] else args[2],
+    "le": lambda term, args: args[0] <= term.data,
+    "lt": lambda term, args: args[0] < term.data,
+    "not": lambda _, args: not args[0],
+    "and": lambda _, args: all(args),
+    "or": lambda _, args: any(args),
+    "apply": lambda _, args: round_to_float32(args[0]),
+}
 
 
 def evaluate_term(root: Term, assignment: dict[str, Any]) -> Any:
@@ -473,28 +489,10 @@ def evaluate_term(root: Term, assignment: dict[str, Any]) -> Any:
     return values[root]
 
 
-_VALUES: Mapping[Kind, Callable[[Term, list[Any]], Any]] = {
-    "const": lambda term, _: term.data,
-    "linear": lambda term, args: sum(
-        map(mul, term.data.coefficients, args), start=term.data.constant
-    ),
-    "max": lambda _, args: max(args),
-    "mul": lambda _, args: args[0] * args[1],
-    "ite": lambda _, args: args[1] if args[0] else args[2],
-    "le": lambda term, args: args[0] <= term.data,
-    "lt": lambda term, args: args[0] < term.data,
-    "not": lambda _, args: not args[0],
-    "and": lambda _, args: all(args),
-    "or": lambda _, args: any(args),
-}
-
-
 def _evaluate(term: Term, args: list[Any], assignment: dict[str, Any]) -> Any:
     if term.kind == "var":
         value = assignment[term.data]
         return value if term.sort == "bool" else Fraction(value)
-    if term.kind != "apply":
-        return _VALUES[term.kind](term, args)
-    if term.data != "round_float32":
+    if term.kind == "apply" and term.data != "round_float32":
         raise ValueError(f"'{term.data}' has no exact value")
-    return round_to_float32(args[0])
+    return _VALUES[term.kind](term, args)

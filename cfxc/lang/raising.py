@@ -9,8 +9,9 @@ from dataclasses import replace
 from typing import Final
 
 from ..errors import UnsupportedError
-from ..ir import If, Let, Literal, Op, Operand, Program, Sort, Statement, ops, rewrite, walk
+from ..ir import If, Let, Literal, Op, Operand, Program, Sort, ops, rewrite, walk
 from ..ir.op import rule_of
+from ..ir.patterns import without_unused
 from ..ir.sorts import label_key
 from . import ast
 from .literals import KEYWORDS
@@ -288,23 +289,3 @@ class _Names:
             self.taken.add(candidate)
             self.given[name] = candidate
         return self.given[name]
-
-
-def without_unused(program: Program) -> Program:
-    """Return ``program`` without the assignments and ifs that no output depends on."""
-    needed = {operand for _, operand in program.outputs}
-    stack: list[list[Statement]] = [[]]
-    for tag, statement in reversed(list(walk(program.body))):
-        if isinstance(statement, Let):
-            if statement.name in needed:
-                needed.update(statement.op.operands())
-                stack[-1].append(statement)
-        elif tag == "if":
-            then, orelse = stack.pop(), stack.pop()
-            if then or orelse:
-                needed.add(statement.condition)
-                body = tuple(reversed(then)), tuple(reversed(orelse))
-                stack[-1].append(If(statement.condition, *body))
-        else:
-            stack.append([])
-    return replace(program, body=tuple(reversed(stack.pop())))

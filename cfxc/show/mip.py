@@ -211,6 +211,3 @@ def _named_terms(name: str, value: Any) -> list[tuple[str, Term]]:
     if isinstance(value, Term):
         return [(name, value)]
     return [(f"{name}[{i}]", term) for i, term in enumerate(value.ravel())]
-
-
-__all__ = ["emit_program", "mip_text"]

@@ -128,24 +128,9 @@ class Emitter(Rows):
 
     def number(self, term: Term) -> Affine:
         """A numeric term as an affine form of columns."""
-        for part in self._pending(term):
+        for part in postorder([term], _numeric_parts, self._numbers):
             self._numbers[part] = self.numbers[part.kind](self, part)
         return self._numbers[term]
-
-    def _pending(self, root: Term) -> list[Term]:
-        """Numeric terms below the root without a form, arguments first; nests of ite are one."""
-        order: list[Term] = []
-        stack, seen = [(root, False)], set[Term]()
-        while stack:
-            term, expanded = stack.pop()
-            if expanded:
-                order.append(term)
-            elif term not in self._numbers and term not in seen:
-                seen.add(term)
-                stack.append((term, True))
-                parts = () if term.finite else term.args[1:] if term.kind == "ite" else term.args
-                stack += [(part, False) for part in parts]
-        return order
 
     def variable(self, term: Term) -> Affine:
         """The form of a variable; its own column unless it was given another."""
@@ -413,21 +398,18 @@ def _range(term: Term) -> Ends:
     return term.lower, term.upper
 
 
+def _numeric_parts(term: Term) -> tuple[Term, ...]:
+    """The numbers that a number is made of; a nest of choices between constants is one."""
+    return () if term.finite else term.args[1:] if term.kind == "ite" else term.args
+
+
+def _branches(term: Term) -> tuple[Term, ...]:
+    return term.args[1:] if term.kind == "ite" else ()
+
+
 def _topological(root: Term) -> list[Term]:
     """The nodes of a nest of choices, each after all that lead to it."""
-    order: list[Term] = []
-    seen: set[Term] = set()
-    stack = [(root, False)]
-    while stack:
-        node, expanded = stack.pop()
-        if expanded:
-            order.append(node)
-        elif node not in seen:
-            seen.add(node)
-            stack.append((node, True))
-            if node.kind == "ite":
-                stack += [(branch, False) for branch in node.args[1:]]
-    return order[::-1]
+    return list(postorder([root], _branches))[::-1]
 
 
 def emit(pool: Pool, assertions: Sequence[Term], objective: Term | None = None) -> Emission:
