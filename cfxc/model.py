@@ -268,6 +268,3 @@ def compile(
     if favourable is not None:
         favourable = check_favourable(program, favourable)
     return CompiledModel(program, space, predictor, file, favourable)
-
-
-__all__ = ["CompiledModel", "compile"]

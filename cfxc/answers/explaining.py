@@ -462,6 +462,3 @@ def _known_row(query: Query, original: Original, known: Known) -> Candidate | No
         verified = (verify(query, point, original.flips) for _, point in tried)
         return next((one for one in verified if one is not None), None)
     return None
-
-
-__all__ = ["Explainer", "explainer_of", "one_row"]

@@ -17,6 +17,7 @@ from ..errors import UnsupportedError
 from ..ir.interval import ceil_float, floor_float
 from ..show.numbers import shown
 from ..space.tables import as_given, as_pandas, indexed
+from ..stopping import FINE
 
 if TYPE_CHECKING:  # a result is read where nothing is searched
     from ..question.query import Query
@@ -24,8 +25,6 @@ if TYPE_CHECKING:  # a result is read where nothing is searched
     from ..solvers.certification import Certificate
     from .original import Original
 
-FINE = "what is left is finer than searches tell apart"
-"""Why a search ended before its gap was closed, where nothing else ended it."""
 Semantics = Literal["real", "float"]
 Asked = Literal["auto", "real", "float"]
 """What ``semantics=`` takes; an answer states which of the two holds."""

@@ -92,6 +92,3 @@ def _text(path: Path) -> str:
     except (OSError, UnicodeDecodeError) as error:
         why = getattr(error, "strerror", None) or "not UTF-8 text"
         raise InvalidInputError(f"{path}: cannot be read: {why}") from None
-
-
-__all__ = ["Report", "report"]

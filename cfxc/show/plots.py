@@ -32,6 +32,3 @@ def saved(figure: Any, path: str | Path | None) -> Any:
         with written_whole(path) as file:
             figure.savefig(file)
     return figure
-
-
-__all__ = ["new_figure", "saved"]

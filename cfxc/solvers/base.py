@@ -234,6 +234,3 @@ def reporter(distance: Distance, watch: Watch) -> Report:
         watch(Progress(time - started, floor_float(distance.root(lower, -1)), above, nodes))
 
     return report
-
-
-__all__ = ["Limits", "Search", "reporter", "searched"]

@@ -399,6 +399,3 @@ def _widened(interval: Interval, width: float) -> Interval:
     """An interval that holds the true one, whose ends were rounded when they were computed."""
     low, high = interval
     return low - SLACK * (width + abs(low)), high + SLACK * (width + abs(high))
-
-
-__all__ = ["BlackBox", "PotentialResult"]

@@ -354,6 +354,3 @@ class RobustPlan:
             )
             lines.append(more)
         return "\n".join(lines)
-
-
-__all__ = ["Member", "PlanResult", "RobustPlan", "Step"]
