@@ -20,7 +20,7 @@ from ..space.tables import as_given, as_pandas, indexed
 
 if TYPE_CHECKING:  # a result is read where nothing is searched
     from ..question.query import Query
-    from ..solvers.base import Call, Outcome
+    from ..solvers.base import Call, Outcome, Progress
     from ..solvers.certification import Certificate
     from .original import Original
 
@@ -124,6 +124,7 @@ class Result(Answer):
         evidence: What ``certificate`` is made of.
         unchanged: Whether the factual has the target outcome already, and is the answer itself.
         by_default: Whether the target was not named: it is the other label of two.
+        trace: Both bounds as they moved in the search, with seconds since it began.
     """
 
     status: Status
@@ -157,6 +158,7 @@ class Result(Answer):
     seeds: tuple[int, int] = (0, 0)
     unchanged: bool = False
     by_default: bool = False
+    trace: tuple[Progress, ...] = field(default=(), repr=False, compare=False)
 
     @property
     def certificate(self) -> Certificate:
@@ -197,6 +199,30 @@ class Result(Answer):
     def proved_by(self) -> str:
         """Who showed that nothing is nearer: engines, solvers, ``bounds`` (exact arithmetic)."""
         return ", ".join(self.provers)
+
+    def plot(self, path: str | Path | None = None, *, data: Any = None, ax: Any = None) -> Any:
+        """What changes, each feature on its own scale, beside the alternatives if there are any.
+
+        See :func:`cfxc.plot_changes`, whose arguments these are.
+        """
+        from .pictures import plot_changes
+
+        return plot_changes(self.all(), path, data=data, ax=ax)
+
+    def plot_bounds(self, path: str | Path | None = None, *, ax: Any = None) -> Any:
+        """How the nearest point and the lower bound closed in on the optimum; returns the axes.
+
+        Args:
+            path: A file to write to, such as ``bounds.svg``.
+            ax: Axes of matplotlib to draw on; by default new ones.
+
+        Raises:
+            MissingExtraError: matplotlib is not installed.
+            InvalidInputError: nothing was searched, or the file cannot be written.
+        """
+        from .pictures import plot_bounds
+
+        return plot_bounds(self, path, ax)
 
     def all(self) -> tuple[Result, ...]:
         """This answer and its alternatives (``count=``), nearest first."""
@@ -377,6 +403,7 @@ def result_of(
         calls=tuple(outcome.calls),
         provers=outcome.proved_by,
         nodes=outcome.nodes,
+        trace=outcome.trace,
         proof=outcome.proof,
         reason="" if status in ("optimal", "infeasible") else outcome.reason or FINE,
         evidence=Evidence(query, outcome, status, epsilon, solver, file),
