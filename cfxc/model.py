@@ -39,7 +39,7 @@ ONE_EACH = {"count", "diversity", "apart", "relax", "seeds"}
 """Options that a batch, with one answer a row, does not have."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class CompiledModel(Compiled):
     """A deployed decision as an exact program over the features of a space, and what it answers."""
 

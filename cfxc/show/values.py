@@ -6,8 +6,9 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
-from ..space import Feature
+from ..space import Feature, FeatureSpace
 from ..space.values import number_text
 
 SIGNIFICANT = 6
@@ -45,4 +46,15 @@ def short_pair(feature: Feature, before: Any, after: Any) -> tuple[str, str]:
     return pair
 
 
-__all__ = ["short_pair", "short_value", "value_text"]
+def texts_of(
+    space: FeatureSpace, rows: pd.DataFrame
+) -> tuple[list[str], list[str], list[list[str]]]:
+    """Features, the values of the first row, and those of each other one, as texts."""
+    texts = []
+    for i in range(len(rows)):
+        point = space.encode_row(rows.iloc[[i]], extra="ignore", check_range=False)
+        texts.append([value_text(feature, point[feature.name]) for feature in space])
+    return list(space.names), texts[0], texts[1:]
+
+
+__all__ = ["short_pair", "short_value", "texts_of", "value_text"]

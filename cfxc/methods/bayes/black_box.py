@@ -34,7 +34,7 @@ LEAST = 1e-3  # of it: lower potentials count as none
 SLACK = 1e-9  # widths, and shares of an end, by which intervals are widened for rounding
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class PotentialResult(Answer):
     """The best row found for a potential.
 

@@ -14,6 +14,8 @@ from ...answers.batch import PREFIX
 from ...answers.result import Semantics, Status, changes_between, plain_cell, plain_row
 from ...arrays import Floats
 from ...errors import InvalidInputError
+from ...markup import card
+from ...markup import changes as changes_html
 from ...show.numbers import shown
 from ...show.plots import BLUE, INK, VERMILLION, axes_for, saved, tidy
 from ...space.tables import as_given, as_pandas, indexed
@@ -42,7 +44,7 @@ class Step:
     moved: tuple[int, ...]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class PlanResult:
     """A plan of several counterfactuals, and bounds on how likely all of them stay valid.
 
@@ -211,8 +213,16 @@ class PlanResult:
         return saved(axes, path)
 
     def _repr_html_(self) -> str:
-        table: str = self._table().T.to_html()
-        return table + f"<p>{self.summary()}</p>"
+        table = self._table()
+        before, *after = (
+            [str(cell) for cell in plain_row(table.iloc[[i]]).values()] for i in range(len(table))
+        )
+        titles = [f"plan {i}" for i in range(1, len(after) + 1)]
+        names = list(map(str, table.columns))
+        return card(self.summary(), changes_html(names, before, after, titles))
+
+    def __repr__(self) -> str:
+        return f"PlanResult({self.summary()})"
 
 
 @dataclass(frozen=True, eq=False)
