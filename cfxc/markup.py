@@ -52,7 +52,13 @@ def folded(title: str, inside: str) -> str:
 
 
 def changes(
-    names: Cells, before: Cells, after: Sequence[Cells], titles: Cells, *, all_rows: bool = False
+    names: Cells,
+    before: Cells,
+    after: Sequence[Cells],
+    titles: Cells,
+    then: str = "",
+    *,
+    all_rows: bool = False,
 ) -> str:
     """A table of what changes in any of several rows, the others folded away.
 
@@ -60,6 +66,7 @@ def changes(
         names, before: Features and the instance's values.
         after: Of each row the values, in the features' order.
         titles: What the rows are called.
+        then: HTML that stands below what changes, above what does not.
         all_rows: Whether what stays as it is, is shown as well.
     """
     moved = [i for i in range(len(names)) if any(row[i] != before[i] for row in after)]
@@ -73,8 +80,9 @@ def changes(
     )
     made = table(header, shown, bold=range(2, len(after) + 2)) if moved else ""
     count = "1 feature stays" if len(kept) == 1 else f"{len(kept)} features stay"
+    title = f"{count} as before" if after else "the instance"
     rest = table(["", "now"], ([names[i], before[i]] for i in kept)) if kept else ""
-    return made + folded(f"{count} as before", rest)
+    return made + then + folded(title, rest)
 
 
 __all__ = ["card", "changes", "folded", "table", "text"]

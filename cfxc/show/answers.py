@@ -33,8 +33,7 @@ def as_html(
     titles = [f"instead {i}" if many else "instead" for i in range(1, len(after) + 1)]
     return card(
         found,
-        changes(names, before, after, titles, all_rows=not show_only_changes),
-        text(*proved),
+        changes(names, before, after, titles, text(*proved), all_rows=not show_only_changes),
         folded("in one line", text(summary)) if summary != found else "",
     )
 

@@ -60,8 +60,8 @@ class Certificate:
             [_text(*each) for each in zip(row, own, self.content["features"], strict=True)]
             for row in (own, own if point is None else point)
         )
-        shows = changes(names, before, [] if point is None else [after], ["counterfactual"])
-        return card(repr(self), shows, text(HOLDS))
+        rows = [] if point is None else [after]
+        return card(repr(self), changes(names, before, rows, ["counterfactual"], text(HOLDS)))
 
     def to_json(self) -> str:
         """The same as text, on one line."""
