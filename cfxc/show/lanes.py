@@ -250,7 +250,11 @@ def _lane(axes: Any, lane: Lane, value: Any, spot: Spot, letters: float, proved:
     x, y = spot
     if len(lane.data):
         at, heights, width = lane.bars()
-        axes.bar(x + at, HIGH * heights, width, bottom=y, color=PALER, zorder=0, label="data")
+        at, heights = at[heights > 0], heights[heights > 0]
+        left, right, top = x + at - width / 2, x + at + width / 2, y + HIGH * heights
+        base = np.full(len(at), y)
+        outline = np.c_[left, left, right, right], np.c_[base, top, top, base]
+        axes.fill(*(each.ravel() for each in outline), color=PALER, lw=0, zorder=0, label="data")
     if lane.closed:
         axes.fill_between(
             [x + lane.slot, x + 1], y - 0.13, y, fc="white", ec=PALE, hatch="////", lw=0,
