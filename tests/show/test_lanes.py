@@ -138,10 +138,14 @@ def test_texts_stay_apart() -> None:
             "2024-01-05", ("2024-03-05", "2024-02-05"), (True, False),
         ),
     ]  # fmt: skip
-    for shown in (lanes, [replace(lane, after=lane.after[:1], proved=(True,)) for lane in lanes]):
+    for count in (1, 2, 4):
+        shown = [
+            replace(lane, after=(lane.after * 2)[:count], proved=(True, False, True, True)[:count])
+            for lane in lanes
+        ]
         axes = drawn(
             *shown,
-            titles=("l1 distance 0.0932779\nproved: none below 0.0932778",) * len(shown[0].after),
+            titles=("1\nl1 distance 0.00424671\nproved: none below 0.00424669",) * count,
         )
         figure = axes.get_figure()
         figure.canvas.draw()
