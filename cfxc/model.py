@@ -22,7 +22,7 @@ from .question.criteria import Criterion
 from .question.options import OPTIONS, Options, lists_options
 from .question.question import Question, asked_of, given_of
 from .question.target import check_favourable
-from .show.progress import showing
+from .show.progress import Display, showing
 from .solvers.base import Watch
 from .solvers.certification import file_hash
 from .space import FeatureSpace
@@ -140,8 +140,9 @@ class CompiledModel(Compiled):
             CfxcError: bad input; no instance can be answered, all for the same reason.
         """
         requested = _for_one("explain_batch gives one answer a row", question, options)
-        explainer = explainer_of(self, requested.with_(n_jobs=1))
         with showing("answering", progress) as done:
+            watch = done if isinstance(done, Display) and requested.n_jobs == 1 else None
+            explainer = explainer_of(self, requested.with_(n_jobs=1), watch)
             answers = explain_rows(explainer, as_pandas(rows), requested.n_jobs, out, done)
         return as_given(answers, rows, PREFIX)
 

@@ -34,23 +34,25 @@ class Display:
     """
 
     def __init__(self, text: str) -> None:
-        self.text, self.stands = text, ""
+        self.text, self.count, self.stands = text, "", ""
 
     def __call__(self, *stands: Any) -> None:
         if len(stands) == 1 and isinstance(stands[0], Progress):
             self.stands = standing(stands[0])
         else:
             done, total = stands
-            self.stands = f"{done:,} of {total:,} answered"
+            self.count, self.stands = f"{done:,} of {total:,} answered", ""
 
     def begin(self, text: str) -> None:
         """Another thing is being done."""
-        self.text, self.stands = text, ""
+        self.text, self.count, self.stands = text, "", ""
 
     def line(self, seconds: float) -> str:
         """What is shown."""
-        what = f"{self.text}: {self.stands}" if self.stands else self.text
-        return f"{what} ({seconds:.0f} s)"
+        what = "; ".join(each for each in (self.count, self.stands) if each)
+        return (
+            f"{self.text}: {what} ({seconds:.0f} s)" if what else f"{self.text} ({seconds:.0f} s)"
+        )
 
 
 def standing(now: Progress) -> str:

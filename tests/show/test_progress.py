@@ -26,6 +26,10 @@ def test_it_says_what_is_done_and_how_far_that_is() -> None:
     assert line.line(3) == "searching: best 0.1235, nothing below 0.09 (3 s)"
     line(1200, 3400)
     assert line.line(61) == "searching: 1,200 of 3,400 answered (61 s)"
+    line(cfxc.Progress(1.0, 0.09, 0.12, 3))
+    assert line.line(9) == (
+        "searching: 1,200 of 3,400 answered; best 0.12, nothing below 0.09 (9 s)"
+    )
     begin(line, "compiling")
     assert line.line(1) == "compiling (1 s)"
     begin(print, "compiling")
