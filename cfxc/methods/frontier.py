@@ -15,6 +15,7 @@ from ..answers.pictures import exact_changes
 from ..answers.result import Result
 from ..errors import InvalidInputError
 from ..frontends.compiled import Compiled
+from ..markup import card, table
 from ..question.criteria import MaxChanges
 from ..question.question import Question
 from ..show.charts import Step, draw_frontier
@@ -95,6 +96,13 @@ class Frontier:
 
     def __repr__(self) -> str:
         return f"Frontier({self.distance_name} distance)\n{self.summary()}"
+
+    def _repr_html_(self) -> str:
+        rows = [
+            [str(p.changes), p.answer.summary(), ", ".join(p.answer.changes)] for p in self.points
+        ]
+        header = ["changes, at most", "nearest", "features"]
+        return card(f"Frontier of {self.distance_name} distance", table(header, rows))
 
 
 def frontier_of(

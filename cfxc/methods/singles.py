@@ -15,6 +15,7 @@ from ..answers.pictures import NONE, codes_of, exact_changes
 from ..answers.result import Result
 from ..errors import InvalidInputError
 from ..frontends.compiled import Compiled
+from ..markup import card, table
 from ..question.question import Question
 from ..show.lanes import Lane, draw_lanes
 from ..show.numbers import shown
@@ -117,7 +118,26 @@ class Singles:
         return draw_lanes(lanes, heading, [""], ax, path, "plotting single changes")
 
     def __repr__(self) -> str:
-        return f"Singles({self.outcome})\n{self.summary()}"
+        lines = [
+            f"  {one.feature}: {_said(one, self.space)}"
+            for one in self.singles
+            if one.verdict == "sufficient"
+        ]
+        return "\n".join([f"Singles({self._head()})", *lines])
+
+    def _head(self) -> str:
+        """How many there are of each kind."""
+        counts = [sum(one.verdict == each for one in self.singles) for each in ORDER]
+        found = ", ".join(f"{n} {each}" for n, each in zip(counts, ORDER, strict=True) if n)
+        return f"changes of one feature to {self.outcome}: {found}"
+
+    def _repr_html_(self) -> str:
+        rows = [
+            [one.feature, value_text(self.space[one.feature], one.before), _said(one, self.space)]
+            for one in self.singles
+            if one.verdict != "fixed"
+        ]
+        return card(self._head(), table(["feature", "now", "alone"], rows))
 
 
 def _bound(one: Single) -> float | None:

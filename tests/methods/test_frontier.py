@@ -95,6 +95,7 @@ def test_where_few_changes_are_not_enough_it_says_so() -> None:
     assert np.isnan(frame["distance"][0])
     assert "at most 1 change: no counterfactual exists" in found.summary()
     assert repr(found).startswith("Frontier(l1 distance)\nat most 1 change: ")
+    assert ">a, b</td>" in found._repr_html_()
     pytest.importorskip("matplotlib")
     axes = found.plot()
     (marks,) = [line for line in axes.lines if line.get_label() == "nearest, proved"]
@@ -182,7 +183,12 @@ def test_single_changes_as_table_text_and_picture() -> None:
     assert frame["verdict"].tolist() == ["sufficient", "insufficient", "insufficient", "fixed"]
     assert frame.loc["a", ["before", "after"]].tolist() == ["0", "2"]
     assert frame["lower_bound"].tolist()[1:3] == [float("inf")] * 2
-    assert "b: no value suffices (proved by box search)" in repr(found)
+    assert "b: no value suffices (proved by box search)" in found.summary()
+    assert repr(found).splitlines()[0] == (
+        "Singles(changes of one feature to True: 1 sufficient, 2 insufficient, 1 fixed)"
+    )
+    assert len(repr(found).splitlines()) == 2
+    assert "no value suffices" in found._repr_html_()
     assert "a: 0 → 2 suffices; optimal" in found.summary()
     pytest.importorskip("matplotlib")
     axes = found.plot()
