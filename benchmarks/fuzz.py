@@ -2,8 +2,9 @@
 
 Of every format a small model is written once; each trial changes up to four bytes of it, cuts it
 off, or repeats or removes a stretch.  Counted: compiled, refused, *wrong* (an error that is none
-of cfxc's, or a message longer than ten lines) and *slow* (more than ``--slow`` seconds of CPU).  Every
-trial runs in a child process, so that a crash is counted, too.  Pickles run code and are not read.
+of cfxc's, or a message longer than ten lines) and *slow* (more than ``--slow`` seconds of CPU).
+Every trial runs in a child process, so that a crash is counted, too.  Pickles run code and are not
+read.
 
     python benchmarks/fuzz.py --trials 10000 --formats onnx,skops
 """

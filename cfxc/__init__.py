@@ -26,12 +26,15 @@ from .version import __version__
 
 if TYPE_CHECKING:
     from . import datasets, metrics
+    from .answers.pictures import plot_changes, plot_costs
     from .answers.result import Result
     from .certificates import Report, export
     from .certificates import report as check
     from .methods.amortised import Generator
     from .methods.bayes import AEP, SEP, BlackBox, CustomPotential, Evaluations, PotentialResult
+    from .methods.frontier import Frontier
     from .methods.plans import Moments, PlanResult
+    from .methods.singles import Singles
     from .model import CompiledModel, compile
     from .question.criteria import (
         Accepts,
@@ -63,6 +66,7 @@ _LAZY = {
     "Evaluations": ".methods.bayes",
     "Feature": ".space",
     "FeatureSpace": ".space",
+    "Frontier": ".methods.frontier",
     "Generator": ".methods.amortised",
     "Mahalanobis": ".question.distances",
     "Margin": ".question.criteria",
@@ -76,9 +80,12 @@ _LAZY = {
     "Report": ".certificates",
     "Result": ".answers.result",
     "SEP": ".methods.bayes",
+    "Singles": ".methods.singles",
     "TrustRegion": ".question.criteria",
     "compile": ".model",
     "export": ".certificates",
+    "plot_changes": ".answers.pictures",
+    "plot_costs": ".answers.pictures",
     "retrained": ".retraining",
 }
 """Public name → the module that defines it."""
@@ -118,6 +125,7 @@ __all__ = [
     "Evaluations",
     "Feature",
     "FeatureSpace",
+    "Frontier",
     "Generator",
     "InvalidInputError",
     "LanguageError",
@@ -136,6 +144,7 @@ __all__ = [
     "Question",
     "Report",
     "Result",
+    "Singles",
     "SolverError",
     "TrustRegion",
     "UnsupportedError",
@@ -146,5 +155,7 @@ __all__ = [
     "datasets",
     "export",
     "metrics",
+    "plot_changes",
+    "plot_costs",
     "retrained",
 ]

@@ -321,6 +321,3 @@ def _hash(question: Explainer, rows: pd.DataFrame) -> str:
         pd.util.hash_pandas_object(rows).to_numpy().tobytes().hex(),
     )  # fmt: skip
     return sha256("\n".join(map(str, texts)).encode()).hexdigest()
-
-
-__all__ = ["PART", "PREFIX", "explain_rows"]
