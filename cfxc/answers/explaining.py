@@ -70,15 +70,19 @@ class Explainer:
     named: Literal["target", "favourable", ""] = "target"
     conflicts: bool = True
 
-    def answer(self, frame: pd.DataFrame) -> Result:
+    def answer(self, frame: pd.DataFrame, started: float | None = None) -> Result:
         """The nearest counterfactuals of one instance.
+
+        Args:
+            frame: The instance as a one-row table.
+            started: From when on time counts (of ``now``; by default from now on).
 
         Raises:
             CfxcError: the row is bad, or no row of the space can meet the constraints.
         """
         with listening():
             try:
-                return self._answer(frame)
+                return self._answer(frame, Span(self.question.time_limit, started))
             except NoChangeNeededError as error:
                 if self.named != "favourable":
                     raise
@@ -87,8 +91,7 @@ class Explainer:
                     raise answer from error
                 return answer
 
-    def _answer(self, frame: pd.DataFrame) -> Result:
-        span = Span(self.question.time_limit)
+    def _answer(self, frame: pd.DataFrame, span: Span) -> Result:
         query, engine, stop = self._posed(frame, span)
         if self.question.diversity == "clusters" and not (query.hulls or stop):
             raise InvalidInputError("diversity='clusters' needs a trust_region with clusters")
@@ -252,7 +255,8 @@ class Explainer:
                     parts = one.query, one.engine, one.original, one.outcome, one.span
                     found[one.place] = self._result(*parts)
                 elif stop != INTERRUPTED:
-                    found[one.place] = self.answer(one.original.frame)
+                    again = now() - one.span.seconds  # what was spent counts
+                    found[one.place] = self.answer(one.original.frame, again)
             except Exception as error:
                 found[one.place] = _as_error(error)
         return found

@@ -23,6 +23,7 @@ from ...errors import UnsupportedError
 from ...ir import Op, Program, ops
 from ...ir.linear import ZERO, LinearForm, Number
 from ...ir.ops.smooth import smooth_kinds
+from ...stopping import poll
 from ..mixed_integer import Affine, Model
 from ..relaxation import SQUARE, Relaxation
 from ..rewriting import two_sided
@@ -159,6 +160,7 @@ class Emitter:
     def number(self, term: Term) -> Affine:
         """A numeric term as an affine form of columns."""
         for part in self._pending(term):
+            poll()
             self._numbers[part] = self.numbers[part.kind](self, part)
         return self._numbers[term]
 
