@@ -172,7 +172,9 @@ KINDS: dict[str, tuple[str, Callable[[], Kind]]] = {
     ),
     "network value": (
         "ReLU 32×32, a range",
-        lambda: regression(lambda: MLPRegressor((32, 32), max_iter=300, random_state=0)),
+        lambda: regression(
+            lambda: MLPRegressor(hidden_layer_sizes=(32, 32), max_iter=300, random_state=0)
+        ),
     ),
     "linear value": ("linear, a range", lambda: regression(LinearRegression)),
 }

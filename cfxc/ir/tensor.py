@@ -123,13 +123,13 @@ class Tensor:
         """The exact sum of some rows of a matrix, one entry per column."""
         chosen = self.array[np.asarray(rows, dtype=np.int64)]
         sums = np.empty(chosen.shape[1], dtype=object)
-        for k, column in enumerate(chosen.T.tolist()):
-            if self.dtype != "f64":
-                sums[k] = sum(column, Fraction(0))
-                continue
-            ratios = [value.as_integer_ratio() for value in column]
-            shared = max((below for _, below in ratios), default=1)  # all are powers of 2
-            sums[k] = Fraction(sum(above * (shared // below) for above, below in ratios), shared)
+        if self.dtype != "f64":
+            sums[:] = [sum(column, Fraction(0)) for column in chosen.T.tolist()]
+        elif (limbs := _limbs(chosen)) is not None:
+            high, low = (part.sum(axis=0).tolist() for part in limbs)
+            sums[:] = [Fraction((h << 53) + k, 1 << 85) for h, k in zip(high, low, strict=True)]
+        else:
+            sums[:] = [sum(map(Fraction, column), Fraction(0)) for column in chosen.T.tolist()]
         return sums
 
     def floats(self) -> npt.NDArray[np.float64]:
@@ -269,6 +269,22 @@ _PARSE: dict[DType, Callable[[str], Any]] = {
     "bool": _parse_bool,
     "rat": _parse_rat,
 }
+
+
+def _limbs(doubles: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], npt.NDArray[Any]] | None:
+    """Whole h and k below 2**53 with ``doubles = (2**53 h + k) / 2**85``, all signs as theirs.
+
+    ``None`` where there are none, or sums along the first axis may not fit 64 bits.  Every step is
+    exact: scaling by powers of 2, and taking off the part before the point.
+    """
+    with np.errstate(all="ignore"):  # where something overflows, there are none
+        scaled = doubles * 2.0**32
+        high = np.trunc(scaled)
+        low = (scaled - high) * 2.0**53
+    small = len(doubles) < 2**10 and bool((np.abs(scaled) < 2.0**53).all())
+    if not small or (low != np.trunc(low)).any():
+        return None
+    return high.astype(np.int64), low.astype(np.int64)
 
 
 def fractions(values: Sequence[Any]) -> npt.NDArray[Any]:

@@ -217,3 +217,24 @@ class TestTaken:
         tensor = Tensor(np.array([[Fraction(1, 3), Fraction(1, 7)], [Fraction(1, 3), 5]]))
         values, codes = tensor.coded
         assert [values[code] for code in codes] == tensor.array.ravel().tolist()
+
+
+class TestExactSums:
+    @pytest.mark.parametrize(
+        "scale", [1.0, 1e-9, 2.0**-60, 2.0**20, 2.0**40, 1e300, 5e-324], ids=str
+    )
+    def test_a_sum_is_that_of_fractions(self, scale: float) -> None:
+        """Whether the doubles fit two whole numbers or not."""
+        rng = np.random.default_rng(0)
+        values = rng.normal(size=(50, 3)) * scale
+        found = Tensor(values).exact_sum(np.arange(50))
+        assert found.tolist() == [sum(map(Fraction, column)) for column in values.T.tolist()]
+
+    def test_of_many_rows(self) -> None:
+        values = np.full((3000, 1), 0.1)
+        assert Tensor(values).exact_sum(np.arange(3000)).tolist() == [3000 * Fraction(0.1)]
+
+    def test_small_negative_numbers_beside_large_ones(self) -> None:
+        values = np.array([[-(2.0**-70)], [1.0], [-3.5], [2.0**-85]])
+        found = Tensor(values).exact_sum(np.arange(4)).tolist()
+        assert found == [sum(map(Fraction, values.ravel().tolist()))]
