@@ -131,8 +131,9 @@ def _compact(codes: Ints, count: int) -> Ints:
 
 def _tensor(exact: Any) -> Any:
     """Doubles if they hold the numbers exactly, else fractions."""
-    fractions = np.empty(exact.shape, dtype=object)
-    fractions.flat = list(map(Fraction, polled(exact.ravel().tolist())))
+    fractions = np.empty(exact.size, dtype=object)
+    fractions[:] = list(map(Fraction, polled(exact.ravel().tolist())))
+    fractions = fractions.reshape(exact.shape)
     floats = fractions.astype(np.float64)
     pairs = zip(floats.ravel().tolist(), fractions.flat, strict=True)
     same = all(Fraction(f) == e for f, e in polled(pairs))
