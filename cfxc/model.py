@@ -14,6 +14,7 @@ from .errors import DataTypeError, InvalidInputError
 from .frontends.compiled import Compiled
 from .frontends.files import load_model
 from .frontends.predictor import Task
+from .ir import Program, ops
 from .methods import bayes
 from .methods.bayes import Potential
 from .methods.frontier import Frontier, frontier_of
@@ -27,7 +28,7 @@ from .solvers.base import Watch
 from .solvers.certification import file_hash
 from .space import FeatureSpace
 from .space.tables import as_given, as_pandas
-from .stopping import listening
+from .stopping import listening, now
 
 if TYPE_CHECKING:
     from .methods.bayes import BlackBox, PotentialResult
@@ -91,7 +92,7 @@ class CompiledModel(Compiled):
             CfxcError: bad input, before any search; constraints that no row of the space can meet,
                 after one that found nothing.
         """
-        given = given_of(question, options)
+        started, given = now(), given_of(question, options)
         if isinstance(given.get("target"), Potential):
             box: BlackBox = bayes.BlackBox(self)
             return box.explain(row, budget=100 if budget is None else budget, **_for_box(given))
@@ -99,7 +100,7 @@ class CompiledModel(Compiled):
             raise InvalidInputError("budget is for potentials: give target=cfxc.SEP(width=…)")
         with showing("searching", progress) as watch, listening():
             explainer = explainer_of(self, Question(**given), watch)
-            return explainer.answer(one_row(self.space, row)).in_library_of(row)
+            return explainer.answer(one_row(self.space, row), started).in_library_of(row)
 
     @lists_options
     def explain_batch(
@@ -336,4 +337,13 @@ def compile(
     file = None if known is None else {"name": known.name, "sha256": file_hash(known)}
     if favourable is not None:
         favourable = check_favourable(program, favourable)
+    _prepare(program)
     return CompiledModel(program, space, predictor, file, favourable)
+
+
+def _prepare(program: Program) -> None:
+    """Work out once, before any question's time counts, what every question needs."""
+    program.digest  # noqa: B018  # caches go by it
+    for statement in program.lets():
+        if isinstance(statement.op, ops.Affine):
+            statement.op.weight.whole()

@@ -151,7 +151,7 @@ def answer_part(question: Explainer | bytes, rows: pd.DataFrame) -> pd.DataFrame
     """A table of answers with the index of ``rows``."""
     question = _unpacked(question) if isinstance(question, bytes) else question
     with listening():
-        answers = question.answers([rows.iloc[i : i + 1] for i in range(len(rows))])
+        answers = question.answers(rows)
     return _table_of(rows, answers)
 
 

@@ -337,13 +337,15 @@ class FeatureSpace:
             return codec.decode(self.features, self.columns, values)
         return as_given(self.rows_like(as_pandas(like)).decode(values), like)
 
-    def rows_like(self, like: pd.DataFrame) -> codec.Rows:
+    def rows_like(self, like: pd.DataFrame, known: Mapping[str, Value] | None = None) -> codec.Rows:
         """What makes many rows like one: its ``decode(values)`` is ``decode(values, like)``.
+
+        ``known``: what :meth:`encode_row` made of ``like``.
 
         Raises:
             As :meth:`decode`.
         """
-        return codec.Rows(self.features, self.columns, like)
+        return codec.Rows(self.features, self.columns, like, known)
 
     def to_toml(self, path: str | Path | None = None) -> str:
         """The space as TOML text, also written to ``path`` if given.

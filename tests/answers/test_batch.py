@@ -81,9 +81,9 @@ def test_rows_that_are_alike_are_asked_about_once(case, monkeypatch):
     requested = []
     answers = explaining.Explainer.answers
 
-    def noted(self, frames):
-        requested.extend(frames)
-        return answers(self, frames)
+    def noted(self, rows):
+        requested.extend(rows.index)
+        return answers(self, rows)
 
     monkeypatch.setattr(explaining.Explainer, "answers", noted)
     monkeypatch.setattr(batch, "PART", 7)
@@ -108,9 +108,9 @@ def test_what_the_deployed_model_refuses_is_searched_again(case, monkeypatch):
     monkeypatch.setattr(Original, "flips", _doubted(Original.flips))
     answer = explaining.Explainer.answer
 
-    def noted(self, frame):
+    def noted(self, frame, started=None):
         searched.append(frame.index[0])
-        return answer(self, frame)
+        return answer(self, frame, started)
 
     monkeypatch.setattr(explaining.Explainer, "answer", noted)
     compiled.explain_batch(people, target=1)
@@ -196,7 +196,7 @@ def test_a_fault_of_ours_is_one_rows_error(case, monkeypatch):
     compiled, people = case
     query = explaining.Explainer._query
 
-    def faulty(self, frame, before=None):
+    def faulty(self, frame, before=None, cells=None):
         if frame.index[0] == people.index[1]:
             raise ZeroDivisionError("of ours")
         return query(self, frame, before)

@@ -15,6 +15,7 @@ from ...ir import Program
 from ...ir.interval import ceil_float
 from ...question.query import Query
 from ...space import FeatureSpace
+from ...stopping import poll
 from ..encoding.ball import make_ball, reach_of
 from .cells import Cells, Costs, make_cells, make_costs
 from .decision import Decision, decision_of, with_trees
@@ -83,6 +84,7 @@ class Problem:
         leaves, missed = reachable_leaves(decision, ball)
         if leaves is None:
             return missed
+        poll()
         cuts = _cuts(leaves, len(self.query.domains))
         cuts = [np.concatenate(both) for both in zip(cuts, self.constraints.cuts, strict=True)]
         cells = make_cells(self.query, self.costs, cuts)
