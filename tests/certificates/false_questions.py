@@ -168,10 +168,10 @@ class Programs:
     def draw(self) -> None:
         rng, content = self.rng, self.content
         reads_trees = rng.random() < 0.5
-        for _ in range(rng.choice((0, 0, 1, 2, 3))):
-            self.made.append([rng.choice(("unit", "unit", "step", "single")), self.form(False)])
         if reads_trees:
             self.trees = [self.ensemble(rng.randint(1, 2)) for _ in range(rng.randint(1, 2))]
+        for _ in range(rng.choice((0, 0, 1, 2, 3, 5))):
+            self.made.append(self.entry())
         labels = rng.choice((None, None, ["a", "b"], ["a", "b", "c"], [0, 1]))
         outputs = [self.form(True) for _ in labels or [0]]
         content["program"] |= {"made": self.made, "trees": self.trees, "labels": labels}
@@ -182,15 +182,24 @@ class Programs:
         self.read_all(outputs[0])
         self.ask(Meaning(content))
 
+    def entry(self) -> list[Any]:
+        """A form that is made into something, or a product of two that were."""
+        rng, named = self.rng, [k for k, (kind, *_) in enumerate(self.made) if kind == "form"]
+        if named and rng.random() < 0.6:
+            return ["product", rng.choice(named), rng.choice(named)]
+        kind = rng.choice(("unit", "unit", "step", "single", "form", "form"))
+        return [kind, self.form(rng.random() < 0.2)]
+
     def read_all(self, form: list[Any]) -> None:
         """Nothing is made, and no tree grows, that nothing reads."""
         program, rules = self.content["program"], self.content["question"]["constraints"]
         for n in range(len(self.trees)):
             if not reads([program["outputs"], rules], ["tree", n]):
                 form.insert(0, [["tree", n, 0], "1"])
-        for k, (kind, _) in enumerate(self.made):
-            later = [own for _, own in self.made[k + 1 :]]
-            if not reads([program["outputs"], rules, later], [kind, k]):
+        for k, (kind, *_) in enumerate(self.made):
+            later = [own[1] for own in self.made[k + 1 :] if own[0] != "product"]
+            times = any(own[0] == "product" and k in own[1:] for own in self.made)
+            if not times and not reads([program["outputs"], rules, later], [kind, k]):
                 form.insert(0, [[kind, k], "1"])
 
     def form(self, with_trees: bool) -> list[Any]:
@@ -208,7 +217,7 @@ class Programs:
                 factor = factor / size if size else factor
                 terms["x", j] = factor
                 constant -= factor * F(feature["lower"])
-        for k, (kind, _) in enumerate(self.made):
+        for k, (kind, *_) in enumerate(self.made):
             if rng.random() < 0.6:
                 terms[kind, k] = rng.choice(FACTORS)
         for n, ensemble in enumerate(self.trees if with_trees else []):
@@ -320,8 +329,26 @@ class Meaning:
             return F(point[k] == rest[0])
         if kind == "tree":
             return self._trees(self.program["trees"][k], rest[0], point)
-        z = self.form(self.program["made"][k][1], point)
+        entry = self.program["made"][k]
+        if kind == "product":
+            return math.prod(self._source(["form", i], point) for i in entry[1:])
+        z = self.form(entry[1], point)
+        if kind == "form":
+            return z
         return max(z, F(0)) if kind == "unit" else F(z >= 0) if kind == "step" else single(z)
+
+    def z(self, k: int, point: Any) -> F:
+        """What is said of entry k of those made: its form or, of a product, itself."""
+        kind, *given = self.program["made"][k]
+        return self._source([kind, k], point) if kind == "product" else self.form(given[0], point)
+
+    def within(self, signs: Any, point: Any) -> bool:
+        """Whether the forms that were split lie where a part says."""
+        return all(
+            key[1] * self.z(key[0], point) <= end if isinstance(key, tuple)
+            else end * self.z(key, point) >= 0
+            for key, end in signs.items()
+        )  # fmt: skip
 
     def _trees(self, ensemble: Content, column: int, point: Any) -> F:
         total = F(0)

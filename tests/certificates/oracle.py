@@ -85,7 +85,11 @@ class Meaning:
             return F(point[k] == rest[0])
         if kind == "tree":
             return self.trees(self.program["trees"][k], rest[0], point)
+        if kind == "product":
+            return math.prod(self.source(["form", i], point) for i in self.program["made"][k][1:])
         z = self.form(self.program["made"][k][1], point)
+        if kind == "form":
+            return z
         if kind == "unit":
             return max(z, F(0))
         return F(z >= 0) if kind == "step" else F(float(np.float32(float(z))))

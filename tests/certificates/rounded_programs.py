@@ -43,7 +43,12 @@ def draw_program(rng: Random) -> Content:
     made: list[Any] = []
     trees = [_stumps(rng, len(features)) for _ in range(rng.randint(0, 1))]
     for _ in range(rng.choice((0, 1, 2, 4))):
-        made.append([rng.choice(("unit", "step", "single")), _form(rng, features, made, [], hard)])
+        named = [k for k, (kind, *_) in enumerate(made) if kind == "form"]
+        if named and rng.random() < 0.5:
+            made.append(["product", rng.choice(named), rng.choice(named)])
+            continue
+        kind = rng.choice(("unit", "step", "single", "form", "form"))
+        made.append([kind, _form(rng, features, made, trees if hard else [], hard)])
     outputs = [_form(rng, features, made, trees, hard) for _ in range(2)]
     return question(
         features, outputs, made=made, trees=trees, labels=["a", "b"], target={"label": "b"}
@@ -55,7 +60,7 @@ def _form(rng: Random, features: Any, made: Any, trees: Any, hard: bool) -> list
         return [[["x", rng.randrange(len(features))], "1"], [["one", 0], str(-F(1, 4))]]
     pool = FACTORS + EDGES if hard else FACTORS
     sources = [["x", j] for j in range(len(features))] + [["one", 0]]
-    sources += [[kind, k] for k, (kind, _) in enumerate(made)]
+    sources += [[kind, k] for k, (kind, *_) in enumerate(made)]
     sources += [["tree", n, 0] for n in range(len(trees))]
     kept = [source for source in sources if rng.random() < 0.7] or sources[:1]
     form = [[source, str(rng.choice(pool))] for source in kept]
@@ -83,8 +88,14 @@ class Floats:
     def scores(self, point: Any) -> list[Any]:
         """The outputs."""
         self.point, self.made = point, list[Any]()
-        for kind, form in self.program["made"]:
-            z = self.form(form)
+        for kind, *given in self.program["made"]:
+            if kind == "product":
+                self.made.append(self.type(self.made[given[0]] * self.made[given[1]]))
+                continue
+            z = self.form(given[0])
+            if kind == "form":
+                self.made.append(z)
+                continue
             made = max(z, self.type(0)) if kind == "unit" else self.type(z >= 0)
             self.made.append(self.type(np.float32(z)) if kind == "single" else made)
         return [self.form(form) for form in self.program["outputs"]]

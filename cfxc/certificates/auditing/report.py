@@ -96,6 +96,12 @@ def _conditions(question: Question) -> list[str]:
     return found
 
 
+MADE = {
+    "unit": "max(0, {})", "step": "[{} >= 0]", "single": "float32({})", "form": "({})",
+    "product": "({})*({})",
+}  # fmt: skip
+
+
 def _side(form: Form, sign: int) -> Form:
     return {s: f * sign for s, f in form.items() if f * sign > 0 and s != CONSTANT}
 
@@ -121,9 +127,10 @@ def _term(question: Question, source: Any, factor: Q, depth: int) -> str:
     elif kind == "tree":
         text = f"trees{k}#{_digest(question, k)}[{rest[0]}]"
     else:
-        inner = _sum(question, question.program.made[k], depth - 1)
-        text = {"unit": "max(0, {})", "step": "[{} >= 0]", "single": "float32({})"}[kind]
-        text = text.format(inner)
+        program = question.program
+        forms = [program.made[i] for i in program.factors.get(k, (k,))]
+        inner = [_sum(question, form, depth - 1) for form in forms]
+        text = MADE[kind].format(*inner)
     return text if factor == 1 else f"{figure(factor)}*{text}"
 
 

@@ -13,7 +13,7 @@ HALF_ULP, LEAST = Q(1, 2**24), Q(1, 2**150)  # of float32: relative, and half of
 Form = dict[Any, Q]  # factors of sources
 Point = Sequence[Any]  # numbers, and places of labels, by feature
 CONSTANT = ("one", 0)
-KINDS = ("unit", "step", "single")
+KINDS = ("unit", "step", "single", "form", "product")
 
 
 def plus(form: Form, other: Form, factor: Q = ONE) -> Form:
@@ -40,8 +40,10 @@ def rounded(x: Q, width: int, how: Any = round) -> Q:
 
 
 def image(kind: str, z: Q) -> Q:
-    """What is made of z: max(z, 0), whether z >= 0, or the float32 nearest to z."""
-    return Q(z >= 0) if kind == "step" else max(z, ZERO) if kind == "unit" else rounded(z, 4)
+    """What is made of z: max(z, 0), whether z >= 0, the float32 nearest to z; else z itself."""
+    if kind == "single":
+        return rounded(z, 4)
+    return Q(z >= 0) if kind == "step" else max(z, ZERO) if kind == "unit" else z
 
 
 class Program:
@@ -49,7 +51,8 @@ class Program:
 
     A form is a sum of multiples of ``("one", 0)``; ``("x", j)``, a number; ``("is", j, i)``, 1 for
     label i of feature j; ``("tree", n, c)``, column c of trees n; and, of forms made before,
-    ``("unit", k)``, the maximum with 0; ``("step", k)``, 1 from 0 on; ``("single", k)``, a float32.
+    ``("unit", k)``, the maximum with 0; ``("step", k)``, 1 from 0 on; ``("single", k)``, a float32;
+    ``("form", k)``, the form itself; ``("product", k)``, the product of two of these.
     """
 
     def __init__(self, given: Any, features: Sequence[Any], clock: Clock) -> None:
@@ -58,11 +61,19 @@ class Program:
         self.kinds, self.made, self.trees = list[str](), list[Form](), list[Any]()
         for n, ensemble in enumerate(listed(trees, "program.trees")):
             self.trees.append(self.ensemble(ensemble, f"program.trees[{n}]"))
+        self.factors = dict[int, tuple[int, int]]()
         for k, entry in enumerate(listed(made, "program.made")):
             where = f"program.made[{k}]"
-            kind, form = listed(entry, where)
+            kind, *given = listed(entry, where)
             need(kind in KINDS, f"{where}: an unknown kind of source")
-            self.made.append(self.form(form, where))
+            if kind == "product":  # what is said of z is said of the product itself
+                i, m = given
+                self.form([[["form", place], "1"] for place in {i, m}], where)
+                self.factors[k], form = (i, m), {("product", k): ONE}
+            else:
+                (inner,) = given
+                form = self.form(inner, where)
+            self.made.append(form)
             self.kinds.append(kind)
         self.labels = None if labels is None else distinct(labels, "program.labels")
         given = enumerate(listed(outputs, "program.outputs"))
@@ -124,8 +135,10 @@ class Program:
     def values(self, forms: Sequence[Form], point: Point) -> list[Q]:
         """The values of forms at a point."""
         made = list[Q]()
-        for kind, form in zip(self.kinds, self.made, strict=True):
-            made.append(image(kind, self._value(form, point, made)))
+        for k, (kind, form) in enumerate(zip(self.kinds, self.made, strict=True)):
+            i, m = self.factors.get(k, (0, 0))
+            z = made[i] * made[m] if kind == "product" else self._value(form, point, made)
+            made.append(image(kind, small(z)))
         return [self._value(form, point, made) for form in forms]
 
     def _value(self, form: Form, point: Point, made: Sequence[Q]) -> Q:

@@ -32,7 +32,7 @@ class Rounding:
         self.unit, self.least, self.bits, self.top = FLOATS[floats]
         self.made: list[tuple[Q, Q]] = []
         for k, (kind, form) in enumerate(zip(self.program.kinds, self.program.made, strict=True)):
-            size, error = self.sum(form)
+            size, error = self.times(k) if kind == "product" else self.sum(form)
             if kind == "step":
                 need(self.is_exact(form), f"program.made[{k}]: slack: a step of what is rounded")
                 size, error = ONE, ZERO
@@ -78,6 +78,14 @@ class Rounding:
             error += self.gamma(len(form)) * (size + error)
         self.fit(size + error)
         return size, error
+
+    def times(self, k: int) -> tuple[Q, Q]:
+        """The same of a product of two forms, rounded once."""
+        (size, off), (other, wrong) = (self.made[i] for i in self.program.factors[k])
+        error = small(size * wrong + off * other + off * wrong)
+        size = small(size * other)
+        self.fit(size + error)
+        return size, error + self.unit * (size + error) + self.least
 
     def fit(self, size: Q, top: int = 0) -> None:
         """Rejects what may be larger than floats are."""

@@ -71,7 +71,7 @@ class Script:
 
     def text(self, certificate: Mapping[str, Any], status: str) -> str:
         """The script, with what it is about in comments."""
-        squares = self.question.norms[3]
+        squares = self.question.norms[3] or self.program.factors
         head = [
             f"; cfxc certificate {certificate['hash']}",
             *(f"; x.{j}: {' '.join(f.name.split())}" for j, f in enumerate(self.features)),
@@ -246,11 +246,18 @@ class Script:
     def write_made(self, k: int) -> None:
         """A form that was made on the way, and its image."""
         kind, z = self.program.kinds[k], f"made.{k}"
+        if kind == "product":
+            self.define(
+                f"product.{k}", f"(* {' '.join(f'form.{i}' for i in self.program.factors[k])})"
+            )
+            return
         self.define(z, self.form(self.program.made[k]))
         if kind == "unit":
             self.define(f"unit.{k}", f"(ite (>= {z} 0.0) {z} 0.0)")
         elif kind == "step":
             self.define(f"step.{k}", f"(ite (>= {z} 0.0) 1.0 0.0)")
+        elif kind == "form":
+            self.define(f"form.{k}", z)
         else:
             size = f"(ite (>= {z} 0.0) {z} (- {z}))"
             off = f"(- single.{k} {z})"

@@ -11,12 +11,13 @@ from fractions import Fraction
 from math import isinf, isnan
 from typing import Any
 
-from ...compiler.linear_reader import Entries, Form, UnitReader, Units
+from ...compiler.linear_reader import Entries, Form, UnitReader, Units, spread
 from ...compiler.splits import RawSplits, raw_splits
 from ...errors import UnsupportedError
 from ...ir import Let, Operand, Program, ops
-from ...ir.linear import ONE, LinearForm
+from ...ir.linear import ONE, Inequality, LinearForm
 from ...question.query import Query
+from .products import Products
 
 FINE = 2.0**-900  # doubles above are multiples of 2⁻¹⁰⁰⁰
 Source = tuple[Any, ...]
@@ -27,19 +28,19 @@ class Sources:
     """The forms that sources stand for, in order, and the ensembles with their splits."""
 
     features: dict[str, int]
-    made: list[tuple[str, Form]] = field(default_factory=list)
+    made: list[tuple[str, Any]] = field(default_factory=list)
     places: dict[Any, int] = field(default_factory=dict)
     ensembles: dict[str, tuple[ops.TreeEnsemble, RawSplits]] = field(default_factory=dict)
 
-    def make(self, kind: str, form: Form) -> Source:
-        """A source for a form; the same for equal ones."""
-        known = (kind, form.key)
+    def make(self, kind: str, form: Any) -> Source:
+        """A source for a form, or for two factors; the same for equal ones."""
+        known = (kind, form.key if isinstance(form, LinearForm) else form)
         if known not in self.places:
             self.places[known] = len(self.made)
             self.made.append((kind, form))
         return kind, self.places[known]
 
-    def core(self, form: Form, units: Units) -> Form:
+    def core(self, form: Form, units: Products) -> Form:
         """A form as ``UnitReader`` gives it, in core sources."""
         total, terms = form.constant, dict[Source, Fraction]()
 
@@ -56,6 +57,9 @@ class Sources:
                 add(("tree", list(self.ensembles).index(what), source[2]), factor)
             elif kind == "unit":
                 add(self.make("unit", self.core(units.forms[what], units)), factor)
+            elif kind == "product":
+                both = (self.make("form", self.core(each, units)) for each in units.products[what])
+                add(self.make("product", tuple(place for _, place in both)), factor)
             elif kind == "step":
                 step = units.steps[what]
                 form_of = self.core(-step.form if step.strict else step.form, units)
@@ -73,7 +77,9 @@ class Sources:
 class CoreReader(UnitReader):
     """Reads programs with trees; squashed scores only where they are compared."""
 
-    def __init__(self, program: Program, query: Query, sources: Sources, units: Units) -> None:
+    units: Products
+
+    def __init__(self, program: Program, query: Query, sources: Sources, units: Products) -> None:
         numbers, labels = declared(query)
         super().__init__(program, numbers, labels, units)
         self.sources = sources
@@ -120,6 +126,24 @@ class CoreReader(UnitReader):
                 return (labels, pair) if strict else (labels[::-1], pair[::-1])
         raise UnsupportedError("a certificate cannot hold how the label is chosen")
 
+    def step(self, form: Form, strict: bool) -> Form:
+        """1 where a form is at least 0 (or above it), else 0; where a tree says so, that tree."""
+        source = next(iter(form.terms)) if len(form.terms) == 1 else None
+        if source is not None and source[0] == "tree" and self._tells(source):
+            ends = form.constant, form.constant + form.terms[source]
+            low, high = (int(end > 0 or (end == 0 and not strict)) for end in ends)
+            return low + (high - low) * LinearForm.one(source)
+        if len(form.terms) < 2 and (source is None or source[0] == "x"):
+            return self.units.step(form, strict)
+        self.units.steps.append(Inequality(form, strict))
+        return LinearForm.one(("step", len(self.units.steps) - 1))
+
+    def _tells(self, source: Source) -> bool:
+        """Whether a column of an ensemble is that of one tree, and 0 or 1."""
+        op = self.sources.ensembles[source[1]][0]
+        column = op.value.exact()[:, source[2]].tolist()
+        return op.roots.array.size == 1 and set(column) <= {0, 1}
+
     def _scores(self, operand: Operand) -> Operand:
         """What a softmax orders."""
         op = self.definitions.get(operand) if isinstance(operand, str) else None
@@ -163,6 +187,37 @@ def _whole(reader: Any, name: str, op: ops.ToReal) -> Entries:
     return entries
 
 
+def _times(reader: Any, name: str, op: ops.Mul) -> Entries:
+    return [reader.units.product(x, y) for x, y in reader.pairs(op)]
+
+
+def _selected(reader: Any, name: str, op: ops.Select) -> Entries:
+    """``y + [condition] (x - y)``."""
+    count = max(len(reader.entries(each)) for each in (op.x, op.y))
+    x, y = (spread(reader.entries(each), count) for each in (op.x, op.y))
+    chosen = spread(_truths(reader, op.condition), count)
+    return [
+        other + reader.units.product(here, own - other)
+        for here, own, other in zip(chosen, x, y, strict=True)
+    ]
+
+
+def _truths(reader: Any, operand: Operand) -> Entries:
+    """Truth values as numbers."""
+    if not isinstance(operand, str):
+        return [LinearForm.of(int(operand.value))]
+    op = reader.definitions.get(operand)
+    if isinstance(op, ops.IsLabel):
+        return [reader.is_label(op)]
+    if isinstance(op, ops.Not):
+        return [1 - each for each in _truths(reader, op.x)]
+    if isinstance(op, ops.Le | ops.Lt | ops.Ge | ops.Gt):
+        less, strict = isinstance(op, ops.Le | ops.Lt), isinstance(op, ops.Lt | ops.Gt)
+        forms = [y - x if less else x - y for x, y in reader.pairs(op)]
+        return [reader.step(form, strict) for form in forms]
+    raise UnsupportedError(f"a certificate cannot hold a choice by '{_kind(op)}'")
+
+
 def _equal(units: Units, form: Form) -> Form:
     """1 where a form is 0: not below and not above it."""
     return units.step(form, False) + units.step(-form, False) - 1
@@ -175,7 +230,13 @@ def _splits(program: Program, op: ops.TreeEnsemble) -> RawSplits:
     return found
 
 
-CoreReader.rules = {**UnitReader.rules, ops.TreeEnsemble: _ensemble, ops.ToReal: _whole}
+CoreReader.rules = {
+    **UnitReader.rules,
+    ops.TreeEnsemble: _ensemble,
+    ops.ToReal: _whole,
+    ops.Mul: _times,
+    ops.Select: _selected,
+}
 
 
 def exact(value: Fraction | int | float) -> str:
@@ -218,14 +279,14 @@ def declared(query: Query) -> tuple[dict[str, list[Form]], dict[str, str | int]]
     return numbers, labels
 
 
-def read_program(query: Query) -> tuple[Sources, Units, list[Any] | None, list[Form]]:
+def read_program(query: Query) -> tuple[Sources, Products, list[Any] | None, list[Form]]:
     """The deployed program of a query: sources, labels (of a classifier) and output forms.
 
     Raises:
         UnsupportedError: it does more than forms, units, steps, roundings and trees can say.
     """
     sources = Sources({domain.name: j for j, domain in enumerate(query.domains)})
-    units = Units()
+    units = Products()
     program = query.program
     if any(not isinstance(statement, Let) for statement in program.body):
         raise UnsupportedError("a certificate cannot hold a program that branches")

@@ -15,25 +15,31 @@ import numpy as np
 
 from ...arrays import Floats
 from ...certificates.checker import Proof
-from ...certificates.checker.program import HALF_ULP, LEAST, Form, image
-from ...certificates.checker.rules import Multipliers
+from ...certificates.checker.program import CONSTANT, HALF_ULP, LEAST, Form, image
+from ...certificates.checker.rules import PLANES, Multipliers
 from ...compiler.linear_programs import made_solver
 from ...compiler.mixed_integer import Rounded
 from ..encoding.squares import Tangents
 
-Key = tuple[str, int]
+Key = tuple[Any, ...]  # name and place of an inequality and, of planes, slopes
+READ = ("one", "x", "is", "tree")  # what is not made
 Cut = tuple[int, Fraction]  # a feature, and the largest value on the left
 ZERO = Fraction(0)
 PENALTY = 1e3  # what missing a requirement costs, as a distance
 WRONG = 1e-9  # by how much a solution may miss what it stands for
 SMALLEST = 1e-12  # multipliers below this are left out
+TANGENTS = 5  # of a square, at first
 
 
 class Solution:
     """A solution of a part's linear program, and where it is wrong."""
 
-    def __init__(self, program: LinearProgram, values: Floats) -> None:
+    def __init__(self, program: LinearProgram, values: Floats, duals: dict[Key, Fraction]) -> None:
         self.program, self.values = program, values
+        self.slopes: dict[int, float] = {}  # what a product being larger or smaller adds
+        for (name, k, *_), y in duals.items():
+            if name in PLANES:
+                self.slopes[k] = self.slopes.get(k, 0.0) + float(y)
 
     def worst_unit(self) -> tuple[int, float]:
         """The open unit that differs most from the maximum that it stands for."""
@@ -45,6 +51,34 @@ class Solution:
             if wrong > best:
                 best, at = wrong, k
         return at, best
+
+    def worst_factor(self) -> tuple[int, Fraction, float]:
+        """The form whose products are off most, by what that adds to the bound; and where to split
+        it: between its value and the middle of its range.
+        """
+        program, best, found = self.program, 0.0, -1
+        for slopes in (self.slopes, program.influence()):
+            wrong = dict[int, float]()
+            for k, column in program.products.items():
+                factors = program.problem.program.factors[k]
+                off = abs(self.values[column] - self._made(factors[0]) * self._made(factors[1]))
+                for i in set(factors):
+                    wrong[i] = wrong.get(i, 0.0) + off * slopes.get(k, 0.0) * self._inside(i)
+            found = max(wrong, key=lambda k: wrong[k], default=-1)
+            best = wrong.get(found, 0.0)
+            if best > WRONG:
+                break
+        if found < 0:
+            return found, ZERO, 0.0
+        low, high = program.spans[found]
+        value = min(max(Fraction(self._made(found)), low), high)
+        return found, value * 3 / 4 + (low + high) / 8, best
+
+    def _inside(self, k: int) -> float:
+        """How far inside of its range a form's value is: 1 in the middle, a tenth at the ends."""
+        low, high = map(float, self.program.spans[k])
+        value = self._made(k)
+        return 0.1 + 1.8 * max(min(value - low, high - value), 0.0) / (high - low or 1.0)
 
     def _made(self, k: int) -> float:
         return float(self.program.z[k] @ self.values + self.program.z0[k])
@@ -127,6 +161,7 @@ class LinearProgram:
         self.open: dict[int, int] = {}
         self.steps: dict[int, int] = {}
         self.noise: dict[int, int] = {}
+        self.products: dict[int, int] = {}
         self._squares: list[tuple[int, int, int, float, float]] = []
         self.depth = depth
         for k in range(depth):
@@ -156,7 +191,9 @@ class LinearProgram:
         elif kind == "single":
             size = float(HALF_ULP * max(abs(low), abs(high)) + LEAST)
             self.noise[k] = self._column(-size, size)
-        elif low < 0 < high:
+        elif kind == "product":
+            self.products[k] = self._column(float(low), float(high))
+        elif kind == "unit" and low < 0 < high:
             self.open[k] = self._column(0.0, float(high))
 
     def _category(self, j: int) -> None:
@@ -212,9 +249,10 @@ class LinearProgram:
             elif kind == "is":
                 if (k, rest[0]) in self.labels:
                     row[self.labels[k, rest[0]]] += value
-            elif kind == "step" or k in self.open:
-                row[self.steps[k] if kind == "step" else self.open[k]] += value
-            elif kind == "single" or self.spans[k][0] >= 0:
+            elif kind in ("step", "product") or k in self.open:
+                column = {"step": self.steps, "product": self.products}.get(kind, self.open)[k]
+                row[column] += value
+            elif kind in ("single", "form") or self.spans[k][0] >= 0:
                 row += value * self.z[k]
                 shift += value * self.z0[k]
                 if kind == "single":
@@ -228,12 +266,22 @@ class LinearProgram:
         duals, values = self._solve(np.array([*self.cost, PENALTY]), budget=False)
         if duals is None or values is None:
             return None, None
-        return self._multipliers(duals, Fraction(1)), Solution(self, values)
+        return self._multipliers(duals, Fraction(1)), Solution(self, values, duals)
 
     def _multipliers(self, duals: dict[Key, Fraction], budget: Fraction) -> Multipliers:
-        """Duals with shares of the largest change that do not exceed it."""
+        """Duals with shares of the largest change that do not exceed it; the planes on one side of
+        a product as one, whose slopes are their mean.
+        """
+        for k in self.products:
+            for side in PLANES:
+                own = {key: y for key, y in duals.items() if key[:2] == (side, k)}
+                if len(own) > 1:
+                    every = sum(own.values(), ZERO)
+                    mean = (sum(y * key[i] for key, y in own.items()) / every for i in (2, 3))
+                    duals = {key: y for key, y in duals.items() if key not in own}
+                    duals[side, k, *(Fraction(float(slope)) for slope in mean)] = every
         room = budget * self.problem.norms[2]
-        peaks = sum((y for (kind, _), y in duals.items() if kind == "peak"), ZERO)
+        peaks = sum((y for (kind, *_), y in duals.items() if kind == "peak"), ZERO)
         if peaks > room:
             duals = {key: y * room / peaks if key[0] == "peak" else y for key, y in duals.items()}
         return Multipliers(budget, duals, {}, {})
@@ -261,11 +309,11 @@ class LinearProgram:
             sides.append(side)
 
         for i, (form, _) in enumerate(self.problem.rows):
-            if all(source[0] in ("one", "x", "is") or source[1] < self.depth for source in form):
+            if all(source[0] in READ or source[1] < self.depth for source in form):
                 row, shift = self.form(form)
                 add(("row", i), row, -shift, slack=True)
         for k, sign in self.signs.items():
-            if k < self.depth:
+            if not isinstance(k, tuple) and k < self.depth:
                 add(("sign", k), sign * self.z[k], -sign * self.z0[k], slack=True)
         for k, column in self.open.items():
             low, high = map(float, self.spans[k])
@@ -276,11 +324,67 @@ class LinearProgram:
             chord = steep * self.z[k]
             chord[column] -= 1.0
             add(("chord", k), chord, -steep * (self.z0[k] - low), slack=False)
+        for k, column in self.products.items():
+            for side, p, q in self._planes(k):
+                i, m = self.problem.program.factors[k]
+                name = "over" if side > 0 else "under"
+                row = -side * (float(q) * self.z[i] + float(p) * self.z[m])
+                row[column] += side
+                least = -self.problem.plane(k, Fraction(side), [p, q], self.spans).get(
+                    CONSTANT, ZERO
+                )
+                shift = side * (float(q) * self.z0[i] + float(p) * self.z0[m])
+                add((name, k, p, q), row, float(least) + shift, slack=False)
+        for k, name, sign in self._limits():
+            end = float(self.spans[k][sign < 0])
+            add((name, k), sign * self.z[k], sign * (end - self.z0[k]), slack=True)
         if self.top >= 0:
             for j, (row, start) in enumerate(self._changes()):
                 row[self.top] += 1.0
                 add(("peak", j), row, start, slack=False)
         return names, rows, sides
+
+    def influence(self) -> dict[int, float]:
+        """By how much a product being larger by 1 may change the rows, about, in all."""
+        problem, found = self.problem, dict[Any, float]()
+
+        def add(form: Form, factor: float) -> None:
+            for source, own in form.items():
+                found[source] = found.get(source, 0.0) + factor * abs(float(own))
+
+        for form, _ in problem.rows:
+            add(form, 1.0)
+        for k in reversed(range(self.depth)):
+            own = found.get((problem.program.kinds[k], k), 0.0)
+            if k in self.products and own:
+                i, m = problem.program.factors[k]
+                for one, other in ((i, m), (m, i)):
+                    found["form", one] = found.get(("form", one), 0.0) + own * max(
+                        map(abs, map(float, self.spans[other]))
+                    )
+            elif own:
+                add(problem.program.made[k], own)
+        return {k: found.get(("product", k), 0.0) for k in self.products}
+
+    def _planes(self, k: int) -> Iterator[tuple[int, Fraction, Fraction]]:
+        """Side and slopes of the planes that bound a product: at corners; tangents of a square."""
+        i, m = self.problem.program.factors[k]
+        (a, b), (c, d) = self.spans[i], self.spans[m]
+        if i == m:
+            for n in range(TANGENTS):
+                place = Fraction(float(a + (b - a) * n / (TANGENTS - 1)))
+                yield 1, place, place
+            yield -1, a, b
+        else:
+            yield from ((1, a, c), (1, b, d), (-1, a, d), (-1, b, c))
+
+    def _limits(self) -> Iterator[tuple[int, str, int]]:
+        """Forms that are known to lie above, or below, an end of their range."""
+        for k in range(self.depth):
+            if self.problem.program.kinds[k] in ("form", "product") or (k, 1) in self.signs:
+                for name, side in (("least", -1), ("most", 1)):
+                    if (k, side) in self.signs or (k, side) in self.problem.bounds:
+                        yield k, name, -side
 
     def _changes(self) -> Iterator[tuple[Floats, float]]:
         """``-peak_j δ_j`` over the columns, and what it is at the base, as a positive number."""
@@ -337,16 +441,22 @@ def _run(
     cost: Floats, lower: Floats, upper: Floats, rows: Floats, sides: Floats, tops: Floats
 ) -> tuple[Floats, Floats] | None:
     """Duals and values of ``min cost @ x``, ``sides <= rows @ x <= tops``; ``None`` if there are
-    none.
+    none.  Columns are scaled to ranges of 1, rows to factors of at most 1.
     """
-    matrix = rows.reshape(-1, cost.size)
-    program = Rounded.of(cost, (lower, upper), matrix, (sides, tops))
+    wide = upper - lower
+    wide = np.where(np.isfinite(wide) & (wide > 0), wide, 1.0)
+    matrix = rows.reshape(-1, cost.size) * wide
+    size = np.abs(matrix).max(axis=1, initial=0.0)
+    size = np.where(size > 0, size, 1.0)
+    ends = sides / size, tops / size
+    matrix = matrix / size[:, None]
+    program = Rounded.of(cost * wide, (lower / wide, upper / wide), matrix, ends)
     solver = made_solver(program, {"output_flag": False, "threads": 1, "presolve": "off"})
     solver.run()
     if solver.getModelStatus() != highspy.HighsModelStatus.kOptimal:
         return None
     solution = solver.getSolution()
-    return np.array(solution.row_dual), np.array(solution.col_value)
+    return np.array(solution.row_dual) / size, np.array(solution.col_value) * wide
 
 
 __all__ = ["WRONG", "LinearProgram", "Solution"]

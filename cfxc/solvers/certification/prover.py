@@ -14,7 +14,7 @@ from ...certificates.checker.rules import NONE, Multipliers
 from ...errors import UnsupportedError
 from ...ir.interval import ceil_float
 from .core import exact, written_label
-from .linear_program import WRONG, LinearProgram, Solution
+from .linear_program import READ, WRONG, LinearProgram, Solution
 
 
 def undecided(problem: Proof, parts: list[Any], signs: dict[int, int]) -> list[Any] | None:
@@ -61,7 +61,8 @@ def _splits(
     read = set(form)
     for k in reversed(range(len(spans))):
         if (problem.program.kinds[k], k) in read:
-            read |= set(problem.program.made[k])
+            factors = problem.program.factors.get(k, ())
+            read |= {("form", i) for i in factors} or set(problem.program.made[k])
             low, high = spans[k]
             if problem.program.kinds[k] == "unit" and low < 0 < high and k not in signs:
                 yield ["sign", k]
@@ -149,13 +150,13 @@ class _Prover:
         if problem.deltas(root) is None:
             return True
         for k, kind in enumerate(problem.program.kinds):
-            for side in (1, -1) if kind == "unit" else ():
+            for side in (1, -1) if kind == "unit" or self._is_wide(k) else ():
                 if (spans := problem.spans(root, {})) is None:
                     return True
                 if time.monotonic() > self.deadline:
                     return False
                 low, high = spans[k]
-                if low >= 0 or high <= 0:
+                if kind == "unit" and (low >= 0 or high <= 0):
                     break
                 form = plus({}, problem.program.made[k], Fraction(side))
                 by = LinearProgram(problem, root, {}, spans, k).largest(form)
@@ -166,6 +167,12 @@ class _Prover:
                     self.content["lemmas"].append([k, side, exact(bound), *written(by)])
                     problem.bounds[k, side] = bound
         return True
+
+    def _is_wide(self, k: int) -> bool:
+        """Whether a form is of several sources, or of what is made: its range may be too wide."""
+        form = self.problem.program.made[k]
+        made = any(kind not in READ for kind, *_ in form)
+        return self.problem.program.kinds[k] == "form" and (made or len(form) > 1)
 
     def _close(self, parts: list[Any], signs: Any) -> tuple[Node | None, Solution | None]:
         """A node that closes a part; else a solution to split at."""
@@ -192,6 +199,9 @@ class _Prover:
             return ["sign", unit]
         if (step := at.wrong_step()) is not None:
             return ["cut", step[0], exact(step[1])]
+        k, value, wrong = at.worst_factor()
+        if wrong > WRONG and (split := self._at(area[0], k, value)) is not None:
+            return split
         j, place, share = at.worst_label()
         if share > WRONG:
             return ["label", j, written_label(self.problem.features[j].labels[place])]
@@ -199,10 +209,33 @@ class _Prover:
             return ["cut", found[0], exact(found[1])]
         return undecided(self.problem, *area)
 
+    def _at(self, parts: list[Any], k: int, value: Fraction) -> Split | None:
+        """A split of a form at a value: of what it is made of, if that is one feature."""
+        problem, form = self.problem, self.problem.program.made[k]
+        source, factor = next((one for one in form.items() if one[0] != ("one", 0)), (None, ZERO))
+        if source is None or len(form) > 2 or source[0] not in ("x", "is", "step", "form"):
+            return ["at", k, exact(Fraction(float(value)))]
+        kind, j = source[:2]
+        value = (value - form.get(("one", 0), ZERO)) / factor
+        if kind in ("step", "form"):
+            return self._at(parts, j, value if kind == "form" else ZERO)
+        feature = problem.features[j]
+        if kind == "is":
+            split = ["label", j, written_label(feature.labels[source[2]])]
+            return split if source[2] in parts[j] and len(parts[j]) > 1 else None
+        low, high = parts[j]
+        for place in (value, (low + high) / 2):
+            cut = feature.near(place, -1)
+            if cut is not None and low <= cut < high:
+                return ["cut", j, exact(cut)]
+        return None
+
 
 def written(by: Multipliers) -> list[Any]:
     """Multipliers as certificates write them."""
-    named = [[name, k, exact(y)] for (name, k), y in by.rows.items() if y]
+    named = [
+        [name, k, exact(y), *map(exact, slopes)] for (name, k, *slopes), y in by.rows.items() if y
+    ]
     return [exact(by.budget), named, []]
 
 
