@@ -141,6 +141,12 @@ def random_split(rng: Random, content: Content, proof: Proof) -> list[Any]:
     if units and rng.random() < 0.3:
         return ["sign", rng.choice(units)]
     if proof.program.kinds and rng.random() < 0.3:
+        tests = [
+            (node[0][1], str(node[1])) for _, nodes in proof.program.trees for node in nodes
+            if isinstance(node, tuple) and isinstance(node[0], tuple)
+        ]  # fmt: skip
+        if tests and rng.random() < 0.8:
+            return ["at", *rng.choice(tests)]
         return ["at", rng.randrange(len(proof.program.kinds)), rng.choice(SLOPES)]
     j = rng.randrange(len(proof.features))
     labels = content["features"][j]["labels"]
@@ -237,6 +243,12 @@ def _telling(rng: Random, content: Content, proof: Proof, parts: Any, signs: Any
             feature = proof.features[j]
             middle = feature.near((part[0] + part[1]) / 2, -1)
             splits.append(["cut", j, str(middle)])
+    tests = [
+        ["at", node[0][1], str(node[1])] for _, nodes in proof.program.trees for node in nodes
+        if isinstance(node, tuple) and isinstance(node[0], tuple)
+    ]  # fmt: skip
+    if tests and rng.random() < 0.3:
+        return rng.choice(tests)
     units = [k for k, kind in enumerate(proof.program.kinds) if kind == "unit" and k not in signs]
     return rng.choice(splits) if splits else ["sign", units[0]] if units else None
 

@@ -98,9 +98,10 @@ class Meaning:
         total = F(0)
         for place in ensemble["roots"]:
             node = ensemble["nodes"][place]
-            while type(node[0]) is int:
-                j, test, left, right = node
-                goes_left = point[j] in test if isinstance(test, list) else point[j] <= number(test)
+            while type(node[0]) is int or node[0] == "form":
+                j, test, left, right = node[-4:]
+                value = self.source(["form", j], point) if node[0] == "form" else point[j]
+                goes_left = value in test if isinstance(test, list) else value <= number(test)
                 node = ensemble["nodes"][left if goes_left else right]
             total += number(node[column])
         return total

@@ -49,6 +49,10 @@ def draw_program(rng: Random) -> Content:
             continue
         kind = rng.choice(("unit", "step", "single", "form", "form"))
         made.append([kind, _form(rng, features, made, trees if hard else [], hard)])
+    named = [k for k, (kind, *_) in enumerate(made) if kind == "form"]
+    if named and rng.random() < 0.4:  # a tree that tests what is made
+        root = ["form", rng.choice(named), str(rng.choice(FACTORS)), 1, 2]
+        trees.append({"roots": [0], "nodes": [root, ["1"], ["-2/7"]]})
     outputs = [_form(rng, features, made, trees, hard) for _ in range(2)]
     return question(
         features, outputs, made=made, trees=trees, labels=["a", "b"], target={"label": "b"}
@@ -119,8 +123,10 @@ class Floats:
         found = []
         for root in ensemble["roots"]:
             node = ensemble["nodes"][root]
-            while type(node[0]) is int:
-                node = ensemble["nodes"][node[2 if self.point[node[0]] <= F(node[1]) else 3]]
+            while type(node[0]) is int or node[0] == "form":
+                j, test, *both = node[-4:]
+                value = self.made[j] if node[0] == "form" else self.point[j]
+                node = ensemble["nodes"][both[0 if F(value) <= F(test) else 1]]
             found.append(self.held(F(node[0])))
         return self.sum(found)
 

@@ -15,7 +15,10 @@ from .question import Part, Question, misses
 from .reader import KEPT, Clock, Rejected, key, listed, members, need, number, small, total, whole
 
 Spans = Sequence[tuple[Q, Q]]  # ranges of the forms that were made
-Signs = Mapping[Any, Any]  # of units: k: -1 where z <= 0, 1 where z >= 0; (k, side): side z <= this
+Signs = Mapping[
+    Any, Any
+]  # of units: k: -1 where z <= 0, 1 where z >= 0; (k, side): side z <= this or,
+# of side 0, z > this
 Worths = list[tuple[Q, Q]]  # of each leaf or value: what it adds, and what it pays
 SPLITS = ("cut", "label", "sign", "at")
 PLANES = {"over": ONE, "under": -ONE}  # on which side of a plane a product lies
@@ -100,7 +103,7 @@ class Proof(Question):
         if kind == "at":
             need(whole(j) < len(self.program.made), "proof: a split of no form")
             cut = number(left)
-            return (parts, {**signs, (j, 1): cut}), (parts, {**signs, (j, -1): -cut})
+            return (parts, {**signs, (j, 1): cut}), (parts, {**signs, (j, -1): -cut, (j, 0): cut})
         feature = self.features[whole(j)]
         need((kind == "label") == bool(feature.labels), f"proof: a {kind} of {feature.name!a}")
         test = feature.test([feature.labels.index(key(left))] if feature.labels else left)
@@ -134,7 +137,7 @@ class Proof(Question):
                 ends = [u * v for u, v in self.corners(k, found, ZERO)]
                 low, high = min(ends), max(ends)
             else:
-                low, high = self.range(form, parts, found)
+                low, high = self.range(form, parts, signs, found)
             low = max(low, -self.bounds.get((k, -1), -low), low if signs.get(k, 0) <= 0 else ZERO)
             high = min(high, self.bounds.get((k, 1), high), high if signs.get(k, 0) >= 0 else ZERO)
             low, high = max(low, -signs.get((k, -1), -low)), min(high, signs.get((k, 1), high))
@@ -145,7 +148,7 @@ class Proof(Question):
             found.append((rounded(low, 8, math.floor), rounded(high, 8, math.ceil)))
         return found
 
-    def range(self, form: Form, parts: list[Part], spans: Spans) -> tuple[Q, Q]:
+    def range(self, form: Form, parts: list[Part], signs: Signs, spans: Spans) -> tuple[Q, Q]:
         """Lemma 4: between which values a form lies, all over a part."""
         low, high, labels = ZERO, ZERO, dict[int, dict[int, Q]]()
         for (kind, k, *rest), factor in form.items():
@@ -153,7 +156,7 @@ class Proof(Question):
                 labels.setdefault(k, {})[rest[0]] = factor
                 continue
             if kind == "tree":
-                ends: Any = self.extremes(k, rest[0], parts)
+                ends: Any = self.extremes(k, rest[0], parts, signs, spans)
             else:
                 ends = spans[k] if kind in KINDS else [ONE] if kind == "one" else parts[k]
             both = [factor * (image(kind, z) if kind in KINDS else z) for z in ends]
@@ -163,10 +166,13 @@ class Proof(Question):
             low, high = low + min(values), high + max(values)
         return low, high
 
-    def extremes(self, n: int, column: int, parts: list[Part]) -> tuple[Q, Q]:
+    def extremes(
+        self, n: int, column: int, parts: list[Part], signs: Signs, spans: Spans
+    ) -> tuple[Q, Q]:
         """Lemma 4: the sums over trees of the least and the largest leaf in reach."""
         roots, nodes = self.program.trees[n]
-        met = [[leaf[column] for leaf, *_ in self.leaves(nodes, root, parts)] for root in roots]
+        found = [self.leaves(nodes, root, parts, signs, spans) for root in roots]
+        met = [[leaf[column] for leaf, *_ in leaves] for leaves in found]
         return total(map(min, met)), total(map(max, met))
 
     def corners(self, k: int, spans: Spans, vertex: Q) -> list[tuple[Q, Q]]:
@@ -298,14 +304,15 @@ class Proof(Question):
                     value += abs(factor) * (HALF_ULP * max(abs(low), abs(high)) + LEAST)
             elif high > 0:
                 value += max(factor * high, ZERO)
-        return self.apart(terms, value + terms.get(CONSTANT, ZERO), by, parts, alone)
+        return self.apart(terms, value + terms.get(CONSTANT, ZERO), by, parts, signs, spans, alone)
 
-    def apart(self, terms: Form, value: Q, by: Multipliers, parts: list[Part], alone: Any) -> Q:
+    def apart(self, terms: Form, value: Q, by: Multipliers, parts: list[Part], signs: Signs,
+              spans: Spans, alone: Any) -> Q:  # fmt: skip
         """Lemma 10: the maximum, tree by tree and feature by feature.  Lemma 11: where one row
         closes ``alone``, without leaves and values with which it fails anyhow.
         """
         free = [by.left.get(j, ONE) for j in range(len(parts))]
-        trees = list(self.trees(terms, by, parts))
+        trees = list(self.trees(terms, by, parts, signs, spans))
         pieces = trees + [self.values(j, p, terms, by, free[j]) for j, p in enumerate(parts)]
         if alone is None:
             return small(value + total(max(own - paid for own, paid in piece) for piece in pieces))
@@ -341,7 +348,8 @@ class Proof(Question):
         priced = [(own, feature.delta(x)) for x, own in worth.items()]
         return [(own, budget * self.cost(j, delta) + peak * delta) for own, delta in priced]
 
-    def trees(self, terms: Form, by: Multipliers, parts: list[Part]) -> Iterator[Worths]:
+    def trees(self, terms: Form, by: Multipliers, parts: list[Part], signs: Signs, spans: Spans
+              ) -> Iterator[Worths]:  # fmt: skip
         """Lemma 10: for every tree what each leaf in reach adds, and what it pays."""
         tree, columns, costs = -1, dict[int, list[Any]](), dict[int, list[Any]]()
         for source, f in terms.items():
@@ -355,7 +363,7 @@ class Proof(Question):
                 tree += 1
                 pays = costs.get(tree, [])
                 if own or pays:
-                    met = self.leaves(nodes, root, parts)
+                    met = self.leaves(nodes, root, parts, signs, spans)
                     yield [
                         (sum(f * leaf[c] for c, f in own), by.budget * self.paid(pays, *near))
                         for leaf, *near in met
@@ -369,7 +377,8 @@ class Proof(Question):
             if not way or self.features[j].way(parts[j]) == way
         )
 
-    def leaves(self, nodes: list[Any], root: int, parts: list[Part]) -> Iterator[Any]:
+    def leaves(self, nodes: list[Any], root: int, parts: list[Part], signs: Signs, spans: Spans
+               ) -> Iterator[Any]:  # fmt: skip
         """The leaves that a part meets within the radius, with the least δ of what is left."""
         near = self.deltas(parts) or []
         paid = total(map(self.cost, range(len(near)), near))
@@ -381,6 +390,11 @@ class Proof(Question):
                 continue
             self.require_few(stack, len(here))
             j, test, *children = node
+            if isinstance(j, tuple):
+                (low, high), beyond = spans[j[1]], signs.get((j[1], 0), test - 1)
+                kept = children[:1] if high <= test else children[low > test or beyond >= test :]
+                stack += [(child, here, near, paid, top) for child in kept]
+                continue
             for child, side in zip(children, self.features[j].sides(here[j], test), strict=True):
                 if side is here[j]:
                     stack.append((child, here, near, paid, top))

@@ -43,6 +43,8 @@ class Rounding:
                 again = bool(error) or self.bits == 24  # it may round to another one
                 size, error = size + off, ZERO if exact else error + 2 * off * again
             self.made.append((size, error))
+        rounds = [k for k in self.program.tested if self.made[k][1]]
+        need(not rounds, f"program.made{rounds[:1]}: slack: a tree tests what is rounded")
 
     def source(self, kind: str, k: int, *rest: int) -> tuple[Q, Q]:
         """No larger than the first, and off by at most the second."""

@@ -6,15 +6,18 @@ ensembles beside; what is left are a few kinds of sources that an auditor can ev
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from math import isinf, isnan
 from typing import Any
 
+import numpy as np
+
 from ...compiler.linear_reader import Entries, Form, UnitReader, Units, spread
-from ...compiler.splits import RawSplits, raw_splits
+from ...compiler.splits import RawSplits, raw_splits, resolve_columns
+from ...compiler.splits import Unary as RawColumn
 from ...errors import UnsupportedError
-from ...ir import Let, Operand, Program, ops
+from ...ir import Let, Operand, Program, Tensor, ops
 from ...ir.linear import ONE, Inequality, LinearForm
 from ...question.query import Query
 from .products import Products
@@ -24,13 +27,27 @@ Source = tuple[Any, ...]
 
 
 @dataclass
+class Ensemble:
+    """Trees, and their splits: of a column c that is a form by input ``offset + c``.
+
+    ``places``: of the forms, among what is made.
+    """
+
+    op: ops.TreeEnsemble
+    splits: RawSplits
+    offset: int
+    forms: dict[int, Form]
+    places: dict[int, int] = field(default_factory=dict)
+
+
+@dataclass
 class Sources:
     """The forms that sources stand for, in order, and the ensembles with their splits."""
 
     features: dict[str, int]
     made: list[tuple[str, Any]] = field(default_factory=list)
     places: dict[Any, int] = field(default_factory=dict)
-    ensembles: dict[str, tuple[ops.TreeEnsemble, RawSplits]] = field(default_factory=dict)
+    ensembles: dict[str, Ensemble] = field(default_factory=dict)
 
     def make(self, kind: str, form: Any) -> Source:
         """A source for a form, or for two factors; the same for equal ones."""
@@ -54,6 +71,9 @@ class Sources:
             elif kind == "is":
                 add(("is", self.features[what], source[2]), factor)
             elif kind == "tree":
+                ensemble = self.ensembles[what]
+                for column, tested in ensemble.forms.items():
+                    ensemble.places[column] = self.make("form", self.core(tested, units))[1]
                 add(("tree", list(self.ensembles).index(what), source[2]), factor)
             elif kind == "unit":
                 add(self.make("unit", self.core(units.forms[what], units)), factor)
@@ -140,7 +160,7 @@ class CoreReader(UnitReader):
 
     def _tells(self, source: Source) -> bool:
         """Whether a column of an ensemble is that of one tree, and 0 or 1."""
-        op = self.sources.ensembles[source[1]][0]
+        op = self.sources.ensembles[source[1]].op
         column = op.value.exact()[:, source[2]].tolist()
         return op.roots.array.size == 1 and set(column) <= {0, 1}
 
@@ -170,7 +190,8 @@ def _kind(op: Any) -> str:
 
 
 def _ensemble(reader: Any, name: str, op: ops.TreeEnsemble) -> Entries:
-    reader.sources.ensembles.setdefault(name, (op, _splits(reader.program, op)))
+    if name not in reader.sources.ensembles:
+        reader.sources.ensembles[name] = _read(reader, op)
     base = op.base.exact()
     return [LinearForm.one(("tree", name, k)) + Fraction(base[k]) for k in range(op.base.shape[0])]
 
@@ -223,11 +244,19 @@ def _equal(units: Units, form: Form) -> Form:
     return units.step(form, False) + units.step(-form, False) - 1
 
 
-def _splits(program: Program, op: ops.TreeEnsemble) -> RawSplits:
-    found = raw_splits(program, op)
-    if found is None:
-        raise UnsupportedError("a certificate cannot hold a tree that splits what is no feature")
-    return found
+def _read(reader: Any, op: ops.TreeEnsemble) -> Ensemble:
+    """An ensemble with its splits: of raw features, or else of the forms that columns are."""
+    program, feature = reader.program, op.feature.array
+    columns = resolve_columns(program).get(op.x) if isinstance(op.x, str) else None
+    used = np.unique(feature[feature >= 0]).tolist()
+    mixed = [c for c in used if columns is None or not isinstance(columns[c], RawColumn)]
+    there = np.isin(feature, mixed)
+    plain = replace(op, feature=Tensor(np.where(there, -1, feature)))
+    splits, offset = raw_splits(program, plain), len(program.inputs)
+    assert splits is not None
+    splits.input[: feature.size][there] = offset + feature[there]
+    entries = reader.entries(op.x) if mixed else []
+    return Ensemble(op, splits, offset, {c: entries[c] for c in mixed})
 
 
 CoreReader.rules = {
@@ -301,12 +330,12 @@ def read_program(query: Query) -> tuple[Sources, Products, list[Any] | None, lis
 COPIES = 20  # of a node, on average, at most
 
 
-def trees_of(op: ops.TreeEnsemble, splits: RawSplits, query: Query) -> dict[str, Any]:
+def trees_of(ensemble: Ensemble, query: Query) -> dict[str, Any]:
     """Roots, and nodes: feature, what goes left (a cut or places of labels), links; or values.
 
     Nodes that send every number the same way are left out.
     """
-    table = Table(splits)
+    op, table = ensemble.op, Table(ensemble.splits, ensemble.op)
     roots, order, links = _order(op.roots.array.tolist(), table)
     value = op.value.array.tolist()
     return {
@@ -314,7 +343,7 @@ def trees_of(op: ops.TreeEnsemble, splits: RawSplits, query: Query) -> dict[str,
         "nodes": [
             [exact(v) for v in value[node]]
             if table.input[node] < 0
-            else _split(node, table, query, children)
+            else _split(node, table, ensemble, query, children)
             for node, children in zip(order, links, strict=True)
         ],
     }
@@ -323,7 +352,8 @@ def trees_of(op: ops.TreeEnsemble, splits: RawSplits, query: Query) -> dict[str,
 class Table:
     """Splits as lists: nodes are read one by one."""
 
-    def __init__(self, splits: RawSplits) -> None:
+    def __init__(self, splits: RawSplits, op: ops.TreeEnsemble) -> None:
+        self.threshold = op.threshold.array.tolist()
         self.input, self.cut = splits.input.tolist(), splits.cut.tolist()
         self.below, self.mask = splits.below.tolist(), splits.mask.tolist()
         self.left, self.right = splits.left.tolist(), splits.right.tolist()
@@ -340,8 +370,13 @@ class Table:
         return [self.telling(self.left[node]), self.telling(self.right[node])]
 
 
-def _split(node: int, table: Table, query: Query, links: list[int]) -> list[Any]:
+def _split(
+    node: int, table: Table, ensemble: Ensemble, query: Query, links: list[int]
+) -> list[Any]:
     j, cut = table.input[node], table.cut[node]
+    if j >= ensemble.offset:
+        place = ensemble.places[j - ensemble.offset]
+        return ["form", place, exact(Fraction(table.threshold[node])), *links]
     if isnan(cut):
         bits = table.mask[node]
         count = len(query.domains[j].feature.labels)

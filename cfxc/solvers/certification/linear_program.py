@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from fractions import Fraction
-from math import inf, nextafter
 from typing import Any
 
 import highspy
@@ -15,132 +14,23 @@ import numpy as np
 
 from ...arrays import Floats
 from ...certificates.checker import Proof
+from ...certificates.checker.layers import payments
 from ...certificates.checker.program import CONSTANT, HALF_ULP, LEAST, Form, image
 from ...certificates.checker.rules import PLANES, Multipliers
 from ...compiler.linear_programs import made_solver
 from ...compiler.mixed_integer import Rounded
 from ..encoding.squares import Tangents
+from .leaves import paying, trees_in
+from .solution import Solution
 
 Key = tuple[Any, ...]  # name and place of an inequality and, of planes, slopes
+SHARES = 2**40  # parts into which shares are rounded down
 READ = ("one", "x", "is", "tree")  # what is not made
-Cut = tuple[int, Fraction]  # a feature, and the largest value on the left
 ZERO = Fraction(0)
 PENALTY = 1e3  # what missing a requirement costs, as a distance
-WRONG = 1e-9  # by how much a solution may miss what it stands for
 SMALLEST = 1e-12  # multipliers below this are left out
+FLAT = 1e-6  # ranges of columns count as no smaller, as a share of their ends
 TANGENTS = 5  # of a square, at first
-
-
-class Solution:
-    """A solution of a part's linear program, and where it is wrong."""
-
-    def __init__(self, program: LinearProgram, values: Floats, duals: dict[Key, Fraction]) -> None:
-        self.program, self.values = program, values
-        self.slopes: dict[int, float] = {}  # what a product being larger or smaller adds
-        for (name, k, *_), y in duals.items():
-            if name in PLANES:
-                self.slopes[k] = self.slopes.get(k, 0.0) + float(y)
-
-    def worst_unit(self) -> tuple[int, float]:
-        """The open unit that differs most from the maximum that it stands for."""
-        best, at = 0.0, -1
-        for k, column in self.program.open.items():
-            if k in self.program.signs:
-                continue
-            wrong = abs(self.values[column] - max(self._made(k), 0.0))
-            if wrong > best:
-                best, at = wrong, k
-        return at, best
-
-    def worst_factor(self) -> tuple[int, Fraction, float]:
-        """The form whose products are off most, by what that adds to the bound; and where to split
-        it: between its value and the middle of its range.
-        """
-        program, best, found = self.program, 0.0, -1
-        for slopes in (self.slopes, program.influence()):
-            wrong = dict[int, float]()
-            for k, column in program.products.items():
-                factors = program.problem.program.factors[k]
-                off = abs(self.values[column] - self._made(factors[0]) * self._made(factors[1]))
-                for i in set(factors):
-                    wrong[i] = wrong.get(i, 0.0) + off * slopes.get(k, 0.0) * self._inside(i)
-            found = max(wrong, key=lambda k: wrong[k], default=-1)
-            best = wrong.get(found, 0.0)
-            if best > WRONG:
-                break
-        if found < 0:
-            return found, ZERO, 0.0
-        low, high = program.spans[found]
-        value = min(max(Fraction(self._made(found)), low), high)
-        return found, value * 3 / 4 + (low + high) / 8, best
-
-    def _inside(self, k: int) -> float:
-        """How far inside of its range a form's value is: 1 in the middle, a tenth at the ends."""
-        low, high = map(float, self.program.spans[k])
-        value = self._made(k)
-        return 0.1 + 1.8 * max(min(value - low, high - value), 0.0) / (high - low or 1.0)
-
-    def _made(self, k: int) -> float:
-        return float(self.program.z[k] @ self.values + self.program.z0[k])
-
-    def wrong_step(self) -> Cut | None:
-        """A cut at a step that the solution takes by halves, or against its number."""
-        program, problem = self.program, self.program.problem
-        for k, column in program.steps.items():
-            low, high = (image("step", end) for end in program.spans[k])
-            z, value = self._made(k), self.values[column]
-            if low == high or (abs(value - (z >= 0)) <= WRONG and abs(z) > WRONG):
-                continue
-            form = problem.program.made[k]
-            ((source, factor),) = [one for one in form.items() if one[0] != ("one", 0)][:1]
-            if source[0] != "x":
-                continue
-            edge, feature = -form.get(("one", 0), ZERO) / factor, problem.features[source[1]]
-            beside = Fraction(nextafter(float(edge), -inf)) if factor > 0 else edge
-            cut, (low, high) = feature.near(beside, -1), program.parts[source[1]]
-            if cut is not None and low <= cut < high:
-                return source[1], cut
-        return None
-
-    def worst_label(self) -> tuple[int, int, float]:
-        """The label whose share is nearest to one half."""
-        best, feature, place = 0.0, -1, -1
-        for (j, i), column in self.program.labels.items():
-            share = min(self.values[column], 1 - self.values[column])
-            if share > best:
-                best, feature, place = share, j, i
-        return feature, place, best
-
-    def cut(self) -> Cut | None:
-        """Where to cut the number whose cost is understated most, or that is off its grid."""
-        program, problem = self.program, self.program.problem
-        best, found = WRONG, None
-        for j, (up, down, _) in program.numbers.items():
-            feature, (low, high) = problem.features[j], program.parts[j]
-            x = float(program.base[j]) + self.values[up] - self.values[down]
-            at = min(max(Fraction(float(x)), low), high)
-            wrong = float(problem.cost(j, feature.delta(at))) - program.cost_of(j, self.values)
-            below, above = feature.near(at, -1), feature.near(at, 1)
-            if feature.step is not None and below is not None and above is not None:
-                gap = min(at - below, above - at) / feature.size if below < above else ZERO
-                wrong = max(wrong, float(gap))
-            if wrong > best and (cut := self._beside(j, at)) is not None:
-                best, found = wrong, (j, cut)
-        return found
-
-    def _beside(self, j: int, at: Fraction) -> Fraction | None:
-        """An admissible value of a number below the end of its range: at the factual's own where
-        any change costs, else around a place, or in the middle.
-        """
-        feature, (low, high) = self.program.problem.features[j], self.program.parts[j]
-        own, places = feature.own, [at, (low + high) / 2]
-        if self.program.problem.norms[0] and low <= own <= high:
-            places = [own, Fraction(nextafter(float(own), -inf)), *places]
-        for place in places:
-            cut = feature.near(place, -1)
-            if cut is not None and low <= cut < high:
-                return cut
-        return None
 
 
 class LinearProgram:
@@ -171,6 +61,10 @@ class LinearProgram:
                 self._category(j)
             else:
                 self._number(j)
+        self.trees = trees_in(problem, parts, signs, spans, lambda: self._column(0.0, 1.0))
+        self.groups += [[leaf.column for leaf in tree.leaves] for tree in self.trees]
+        self.pairs = list(paying(self.trees))
+        self.paid = {j: self._column(0.0, 1.0) for j in {j for _, j in self.pairs}}
         linf = float(problem.norms[2])
         self.top = self._column(0.0, 1.0, linf) if linf else -1
         self.z, self.z0 = np.zeros((depth, len(self.cost) + 1)), np.zeros(depth)
@@ -229,9 +123,29 @@ class LinearProgram:
 
     def cost_of(self, j: int, values: Floats) -> float:
         """What the program thinks that number j costs."""
-        start = float(self.problem.cost(j, self.problem.features[j].delta(self.base[j])))
         own = [i for i in self.numbers[j] if i >= 0]
-        return start + float(sum(self.cost[i] * values[i] for i in own))
+        return self._start(j) + float(sum(self.cost[i] * values[i] for i in own))
+
+    def _start(self, j: int) -> float:
+        """What feature j costs at its base."""
+        feature = self.problem.features[j]
+        return 0.0 if feature.labels else float(self.problem.cost(j, feature.delta(self.base[j])))
+
+    def objective(self) -> tuple[Floats, float]:
+        """The distance over the columns (the last is slack) and a constant; of features that trees
+        pay of, the column that is at least their cost.
+        """
+        cost, shift = np.array([*self.cost, 0.0]), self.shift
+        for j, column in self.paid.items():
+            cost[self._own(j)] = 0.0
+            cost[column], shift = 1.0, shift - self._start(j)
+        return cost, shift
+
+    def _own(self, j: int) -> list[int]:
+        """The columns of a feature."""
+        if self.problem.features[j].labels:
+            return [self.labels[j, i] for i in self.parts[j]]
+        return [i for i in self.numbers[j] if i >= 0]
 
     def form(self, form: Form) -> tuple[Floats, float]:
         """A form over the columns (the last is slack): factors, constant."""
@@ -241,6 +155,9 @@ class LinearProgram:
             value = float(factor)
             if kind == "one":
                 shift += value
+            elif kind == "tree":
+                for leaf in (leaf for t in self.trees if t.ensemble == k for leaf in t.leaves):
+                    row[leaf.column] += value * leaf.values[rest[0]]
             elif kind == "x":
                 up, down, _ = self.numbers[k]
                 row[up] += value
@@ -263,7 +180,9 @@ class LinearProgram:
 
     def nearest(self) -> tuple[Multipliers | None, Solution | None]:
         """Multipliers for "all of it is farther than the radius", and the solution."""
-        duals, values = self._solve(np.array([*self.cost, PENALTY]), budget=False)
+        cost, _ = self.objective()
+        cost[-1] = PENALTY
+        duals, values = self._solve(cost, budget=False)
         if duals is None or values is None:
             return None, None
         return self._multipliers(duals, Fraction(1)), Solution(self, values, duals)
@@ -284,7 +203,21 @@ class LinearProgram:
         peaks = sum((y for (kind, *_), y in duals.items() if kind == "peak"), ZERO)
         if peaks > room:
             duals = {key: y * room / peaks if key[0] == "peak" else y for key, y in duals.items()}
-        return Multipliers(budget, duals, {}, {})
+        shares = {key[1:]: y for key, y in duals.items() if key[0] == "share"}
+        rows = {key: y for key, y in duals.items() if key[0] != "share"}
+        return Multipliers(budget, rows, *payments(self._parted(shares, budget), {}))
+
+    def _parted(self, found: dict[Any, Fraction], budget: Fraction) -> dict[Any, Fraction]:
+        """Shares of trees and features of what a budget buys: of each feature 1 in all, at most."""
+        every = dict[int, Fraction]()
+        for (_, j), y in found.items():
+            every[j] = every.get(j, ZERO) + y
+        shares = {
+            (t, j, 0): Fraction(int(y / max(every[j], budget) * SHARES), SHARES)
+            for (t, j), y in found.items()
+            if budget
+        }
+        return {at: share for at, share in shares.items() if share}
 
     def largest(self, form: Form) -> Multipliers | None:
         """Multipliers for an upper bound of a form within the budget."""
@@ -338,6 +271,12 @@ class LinearProgram:
         for k, name, sign in self._limits():
             end = float(self.spans[k][sign < 0])
             add((name, k), sign * self.z[k], sign * (end - self.z0[k]), slack=True)
+        for t, j in self.pairs:
+            row = np.zeros(len(self.cost) + 1)
+            for leaf in self.trees[t].leaves:
+                row[leaf.column] = -leaf.costs[j]
+            row[self.paid[j]] = 1.0
+            add(("share", t, j), row, 0.0, slack=False)
         if self.top >= 0:
             for j, (row, start) in enumerate(self._changes()):
                 row[self.top] += 1.0
@@ -408,14 +347,22 @@ class LinearProgram:
         tops = [np.inf] * count
         if budget:
             names.append(("budget", 0))
-            rows.append(np.array([-c for c in self.cost] + [0.0]))
-            sides.append(self.shift - float(self.problem.radius))
+            distance, shift = self.objective()
+            rows.append(-distance)
+            sides.append(shift - float(self.problem.radius))
             tops.append(np.inf)
         for up, down, square, slope, below in self._squares:
             row = np.zeros(width)
             row[square], row[up], row[down] = 1.0, -slope, -slope
             rows.append(row)
             sides.append(below)
+            tops.append(np.inf)
+        for j, column in self.paid.items():
+            row = np.zeros(width)
+            own = self._own(j)
+            row[own], row[column] = -np.array(self.cost)[own], 1.0
+            rows.append(row)
+            sides.append(self._start(j))
             tops.append(np.inf)
         for group in self.groups:
             row = np.zeros(width)
@@ -443,7 +390,7 @@ def _run(
     """Duals and values of ``min cost @ x``, ``sides <= rows @ x <= tops``; ``None`` if there are
     none.  Columns are scaled to ranges of 1, rows to factors of at most 1.
     """
-    wide = upper - lower
+    wide = np.maximum(upper - lower, FLAT * np.maximum(np.abs(lower), np.abs(upper)))
     wide = np.where(np.isfinite(wide) & (wide > 0), wide, 1.0)
     matrix = rows.reshape(-1, cost.size) * wide
     size = np.abs(matrix).max(axis=1, initial=0.0)
@@ -459,4 +406,4 @@ def _run(
     return np.array(solution.row_dual) / size, np.array(solution.col_value) * wide
 
 
-__all__ = ["WRONG", "LinearProgram", "Solution"]
+__all__ = ["READ", "LinearProgram"]

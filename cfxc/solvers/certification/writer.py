@@ -161,7 +161,7 @@ def _program(
             [kind, *form] if kind == "product" else [kind, _form(form)]
             for kind, form in sources.made
         ],
-        "trees": [trees_of(op, splits, query) for op, splits in ensembles],
+        "trees": [trees_of(ensemble, query) for ensemble in ensembles],
         "labels": None if labels is None else [plain_label(label) for label in labels],
         "outputs": [_form(form) for form in forms],
     }
