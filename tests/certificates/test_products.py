@@ -120,6 +120,7 @@ MALFORMED = [
     ([["form", X], ["unit", Y], ["product", 0, 1]], "of a unit"),
     ([["form", X], ["product", 0, -1]], "a negative place"),
     ([["form", X], ["product", 0, True]], "no whole number"),
+    ([["form", Y], ["form", X], ["product", 0, 1], ["product", 1, True]], "true for 1"),
     ([["form", X], ["product", 0]], "one factor"),
     ([["form", X], ["product", 0, 0, 0]], "three factors"),
     ([["form", X], ["product", X, X]], "of forms as they are"),
@@ -129,12 +130,27 @@ MALFORMED = [
 ]
 
 
+def why_not(made: Any, products: Any) -> str:
+    """Why a program that reads these products is rejected; empty if it is not."""
+    content = asking(made, [[[["product", k], "1"] for k in products]])
+    try:
+        check.check(claimed([["distance"]], "0", content, status="feasible"))
+    except Rejected as error:
+        return str(error)
+    return ""
+
+
 @pytest.mark.parametrize(("made", "why"), MALFORMED, ids=[why for _, why in MALFORMED])
 def test_malformed_products(made: Any, why: str) -> None:
-    last = next(k for k, entry in reversed([*enumerate(made)]) if entry[0] == "product")
-    content = asking(made, [[[["product", min(last, 1)], "1"]]])
-    with pytest.raises(Rejected):
-        check.check(certificate(content, {"radius": "0", "lemmas": [], "nodes": [["distance"]]}))
+    products = [k for k, (kind, *_) in enumerate(made) if kind == "product"]
+    found = why_not(made, products[-1:] if why == "a product that nothing reads" else products)
+    assert found.startswith(("program", "malformed", "a place")), found
+
+
+def test_products_that_are_not_malformed() -> None:
+    """What the others miss."""
+    assert why_not([["form", Y], ["form", X], ["product", 0, 1], ["product", 1, 1]], [2, 3]) == ""
+    assert why_not([["form", X], ["product", 0, 0]], [1]) == ""
 
 
 ROWS = [

@@ -69,7 +69,7 @@ class Program:
             need(kind in KINDS, f"{where}: an unknown kind of source")
             if kind == "product":  # what is said of z is said of the product itself
                 i, m = given
-                self.form([[["form", place], "1"] for place in {i, m}], where)
+                self.form([[["form", i], "1"]], where), self.form([[["form", m], "1"]], where)
                 self.factors[k], form = (i, m), {("product", k): ONE}
             else:
                 (inner,) = given

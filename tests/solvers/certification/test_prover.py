@@ -277,14 +277,16 @@ def test_infeasible_questions_have_proofs_too() -> None:
     look(query, parts, content, 3)
 
 
-def test_what_has_no_such_proof() -> None:
+def test_trees_have_such_a_proof_and_other_distances_none() -> None:
     table = pd.DataFrame({"a": [0, 1, 2, 3], "b": [1, 0, 1, 0]})
     model = DecisionTreeClassifier().fit(table, [0, 0, 1, 1])
     space = cfxc.FeatureSpace.infer(table)
     program = cfxc.compile(model, space).program
     row = space.encode_row(table.iloc[[0]])
-    with pytest.raises(UnsupportedError, match="a model without trees"):
-        prove(given(make_query(program, space, row, target=1)), F(1, 10), 1.0)
+    parts = given(make_query(program, space, row, target=1))
+    found = prove(parts, F(1, 10), 5.0)
+    assert found is not None
+    assert Proof(*parts, found, Clock(inf)).walk()
     own = make_query(program, space, row, target=1, distance="return delta[1]")
     with pytest.raises(UnsupportedError, match="made of l0, l1, l2 and linf"):
         given(own)
