@@ -142,7 +142,7 @@ def _points(question: Any, witness: Any, rng: random.Random) -> Iterator[list[An
     own = [feature.own for feature in question.features]
     cuts: list[list[Any]] = [[] for _ in own]
     for node in (node for _, nodes in question.program.trees for node in nodes):
-        if isinstance(node, tuple):
+        if isinstance(node, tuple) and not isinstance(node[0], tuple):
             cuts[node[0]].append(node[1])
     known = [own, own if witness is None else list(witness)]
     yield from known

@@ -71,7 +71,7 @@ class Script:
 
     def text(self, certificate: Mapping[str, Any], status: str) -> str:
         """The script, with what it is about in comments."""
-        squares = self.question.norms[3]
+        squares = self.question.norms[3] or self.program.factors
         head = [
             f"; cfxc certificate {certificate['hash']}",
             *(f"; x.{j}: {' '.join(f.name.split())}" for j, f in enumerate(self.features)),
@@ -86,10 +86,12 @@ class Script:
             self.parts = [clipped(self.question, j, bound) for j in range(len(self.features))]
         for j in range(len(self.features)):
             self.write_feature(j)
-        for n in range(len(self.program.trees)):
-            self.write_trees(n)
-        for k in range(len(self.program.made)):
-            self.write_made(k)
+        for k in range(len(self.program.made) + 1):  # trees once all is made that they test
+            for n, needed in enumerate(self.program.needs):
+                if needed == k:
+                    self.write_trees(n)
+            if k < len(self.program.made):
+                self.write_made(k)
         for form, strict in self.question.target_rows:
             self.add(f"(assert ({'>' if strict else '>='} {self.form(form)} 0.0))")
         for truth in self.question.truths:
@@ -222,6 +224,10 @@ class Script:
                 done[place] = (None, None, "")
                 continue
             j, test, *children = node
+            if isinstance(j, tuple):
+                done[place] = (*children, f"(<= form.{j[1]} {real(test)})")
+                open_ += children
+                continue
             halves = zip(children, self.features[j].sides(self.parts[j], test), strict=True)
             kept = [child for child, half in halves if self.features[j].nearest(half) is not None]
             if len(kept) == 1:
@@ -246,11 +252,18 @@ class Script:
     def write_made(self, k: int) -> None:
         """A form that was made on the way, and its image."""
         kind, z = self.program.kinds[k], f"made.{k}"
+        if kind == "product":
+            self.define(
+                f"product.{k}", f"(* {' '.join(f'form.{i}' for i in self.program.factors[k])})"
+            )
+            return
         self.define(z, self.form(self.program.made[k]))
         if kind == "unit":
             self.define(f"unit.{k}", f"(ite (>= {z} 0.0) {z} 0.0)")
         elif kind == "step":
             self.define(f"step.{k}", f"(ite (>= {z} 0.0) 1.0 0.0)")
+        elif kind == "form":
+            self.define(f"form.{k}", z)
         else:
             size = f"(ite (>= {z} 0.0) {z} (- {z}))"
             off = f"(- single.{k} {z})"

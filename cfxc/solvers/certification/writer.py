@@ -13,7 +13,7 @@ from typing import Any
 
 from ...certificates.auditing.report import exact as exact_text
 from ...certificates.checker import canonical, number
-from ...compiler.linear_reader import Form, Units
+from ...compiler.linear_reader import Form
 from ...errors import UnsupportedError
 from ...ir import Program, ops
 from ...ir.linear import ONE, ZERO, LinearForm
@@ -24,6 +24,7 @@ from ...question.query import Query
 from ...question.target import score_scale, target_program
 from ...writing import write_whole
 from .core import CoreReader, Sources, exact, plain_label, read_program, trees_of
+from .products import Products
 from .steps import proof_of
 
 VERSION = "cfxc certificate 1"
@@ -190,8 +191,11 @@ def _program(
 ) -> dict[str, Any]:
     ensembles = sources.ensembles.values()
     return {
-        "made": [[kind, _form(form)] for kind, form in sources.made],
-        "trees": [trees_of(op, splits, query) for op, splits in ensembles],
+        "made": [
+            [kind, *form] if kind == "product" else [kind, _form(form)]
+            for kind, form in sources.made
+        ],
+        "trees": [trees_of(ensemble, query) for ensemble in ensembles],
         "labels": None if labels is None else [plain_label(label) for label in labels],
         "outputs": [_form(form) for form in forms],
     }
@@ -229,7 +233,7 @@ def written_semantics(query: Query) -> str:
 
 
 def _target(
-    query: Query, sources: Sources, units: Units, labels: list[Any] | None, forms: list[Form]
+    query: Query, sources: Sources, units: Products, labels: list[Any] | None, forms: list[Form]
 ) -> tuple[dict[str, Any], list[Fraction]]:
     """The target over the outputs, and by how much the searches' requirements are larger.
 
