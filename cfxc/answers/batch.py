@@ -316,7 +316,7 @@ def _hash(question: Explainer, rows: pd.DataFrame) -> str:
 
     model = question.model
     texts = (
-        model.program, model.space.to_toml(), question.target, question.distance.program,
+        model.program, model.space.unworded.to_toml(), question.target, question.distance.program,
         joblib.hash({**question.question.given, "n_jobs": 1}), rows.dtypes.to_dict(),
         pd.util.hash_pandas_object(rows).to_numpy().tobytes().hex(),
     )  # fmt: skip

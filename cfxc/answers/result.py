@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from functools import cached_property
 from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self
@@ -22,7 +23,9 @@ if TYPE_CHECKING:  # a result is read where nothing is searched
     from ..question.query import Query
     from ..solvers.base import Call, Outcome
     from ..solvers.certification import Certificate
+    from .letters import Given
     from .original import Original
+    from .reasons import Reasons
 
 FINE = "what is left is finer than searches tell apart"
 """Why a search ended before its gap was closed, where nothing else ended it."""
@@ -124,6 +127,7 @@ class Result(Answer):
         evidence: What ``certificate`` is made of.
         unchanged: Whether the factual has the target outcome already, and is the answer itself.
         by_default: Whether the target was not named: it is the other label of two.
+        deployed: The original model on rows like the factual; no part of what is pickled.
     """
 
     status: Status
@@ -157,6 +161,28 @@ class Result(Answer):
     seeds: tuple[int, int] = (0, 0)
     unchanged: bool = False
     by_default: bool = False
+    deployed: Original | None = field(default=None, repr=False, compare=False)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "deployed": None}
+
+    @cached_property
+    def reasons(self) -> Reasons:
+        """Why the outcome is as it is, found at the first call; see :mod:`cfxc.answers.reasons`.
+
+        They are about the outcome alone: neither actions nor criteria limit them.
+
+        Raises:
+            UnsupportedError: the outcome is the target, or the answer was pickled, which leaves the
+                model behind.
+        """
+        from .reasons import reasons_of
+
+        if self.evidence is None:
+            raise UnsupportedError(f"there is nothing to give reasons for: it {self.reason}")
+        if self.deployed is None:
+            raise UnsupportedError("reasons need the model, and this answer has none: ask again")
+        return reasons_of(self.evidence.query, self.deployed.flips)
 
     @property
     def certificate(self) -> Certificate:
@@ -187,6 +213,40 @@ class Result(Answer):
                 raise
             return export_script(self.evidence.script, format, out, time_limit=time_limit)
         return export(certificate, format, out, time_limit=time_limit)
+
+    def letter(
+        self,
+        path: str | Path,
+        template: str | Path = "plain",
+        locale: str = "en",
+        fields: Given = None,
+        *,
+        certificate: bool = True,
+        qr: bool = False,
+    ) -> Path:
+        """Write a letter to the person whom the decision was about; see ``docs/letters.md``.
+
+        Args:
+            path: ``.html`` or ``.pdf``.
+            template: ``plain``, ``adverse-action`` (Regulation B, § 1002.9), ``european`` (GDPR
+                Art. 22, AI Act Art. 86), or the path of a Jinja2 template of your own.
+            locale: ``en``, ``de`` or ``fr``, also with a region (``de-AT``).
+            fields: Sender, recipient, … as the template has them, and words for features and
+                outcomes: a mapping, or the path of a TOML file.
+            certificate: Make the certificate and name its hash, where there can be one.
+            qr: Show the hash, or the field ``certificate_url``, as a QR code too.
+
+        Raises:
+            InvalidInputError, DataTypeError: a field is missing, unknown or of the wrong kind;
+                there is no such template or language; nothing has to change; the file cannot be
+                written.
+            MissingExtraError, UnsupportedError: the extra ``report``, or the library Pango that PDF
+                needs, is not installed; reasons are asked for of an answer that was pickled.
+        """
+        from .letters import Letter
+
+        made = Letter(path, template, locale, fields)
+        return made.write(self, certificate=certificate, qr=qr)
 
     @property
     def gap(self) -> float:
@@ -379,6 +439,7 @@ def result_of(
         nodes=outcome.nodes,
         proof=outcome.proof,
         reason="" if status in ("optimal", "infeasible") else outcome.reason or FINE,
+        deployed=original,
         evidence=Evidence(query, outcome, status, epsilon, solver, file),
     )
 
