@@ -26,6 +26,7 @@ from .version import __version__
 
 if TYPE_CHECKING:
     from . import datasets, metrics
+    from .answers.overview import report
     from .answers.result import Result
     from .certificates import Report, export
     from .certificates import report as check
@@ -79,6 +80,7 @@ _LAZY = {
     "TrustRegion": ".question.criteria",
     "compile": ".model",
     "export": ".certificates",
+    "report": ".answers.overview",
     "retrained": ".retraining",
 }
 """Public name → the module that defines it."""
@@ -146,5 +148,6 @@ __all__ = [
     "datasets",
     "export",
     "metrics",
+    "report",
     "retrained",
 ]

@@ -200,6 +200,11 @@ _RECORD: dict[str, Any] = {
 }  # fmt: skip
 
 
+def part_name(number: int) -> str:
+    """The file of a part."""
+    return f"part-{number:06d}.parquet"
+
+
 @dataclass(frozen=True)
 class Store:
     """A directory of Parquet files, one for each part, of one question about one table.
@@ -254,7 +259,7 @@ class Store:
         return {n: self._read(n, file) for n, file in files.items() if file.exists()}
 
     def _file(self, number: int) -> Path:
-        return self.path / f"part-{number:06d}.parquet"
+        return self.path / part_name(number)
 
     def _read(self, number: int, file: Path) -> pd.DataFrame:
         import pyarrow
@@ -323,4 +328,4 @@ def _hash(question: Explainer, rows: pd.DataFrame) -> str:
     return sha256("\n".join(map(str, texts)).encode()).hexdigest()
 
 
-__all__ = ["PART", "PREFIX", "explain_rows"]
+__all__ = ["HEAD", "PART", "PREFIX", "explain_rows", "part_name"]

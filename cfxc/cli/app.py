@@ -12,7 +12,7 @@ from typing import Annotated
 import typer
 
 from ..version import __version__
-from . import certificates, commands, letters
+from . import certificates, commands, letters, overview
 from . import generate as generators
 from . import plan as plans
 from . import regress as potentials
@@ -468,6 +468,28 @@ def generate_run(
         polish, time_limit, seed, out,
     )  # fmt: skip
     return generators.run(source, request, json)
+
+
+@app.command()
+@guarded
+def report(
+    answers: Annotated[
+        Path, typer.Argument(metavar="ANSWERS", help="The folder that a batch was written to.")
+    ],
+    out: Annotated[Path, typer.Option("-o", "--out", metavar="FILE", help="The page: .html.")],
+    rows: Annotated[
+        Path | None, typer.Option(metavar="DATA.CSV", help="The rows that were asked about.")
+    ] = None,
+    group: Annotated[
+        Columns, typer.Option(metavar=NAMES, help="Columns of --rows to compare distances by: a,b.")
+    ] = None,
+    certificates: Annotated[
+        Path | None, typer.Option(metavar="FOLDER", help="Certificates to check and to list.")
+    ] = None,
+    title: Annotated[str, typer.Option(help="Of the page.")] = "",
+) -> int:
+    """A page about a batch of answers, for those who answer for the model."""
+    return overview.overview(answers, out, rows, group, certificates, title)
 
 
 @app.command()

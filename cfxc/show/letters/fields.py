@@ -19,6 +19,8 @@ WORDING = "wording"
 """The table of words for features: ``[wording.NAME]`` with label, unit, format and values."""
 OUTCOMES = "outcomes"
 """The table of words for outcomes: ``label = "word"``."""
+GIVEN = "fields"
+"""What messages call fields that come from no file."""
 COMMON = {
     "recipient": "name and address, in lines",
     "reference": "of the case",
@@ -93,7 +95,7 @@ def read_fields(given: Mapping[str, Any] | str | Path | None) -> tuple[dict[str,
         InvalidInputError, DataTypeError: no such file, no TOML, no mapping.
     """
     if given is None or isinstance(given, Mapping):
-        return dict(given or {}), "fields"
+        return dict(given or {}), GIVEN
     if not isinstance(given, str | Path):
         raise DataTypeError(f"fields are a mapping, or the path of a TOML file, not {given!r}")
     try:
@@ -134,8 +136,9 @@ def _refuse_odd(texts: Mapping[str, str], where: str, template: str) -> None:
     missing = [name for name in needs if not texts.get(name, "").strip()]
     if missing:
         listed = "".join(f"\n  - {name}: {needs[name]}" for name in missing)
+        how = "\ngive them with fields={…}, or in a TOML file (--fields)" if where == GIVEN else ""
         raise InvalidInputError(
-            f"{where}: a letter of template {template!r} needs these fields:{listed}"
+            f"{where}: a letter of template {template!r} needs these fields:{listed}{how}"
         )
     if "role" in needs and texts["role"] not in ROLES:
         raise InvalidInputError(f"{where}: role is automated or assisted, not {texts['role']!r}")

@@ -31,7 +31,7 @@ class Layout:
     def __init__(self, template: str | Path) -> None:
         self.name = template if isinstance(template, str) and template in TEMPLATES else None
         self.shown = f"template {template}"
-        self.environment = _environment()
+        self.environment = environment()
         text = self._source(template)
         with _told(self.shown):
             self.template = self.environment.from_string(text)
@@ -79,7 +79,7 @@ class Layout:
         return page
 
 
-def _environment() -> Any:
+def environment() -> Any:
     """Templates that see plain values alone, escape all of them, and miss nothing silently."""
     try:
         from jinja2 import FileSystemLoader, StrictUndefined
@@ -175,4 +175,4 @@ def qr_code(text: str) -> Any:
     return Markup(code.svg_inline(border=0, omitsize=True, svgclass="qr", lineclass=None))
 
 
-__all__ = ["Layout", "as_pdf", "check_kind", "qr_code"]
+__all__ = ["Layout", "as_pdf", "check_kind", "environment", "qr_code"]
