@@ -13,6 +13,7 @@ from math import isqrt
 from pathlib import Path
 from typing import Any
 
+from ..certificates.checker import number
 from ..errors import InvalidInputError, UnsupportedError
 from ..question.query import Query
 from ..show.letters.fields import Fields, checked, day_of, read_fields
@@ -77,17 +78,20 @@ class Letter:
         """What a template sees: plain values alone."""
         texts = {name: clean(text) for name, text in self.fields.texts.items()}
         sender = next((texts[n] for n in ("sender", "creditor", "controller") if n in texts), "")
+        words, reference = facts.words, texts.get("reference", "")
         head = {
-            "language": str(facts.words.locale.language),
-            "date": facts.words.day(self.day),
+            "language": str(words.locale.language),
+            "date": words.day(self.day),
             "sender": sender,
-            **{name: texts.get(name, "") for name in ("recipient", "reference", "signature")},
+            "recipient": texts.get("recipient", ""),
+            "reference": words.text("words.reference", reference=reference) if reference else "",
+            "signature": texts.get("signature", ""),
         }
         name = self.layout.name
         own = {"plain": facts.plain, "adverse-action": facts.adverse, "european": facts.european}
         return {
             **(texts if name is None else own[name](texts)),
-            "t": facts.words.texts, "head": head, "answers": facts.answers(),
+            "t": words.texts, "head": head, "answers": facts.answers(),
             "reasons": facts.reasons(named=name == "adverse-action"), "given": facts.given(),
             "promise": facts.promise(), "check": facts.check(texts.get("certificate_url", "")),
         }  # fmt: skip
@@ -188,7 +192,7 @@ class _Content:
         words, result = self.words, self.result
         found = [one for one in result.all() if one.counterfactual is not None]
         made: dict[str, Any] = {
-            "found": [self._answer(one, number) for number, one in enumerate(found)],
+            "found": [self._answer(one, place) for place, one in enumerate(found)],
             "intro": "", "notes": [], "relaxed": None,
             "size": list(self._size()) if found else [],
         }  # fmt: skip
@@ -212,11 +216,11 @@ class _Content:
             self.wanted
         )  # fmt: skip
 
-    def _answer(self, answer: Result, number: int) -> dict[str, Any]:
+    def _answer(self, answer: Result, place: int) -> dict[str, Any]:
         proof = list(self._proof(answer))
-        if number:
+        if place:
             proof.insert(0, self.words.text("proof.other"))
-        title = self.words.text("change.number", number=str(number + 1))
+        title = self.words.text("change.number", number=str(place + 1))
         return {"title": title, "changes": self._changes(answer), "proof": proof}
 
     def _changes(self, answer: Result) -> list[dict[str, str]]:
@@ -307,7 +311,8 @@ class _Content:
     def promise(self) -> list[str]:
         """What the letter says and what not."""
         names = ["model", "future", "advice"]
-        if self.result.lower_bound_proof != "none":
+        proved = self.result.lower_bound_proof != "none"
+        if proved or self.result.reasons.ended == "infeasible":
             names.append(self.result.semantics)
         return [self.words.text(f"promise.{name}") for name in names]
 
@@ -323,10 +328,10 @@ class _Content:
         many = len(result.all()) > 1
         hashes = [
             {
-                "title": words.text("change.number", number=str(number)) if many else "",
+                "title": words.text("change.number", number=str(place)) if many else "",
                 "hash": content["hash"],
             }
-            for number, content in made.items()
+            for place, content in made.items()
         ]
         after = [words.text("check.some")] if len(made) < len(result.all()) else []
         after += list(self._weaker(made[1]["claim"])) if 1 in made else []
@@ -341,7 +346,7 @@ class _Content:
         result = self.result
         if not result.exact_distance or not result.exact_lower_bound:
             return
-        share = Fraction(claim["lower_bound"]) / Fraction(claim["distance"])
+        share = number(claim["lower_bound"]) / number(claim["distance"])
         if self.query.distance.is_squared:
             share = Fraction(isqrt(int(share * 10**12)), 10**6)
         if share * 1000 < 1:
@@ -352,9 +357,9 @@ class _Content:
 
 def _certificates(result: Result) -> Iterator[tuple[int, Mapping[str, Any]]]:
     """The contents of the certificates that there can be, by the number of the answer."""
-    for number, answer in enumerate(result.all(), start=1):
+    for place, answer in enumerate(result.all(), start=1):
         with suppress(UnsupportedError):
-            yield number, answer.certificate.content
+            yield place, answer.certificate.content
 
 
 __all__ = ["Given", "Letter"]

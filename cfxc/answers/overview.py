@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ import pandas as pd
 from ..arrays import Ints
 from ..certificates import report as check
 from ..errors import CfxcError, DataTypeError, InvalidInputError, MissingColumnError
+from ..show.numbers import shown
 from ..show.overview import page
 from ..space.names import suggestion
 from ..space.tables import as_pandas
@@ -148,6 +150,8 @@ def read_answers(path: Path) -> Answers:
         except Exception as error:  # of several kinds, by what is damaged
             raise InvalidInputError(f"{file}: damaged, or no Parquet: delete it") from error
         places.append(np.arange(len(tables[-1])) + number * size)
+        if isinstance(tables[-1].index, pd.RangeIndex):  # which begins anew in each file
+            tables[-1].index = pd.Index(places[-1])
     if not tables:
         raise InvalidInputError(f"{path}: nothing is answered yet")
     return Answers(pd.concat(tables), np.concatenate(places), asked, str(path), identity)
@@ -266,33 +270,50 @@ def _group(answers: Answers, rows: pd.DataFrame, name: str) -> dict[str, Any]:
     """Statuses and distances by the values of a column."""
     if name not in rows:
         raise MissingColumnError(f"group: no column {name!r}{suggestion(name, list(rows))}")
-    column = rows[name].reset_index(drop=True)
-    if pd.api.types.is_numeric_dtype(column) and column.nunique() > GROUPS:
-        column = pd.qcut(column, 4, duplicates="drop")
-    labels = column.astype(object).where(column.notna(), "missing").map(str)
-    table = answers.table.reset_index(drop=True)
-    made = []
-    for label in dict.fromkeys(sorted(labels)):
-        part = table[labels == label]
+    table, made = answers.table.reset_index(drop=True), []
+    for label, members in _parts(rows[name].reset_index(drop=True)):
+        part = table[members]
         distances = part["distance"][_found(part)].astype(float)
         quarters = np.quantile(distances, [0.25, 0.5, 0.75]).tolist() if len(distances) else []
         counts = [int((part["status"] == status).sum()) for status in STATUSES]
         made.append({"label": label, "rows": len(part), "counts": counts, "quarters": quarters})
-    return {"name": name, "groups": made}
+    return {"name": name, "statuses": STATUSES, "groups": made}
+
+
+def _parts(column: pd.Series[Any]) -> Iterator[tuple[str, np.ndarray[Any, Any]]]:
+    """The groups that a column makes: their names, and who is in them."""
+    codes, values = pd.factorize(column, sort=not pd.api.types.is_object_dtype(column))
+    labels = [str(value) for value in values]
+    is_number = pd.api.types.is_numeric_dtype(column) and not pd.api.types.is_bool_dtype(column)
+    if is_number and len(values) > GROUPS:
+        quarter = pd.qcut(column.astype(float), 4, duplicates="drop").cat.codes
+        codes, ends = quarter.to_numpy(), column.groupby(quarter).agg(["min", "max"])
+        labels = [f"{low:.6g} to {high:.6g}" for low, high in ends[ends.index >= 0].to_numpy()]
+    for code, label in enumerate(labels):
+        yield label, codes == code
+    if (codes < 0).any():
+        yield "missing", codes < 0
 
 
 def _listed(table: pd.DataFrame) -> Iterator[list[str]]:
     """The first answers, as texts."""
-    columns = ("outcome_before", "outcome_after", "distance", "lower_bound", "lower_bound_proof")
     head = table.head(LISTED)
     for place, (index, record) in enumerate(zip(head.index, head.to_dict("records"), strict=True)):
-        cells = ["" if pd.isna(record.get(c)) else _text(record[c]) for c in columns]
+        cells = [
+            "" if pd.isna(record.get(name)) else text(record[name]) for name, text in CELLS.items()
+        ]
         why = str(record["reason"] or "") if record["status"] != "unchanged" else ""
         yield [str(index), str(head["status"].iloc[place]), *cells, str(record["changes"]), why]
 
 
-def _text(value: Any) -> str:
-    return f"{value:.6g}" if isinstance(value, float) else str(value)
+CELLS: dict[str, Callable[[Any], str]] = {
+    "outcome_before": str,
+    "outcome_after": str,
+    "distance": lambda value: shown(Fraction(value), 1),
+    "lower_bound": lambda value: shown(Fraction(value), -1),
+    "lower_bound_proof": str,
+}
+"""How the cells of an answer are written; distances to the safe side."""
 
 
 def _certificates(folder: Path) -> Iterator[dict[str, str]]:

@@ -15,6 +15,7 @@ from .letters.words import clean
 
 TEMPLATE = Path(__file__).parent / "overview.html"
 BINS = 24
+DISTANCE = "distance"
 MEANS = {
     "optimal": "a counterfactual, and proved that none is nearer, to within epsilon",
     "feasible": "a counterfactual; a nearer one may exist",
@@ -53,25 +54,15 @@ def page(content: Mapping[str, Any]) -> str:
     quantiles = []
     if distances:
         heights, edges = np.histogram(distances, bins=BINS, range=(0, max(distances) or 1))
-        pictures["distances"] = histogram(heights.tolist(), edges.tolist(), "distance")
+        pictures["distances"] = histogram(heights.tolist(), edges.tolist(), DISTANCE)
         shares = (0, 0.25, 0.5, 0.75, 1)
         quantiles = [f"{value:.6g}" for value in np.quantile(distances, shares)]
-    groups = [
-        {
-            **group,
-            "name": clean(group["name"]),
-            "picture": Markup(
-                ranges([(clean(g["label"]), g["quarters"]) for g in group["groups"]], "distance")
-            ),
-            "groups": [{**each, "label": clean(each["label"])} for each in group["groups"]],
-        }
-        for group in content["groups"]
-    ]
     filled = {
         **content,
-        "title": clean(content["title"]), "total": total, "moved": moved, "groups": groups,
+        "title": clean(content["title"]), "total": total, "moved": moved,
+        "groups": [_group(each) for each in content["groups"]],
         "counts": [(name, count, MEANS[name]) for name, count in shown],
-        "statuses": list(MEANS)[:6], "quantiles": quantiles,
+        "quantiles": quantiles,
         "proofs": [(name, count, PROOFS.get(name, "")) for name, count in content["proofs"]],
         "answers": [[clean(cell) for cell in row] for row in content["answers"]],
         "certificates": [
@@ -82,6 +73,20 @@ def page(content: Mapping[str, Any]) -> str:
     }  # fmt: skip
     made: str = environment().from_string(TEMPLATE.read_text("utf-8")).render(filled)
     return made
+
+
+def _group(group: Mapping[str, Any]) -> dict[str, Any]:
+    """A comparison by one column, with its picture and the statuses that occur."""
+    from markupsafe import Markup
+
+    parts = [{**each, "label": clean(each["label"])} for each in group["groups"]]
+    occur = [n for n, _ in enumerate(group["statuses"]) if any(each["counts"][n] for each in parts)]
+    return {
+        "name": clean(group["name"]),
+        "picture": Markup(ranges([(each["label"], each["quarters"]) for each in parts], DISTANCE)),
+        "statuses": [group["statuses"][n] for n in occur],
+        "groups": [{**each, "counts": [each["counts"][n] for n in occur]} for each in parts],
+    }
 
 
 __all__ = ["page"]

@@ -42,7 +42,7 @@ ENCODINGS: tuple[Encoding, ...] = get_args(Encoding)
 DIRECTED: tuple[Action, ...] = ("increase", "decrease")
 WORDING = ("label", "unit", "format")
 """The fields that are for readers alone."""
-PATTERN = re.compile(r"[^#0-9.,;%E'@*+\-]*[#,]*0[0,]*(\.0*#*)?[^#0-9.,;%E'@*+\-]*")
+PATTERN = re.compile(r"[^#0-9.,;%‰¤E'@*+\-]*[#,]*0[0,]*(\.0*#*)?[^#0-9.,;%‰¤E'@*+\-]*")
 """Number patterns of Unicode's locale data, less those that scale numbers or show but a part."""
 
 

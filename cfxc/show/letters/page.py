@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,8 @@ LIBRARIES = (
     "PDF needs Pango: on Debian apt-get install libpango-1.0-0 libpangoft2-1.0-0 (with its "
     "libraries), on macOS brew install pango; or write a letter in .html"
 )
+NOWHERE = "http://nowhere.invalid/"
+"""Where a page in PDF is, so that what it names without an address is asked for, and refused."""
 KINDS = (".html", ".htm", ".pdf")
 PARTS = frozenset({"answers", "reasons", "head", "foot", "size", "check", "given", "promise", "t"})
 """What a page has beside fields; see :func:`cfxc.answers.letters.page_of`."""
@@ -134,19 +136,23 @@ def as_pdf(page: str, shown: str) -> bytes:
     weasyprint = _weasyprint()
     from weasyprint.urls import FatalURLFetchingError, URLFetcher
 
+    refused: list[str] = []
+
     class Nothing(URLFetcher):  # type: ignore[misc]  # its functions have no types
         def fetch(self, url: str, headers: Any = None) -> Any:
-            raise ValueError(url)
+            refused.append(url)
+            raise ValueError("nothing is loaded")
 
-    fetcher = Nothing(allowed_protocols=(), fail_on_errors=True)
-    try:
-        document = weasyprint.HTML(string=page, url_fetcher=fetcher)
-        made: bytes = document.write_pdf(pdf_variant="pdf/ua-1")
-        return made
-    except FatalURLFetchingError as error:
+    fetcher, made = Nothing(allowed_protocols=(), fail_on_errors=True), b""
+    with suppress(FatalURLFetchingError):
+        document = weasyprint.HTML(string=page, base_url=NOWHERE, url_fetcher=fetcher)
+        made = document.write_pdf(pdf_variant="pdf/ua-1")
+    if refused:  # also what is passed over, such as pictures in pictures
         raise InvalidInputError(
-            f"{shown}: a letter holds all that it shows, and may load nothing: {error}"
-        ) from error
+            f"{shown}: a letter holds all that it shows, and may load nothing, as "
+            f"{refused[0].removeprefix(NOWHERE)!r}"
+        )
+    return made
 
 
 def _weasyprint() -> Any:
