@@ -83,7 +83,7 @@ def test_the_example_of_letters_prints_what_it_says(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
     data_directory: Path,
 ) -> None:  # fmt: skip
-    pytest.importorskip("weasyprint", exc_type=OSError)
+    pytest.importorskip("weasyprint", exc_type=(ImportError, OSError))  # type: ignore[arg-type]
     (example,), (said, *_) = blocks(LETTERS, "python"), blocks(LETTERS, "")
     monkeypatch.setenv("CFXC_DATA", str(data_directory.absolute()))
     monkeypatch.chdir(tmp_path)

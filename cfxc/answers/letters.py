@@ -177,7 +177,9 @@ class _Content:
             items.append(
                 joined if len(parts) == 1 else words.text("reasons.together", factors=joined)
             )
-        ended = {"": "first", "infeasible": "all", "unknown": "partial"}[reasons.ended]
+        ended = {"": "some", "infeasible": "all", "unknown": "partial"}[reasons.ended]
+        if ended == "some" and all(reason.fewest for reason in reasons.found):
+            ended = "first"
         intro = words.text("adverse.scored" if named else "reasons.intro", wanted=self.wanted)
         return {"listed": items, "intro": intro, "note": words.text(f"reasons.{ended}")}
 
