@@ -372,6 +372,40 @@ def test_languages_have_the_same_sentences() -> None:
                 assert places[0] == places[1], (language, part, name)
 
 
+@pytest.mark.parametrize(
+    ("distance", "said"),
+    [
+        ("l0", "is the number of its factors"), ("l2", "root of the sum of squares"),
+        ("linf", "the largest among its factors"), ("sparse", "Fewer factors count as a smaller"),
+        ({"l0": 0.5, "l1": 0.5}, "is measured by “0.5*l0 + 0.5*l1”"),
+    ],
+)  # fmt: skip
+def test_how_changes_are_measured(distance: Any, said: str, model: cfxc.CompiledModel) -> None:
+    answer = model.explain(person(model), distance=distance)
+    text = plain(page(answer))
+    assert said in text
+    assert ("changing fewer factors" in text) == (distance == "sparse")
+
+
+def test_what_was_asked_for_is_said(model: cfxc.CompiledModel) -> None:
+    row = person(model)
+    likely = model.explain(row, subject_to=[cfxc.Probability(0.9)])
+    assert "“granted” with a probability of at least 90%" in plain(page(likely))
+    surely = model.explain(row, subject_to=[cfxc.Margin(0.25)])
+    assert "“granted” by a margin of 0.25" in plain(page(surely))
+    capped = model.explain(row, subject_to=["age >= factual.age", cfxc.MaxChanges(2)])
+    assert "Further conditions: age >= factual.age; " in plain(page(capped))
+
+
+def test_an_answer_among_known_rows(model: cfxc.CompiledModel) -> None:
+    X, row = table(), person(model)
+    known = X[model.predict(X) == "granted"].iloc[:40]
+    answer = model.explain(row, subject_to=[cfxc.TrustRegion(known, ["granted"] * len(known))])
+    text = plain(page(answer))
+    assert "Permitted were only rows like those that are known" in text
+    assert "There is no certificate with this letter." in text
+
+
 def test_a_number_of_a_range(tmp_path: Path) -> None:
     from sklearn.tree import DecisionTreeRegressor
 

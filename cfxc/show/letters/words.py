@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
 from math import floor
@@ -156,14 +156,14 @@ class _Worded:
     @classmethod
     def of(cls, feature: Feature, given: Mapping[str, Any], where: str) -> _Worded:
         own = dict(given)
-        values = own.pop("values", {})
+        values = _mapping(own.pop("values", {}), f"{where}.values")
         for name in own:
             if name not in WORDING:
                 near = suggestion(name, [*WORDING, "values"])
                 raise InvalidInputError(f"{where}: there is no {name!r}{near}")
         words = {
             str(label): clean(_word(word, f"{where}.values.{label}"))
-            for label, word in _mapping(values, f"{where}.values").items()
+            for label, word in values.items()
         }
         known = {"missing" if label is None else str(label) for label in feature.labels}
         for label in words:
@@ -171,11 +171,7 @@ class _Worded:
                 near = suggestion(label, known)
                 raise InvalidInputError(f"{where}.values: no category {label!r}{near}")
         try:
-            bare = Feature(feature.name, "real", Fraction(0), Fraction(1))
-            plain = bare if not feature.is_symbolic else feature
-            from dataclasses import replace
-
-            replace(plain, **own)  # the same checks as in a space
+            replace(feature, **own)  # the same checks as in a space
         except (InvalidInputError, DataTypeError) as error:
             said = str(error).removeprefix(f"feature {feature.name!r}: ")
             raise type(error)(f"{where}: {said}") from error
