@@ -488,7 +488,10 @@ def report(
     ] = None,
     title: Annotated[str, typer.Option(help="Of the page.")] = "",
 ) -> int:
-    """A page about a batch of answers, for those who answer for the model."""
+    """A page about a batch of answers.
+
+    One file of HTML: how many were answered and proved, distances, which features change, by group.
+    """
     return overview.overview(answers, out, rows, group, certificates, title)
 
 
