@@ -313,17 +313,23 @@ class _Content:
     def promise(self) -> list[str]:
         """What the letter says and what not."""
         names = ["model", "future", "advice"]
-        proved = self.result.lower_bound_proof != "none"
-        if proved or self.result.reasons.ended == "infeasible":
+        if self._is_proved or self.result.reasons.ended == "infeasible":
             names.append(self.result.semantics)
         return [self.words.text(f"promise.{name}") for name in names]
+
+    @property
+    def _is_proved(self) -> bool:
+        """Whether anything was proved but that the model gives what it gave."""
+        result = self.result
+        certain = result.status == "infeasible" or result.exact_distance == 0
+        return certain or result.exact_lower_bound > 0
 
     def check(self, url: str) -> dict[str, Any]:
         """How the answer can be checked."""
         words, result, made = self.words, self.result, self.certificates
         if not made:
-            kinds = {"search": "search", "none": "nothing"}
-            place = kinds.get(result.lower_bound_proof, "solver")
+            kept = result.lower_bound_proof in ("search", "certificate")
+            place = "nothing" if not self._is_proved else "search" if kept else "solver"
             place = "unknown" if result.status == "unknown" else place
             sentence = words.text(f"check.{place}", by=result.proved_by)
             return {"before": [sentence], "after": [], "hashes": [], "qr": ""}
@@ -346,7 +352,7 @@ class _Content:
     def _weaker(self, claim: Mapping[str, Any]) -> Iterator[str]:
         """What a certificate does not show, which may be less than the search did."""
         result = self.result
-        if not result.exact_distance or not result.exact_lower_bound:
+        if not result.exact_distance:
             return
         share = number(claim["lower_bound"]) / number(claim["distance"])
         if self.query.distance.is_squared:

@@ -196,6 +196,12 @@ def test_a_certificate_that_shows_less_is_said_to(answers: dict[str, Result]) ->
         query, outcome = found.evidence.query, found.evidence.outcome
 
     assert "not that smaller ones" in page(replace(found, evidence=Weak))
+    unproved = replace(answers["unproved"], evidence=Weak)
+    assert "not that smaller ones" in page(unproved)
+    half = Fraction(found.exact_distance or 0) / 2
+    less["claim"]["lower_bound"] = str(half)
+    assert "less than the search did: 50%" in page(replace(found, evidence=Weak))
+    assert "less than the search did" not in page(unproved)
 
 
 def test_a_letter_about_nothing_is_refused(model: cfxc.CompiledModel) -> None:
