@@ -27,12 +27,15 @@ from .version import __version__
 if TYPE_CHECKING:
     from . import datasets, metrics
     from .answers.overview import report
+    from .answers.pictures import plot_changes, plot_costs
     from .answers.result import Result
     from .certificates import Report, export
     from .certificates import report as check
     from .methods.amortised import Generator
     from .methods.bayes import AEP, SEP, BlackBox, CustomPotential, Evaluations, PotentialResult
+    from .methods.frontier import Frontier
     from .methods.plans import Moments, PlanResult
+    from .methods.singles import Singles
     from .model import CompiledModel, compile
     from .question.criteria import (
         Accepts,
@@ -64,6 +67,7 @@ _LAZY = {
     "Evaluations": ".methods.bayes",
     "Feature": ".space",
     "FeatureSpace": ".space",
+    "Frontier": ".methods.frontier",
     "Generator": ".methods.amortised",
     "Mahalanobis": ".question.distances",
     "Margin": ".question.criteria",
@@ -77,9 +81,12 @@ _LAZY = {
     "Report": ".certificates",
     "Result": ".answers.result",
     "SEP": ".methods.bayes",
+    "Singles": ".methods.singles",
     "TrustRegion": ".question.criteria",
     "compile": ".model",
     "export": ".certificates",
+    "plot_changes": ".answers.pictures",
+    "plot_costs": ".answers.pictures",
     "report": ".answers.overview",
     "retrained": ".retraining",
 }
@@ -120,6 +127,7 @@ __all__ = [
     "Evaluations",
     "Feature",
     "FeatureSpace",
+    "Frontier",
     "Generator",
     "InvalidInputError",
     "LanguageError",
@@ -138,6 +146,7 @@ __all__ = [
     "Question",
     "Report",
     "Result",
+    "Singles",
     "SolverError",
     "TrustRegion",
     "UnsupportedError",
@@ -148,6 +157,8 @@ __all__ = [
     "datasets",
     "export",
     "metrics",
+    "plot_changes",
+    "plot_costs",
     "report",
     "retrained",
 ]

@@ -8,5 +8,3 @@ import numpy.typing as npt
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
-
-__all__ = ["Bools", "Floats", "Ints"]

@@ -271,17 +271,3 @@ def _points(space: FeatureSpace, rows: Any) -> Floats:
     if np.isnan(joined).any():
         raise InvalidInputError("distances from the data need rows without missing numbers")
     return joined
-
-
-__all__ = [
-    "categorical_diversity",
-    "categorical_proximity",
-    "continuous_diversity",
-    "continuous_proximity",
-    "local_outlier_factor",
-    "nearest_neighbours",
-    "sparsity",
-    "sparsity_diversity",
-    "summary",
-    "validity",
-]

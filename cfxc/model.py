@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack, overload
@@ -10,16 +10,19 @@ from typing import TYPE_CHECKING, Any, Unpack, overload
 from .answers.batch import PREFIX, Done, explain_rows
 from .answers.explaining import explainer_of, one_row
 from .answers.result import Result
-from .errors import InvalidInputError
+from .errors import DataTypeError, InvalidInputError
 from .frontends.compiled import Compiled
 from .frontends.files import load_model
 from .frontends.predictor import Task
 from .methods import bayes
 from .methods.bayes import Potential
+from .methods.frontier import Frontier, frontier_of
+from .methods.singles import Singles, singles_of
 from .question.criteria import Criterion
 from .question.options import OPTIONS, Options, lists_options
 from .question.question import Question, asked_of, given_of
 from .question.target import check_favourable
+from .show.progress import Display, showing
 from .solvers.base import Watch
 from .solvers.certification import file_hash
 from .space import FeatureSpace
@@ -36,7 +39,7 @@ ONE_EACH = {"count", "diversity", "apart", "relax", "seeds"}
 """Options that a batch, with one answer a row, does not have."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class CompiledModel(Compiled):
     """A deployed decision as an exact program over the features of a space, and what it answers."""
 
@@ -51,7 +54,7 @@ class CompiledModel(Compiled):
     @overload
     def explain(
         self, row: Any, question: Question | None = ..., *, budget: None = ...,
-        progress: Watch | None = ..., **options: Unpack[Options],
+        progress: Watch | bool | None = ..., **options: Unpack[Options],
     ) -> Result: ...  # fmt: skip
 
     @lists_options
@@ -61,7 +64,7 @@ class CompiledModel(Compiled):
         question: Question | None = None,
         *,
         budget: int | None = None,
-        progress: Watch | None = None,
+        progress: Watch | bool | None = None,
         **options: Any,
     ) -> Result | PotentialResult:
         """The nearest counterfactual of one row, with a proved lower bound.
@@ -77,7 +80,9 @@ class CompiledModel(Compiled):
             budget: Of potentials: how often the model may be asked (100).  With a potential,
                 ``epsilon``, ``subject_to``, ``time_limit`` and ``random_state`` mean what they do
                 in :meth:`cfxc.BlackBox.explain_all`; no other option may be given.
-            progress: Called now and then with a :class:`cfxc.Progress`: both bounds as they move.
+            progress: Whether a line says how far the search is, from two seconds on; by default in
+                notebooks and interactive sessions.  Or a function, called now and then with a
+                :class:`cfxc.Progress`: both bounds as they move.
 
         Raises:
             NoChangeNeededError: the row has the outcome that ``target`` names.  Where it has the
@@ -92,8 +97,8 @@ class CompiledModel(Compiled):
             return box.explain(row, budget=100 if budget is None else budget, **_for_box(given))
         if budget is not None:
             raise InvalidInputError("budget is for potentials: give target=cfxc.SEP(width=…)")
-        with listening():
-            explainer = explainer_of(self, Question(**given), progress)
+        with showing("searching", progress) as watch, listening():
+            explainer = explainer_of(self, Question(**given), watch)
             return explainer.answer(one_row(self.space, row)).in_library_of(row)
 
     @lists_options
@@ -103,7 +108,7 @@ class CompiledModel(Compiled):
         question: Question | None = None,
         *,
         out: str | Path | None = None,
-        progress: Done | None = None,
+        progress: Done | bool | None = None,
         **options: Unpack[Options],
     ) -> Any:
         """The nearest counterfactual of every row, as a table with the same index, in their order.
@@ -119,7 +124,8 @@ class CompiledModel(Compiled):
                 in use runs.
             out: A directory for the answers, as Parquet files of 100 instances each, written as
                 they come.  A batch that was broken off goes on from there when it is asked again.
-            progress: Called now and then with how many instances are answered, and of how many.
+            progress: As for :meth:`explain`; a function is called now and then with how many
+                instances are answered, and of how many.
 
         Ctrl-C ends the batch: who was not asked about by then has the status ``unknown``.
 
@@ -133,14 +139,59 @@ class CompiledModel(Compiled):
         Raises:
             CfxcError: bad input; no instance can be answered, all for the same reason.
         """
-        requested = asked_of(question, options)
-        if odd := sorted(ONE_EACH & set(requested.given)):
-            raise InvalidInputError(
-                f"explain_batch gives one answer a row, and takes no {', '.join(odd)}"
-            )
-        explainer = explainer_of(self, requested.with_(n_jobs=1))
-        answers = explain_rows(explainer, as_pandas(rows), requested.n_jobs, out, progress)
+        requested = _for_one("explain_batch gives one answer a row", question, options)
+        with showing("answering", progress) as done:
+            watch = done if isinstance(done, Display) and requested.n_jobs == 1 else None
+            explainer = explainer_of(self, requested.with_(n_jobs=1), watch)
+            answers = explain_rows(explainer, as_pandas(rows), requested.n_jobs, out, done)
         return as_given(answers, rows, PREFIX)
+
+    @lists_options
+    def frontier(
+        self,
+        row: Any,
+        question: Question | None = None,
+        *,
+        progress: Watch | bool | None = None,
+        **options: Unpack[Options],
+    ) -> Frontier:
+        """How far the nearest counterfactual is for every number of changes, each point proved.
+
+        ``d_k = min d(x, x̂)  s.t.  |{j : x_j ≠ x̂_j}| <= k`` for k from 1 to the number of changes
+        that the nearest of all has.
+
+        Args:
+            row, question, progress, **options: As for :meth:`explain`, but for those that ask for
+                several answers; ``time_limit`` is of each k.
+
+        Raises:
+            CfxcError: as :meth:`explain`.
+        """
+        requested = _for_one("a frontier has one answer a point", question, options)
+        with showing("searching", progress) as watch:
+            return frontier_of(self, requested, one_row(self.space, row), watch)
+
+    @lists_options
+    def single_changes(
+        self,
+        row: Any,
+        question: Question | None = None,
+        *,
+        progress: Watch | bool | None = None,
+        **options: Unpack[Options],
+    ) -> Singles:
+        """Of every feature alone, the nearest value that suffices, or a proof that none does.
+
+        Args:
+            row, question, progress, **options: As for :meth:`explain`, but for those that ask for
+                several answers; ``time_limit`` is of each feature.
+
+        Raises:
+            CfxcError: as :meth:`explain`; also where the row has the favourable outcome already.
+        """
+        requested = _for_one("single_changes gives one answer a feature", question, options)
+        with showing("searching", progress) as watch:
+            return singles_of(self, requested, one_row(self.space, row), watch)
 
     def plan(
         self,
@@ -211,6 +262,18 @@ class CompiledModel(Compiled):
         return found.in_library_of(row)
 
 
+def _for_one(why: str, question: Question | None, options: Mapping[str, Any]) -> Question:
+    """What is asked where each answer is alone.
+
+    Raises:
+        InvalidInputError: several answers are asked for.
+    """
+    requested = asked_of(question, options)
+    if odd := sorted(ONE_EACH & set(requested.given)):
+        raise InvalidInputError(f"{why}, and takes no {', '.join(odd)}")
+    return requested
+
+
 def _for_box(requested: dict[str, Any]) -> dict[str, Any]:
     """The options of a potential.
 
@@ -236,6 +299,7 @@ def compile(
     task: Task | None = None,
     output: str | int | None = None,
     cut: float | None = None,
+    progress: bool | None = None,
 ) -> CompiledModel:
     """Compile a fitted estimator, or a model file, over a feature space.
 
@@ -250,6 +314,8 @@ def compile(
         output: Of a network with several outputs, the one that decides: its name or position.
         cut: Of a network: what its number, or the probability of the second of two classes, must
             exceed for the second class (1/2 for probabilities, 0 for other numbers).
+        progress: Whether a line says that it goes on, from two seconds on; by default in notebooks
+            and interactive sessions.
 
     Raises:
         UnsupportedError: listing everything in the model that is not supported.
@@ -260,14 +326,14 @@ def compile(
         raise InvalidInputError(
             "compile(model, space) needs a FeatureSpace: cfxc.FeatureSpace.infer(X)"
         )
-    program, predictor = load_model(
-        model, space, trust_pickle=trust_pickle, task=task, output=output, cut=cut
-    )
+    if progress not in (None, True, False):
+        raise DataTypeError(f"progress of compile is True, False or None, not {progress!r}")
+    with showing("compiling", progress):
+        program, predictor = load_model(
+            model, space, trust_pickle=trust_pickle, task=task, output=output, cut=cut
+        )
     known = Path(model) if isinstance(model, str | Path) else None
     file = None if known is None else {"name": known.name, "sha256": file_hash(known)}
     if favourable is not None:
         favourable = check_favourable(program, favourable)
     return CompiledModel(program, space, predictor, file, favourable)
-
-
-__all__ = ["CompiledModel", "compile"]

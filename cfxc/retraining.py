@@ -99,6 +99,3 @@ def _draw(
         f"{DRAWS} draws of {size} rows lack one of {classes} classes: give more data, or a larger "
         "share"
     )
-
-
-__all__ = ["retrained"]

@@ -30,6 +30,8 @@ LIMIT = "time limit"
 """Why work ended that had no more time."""
 INTERRUPTED = "interrupted"
 """Why work ended that was broken off."""
+FINE = "what is left is finer than searches tell apart"
+"""Why a search ended before its gap was closed, where nothing else ended it."""
 
 _deadline: ContextVar[float] = ContextVar("deadline", default=float("inf"))
 _pressed = False

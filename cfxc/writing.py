@@ -146,6 +146,3 @@ def _mode(path: Path) -> int:
     mask = os.umask(0)
     os.umask(mask)
     return 0o666 & ~mask
-
-
-__all__ = ["check_writable", "make_folder", "write_together", "write_whole", "written_whole"]

@@ -24,6 +24,7 @@ OUTPUTS = ROOT / "docs" / "regression.md"
 PLANS = ROOT / "docs" / "plans.md"
 GENERATOR = ROOT / "docs" / "generator.md"
 LETTERS = ROOT / "docs" / "letters.md"
+PICTURES = ROOT / "docs" / "pictures.md"
 
 
 def blocks(path: Path, language: str) -> list[str]:
@@ -91,6 +92,22 @@ def test_the_example_of_letters_prints_what_it_says(
     exec(compile(example, str(LETTERS), "exec"), {})
     assert capsys.readouterr().out.strip() == said.strip()
     assert Path("letter.pdf").read_bytes().startswith(b"%PDF")
+
+
+def test_the_examples_of_pictures_draw_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pyplot = pytest.importorskip("matplotlib.pyplot")
+    monkeypatch.chdir(tmp_path)
+    scope: dict[str, Any] = {}
+    for example in blocks(PICTURES, "python"):
+        exec(compile(example, str(PICTURES), "exec"), scope)
+    assert not pyplot.get_fignums()
+    assert {file.name for file in (PICTURES.parent / "pictures").iterdir()} <= {
+        file.name for file in tmp_path.iterdir()
+    }
+    assert "sufficient" in capsys.readouterr().out
+    assert scope["seen"]
 
 
 def test_programs_of_the_language() -> None:

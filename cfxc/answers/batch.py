@@ -326,6 +326,3 @@ def _hash(question: Explainer, rows: pd.DataFrame) -> str:
         pd.util.hash_pandas_object(rows).to_numpy().tobytes().hex(),
     )  # fmt: skip
     return sha256("\n".join(map(str, texts)).encode()).hexdigest()
-
-
-__all__ = ["HEAD", "PART", "PREFIX", "explain_rows", "part_name"]

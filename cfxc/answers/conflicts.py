@@ -195,14 +195,3 @@ def with_conflict(query: Query, original: Original, result: Result, conflict: Co
         query, original, outcome, result.epsilon, result.solver, result.evidence.model
     )
     return replace(result, conflict=conflict.rules, given_up=given_up, relaxed=relaxed)
-
-
-__all__ = [
-    "Conflict",
-    "Rule",
-    "asker",
-    "conflict_of",
-    "given_up_in_order",
-    "rules_of",
-    "with_conflict",
-]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -21,7 +21,7 @@ from ..question.distances import Distance, penalised, recognised, resolve_distan
 from ..question.query import Query, make_query
 from ..question.question import Question
 from ..question.target import Target
-from ..solvers.base import Candidate, Known, Limits, Outcome, Point, Watch, verify
+from ..solvers.base import Candidate, Known, Limits, Outcome, Point, Trace, Watch, verify
 from ..solvers.certification.evidence import covered
 from ..solvers.engines import Engine, engine_for, search_within, smt_backend
 from ..solvers.hulls import slack_of
@@ -131,6 +131,23 @@ class Explainer:
             seeds=counts,
             by_default=not self.named,
         )
+
+    def by_feature(self, frame: pd.DataFrame) -> Iterator[tuple[str, Result | None]]:
+        """The nearest counterfactual that changes one feature alone, for each; ``None`` if fixed.
+
+        What follows from the feature by a causal model changes with it.
+        """
+        with listening():
+            query, engine = self.pose(frame)
+            original = self._original(query, engine, frame)
+            for domain in query.domains:
+                if domain.is_fixed:
+                    yield domain.name, None
+                    continue
+                span = Span(self.question.time_limit)
+                alone = query.keeping(each.name for each in query.domains if each is not domain)
+                narrowed, outcome = self._search(alone, engine, original, 1, span)
+                yield domain.name, self._result(narrowed, engine, original, outcome, span)
 
     def _unchanged(
         self, frames: Sequence[pd.DataFrame], errors: Sequence[NoChangeNeededError]
@@ -369,11 +386,13 @@ class Explainer:
     ) -> tuple[Query, Outcome]:  # fmt: skip
         """The question searched, and what is found; the first refuses contradictions."""
         known = cache(partial(examples_of, query))
+        trace = Trace(self.progress)
         limits = replace(self.limits(span.left, number), seeds=tuple(starts), known=known)
-        predictor = self.model.predictor
+        limits, predictor = replace(limits, watch=trace), self.model.predictor
         query, outcome = search_within(query, engine, original.flips, limits, predictor)
         if outcome.best is None and not outcome.infeasible:
             outcome.best = _known_row(query, original, known)
+        outcome.trace = trace.closed(query.distance, outcome)
         if outcome.infeasible and self.conflicts and not number and span.left > 0:
             with until(span.deadline), suppress(TimeUp, Pressed):
                 refuse_contradiction(query, self.question.conditions, self.asking, span.left)
@@ -462,6 +481,3 @@ def _known_row(query: Query, original: Original, known: Known) -> Candidate | No
         verified = (verify(query, point, original.flips) for _, point in tried)
         return next((one for one in verified if one is not None), None)
     return None
-
-
-__all__ = ["Explainer", "explainer_of", "one_row"]

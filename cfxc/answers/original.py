@@ -91,6 +91,3 @@ class Original:
 
     def _ask(self, row: pd.DataFrame) -> Any:
         return plain_item(self.predict(row)[0])
-
-
-__all__ = ["Original"]

@@ -16,19 +16,20 @@ import pandas as pd
 from ..certificates.export import export, export_script
 from ..errors import UnsupportedError
 from ..ir.interval import ceil_float, floor_float
+from ..show.answers import as_html, as_lines
 from ..show.numbers import shown
+from ..show.values import texts_of
 from ..space.tables import as_given, as_pandas, indexed
+from ..stopping import FINE
 
 if TYPE_CHECKING:  # a result is read where nothing is searched
     from ..question.query import Query
-    from ..solvers.base import Call, Outcome
+    from ..solvers.base import Call, Outcome, Progress
     from ..solvers.certification import Certificate
     from .letters import Given
     from .original import Original
     from .reasons import Reasons
 
-FINE = "what is left is finer than searches tell apart"
-"""Why a search ended before its gap was closed, where nothing else ended it."""
 Semantics = Literal["real", "float"]
 Asked = Literal["auto", "real", "float"]
 """What ``semantics=`` takes; an answer states which of the two holds."""
@@ -84,12 +85,35 @@ class Answer:
             "outcome_after": plain_cell(self.outcome_after),
         }
 
+    def _texts(self) -> tuple[list[str], list[str], list[list[str]]]:
+        """What things are called, their values before, and in each row after; all as texts."""
+        table = self._table()
+        rows = [
+            [_text(cell) for cell in plain_row(table.iloc[[i]]).values()] for i in range(len(table))
+        ]
+        return list(map(str, table.columns)), rows[0], rows[1:]
+
+    def _words(self) -> tuple[str, list[str]]:
+        """What was found, and what is proved of it, in plain words."""
+        return self.summary(), []
+
+    def to_html(self, *, show_only_changes: bool = True) -> str:
+        """The answer for a notebook or a page: what changes, and what is proved.
+
+        Args:
+            show_only_changes: Whether features that stay are folded away.
+        """
+        found, proved = self._words()
+        return as_html(found, proved, self.summary(), self._texts(), show_only_changes)
+
     def _repr_html_(self) -> str:
-        table: str = self._table().T.to_html()
-        return table + f"<p>{self.summary()}</p>"
+        return self.to_html()
+
+    def __repr__(self) -> str:
+        return as_lines(f"{type(self).__name__}({self.summary()})", self._texts())
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Result(Answer):
     """The answer to one query; the optimum lies in [``lower_bound``, ``distance``].
 
@@ -128,6 +152,7 @@ class Result(Answer):
         unchanged: Whether the factual has the target outcome already, and is the answer itself.
         by_default: Whether the target was not named: it is the other label of two.
         deployed: The original model on rows like the factual; no part of what is pickled.
+        trace: Both bounds as they moved in the search, with seconds since it began.
     """
 
     status: Status
@@ -162,6 +187,7 @@ class Result(Answer):
     unchanged: bool = False
     by_default: bool = False
     deployed: Original | None = field(default=None, repr=False, compare=False)
+    trace: tuple[Progress, ...] = field(default=(), repr=False, compare=False)
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "deployed": None}
@@ -258,6 +284,30 @@ class Result(Answer):
         """Who showed that nothing is nearer: engines, solvers, ``bounds`` (exact arithmetic)."""
         return ", ".join(self.provers)
 
+    def plot(self, path: str | Path | None = None, *, data: Any = None, ax: Any = None) -> Any:
+        """What changes, each feature on its own scale, beside the alternatives if there are any.
+
+        See :func:`cfxc.plot_changes`, whose arguments these are.
+        """
+        from .pictures import plot_changes
+
+        return plot_changes(self.all(), path, data=data, ax=ax)
+
+    def plot_bounds(self, path: str | Path | None = None, *, ax: Any = None) -> Any:
+        """How the nearest point and the lower bound closed in on the optimum; returns the axes.
+
+        Args:
+            path: A file to write to, such as ``bounds.svg``.
+            ax: Axes of matplotlib to draw on; by default new ones.
+
+        Raises:
+            MissingExtraError: matplotlib is not installed.
+            InvalidInputError: nothing was searched, or the file cannot be written.
+        """
+        from .pictures import plot_bounds
+
+        return plot_bounds(self, path, ax)
+
     def all(self) -> tuple[Result, ...]:
         """This answer and its alternatives (``count=``), nearest first."""
         return (self, *self.alternatives)
@@ -266,6 +316,29 @@ class Result(Answer):
         found = [as_pandas(r.counterfactual) for r in self.all() if r.counterfactual is not None]
         names = ["factual", *(f"counterfactual {i}" for i in range(1, len(found) + 1))]
         return pd.concat([as_pandas(self.factual), *found]).set_axis(names, axis=0)
+
+    def _texts(self) -> tuple[list[str], list[str], list[list[str]]]:
+        if self.evidence is None:
+            return super()._texts()
+        return texts_of(self.evidence.query.space, self._table())
+
+    def _words(self) -> tuple[str, list[str]]:
+        if self.unchanged:
+            return f"nothing needs to change: the outcome is {self.outcome_before} already", []
+        whose = "the exact program" if self.semantics == "real" else "the model as deployed"
+        by = f"by {self.proved_by}, of {whose}"
+        if self.status == "infeasible":
+            return "no counterfactual exists", [f"Proved {by}{self.why}.", self.beyond]
+        lower = shown(self.exact_lower_bound, -1)
+        bound = f"Proved {by}: nothing in the target lies below {lower}." if self.proved_by else ""
+        if self.exact_distance is None:
+            return f"no counterfactual was found ({self.reason})", [bound]
+        far = f"{self.distance_name} distance {shown(self.exact_distance, 1)}"
+        nearest = f"nearest to within {100 * self.epsilon:g} %: {far}."
+        if self.status != "optimal":
+            nearest = f"Not proved to be the nearest ({self.reason}): {far}."
+        found = f"{self.outcome_before} → {self.outcome_after}"
+        return found, [nearest[0].upper() + nearest[1:], bound, self.default_target]
 
     def in_library_of(self, given: Any) -> Result:
         """The same with all rows in the library and dtypes of a table that was given."""
@@ -364,6 +437,11 @@ class Result(Answer):
         return f"{found}, nothing nearer than {lower} (proved by {self.proved_by}{of})"
 
 
+def _text(cell: Any) -> str:
+    """A plain cell as text."""
+    return "missing" if cell is None else str(cell)
+
+
 def changes_between(before: pd.DataFrame, after: pd.DataFrame) -> list[dict[str, tuple[Any, Any]]]:
     """What differs between the rows of two tables of the same columns, row by row."""
     found: list[dict[str, tuple[Any, Any]]] = [{} for _ in range(len(before))]
@@ -437,6 +515,7 @@ def result_of(
         calls=tuple(outcome.calls),
         provers=outcome.proved_by,
         nodes=outcome.nodes,
+        trace=outcome.trace,
         proof=outcome.proof,
         reason="" if status in ("optimal", "infeasible") else outcome.reason or FINE,
         deployed=original,

@@ -128,6 +128,3 @@ def _generator(model: Compiled, source: Any) -> Source:
         raise InvalidInputError("seeds: the generator was made for another model")
     found: Source = source
     return found
-
-
-__all__ = ["Seeds", "examples_of", "nearest_of"]

@@ -28,6 +28,3 @@ def write_checker(path: str | Path) -> Path:
             archive.writestr(zipfile.ZipInfo(name), text, zipfile.ZIP_DEFLATED)
     write_whole(path, body.getvalue())
     return Path(path)
-
-
-__all__ = ["write_checker"]

@@ -14,7 +14,7 @@ from .auditing import policy as policies
 from .auditing import report as page
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Report:
     """Whether a certificate holds.
 
@@ -39,6 +39,9 @@ class Report:
     def to_markdown(self) -> str:
         """The same as a page to read."""
         return page.markdown(dict(self.facts)) if self.ok else f"# Rejected\n\n    {self.reason}\n"
+
+    def __repr__(self) -> str:
+        return "Report(the certificate holds)" if self.ok else f"Report(REJECTED: {self.reason})"
 
     def _repr_markdown_(self) -> str:
         return self.to_markdown()
@@ -92,6 +95,3 @@ def _text(path: Path) -> str:
     except (OSError, UnicodeDecodeError) as error:
         why = getattr(error, "strerror", None) or "not UTF-8 text"
         raise InvalidInputError(f"{path}: cannot be read: {why}") from None
-
-
-__all__ = ["Report", "report"]

@@ -20,7 +20,8 @@ from ..ir import If, Let, Program, Sort, Statement
 from ..ir.evaluator import enclose
 from ..ir.interval import Bounds as Enclosure
 from ..ir.interval import Choice, Interval, ceil_float, floor_float
-from .emit.mip import NUMBERS, Emission, Emitter
+from .emit.mip import NUMBERS, Emitter
+from .emit.rows import Emission
 from .functional import Symbolic, functional
 from .mixed_integer import Affine, Model
 from .relaxation import CURVES, Bounds, Relaxation
@@ -187,6 +188,3 @@ def _box(sort: Sort, lower: Number | None, upper: Number | None) -> Enclosure:
     low = -float("inf") if lower is None else floor_float(lower)
     high = float("inf") if upper is None else ceil_float(upper)
     return Interval.of(low, high)
-
-
-__all__ = ["Box", "LinearBounds", "linear_bounds", "variable_ranges"]

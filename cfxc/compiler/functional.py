@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from ..errors import UnsupportedError, VerificationError
 from ..ir import Label, LabelTuple, Let, Literal, Operand, Program, Sort, ops, walk
 from ..ir.float32 import round_to_float32
 from ..ir.ops.smooth import smooth_kinds
+from ..ir.statements import run_merging
 from .scalarise import Algebra, Number, decompose, vector
 from .terms import Pool, Term
 
@@ -212,25 +214,13 @@ class Interpreter:
 
     def run(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
         values: dict[str, Any] = dict(inputs)
-        frames: list[dict[str, Any]] = []
-        for tag, statement in walk(self.program.body):
-            if isinstance(statement, Let):
-                values[statement.name] = self._let(statement, values)
-                if frames:
-                    frames[-1][statement.name] = values[statement.name]
-            elif tag in ("if", "else"):
-                frames.append({})
-            else:
-                orelse, then = frames.pop(), frames.pop()
-                condition = self._read(statement.condition, values)
-                for name in [name for name in then if name in orelse]:
-                    merged = self.algebra.merge(condition, then[name], orelse[name])
-                    values[name] = merged
-                    if frames:
-                        frames[-1][name] = merged
+        run_merging(
+            walk(self.program.body), values, partial(self._let, values),
+            lambda _, c, x, y: self.algebra.merge(self._read(c, values), x, y),
+        )  # fmt: skip
         return {name: self._read(operand, values) for name, operand in self.program.outputs}
 
-    def _let(self, statement: Let, values: Mapping[str, Any]) -> Any:
+    def _let(self, values: Mapping[str, Any], statement: Let) -> Any:
         operands = list(statement.op.operands())
         kinds = [self._sort(operand).kind for operand in operands]
         arguments = [self._read(operand, values) for operand in operands]

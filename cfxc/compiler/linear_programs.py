@@ -152,15 +152,3 @@ def rows(program: Rounded) -> Iterator[tuple[Sequence[tuple[int, float]], float,
     ends = zip(program.row_lower.tolist(), program.row_upper.tolist(), strict=True)
     for i, (low, high) in enumerate(ends):
         yield entries[starts[i] : starts[i + 1]], low, high
-
-
-__all__ = [
-    "OPTIONS",
-    "LowerBound",
-    "Relaxed",
-    "linear_solver",
-    "made_solver",
-    "replay",
-    "rows",
-    "run_in_time",
-]

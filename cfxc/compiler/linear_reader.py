@@ -329,18 +329,3 @@ UnitReader.rules = {
     ops.ReduceMax: _extreme(1),
     ops.ReduceMin: _extreme(-1),
 }
-
-
-__all__ = [
-    "HALF_ULP",
-    "LINEAR",
-    "SMALLEST",
-    "Entries",
-    "Form",
-    "Reader",
-    "SeparableReader",
-    "UnitReader",
-    "Units",
-    "requirements",
-    "spread",
-]

@@ -80,6 +80,3 @@ def _checked(names: Collection[str]) -> tuple[str, ...]:
         if name not in PASSES:
             raise InvalidInputError(f"no pass {name!r}; there are {', '.join(PASSES)}")
     return tuple(names)
-
-
-__all__ = ["PASSES", "run_passes", "simplified"]

@@ -168,8 +168,8 @@ class System:
         indices = sorted(relaxation._unit_of[j] for j in used if j in relaxation._unit_of)
         self.indices = indices
         self.units = [relaxation.units[i] for i in indices]
-        self.forms, self.constants = self._dense(forms)
-        self.z, self.z0 = self._dense([unit.z for unit in self.units])
+        self.forms, self.constants = dense(self.place, forms)
+        self.z, self.z0 = dense(self.place, [unit.z for unit in self.units])
         self.h = np.array([self.place[unit.column] for unit in self.units], dtype=np.int64)
         self.slope = np.array([unit.slope for unit in self.units], dtype=np.float64)
         self.offset = np.array([unit.offset for unit in self.units], dtype=np.float64)
@@ -183,7 +183,7 @@ class System:
         self.cost, self.radius = np.zeros(len(held)), 0.0
         if relaxation.budget is not None:
             cost, radius = relaxation.budget
-            self.cost = self._dense([cost])[0][0]
+            self.cost = dense(self.place, [cost])[0][0]
             self.radius = ceil_float(radius - cost.constant)
         self._place_groups()
 
@@ -205,13 +205,6 @@ class System:
             if not used.isdisjoint(group):
                 used.update(group)
         return used
-
-    def _dense(self, forms: Sequence[Affine]) -> tuple[Floats, Floats]:
-        matrix = np.zeros((len(forms), len(self.columns)))
-        for i, form in enumerate(forms):
-            for j, factor in form.terms.items():
-                matrix[i, self.place[j]] = float(factor)
-        return matrix, np.array([float(form.constant) for form in forms], dtype=np.float64)
 
     def _place_groups(self) -> None:
         """Per group its positions, padded with its first; and which columns stand alone."""
@@ -324,4 +317,10 @@ def _bound(proof: Proof) -> Fraction:
     return proof.bound
 
 
-__all__ = ["CURVES", "Bounds", "Proof", "Relaxation", "System", "Unit"]
+def dense(place: Mapping[int, int], forms: Sequence[Affine]) -> tuple[Floats, Floats]:
+    """Forms as a matrix, each column of the program at its place, and their constants."""
+    matrix = np.zeros((len(forms), len(place)))
+    for i, form in enumerate(forms):
+        for j, factor in form.terms.items():
+            matrix[i, place[j]] = float(factor)
+    return matrix, np.array([float(form.constant) for form in forms], dtype=np.float64)

@@ -331,6 +331,3 @@ def final(at: RoundingError, operand: Operand) -> float:
     deployed = float(np.max(at.error(operand))) + at.unit * (LAST + 8 * reach)
     written = 2.0**-53 * at.terms * float(np.max(at.spread(operand)))
     return max(deployed, written) * SLACK * SLACK
-
-
-__all__ = ["RoundingError", "final"]

@@ -16,7 +16,7 @@ import numpy as np
 
 from ..errors import UnsupportedError
 from ..ir import Label, LabelTuple, Op, ops
-from ..ir.op import rule_of
+from ..ir.op import entering, rule_of
 
 Scalar = TypeVar("Scalar")
 Number = Fraction | int
@@ -104,14 +104,7 @@ def decompose(algebra: Algebra[Any], op: Op, kinds: Sequence[str], operands: Seq
     return rule(algebra, op, kinds, *operands)
 
 
-def rule(*classes: type[Op]) -> Callable[[Rule], Rule]:
-    """Enter a function into ``RULES`` for the given op classes."""
-
-    def enter(function: Rule) -> Rule:
-        RULES.update(dict.fromkeys(classes, function))
-        return function
-
-    return enter
+rule = entering(RULES)
 
 
 def mapped(function: Callable[..., Any], *operands: Any) -> Any:

@@ -11,10 +11,12 @@ comparison has one term and its negation is ``not``.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from math import floor
+from operator import attrgetter, le, lt, mul
 from typing import Any, Literal
 
 from ..ir.float32 import round_to_float32
@@ -25,8 +27,7 @@ Kind = Literal[
     "const", "var", "linear", "max", "mul", "apply", "ite", "le", "lt", "not", "and", "or"
 ]
 Number = Fraction | int
-EVERY = 256
-"""Terms between two looks at the clock."""
+EVERY = 256  # terms between two looks at the clock
 
 
 class Term:
@@ -129,8 +130,7 @@ class Pool:
         ``key`` is what it is recognised by (default: its name): variables of different keys differ,
         and of two with one name the second is primed.
         """
-        low = None if lower is None else Fraction(lower)
-        high = None if upper is None else Fraction(upper)
+        low, high = _exact(lower), _exact(upper)
         key = name if key is None else key
         known = self._declared.get(key)
         if known is None:
@@ -180,10 +180,7 @@ class Pool:
                     coefficients[arg] = coefficients.get(arg, Fraction(0)) + factor * inner
             else:
                 coefficients[term] = coefficients.get(term, Fraction(0)) + Fraction(factor)
-        kept = sorted(
-            ((term, factor) for term, factor in coefficients.items() if factor),
-            key=lambda pair: pair[0].id,
-        )
+        kept = sorted((pair for pair in coefficients.items() if pair[1]), key=lambda p: p[0].id)
         if not kept:
             return self.const(total)
         if len(kept) == 1 and kept[0][1] == 1 and not total:
@@ -215,15 +212,12 @@ class Pool:
                 return self.scale(a.value, b)
         for a, b in ((x, y), (y, x)):
             if a.kind == "ite" and a.finite:
-                return self._times_leaves(a, b)
+                return self.map_leaves(a, partial(self.mul, b))
         first, second = sorted((x, y), key=lambda term: term.id)
         sort: Sort = "int" if x.sort == y.sort == "int" else "real"
         corners = _products(x, y)
         bounds = (min(corners), max(corners)) if corners else (None, None)
         return self._make("mul", sort, (first, second), None, bounds)
-
-    def _times_leaves(self, choice: Term, factor: Term) -> Term:
-        return self.map_leaves(choice, lambda leaf: self.mul(leaf, factor))
 
     def _equals_leaves(self, choice: Term, value: Fraction) -> Term:
         return self.map_leaves(choice, lambda leaf: self.truth(leaf.data == value))
@@ -232,32 +226,23 @@ class Pool:
         self, function: str, x: Term, lower: Number | None = None, upper: Number | None = None
     ) -> Term:
         """An uninterpreted or transcendental function of one argument, Real, with known range."""
-        bounds = (
-            None if lower is None else Fraction(lower),
-            None if upper is None else Fraction(upper),
-        )
-        return self._make("apply", "real", (x,), function, bounds)
+        return self._make("apply", "real", (x,), function, (_exact(lower), _exact(upper)))
 
     def max(self, *terms: Term) -> Term:
         """The largest of the terms."""
         flat: dict[Term, None] = {}
         for term in terms:
             flat.update(dict.fromkeys(term.args if term.kind == "max" else (term,)))
-        best = max(
-            (term for term in flat if term.lower is not None),
-            key=lambda term: term.lower or Fraction(0),
-            default=None,
-        )
-        if best is not None and best.lower is not None:  # drop what can never exceed it
-            floor_value = best.lower
-            flat = {t: None for t in flat if t is best or t.upper is None or t.upper > floor_value}
+        lower = max((term.lower for term in flat if term.lower is not None), default=None)
+        if lower is not None:  # drop what can never exceed the one that is at least so large
+            best = next(term for term in flat if term.lower == lower)
+            flat = {t: None for t in flat if t is best or t.upper is None or t.upper > lower}
         if len(flat) == 1:
             return next(iter(flat))
         args = tuple(sorted(flat, key=lambda term: term.id))
         sort: Sort = "int" if all(t.sort == "int" for t in args) else "real"
         uppers = [t.upper for t in args]
         upper = None if None in uppers else max(u for u in uppers if u is not None)
-        lower = None if best is None else best.lower
         return self._make("max", sort, args, None, (lower, upper))
 
     def min(self, *terms: Term) -> Term:
@@ -355,7 +340,8 @@ class Pool:
     def _compare(self, body: Term, bound: Fraction, strict: bool) -> Term:
         """``body <= bound`` (``<`` if strict), where body has no constant part."""
         if body.kind == "ite" and body.finite:
-            return self.map_leaves(body, lambda leaf: self._decide(leaf, bound, strict))
+            holds = lt if strict else le
+            return self.map_leaves(body, lambda leaf: self.truth(holds(leaf.data, bound)))
         if body.kind == "max":
             return self.and_(*(self.at_most(arg, bound, strict) for arg in body.args))
         if body.sort == "int":  # t < c is t <= ceil(c) - 1, and t <= c is t <= floor(c)
@@ -367,9 +353,6 @@ class Pool:
         if low is not None and (low > bound or (low == bound and strict)):
             return self.false
         return self._make("lt" if strict else "le", "bool", (body,), bound)
-
-    def _decide(self, leaf: Term, bound: Fraction, strict: bool) -> Term:
-        return self.truth(leaf.data < bound if strict else leaf.data <= bound)
 
     # -- connectives ------------------------------------------------------------------------------
 
@@ -420,6 +403,10 @@ class Pool:
         return self._make("ite", "bool", (condition, x, y))
 
 
+def _exact(bound: Number | None) -> Fraction | None:
+    return None if bound is None else Fraction(bound)
+
+
 def _linear_bounds(
     args: tuple[Term, ...], data: Linear, groups: dict[Term, tuple[Term, ...]]
 ) -> tuple[Fraction | None, Fraction | None]:
@@ -454,25 +441,44 @@ def _products(x: Term, y: Term) -> list[Fraction]:
     return [a * b for a in (x.lower, x.upper) for b in (y.lower, y.upper)]  # type: ignore[operator]  # none is None
 
 
-def postorder(roots: Iterable[Term]) -> Iterator[Term]:
-    """Every term below the roots once, arguments before users."""
+def postorder(
+    roots: Iterable[Term],
+    below: Callable[[Term], Sequence[Term]] = attrgetter("args"),
+    known: Container[Term] = (),
+) -> Iterator[Term]:
+    """Every term below the roots once but the ``known``, its arguments (or ``below``) first."""
     seen: set[Term] = set()
     stack: list[tuple[Term, bool]] = [(root, False) for root in roots]
     while stack:
         term, expanded = stack.pop()
         if expanded:
             yield term
-        elif term not in seen:
+        elif term not in seen and term not in known:
             seen.add(term)
             if not len(seen) % EVERY:
                 poll()
             stack.append((term, True))
-            stack.extend((arg, False) for arg in term.args if arg not in seen)
+            stack.extend((arg, False) for arg in below(term) if arg not in seen)
 
 
 def free_variables(roots: Iterable[Term]) -> list[Term]:
     """Variables below the roots, in order of creation."""
     return sorted((t for t in postorder(roots) if t.kind == "var"), key=lambda term: term.id)
+
+
+_VALUES: Mapping[Kind, Callable[[Term, list[Any]], Any]] = {
+    "const": lambda term, _: term.data,
+    "linear": lambda term, args: sum(map(mul, term.data.coefficients, args), term.data.constant),
+    "max": lambda _, args: max(args),
+    "mul": lambda _, args: args[0] * args[1],
+    "ite": lambda _, args: args[1] if args[0] else args[2],
+    "le": lambda term, args: args[0] <= term.data,
+    "lt": lambda term, args: args[0] < term.data,
+    "not": lambda _, args: not args[0],
+    "and": lambda _, args: all(args),
+    "or": lambda _, args: any(args),
+    "apply": lambda _, args: round_to_float32(args[0]),
+}
 
 
 def evaluate_term(root: Term, assignment: dict[str, Any]) -> Any:
@@ -484,28 +490,9 @@ def evaluate_term(root: Term, assignment: dict[str, Any]) -> Any:
 
 
 def _evaluate(term: Term, args: list[Any], assignment: dict[str, Any]) -> Any:
-    kind = term.kind
-    if kind == "const":
-        return term.data
-    if kind == "var":
+    if term.kind == "var":
         value = assignment[term.data]
         return value if term.sort == "bool" else Fraction(value)
-    if kind == "linear":
-        pairs = zip(term.data.coefficients, args, strict=True)
-        return sum((c * arg for c, arg in pairs), term.data.constant)
-    if kind == "ite":
-        return args[1] if args[0] else args[2]
-    table: dict[str, Callable[[], Any]] = {
-        "max": lambda: max(args),
-        "mul": lambda: args[0] * args[1],
-        "le": lambda: args[0] <= term.data,
-        "lt": lambda: args[0] < term.data,
-        "not": lambda: not args[0],
-        "and": lambda: all(args),
-        "or": lambda: any(args),
-    }
-    if kind == "apply" and term.data == "round_float32":
-        return round_to_float32(args[0])
-    if kind not in table:
+    if term.kind == "apply" and term.data != "round_float32":
         raise ValueError(f"'{term.data}' has no exact value")
-    return table[kind]()
+    return _VALUES[term.kind](term, args)

@@ -194,9 +194,3 @@ class _Reader:
             output = declare_result(self.pool, name, self.program.output_sorts[name])
             found.append(equation(self.pool, output, self.read(operand)))
         return found
-
-
-__all__ = [
-    "Characteristic", "compact_formula", "declare", "declare_result", "equation",
-    "path_formula", "path_formulae", "well_sorted",
-]  # fmt: skip

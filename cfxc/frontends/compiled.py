@@ -11,12 +11,15 @@ import pandas as pd
 
 from ..errors import CfxcError, DataTypeError, InvalidInputError
 from ..ir import Program
+from ..markup import card, folded
 from ..space import FeatureSpace
+from ..space.names import shown
+from ..space.page import features_table
 from ..space.tables import as_pandas
 from .predictor import Predictor
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Compiled:
     """A deployed decision as an exact program over the features of a space.
 
@@ -29,6 +32,17 @@ class Compiled:
     predictor: Predictor
     file: Mapping[str, str] | None = None
     favourable: Any = None
+
+    def __repr__(self) -> str:
+        name = self.program.name if self.file is None else self.file["name"]
+        classes = self.predictor.classes
+        outcomes = "a number" if classes is None else shown(classes)
+        liked = "" if self.favourable is None else f", favourable {self.favourable!r}"
+        return f"{type(self).__name__}({name}: {len(self.space)} features → {outcomes}{liked})"
+
+    def _repr_html_(self) -> str:
+        inside = folded(f"{len(self.space)} features", features_table(self.space.features))
+        return card(repr(self), inside)
 
     def target_or_favourable(self, target: Any) -> Any:
         """The target named; else the favourable outcome, or ``None`` if that is not known."""

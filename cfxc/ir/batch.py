@@ -8,7 +8,8 @@ order of their labels.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -18,11 +19,11 @@ import numpy.typing as npt
 from ..errors import InvalidInputError
 from . import ops
 from .interval import nearest_float
-from .op import Literal, Op, Operand, rule_of
+from .op import Literal, Op, Operand, entering, rule_of
 from .ops import arithmetic, logic
 from .program import Program
 from .sorts import Sort, format_name
-from .statements import Let, walk
+from .statements import Let, run_merging, walk
 from .tensor import Tensor
 
 Array = npt.NDArray[Any]
@@ -52,29 +53,14 @@ class BatchEvaluator:
             raise InvalidInputError(f"columns differ in length: {sorted(lengths)}")
         rows = lengths.pop() if lengths else 1
         with np.errstate(all="ignore"):
-            self._run(values)
+            run_merging(
+                walk(self.program.body), values, partial(self._let, values),
+                lambda _, c, x, y: _merge(self._read(values, c), x, y),
+            )  # fmt: skip
         found = {name: self._read(values, operand) for name, operand in self.program.outputs}
         return {name: np.broadcast_to(a, (rows, *a.shape[1:])) for name, a in found.items()}
 
-    def _run(self, values: dict[str, Array]) -> None:
-        # both branches run on all rows; a name assigned in both is merged at the end of the if
-        stack: list[dict[str, Array]] = []
-        for tag, statement in walk(self.program.body):
-            if isinstance(statement, Let):
-                values[statement.name] = self._let(statement, values)
-                if stack:
-                    stack[-1][statement.name] = values[statement.name]
-            elif tag in ("if", "else"):
-                stack.append({})
-            else:
-                orelse, then = stack.pop(), stack.pop()
-                condition = self._read(values, statement.condition)
-                for name in then.keys() & orelse.keys():
-                    values[name] = _merge(condition, then[name], orelse[name])
-                    if stack:
-                        stack[-1][name] = values[name]
-
-    def _let(self, statement: Let, values: Mapping[str, Array]) -> Array:
+    def _let(self, values: Mapping[str, Array], statement: Let) -> Array:
         op = statement.op
         operands = list(op.operands())
         sorts = [self._sort(operand) for operand in operands]
@@ -94,6 +80,17 @@ class BatchEvaluator:
             value = operand.value  # one row, like every constant: it broadcasts
             return np.array([value if isinstance(value, bool) else nearest_float(value)])
         return values[operand]
+
+
+def all_hold(
+    evaluators: Iterable[BatchEvaluator], columns: Mapping[str, Array], rows: int
+) -> Array:
+    """Of which rows every program says that it ``holds``; it gets the columns that it takes."""
+    good = np.ones(rows, dtype=bool)
+    for evaluator in evaluators:
+        held = evaluator({name: columns[name] for name, _ in evaluator.program.inputs})
+        good &= np.broadcast_to(held["holds"], good.shape).astype(bool)
+    return good
 
 
 def _column(name: str, sort: Sort, column: Array) -> Array:
@@ -139,15 +136,7 @@ ALIGNED = (
 )  # elementwise ops of several operands
 
 
-def rule(*classes: type[Op]) -> Callable[[Rule], Rule]:
-    """Enter a function into ``RULES`` for the given op classes."""
-
-    def enter(function: Rule) -> Rule:
-        for cls in classes:
-            RULES[cls] = function
-        return function
-
-    return enter
+rule = entering(RULES)
 
 
 def _elementwise(function: Callable[..., Array]) -> Rule:

@@ -183,8 +183,6 @@ class Choice:
 
 Bounds = Interval | Choice
 
-UNKNOWN_BOOL = Interval.of(0.0, 1.0)
-
 
 def truth(certain: Any, possible: Any) -> Interval:
     """A Boolean enclosure: 1 where ``certain``, 0 where not ``possible``, else [0, 1]."""

@@ -101,6 +101,3 @@ class Inequality:
         """Whether a point meets it."""
         value = self.form.at(values)
         return value > 0 if self.strict else value >= 0
-
-
-__all__ = ["ONE", "ZERO", "Inequality", "LinearForm", "Number"]

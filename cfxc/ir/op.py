@@ -204,6 +204,19 @@ def register(name: str) -> Callable[[OpClass], OpClass]:
     return enter
 
 
+def entering(rules: dict[type[Op], Rule]) -> Callable[..., Callable[[Rule], Rule]]:
+    """Decorators that enter a function into a table of rules, for the op classes that they name."""
+
+    def rule(*classes: type[Op]) -> Callable[[Rule], Rule]:
+        def enter(function: Rule) -> Rule:
+            rules.update(dict.fromkeys(classes, function))
+            return function
+
+        return enter
+
+    return rule
+
+
 def rule_of(rules: Mapping[type[Op], Rule], op: Op) -> Rule | None:
     """The entry of an op's class, or of the nearest class that it derives from, if there is one."""
     return next((rules[cls] for cls in type(op).__mro__ if cls in rules), None)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -93,41 +94,24 @@ def keep_outputs(program: Program, names: Iterable[str]) -> Program:
     """The program restricted to the named outputs, without assignments they do not need."""
     required = set(names)
     outputs = tuple((name, operand) for name, operand in program.outputs if name in required)
-    needed = _needed(program, [operand for _, operand in outputs])
-    return Program(program.name, program.inputs, _restrict(program.body, needed), outputs)
+    return without_unused(replace(program, outputs=outputs))
 
 
-def _needed(program: Program, roots: list[Operand]) -> set[str]:
-    uses: dict[str, list[Operand]] = {}
-    conditions: list[Operand] = []
-    for tag, statement in walk(program.body):
-        if isinstance(statement, Let):
-            operands = [*statement.op.operands(), *conditions]
-            uses.setdefault(statement.name, []).extend(operands)
-        elif tag == "if":
-            conditions.append(statement.condition)
-        elif tag == "end":
-            conditions.pop()
-    needed: set[str] = set()
-    stack = [operand for operand in roots if not isinstance(operand, Literal)]
-    while stack:
-        name = stack.pop()
-        if name not in needed:
-            needed.add(name)
-            stack += [use for use in uses.get(name, ()) if not isinstance(use, Literal)]
-    return needed
-
-
-def _restrict(body: tuple[Statement, ...], needed: set[str]) -> tuple[Statement, ...]:
-    blocks: list[list[Statement]] = [[]]
-    for tag, statement in walk(body):
+def without_unused(program: Program) -> Program:
+    """Return ``program`` without the assignments and ifs that no output depends on."""
+    needed = {operand for _, operand in program.outputs}
+    stack: list[list[Statement]] = [[]]
+    for tag, statement in reversed(list(walk(program.body))):
         if isinstance(statement, Let):
             if statement.name in needed:
-                blocks[-1].append(statement)
-        elif tag in ("if", "else"):
-            blocks.append([])
-        else:
-            orelse, then = tuple(blocks.pop()), tuple(blocks.pop())
+                needed.update(statement.op.operands())
+                stack[-1].append(statement)
+        elif tag == "if":
+            then, orelse = stack.pop(), stack.pop()
             if then or orelse:
-                blocks[-1].append(If(statement.condition, then, orelse))
-    return tuple(blocks.pop())
+                needed.add(statement.condition)
+                body = tuple(reversed(then)), tuple(reversed(orelse))
+                stack[-1].append(If(statement.condition, *body))
+        else:
+            stack.append([])
+    return replace(program, body=tuple(reversed(stack.pop())))

@@ -18,7 +18,7 @@ from .op import Literal, Op, Operand, format_operand
 from .ops.structure import Identity
 from .printer import print_program
 from .sorts import Sort, format_name
-from .statements import If, Let, Statement, rewrite, walk
+from .statements import If, Let, Statement, assemble, rewrite, walk
 from .verifier import infer_sorts
 
 T = TypeVar("T")
@@ -94,16 +94,7 @@ def _from_events(
     events: Iterable[tuple[str, Any]],
     outputs: tuple[tuple[str, Operand], ...],
 ) -> Program:
-    stack: list[list[Statement]] = [[]]
-    for tag, item in events:
-        if tag == "let":
-            stack[-1].append(item)
-        elif tag in ("if", "else"):
-            stack.append([])
-        else:
-            orelse, then = tuple(stack.pop()), tuple(stack.pop())
-            stack[-1].append(If(item, then, orelse))
-    return Program(name, inputs, tuple(stack.pop()), outputs)
+    return Program(name, inputs, assemble(events), outputs)
 
 
 class Builder:

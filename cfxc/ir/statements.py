@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import Any, Protocol, TypeVar
 from typing import Literal as Choice
-from typing import Protocol
 
 from .op import Op, Operand
 from .sorts import Sort
+
+Value = TypeVar("Value")
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,16 +66,53 @@ def rewrite(
     condition: Callable[[Operand], Operand] = lambda operand: operand,
 ) -> tuple[Statement, ...]:
     """Rebuild a body bottom-up, replacing every ``Let`` by the statements ``let`` gives."""
+
+    def events() -> Iterator[tuple[str, Any]]:
+        for tag, statement in walk(body):
+            if isinstance(statement, Let):
+                yield from (("let", each) for each in let(statement))
+            else:
+                yield tag, condition(statement.condition) if tag == "end" else None
+
+    return assemble(events())
+
+
+def assemble(events: Iterable[tuple[str, Any]]) -> tuple[Statement, ...]:
+    """The body of a stream as of :func:`walk`, of statements and, at each ``end``, a condition."""
     stack: list[list[Statement]] = [[]]
-    for tag, statement in walk(body):
-        if isinstance(statement, Let):
-            stack[-1].extend(let(statement))
+    for tag, item in events:
+        if tag == "let":
+            stack[-1].append(item)
         elif tag in ("if", "else"):
             stack.append([])
         else:
             orelse, then = tuple(stack.pop()), tuple(stack.pop())
-            stack[-1].append(If(condition(statement.condition), then, orelse))
+            stack[-1].append(If(item, then, orelse))
     return tuple(stack.pop())
+
+
+def run_merging(
+    events: Iterable[tuple[Any, ...]],
+    values: dict[str, Value],
+    let: Callable[..., Value],
+    merge: Callable[[str, Operand, Value, Value], Value],
+) -> None:
+    """Enter into ``values`` what every name is, where both branches of every if are run.
+
+    ``let`` gives the value of an assignment, and gets what follows it in the event.  A name that
+    both branches assign is ``merge(name, condition, then, orelse)`` from the end of the if on.
+    """
+    frames: list[dict[str, Value]] = [{}]
+    for tag, statement, *more in events:
+        if tag == "let":
+            values[statement.name] = frames[-1][statement.name] = let(statement, *more)
+        elif tag in ("if", "else"):
+            frames.append({})
+        else:
+            orelse, then = frames.pop(), frames.pop()
+            for name in [name for name in then if name in orelse]:
+                value = merge(name, statement.condition, then[name], orelse[name])
+                values[name] = frames[-1][name] = value
 
 
 class Code(Protocol):
@@ -94,6 +133,3 @@ class Code(Protocol):
     @property
     def sorts(self) -> Mapping[str, Sort]:
         """The sort of every value."""
-
-
-__all__ = ["Code", "Event", "If", "Let", "Statement", "rewrite", "walk"]

@@ -13,12 +13,13 @@ Every tree that can be built is in canonical form, so that parsing is the invers
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, fields
+from collections.abc import Iterable
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Final, Literal, TypeAlias, get_args
 
 from ..errors import DataTypeError, InvalidInputError
+from .node import Node
 
 Relation: TypeAlias = Literal["<", "<=", ">", ">=", "==", "!="]
 Arithmetic: TypeAlias = Literal["+", "-", "*", "/"]
@@ -32,99 +33,14 @@ SCALAR_KINDS: Final[tuple[ScalarKind, ...]] = get_args(ScalarKind)
 
 #: Smallest and largest number of arguments of every function; ``None`` is any number.
 FUNCTIONS: Final[dict[str, tuple[int, int | None]]] = {
-    "abs": (1, 1),
-    "max": (1, None),
-    "min": (1, None),
-    "relu": (1, 1),
-    "exp": (1, 1),
-    "sigmoid": (1, 1),
-    "tanh": (1, 1),
-    "erf": (1, 1),
-    "softplus": (1, 1),
-    "softsign": (1, 1),
-    "elu": (1, 1),
-    "silu": (1, 1),
-    "gelu": (1, 1),
-    "gelu_tanh": (1, 1),
-    "mish": (1, 1),
-    "round32": (1, 1),
-    "real": (1, 1),
+    "abs": (1, 1), "max": (1, None), "min": (1, None),
+    **dict.fromkeys(
+        ("relu", "exp", "sigmoid", "tanh", "erf", "softplus", "softsign", "elu", "silu", "gelu",
+         "gelu_tanh", "mish", "round32", "real"),
+        (1, 1),
+    ),
     "ite": (3, 3),
-}
-
-
-_COMPARED: Final[dict[type, tuple[str, ...]]] = {}
-
-
-def _compared(kind: type[Node]) -> tuple[str, ...]:
-    """Return the fields that make a node what it is: all but positions."""
-    if kind not in _COMPARED:
-        _COMPARED[kind] = tuple(each.name for each in fields(kind) if each.compare)
-    return _COMPARED[kind]
-
-
-_END: Final = object()
-
-
-def _stream(root: Node) -> Iterator[object]:
-    """Yield types, tuple lengths and leaves in pre-order: equal streams are equal trees."""
-    stack: list[object] = [root]
-    while stack:
-        item = stack.pop()
-        if isinstance(item, Node):
-            yield type(item)
-            stack.extend(getattr(item, name) for name in reversed(_compared(type(item))))
-        elif isinstance(item, tuple):
-            yield len(item)
-            stack.extend(reversed(item))
-        else:
-            yield item
-    yield _END
-
-
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Node:
-    """Root of all nodes; equality and hash are structural and ignore positions."""
-
-    line: int = field(default=0, kw_only=True, compare=False)
-    column: int = field(default=0, kw_only=True, compare=False)
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Node):
-            return NotImplemented
-        if self is other:
-            return True
-        return all(a == b for a, b in zip(_stream(self), _stream(other), strict=False))
-
-    def __hash__(self) -> int:
-        return hash(tuple(_stream(self)))
-
-    def __repr__(self) -> str:
-        pieces: list[str] = []
-        stack: list[tuple[bool, object]] = [(False, self)]
-        while stack:
-            written, item = stack.pop()
-            if written:
-                pieces.append(str(item))
-            elif isinstance(item, Node):
-                values = [getattr(item, name) for name in _compared(type(item))]
-                stack.extend(_bracketed(f"{type(item).__name__}(", values, ")"))
-            elif isinstance(item, tuple):
-                stack.extend(_bracketed("(", item, ",)" if len(item) == 1 else ")"))
-            else:
-                pieces.append(repr(item))
-        return "".join(pieces)
-
-
-def _bracketed(opening: str, items: Iterable[object], closing: str) -> list[tuple[bool, object]]:
-    parts: list[tuple[bool, object]] = [(True, opening)]
-    for number, item in enumerate(items):
-        if number:
-            parts.append((True, ", "))
-        parts.append((False, item))
-    parts.append((True, closing))
-    parts.reverse()
-    return parts
+}  # fmt: skip
 
 
 # -- expressions ---------------------------------------------------------------------------------
@@ -472,48 +388,3 @@ class Program(Node):
     def __post_init__(self) -> None:
         if self.name is None and self.parameters:
             raise InvalidInputError("a program with parameters has a name")
-
-
-__all__ = [
-    "FUNCTIONS",
-    "RELATIONS",
-    "SCALAR_KINDS",
-    "Arithmetic",
-    "ArraySort",
-    "Assign",
-    "Binary",
-    "BinaryOperator",
-    "Boolean",
-    "Call",
-    "CategorySort",
-    "Command",
-    "Connective",
-    "Expr",
-    "For",
-    "If",
-    "Index",
-    "Label",
-    "Literals",
-    "Member",
-    "Missing",
-    "Name",
-    "Node",
-    "Number",
-    "Output",
-    "Parameter",
-    "Program",
-    "Relation",
-    "Return",
-    "ScalarKind",
-    "ScalarSort",
-    "Sequence",
-    "Skip",
-    "Sort",
-    "Unary",
-    "UnaryOperator",
-    "binary",
-    "divide",
-    "negate",
-    "sequence",
-    "unary",
-]

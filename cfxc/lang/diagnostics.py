@@ -8,7 +8,7 @@ from difflib import get_close_matches
 from typing import NoReturn
 
 from ..errors import LanguageError
-from .ast import Node
+from .node import Node
 
 #: Violations shown in one message; the rest are counted.
 SHOWN = 5

@@ -18,13 +18,13 @@ from ..ir import (
     Sort,
     category,
 )
+from ..ir.patterns import without_unused
 from . import ast
 from .diagnostics import Fault, Violation, refuse
 from .emit import Emitter
 from .infer import infer_sorts
 from .literals import write_name
 from .parser import parse_expression, parse_program
-from .raising import without_unused
 from .single import RESULT, SingleAssignment, single_assignment
 from .unroll import unroll_expression, unroll_program
 from .values import Cells, as_cells, constant_of, nearest_names, new_label
@@ -344,13 +344,3 @@ class _Lowering:
         orelse, emitter.block = emitter.block, before
         if then or orelse:
             before.append(If(condition, tuple(then), tuple(orelse)))
-
-
-__all__ = [
-    "HOLDS",
-    "Scope",
-    "compile_constraint",
-    "compile_program",
-    "lower_expression",
-    "lower_program",
-]

@@ -15,6 +15,7 @@ from ..errors import DataTypeError, InvalidInputError, LanguageError
 from . import ast
 from .diagnostics import excerpt, suggestion
 from .literals import KEYWORDS, read_name, read_number, unquote
+from .node import Node
 from .printer import print_expression
 
 T = TypeVar("T")
@@ -97,7 +98,7 @@ def _at(token: Token) -> dict[str, int]:
     return {"line": token.line or 0, "column": token.column or 0}
 
 
-def _like(node: ast.Node) -> dict[str, int]:
+def _like(node: Node) -> dict[str, int]:
     return {"line": node.line, "column": node.column}
 
 

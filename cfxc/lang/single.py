@@ -223,6 +223,3 @@ class _Renamer:
         if len(node.parts) == 1 and node.root in self.names:
             return Name((self.names[node.root],), line=node.line, column=node.column)
         return self.read(node)
-
-
-__all__ = ["RESULT", "Reader", "SingleAssignment", "single_assignment"]

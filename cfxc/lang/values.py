@@ -282,6 +282,3 @@ def as_cells(expression: Expr, cells: Cells) -> Expr:
         return node
 
     return rewrite(expression, rule)
-
-
-__all__ = ["Cells", "as_cells"]

@@ -14,13 +14,13 @@ from .ast import (
     If,
     Index,
     Name,
-    Node,
     Program,
     Return,
     Sequence,
     Skip,
 )
 from .diagnostics import Fault, Violation, refuse, suggestion
+from .node import Node
 from .unroll import array_lengths, check_constant, evaluate_integer
 from .walk import expressions, names, run, subcommands, subexpressions
 

@@ -64,16 +64,43 @@ def proper_share(value: Any, name: str) -> float:
     return float(value)
 
 
+def number_from_zero(value: Any, name: str) -> float:
+    """A finite number >= 0.
+
+    Raises:
+        DataTypeError, InvalidInputError: naming the option.
+    """
+    if isinstance(value, bool) or not isinstance(value, Real):
+        raise DataTypeError(f"{name} must be a number >= 0, not {value!r}")
+    if not 0 <= float(value) < inf:
+        raise InvalidInputError(f"{name} must be finite and >= 0, not {float(value)}")
+    return float(value)
+
+
+def closed_share(value: Any, name: str) -> float:
+    """A number from 0 to 1.
+
+    Raises:
+        DataTypeError, InvalidInputError: naming the option.
+    """
+    demand = f"{name} is a share from 0 to 1"
+    if isinstance(value, bool) or not isinstance(value, Real):
+        raise DataTypeError(f"{demand}, not {value!r}")
+    if not 0 <= float(value) <= 1:
+        raise InvalidInputError(f"{demand}, not {value}")
+    return float(value)
+
+
 def non_negative(value: Any, name: str) -> Fraction:
     """An exact number from 0 on.
 
     Raises:
         InvalidInputError: it is no number, or is less.
     """
-    share = as_written(value, name)
-    if share < 0:
+    number = as_written(value, name)
+    if number < 0:
         raise InvalidInputError(f"{name} must be at least 0, not {value}")
-    return share
+    return number
 
 
 def whole_number(value: Any, name: str, least: int) -> int:
@@ -104,9 +131,3 @@ def processors(value: Any, name: str) -> int:
 
     all_of_them = value == -1 and not isinstance(value, bool)
     return whole_number(cpu_count() if all_of_them else value, name, 1)
-
-
-__all__ = [
-    "anything", "non_negative", "one_of", "positive_number", "processors", "proper_share",
-    "whole_from", "whole_number",
-]  # fmt: skip

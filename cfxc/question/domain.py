@@ -274,6 +274,3 @@ def is_admissible(domain: Domain, value: Any) -> bool:
     if value == domain.factual:
         return True
     return bool(domain.floor(Fraction(value)) == value)
-
-
-__all__ = ["WHOLE", "Domain", "domain_of", "is_admissible"]

@@ -89,6 +89,3 @@ def effects_of(
         Effect(each, by_name[each.name], Fraction(factual[each.name]) - each.effect(factual))
         for each in mechanisms
     )
-
-
-__all__ = ["Effect", "Mechanism", "effects_of"]

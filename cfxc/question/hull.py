@@ -129,14 +129,3 @@ class Hull:
     def dual_norm(self, normal: Floats) -> float:
         """``max a·s`` over ``||s|| <= 1``, rounded upward."""
         return float(np.linalg.norm(normal, DUAL[self.norm])) * (1 + ROUNDING)
-
-
-__all__ = [
-    "NORMS",
-    "TOLERANCE",
-    "Coordinate",
-    "Hull",
-    "Norm",
-    "column_of",
-    "coordinates_of",
-]

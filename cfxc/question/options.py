@@ -282,9 +282,3 @@ def lists_options(function: F) -> F:
     ]
     function.__signature__ = signature.replace(parameters=kept)  # type: ignore[attr-defined]
     return function
-
-
-__all__ = [
-    "DIVERSITY", "METHODS", "OPTIONS", "RELAXABLE", "SEMANTICS", "Option", "Options", "checked",
-    "lists_options",
-]  # fmt: skip

@@ -145,6 +145,3 @@ def _criterion(given: Any, where: str) -> Any:
         )
     ((name, value),) = given.items()
     return CRITERIA[name].from_toml(value)
-
-
-__all__ = ["Question", "asked_of", "given_of"]

@@ -74,6 +74,3 @@ def conditional_constraint(feature: Feature) -> str:
     """The constraint that a conditional action stands for."""
     quoted = "`" + feature.name.replace("\\", "\\\\").replace("`", "\\`") + "`"
     return f"({feature.condition}\n) || x.{quoted} == factual.{quoted}"  # it may end in a comment
-
-
-__all__ = ["Rules", "conditional_constraint", "make_rules"]

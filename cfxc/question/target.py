@@ -438,16 +438,3 @@ def _leads(width: int, position: int) -> npt.NDArray[np.float64]:
     weight[:, position] = 1.0
     weight[np.arange(len(rivals)), rivals] = -1.0
     return weight
-
-
-__all__ = [
-    "Comparison",
-    "Target",
-    "check_favourable",
-    "compares_logits",
-    "logistic_cut",
-    "logit",
-    "resolve_target",
-    "score_scale",
-    "target_program",
-]

@@ -344,6 +344,3 @@ def _separated(nodes: Sequence[Node], separator: str) -> list[Piece]:
         pieces += [Break(separator)] if i else []
         pieces.append(Child(node, _ATOM))
     return pieces
-
-
-__all__ = ["emit_formula", "label_text", "number_text"]

@@ -8,7 +8,8 @@ from fractions import Fraction
 from math import isfinite, lcm
 from typing import Any
 
-from ..compiler.emit.mip import Emission, Emitter, least, refused
+from ..compiler.emit.mip import Emitter, least, refused
+from ..compiler.emit.rows import Emission
 from ..compiler.functional import Symbolic, functional
 from ..compiler.mixed_integer import Model, Number, Row
 from ..compiler.terms import Pool, Term
@@ -210,6 +211,3 @@ def _named_terms(name: str, value: Any) -> list[tuple[str, Term]]:
     if isinstance(value, Term):
         return [(name, value)]
     return [(f"{name}[{i}]", term) for i, term in enumerate(value.ravel())]
-
-
-__all__ = ["emit_program", "mip_text"]

@@ -227,6 +227,3 @@ def as_page(found: Sequence[Section]) -> str:
 
 def _cell(note: str) -> str:
     return note.replace("|", "\\|").replace("*", "\\*")
-
-
-__all__ = ["SECTIONS", "Row", "Section", "as_json", "as_page", "as_text", "row_of", "sections"]

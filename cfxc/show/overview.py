@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from ..version import __version__
-from .charts import bars, histogram, ranges
 from .letters.page import environment
 from .letters.words import clean
+from .svg import bars, histogram, ranges
 
 TEMPLATE = Path(__file__).parent / "overview.html"
 BINS = 24

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
 
@@ -122,6 +122,7 @@ class Outcome:
         proof: What shows the lower bound, of engines that keep a record.
         reason: Why the search ended early.
         pool: Verified points met on the way, for searches that were asked to keep them.
+        trace: Both bounds as they moved.
     """
 
     best: Candidate | None = None
@@ -133,6 +134,7 @@ class Outcome:
     proof: Any = None
     reason: str = ""
     pool: list[Candidate] = field(default_factory=list)
+    trace: tuple[Progress, ...] = ()
 
     @property
     def proved_by(self) -> tuple[str, ...]:
@@ -141,6 +143,42 @@ class Outcome:
 
 
 PAUSE = 0.1  # seconds between two reports
+PACE = 0.02  # of the time gone by: reports of a young search come sooner
+
+
+class Trace:
+    """Keeps what a search reports of its bounds, and passes it on to who watches it.
+
+    Attributes:
+        kept: Where the search stood, at most one for each share ``PACE`` of its time.
+    """
+
+    def __init__(self, watch: Watch | None) -> None:
+        self.watch, self.kept = watch, list[Progress]()
+        self.started, self.told = now(), float("-inf")
+
+    def __call__(self, stands: Progress) -> None:
+        self._keep(stands)
+        if self.watch is not None and now() - self.told >= PAUSE:
+            self.told = now()
+            self.watch(stands)
+
+    def _keep(self, stands: Progress) -> None:
+        """Of searches in turn, what an earlier one knew holds on."""
+        lower, upper = stands.lower, stands.upper
+        if self.kept:
+            last = self.kept[-1]
+            lower = max(lower, last.lower)
+            upper = min((u for u in (upper, last.upper) if u is not None), default=None)
+        self.kept.append(replace(stands, seconds=now() - self.started, lower=lower, upper=upper))
+
+    def closed(self, distance: Distance, outcome: Outcome) -> tuple[Progress, ...]:
+        """All of it, with what is known at the end."""
+        best = outcome.best
+        upper = None if best is None else ceil_float(distance.root(best.distance, 1))
+        lower = floor_float(distance.root(outcome.lower, -1))
+        self.kept.append(Progress(now() - self.started, lower, upper, outcome.nodes))
+        return tuple(self.kept)
 
 
 @dataclass(frozen=True)
@@ -227,13 +265,10 @@ def reporter(distance: Distance, watch: Watch) -> Report:
     def report(lower: Fraction, upper: Fraction | None, nodes: int) -> None:
         nonlocal started, reported
         time = now()
-        if time - reported < PAUSE:
+        if time - reported < min(PAUSE, PACE * (time - started)):
             return
         started, reported = started or time, time
         above = None if upper is None else ceil_float(distance.root(upper, 1))
         watch(Progress(time - started, floor_float(distance.root(lower, -1)), above, nodes))
 
     return report
-
-
-__all__ = ["Limits", "Search", "reporter", "searched"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -60,9 +60,10 @@ def engine_for(query: Query, method: str, solver: str) -> Engine:
 
 def refusal(method: str, query: Query) -> str:
     """What an engine does not take of a question; empty if it takes it."""
-    if query.hulls and method != "mio":
+    first = method.split(",")[0]
+    if query.hulls and first != "mio":
         return "a trust region"
-    reason = {"box": box_search.refuses, "mio": mio.refuses}.get(method, lambda _: "")(query)
+    reason = {"box": box_search.refuses, "mio": mio.refuses}.get(first, lambda _: "")(query)
     return reason and f"this question: {reason}"
 
 
@@ -140,28 +141,54 @@ def _smt(solver: str) -> Engine:
 
 
 def _smt_first(query: Query, deployed: Deployed, limits: Limits) -> Outcome:
-    """SMT for a while; what it leaves open is mixed-integer search's, with what is known.
+    """SMT for a while; what it leaves open is mixed-integer search's.
 
     A share of a small distance is a narrow gap: knapsacks, as of linear models on grids, take SMT
     solvers long there.
     """
+    soon = min(EARLY, limits.seconds / 5)
+    return _in_turn(_smt("auto").search, soon, partial(_mio_run, "highs"), query, deployed, limits)
+
+
+def _mio_first(query: Query, deployed: Deployed, limits: Limits) -> Outcome:
+    """Mixed-integer search; where regions of curves cannot be split further, SMT goes on."""
+    first, second = partial(_mio_run, "highs"), _smt("auto").search
+    return _in_turn(first, limits.seconds, second, query, deployed, limits, {mio.NARROW})
+
+
+def _in_turn(
+    first: Search,
+    soon: float,
+    second: Search,
+    query: Query,
+    deployed: Deployed,
+    limits: Limits,
+    reasons: Container[str] | None = None,
+) -> Outcome:
+    """One search for so many seconds at most, then another one for the time that is left.
+
+    The second knows the best point of the first, and both bounds hold.  ``reasons``: why the first
+    may have ended for the second to go on (``None``: whatever is open but by Ctrl-C).
+    """
     started = now()
-    share = min(EARLY, limits.seconds / 5)
-    search = partial(smt.search, solver=smt.backend("auto"))
-    early = _run(search, query, deployed, replace(limits, seconds=share))
+    early = first(query, deployed, replace(limits, seconds=min(soon, limits.seconds)))
     best, enough = early.best, query.distance.is_enough
     closed = best is not None and enough(early.lower, best.distance, limits.epsilon)
-    if closed or early.infeasible or early.reason == INTERRUPTED:
+    ended = early.reason == INTERRUPTED if reasons is None else early.reason not in reasons
+    if closed or early.infeasible or ended:
         return early
-    known = () if best is None else (best.point,)
     left = max(limits.seconds - (now() - started), 0.0)
+    known = () if best is None else (best.point,)
     rest = replace(limits, seconds=left, seeds=(*known, *limits.seeds))
-    outcome = _mio_run("highs", query, deployed, rest)
-    outcome.calls = early.calls
+    outcome = second(query, deployed, rest)
+    outcome.calls = [*early.calls, *outcome.calls]
+    outcome.nodes += early.nodes
+    outcome.pool = [*early.pool, *outcome.pool]
     if best and (outcome.best is None or best.distance < outcome.best.distance):
         outcome.best = best
     if early.lower > outcome.lower and not outcome.infeasible:
-        outcome.lower, outcome.proof = early.lower, None
+        outcome.lower, outcome.proof = early.lower, early.proof
+        outcome.provers = tuple(dict.fromkeys([*outcome.provers, *early.provers]))
     return outcome
 
 
@@ -180,10 +207,11 @@ def _run(
 _ENGINES: Mapping[str, Callable[[str], Engine]] = {
     "box": _box, "mio": _mio, "smt": _smt,
     "smt, then mio": lambda solver: replace(_smt(solver), search=_smt_first),
+    "mio, then smt": lambda solver: replace(_mio(solver), search=_mio_first),
 }  # fmt: skip
 AUTO: Sequence[tuple[str, Callable[[Query], bool]]] = (
     ("box", lambda query: True),  # sums over trees
-    ("mio", lambda query: query.distance.has_squares or _is_network(query)),
+    ("mio, then smt", lambda query: query.distance.has_squares or _is_network(query)),
     ("smt, then mio", lambda query: not mio.refuses(query)),  # what SMT leaves open soon
     ("smt", lambda query: True),
 )
@@ -250,6 +278,3 @@ def _of_one_value(query: Query, engine: Engine, deployed: Deployed, limits: Limi
         f"({value - abs(value) / 1000 - 0.001:g}, {value + abs(value) / 1000 + 0.001:g})"
     )
     return outcome
-
-
-__all__ = ["Engine", "engine_for", "search_within", "smt_backend"]

@@ -296,6 +296,3 @@ def slack_of(query: Query, point: Mapping[str, Any]) -> Fraction:
 def admits(query: Query, slack: Fraction) -> bool:
     """Whether so much slack is allowed."""
     return not query.hulls or slack <= max(hull.reach for hull in query.hulls)
-
-
-__all__ = ["Face", "Found", "HullProgram", "admits", "nearest", "pool_of", "slack_of"]

@@ -168,6 +168,3 @@ def tidied(local: LocalSearch, best: Candidate | None, deployed: Deployed) -> Ca
         if candidate is not None and candidate.distance <= best.distance:
             return candidate
     return best
-
-
-__all__ = ["PointSearch", "first_candidate"]

@@ -132,6 +132,3 @@ def _compared(program: Program, definitions: dict[str, Op]) -> tuple[Operand, Op
     if isinstance(decision, ops.Gt | ops.Ge):
         return decision.x, decision.y
     raise UnsupportedError("no score is known to decide")
-
-
-__all__ = ["deployed_slack", "margins_of", "may_tie", "slack_for", "slack_within"]

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from ..arrays import Bools, Floats
 from ..ir import BatchEvaluator
+from ..ir.batch import all_hold
 from ..question.domain import Domain
 from ..question.rules import Rules
 from ..space import Feature, Value
@@ -70,12 +71,8 @@ class PointRows:
 
     def kept(self, rows: Floats) -> Bools:
         """Which rows satisfy the constraints."""
-        good = np.ones(rows.shape[0], dtype=bool)
         scope = {**self.columns(rows), **self.factual(rows.shape[0])} if self.constraints else {}
-        for evaluator in self.constraints:
-            held = evaluator({name: scope[name] for name, _ in evaluator.program.inputs})
-            good &= np.broadcast_to(held["holds"], good.shape).astype(bool)
-        return good
+        return all_hold(self.constraints, scope, rows.shape[0])
 
 
 def _code(domain: Domain, value: Any) -> float:
@@ -91,6 +88,3 @@ def exact_value(feature: Feature, code: float) -> Value:
     if np.isnan(code):
         return None
     return Fraction(code) if feature.kind == "real" else int(code)
-
-
-__all__ = ["PointRows", "exact_value"]

@@ -96,6 +96,3 @@ def _constraint(query: Query, face: Face) -> Program:
             part = builder.let(ops.Lookup(each.feature, labels, table))
         total = builder.let(ops.Add(total, part))
     return builder.build(holds=builder.let(ops.Le(total, Literal(most))))
-
-
-__all__ = ["CLOSED", "within"]

@@ -19,12 +19,14 @@ from ..errors import (
     MissingColumnError,
     UnsupportedError,
 )
+from ..markup import card
 from ..writing import write_whole
 from . import codec, toml
 from .cells import Codes, Value
 from .feature import WORDING, Feature, Kind, check_conditions
 from .infer import Options, Resolution, actions_from, check_frame, infer_features
 from .names import by_name, listed, names_in, one_of, shown, suggestion
+from .page import features_table
 from .tables import Tables, as_given, as_pandas, kind_of
 from .values import Label
 
@@ -156,6 +158,9 @@ class FeatureSpace:
 
     def __repr__(self) -> str:
         return f"FeatureSpace({len(self)} features: {shown(self.names)})"
+
+    def _repr_html_(self) -> str:
+        return card(f"{len(self)} features", features_table(self.features))
 
     def replace(self, name: str, **changes: Any) -> FeatureSpace:
         """The same space with some fields of feature ``name`` changed.

@@ -247,9 +247,9 @@ def test_another_model_s_word(case: Any) -> None:
 
 
 def test_words_that_do_not_fit() -> None:
-    with pytest.raises(cfxc.InvalidInputError):
+    with pytest.raises(cfxc.InvalidInputError, match="nothing that the model is to answer; give"):
         Accepts(PRICE)
-    with pytest.raises(cfxc.InvalidInputError):
+    with pytest.raises(cfxc.InvalidInputError, match="both a label and ends"):
         Accepts(PRICE, at_least=1, label=1)
     with pytest.raises(cfxc.InvalidInputError):
         Accepts(PRICE, at_least=1, output="price")
@@ -260,6 +260,21 @@ def test_words_that_do_not_fit() -> None:
         Accepts(DENSITY, at_least=0).program(SPACE)
     assert str(Accepts(PRICE, at_least=1, at_most=2)) == "1 <= LinearRegression <= 2"
     assert str(Accepts(DENSITY, label=1)) == "IsolationForest says 1"
+
+
+def test_a_compiled_model_s_word() -> None:
+    """It counts as the model that it was made of; over other features it is refused by name."""
+    columns = ["duration", "amount"]
+    compiled = cfxc.compile(DENSITY, SPACE.subset(columns))
+    word, same = Accepts(compiled, label=1), Accepts(DENSITY, label=1)
+    assert word.program(SPACE) == same.program(SPACE)
+    with pytest.raises(cfxc.InvalidInputError, match=r"no such label; its labels are -1, 1"):
+        Accepts(compiled, label=7).program(SPACE)
+    with pytest.raises(cfxc.InvalidInputError, match=r"'amount' of sort .* is no feature here"):
+        word.program(SPACE.subset(["duration", "rate"]))
+    other = cfxc.FeatureSpace.infer(X, kinds={"amount": "real"})
+    with pytest.raises(cfxc.InvalidInputError, match="'amount' of sort Int is of sort Real here"):
+        word.program(other)
 
 
 def test_pools(case: Any) -> None:

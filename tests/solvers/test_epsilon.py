@@ -8,11 +8,16 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.linear_model import LogisticRegression
+from sklearn.neural_network import MLPClassifier
 from sklearn.tree import DecisionTreeClassifier
 
 import cfxc
 from cfxc.question.distances import FINEST
+from cfxc.question.query import make_query
+from cfxc.solvers import box_search, mio
+from cfxc.solvers.base import Limits, Outcome
 from cfxc.space import Feature
+from cfxc.stopping import FINE
 
 WIDE = 10_000
 """Ranges so wide that 20 steps of one are nearer than an ε that was absolute."""
@@ -114,6 +119,20 @@ def test_what_is_nearer_than_the_finest_ends_the_search_of_the_oracle() -> None:
     assert answer.reason == "what is left is finer than searches tell apart"
 
 
+def test_box_search_says_why_it_ends_at_what_is_finer_than_its_unit() -> None:
+    """A border 10**-13 away: a share of 0.001 of that is less than one step of its costs."""
+    table = pd.DataFrame({"x": [0.0, 1.0] * 20})
+    made = cfxc.compile(DecisionTreeClassifier().fit(table, table.x > 0.5), OPEN)
+    border = 0.5 + 2.0**-25  # of what is 0.5 to the model, in single floats
+    factual = made.space.encode_row({"x": border - 1e-13})
+    query = make_query(made.program, made.space, factual, target=True)
+    found = box_search.search(query, lambda _: True, Limits(FORMER / 10, 60))
+    assert found.best is not None
+    assert found.best.distance < FINEST
+    assert found.lower < query.distance.below(found.best.distance, FORMER / 10)
+    assert found.reason == FINE
+
+
 @pytest.mark.parametrize("epsilon", [0, 1, 1.5, -0.1, float("nan"), float("inf")])
 def test_epsilon_lies_between_0_and_1(epsilon: float) -> None:
     with pytest.raises(cfxc.CfxcError, match="epsilon must be a number between 0 and 1"):
@@ -136,3 +155,21 @@ def test_what_smt_solvers_leave_open_goes_on_by_mixed_integer_search() -> None:
     assert answer.exact_distance is not None
     assert answer.exact_lower_bound <= alone.exact_distance
     assert alone.exact_lower_bound <= answer.exact_distance
+
+
+def test_what_regions_cannot_split_goes_on_by_smt(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Curves whose regions are left open early: the SMT solvers get the time that is left."""
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame(rng.normal(size=(200, 2)), columns=["a", "b"])
+    network = MLPClassifier((2,), solver="lbfgs", random_state=1)
+    model = network.fit(table, table.a + table.b > 0)
+    row = table[~model.predict(table)].iloc[[0]]
+    made = cfxc.compile(model, cfxc.FeatureSpace.infer(table))
+    monkeypatch.setattr(mio, "search", lambda *_, **__: Outcome(reason=mio.NARROW, nodes=7))
+    answer = made.explain(row, target=True)
+    assert answer.status == "optimal", answer.summary()
+    assert answer.calls
+    assert answer.nodes >= 7, "mixed-integer search was asked first"
+    alone = made.explain(row, target=True, method="mio")
+    assert alone.status != "optimal"
+    assert alone.reason == mio.NARROW, "who names a method gets it alone"

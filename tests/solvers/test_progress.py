@@ -41,4 +41,4 @@ def test_it_must_be_a_function() -> None:
     model, space, compiled = trained("forest")
     asked = task(model, space, "two", seed=3)
     with pytest.raises(DataTypeError, match="progress is a function"):
-        compiled.explain(asked.row, target=asked.target, progress=True)
+        compiled.explain(asked.row, target=asked.target, progress=3)

@@ -188,6 +188,3 @@ def _run(command: Sequence[str], folder: Path) -> tuple[int, str]:
     except subprocess.TimeoutExpired:
         return 1, f"it takes more than {SECONDS:g} s"
     return done.returncode, done.stdout + done.stderr
-
-
-__all__ = ["Compared", "compare_cpc", "compare_vipr"]

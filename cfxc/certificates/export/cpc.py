@@ -107,6 +107,3 @@ def plain(proof: str) -> str:
     text = proof.strip()
     inside = text.removeprefix("(").removesuffix(")").strip()
     return f"{inside if inside.startswith(('(', ';')) else text}\n"
-
-
-__all__ = ["cpc", "proof_of", "referring"]

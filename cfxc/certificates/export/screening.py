@@ -228,6 +228,3 @@ def parted(text: str) -> tuple[str, str]:
 def _need(condition: object, why: str) -> None:
     if not condition:
         raise VerificationError(why)
-
-
-__all__ = ["parted", "screened"]

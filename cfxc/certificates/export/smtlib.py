@@ -391,12 +391,10 @@ def within(low: str, term: str, high: str) -> str:
 
 
 def product(factor: Fraction, term: str) -> str:
+    """``factor · term`` in SMT-LIB."""
     return term if factor == 1 else f"(* {real(factor)} {term})"
 
 
 def joined(kind: str, terms: Sequence[str], empty: str = "false") -> str:
     """The terms under one function."""
     return f"({kind} {' '.join(terms)})" if len(terms) > 1 else terms[0] if terms else empty
-
-
-__all__ = ["lower", "smtlib", "upper"]

@@ -15,23 +15,19 @@ and points read off a solution must be checked.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
 from ...errors import UnsupportedError
 from ...ir import Op, Program, ops
-from ...ir.linear import ZERO, LinearForm, Number
+from ...ir.linear import LinearForm
 from ...ir.ops.smooth import smooth_kinds
-from ..mixed_integer import Affine, Model
-from ..relaxation import SQUARE, Relaxation
+from ..mixed_integer import Affine
+from ..relaxation import SQUARE
 from ..rewriting import two_sided
 from ..terms import Kind, Pool, Term, postorder
+from .rows import LABEL, Emission, Ends, Rows
 
-ONE = Fraction(1)
-Ends = tuple[Fraction, Fraction]
-#: Why rows are there that the relaxation knows of by itself.
-MAX, LABEL = "max", "one label"
 _SMOOTH = "is smooth, and has no exact piecewise-linear form"
 #: Ops that no mixed-integer program of ours takes, and why; all others have scalar rules.
 REFUSALS: Mapping[type[Op], str] = {
@@ -54,33 +50,7 @@ def refused(program: Program, curves: Sequence[str] = ()) -> list[str]:
     ]
 
 
-@dataclass
-class Emission:
-    """A program in the making, what is known of its columns, and what variables stand for.
-
-    ``variables`` may be given forms of columns before anything is written; the others get a
-    column of their own on first use.  ``gaps`` holds, for every maximum of two whose larger side
-    is open, their difference and its bounds; ``phases`` are the binaries that choose such a side.
-    """
-
-    model: Model = field(default_factory=Model)
-    variables: dict[Term, Affine] = field(default_factory=dict)
-    gaps: dict[Term, tuple[Affine, Ends]] = field(default_factory=dict)
-    phases: set[int] = field(default_factory=set)
-
-    def __post_init__(self) -> None:
-        self.relaxation = Relaxation(self.model)
-
-    def read(self, values: Sequence[Fraction]) -> dict[str, Fraction | bool]:
-        """The pool's variables at a point of the program, by name; Booleans rounded."""
-        found: dict[str, Fraction | bool] = {}
-        for variable, form in self.variables.items():
-            value = form.at(values)
-            found[variable.data] = 2 * value > 1 if variable.sort == "bool" else value
-        return found
-
-
-class Emitter:
+class Emitter(Rows):
     """Writes the terms of a pool into an emission.
 
     ``numbers`` is its table of rules, kind of term → form of columns; ``curves`` names the smooth
@@ -94,8 +64,8 @@ class Emitter:
     def __init__(
         self, pool: Pool, emission: Emission, known: Mapping[Term, Ends] | None = None
     ) -> None:
-        self.pool, self.emission, self.known = pool, emission, known or {}
-        self.model, self.relaxation = emission.model, emission.relaxation
+        super().__init__(emission)
+        self.pool, self.known = pool, known or {}
         self._both: set[Term] = set()
         self._grouped: dict[Term, tuple[Term, ...]] = {}
         self._numbers: dict[Term, Affine] = {}
@@ -158,24 +128,9 @@ class Emitter:
 
     def number(self, term: Term) -> Affine:
         """A numeric term as an affine form of columns."""
-        for part in self._pending(term):
+        for part in postorder([term], _numeric_parts, self._numbers):
             self._numbers[part] = self.numbers[part.kind](self, part)
         return self._numbers[term]
-
-    def _pending(self, root: Term) -> list[Term]:
-        """Numeric terms below the root without a form, arguments first; nests of ite are one."""
-        order: list[Term] = []
-        stack, seen = [(root, False)], set[Term]()
-        while stack:
-            term, expanded = stack.pop()
-            if expanded:
-                order.append(term)
-            elif term not in self._numbers and term not in seen:
-                seen.add(term)
-                stack.append((term, True))
-                parts = () if term.finite else term.args[1:] if term.kind == "ite" else term.args
-                stack += [(part, False) for part in parts]
-        return order
 
     def variable(self, term: Term) -> Affine:
         """The form of a variable; its own column unless it was given another."""
@@ -221,41 +176,11 @@ class Emitter:
             first = first + self._positive_part(gap, low, high, term in self._both)
         return first
 
-    def _positive_part(self, z: Affine, low: Fraction, high: Fraction, exact: bool) -> Affine:
-        """``max(z, 0)`` for z in [low, high]; from above only if ``exact``."""
-        if low >= 0:
-            return z
-        if high <= 0:
-            return LinearForm({})
-        model = self.model
-        h = model.column(f"h{len(model.columns)}", 0, high)
-        (column,) = h.terms
-        model.constrain(h - z, 0, None, MAX)
-        self.relaxation.define(column, z, low, high)
-        if exact:
-            phase = model.binary(f"phase{column}")
-            self.emission.phases.update(phase.terms)
-            model.constrain(h - high * phase, None, 0, MAX)
-            model.constrain(h - z - low * phase, None, -low, MAX)
-        return h
-
     def _choice(self, term: Term) -> Affine:
         condition, x, y = term.args
         if term.finite:
             return self._flow(term)
-        first, second = self._numbers[x], self._numbers[y]
-        switch, gap = self.exact(condition), first - second
-        if not gap.terms:
-            return second + gap.constant * switch
-        ((low, high),) = self.ranges([gap])
-        model = self.model
-        part = model.column(f"choice{len(model.columns)}", min(low, ZERO), max(high, ZERO))
-        model.constrain(part - high * switch, None, 0, "choice")
-        model.constrain(part - low * switch, 0, None, "choice")
-        rest = part - gap
-        model.constrain(rest - low * switch, None, -low, "choice")
-        model.constrain(rest - high * switch, -high, None, "choice")
-        return second + part
+        return self._selected(self.exact(condition), self._numbers[x], self._numbers[y])
 
     def _flow(self, root: Term) -> Affine:
         """A nest of choices with constant leaves, as a unit flow to one of them."""
@@ -320,9 +245,6 @@ class Emitter:
         complement = 1 - switch
         self._at_most(LinearForm.sum((1, part) for part in rights), complement, "tree")
 
-    def _at_most(self, x: Affine, y: Affine, why: str) -> None:
-        self.model.constrain(x - y, None, 0, why)
-
     def _applied(self, term: Term) -> Affine:
         """A rounding: its argument, but for half an ulp; or a smooth function."""
         (x,) = term.args
@@ -338,10 +260,7 @@ class Emitter:
 
     def _curve(self, term: Term, z: Affine, low: Fraction, high: Fraction) -> Affine:
         """A smooth function of z in [low, high]: a column that only relaxations bound."""
-        form = self.model.column(f"{term.data}{len(self.model.columns)}", *_range(term))
-        (column,) = form.terms
-        self.relaxation.define_curve(column, z, low, high, term.data)
-        return form
+        return self._bounded(term.data, z, low, high, *_range(term))
 
     def _product(self, term: Term) -> Affine:
         """``x y = ((x + y) / 2)² - ((x - y) / 2)²``, where squares have lines around them."""
@@ -350,26 +269,6 @@ class Emitter:
         x, y = (self._numbers[arg] for arg in term.args)
         half = Fraction(1, 2)
         return self._square(half * (x + y)) - self._square(half * (x - y))
-
-    def _square(self, z: Affine) -> Affine:
-        if not z.terms:
-            return LinearForm.of(z.constant**2)
-        low, high = self.ranges([z])[0]
-        least = ZERO if low <= 0 <= high else min(low * low, high * high)
-        form = self.model.column(
-            f"{SQUARE}{len(self.model.columns)}", least, max(low * low, high * high)
-        )
-        (column,) = form.terms
-        self.relaxation.define_curve(column, z, low, high, SQUARE)
-        return form
-
-    # -- bounds -----------------------------------------------------------------------------------
-
-    def ranges(self, forms: Sequence[Affine]) -> list[Ends]:
-        """The tightest bounds known for some forms."""
-        if not self.relaxation.units and self.relaxation.budget is None:
-            return [(-self.relaxation.most(-f), self.relaxation.most(f)) for f in forms]
-        return [(found.lower, found.upper) for found in self.relaxation.bounds(forms)]
 
     # -- truth values -----------------------------------------------------------------------------
 
@@ -408,45 +307,8 @@ class Emitter:
         if kind in ("le", "lt"):
             return self._switch(term, positive=True, exact=exact)
         if kind == "ite":
-            return self._chosen(parts, of, exact)
+            return self._either(self.exact(parts[0]), of(parts[1]), of(parts[2]), exact)
         return self._joined(kind, [of(part) for part in parts], exact)
-
-    def _joined(self, kind: str, parts: Sequence[Affine], exact: bool) -> Affine:
-        """A conjunction or disjunction of truth values."""
-        total = LinearForm.sum((1, part) for part in parts)
-        if kind == "or" and self._excludes(parts):
-            return total
-        joined = self.model.column(f"{kind}{len(self.model.columns)}", 0, 1, whole=True)
-        if kind == "and":
-            for part in parts:
-                self._at_most(joined, part, "and")
-            if exact:
-                self._at_most(total + (1 - len(parts)), joined, "and")
-        else:
-            self._at_most(joined, total, "or")
-            if exact:
-                for part in parts:
-                    self._at_most(part, joined, "or")
-        return joined
-
-    def _excludes(self, parts: Sequence[Affine]) -> bool:
-        """Whether the parts are different labels of one category."""
-        columns = [j for part in parts for j in part.terms]
-        plain = all(list(part.terms.values()) == [ONE] and not part.constant for part in parts)
-        if not plain or len(set(columns)) != len(columns):
-            return False
-        return any(set(columns) <= set(group) for group in self.relaxation.groups)
-
-    def _chosen(self, parts: Sequence[Term], of: Callable[[Term], Affine], exact: bool) -> Affine:
-        """The truth value of ``ite(c, x, y)`` of Booleans."""
-        switch, x, y = self.exact(parts[0]), of(parts[1]), of(parts[2])
-        chosen = self.model.column(f"ite{len(self.model.columns)}", 0, 1, whole=True)
-        self.model.constrain(chosen + switch - x, None, 1, "ite")
-        self.model.constrain(chosen - switch - y, None, 0, "ite")
-        if exact:
-            self.model.constrain(x + switch - chosen, None, 1, "ite")
-            self.model.constrain(y - switch - chosen, None, 0, "ite")
-        return chosen
 
     def _switch(self, atom: Term, positive: bool, exact: bool) -> Affine:
         """A binary that makes an atom hold (fail, unless ``positive``), and 0 its opposite."""
@@ -461,11 +323,6 @@ class Emitter:
             fails = 1 - switch if positive else switch
             self._implies_most(fails, -body, -beyond, -low)
         return switch
-
-    def _implies_most(self, switch: Affine, body: Affine, bound: Fraction, most: Fraction) -> None:
-        """``switch = 1`` makes ``body <= bound``, of a body that is at most ``most``."""
-        if most > bound:
-            self.model.constrain(body + (most - bound) * switch, None, most, "atom")
 
     # -- facts ------------------------------------------------------------------------------------
 
@@ -541,21 +398,18 @@ def _range(term: Term) -> Ends:
     return term.lower, term.upper
 
 
+def _numeric_parts(term: Term) -> tuple[Term, ...]:
+    """The numbers that a number is made of; a nest of choices between constants is one."""
+    return () if term.finite else term.args[1:] if term.kind == "ite" else term.args
+
+
+def _branches(term: Term) -> tuple[Term, ...]:
+    return term.args[1:] if term.kind == "ite" else ()
+
+
 def _topological(root: Term) -> list[Term]:
     """The nodes of a nest of choices, each after all that lead to it."""
-    order: list[Term] = []
-    seen: set[Term] = set()
-    stack = [(root, False)]
-    while stack:
-        node, expanded = stack.pop()
-        if expanded:
-            order.append(node)
-        elif node not in seen:
-            seen.add(node)
-            stack.append((node, True))
-            if node.kind == "ite":
-                stack += [(branch, False) for branch in node.args[1:]]
-    return order[::-1]
+    return list(postorder([root], _branches))[::-1]
 
 
 def emit(pool: Pool, assertions: Sequence[Term], objective: Term | None = None) -> Emission:
@@ -578,17 +432,3 @@ def emit(pool: Pool, assertions: Sequence[Term], objective: Term | None = None) 
 def least(pool: Pool, objective: Term) -> Term:
     """A formula that asks a number to be small, for :meth:`Emitter.orient`."""
     return pool.le(objective, pool.fresh("objective", "real"))
-
-
-__all__ = [
-    "LABEL",
-    "MAX",
-    "NUMBERS",
-    "REFUSALS",
-    "Emission",
-    "Emitter",
-    "Number",
-    "emit",
-    "least",
-    "refused",
-]

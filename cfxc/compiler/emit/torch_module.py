@@ -9,6 +9,7 @@ weights over its labels: exact for one-hot rows, and between them what is linear
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import Any
 
 from ...errors import InvalidInputError, MissingExtraError, UnsupportedError
@@ -16,9 +17,9 @@ from ...ir import Let, Literal, Op, Operand, Program, Sort, ops
 from ...ir import Tensor as Exact
 from ...ir.batch import ALIGNED
 from ...ir.interval import nearest_float
-from ...ir.op import rule_of
+from ...ir.op import entering, rule_of
 from ...ir.sorts import format_name
-from ...ir.statements import Statement, walk
+from ...ir.statements import Statement, run_merging, walk
 from .torch_refusals import REFUSALS, refused, restricted
 
 try:
@@ -79,7 +80,10 @@ class TorchModule(torch.nn.Module):  # type: ignore[misc]  # untyped base
         """
         values = self._given(inputs)
         rows = next((value.shape[0] for value in values.values()), 1)
-        self._run(values)
+        run_merging(
+            self._plan, values, partial(self._let, values),
+            lambda _, c, x, y: mixture(align(self._read(values, c), x.dim()), x, y),
+        )  # fmt: skip
         found = {name: self._read(values, operand) for name, operand in self.program.outputs}
         return {name: value.expand(rows, *value.shape[1:]) for name, value in found.items()}
 
@@ -92,27 +96,8 @@ class TorchModule(torch.nn.Module):  # type: ignore[misc]  # untyped base
             raise InvalidInputError(f"inputs differ in length: {sorted(lengths)}")
         return values
 
-    def _run(self, values: dict[str, Tensor]) -> None:
-        # both branches run on all rows; a name assigned in both is merged at the end of the if
-        stack: list[dict[str, Tensor]] = []
-        for tag, statement, buffers in self._plan:
-            if isinstance(statement, Let):
-                values[statement.name] = self._let(statement, buffers, values)
-                if stack:
-                    stack[-1][statement.name] = values[statement.name]
-            elif tag in ("if", "else"):
-                stack.append({})
-            else:
-                orelse, then = stack.pop(), stack.pop()
-                condition = self._read(values, statement.condition)
-                for name in then.keys() & orelse.keys():
-                    chosen = align(condition, then[name].dim())
-                    values[name] = mixture(chosen, then[name], orelse[name])
-                    if stack:
-                        stack[-1][name] = values[name]
-
     def _let(
-        self, statement: Let, buffers: Mapping[str, str], values: Mapping[str, Tensor]
+        self, values: Mapping[str, Tensor], statement: Let, buffers: Mapping[str, str]
     ) -> Tensor:
         op = statement.op
         operands = list(op.operands())
@@ -154,14 +139,7 @@ Arrays = Mapping[str, Tensor]
 RULES: dict[type[Op], Rule] = {}
 
 
-def rule(*classes: type[Op]) -> Callable[[Rule], Rule]:
-    """Enter a function into ``RULES`` for the given op classes."""
-
-    def enter(function: Rule) -> Rule:
-        RULES.update(dict.fromkeys(classes, function))
-        return function
-
-    return enter
+rule = entering(RULES)
 
 
 def align(tensor: Tensor, rank: int) -> Tensor:

@@ -16,7 +16,7 @@ from ...ir import Let, Literal, Op, Operand, Program, ops
 from ...ir.ops.logic import Comparison
 from ...ir.patterns import keep_outputs
 from ...ir.sorts import format_name
-from ...ir.statements import walk
+from ...ir.statements import run_merging, walk
 
 #: Ops without a useful gradient, and why; all others have rules.
 REFUSALS: Mapping[type[Op], str] = {
@@ -76,27 +76,13 @@ class _Reader:
         self.offences: list[str] = []
 
     def run(self) -> None:
-        # a name assigned in both branches is a choice between them, made at the end of the if
-        stack: list[dict[str, Flow]] = []
-        for tag, statement in walk(self.program.body):
-            if isinstance(statement, Let):
-                self._enter(stack, statement.name, self._let(statement))
-            elif tag in ("if", "else"):
-                stack.append({})
-            else:
-                orelse, then = stack.pop(), stack.pop()
-                condition = self._of(statement.condition)
-                for name in [name for name in then if name in orelse]:
-                    flow = self._chosen(name, name, "if", condition, then[name], orelse[name])
-                    self._enter(stack, name, flow)
+        run_merging(
+            walk(self.program.body), self.flows, self._let,
+            lambda name, c, x, y: self._chosen(name, name, "if", self._of(c), x, y),
+        )  # fmt: skip
         for name, operand in self.program.outputs:
             if self._of(operand).cut:
                 self.offences.append(f"output {format_name(name)}: {STEP}")
-
-    def _enter(self, stack: list[dict[str, Flow]], name: str, flow: Flow) -> None:
-        self.flows[name] = flow
-        if stack:
-            stack[-1][name] = flow
 
     def _of(self, operand: Operand) -> Flow:
         return Flow() if isinstance(operand, Literal) else self.flows[operand]
@@ -129,6 +115,3 @@ class _Reader:
         if flow.cut:
             self.offences.append(f"{where}: '{what}' {STEP}")
         return Flow(flow.varies or flow.cut)
-
-
-__all__ = ["REFUSALS", "refused", "restricted"]

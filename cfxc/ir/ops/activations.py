@@ -161,7 +161,7 @@ class Softplus(Smooth):
 
     function = staticmethod(softplus)
     slope = staticmethod(sigmoid)
-    least = 0.0
+    least, exact_at_zero = 0.0, False
     convex = (True, True)
     curvature, steepness = Fraction(1, 4), Fraction(1)
 

@@ -82,6 +82,7 @@ class Smooth(Op):
         algebraic: Whether it nears its limits slowly, as quotients do, and not as exponentials.
         relative: Whether the function is evaluated to so many places of its own: it adds up nothing
             larger than itself.
+        exact_at_zero: Whether it is evaluated without any error at 0.
     """
 
     x: Operand
@@ -95,6 +96,7 @@ class Smooth(Op):
     steepness: ClassVar[Fraction | None] = None
     algebraic: ClassVar[bool] = False
     relative: ClassVar[bool] = False
+    exact_at_zero: ClassVar[bool] = True
 
     def sort(self, *operands: Sort) -> Sort:
         require_numeric(*operands)
@@ -136,6 +138,8 @@ class Smooth(Op):
         """The function at an end of a range, moved outward; ``None`` where it is not known."""
         if end is None:
             return None
+        if not end and cls.exact_at_zero:
+            return cls.function(end)
         try:
             value = cls._at(end)
         except VerificationError:  # it overflows there

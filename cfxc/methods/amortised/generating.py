@@ -124,6 +124,3 @@ def _report(
         index=instances.frame.index,
     )
     return report if moved is None else report.assign(polished=moved)
-
-
-__all__ = ["generate"]

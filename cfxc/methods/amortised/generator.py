@@ -369,6 +369,3 @@ def _checkpoint_in(folder: Path) -> Path:
     """
     make_folder(folder)
     return folder / CHECKPOINT
-
-
-__all__ = ["Generator"]

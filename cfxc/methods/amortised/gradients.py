@@ -194,6 +194,3 @@ class StraightThrough:
 def _pairs(score: Tensor) -> Tensor:
     """As :func:`judging.pairs`."""
     return score if score.ndim == 2 else torch.stack([0 * score, score], dim=1)
-
-
-__all__ = ["Gradient", "Pathwise", "Reinforce", "StraightThrough", "gradient_of"]

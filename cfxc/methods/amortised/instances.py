@@ -200,16 +200,3 @@ def _check(free: Sequence[FeatureLevels], cells: dict[str, pd.Series[Any]]) -> N
         read = encode_frame([each.feature], frame, check_range=True)[each.feature.name]
         if not np.array_equal(read, each.values):
             raise SolverError(f"{each.feature.name}: a level does not read back as its value")
-
-
-__all__ = [
-    "Decoder",
-    "Instances",
-    "columns_of",
-    "instances_of",
-    "level_values",
-    "position_of",
-    "refuse_regression",
-    "table",
-    "target_at",
-]

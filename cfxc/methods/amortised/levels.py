@@ -260,6 +260,3 @@ def _numbers(found: Any, where: str) -> Floats:
     if not np.isfinite(numbers).all() or (np.diff(numbers) <= 0).any():
         raise ModelFileError(f"{where}: levels are finite numbers that rise")
     return numbers
-
-
-__all__ = ["FeatureLevels", "Levels", "levels_of"]

@@ -103,6 +103,3 @@ def _values(
         found[:, k, : len(each)] = each.values
         found[np.arange(codes.shape[0]), k, codes[:, j]] = raw[each.feature.name]
     return found
-
-
-__all__ = ["Material", "labels_of", "network_input"]

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 from math import floor
-from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -15,7 +14,7 @@ from ...errors import DataTypeError, InvalidInputError
 from ...frontends.predictor import plain_item
 from ...ir.sorts import label_key
 from ...kernels import determinantal, max_min
-from ...question.checks import positive_number, whole_number
+from ...question.checks import closed_share, positive_number, whole_number
 from ...question.criteria import Condition, MaxChanges, criteria_of
 from .instances import Decoder, target_at
 from .levels import Codes, Levels, Mask
@@ -210,11 +209,4 @@ def _most(sparsity: Any, numbers: int) -> int | None:
     """How many of so many numbers may change under the threshold."""
     if sparsity is None:
         return None
-    if isinstance(sparsity, bool) or not isinstance(sparsity, Real):
-        raise DataTypeError(f"sparsity is a share from 0 to 1, not {sparsity!r}")
-    if not 0 <= float(sparsity) <= 1:
-        raise InvalidInputError(f"sparsity is a share from 0 to 1, not {sparsity}")
-    return floor(Fraction(str(float(sparsity))) * numbers)
-
-
-__all__ = ["Asked", "Choosing", "Menus", "check_asked", "check_diversity"]
+    return floor(Fraction(str(closed_share(sparsity, "sparsity"))) * numbers)

@@ -84,6 +84,3 @@ def _layers(inputs: int, hidden: tuple[int, ...], outputs: int) -> nn.Sequential
         layers += [nn.Linear(inputs, units), nn.ReLU()]
         inputs = units
     return nn.Sequential(*layers, nn.Linear(inputs, outputs))
-
-
-__all__ = ["Batch", "Networks", "drawn", "effective", "relaxed"]

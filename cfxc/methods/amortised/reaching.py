@@ -214,6 +214,3 @@ def _keeps(
         any(row[name].iloc[0] != before[name] for name in feature.columns) for feature in numbers
     )
     return changed <= asked.limits.numbers
-
-
-__all__ = ["Reached", "polished", "reached"]

@@ -372,16 +372,3 @@ def distinct(instances: Codes, codes: Codes) -> Codes:
     if order.size:
         new[1:] = np.any([key[order][1:] != key[order][:-1] for key in keys], axis=0)
     return order[new]
-
-
-__all__ = [
-    "Drawing",
-    "Laws",
-    "Limits",
-    "Pool",
-    "climbed",
-    "distinct",
-    "forward",
-    "laws_of",
-    "mutated",
-]

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
-from math import isfinite
-from numbers import Real
 from typing import Any
 
 from ...errors import DataTypeError, InvalidInputError
-from ...question.checks import positive_number, whole_number
+from ...question.checks import closed_share, number_from_zero, positive_number, whole_number
 
 GRADIENTS = ("auto", "pathwise", "reinforce", "straight-through")
 """How the loss reaches the networks: through the model, or around it."""
@@ -62,17 +60,16 @@ def check_settings(**given: Any) -> Settings:
     for name, least in _WHOLE.items():
         checked[name] = whole_number(given[name], name, least)
     for name in ("temperature", "learning_rate"):
-        checked[name] = positive_number(given[name], name)
-    checked["alpha"] = _at_least_zero(given["alpha"])
+        checked[name] = positive_number(given[name], name, finite=True)
+    checked["alpha"] = number_from_zero(given["alpha"], "alpha")
     checked["hidden"] = _units(given["hidden"])
-    checked["held_out"] = _share(given["held_out"])
+    checked["held_out"] = closed_share(given["held_out"], "held_out")
+    if checked["held_out"] == 1:
+        raise InvalidInputError("held_out is a share below 1: else no row is left to train on")
     if not isinstance(given["selector"], bool):
         raise DataTypeError(f"selector is True or False, not {given['selector']!r}")
     if given["gradient"] not in GRADIENTS:
         raise InvalidInputError(f"unknown gradient {given['gradient']!r}: {', '.join(GRADIENTS)}")
-    for name in ("temperature", "learning_rate"):
-        if not isfinite(checked[name]):
-            raise InvalidInputError(f"{name} must be a finite number")
     return Settings(selector=given["selector"], gradient=given["gradient"], **checked)
 
 
@@ -90,22 +87,3 @@ def _units(value: Any) -> tuple[int, ...]:
             f"hidden lists the units of each layer, such as (50, 50), not {value!r}"
         )
     return tuple(whole_number(each, "hidden", 1) for each in value)
-
-
-def _at_least_zero(value: Any) -> float:
-    if isinstance(value, bool) or not isinstance(value, Real):
-        raise DataTypeError(f"alpha is a number from 0, not {value!r}")
-    if not 0 <= float(value) < float("inf"):
-        raise InvalidInputError(f"alpha is a number from 0, not {value}")
-    return float(value)
-
-
-def _share(value: Any) -> float:
-    if isinstance(value, bool) or not isinstance(value, Real):
-        raise DataTypeError(f"held_out is a share below 1, not {value!r}")
-    if not 0 <= float(value) < 1:
-        raise InvalidInputError(f"held_out is a share from 0 to below 1, not {value}")
-    return float(value)
-
-
-__all__ = ["GRADIENTS", "Settings", "check_settings"]

@@ -179,6 +179,3 @@ def shapes(levels: Levels, classes: int, settings: Settings) -> dict[str, tuple[
             found[f"{name}.{2 * layer}.bias"] = (units,)
             inputs = units
     return found
-
-
-__all__ = ["Stored", "read", "write"]

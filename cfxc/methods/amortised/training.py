@@ -303,6 +303,3 @@ class Lesson:
         self.optimiser.load_state_dict(found["adam"])
         self.gradient.restore(found["gradient"])
         self.rng.set_state(found["rng"])
-
-
-__all__ = ["Epoch", "Trained", "read_checkpoint", "train", "write_checkpoint"]

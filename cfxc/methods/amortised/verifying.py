@@ -13,6 +13,7 @@ from ...arrays import Floats
 from ...errors import UnsupportedError
 from ...frontends.predictor import DOUBLE
 from ...ir import BatchEvaluator, Program, evaluate
+from ...ir.batch import all_hold
 from ...ir.patterns import keep_outputs
 from ...question.criteria import Constraint
 from ...question.target import Target, target_program
@@ -178,11 +179,7 @@ class Conditions:
 
     def seem_kept(self, columns: Columns, rows: int) -> Mask:
         """Which rows keep all of them, in doubles; ``columns`` has ``factual.…`` too."""
-        found = np.ones(rows, dtype=bool)
-        for evaluator in self.quick:
-            held = evaluator({name: columns[name] for name, _ in evaluator.program.inputs})
-            found &= np.broadcast_to(held["holds"], found.shape).astype(bool)
-        return found
+        return all_hold(self.quick, columns, rows)
 
     def kept(self, columns: Columns, rows: int) -> Mask:
         """Which rows keep all of them, exactly."""
@@ -206,6 +203,3 @@ def _box(
         ends = min(low, Fraction(float(own.min()))), max(high, Fraction(float(own.max())))
         box.append((feature.name, ends))
     return tuple(box)
-
-
-__all__ = ["LEAST", "Conditions", "Exactly", "Goal", "Judge", "in_chunks"]

@@ -18,7 +18,7 @@ from ...frontends.compiled import Compiled
 from ...question.checks import proper_share
 from ...question.criteria import Causal, Condition, Criterion, MaxChanges, criteria_of
 from ...question.rules import make_rules
-from ...show.plots import new_figure, saved
+from ...show.plots import BLUE, INK, VERMILLION, axes_for, saved, tidy
 from ...space import FeatureSpace
 from ...space.tables import as_pandas
 from ...stopping import INTERRUPTED, Span
@@ -34,7 +34,7 @@ LEAST = 1e-3  # of it: lower potentials count as none
 SLACK = 1e-9  # widths, and shares of an end, by which intervals are widened for rounding
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class PotentialResult(Answer):
     """The best row found for a potential.
 
@@ -131,22 +131,27 @@ class PotentialResult(Answer):
         short = f"no better one found in {self.evaluations} evaluations"
         return f"feasible: {found}; {short}{limit}"
 
-    def plot(self, path: str | Path | None = None) -> Any:
-        """The best share against evaluations, as a matplotlib figure; saved if a path is given.
+    def plot(self, path: str | Path | None = None, *, ax: Any = None) -> Any:
+        """The best share against evaluations; returns the axes.
+
+        Args:
+            path: A file to write to, such as ``trace.svg``.
+            ax: Axes of matplotlib to draw on; by default new ones.
 
         Raises:
             MissingExtraError: matplotlib is not installed.
             InvalidInputError: the file cannot be written.
         """
-        figure = new_figure("plotting a trace")
-        axes = figure.subplots()
-        axes.step(range(1, len(self.trace) + 1), self.trace, where="post", label="best found")
-        axes.axhline(1 - self.epsilon, linestyle=":", color="gray", label="asked for")
+        axes = axes_for("plotting a trace", ax, path=path)
+        evaluations = range(1, len(self.trace) + 1)
+        axes.step(evaluations, self.trace, where="post", color=BLUE, label="best found")
+        axes.axhline(1 - self.epsilon, linestyle=":", color=INK, label="asked for")
         if self.provers:
-            axes.axhline(self.bound, linestyle="--", color="firebrick", label="proved limit")
+            axes.axhline(self.bound, linestyle="--", color=VERMILLION, label="proved limit")
         axes.set(xlabel="evaluations", ylabel="share of the largest potential", ylim=(0, 1.05))
         axes.legend(loc="lower right", frameon=False)
-        return saved(figure, path)
+        tidy(axes)
+        return saved(axes, path)
 
 
 class BlackBox:
@@ -399,6 +404,3 @@ def _widened(interval: Interval, width: float) -> Interval:
     """An interval that holds the true one, whose ends were rounded when they were computed."""
     low, high = interval
     return low - SLACK * (width + abs(low)), high + SLACK * (width + abs(high))
-
-
-__all__ = ["BlackBox", "PotentialResult"]

@@ -224,6 +224,3 @@ class Caller:
         finite = np.isfinite(found)
         flaws = np.where(finite, "", "no finite number").tolist()
         return list(zip(np.where(finite, found, np.nan).tolist(), flaws, strict=True))
-
-
-__all__ = ["Caller", "Evaluations"]

@@ -256,15 +256,3 @@ def width_to(output: float, goal: Any) -> ExponentialPolynomial:
         raise InvalidInputError(f"the factual's output is {output:g} already: ask for another one")
     away = float(goal) - output
     return AEP(abs(away), "+" if away > 0 else "-")
-
-
-__all__ = [
-    "AEP",
-    "PEAK",
-    "SEP",
-    "CustomPotential",
-    "ExponentialPolynomial",
-    "Potential",
-    "band",
-    "width_to",
-]

@@ -435,6 +435,3 @@ def by_improvement(search: Search, task: Task) -> Floats | None:
         return worth
 
     return search.climb(task, rows, judge)
-
-
-__all__ = ["Kernel", "Search", "Settings", "Surrogate", "by_improvement", "inputs_of"]

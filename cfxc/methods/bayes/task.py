@@ -209,6 +209,3 @@ class Task:
         value = float(self.potential(output, self.center)) if np.isfinite(output) else 0.0
         if value > self.best:
             self.best, self.point, self.output = value, dict(point), output
-
-
-__all__ = ["Region", "Task"]

@@ -335,6 +335,3 @@ def _sum(builder: Builder, parts: Sequence[Operand]) -> Operand:
     for part in parts:
         total = builder.let(ops.Add(total, part))
     return total
-
-
-__all__ = ["Admissible", "Found", "NoRowError", "OutOfTimeError", "at_rest", "linear_program"]

@@ -14,8 +14,10 @@ from ...answers.batch import PREFIX
 from ...answers.result import Semantics, Status, changes_between, plain_cell, plain_row
 from ...arrays import Floats
 from ...errors import InvalidInputError
+from ...markup import card
+from ...markup import changes as changes_html
 from ...show.numbers import shown
-from ...show.plots import new_figure, saved
+from ...show.plots import BLUE, INK, VERMILLION, axes_for, saved, tidy
 from ...space.tables import as_given, as_pandas, indexed
 from .bounds import validity_bounds
 from .futures import Moments
@@ -42,7 +44,7 @@ class Step:
     moved: tuple[int, ...]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class PlanResult:
     """A plan of several counterfactuals, and bounds on how likely all of them stay valid.
 
@@ -179,17 +181,20 @@ class PlanResult:
             f"{self.upper:.4g} (proved, for moments within {self.radius:g})"
         )
 
-    def plot(self, path: str | Path | None = None, largest: float | None = None) -> Any:
-        """L* and U* against the radius ρ, as a matplotlib figure; saved if a path is given.
+    def plot(
+        self, path: str | Path | None = None, *, largest: float | None = None, ax: Any = None
+    ) -> Any:
+        """L* and U* against the radius ρ; returns the axes.
 
         Args:
+            path: A file to write to, such as ``bounds.svg``.
             largest: The largest radius; by default far enough to see the bound fall.
+            ax: Axes of matplotlib to draw on; by default new ones.
 
         Raises:
             MissingExtraError: matplotlib is not installed.
             InvalidInputError: there is no plan.
         """
-        figure = new_figure("plotting bounds")
         if self.plan is None:
             raise InvalidInputError("there is no plan to plot")
         # at |θ - μ̂| = μ̂ᵀx/|x| some law puts its mean on the border, and L* is 0
@@ -198,17 +203,26 @@ class PlanResult:
         end = max(edge, 2 * self.radius) if largest is None else largest
         radii = np.linspace(0, end, CURVE).tolist()
         pairs = [self.bounds(radius) for radius in radii]
-        axes = figure.subplots()
-        axes.plot(radii, [low for low, _ in pairs], marker=".", label="L*: at least")
-        axes.plot(radii, [high for _, high in pairs], marker=".", label="U*: at most")
-        axes.axvline(self.radius, linestyle=":", color="gray", label="asked for")
+        axes = axes_for("plotting bounds", ax, path=path)
+        axes.plot(radii, [b for b, _ in pairs], "--^", ms=4, color=VERMILLION, label="L*: at least")
+        axes.plot(radii, [b for _, b in pairs], "-o", ms=4, color=BLUE, label="U*: at most")
+        axes.axvline(self.radius, linestyle=":", color=INK, label="asked for")
         axes.set(xlabel="radius ρ", ylabel="chance that all rows stay valid", ylim=(-0.05, 1.05))
         axes.legend(frameon=False)
-        return saved(figure, path)
+        tidy(axes)
+        return saved(axes, path)
 
     def _repr_html_(self) -> str:
-        table: str = self._table().T.to_html()
-        return table + f"<p>{self.summary()}</p>"
+        table = self._table()
+        before, *after = (
+            [str(cell) for cell in plain_row(table.iloc[[i]]).values()] for i in range(len(table))
+        )
+        titles = [f"plan {i}" for i in range(1, len(after) + 1)]
+        names = list(map(str, table.columns))
+        return card(self.summary(), changes_html(names, before, after, titles))
+
+    def __repr__(self) -> str:
+        return f"PlanResult({self.summary()})"
 
 
 @dataclass(frozen=True, eq=False)
@@ -354,6 +368,3 @@ class RobustPlan:
             )
             lines.append(more)
         return "\n".join(lines)
-
-
-__all__ = ["Member", "PlanResult", "RobustPlan", "Step"]

@@ -60,8 +60,9 @@ from typing import Any
 import numpy as np
 
 from ...errors import InvalidInputError, MissingExtraError, SolverError
+from ...question.checks import number_from_zero
 from .certificate import Certificate, Reduced, Side, reduce_plan, repaired
-from .moments import array_of, covariance_of, mean_of, radius_of
+from .moments import array_of, covariance_of, mean_of
 
 # Between what a solver claims and what was proved: more than this, and the next one is asked too.
 ENOUGH = 1e-6
@@ -113,7 +114,7 @@ def read(plan: Any, mean: Any, covariance: Any, radius: Any) -> Reduced:
             "parameter; no bias term is added, append a 1 to each row if there is one"
         )
     S, rounding = covariance_of(covariance, len(m))
-    return reduce_plan(X, m, S, radius_of(radius), rounding)
+    return reduce_plan(X, m, S, number_from_zero(radius, "radius"), rounding)
 
 
 def _border_in_reach(problem: Reduced) -> bool:

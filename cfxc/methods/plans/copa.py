@@ -28,9 +28,9 @@ import numpy.typing as npt
 
 from ...arrays import Floats
 from ...errors import InvalidInputError, MissingExtraError
-from ...question.checks import positive_number, whole_number
+from ...question.checks import number_from_zero, positive_number, whole_number
 from ...stopping import left
-from .corrections import at_least_zero, free_entries, radii_of
+from .corrections import free_entries, radii_of
 from .moments import array_of, covariance_of, mean_of
 
 HALVINGS = 60  # of the interval in which the step of a projection lies
@@ -67,7 +67,7 @@ class Copa:
         for name, least in (("size", 1), ("steps", 1), ("starts", 1), ("random_state", 0)):
             object.__setattr__(self, name, whole_number(getattr(self, name), name, least))
         for name in ("validity_weight", "diversity_weight", "epsilon"):
-            object.__setattr__(self, name, at_least_zero(getattr(self, name), name))
+            object.__setattr__(self, name, number_from_zero(getattr(self, name), name))
         object.__setattr__(self, "rate", positive_number(self.rate, "rate"))
 
 
@@ -274,6 +274,3 @@ def objective(plan: Floats, factual: Floats, mean: Floats, covariance: Floats, o
         - of.validity_weight * validity
         - of.diversity_weight * diversity(plan)
     )
-
-
-__all__ = ["Copa", "copa_plan", "diversity", "objective", "proximity", "refuse_large"]

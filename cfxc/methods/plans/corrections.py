@@ -37,7 +37,7 @@ import numpy as np
 
 from ...arrays import Floats
 from ...errors import InvalidInputError, MissingExtraError, SolverError
-from ...question.checks import whole_number
+from ...question.checks import number_from_zero, whole_number
 from .bounds import read
 from .certificate import Reduced, exact
 from .moments import array_of, covariance_of, mean_of
@@ -98,7 +98,7 @@ def requirement_correction(
     """
     rows, center = array_of(plan, "plan", 2), mean_of(mean)
     _same_width(rows, center)
-    margin = at_least_zero(epsilon, "epsilon")
+    margin = number_from_zero(epsilon, "epsilon")
     direction = np.where(free_entries(fixed, len(center)), center, 0.0)
     short = [j for j in range(len(rows)) if _margin(rows[j], center) < margin]
     if short and not direction.any():
@@ -144,7 +144,7 @@ def mahalanobis_correction(
         MissingExtraError: the extra ``plans`` is not installed.
     """
     rows, center, spread = _arrays(plan, mean, covariance)
-    wanted, reach = whole_number(count, "count", 0), at_least_zero(limit, "limit")
+    wanted, reach = whole_number(count, "count", 0), number_from_zero(limit, "limit")
     if wanted > len(rows):
         raise InvalidInputError(f"count is {wanted}, and the plan has {len(rows)} rows")
     free = free_entries(fixed, len(center))
@@ -263,19 +263,6 @@ def _cone(row: Floats, mean: Floats, covariance: Floats, limit: float, free: Any
     return None
 
 
-def at_least_zero(value: Any, name: str) -> float:
-    """A finite number >= 0.
-
-    Raises:
-        InvalidInputError: naming the option.
-    """
-    if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, float, np.number)):
-        raise InvalidInputError(f"{name} must be a number >= 0, not {value!r}")
-    if not 0 <= float(value) < np.inf:
-        raise InvalidInputError(f"{name} must be finite and >= 0, not {value}")
-    return float(value)
-
-
 def _arrays(plan: Any, mean: Any, covariance: Any) -> tuple[Floats, Floats, Floats]:
     rows, center = array_of(plan, "plan", 2), mean_of(mean)
     _same_width(rows, center)
@@ -309,12 +296,3 @@ def _margin(row: Floats, mean: Floats) -> Fraction:
     """μ̂ᵀx, exactly."""
     pairs = zip(row.tolist(), mean.tolist(), strict=True)
     return sum((Fraction(x) * Fraction(m) for x, m in pairs), Fraction(0))
-
-
-__all__ = [
-    "Corrected",
-    "mahalanobis_correction",
-    "requirement_correction",
-    "validity_radii",
-    "worst_masses",
-]

@@ -261,6 +261,3 @@ def _at_rest(
     if table:
         return table[0]
     return slope * feature.bounds[0] if slope else Fraction(0)
-
-
-__all__ = ["BIAS", "Encoding", "Entry"]

@@ -17,10 +17,9 @@ from ...arrays import Floats, Ints
 from ...errors import DataTypeError, InvalidInputError
 from ...frontends.compiled import Compiled
 from ...frontends.sklearn import lower
-from ...question.checks import whole_number
+from ...question.checks import closed_share, number_from_zero, whole_number
 from ...space import FeatureSpace
 from ...space.tables import as_pandas
-from .corrections import at_least_zero
 from .encoding import BIAS, Encoding
 from .moments import ROUNDING, array_of, covariance_of, mean_of
 
@@ -174,7 +173,7 @@ def retrained_moments(
     count, jobs = whole_number(n, "n", 2), cpu_count() if n_jobs == -1 else n_jobs
     whole_number(jobs, "n_jobs", 1)
     seed = whole_number(random_state, "random_state", 0)
-    part = at_least_zero(share, "share")
+    part = number_from_zero(share, "share")
     if not 0 < part <= 1:
         raise InvalidInputError(f"share is a part of the rows, in (0, 1], not {share!r}")
     read = _reader_of(model)
@@ -361,10 +360,7 @@ def _share_of(value: Any) -> float:
         raise InvalidInputError(
             f"shrinkage is a share in [0, 1] or {LEDOIT_WOLF!r} (of models), not {value!r}"
         )
-    share = at_least_zero(value, "shrinkage")
-    if share > 1:
-        raise InvalidInputError(f"shrinkage lies in [0, 1], and is {value}")
-    return share
+    return closed_share(value, "shrinkage")
 
 
 def _shrunk(covariance: Floats, share: float) -> Floats:
@@ -405,13 +401,3 @@ def refuse_indefinite(
         f"{name} is not positive definite: its least eigenvalue is {values[0]:.3g}, its largest "
         f"{top:.3g}{along}; {remedy}"
     )
-
-
-__all__ = [
-    "LEDOIT_WOLF",
-    "Moments",
-    "empirical_validity",
-    "moments_of_models",
-    "refuse_indefinite",
-    "retrained_moments",
-]

@@ -267,17 +267,3 @@ def _complete(point: Mapping[str, Any]) -> dict[str, Any]:
     if missing:
         raise InvalidInputError(f"{missing[0]} is missing: linear stand-ins need all values")
     return dict(point)
-
-
-__all__ = [
-    "LocalLinear",
-    "LocalMoments",
-    "StandIn",
-    "check_model",
-    "local_linear",
-    "local_moments",
-    "mapped",
-    "plan_matrix",
-    "point_of",
-    "target_of",
-]

@@ -130,15 +130,3 @@ def _not_semidefinite(values: npt.NDArray[Any], name: str) -> str:
         f"{what}.  Shrink it, (1 - a) Σ + a·{average:.3g}·I with a >= {share:.4f}, or estimate it "
         "with sklearn.covariance.LedoitWolf"
     )
-
-
-def radius_of(value: Any) -> float:
-    """A radius >= 0."""
-    if isinstance(value, (bool, np.bool_)) or not isinstance(value, Real):
-        raise DataTypeError(f"radius must be a number >= 0, not {value!r}")
-    radius = float(value)
-    if not 0 <= radius < np.inf:
-        raise InvalidInputError(
-            f"radius must be finite and >= 0, not {radius}; 0 trusts the moments as they are"
-        )
-    return radius

@@ -314,6 +314,3 @@ def _status(members: Sequence[Member], stop_reason: str) -> Status:
         return "infeasible" if stop_reason == "infeasible" else "unknown"
     proved = all(member.status == "optimal" for member in members) and stop_reason != "unknown"
     return "optimal" if proved else "feasible"
-
-
-__all__ = ["robust"]

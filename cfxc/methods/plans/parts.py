@@ -229,6 +229,3 @@ class Search:
         if not alive:
             return Answer(best, Fraction(0), best is None, tuple(self.parts), reason)
         return Answer(best, min(alive), False, tuple(self.parts), reason)
-
-
-__all__ = ["Answer", "Decider", "Joint", "Known", "Part", "Search", "conjunction", "joint"]

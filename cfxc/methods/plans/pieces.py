@@ -453,5 +453,3 @@ PieceReader.rules = {
     ops.RoundFloat32: _each(_rounded),
     ops.TreeEnsemble: _trees,
 }
-
-__all__ = ["Coordinates", "Piece", "piece_at"]

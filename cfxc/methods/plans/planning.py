@@ -19,7 +19,7 @@ from ...errors import DataTypeError, InvalidInputError, SolverError
 from ...frontends.compiled import Compiled
 from ...frontends.predictor import chance_of
 from ...ir import evaluate
-from ...question.checks import non_negative, positive_number, whole_number
+from ...question.checks import non_negative, number_from_zero, positive_number, whole_number
 from ...question.criteria import Accepts, Causal, Condition, Constraint, MaxChanges, criteria_of
 from ...question.query import make_query
 from ...question.target import resolve_target
@@ -29,10 +29,9 @@ from .admissible import Admissible, Found, NoRowError, OutOfTimeError, at_rest, 
 from .answer import PlanResult, PlanStatus, Step
 from .bounds import validity_bounds
 from .copa import Copa, copa_plan, diversity, proximity, refuse_large
-from .corrections import at_least_zero, radii_of, worst_masses
+from .corrections import radii_of, worst_masses
 from .encoding import Encoding
 from .futures import Moments
-from .moments import radius_of
 
 METHODS = ("copa", "correct")
 LATE = "time limit"
@@ -90,7 +89,8 @@ def check_plan_options(
     if moved > copa.size:
         raise InvalidInputError(f"corrections is {moved}, and the plan has {copa.size} rows")
     return PlanOptions(
-        method, plan, copa, radius_of(radius), moved, at_least_zero(limit, "limit"),
+        method, plan, copa, number_from_zero(radius, "radius"), moved,
+        number_from_zero(limit, "limit"),
         positive_number(time_limit, "time_limit"), non_negative(apart, "apart"),
     )  # fmt: skip
 
@@ -344,6 +344,3 @@ def _result(
         vectors=vectors,
         moments=moments,
     )
-
-
-__all__ = ["METHODS", "PlanOptions", "check_plan_options", "plan_row"]

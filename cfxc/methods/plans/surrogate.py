@@ -231,6 +231,3 @@ def _lead(found: Mapping[str, npt.NDArray[Any]], place: int) -> Floats:
         return scores if place else -scores
     lead: Floats = scores[:, place] - np.delete(scores, place, axis=1).max(axis=1)
     return lead
-
-
-__all__ = ["Surrogate", "surrogate"]

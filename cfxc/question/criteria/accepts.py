@@ -10,8 +10,9 @@ from typing import Any, Self
 
 from ...errors import InvalidInputError, UnsupportedError
 from ...frontends.files import load_model
-from ...ir import Builder, Literal, Program, ops
+from ...ir import Builder, LabelTuple, Literal, Program, ops
 from ...space import FeatureSpace
+from ...space.feature import sort_of
 from ...space.values import Label, as_written
 from .criterion import Constraint, Criterion, Instance, settings_of
 
@@ -25,7 +26,8 @@ class Accepts(Criterion):
     as its ``contamination`` says; a regressor's prediction, or a score, may lie within ends.
 
     Args:
-        model: A fitted estimator, a native booster, or a model file, as ``cfxc.compile`` takes it.
+        model: A fitted estimator, a native booster, or a model file, as ``cfxc.compile`` takes it;
+            or what that gives, compiled over features of the same kinds.
         at_least, at_most: Ends of the output, which are in it.
         label: The label it must have instead.
         output: ``score`` or ``value``; by default whichever the model has.
@@ -55,7 +57,10 @@ class Accepts(Criterion):
     ) -> None:
         ends = at_least is not None or at_most is not None
         if ends == (label is not None):
-            raise InvalidInputError("Accepts: at_least, at_most or both; or a label alone")
+            wrong = "both a label and ends" if ends else "nothing that the model is to answer"
+            raise InvalidInputError(
+                f"Accepts: {wrong}; give label=…, or of a number at_least=…, at_most=… or both"
+            )
         if output is not None and output not in OUTPUTS:
             raise InvalidInputError(f"Accepts: output is one of {', '.join(OUTPUTS)}")
         self.model, self.label, self.output = model, label, output
@@ -105,9 +110,7 @@ class Accepts(Criterion):
 
 @lru_cache(maxsize=16)
 def _compiled(requested: Accepts, space: FeatureSpace) -> Program:
-    names = requested.features or _known_names(requested.model, space)
-    columns = space if names is None else space.subset(names)
-    program, _ = load_model(requested.model, columns, trust_pickle=requested.trust_pickle)
+    program = _program_of(requested, space)
     builder = Builder("model")
     for name, sort in program.inputs:
         builder.input(name, sort)
@@ -115,7 +118,7 @@ def _compiled(requested: Accepts, space: FeatureSpace) -> Program:
     if requested.label is not None:
         labels = program.output_sorts["label"].labels if "label" in given else None
         if labels is None or not labels.has(requested.label):
-            raise InvalidInputError(f"{requested}: it has no such label")
+            raise InvalidInputError(f"{requested}: it has no such label{_among(labels)}")
         return builder.build(holds=builder.let(ops.IsLabel(given["label"], requested.label)))
     chosen = requested.output or next((name for name in OUTPUTS if name in given), None)
     if chosen is None or chosen not in given or program.output_sorts[chosen].shape:
@@ -130,6 +133,27 @@ def _compiled(requested: Accepts, space: FeatureSpace) -> Program:
     return builder.build(holds=builder.let(ops.And(tuple(tests))))
 
 
+def _among(labels: LabelTuple | None) -> str:
+    return "" if labels is None else f"; its labels are {', '.join(map(repr, labels))}"
+
+
+def _program_of(requested: Accepts, space: FeatureSpace) -> Program:
+    compiled = getattr(requested.model, "program", None)
+    if isinstance(compiled, Program):  # by cfxc.compile
+        sorts = {feature.name: sort_of(feature) for feature in space}
+        for name, sort in compiled.inputs:
+            if sorts.get(name) != sort:
+                given = f"of sort {sorts[name]} here" if name in sorts else "no feature here"
+                raise InvalidInputError(
+                    f"{requested}: its feature '{name}' of sort {sort} is {given}; "
+                    "compile it over the same feature space, or give the model itself"
+                )
+        return compiled
+    names = requested.features or _known_names(requested.model, space)
+    columns = space if names is None else space.subset(names)
+    return load_model(requested.model, columns, trust_pickle=requested.trust_pickle)[0]
+
+
 def _known_names(model: Any, space: FeatureSpace) -> list[str] | None:
     """The features behind the columns that a model was trained on by name."""
     columns = getattr(model, "feature_names_in_", None)
@@ -140,6 +164,3 @@ def _known_names(model: Any, space: FeatureSpace) -> list[str] | None:
 
 def _end(value: Any, name: str) -> Fraction | None:
     return None if value is None else as_written(value, f"Accepts: {name}")
-
-
-__all__ = ["Accepts"]

@@ -140,6 +140,3 @@ def _require(name: str, space: FeatureSpace) -> None:
             f"causal model: there is no feature {name!r}{suggestion(name, space.names)}; "
             f"there are {shown(list(space.names))}"
         )
-
-
-__all__ = ["Causal"]

@@ -44,6 +44,3 @@ class Condition(Criterion):
 
     def to_toml(self) -> str:
         return self.text
-
-
-__all__ = ["Condition"]

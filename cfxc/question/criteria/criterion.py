@@ -170,6 +170,3 @@ class Criterion:
     def from_flags(cls, given: Sequence[Any]) -> Sequence[Self]:
         """Them, from the values of their flag on the command line, one at least."""
         return [cls.from_toml(value) for value in given]
-
-
-__all__ = ["Constraint", "Criterion", "Instance", "settings_of"]

@@ -61,6 +61,3 @@ class Margin(Criterion):
 
     def to_toml(self) -> Any:
         return self.least
-
-
-__all__ = ["Margin"]

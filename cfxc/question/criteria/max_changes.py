@@ -61,6 +61,3 @@ class MaxChanges(Criterion):
     def to_toml(self) -> int:
         """``max_changes = K`` in ``question.toml``."""
         return self.most
-
-
-__all__ = ["MaxChanges"]

@@ -55,6 +55,3 @@ class Probability(Criterion):
 
     def to_toml(self) -> Any:
         return self.least
-
-
-__all__ = ["Probability"]

@@ -206,6 +206,3 @@ def _shown(limit: Fraction | None) -> str:
 
 def _plain(value: Any) -> Any:
     return value.item() if hasattr(value, "item") else value
-
-
-__all__ = ["TrustRegion"]

@@ -450,20 +450,3 @@ def _corners(program: Program) -> Iterator[dict[str, int]]:
         except VerificationError:
             continue
         yield point
-
-
-__all__ = [
-    "EUCLIDEAN",
-    "FINEST",
-    "MAHALANOBIS",
-    "NORMS",
-    "RESULT",
-    "SPARSE",
-    "Distance",
-    "DistanceLike",
-    "Norms",
-    "combination",
-    "resolve_distance",
-    "root_above",
-    "root_below",
-]

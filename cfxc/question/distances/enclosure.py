@@ -16,19 +16,16 @@ from fractions import Fraction
 from math import inf, isfinite
 from typing import Any
 
-from ...errors import VerificationError
 from ...ir import Let, Literal, Operand, Program, ops
 from ...ir.evaluator import enclose
 from ...ir.interval import Bounds, Interval
 from ...ir.op import rule_of
-from ...ir.ops import activations, smooth
+from ...ir.ops.smooth import Smooth, smooth_kinds
 
 ZERO, ONE = Fraction(0), Fraction(1)
 Range = tuple[Fraction, Fraction]
 Slopes = Mapping[str, Range]
 Bound = Fraction | float
-_ERROR = Fraction(1, 10 ** (smooth.PLACES - 10))
-"""Of a smooth function, relative to one plus its value: far above that of its evaluation."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,25 +198,14 @@ def _relu(x: Enclosed) -> Enclosed:
     return _maximum(x, Enclosed(ZERO, ZERO, {}))
 
 
-def _smooth(
-    function: Callable[[Fraction], Fraction],
-    at_zero: Fraction | None,
-    least: Fraction,
-    steepest: Any,
-) -> Callable[[Enclosed], Enclosed | None]:
-    """An increasing function; ``steepest(low, high)`` encloses its own slope."""
+def _smooth(kind: type[Smooth]) -> Callable[[Enclosed], Enclosed | None]:
+    """An increasing function; its slope is at most ``steepness``, or that of ``exp`` itself."""
 
     def rule(x: Enclosed) -> Enclosed | None:
-        try:
-            images = [function(end) for end in x.range]
-        except VerificationError:  # too large to be evaluated
+        low, high = kind.image(*x.range)
+        if low is None or high is None:  # too large to be evaluated
             return None
-        low, high = (
-            at_zero if not end and at_zero is not None else image + side * _ERROR * (1 + abs(image))
-            for end, image, side in zip(x.range, images, (-1, 1), strict=True)
-        )
-        low = max(low, least)
-        slope = steepest(low, high)
+        slope = (low, high) if kind.steepness is None else (ZERO, kind.steepness)
         slopes = x.slopes and {name: _times(one, slope) for name, one in x.slopes.items()}
         return Enclosed(low, high, slopes)
 
@@ -238,13 +224,5 @@ _RULES: Mapping[type[Any], Callable[..., Enclosed | None]] = {
     ops.Minimum: _minimum,
     ops.Abs: _abs,
     ops.Relu: _relu,
-    ops.Exp: _smooth(smooth.exp, ONE, ZERO, lambda low, high: (low, high)),
-    ops.Sigmoid: _smooth(smooth.sigmoid, ONE / 2, ZERO, lambda low, high: (ZERO, ONE / 4)),
-    ops.Tanh: _smooth(smooth.tanh, ZERO, -ONE, lambda low, high: (ZERO, ONE)),
-    ops.Erf: _smooth(activations.erf, ZERO, -ONE, lambda low, high: (ZERO, Fraction(6, 5))),
-    ops.Softplus: _smooth(activations.softplus, None, ZERO, lambda low, high: (ZERO, ONE)),
-    ops.Softsign: _smooth(activations.softsign, ZERO, -ONE, lambda low, high: (ZERO, ONE)),
-    ops.Elu: _smooth(activations.elu, ZERO, -ONE, lambda low, high: (ZERO, ONE)),
+    **{kind: _smooth(kind) for kind in smooth_kinds().values() if kind.turn is None},
 }
-
-__all__ = ["enclosed"]

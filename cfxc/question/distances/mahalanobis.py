@@ -183,6 +183,3 @@ def whitened_program(whitening: Whitening, space: FeatureSpace) -> Program:
     white = builder.let(ops.Affine(vector, Tensor(whitening.factor), Tensor(np.zeros(size))))
     total = builder.let(ops.ReduceSum(builder.let(ops.Mul(white, white))))
     return builder.build(result=total)
-
-
-__all__ = ["Mahalanobis", "Whitening", "whitened_program"]

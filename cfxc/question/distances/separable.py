@@ -148,6 +148,3 @@ def _chosen(given: list[Sum | int | None]) -> Sum | None:
     if isinstance(test, int) and isinstance(one, LinearForm) and not one.terms:
         return one.constant * LinearForm.one(("l0", test)) if other == NOTHING else None
     return None
-
-
-__all__ = ["recognised"]

@@ -20,6 +20,7 @@ import pandas as pd
 from ...arrays import Bools, Floats, Ints
 from ...compiler.splits import raw_splits
 from ...ir import BatchEvaluator, Program, ops
+from ...ir.batch import all_hold
 from ...question.domain import Domain
 from ...question.query import Query
 from ...stopping import poll
@@ -292,11 +293,7 @@ class LocalSearch(PointRows):
         """Which rows are in the target and satisfy the constraints."""
         columns = self.columns(rows)
         good: Bools = self.target(columns)["in_target"].astype(bool)
-        good = good & self.kept(rows)
-        for evaluator in self.excluded:
-            held = evaluator({name: columns[name] for name, _ in evaluator.program.inputs})
-            good = good & np.broadcast_to(held["holds"], good.shape).astype(bool)
-        return good
+        return good & self.kept(rows) & all_hold(self.excluded, columns, rows.shape[0])
 
     def distances(self, rows: Floats) -> Floats:
         """The query's distance of each row."""

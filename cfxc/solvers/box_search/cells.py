@@ -207,6 +207,3 @@ def _around(domain: Domain, cuts: Floats, low: float, high: float) -> tuple[Floa
     known = ~(np.isnan(below) | np.isnan(above))
     last, first = np.unique(below[known], return_index=True)
     return last, above[known][first]
-
-
-__all__ = ["NEVER", "UNIT", "Cells", "Costs", "make_cells", "make_costs"]

@@ -161,6 +161,3 @@ def _inflate(forest: Forest, point: Ints) -> bool:
         else:
             low = middle
     return reached
-
-
-__all__ = ["Forest", "climb", "make_forest", "reclimbed", "shrunk"]

@@ -330,6 +330,3 @@ def _joined_splits(splits: list[RawSplits], starts: Ints) -> RawSplits:
         _joined([each.left for each in splits], starts),
         _joined([each.right for each in splits], starts),
     )
-
-
-__all__ = ["Decision", "Ranges", "decision_of", "with_trees"]

@@ -20,6 +20,7 @@ from ...ir import LabelTuple
 from ...question.domain import Domain
 from ...question.query import Query
 from ...stopping import (
+    FINE,
     GRACE,
     LIMIT,
     TimeUp,
@@ -132,6 +133,9 @@ class BoxSearch(Search):
         if is_open and self.found and best is not self.found[-1]:
             self._secure()
             self._settle(self.found[-1].distance)
+        best = self.outcome.best
+        if best and self.outcome.lower < below(best.distance, self.epsilon):
+            self.outcome.reason = self.outcome.reason or FINE  # than ``UNIT``
 
     def choose(self) -> None:
         """Take the nearest point found that the deployed model accepts too."""
@@ -222,7 +226,8 @@ class BoxSearch(Search):
         """
         shown = self.query.distance.shown(ideal)
         self.outcome.reason = (
-            f"a row at {shown} is within rounding of the target, and the deployed model refuses it"
+            f"a row at {shown} is within rounding of the target, and the deployed model refuses "
+            "it; ask with semantics='real' for a bound without rounding"
             if self.query.slack
             else f"the exact program has a counterfactual at {shown} that the deployed model "
             "refuses"
@@ -427,6 +432,3 @@ def _within(query: Query, cells: Cells, state: State) -> tuple[Domain, ...]:
             high = Fraction(float(cells.largest[begin + state.last[d, j]]))
             narrowed.append(replace(domain, lower=low, upper=high))
     return tuple(narrowed)
-
-
-__all__ = ["BoxSearch", "refute", "search"]

@@ -196,6 +196,3 @@ def make_ramps(
         np.array(costs.square),
         np.array(costs.top),
     )
-
-
-__all__ = ["Ramp", "Ramps", "make_ramps", "stair_cuts", "stairs", "table_tree", "tree_over_cuts"]

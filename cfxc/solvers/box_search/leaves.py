@@ -75,6 +75,3 @@ def reachable_leaves(decision: Decision, ball: Ball) -> tuple[Leaves | None, int
     whole = np.bincount(tree[matters], minlength=decision.roots.size) == reached
     leaves = Leaves(node, tree, start, feature, above, upto, labels, whole)
     return (leaves if matters.all() else leaves.only(np.flatnonzero(matters))), -1
-
-
-__all__ = ["ROUNDING", "Leaves", "reachable_leaves"]

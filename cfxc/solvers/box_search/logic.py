@@ -172,6 +172,3 @@ def _row(
     low = -np.inf if term.lower is None else floor_float(term.lower)
     high = np.inf if term.upper is None else ceil_float(term.upper)
     return CONSTANT, low, high, -1, -1  # a function of its argument: known by its range alone
-
-
-__all__ = ["Constraints", "Logic", "make_constraints"]

@@ -130,10 +130,3 @@ def _cuts(leaves: Leaves, features: int) -> list[npt.NDArray[np.float64]]:
         bounds = np.concatenate([leaves.above[own], leaves.upto[own]])
         found.append(bounds[np.isfinite(bounds)])
     return found
-
-
-STUMPS = ((0, 1.0), (0, -1.0), (1, 1.0), (2, 1.0))
-"""Feature and worth of each: a leaf sees one feature, so that boxes must be split."""
-
-
-__all__ = ["Problem", "make_problem", "only_trees", "refuses"]

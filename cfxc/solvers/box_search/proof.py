@@ -196,6 +196,3 @@ class SplitTree:
             totals[name] = totals.get(name, Fraction(0)) + share
         parted = {at: share / totals[at[1]] for at, share in shares.items()}
         return Sharing(Fraction(float(state.multiplier[row])), parted, weights)
-
-
-__all__ = ["Closing", "Sharing", "Split", "SplitTree"]

@@ -227,6 +227,3 @@ def _cheapest(cells: Cells, feature: Ints, labels: Words) -> Ints:
             costs = np.where(bits == 1, costs, np.inf)
             cheapest[own] = cells.start[j] + costs.argmin(axis=1)
     return cheapest
-
-
-__all__ = ["Tables", "make_tables"]

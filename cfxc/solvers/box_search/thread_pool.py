@@ -183,6 +183,3 @@ class ThreadPool:
                 part.log.side[0] = part.side
         columns = zip(*(part.log for part in parts), strict=True)
         return Log(*map(np.concatenate, columns)), int(starts[-1])
-
-
-__all__ = ["ALONE_UNTIL", "ThreadPool", "Worker"]

@@ -11,12 +11,14 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+from ...certificates.auditing.report import exact as exact_text
 from ...certificates.checker import canonical, number
 from ...compiler.linear_reader import Form, Units
 from ...errors import UnsupportedError
 from ...ir import Program, ops
 from ...ir.linear import ONE, ZERO, LinearForm
 from ...ir.patterns import deciding
+from ...markup import card, changes, text
 from ...question.domain import Domain
 from ...question.query import Query
 from ...question.target import score_scale, target_program
@@ -41,6 +43,27 @@ class Certificate:
         """Plain values for JSON; numbers are texts, so that they are exact."""
         return self.content
 
+    def __repr__(self) -> str:
+        claim = self.content["claim"]
+        far = claim["distance"]
+        found = "no counterfactual" if far is None else f"distance {exact_text(number(far))}"
+        squared = " squared" * (number(self.content["question"]["norms"]["l2"]) != 0)
+        return (
+            f"Certificate({claim['status']}: {found}, proved lower bound "
+            f"{exact_text(number(claim['lower_bound']))}{squared}; "
+            f"{len(self.content['proof']['nodes']):,} nodes, sha256 {self.content['hash'][:12]}…)"
+        )
+
+    def _repr_html_(self) -> str:
+        names = [feature["name"] for feature in self.content["features"]]
+        own, point = self.content["question"]["factual"], self.content["witness"]
+        before, after = (
+            [_text(*each) for each in zip(row, own, self.content["features"], strict=True)]
+            for row in (own, own if point is None else point)
+        )
+        rows = [] if point is None else [after]
+        return card(repr(self), changes(names, before, rows, ["counterfactual"], text(HOLDS)))
+
     def to_json(self) -> str:
         """The same as text, on one line."""
         return json.dumps(self.content, separators=(",", ":"))
@@ -54,6 +77,17 @@ class Certificate:
         path, body = Path(path), self.to_json().encode()
         write_whole(path, gzip.compress(body, mtime=0) if path.suffix == ".gz" else body)
         return path
+
+
+HOLDS = "cfxc.check(certificate) checks it again; certificate.save(path) keeps it for others."
+
+
+def _text(value: Any, factual: Any, feature: Mapping[str, Any]) -> str:
+    """A written value as people write it."""
+    if feature["labels"]:
+        return "missing" if value is None else str(value)
+    is_missing = feature.get("missing") and value == factual
+    return "missing" if is_missing else exact_text(number(value))
 
 
 def certify(

@@ -176,14 +176,3 @@ def coordinate_parts(
         pairs = zip(each.table, value.guards, strict=True)
         found.append([(z, truth(g)) for z, g in pairs if z and not g.is_false])
     return found
-
-
-__all__ = [
-    "Form",
-    "Parts",
-    "Tangents",
-    "coordinate_parts",
-    "whitened_forms",
-    "whitened_limits",
-    "whitened_name",
-]

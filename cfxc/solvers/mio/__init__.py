@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from .backends import BACKENDS, Answer, Backend, backend
 from .cutting_planes import first_row
+from .engine import search
 from .formulation import Formulation, Formulator
 from .refusals import refuses
-from .search import search
+from .search import NARROW
 
 __all__ = [
     "BACKENDS",
+    "NARROW",
     "Answer",
     "Backend",
     "Formulation",

@@ -259,6 +259,3 @@ def backend(name: str) -> Backend:
     chosen = BACKENDS[name]
     chosen.load()
     return chosen()
-
-
-__all__ = ["BACKENDS", "Answer", "Backend", "Gurobi", "Highs", "Scip", "backend"]

@@ -263,6 +263,3 @@ class Branching:
         except SolverError:
             return None
         return None if found is None else formulation.lift(found.values)
-
-
-__all__ = ["Branching"]

@@ -225,19 +225,3 @@ def vector_of(query: Query, point: Mapping[str, Any]) -> Floats:
     """The coordinates of a point."""
     (hull,) = query.hulls
     return np.array([float(one) for one in hull.vector(query.space, point)])
-
-
-__all__ = [
-    "add_face",
-    "enclose",
-    "extend",
-    "first_row",
-    "is_cut_off",
-    "more_tangents",
-    "program_over",
-    "relaxation_of",
-    "separate",
-    "sharpen",
-    "simplified",
-    "vector_of",
-]

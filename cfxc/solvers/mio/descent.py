@@ -392,6 +392,3 @@ def _half_step(domain: Domain, coordinate: Coordinate) -> float:
     if domain.is_symbolic or domain.step is None:
         return 0.0
     return float(domain.step * coordinate.scale) / 2
-
-
-__all__ = ["Descent"]

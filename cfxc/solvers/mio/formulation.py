@@ -19,7 +19,8 @@ from math import floor
 from typing import Any, Self
 
 from ...arrays import Floats
-from ...compiler.emit.mip import Emission, Emitter, least
+from ...compiler.emit.mip import Emitter, least
+from ...compiler.emit.rows import Emission
 from ...compiler.functional import Symbolic, functional
 from ...compiler.linear_programs import Relaxed
 from ...compiler.mixed_integer import Affine, Model, Rounded
@@ -426,6 +427,3 @@ class _Writer:
             base = cells.base
             return Move(LinearForm.sum(steps) + base, LinearForm.of(1), squares + base * base)
         return Move(LinearForm.sum(steps), LinearForm.sum((1, form) for _, form in out), squares)
-
-
-__all__ = ["DISTANCE", "Formulation", "Formulator"]

@@ -69,6 +69,3 @@ def _multiplies(program: Program) -> bool:
         and not any(isinstance(p, Literal) or p in constants for p in let.op.operands())
         for let in program.lets()
     )
-
-
-__all__ = ["goes_by_regions", "refuses"]

@@ -20,8 +20,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ...arrays import Floats, Ints
-from ...compiler.emit.mip import LABEL, MAX
-from ...compiler.mixed_integer import Affine
+from ...compiler.emit.rows import LABEL, MAX
+from ...compiler.relaxation import dense
 from ...ir.interval import ceil_float, floor_float
 from ...ir.linear import LinearForm
 from ...kernels import region_narrow, region_step
@@ -116,7 +116,7 @@ class Regions:
         self.low = np.array([floor_float(c.lower) for c in held], dtype=np.float64)
         self.high = np.array([ceil_float(c.upper) for c in held], dtype=np.float64)
         named = {j for form in emission.variables.values() for j in form.terms}
-        z, z0 = self._dense([unit.z for unit in relaxation.units])
+        z, z0 = dense(self.place, [unit.z for unit in relaxation.units])
         curved = np.array([unit.curve for unit in relaxation.units], dtype=np.int64)
         root = np.array(
             [
@@ -128,7 +128,7 @@ class Regions:
         self.partly = not units.isdisjoint(distance.terms)  # the distance has maxima of its own
         group, members = self._groups()
         self.shift = distance.constant
-        cost = self._dense([distance])[0][0, : self.count].copy()
+        cost = dense(self.place, [distance])[0][0, : self.count].copy()
         partner = np.full(self.count, -1, dtype=np.int64)
         for pair in formulation.writer.pairs:
             up, down = (self.place[j] for j in pair)
@@ -150,18 +150,11 @@ class Regions:
             reach, *self._rows(),
         )  # fmt: skip
 
-    def _dense(self, forms: list[Affine]) -> tuple[Floats, Floats]:
-        matrix = np.zeros((len(forms), len(self.place)))
-        for i, form in enumerate(forms):
-            for j, factor in form.terms.items():
-                matrix[i, self.place[j]] = float(factor)
-        return matrix, np.array([float(form.constant) for form in forms], dtype=np.float64)
-
     def _rows(self) -> tuple[Floats, ...]:
         """Rows that the relaxation does not know of by itself, with units and without."""
         known = {MAX, LABEL} | (set() if self.partly else {DISTANCE})
         rows = [row for row in self.formulation.model.rows if row.why not in known]
-        matrix, _ = self._dense([LinearForm(row.terms) for row in rows])
+        matrix, _ = dense(self.place, [LinearForm(row.terms) for row in rows])
         ends = [
             (
                 -np.inf if row.lower is None else floor_float(row.lower),
@@ -252,6 +245,3 @@ def _part(matrix: Floats, ends: Floats, chosen: Any) -> tuple[Floats, Floats, Fl
     parts = (matrix[chosen], ends[chosen, 0], ends[chosen, 1])
     body, low, high = (np.ascontiguousarray(part) for part in parts)
     return body, low, high
-
-
-__all__ = ["Ending", "Improve", "Problem", "Regions", "applies"]

@@ -19,17 +19,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from fractions import Fraction
 from functools import partial
 
 from ...arrays import Floats
 from ...compiler.mixed_integer import rounded
 from ...environment import debug
-from ...errors import UnsupportedError
 from ...ir import ops
 from ...question.query import Query
-from ...stopping import INTERRUPTED, LIMIT, STOPS, now, reason_of, until
+from ...stopping import INTERRUPTED, LIMIT, STOPS, now, reason_of
 from ..base import (
     Candidate,
     Deployed,
@@ -37,20 +35,18 @@ from ..base import (
     Outcome,
     Point,
     Refuted,
-    Search,
-    searched,
     unverified,
     verify,
 )
 from ..encoding.ball import everywhere
 from ..incumbent import PointSearch
 from ..rounding import margins_of
-from .backends import Answer, Backend, backend
+from .backends import Answer, Backend
 from .branching import Branching
-from .cutting_planes import enclose, first_row, is_cut_off, separate, sharpen, simplified
+from .cutting_planes import enclose, is_cut_off, separate, sharpen, simplified
 from .descent import Descent
 from .formulation import Formulation, Formulator
-from .refusals import goes_by_regions, refuses
+from .refusals import goes_by_regions
 from .regions import Ending, Regions, applies
 
 FIRST_GAP = Fraction(9, 10)  # of ε: how far below the incumbent nothing may be left
@@ -62,77 +58,13 @@ PATIENCE = 1.0  # seconds of the first search by regions; half of it where numbe
 ATTEMPTS = 9  # searches by regions that may run out of time
 LOST = 4  # solves in which the solver may give up
 GROWTH = 2.0  # of the time for a search or a solve, each time that one runs out of it
+NARROW = "boxes are left that are too many or too narrow to be split"
 NEAR = Fraction(1, 8)  # of the gap: so near to what was too hard, try that again
 
 
-def search(
-    query: Query, deployed: Deployed, limits: Limits, *, solver: str = "highs", regions: bool = True
-) -> Outcome:
-    """Find the nearest counterfactual to within a share of ``epsilon``, or as far as the time goes.
+class ProgramSearch(PointSearch):
+    """A question as a program for ``solver``; ``regions``: by regions too, where they apply."""
 
-    ``solver`` is ``highs``, ``scip`` or ``gurobi``; ``regions`` allows the search by regions where
-    it applies.  A ``pool`` keeps what is met on the way, and has the solver begin far away, so that
-    it meets more.  Ctrl-C ends the search with what it has.
-
-    Raises:
-        UnsupportedError: the query has no mixed-integer program (see :func:`refuses`).
-        MissingExtraError: the solver is not installed.
-    """
-    chosen = backend(solver)
-    reason = refuses(query)
-    if reason:
-        raise UnsupportedError(
-            f"no mixed-integer program: {reason}", remedy="ask with method='smt'"
-        )
-    kind = _InHulls if query.hulls else _Search
-    return searched(lambda: kind(query, deployed, limits, chosen, regions=regions), limits)
-
-
-class _InHulls(Search):
-    """One hull after the other, the one with the nearest row first."""
-
-    def __init__(
-        self, query: Query, deployed: Deployed, limits: Limits, solver: Backend, *, regions: bool
-    ) -> None:
-        super().__init__(query, deployed, limits)
-        self.solver = solver
-
-    def run(self, seeds: Sequence[Point]) -> None:
-        """The nearest of all hulls."""
-        query, total = self.query, self.outcome
-        parts = [replace(query, hulls=(hull,)) for hull in query.hulls]
-        early = min(self.deadline, now() + (self.deadline - now()) / 4)
-        rows = [(first_row(part, self.deployed, early), part) for part in parts]
-        rows.sort(key=lambda pair: pair[0].distance if pair[0] else math.inf)
-        given = [verify(query, seed, self.deployed) for seed in seeds]
-        known = [one for one in [*given, rows[0][0]] if one is not None]
-        total.best = min(known, key=lambda one: one.distance, default=None)
-        lowers, reasons, infeasible = [], [], True
-        for number, (_, part) in enumerate(rows):
-            left = (self.deadline - now()) / (len(rows) - number)
-            outcome, limits = Outcome(best=total.best), replace(self.limits, seconds=left)
-            found = _Search(part, self.deployed, limits, self.solver, outcome)
-            found.begin = None if query.effects else partial(Descent, part, self.rng, seeds)
-            found.report = self.report
-            with until(found.deadline):
-                found.run(())
-            total.pool += outcome.pool
-            total.best = outcome.best
-            total.nodes += outcome.nodes
-            infeasible &= outcome.infeasible
-            total.provers = tuple(dict.fromkeys([*total.provers, *outcome.provers]))
-            if not outcome.infeasible:
-                lowers.append(outcome.lower)
-            reasons.append(outcome.reason)
-            if outcome.reason == INTERRUPTED:
-                lowers.append(Fraction(0))
-                break
-        total.infeasible = infeasible and total.best is None
-        total.lower = min(lowers, default=Fraction(0))
-        total.reason = next((reason for reason in reasons if reason), "")
-
-
-class _Search(PointSearch):
     def __init__(
         self,
         query: Query,
@@ -318,7 +250,7 @@ class _Search(PointSearch):
         if applies(formulation) and self._explore(formulation, radius):
             return self.ideal is None
         if now() < end:
-            self.outcome.reason = "boxes are left that are too many or too narrow to be split"
+            self.outcome.reason = NARROW
         return now() >= end
 
     def _branch(self, formulation: Formulation, radius: Fraction) -> bool:
@@ -499,6 +431,3 @@ def _explored(radius: Fraction | None, ending: Ending, seconds: float) -> str:
         f"{within}: {ending.boxes} boxes, {ending.status} at {float(ending.lower):.6g} "
         f"in {seconds:.3f} s"
     )
-
-
-__all__ = ["search"]

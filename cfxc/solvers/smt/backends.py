@@ -266,6 +266,3 @@ def backend(name: str) -> Backend:
     if name.startswith("pysmt:") and len(name) > 6:
         return PySmt(name[6:])
     raise InvalidInputError(f"unknown solver '{name}': {CHOICES}")
-
-
-__all__ = ["Z3", "Answer", "Backend", "Cvc5", "Portfolio", "PySmt", "backend"]

@@ -264,6 +264,3 @@ def _stop_reason(reason: str, by: str) -> str:
     if any(word in reason.lower() for word in ("cancel", "time", "interrupt")):
         return LIMIT
     return f"{by} gave up: {reason or 'no reason given'}"
-
-
-__all__ = ["Verdict", "search"]

@@ -110,6 +110,3 @@ def _refuse_negative_at(query: Query, point: Point) -> None:
 
 def _text(value: object) -> str:
     return f"{float(value):.6g}" if isinstance(value, Fraction) else repr(value)
-
-
-__all__ = ["refuse_contradiction", "refuse_negative_distance"]

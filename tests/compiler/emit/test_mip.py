@@ -22,7 +22,8 @@ from sklearn.preprocessing import StandardScaler
 
 from cfxc import FeatureSpace, compile
 from cfxc.compiler.emit.mip import NUMBERS as RULES
-from cfxc.compiler.emit.mip import REFUSALS, Emission, Emitter, emit, refused
+from cfxc.compiler.emit.mip import REFUSALS, Emitter, emit, refused
+from cfxc.compiler.emit.rows import Emission
 from cfxc.compiler.mixed_integer import Model, rounded
 from cfxc.compiler.passes import narrow_argmax
 from cfxc.compiler.scalarise import RULES as SCALAR_RULES

@@ -139,9 +139,12 @@ def test_logarithms_instead_of_scores(
     model = CalibratedClassifierCV(
         LinearSVC(random_state=0), method="temperature", ensemble=False, cv=2
     )
-    check(model, targets[kind], agree, people, space)
+    # scikit-learn 1.9.1 takes labels for positions, and of 0, 10, 20 reads beyond its scores: the
+    # temperature then is whatever lies there, and so large now and then that floats are off by more
+    _, target = np.unique(targets[kind], return_inverse=True)
+    check(model, target, agree, people, space)
     of_shares = clone(model).set_params(estimator=predictors.tree())
-    of_shares.fit(people[NUMBERS], targets[kind])
+    of_shares.fit(people[NUMBERS], target)
     with pytest.raises(UnsupportedError, match="takes logarithms of probabilities"):
         lower(of_shares, space.subset(NUMBERS))
 

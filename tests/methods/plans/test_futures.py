@@ -188,7 +188,7 @@ def test_moments_in_json_come_back():
         ([1.0, np.nan], np.eye(2), {}, "holds nan"),
         ([1.0], np.eye(2), {}, "must be 1 × 1"),
         ([[1.0]], np.eye(1), {}, "must be a vector"),
-        ([1.0], [[1.0]], {"shrinkage": 2}, "shrinkage lies in"),
+        ([1.0], [[1.0]], {"shrinkage": 2}, "shrinkage is a share from 0 to 1"),
         ([1.0], [[1.0]], {"shrinkage": -1}, "shrinkage"),
         ([1.0], [[1.0]], {"shrinkage": "much"}, "shrinkage is a share"),
         ([1.0], [[1.0]], {"names": ["a", "b"]}, "2 names for 1"),

@@ -281,7 +281,7 @@ def test_points_around_a_solution_are_looked_at_while_there_is_time(
     point, seen = {d.name: d.factual for d in query.domains}, []
     monkeypatch.setattr("cfxc.solvers.incumbent.around", lambda *_: [point] * 20)
     monkeypatch.setattr("cfxc.solvers.incumbent.verify", lambda *_: seen.append(1))
-    found = SEARCH._Search(query, deployed, Limits(TINY, left), mio.backend("highs"))
+    found = SEARCH.ProgramSearch(query, deployed, Limits(TINY, left), mio.backend("highs"))
     assert not found.improves(point)
     assert len(seen) == looked_at
 

@@ -305,6 +305,3 @@ class _Number:
         if width == 0 or exact:
             return ZERO
         return Q(1, 2**52) * largest + (Q(1, 2**23) * largest if width == 4 else ZERO)
-
-
-__all__ = ["Features"]

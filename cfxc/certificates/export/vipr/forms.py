@@ -234,6 +234,3 @@ class Forms:
 def rounded_down(value: Q) -> Q:
     """A double at or below a number."""
     return rounded(value, 8, lambda x: x.numerator // x.denominator)
-
-
-__all__ = ["Forms"]

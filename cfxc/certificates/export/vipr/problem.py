@@ -159,17 +159,3 @@ class Problem:
     def values(self, point: Point) -> list[Q]:
         """What all columns are at a point of the feature space."""
         return [column.at(point) for column in self.columns]
-
-
-__all__ = [
-    "ONE",
-    "REST",
-    "ZERO",
-    "Affine",
-    "Column",
-    "Point",
-    "Problem",
-    "Row",
-    "constant",
-    "total",
-]

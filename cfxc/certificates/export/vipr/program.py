@@ -66,6 +66,3 @@ def _read(question: Question, forms: Iterable[Form]) -> tuple[set[int], dict[int
             if isinstance(node, tuple) and not question.features[node[0]].labels:
                 tests.setdefault(node[0], set()).add(node[1])
     return {k for kind, k in sources if kind == "x"}, tests
-
-
-__all__ = ["nearest"]

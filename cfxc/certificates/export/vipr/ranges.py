@@ -167,6 +167,3 @@ def misses(span: Range, strict: bool) -> tuple[bool, bool]:
     """Whether a form in a range is never at least (strict: above) 0, and whether it always is."""
     low, high = span
     return high < 0 or (strict and high == 0), low > 0 or (not strict and low == 0)
-
-
-__all__ = ["Lattice", "Range", "Ranges", "divisor", "misses"]

@@ -325,6 +325,3 @@ def _scale(values: Any) -> Q:
     if not largest:
         return Q(1)
     return Q(2) ** (largest.denominator.bit_length() - largest.numerator.bit_length())
-
-
-__all__ = ["TOLERANCE", "Bounds", "Relaxation", "Shown", "Solution", "duals", "leaving"]

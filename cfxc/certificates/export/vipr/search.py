@@ -257,6 +257,3 @@ class Search:
 def plain(value: Q) -> Q | int:
     """A whole number as an ``int``, which is faster."""
     return value.numerator if value.denominator == 1 else value
-
-
-__all__ = ["Node", "Search"]

@@ -243,6 +243,3 @@ def goal(problem: Problem, aim: Q | None, point: list[Q] | None) -> list[str]:
     if point is not None:
         lines.append("witness " + terms((j, value) for j, value in enumerate(point) if value))
     return lines
-
-
-__all__ = ["Derivation", "bound", "claimed", "goal", "head", "manifest"]

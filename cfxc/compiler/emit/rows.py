@@ -1,0 +1,149 @@
+"""What a mixed-integer program says of single operations, as columns and rows of affine forms."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+from ...ir.linear import ZERO, LinearForm
+from ..mixed_integer import Affine, Model
+from ..relaxation import SQUARE, Relaxation
+from ..terms import Term
+
+ONE = Fraction(1)
+Ends = tuple[Fraction, Fraction]
+#: Why rows are there that the relaxation knows of by itself.
+MAX, LABEL = "max", "one label"
+
+
+@dataclass
+class Emission:
+    """A program in the making, what is known of its columns, and what variables stand for.
+
+    ``variables`` may be given forms of columns before anything is written; the others get a
+    column of their own on first use.  ``gaps`` holds, for every maximum of two whose larger side
+    is open, their difference and its bounds; ``phases`` are the binaries that choose such a side.
+    """
+
+    model: Model = field(default_factory=Model)
+    variables: dict[Term, Affine] = field(default_factory=dict)
+    gaps: dict[Term, tuple[Affine, Ends]] = field(default_factory=dict)
+    phases: set[int] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        self.relaxation = Relaxation(self.model)
+
+    def read(self, values: Sequence[Fraction]) -> dict[str, Fraction | bool]:
+        """The pool's variables at a point of the program, by name; Booleans rounded."""
+        found: dict[str, Fraction | bool] = {}
+        for variable, form in self.variables.items():
+            value = form.at(values)
+            found[variable.data] = 2 * value > 1 if variable.sort == "bool" else value
+        return found
+
+
+class Rows:
+    """Writes operations on forms of columns into an emission."""
+
+    def __init__(self, emission: Emission) -> None:
+        self.emission, self.model, self.relaxation = emission, emission.model, emission.relaxation
+
+    def ranges(self, forms: Sequence[Affine]) -> list[Ends]:
+        """The tightest bounds known for some forms."""
+        if not self.relaxation.units and self.relaxation.budget is None:
+            return [(-self.relaxation.most(-f), self.relaxation.most(f)) for f in forms]
+        return [(found.lower, found.upper) for found in self.relaxation.bounds(forms)]
+
+    def _positive_part(self, z: Affine, low: Fraction, high: Fraction, exact: bool) -> Affine:
+        """``max(z, 0)`` for z in [low, high]; from above only if ``exact``."""
+        if low >= 0:
+            return z
+        if high <= 0:
+            return LinearForm({})
+        model = self.model
+        h = model.column(f"h{len(model.columns)}", 0, high)
+        (column,) = h.terms
+        model.constrain(h - z, 0, None, MAX)
+        self.relaxation.define(column, z, low, high)
+        if exact:
+            phase = model.binary(f"phase{column}")
+            self.emission.phases.update(phase.terms)
+            model.constrain(h - high * phase, None, 0, MAX)
+            model.constrain(h - z - low * phase, None, -low, MAX)
+        return h
+
+    def _selected(self, switch: Affine, first: Affine, second: Affine) -> Affine:
+        """``first`` where the switch is 1, ``second`` where it is 0."""
+        gap = first - second
+        if not gap.terms:
+            return second + gap.constant * switch
+        ((low, high),) = self.ranges([gap])
+        model = self.model
+        part = model.column(f"choice{len(model.columns)}", min(low, ZERO), max(high, ZERO))
+        model.constrain(part - high * switch, None, 0, "choice")
+        model.constrain(part - low * switch, 0, None, "choice")
+        rest = part - gap
+        model.constrain(rest - low * switch, None, -low, "choice")
+        model.constrain(rest - high * switch, -high, None, "choice")
+        return second + part
+
+    def _bounded(
+        self, name: str, z: Affine, low: Fraction, high: Fraction, least: Fraction, most: Fraction
+    ) -> Affine:
+        """A curve over z in [low, high], with values in [least, most]: relaxations bound it."""
+        form = self.model.column(f"{name}{len(self.model.columns)}", least, most)
+        (column,) = form.terms
+        self.relaxation.define_curve(column, z, low, high, name)
+        return form
+
+    def _square(self, z: Affine) -> Affine:
+        if not z.terms:
+            return LinearForm.of(z.constant**2)
+        low, high = self.ranges([z])[0]
+        least = ZERO if low <= 0 <= high else min(low * low, high * high)
+        return self._bounded(SQUARE, z, low, high, least, max(low * low, high * high))
+
+    def _at_most(self, x: Affine, y: Affine, why: str) -> None:
+        self.model.constrain(x - y, None, 0, why)
+
+    def _joined(self, kind: str, parts: Sequence[Affine], exact: bool) -> Affine:
+        """A conjunction or disjunction of truth values."""
+        total = LinearForm.sum((1, part) for part in parts)
+        if kind == "or" and self._excludes(parts):
+            return total
+        joined = self.model.column(f"{kind}{len(self.model.columns)}", 0, 1, whole=True)
+        if kind == "and":
+            for part in parts:
+                self._at_most(joined, part, "and")
+            if exact:
+                self._at_most(total + (1 - len(parts)), joined, "and")
+        else:
+            self._at_most(joined, total, "or")
+            if exact:
+                for part in parts:
+                    self._at_most(part, joined, "or")
+        return joined
+
+    def _excludes(self, parts: Sequence[Affine]) -> bool:
+        """Whether the parts are different labels of one category."""
+        columns = [j for part in parts for j in part.terms]
+        plain = all(list(part.terms.values()) == [ONE] and not part.constant for part in parts)
+        if not plain or len(set(columns)) != len(columns):
+            return False
+        return any(set(columns) <= set(group) for group in self.relaxation.groups)
+
+    def _either(self, switch: Affine, x: Affine, y: Affine, exact: bool) -> Affine:
+        """The truth value x where the switch is 1, y where it is 0."""
+        chosen = self.model.column(f"ite{len(self.model.columns)}", 0, 1, whole=True)
+        self.model.constrain(chosen + switch - x, None, 1, "ite")
+        self.model.constrain(chosen - switch - y, None, 0, "ite")
+        if exact:
+            self.model.constrain(x + switch - chosen, None, 1, "ite")
+            self.model.constrain(y - switch - chosen, None, 0, "ite")
+        return chosen
+
+    def _implies_most(self, switch: Affine, body: Affine, bound: Fraction, most: Fraction) -> None:
+        """``switch = 1`` makes ``body <= bound``, of a body that is at most ``most``."""
+        if most > bound:
+            self.model.constrain(body + (most - bound) * switch, None, most, "atom")
