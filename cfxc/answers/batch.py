@@ -24,8 +24,9 @@ from ..arrays import Ints
 from ..errors import CfxcError, DataTypeError, InvalidInputError, MissingExtraError
 from ..stopping import listening
 from ..writing import make_folder, write_whole, written_whole
+from .cells import changes_between
 from .explaining import Explainer
-from .result import Result, changes_between
+from .result import Result
 
 PART = 100  # instances in a part
 PREFIX = "counterfactual."

@@ -21,7 +21,7 @@ from ..space.names import suggestion
 from ..space.tables import as_pandas
 from ..writing import check_writable, write_whole
 from .batch import HEAD, PREFIX, part_name
-from .result import changes_between, plain_cell
+from .cells import changes_between, plain_cell
 
 STATUSES = ("optimal", "feasible", "infeasible", "unknown", "unchanged", "error")
 """In the order of a report."""

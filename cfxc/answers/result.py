@@ -10,7 +10,6 @@ from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self
 
-import numpy as np
 import pandas as pd
 
 from ..certificates.export import export, export_script
@@ -21,6 +20,7 @@ from ..show.numbers import shown
 from ..show.values import texts_of
 from ..space.tables import as_given, as_pandas, indexed
 from ..stopping import FINE
+from .cells import changes_between, plain_cell, plain_row
 
 if TYPE_CHECKING:  # a result is read where nothing is searched
     from ..question.query import Query
@@ -199,8 +199,7 @@ class Result(Answer):
         They are about the outcome alone: neither actions nor criteria limit them.
 
         Raises:
-            UnsupportedError: the outcome is the target, or the answer was pickled, which leaves the
-                model behind.
+            UnsupportedError: the outcome is the target, or the answer was pickled.
         """
         from .reasons import reasons_of
 
@@ -263,16 +262,15 @@ class Result(Answer):
             qr: Show the hash, or the field ``certificate_url``, as a QR code too.
 
         Raises:
-            InvalidInputError, DataTypeError: a field is missing, unknown or of the wrong kind;
-                there is no such template or language; nothing has to change; the file cannot be
-                written.
-            MissingExtraError, UnsupportedError: the extra ``report``, or the library Pango that PDF
-                needs, is not installed; reasons are asked for of an answer that was pickled.
+            InvalidInputError, DataTypeError: a field is missing or unknown; there is no such
+                template or language; nothing has to change; the file cannot be written.
+            MissingExtraError, UnsupportedError: the extra ``report``, or PDF's library Pango, is
+                not installed; the answer was pickled, which leaves the model behind.
         """
         from .letters import Letter
 
-        made = Letter(path, template, locale, fields)
-        return made.write(self, certificate=certificate, qr=qr)
+        letter = Letter(path, template, locale, fields)
+        return letter.write(self, certificate=certificate, qr=qr)
 
     @property
     def gap(self) -> float:
@@ -440,36 +438,6 @@ class Result(Answer):
 def _text(cell: Any) -> str:
     """A plain cell as text."""
     return "missing" if cell is None else str(cell)
-
-
-def changes_between(before: pd.DataFrame, after: pd.DataFrame) -> list[dict[str, tuple[Any, Any]]]:
-    """What differs between the rows of two tables of the same columns, row by row."""
-    found: list[dict[str, tuple[Any, Any]]] = [{} for _ in range(len(before))]
-    for column in before.columns:  # not row by row, which would turn integers into floats
-        pairs = zip(before[column].array, after[column].array, strict=True)
-        for changes, (old, new) in zip(found, pairs, strict=True):
-            if not _same(old, new):
-                changes[str(column)] = (plain_cell(old), plain_cell(new))
-    return found
-
-
-def _same(before: Any, after: Any) -> bool:
-    if pd.isna(before) or pd.isna(after):
-        return bool(pd.isna(before) and pd.isna(after))
-    return bool(before == after)
-
-
-def plain_cell(value: Any) -> Any:
-    """A cell as a plain Python value; a float32 as the shortest decimal that it holds."""
-    if isinstance(value, np.float32):
-        value = float(str(value))
-    plain = value.item() if hasattr(value, "item") else value
-    return None if pd.isna(plain) else plain
-
-
-def plain_row(row: pd.DataFrame) -> Mapping[str, Any]:
-    """A one-row table as a mapping of plain cells."""
-    return {str(column): plain_cell(row[column].iloc[0]) for column in row.columns}
 
 
 def result_of(
