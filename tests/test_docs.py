@@ -23,6 +23,7 @@ MODELS = ROOT / "docs" / "multiplicity.md"
 OUTPUTS = ROOT / "docs" / "regression.md"
 PLANS = ROOT / "docs" / "plans.md"
 GENERATOR = ROOT / "docs" / "generator.md"
+LETTERS = ROOT / "docs" / "letters.md"
 PICTURES = ROOT / "docs" / "pictures.md"
 
 
@@ -77,6 +78,20 @@ def test_the_example_of_the_generator_prints_what_it_says(
     (example,), (said,) = blocks(GENERATOR, "python"), blocks(GENERATOR, "")
     exec(compile(example, str(GENERATOR), "exec"), {})
     assert capsys.readouterr().out.strip() == said.strip()
+
+
+def test_the_example_of_letters_prints_what_it_says(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+    data_directory: Path,
+) -> None:  # fmt: skip
+    pytest.importorskip("weasyprint", exc_type=(ImportError, OSError))  # type: ignore[arg-type]
+    (example,), (said, *_) = blocks(LETTERS, "python"), blocks(LETTERS, "")
+    monkeypatch.setenv("CFXC_DATA", str(data_directory.absolute()))
+    monkeypatch.chdir(tmp_path)
+    Path("sender.toml").write_text(blocks(LETTERS, "toml")[0], encoding="utf-8")
+    exec(compile(example, str(LETTERS), "exec"), {})
+    assert capsys.readouterr().out.strip() == said.strip()
+    assert Path("letter.pdf").read_bytes().startswith(b"%PDF")
 
 
 def test_the_examples_of_pictures_draw_them(

@@ -24,8 +24,9 @@ from ..arrays import Ints
 from ..errors import CfxcError, DataTypeError, InvalidInputError, MissingExtraError
 from ..stopping import listening
 from ..writing import make_folder, write_whole, written_whole
+from .cells import changes_between
 from .explaining import Explainer
-from .result import Result, changes_between
+from .result import Result
 
 PART = 100  # instances in a part
 PREFIX = "counterfactual."
@@ -200,6 +201,11 @@ _RECORD: dict[str, Any] = {
 }  # fmt: skip
 
 
+def part_name(number: int) -> str:
+    """The file of a part."""
+    return f"part-{number:06d}.parquet"
+
+
 @dataclass(frozen=True)
 class Store:
     """A directory of Parquet files, one for each part, of one question about one table.
@@ -254,7 +260,7 @@ class Store:
         return {n: self._read(n, file) for n, file in files.items() if file.exists()}
 
     def _file(self, number: int) -> Path:
-        return self.path / f"part-{number:06d}.parquet"
+        return self.path / part_name(number)
 
     def _read(self, number: int, file: Path) -> pd.DataFrame:
         import pyarrow
@@ -316,7 +322,7 @@ def _hash(question: Explainer, rows: pd.DataFrame) -> str:
 
     model = question.model
     texts = (
-        model.program, model.space.to_toml(), question.target, question.distance.program,
+        model.program, model.space.unworded.to_toml(), question.target, question.distance.program,
         joblib.hash({**question.question.given, "n_jobs": 1}), rows.dtypes.to_dict(),
         pd.util.hash_pandas_object(rows).to_numpy().tobytes().hex(),
     )  # fmt: skip

@@ -12,7 +12,7 @@ from typing import Annotated
 import typer
 
 from ..version import __version__
-from . import certificates, commands
+from . import certificates, commands, letters, overview
 from . import generate as generators
 from . import plan as plans
 from . import regress as potentials
@@ -213,12 +213,34 @@ def explain(
         Path | None,
         typer.Option(metavar="FILE", help="Write the certificate; .gz compresses it."),
     ] = None,
+    letter: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write a letter to the person: .html, .pdf.")
+    ] = None,
+    template: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="Of the letter: plain, adverse-action, european, or a Jinja2 file.  "
+            "[default: plain]",
+        ),
+    ] = None,
+    locale: Annotated[
+        str | None,
+        typer.Option(metavar="CODE", help="Of the letter: en, de, fr, de-AT …  [default: en]"),
+    ] = None,
+    fields: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Sender, recipient … of the letter (TOML).")
+    ] = None,
+    qr: Annotated[
+        bool, typer.Option("--qr", help="With the certificate's hash as a QR code.")
+    ] = False,
     json: Json = False,
 ) -> int:
     """The nearest counterfactual of one instance, and its proof."""
     source = commands.Source(model, space, trust_pickle, task, decides, cut)
     instance = commands.Instance(factual, favourable, range_, question)
-    return commands.explain(source, instance, requested, json, certificate)
+    wanted = letters.Wanted(letter, template, locale, fields, qr)
+    return commands.explain(source, instance, requested, json, certificate, wanted)
 
 
 @app.command()
@@ -446,6 +468,31 @@ def generate_run(
         polish, time_limit, seed, out,
     )  # fmt: skip
     return generators.run(source, request, json)
+
+
+@app.command()
+@guarded
+def report(
+    answers: Annotated[
+        Path, typer.Argument(metavar="ANSWERS", help="The folder that a batch was written to.")
+    ],
+    out: Annotated[Path, typer.Option("-o", "--out", metavar="FILE", help="The page: .html.")],
+    rows: Annotated[
+        Path | None, typer.Option(metavar="DATA.CSV", help="The rows that were asked about.")
+    ] = None,
+    group: Annotated[
+        Columns, typer.Option(metavar=NAMES, help="Columns of --rows to compare distances by: a,b.")
+    ] = None,
+    certificates: Annotated[
+        Path | None, typer.Option(metavar="FOLDER", help="Certificates to check and to list.")
+    ] = None,
+    title: Annotated[str, typer.Option(help="Of the page.")] = "",
+) -> int:
+    """A page about a batch of answers.
+
+    One file of HTML: how many were answered and proved, distances, which features change, by group.
+    """
+    return overview.overview(answers, out, rows, group, certificates, title)
 
 
 @app.command()

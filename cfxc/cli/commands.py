@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from ..model import CompiledModel
     from ..question.question import Question
     from .flags import Asked
+    from .letters import Wanted
 
 
 class Task(StrEnum):
@@ -147,10 +148,12 @@ def compile_model(
 
 
 def explain(
-    source: Source, instance: Instance, requested: Asked, as_json: bool, certificate: Path | None
-) -> int:
+    source: Source, instance: Instance, requested: Asked, as_json: bool,
+    certificate: Path | None, wanted: Wanted,
+) -> int:  # fmt: skip
     """Print the nearest counterfactual of one instance, and what is proved about it."""
     check_writable(certificate)
+    letter = wanted.ready()
     model = source.load(favourable=instance.favourable)
     row = read_factual(instance.factual, model.space)
     known = read_known(instance.factual, model.space)
@@ -167,6 +170,9 @@ def explain(
             most = max(len(one.changes) for one in result.all())
             hint_at_caps(most, question.subject_to)
     finally:  # also if the reader of the output has gone
+        if letter is not None:  # it names a certificate that is kept
+            letter.write(result, certificate=certificate is not None, qr=wanted.qr)
+            print(f"letter: {letter.path}", file=sys.stderr)
         if certificate is not None:
             result.certificate.save(certificate)
             print(f"certificate: {certificate} (cfxc check {certificate})", file=sys.stderr)

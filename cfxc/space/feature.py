@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -38,6 +40,10 @@ KINDS: tuple[Kind, ...] = get_args(Kind)
 ACTIONS: tuple[Action, ...] = get_args(Action)
 ENCODINGS: tuple[Encoding, ...] = get_args(Encoding)
 DIRECTED: tuple[Action, ...] = ("increase", "decrease")
+WORDING = ("label", "unit", "format")
+"""The fields that are for readers alone."""
+PATTERN = re.compile(r"[^#0-9.,;%‰¤E'@*+\-]*[#,]*0[0,]*(\.0*#*)?[^#0-9.,;%‰¤E'@*+\-]*")
+"""Number patterns of Unicode's locale data, less those that scale numbers or show but a part."""
 
 
 @dataclass(frozen=True)
@@ -67,6 +73,9 @@ class Feature:
         dtypes: Name of the pandas dtype of each column.
         missing_as: How a column of objects writes a missing category: ``nan``, ``none`` or ``na``
             (``pandas.NA``).  Models trained on one of them do not know the others.
+        label, unit, format: What letters call it, what they write behind its numbers, and how:
+            a pattern such as ``#,##0.00``.  They are part of no program, distance, proof or
+            comparison.
 
     Raises:
         InvalidInputError, DataTypeError: the fields contradict each other; the message names the
@@ -87,6 +96,9 @@ class Feature:
     columns: tuple[str, ...] = ()
     dtypes: tuple[str, ...] = ()
     missing_as: str = "nan"
+    label: str = dataclasses.field(default="", compare=False)
+    unit: str = dataclasses.field(default="", compare=False)
+    format: str = dataclasses.field(default="", compare=False)
 
     def __post_init__(self) -> None:
         where = f"feature {self.name!r}"
@@ -112,6 +124,7 @@ class Feature:
             self._check_numeric(where)
         self._check_action(where)
         self._check_columns(where)
+        self._check_wording(where)
 
     def _set(self, field: str, value: object) -> None:
         object.__setattr__(self, field, value)
@@ -193,6 +206,22 @@ class Feature:
             raise InvalidInputError(
                 f"{where}: the categories {shown(self.labels)} have no order to {self.action} in; "
                 "make the feature ordinal, with its levels in order, or use action 'conditional'"
+            )
+
+    def _check_wording(self, where: str) -> None:
+        for field in WORDING:
+            value = getattr(self, field)
+            if not isinstance(value, str):
+                raise DataTypeError(f"{where}: {field} is a text, not {value!r}")
+            if value and field != "label" and self.is_symbolic:
+                raise InvalidInputError(
+                    f"{where}: {field} is for numbers, and this feature has categories; letters "
+                    "have words for these in [wording.NAME.values]"
+                )
+        if self.format and not PATTERN.fullmatch(self.format):
+            raise InvalidInputError(
+                f"{where}: format {self.format!r} is no pattern of a number; write e.g. '0', "
+                "'#,##0.00' or '$#,##0.00'"
             )
 
     def _check_columns(self, where: str) -> None:

@@ -23,7 +23,7 @@ from ..markup import card
 from ..writing import write_whole
 from . import codec, toml
 from .cells import Codes, Value
-from .feature import Feature, Kind, check_conditions
+from .feature import WORDING, Feature, Kind, check_conditions
 from .infer import Options, Resolution, actions_from, check_frame, infer_features
 from .names import by_name, listed, names_in, one_of, shown, suggestion
 from .page import features_table
@@ -180,6 +180,13 @@ class FeatureSpace:
         features = tuple(new if feature is old else feature for feature in self.features)
         if new.columns != old.columns:
             return FeatureSpace(features, tables=self.tables)
+        return dataclasses.replace(self, features=features)
+
+    @cached_property
+    def unworded(self) -> FeatureSpace:
+        """The same space without what is for readers alone: all that answers depend on."""
+        bare: dict[str, Any] = dict.fromkeys(WORDING, "")
+        features = tuple(dataclasses.replace(feature, **bare) for feature in self.features)
         return dataclasses.replace(self, features=features)
 
     def with_mad_weights(self, X: Any) -> FeatureSpace:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, get_args
 
 from ..errors import DataTypeError, InvalidInputError, MissingColumnError
-from .feature import Feature
+from .feature import WORDING, Feature
 from .names import one_of, suggestion
 from .tables import Tables
 from .values import Label, decimal_text, exact, is_double
@@ -177,6 +177,7 @@ _WRITERS: Mapping[str, Callable[[Any], str]] = {
     "columns": _names,
     "dtypes": _dtypes,
     "missing_as": _text,
+    **dict.fromkeys(WORDING, _text),
 }
 
 
@@ -260,4 +261,5 @@ _READERS: Mapping[str, Callable[[object, str], Any]] = {
     "columns": _texts,
     "dtype": _texts,
     "missing_as": _read_text,
+    **dict.fromkeys(WORDING, _read_text),
 }

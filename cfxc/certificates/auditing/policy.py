@@ -21,7 +21,8 @@ DECIMAL = re.compile(r"-?[0-9]{1,400}(\.[0-9]{1,400}|/[1-9][0-9]{0,400})?", re.A
 NAMES = ("version", "columns", "tables", "feature", "others", "constraints", "target", "norms",
          "epsilon", "slack")  # fmt: skip
 FIELDS = ("name", "kind", "lower", "upper", "resolution", "labels", "missing", "action",
-          "condition", "weight", "encoding", "columns", "dtype")  # fmt: skip
+          "condition", "weight", "encoding", "columns", "dtype",
+          "label", "unit", "format")  # fmt: skip
 
 
 class Stated:

@@ -295,7 +295,9 @@ class Generator:
     def _identity(self, material: Material, targets: Codes) -> str:
         """Of all that the weights depend on."""
         hasher = sha256(self.model.program.digest.encode())
-        hasher.update(f"{self.space.to_toml()}\n{self.settings}\n{targets.tolist()}".encode())
+        hasher.update(
+            f"{self.space.unworded.to_toml()}\n{self.settings}\n{targets.tolist()}".encode()
+        )
         for name, column in material.raw.items():
             hasher.update(name.encode() + np.ascontiguousarray(column).tobytes())
         return hasher.hexdigest()

@@ -22,6 +22,7 @@ from ...markup import card, changes, text
 from ...question.domain import Domain
 from ...question.query import Query
 from ...question.target import score_scale, target_program
+from ...space import FeatureSpace
 from ...writing import write_whole
 from .core import CoreReader, Sources, exact, plain_label, read_program, trees_of
 from .products import Products
@@ -130,7 +131,7 @@ def certify(
         "semantics": written_semantics(query),
         "claim": {},
         "model": None if model is None else dict(model),
-        "space": replace(query.space, features=tuple(d.feature for d in query.domains)).to_toml(),
+        "space": _space(query).to_toml(),
         "features": [_feature(domain) for domain in query.domains],
         "program": _program(query, sources, labels, forms),
         "question": {
@@ -159,6 +160,11 @@ def certify(
         "epsilon": exact(Fraction(epsilon)),
     }
     return Certificate(content)
+
+
+def _space(query: Query) -> FeatureSpace:
+    """The space as the query has it, without words for readers: no proof speaks of these."""
+    return replace(query.space, features=tuple(d.feature for d in query.domains)).unworded
 
 
 def written_program(query: Query) -> tuple[list[Any], dict[str, Any]]:
