@@ -305,16 +305,18 @@ def compile(
     """Compile a fitted estimator, or a model file, over a feature space.
 
     Args:
-        model: A fitted model of scikit-learn, XGBoost, LightGBM or CatBoost, an ONNX model, a
-            module of PyTorch or what ``torch.export.export`` gives, or the path of a model file.
+        model: A fitted model of scikit-learn, XGBoost, LightGBM or CatBoost, a fitted result of
+            statsmodels, an ONNX model, a module of PyTorch or what ``torch.export.export`` gives,
+            or the path of a model file.
         space: The features behind the model's columns.
         favourable: The favourable outcome: a label, or a range ``(low, high)`` of numbers.
             It is the target wherever none is named.
         trust_pickle: Open pickles, which runs the code in them.
         task: ``classifier`` or ``regressor``, for networks that leave it open.
         output: Of a network with several outputs, the one that decides: its name or position.
-        cut: Of a network: what its number, or the probability of the second of two classes, must
-            exceed for the second class (1/2 for probabilities, 0 for other numbers).
+        cut: Of a network, or a result of statsmodels: what its number, or the probability of the
+            second of two classes, must exceed for the second class (1/2 for probabilities, 0 for
+            other numbers).
         progress: Whether a line says that it goes on, from two seconds on; by default in notebooks
             and interactive sessions.
 
