@@ -21,6 +21,7 @@ from ..frontends.predictor import DOUBLE
 from ..ir import Builder, Literal, Operand, Program, evaluate, ops
 from ..space import FeatureSpace
 from .criteria import Constraint, MaxChanges, criteria_of
+from .criteria.criterion import Instance
 from .distances import Distance, Norms, delta_program, resolve_distance
 from .domain import Domain, domain_of
 from .effects import Effect
@@ -209,6 +210,9 @@ def make_query(
         )
     rules = make_rules(space, factual, criteria)
     metric = resolve_distance(distance, space)
+    read = [name.removeprefix("x.") for name, _ in metric.program.inputs]
+    if metric.norms is None and metric.whitening is None:
+        Instance(space, rules.factual, rules.domains).refuse_missing("the distance", read)
     return Query(
         space, program, rules.factual, resolved, metric, rules.domains, rules.constraints,
         effects=rules.effects,

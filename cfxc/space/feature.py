@@ -33,10 +33,12 @@ from .values import (
 Kind = Literal["real", "integer", "ordinal", "categorical", "binary"]
 Action = Literal["free", "fixed", "increase", "decrease", "conditional"]
 Encoding = Literal["plain", "one_hot", "thermometer"]
+Missing = bool | Literal["keep", "may fill", "free"]
 
 KINDS: tuple[Kind, ...] = get_args(Kind)
 ACTIONS: tuple[Action, ...] = get_args(Action)
 ENCODINGS: tuple[Encoding, ...] = get_args(Encoding)
+FILLED = ("may fill", "free")
 DIRECTED: tuple[Action, ...] = ("increase", "decrease")
 
 
@@ -57,8 +59,12 @@ class Feature:
             factual's own value; ``None`` admits every value of the range.
         labels: The categories; of an ordinal its levels in rising order, and empty if the
             levels are the integers ``lower..upper``. ``None`` is the category *missing*.
-        missing: Numeric features only: NaN is allowed.  An instance without the number keeps it
-            missing, and one that has it keeps having one.
+        missing: Numeric features only: whether the number may be missing, and what becomes of
+            that.  ``False``: never missing.  ``True``, which ``"keep"`` becomes: an instance
+            without the number keeps it missing, and one that has it keeps having one.
+            ``"may fill"``: an instance without it may get one, of any size.  ``"free"``: besides,
+            an instance that has it may lose it.  Getting or losing the number changes the feature
+            by δ_j = 1, as another category does.  ``fixed`` features do neither.
         action: Whether and in which direction a counterfactual may change it.
         condition: For ``conditional``: the predicate, in the core language, under which it may.
         weight: Factor >= 0 on its share of a distance.
@@ -79,7 +85,7 @@ class Feature:
     upper: Fraction | None = None
     resolution: Fraction | None = None
     labels: tuple[Label, ...] = ()
-    missing: bool = False
+    missing: Missing = False
     action: Action = "free"
     condition: str = ""
     weight: Fraction = Fraction(1)
@@ -118,8 +124,11 @@ class Feature:
 
     def _check_types(self, where: str) -> None:
         """What Python lets pass: fields of another type than they are declared with."""
-        if not isinstance(self.missing, bool):
-            raise DataTypeError(f"{where}: missing is True or False, not {self.missing!r}")
+        if not isinstance(self.missing, bool | str):
+            raise DataTypeError(f"{where}: missing is True, False or text, not {self.missing!r}")
+        if isinstance(self.missing, str):
+            one_of(self.missing, ("keep", *FILLED), f"{where}: missing")
+            self._set("missing", self.missing == "keep" or self.missing)
         if not isinstance(self.condition, str):
             raise DataTypeError(
                 f"{where}: condition is a text such as 'age >= 25', not {self.condition!r}"
@@ -142,8 +151,9 @@ class Feature:
             field for field in ("lower", "upper", "resolution") if getattr(self, field) is not None
         ]
         if numeric_only or self.missing:
+            given = [*numeric_only, *(["missing"] if self.missing else [])]
             raise InvalidInputError(
-                f"{where}: {shown([*numeric_only, *['missing'] * self.missing])} belongs to "
+                f"{where}: {shown(given)} belongs to "
                 f"numbers, and this feature has categories (put None among the labels to allow "
                 "a missing value)"
             )
@@ -312,7 +322,12 @@ class Feature:
 
     def is_absent(self, value: object) -> bool:
         """Whether an exact value of this feature stands for a missing number."""
-        return self.missing and value == self.absent
+        return bool(self.missing) and value == self.absent
+
+    def may_change_gap(self, value: object) -> bool:
+        """Whether an answer may miss the number where the instance has it, or the reverse."""
+        open_ = ("free",) if not self.is_absent(value) else FILLED
+        return self.missing in open_ and self.action != "fixed"
 
     @property
     def extent(self) -> tuple[Fraction, Fraction]:
