@@ -206,9 +206,11 @@ def _feature(q: Question, j: int) -> dict[str, str]:
     own = quoted(f.labels[f.own][1]) if f.labels else exact(f.own)
     own, moves = (f"missing (as {own})", "stays missing") if f.gap else (own, MOVES[f.action])
     if f.absent is not None:
-        gone, more = f.own == f.absent, "may be lost"
-        own, more = (f"missing (as {own})", "may be filled in") if gone else (own, more)
-        moves = more if f.action == "free" else f"{moves}; {more}"
+        own, moves = (
+            (f"missing (as {own})", "may be filled in")
+            if f.own == f.absent
+            else (own, f"{moves}; may be lost")
+        )
     return {"name": name_of(f.name), "factual": own, "range": span, "grid": grid,
             "may change": moves, "weight": exact(f.weight)}  # fmt: skip
 
