@@ -71,7 +71,7 @@ class Feature:
         encoding: How the table holds it; ``one_hot`` and ``thermometer`` take several columns.
         columns: The table's columns, one per label (one-hot) or step (thermometer).
         dtypes: Name of the pandas dtype of each column.
-        missing_as: How a column of objects writes a missing category: ``nan``, ``none`` or ``na``
+        missing_as: How a column of objects writes a missing cell: ``nan``, ``none`` or ``na``
             (``pandas.NA``).  Models trained on one of them do not know the others.
 
     Raises:

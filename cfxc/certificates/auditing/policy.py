@@ -171,7 +171,7 @@ def _target(given: Any) -> dict[str, Any]:
 def _require_wide(wide: Stated, own: Feature, measured: bool) -> None:
     where = f"policy: {own.name!a}: "
     gone = own.gap or (own.absent is not None and own.own == own.absent)
-    need(wide.gap or not gone, f"{where}it is missing, which it may not be")
+    need(wide.gap or not gone, f"{where}it is missing{', and stays so' if own.gap else ''}")
     opens = own.absent is not None or not wide.opens(own)
     need(opens, f"{where}a missing number keeps missing, or one that is there cannot be lost")
     free = own.action in ("free", "conditional", wide.action) or wide.action == "fixed"
