@@ -310,6 +310,17 @@ def domain_of(feature: Feature, factual: Any) -> Domain:
     return Domain(feature, factual, lower, upper, step, NO_LABELS, first)
 
 
+def freed(domain: Domain) -> Domain:
+    """The same feature without its action, as questions without it have it.
+
+    Gaps that could not change stay so, since conditions were read in that knowledge.
+    """
+    feature = replace(domain.feature, action="free", condition="")
+    if domain.first is None and feature.missing:
+        feature = replace(feature, missing=True)
+    return domain_of(feature, domain.factual)
+
+
 def is_admissible(domain: Domain, value: Any) -> bool:
     """Whether the domain contains the value exactly."""
     if domain.is_symbolic:
@@ -319,4 +330,4 @@ def is_admissible(domain: Domain, value: Any) -> bool:
     return bool(domain.floor(Fraction(value)) == value)
 
 
-__all__ = ["WHOLE", "Domain", "domain_of", "is_admissible"]
+__all__ = ["WHOLE", "Domain", "domain_of", "freed", "is_admissible"]

@@ -20,6 +20,7 @@ from ..errors import DataTypeError, InvalidInputError, NoChangeNeededError
 from ..frontends.predictor import DOUBLE
 from ..ir import Builder, Literal, Operand, Program, evaluate, ops
 from ..space import FeatureSpace
+from ..space.cells import absent_of
 from .criteria import Constraint, MaxChanges, criteria_of
 from .criteria.criterion import Instance
 from .distances import Distance, Norms, delta_program, resolve_distance
@@ -131,12 +132,14 @@ class Query:
             x = builder.input(domain.name, domain.sort)
             if domain.is_symbolic:
                 tests.append(builder.let(ops.Not(builder.let(ops.IsLabel(x, value)))))
-            elif apart:
+            elif apart and not domain.feature.is_absent(value):
                 gap = apart * domain.feature.range
                 ends = Fraction(value) - gap, Fraction(value) + gap
                 low, high = (floor(ends[0]), ceil(ends[1])) if domain.sort.kind == "int" else ends
                 tests.append(builder.let(ops.Le(x, Literal(low))))
                 tests.append(builder.let(ops.Ge(x, Literal(high))))
+                if domain.first is not None:
+                    tests.append(builder.let(ops.Le(x, Literal(absent_of(domain.feature)))))
             else:
                 exact = int(value) if domain.sort.kind == "int" else Fraction(value)
                 tests.append(builder.let(ops.Ne(x, Literal(exact))))

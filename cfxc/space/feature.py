@@ -124,11 +124,11 @@ class Feature:
 
     def _check_types(self, where: str) -> None:
         """What Python lets pass: fields of another type than they are declared with."""
-        if not isinstance(self.missing, bool | str):
-            raise DataTypeError(f"{where}: missing is True, False or text, not {self.missing!r}")
-        if isinstance(self.missing, str):
-            one_of(self.missing, ("keep", *FILLED), f"{where}: missing")
-            self._set("missing", self.missing == "keep" or self.missing)
+        if not isinstance(self.missing, bool) and self.missing not in ("keep", *FILLED):
+            raise (InvalidInputError if isinstance(self.missing, str) else DataTypeError)(
+                f"{where}: missing is True or False, 'may fill' or 'free', not {self.missing!r}"
+            )
+        self._set("missing", self.missing == "keep" or self.missing)
         if not isinstance(self.condition, str):
             raise DataTypeError(
                 f"{where}: condition is a text such as 'age >= 25', not {self.condition!r}"

@@ -216,7 +216,9 @@ def _read_text(value: object, where: str) -> str:
 
 def _read_missing(value: object, where: str) -> bool | str:
     if not isinstance(value, bool | str):
-        raise DataTypeError(f'{where}: expected true, false or a text as "may fill", got {value!r}')
+        raise DataTypeError(
+            f'{where}: expected true or false, or "may fill", "free"; got {value!r}'
+        )
     return value
 
 

@@ -48,9 +48,8 @@ class Feature:
         self.gap = isinstance(given, dict) and given.get("missing") is True
         opens = isinstance(given, dict) and "absent" in given
         given = members(given, names + " missing" * self.gap + " absent" * opens, where)
-        self.absent = number(given.pop()) if opens else None
-        given = given[:9]
-        self.name, self.kind, self.action, labels, weight, self.width, *range_ = given
+        self.absent = number(given[-1]) if opens else None
+        self.name, self.kind, self.action, labels, weight, self.width, *range_ = given[:9]
         need(type(self.name) is str and self.kind in KINDS, f"{where}: name or kind")
         self.labels, self.weight = distinct(labels, f"{where}.labels"), number(weight)
         need(self.action in ACTIONS and self.weight >= 0, f"{where}: action or weight")
@@ -59,7 +58,6 @@ class Feature:
         plain = self.kind in KINDS[2:] and range_ == [None, None, None] and self.width == 0
         fits = plain and not (self.gap or opens) if self.labels else self.kind in NUMBERS
         need(fits, f"{where}: labels or numbers")
-        need(not (opens and (self.gap or self.action == "fixed")), f"{where}: absent: it is fixed")
         if not self.labels:
             self._range(number(factual), where)
             return
@@ -73,21 +71,20 @@ class Feature:
     def _range(self, own: Q, where: str) -> None:
         low, high, step, whole_numbers = self.low, self.high, self.step, self.kind != "real"
         inside = low is not None and high is not None and low <= max(own, low) <= high
-        gone, absent = self.gap or own == self.absent, self.absent
+        absent, held = self.absent, self.gap or self.action == "fixed"
+        gone = self.gap or own == absent
         inside = inside and (own < low) == gone  # type: ignore[operator]
         need(inside, f"{where}: range, or the factual lies outside of it")
         assert low is not None
         assert high is not None
-        need(absent is None or absent < low, f"{where}: absent: a number of the range")
+        need(absent is None or (absent < low and not held), f"{where}: absent, but fixed or there")
         need(step == 1 if whole_numbers else step is None or step > 0, f"{where}: step")
         need(self.width in ((0, 4, 8) if whole_numbers else (4, 8)), f"{where}: float")
-        beside = own if absent is None else absent
-        top = max(abs(low), abs(high), abs(own), abs(beside))
-        doubles = Q(float(own)) == own and (self.width or top <= 2**53)
-        doubles = doubles and Q(float(beside)) == beside
+        ends = (own, own if absent is None else absent, low, high)
+        doubles = all(Q(float(x)) == x for x in ends[:2])
+        doubles = doubles and (self.width or max(map(abs, ends)) <= 2**53)
         need(doubles, f"{where}: numbers that are no doubles")
         self.own, self.size = own, high - low
-        held = self.gap or (self.action == "fixed")
         self.first = own if held or (self.action == "increase" and not gone) else low
         self.upper = own if held or (self.action == "decrease" and not gone) else high
         self.lower = self.first if absent is None else absent

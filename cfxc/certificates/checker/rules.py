@@ -107,13 +107,11 @@ class Proof(Question):
             return part
         if feature.labels:
             return frozenset(i for i in part if feature.delta(i) <= reach)
-        low, high = feature.own - reach * feature.size, feature.own + reach * feature.size
-        if feature.absent is not None:
-            if reach >= 1:
-                return part
-            gone = feature.own == feature.absent
-            low, high = (feature.own,) * 2 if gone else (max(low, feature.first), high)
-        ends = feature.near(low, 1), feature.near(high, -1)
+        if reach >= 1 and feature.absent is not None:
+            return part
+        own, away = feature.own, ZERO if feature.own == feature.absent else reach * feature.size
+        low = max(own - away, min(own, feature.first))
+        ends = feature.near(low, 1), feature.near(own + away, -1)
         how = zip(part, ends, (max, min), strict=True)
         return tuple(None if None in (old, new) else pick(old, new) for old, new, pick in how)
 
@@ -293,8 +291,8 @@ class Proof(Question):
             worth = {i: terms.get(("is", j, i), ZERO) for i in part}
         else:
             (low, high), factor = part, terms.get(("x", j), ZERO)
-            inner = (feature.own,) if feature.absent is None else (feature.own, feature.first)
-            places = {low, high, *(min(max(x, low), high) for x in inner)} if low <= high else set()
+            inner = (min(max(x, low), high) for x in (feature.own, feature.first))
+            places = {low, high, *inner} if low <= high else set()
             squares = 2 * budget * self.norms[3] * self.shares[j]
             if squares and feature.size and places:  # the vertex of a parabola
                 away = factor * feature.size * feature.size / squares

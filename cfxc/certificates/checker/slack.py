@@ -51,7 +51,7 @@ class Rounding:
             size = max((abs(end) for end in feature.all if end), default=ZERO)
             self.fit(size)
             single = feature.width == 4 or (feature.step == 1 and size <= 2**24)
-            alone = (feature.own,) if feature.absent is None else (feature.own, feature.absent)
+            alone = {feature.own, feature.absent} - {None}
             held = self.bits == 53 or (single and all(rounded(x, 4) == x for x in alone))
             return size, ZERO if held else self.unit * size + self.least
         self.clock.tick()

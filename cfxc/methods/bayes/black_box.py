@@ -268,7 +268,7 @@ class BlackBox:
             rules = make_rules(self.space, self.space.encode_row(frame), criteria)
             if gaps := [domain.name for domain in rules.domains if domain.first is not None]:
                 raise UnsupportedError(
-                    f"a search by a surrogate model does not fill in or lose numbers: {shown(gaps)}",
+                    f"a surrogate model does not fill in or lose numbers: {shown(gaps)}",
                     remedy="set missing = true for them in the feature space: they are then kept",
                 )
             tasks.append(Task(frame, Region(rules), potential, epsilon))

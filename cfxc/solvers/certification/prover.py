@@ -195,7 +195,7 @@ class _Prover:
         """Where a solution is wrong, or a condition undecided; ``None`` if neither is known."""
         near = self.problem.within(area[0])
         if near is not None and (j := self._gap(near)) is not None:
-            return ["cut", j, exact(self.problem.features[j].absent)]
+            return ["cut", j, exact(near[j][0])]
         if at is None:
             return undecided(self.problem, *area)
         unit, wrong = at.worst_unit()
