@@ -158,8 +158,8 @@ Side Box::enter(i64 node, i64 j, bool goes_left) {
     return !any ? NOTHING : fewer ? PART : ALL;
 }
 
-// Lower bound of δ_j over the box: 0 inside, else the distance to its near end, 1 at most: so far is
-// a missing number, wherever below the range it stands.
+// Lower bound of δ_j over the box: 0 inside, else the distance to its near end, 1 at most: so far
+// is a missing number, wherever below the range it stands.
 double Box::delta(i64 j) const {
     if (w_.symbolic[j]) {
         for (i64 rank = 0; rank < w_.step.columns; ++rank) {

@@ -323,3 +323,42 @@ def test_ramps_beside_trees_are_refused_by_box_search() -> None:
     compiled = cfxc.compile(model, space_of("free"))
     with pytest.raises(UnsupportedError, match="method 'box'"):
         compiled.explain(refused(model, 1), target=1, method="box")
+
+
+def test_several_answers_and_batches() -> None:
+    """Answers differ where one has a number that another lacks; batches answer as rows do."""
+    model = TREES["histograms"]().fit(X, Y)
+    compiled = cfxc.compile(model, space_of("free"))
+    rows = refused(model, 3)
+    for diversity in ("points", "features"):
+        several = compiled.explain(rows.iloc[[0]], target=1, count=3, diversity=diversity).all()
+        found = [each.counterfactual for each in several]
+        texts = {each.to_csv(index=False) for each in found}
+        assert len(texts) == len(found) > 1
+        assert all(model.predict(each)[0] == 1 for each in found)
+    batch = compiled.explain_batch(rows, target=1)
+    alone = [compiled.explain(rows.iloc[[i]], target=1).distance for i in range(len(rows))]
+    assert batch["distance"].tolist() == alone
+
+
+def test_what_takes_no_gaps_says_so(tmp_path: Any) -> None:
+    model = TREES["histograms"]().fit(X, Y)
+    compiled = cfxc.compile(model, space_of("free"))
+    row = refused(model, 1)
+    answer = compiled.explain(row, target=1)
+    with pytest.raises(UnsupportedError, match="VIPR: feature 'a' may be filled in or lost"):
+        answer.export("vipr", tmp_path / "out")
+    assert len(answer.export("smt2", tmp_path / "out")) == 3
+    with pytest.raises(UnsupportedError, match="trust region"):
+        compiled.explain(row, target=1, subject_to=[cfxc.TrustRegion(X, Y)])
+
+
+def test_rules_that_are_given_up_leave_gaps_closed() -> None:
+    model = TREES["histograms"]().fit(X, Y)
+    fixed = {name: {"action": "fixed"} for name in ("a", "b", "c")}
+    compiled = cfxc.compile(model, space_of("free", **fixed))
+    row = refused(model, 9).iloc[[-1]]
+    found = compiled.explain(row, target=1)
+    assert found.status == "infeasible"
+    if found.relaxed is not None:
+        assert found.relaxed.counterfactual.isna().equals(row.isna())
