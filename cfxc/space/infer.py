@@ -233,9 +233,15 @@ def _categorical(series: pd.Series[Any], name: str, kind: Kind | None) -> Featur
     labels = in_order(_labels_in(series, name).values())
     if kind is None:
         kind = "binary" if len(labels) == 2 or _is_boolean(labels) else "categorical"
+    return Feature(
+        name, kind, labels=labels, dtypes=(dtype_name(series.dtype),), missing_as=_marker(series)
+    )
+
+
+def _marker(series: pd.Series[Any]) -> str:
+    """How a column of objects writes a missing cell."""
     absent = series[series.isna()] if pd.api.types.is_object_dtype(series.dtype) else series[:0]
-    marker = missing_as(absent.iloc[0]) if len(absent) else "nan"
-    return Feature(name, kind, labels=labels, dtypes=(dtype_name(series.dtype),), missing_as=marker)
+    return missing_as(absent.iloc[0]) if len(absent) else "nan"
 
 
 def _ordinal(series: pd.Series[Any], name: str, levels: tuple[Label, ...] | None) -> Feature:
@@ -253,7 +259,10 @@ def _ordinal(series: pd.Series[Any], name: str, levels: tuple[Label, ...] | None
     dtypes = (dtype_name(series.dtype),)
     if _are_consecutive(levels):
         lower, upper = exact(levels[0]), exact(levels[-1])
-        return Feature(name, "ordinal", lower=lower, upper=upper, missing=missing, dtypes=dtypes)
+        return Feature(
+            name, "ordinal", lower=lower, upper=upper, missing=missing, dtypes=dtypes,
+            missing_as=_marker(series),
+        )  # fmt: skip
     if missing:
         raise InvalidInputError(
             f"column {name!r} is ordered, and missing values have no place in an order; fill them "
@@ -301,6 +310,7 @@ def _numeric(series: pd.Series[Any], name: str, kind: Kind, step: object) -> Fea
         resolution=resolution,
         missing=bool(missing.any()),
         dtypes=(dtype_name(series.dtype),),
+        missing_as=_marker(series),
     )
 
 

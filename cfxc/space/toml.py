@@ -124,6 +124,10 @@ def _boolean(value: bool) -> str:
     return "true" if value else "false"
 
 
+def _missing(value: bool | str) -> str:
+    return _text(value) if isinstance(value, str) else _boolean(value)
+
+
 def _bound(value: Fraction) -> str:
     if value.denominator == 1:
         return str(value.numerator)
@@ -169,7 +173,7 @@ _WRITERS: Mapping[str, Callable[[Any], str]] = {
     "upper": _bound,
     "resolution": _decimal,
     "labels": _labels,
-    "missing": _boolean,
+    "missing": _missing,
     "action": _text,
     "condition": _text,
     "weight": _decimal,
@@ -211,9 +215,11 @@ def _read_text(value: object, where: str) -> str:
     return value
 
 
-def _read_flag(value: object, where: str) -> bool:
-    if not isinstance(value, bool):
-        raise DataTypeError(f"{where}: expected true or false, got {value!r}")
+def _read_missing(value: object, where: str) -> bool | str:
+    if not isinstance(value, bool | str):
+        raise DataTypeError(
+            f'{where}: expected true or false, or "may fill", "free"; got {value!r}'
+        )
     return value
 
 
@@ -253,7 +259,7 @@ _READERS: Mapping[str, Callable[[object, str], Any]] = {
     "upper": _read_bound,
     "resolution": exact,
     "labels": _read_labels,
-    "missing": _read_flag,
+    "missing": _read_missing,
     "action": _read_text,
     "condition": _read_text,
     "weight": exact,

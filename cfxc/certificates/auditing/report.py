@@ -215,6 +215,12 @@ def _feature(q: Question, j: int) -> dict[str, str]:
         grid = grid + ("" if usual else f", {floats}") if grid else floats
     own = quoted(f.labels[f.own][1]) if f.labels else exact(f.own)
     own, moves = (f"missing (as {own})", "stays missing") if f.gap else (own, MOVES[f.action])
+    if f.absent is not None:
+        own, moves = (
+            (f"missing (as {own})", "may be filled in")
+            if f.own == f.absent
+            else (own, f"{moves}; may be lost")
+        )
     return {"name": name_of(f.name), "factual": own, "range": span, "grid": grid,
             "may change": moves, "weight": exact(f.weight)}  # fmt: skip
 
@@ -222,7 +228,10 @@ def _feature(q: Question, j: int) -> dict[str, str]:
 def _changes(q: Question, witness: Any) -> Iterator[tuple[str, str]]:
     for f, value in zip(q.features, witness, strict=True):
         if value != f.own:
-            pair = (quoted(f.labels[v][1]) if f.labels else exact(v) for v in (f.own, value))
+            pair = (
+                quoted(f.labels[v][1]) if f.labels else "missing" if v == f.absent else exact(v)
+                for v in (f.own, value)
+            )
             yield name_of(f.name), " -> ".join(pair)
 
 

@@ -117,8 +117,11 @@ class Proof(Question):
             return part
         if feature.labels:
             return frozenset(i for i in part if feature.delta(i) <= reach)
-        away = reach * feature.size
-        ends = feature.near(feature.own - away, 1), feature.near(feature.own + away, -1)
+        if reach >= 1 and feature.absent is not None:
+            return part
+        own, away = feature.own, ZERO if feature.own == feature.absent else reach * feature.size
+        low = max(own - away, min(own, feature.first))
+        ends = feature.near(low, 1), feature.near(own + away, -1)
         how = zip(part, ends, (max, min), strict=True)
         return tuple(None if None in (old, new) else pick(old, new) for old, new, pick in how)
 
@@ -339,7 +342,8 @@ class Proof(Question):
             worth = {i: terms.get(("is", j, i), ZERO) for i in part}
         else:
             (low, high), factor = part, terms.get(("x", j), ZERO)
-            places = {low, high, min(max(feature.own, low), high)} if low <= high else set()
+            inner = (min(max(x, low), high) for x in (feature.own, feature.first))
+            places = {low, high, *inner} if low <= high else set()
             squares = 2 * budget * self.norms[3] * self.shares[j]
             if squares and feature.size and places:  # the vertex of a parabola
                 away = factor * feature.size * feature.size / squares

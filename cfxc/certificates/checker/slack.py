@@ -53,7 +53,8 @@ class Rounding:
             size = max((abs(end) for end in feature.all if end), default=ZERO)
             self.fit(size)
             single = feature.width == 4 or (feature.step == 1 and size <= 2**24)
-            held = self.bits == 53 or (single and rounded(feature.own, 4) == feature.own)
+            alone = {feature.own, feature.absent} - {None}
+            held = self.bits == 53 or (single and all(rounded(x, 4) == x for x in alone))
             return size, ZERO if held else self.unit * size + self.least
         self.clock.tick()
         if kind == "tree":

@@ -82,6 +82,7 @@ class LocalSearch(PointRows):
             for j, domain in enumerate(self.domains)
             if domain.is_symbolic
         }
+        self.gaps = [(j, d) for j, d in enumerate(self.domains) if d.first is not None]
         self.sizes = np.array([float(d.feature.range) or 1.0 for d in self.domains])
         self.shares = [np.array(s, np.float64) for s in shares_of(tuple(weights_of(query)))]
         self.distance = BatchEvaluator(query.distance.program)
@@ -193,7 +194,7 @@ class LocalSearch(PointRows):
         """The farthest admissible values of a numeric feature within the radius."""
         if domain.is_symbolic or domain.is_fixed:
             return Moves.of(j, [])
-        reach = radius * float(domain.feature.range)
+        reach = radius * (float(domain.feature.range) if radius < 1 else np.inf)
         low = domain.ceil(max(self.start[j] - reach, float(domain.lower)))
         high = domain.floor(min(self.start[j] + reach, float(domain.upper)))
         return Moves.of(j, [float(value) for value in (low, high) if value is not None], radius)
@@ -323,7 +324,7 @@ class LocalSearch(PointRows):
                 codes = np.flatnonzero(np.isfinite(domain.deltas))
                 found.append(Moves.of(j, codes, domain.deltas[codes]))
             else:
-                found.append(Moves.of(j, cuts, np.abs(cuts - self.start[j]) / self.sizes[j]))
+                found.append(Moves.of(j, cuts, domain.away(cuts)))
         return found
 
     @cached_property
@@ -380,6 +381,8 @@ class LocalSearch(PointRows):
         deltas: Floats = np.abs(rows - self.start) / self.sizes
         for j, steps in self.steps.items():
             deltas[:, j] = steps[rows[:, j].astype(np.int64)]
+        for j, domain in self.gaps:
+            deltas[:, j] = domain.away(rows[:, j])
         return deltas
 
     def scores(self, rows: Floats) -> Floats:

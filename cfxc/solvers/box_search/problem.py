@@ -15,6 +15,7 @@ from ...ir import Program
 from ...ir.interval import ceil_float
 from ...question.query import Query
 from ...space import FeatureSpace
+from ...space.names import shown
 from ...stopping import poll
 from ..encoding.ball import make_ball, reach_of
 from .cells import Cells, Costs, make_cells, make_costs
@@ -32,9 +33,12 @@ def refuses(query: Query) -> str:
     if query.distance.norms is None:
         return f"the distance '{query.distance.name}' is not made of the norms l0, l1, l2 and linf"
     try:
-        decision_for(query, query.target_program)
+        decision = decision_for(query, query.target_program)
     except UnsupportedError as error:
         return str(error)
+    moved = [query.domains[ramp.feature] for ramp in decision.ramps]
+    if gaps := [domain.name for domain in moved if domain.first is not None]:
+        return f"{shown(gaps)} may be filled in or lost, and is added up beside trees"
     return ""
 
 

@@ -101,7 +101,7 @@ class LinearProgram:
         """``x = base + up - down``, base being the value of the range next to the factual."""
         problem, feature, (low, high) = self.problem, self.problem.features[j], self.parts[j]
         base = self.base[j] = min(max(feature.own, low), high)
-        (l0, l1, _, l2), share, size = problem.norms, problem.shares[j], feature.size
+        (l0, l1, _, l2), share, size = problem.norms, problem.shares[j], self._size(j)
         start = feature.delta(base)
         self.shift += float(problem.cost(j, start))
         columns = []
@@ -120,6 +120,11 @@ class LinearProgram:
                 tangent = float(2 * place / size), -float(place * place)
                 self._squares.append((columns[0], columns[1], square, *tangent))
         self.numbers[j] = (columns[0], columns[1], square)
+
+    def _size(self, j: int) -> Fraction:
+        """The range over which δ_j grows by 1; 0 if it does not, as where a gap is filled in."""
+        feature = self.problem.features[j]
+        return ZERO if feature.own == feature.absent else feature.size
 
     def cost_of(self, j: int, values: Floats) -> float:
         """What the program thinks that number j costs."""
@@ -335,7 +340,7 @@ class LinearProgram:
                 yield row, 0.0
                 continue
             up, down, _ = self.numbers[j]
-            size = float(feature.size)
+            size = float(self._size(j))
             row[up] = row[down] = -peak / size if size else 0.0
             yield row, peak * float(feature.delta(self.base[j]))
 

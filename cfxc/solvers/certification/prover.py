@@ -181,6 +181,8 @@ class _Prover:
         problem = self.problem
         if (near := problem.within(parts)) is None:
             return ["distance"], None
+        if self._gap(near) is not None:
+            return None, None
         if (spans := problem.spans(near, signs)) is None:
             return ["bound", *written(NONE)], None
         if not self.is_plain and problem.contradicts(near, signs, spans):
@@ -190,10 +192,19 @@ class _Prover:
             return ["bound", *written(by)], None
         return None, solution
 
+    def _gap(self, parts: list[Any]) -> int | None:
+        """A feature whose number is missing in some of a part, and there in the rest."""
+        features = enumerate(self.problem.features)
+        mixed = (j for j, f in features if f.absent is not None and parts[j][0] == f.absent)
+        return next((j for j in mixed if parts[j][1] > parts[j][0]), None)
+
     # -- splitting --------------------------------------------------------------------------------
 
     def _split(self, area: Area, at: Solution | None) -> Split | None:
         """Where a solution is wrong, or a condition undecided; ``None`` if neither is known."""
+        near = self.problem.within(area[0])
+        if near is not None and (j := self._gap(near)) is not None:
+            return ["cut", j, exact(near[j][0])]
         if at is None:
             return undecided(self.problem, *area) or self._widest(area[0])
         unit, wrong = at.worst_unit()

@@ -126,7 +126,8 @@ class Solution:
             wrong = float(problem.cost(j, feature.delta(at))) - program.cost_of(j, self.values)
             below, above = feature.near(at, -1), feature.near(at, 1)
             if feature.step is not None and below is not None and above is not None:
-                gap = min(at - below, above - at) / feature.size if below < above else ZERO
+                size = feature.size or Fraction(1)
+                gap = min(at - below, above - at) / size if below < above else ZERO
                 wrong = max(wrong, float(gap))
             if wrong > best and (cut := self._beside(j, at)) is not None:
                 best, found = wrong, (j, cut)

@@ -321,8 +321,15 @@ def _feature(domain: Domain) -> dict[str, Any]:
         "float": width,
         "weight": exact(feature.weight),
         "action": feature.action,
-        **({"missing": True} if not domain.is_symbolic and domain.is_absent else {}),
+        **_gap(domain),
     }
+
+
+def _gap(domain: Domain) -> dict[str, Any]:
+    """That a number is missing and stays so, or what stands for a missing one that may be."""
+    if domain.first is not None:
+        return {"absent": exact(domain.lower)}
+    return {"missing": True} if not domain.is_symbolic and domain.is_absent else {}
 
 
 __all__ = [
