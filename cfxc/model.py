@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack, overload
 
-from .answers.batch import PREFIX, Done, explain_rows
+from .answers.batch import PREFIX, Done, Run, explain_rows
 from .answers.explaining import explainer_of, one_row
 from .answers.result import Result
-from .errors import InvalidInputError
+from .errors import DataTypeError, InvalidInputError
 from .frontends.compiled import Compiled
 from .frontends.files import load_model
 from .frontends.predictor import Task
@@ -27,13 +27,13 @@ from .space.tables import as_given, as_pandas
 from .stopping import listening
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from .methods.bayes import BlackBox, PotentialResult
     from .methods.plans import PlanResult
 
 FOR_POTENTIALS = {"target", "subject_to", "epsilon", "method", "time_limit", "random_state"}
 """Options that mean to a potential what they do to :meth:`cfxc.BlackBox.explain_all`."""
-ONE_EACH = {"count", "diversity", "apart", "relax", "seeds"}
-"""Options that a batch, with one answer a row, does not have."""
 
 
 @dataclass(frozen=True)
@@ -103,6 +103,8 @@ class CompiledModel(Compiled):
         question: Question | None = None,
         *,
         out: str | Path | None = None,
+        certificates: str | Path | None = None,
+        total_time_limit: float | None = None,
         progress: Done | None = None,
         **options: Unpack[Options],
     ) -> Any:
@@ -117,11 +119,17 @@ class CompiledModel(Compiled):
             question, **options: As for :meth:`explain`, but for those that ask for several answers
                 or rows to start from; ``n_jobs``: how many processes, or whatever joblib's back end
                 in use runs.
-            out: A directory for the answers, as Parquet files of 100 instances each, written as
-                they come.  A batch that was broken off goes on from there when it is asked again.
+            out: A directory for the answers, as Parquet files of some seconds' work each, written
+                as they come.  A batch that was broken off goes on from there when it is asked
+                again.
+            certificates: A directory for certificates, ``row-<label>.json.gz`` (by place, where
+                labels are no whole numbers); the column ``certificate`` names them, or says why
+                there is none.
+            total_time_limit: Seconds after which no more row is asked about.
             progress: Called now and then with how many instances are answered, and of how many.
 
-        Ctrl-C ends the batch: who was not asked about by then has the status ``unknown``.
+        Ctrl-C and ``total_time_limit`` end the batch: who was not asked about by then has the
+        status ``unknown``.
 
         Returns:
             ``status`` (``unchanged`` for a row that has the target outcome already; ``error`` for
@@ -133,13 +141,19 @@ class CompiledModel(Compiled):
         Raises:
             CfxcError: bad input; no instance can be answered, all for the same reason.
         """
-        requested = asked_of(question, options)
-        if odd := sorted(ONE_EACH & set(requested.given)):
-            raise InvalidInputError(
-                f"explain_batch gives one answer a row, and takes no {', '.join(odd)}"
-            )
-        explainer = explainer_of(self, requested.with_(n_jobs=1))
-        answers = explain_rows(explainer, as_pandas(rows), requested.n_jobs, out, progress)
+        requested, table = asked_of(question, options), as_pandas(rows)
+        if progress is not None and not callable(progress):
+            raise DataTypeError(f"progress is a function of two numbers, not {progress!r}")
+        answered = 0
+
+        def told(part: pd.DataFrame) -> None:
+            nonlocal answered
+            answered += len(part)
+            if progress is not None:
+                progress(answered, len(table))
+
+        run = Run(requested.n_jobs, out, certificates, total_time_limit, told)
+        answers = explain_rows(self, requested, table, run)
         return as_given(answers, rows, PREFIX)
 
     def plan(

@@ -32,10 +32,12 @@ from ..space.tables import as_pandas
 from ..stopping import (
     GRACE,
     INTERRUPTED,
+    LIMIT,
     STOPS,
     Pressed,
     Span,
     TimeUp,
+    left,
     listening,
     now,
     reason_of,
@@ -187,15 +189,17 @@ class Explainer:
 
         Where the original model's answers do not depend on how many rows it is given, it is asked
         about all instances at once; the few whose answer it does not accept are searched again.
-        ``None`` for who was not answered yet when Ctrl-C was pressed.
+        ``None`` for who was not answered yet when Ctrl-C was pressed, or the time of all was up.
         """
         found: dict[int, Result | CfxcError] = {}
         waiting, done, stop = list[Waiting](), dict[int, NoChangeNeededError](), ""
         for i, (frame, before) in enumerate(zip(frames, self._before(frames), strict=True)):
-            if stop == INTERRUPTED:
+            if stop == INTERRUPTED or left() <= 0:
                 break
             try:
                 one, stop = self._begun(frame, before)
+                if stop == LIMIT and left() <= 0:
+                    break  # it had less than its own time
                 if one.outcome.best is not None and one.original.trusted:
                     one.span.end()
                     waiting.append(replace(one, place=i))
