@@ -23,6 +23,7 @@ from .question.target import check_favourable
 from .solvers.base import Watch
 from .solvers.certification import file_hash
 from .space import FeatureSpace
+from .space.names import names_arguments
 from .space.tables import as_given, as_pandas
 from .stopping import listening
 
@@ -241,6 +242,7 @@ def _for_box(requested: dict[str, Any]) -> dict[str, Any]:
     return {"epsilon": OPTIONS["epsilon"].default, **requested}
 
 
+@names_arguments
 def compile(
     model: Any,
     space: FeatureSpace,

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import pickle
 import re
+import warnings
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -80,7 +81,10 @@ def explain_rows(model: Compiled, question: Question, rows: pd.DataFrame, run: R
         )
     explainer = explainer_of(model, question.with_(n_jobs=1))
     if not isinstance(rows, pd.DataFrame):
-        raise DataTypeError(f"explain_batch takes a DataFrame of rows, not {type(rows).__name__}")
+        raise DataTypeError(
+            f"explain_batch takes a DataFrame of rows, not {type(rows).__name__}; "
+            "such as X[:10], or pd.DataFrame(rows, columns=[…])"
+        )
     if rows.empty:
         raise InvalidInputError("explain_batch: the table has no rows")
     limit = None if run.seconds is None else positive_number(run.seconds, "total_time_limit")
@@ -90,7 +94,8 @@ def explain_rows(model: Compiled, question: Question, rows: pd.DataFrame, run: R
     batch = Batch(explainer, rows, run, first_alike(rows), inf if limit is None else time() + limit)
     for start, part in ({} if store is None else store.parts()).items():
         batch.keep(start, part)
-    with suppress(KeyboardInterrupt):  # what was answered by then is kept
+    with suppress(KeyboardInterrupt), warnings.catch_warnings():  # what was answered is kept
+        warnings.filterwarnings("ignore", ".* tasks which were still being processed")
         for start, part in batch.missing():
             if store is not None:
                 store.add(start, part)
@@ -287,7 +292,7 @@ def answer_part(
 
 def _certified(answer: Result | CfxcError | None, path: Path) -> str:
     """The name of the certificate's file, which is written; else why there is none."""
-    if not isinstance(answer, Result):
+    if not isinstance(answer, Result) or answer.unchanged:
         return ""
     try:
         answer.certificate.save(path)

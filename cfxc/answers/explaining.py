@@ -198,7 +198,7 @@ class Explainer:
                 break
             try:
                 one, stop = self._begun(frame, before)
-                if stop == LIMIT and left() <= 0:
+                if stop == INTERRUPTED or (stop == LIMIT and left() <= 0):
                     break  # it had less than its own time
                 if one.outcome.best is not None and one.original.trusted:
                     one.span.end()
@@ -447,7 +447,10 @@ def one_row(space: FeatureSpace, row: Any) -> pd.DataFrame:
     if isinstance(row, pd.Series):
         row = row.to_dict()
     if not isinstance(row, Mapping):
-        raise InvalidInputError("a row is a one-row DataFrame, a Series or a mapping of columns")
+        raise InvalidInputError(
+            "a row is a one-row DataFrame, a Series or a mapping of columns, such as X.iloc[[0]], "
+            f"not {type(row).__name__}"
+        )
     return space.decode(space.encode_row(row))
 
 
