@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack, overload
 
-from .answers.batch import PREFIX, Done, explain_rows
+from .answers.batch import ONE_EACH, PREFIX, Done, Run, explain_rows
 from .answers.explaining import explainer_of, one_row
 from .answers.result import Result
 from .errors import DataTypeError, InvalidInputError
@@ -27,17 +27,18 @@ from .show.progress import Display, showing
 from .solvers.base import Watch
 from .solvers.certification import file_hash
 from .space import FeatureSpace
+from .space.names import names_arguments
 from .space.tables import as_given, as_pandas
 from .stopping import listening, now
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from .methods.bayes import BlackBox, PotentialResult
     from .methods.plans import PlanResult
 
 FOR_POTENTIALS = {"target", "subject_to", "epsilon", "method", "time_limit", "random_state"}
 """Options that mean to a potential what they do to :meth:`cfxc.BlackBox.explain_all`."""
-ONE_EACH = {"count", "diversity", "apart", "relax", "seeds"}
-"""Options that a batch, with one answer a row, does not have."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -109,6 +110,8 @@ class CompiledModel(Compiled):
         question: Question | None = None,
         *,
         out: str | Path | None = None,
+        certificates: str | Path | None = None,
+        total_time_limit: float | None = None,
         progress: Done | bool | None = None,
         **options: Unpack[Options],
     ) -> Any:
@@ -123,12 +126,18 @@ class CompiledModel(Compiled):
             question, **options: As for :meth:`explain`, but for those that ask for several answers
                 or rows to start from; ``n_jobs``: how many processes, or whatever joblib's back end
                 in use runs.
-            out: A directory for the answers, as Parquet files of 100 instances each, written as
-                they come.  A batch that was broken off goes on from there when it is asked again.
+            out: A directory for the answers, as Parquet files of some seconds' work each, written
+                as they come.  A batch that was broken off goes on from there when it is asked
+                again.
+            certificates: A directory for certificates, ``row-<label>.json.gz`` (by place, where
+                labels are no whole numbers); the column ``certificate`` names them, or says why
+                there is none.
+            total_time_limit: Seconds after which no more row is asked about.
             progress: As for :meth:`explain`; a function is called now and then with how many
                 instances are answered, and of how many.
 
-        Ctrl-C ends the batch: who was not asked about by then has the status ``unknown``.
+        Ctrl-C and ``total_time_limit`` end the batch: who was not asked about by then has the
+        status ``unknown``.
 
         Returns:
             ``status`` (``unchanged`` for a row that has the target outcome already; ``error`` for
@@ -141,10 +150,19 @@ class CompiledModel(Compiled):
             CfxcError: bad input; no instance can be answered, all for the same reason.
         """
         requested = _for_one("explain_batch gives one answer a row", question, options)
+        table = as_pandas(rows)
         with showing("answering", progress) as done:
+            answered = 0
+
+            def told(part: pd.DataFrame) -> None:
+                nonlocal answered
+                answered += len(part)
+                if done is not None:
+                    done(answered, len(table))
+
             watch = done if isinstance(done, Display) and requested.n_jobs == 1 else None
-            explainer = explainer_of(self, requested.with_(n_jobs=1), watch)
-            answers = explain_rows(explainer, as_pandas(rows), requested.n_jobs, out, done)
+            run = Run(requested.n_jobs, out, certificates, total_time_limit, told, watch)
+            answers = explain_rows(self, requested, table, run)
         return as_given(answers, rows, PREFIX)
 
     @lists_options
@@ -291,6 +309,7 @@ def _for_box(requested: dict[str, Any]) -> dict[str, Any]:
     return {"epsilon": OPTIONS["epsilon"].default, **requested}
 
 
+@names_arguments
 def compile(
     model: Any,
     space: FeatureSpace,

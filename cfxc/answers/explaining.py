@@ -33,10 +33,12 @@ from ..space.tables import as_pandas
 from ..stopping import (
     GRACE,
     INTERRUPTED,
+    LIMIT,
     STOPS,
     Pressed,
     Span,
     TimeUp,
+    left,
     listening,
     now,
     reason_of,
@@ -210,17 +212,19 @@ class Explainer:
 
         Where the original model's answers do not depend on how many rows it is given, it is asked
         about all instances at once; the few whose answer it does not accept are searched again.
-        ``None`` for who was not answered yet when Ctrl-C was pressed.
+        ``None`` for who was not answered yet when Ctrl-C was pressed, or the time of all was up.
         """
         found: dict[int, Result | CfxcError] = {}
         waiting, done, stop = list[Waiting](), dict[int, NoChangeNeededError](), ""
         frames = [rows.iloc[i : i + 1] for i in range(len(rows))]
         given = zip(frames, self._before(frames), _cells_of(rows), strict=True)
         for i, (frame, before, cells) in enumerate(given):
-            if stop == INTERRUPTED:
+            if stop == INTERRUPTED or left() <= 0:
                 break
             try:
                 one, stop = self._begun(frame, before, cells)
+                if stop == INTERRUPTED or (stop == LIMIT and left() <= 0):
+                    break  # it had less than its own time
                 if one.outcome.best is not None and one.original.trusted:
                     one.span.end()
                     waiting.append(replace(one, place=i))
@@ -478,7 +482,10 @@ def one_row(space: FeatureSpace, row: Any) -> pd.DataFrame:
     if isinstance(row, pd.Series):
         row = row.to_dict()
     if not isinstance(row, Mapping):
-        raise InvalidInputError("a row is a one-row DataFrame, a Series or a mapping of columns")
+        raise InvalidInputError(
+            "a row is a one-row DataFrame, a Series or a mapping of columns, such as X.iloc[[0]], "
+            f"not {type(row).__name__}"
+        )
     return space.decode(space.encode_row(row))
 
 

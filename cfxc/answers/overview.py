@@ -20,7 +20,7 @@ from ..show.overview import page
 from ..space.names import suggestion
 from ..space.tables import as_pandas
 from ..writing import check_writable, write_whole
-from .batch import HEAD, PREFIX, part_name
+from .batch import HEAD, PREFIX, part_start
 from .cells import changes_between, plain_cell
 
 STATUSES = ("optimal", "feasible", "infeasible", "unknown", "unchanged", "error")
@@ -135,21 +135,19 @@ def read_answers(path: Path) -> Answers:
         raise MissingExtraError("parquet", "pyarrow", "a report about a directory of answers")
     try:
         head = json.loads((path / HEAD).read_text("utf-8"))
-        asked, size, identity = head["rows"], head["rows_per_part"], head["sha256"]
+        asked, identity = head["rows"], head["sha256"]
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise InvalidInputError(
             f"{path}: no answers of a batch; name the directory of explain_batch(out=…)"
         ) from error
     tables, places = [], []
-    for number in range(-(-asked // size)):
-        file = path / part_name(number)
-        if not file.exists():
-            continue
+    for file in sorted(path.glob("part-*")):
+        start = part_start(file)
         try:
             tables.append(pd.read_parquet(file))
         except Exception as error:  # of several kinds, by what is damaged
             raise InvalidInputError(f"{file}: damaged, or no Parquet: delete it") from error
-        places.append(np.arange(len(tables[-1])) + number * size)
+        places.append(np.arange(len(tables[-1])) + start)
         if isinstance(tables[-1].index, pd.RangeIndex):  # which begins anew in each file
             tables[-1].index = pd.Index(places[-1])
     if not tables:

@@ -10,6 +10,7 @@ from typing import Any
 from ..errors import InvalidInputError, MissingExtraError, ModelFileError
 from ..ir import Program
 from ..space import FeatureSpace
+from ..space.names import near_file
 from .boosters import SUFFIXES as BOOSTERS
 from .boosters import library_of
 from .predictor import Predictor, Task, Wanted
@@ -92,7 +93,10 @@ def _check_readable(path: Path) -> None:
     except IsADirectoryError as error:
         raise ModelFileError(f"{path}: a directory is no model file, which is {KINDS}") from error
     except OSError as error:
-        raise ModelFileError(f"{path}: cannot read the model: {error.strerror}") from error
+        raise ModelFileError(
+            f"{path}: cannot read the model: {error.strerror}{near_file(path)}; name the "
+            "model's file"
+        ) from error
     if not start:
         raise ModelFileError(f"{path}: the model file is empty; save the model again")
 

@@ -16,7 +16,7 @@ from .cells import Codes, Value, absent_of, check_number, encode_cell, encode_co
 from .feature import Feature
 from .groups import encode_group, encode_group_frame
 from .infer import check_frame
-from .names import shown, suggestion
+from .names import meant, shown, suggestion
 from .values import MISSING, Label, canonical, exact, key, number_text, scalar
 
 Extra = Literal["error", "ignore"]
@@ -38,6 +38,8 @@ def check_columns(columns: Sequence[str], given: Sequence[object], extra: Extra)
         raise MissingColumnError(
             f"missing column{'s' * (len(missing) > 1)}: {shown(missing)}"
             + (f"; there are unknown ones: {shown(unknown)}" if unknown else "")
+            + meant(missing[0], unknown)
+            + "; a row has every column of the space"
         )
     if unknown and extra != "ignore":
         raise InvalidInputError(

@@ -7,6 +7,7 @@ import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
@@ -107,10 +108,12 @@ def check_frame(frame: object) -> None:
         InvalidInputError: no rows, no columns, or two columns of one name.
     """
     if not isinstance(frame, pd.DataFrame):
-        raise DataTypeError(
-            f"expected a DataFrame, got {type(frame).__name__}; wrap an array as "
-            "pd.DataFrame(array, columns=[...])"
-        )
+        remedy = "wrap an array as pd.DataFrame(array, columns=[...])"
+        if isinstance(frame, str | Path):
+            remedy = f"read the file first: pd.read_csv({str(frame)!r})"
+        elif isinstance(frame, pd.Series):
+            remedy = "one column is X[['age']], one row X.iloc[[0]]"
+        raise DataTypeError(f"expected a DataFrame, got {type(frame).__name__}; {remedy}")
     if frame.shape[0] == 0 or frame.shape[1] == 0:
         raise InvalidInputError(
             f"the table is empty ({frame.shape[0]} rows, {frame.shape[1]} columns)"

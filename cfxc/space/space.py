@@ -25,7 +25,7 @@ from . import codec, toml
 from .cells import Codes, Value
 from .feature import WORDING, Feature, Kind, check_conditions
 from .infer import Options, Resolution, actions_from, check_frame, infer_features
-from .names import by_name, listed, names_in, one_of, shown, suggestion
+from .names import by_name, listed, names_arguments, names_in, one_of, shown, suggestion
 from .page import features_table
 from .tables import Tables, as_given, as_pandas, kind_of
 from .values import Label
@@ -80,6 +80,7 @@ class FeatureSpace:
         check_conditions(features)
 
     @classmethod
+    @names_arguments
     def infer(
         cls,
         X: Any,

@@ -13,7 +13,7 @@ from typing import Any, get_args
 
 from ..errors import DataTypeError, InvalidInputError, MissingColumnError
 from .feature import WORDING, Feature
-from .names import one_of, suggestion
+from .names import near_file, one_of, suggestion
 from .tables import Tables
 from .values import Label, decimal_text, exact, is_double
 
@@ -91,7 +91,10 @@ def read(source: str | Path) -> tuple[str, str]:
         return path.read_bytes().decode("utf-8-sig").replace("\r\n", "\n"), str(path)
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "not UTF-8 text"
-        raise InvalidInputError(f"{path}: cannot read the feature space: {reason}") from error
+        raise InvalidInputError(
+            f"{path}: cannot read the feature space: {reason}{near_file(path)}; name its "
+            "file, or write one: cfxc space infer DATA.csv -o space.toml"
+        ) from error
 
 
 def _feature_text(feature: Feature) -> str:

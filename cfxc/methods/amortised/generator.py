@@ -84,6 +84,11 @@ class Generator:
         patience: int = 20,
         random_state: int | None = 0,
     ) -> None:
+        if not isinstance(model, Compiled):
+            raise DataTypeError(
+                f"Generator takes a compiled model, not {type(model).__name__}: "
+                "cfxc.Generator(cfxc.compile(model, space))"
+            )
         drawn = int(np.random.SeedSequence().generate_state(1)[0])
         self.settings = check_settings(
             buckets=buckets, bucket_rows=bucket_rows, hidden=hidden, temperature=temperature,
