@@ -2,7 +2,8 @@
 
 Refused people of each data set, l1, relative 0.1 % (``--epsilon``), one thread: how many have a
 proved nearest counterfactual within the limit, and the seconds.  ``CFXC_DATA`` names the folder of
-the data.
+the data.  ``--acas`` instead: linf, networks of ACAS Xu's size, whose questions and table are in
+``support/acas.py``.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from statistics import median
 import pandas as pd
 from sklearn.datasets import load_breast_cancer
 from sklearn.neural_network import MLPClassifier
+from support import acas
 from support.race import ours
 from support.report import Table
 from support.tasks import Data, Make, Task, adult, fit, forest, heloc, xgboost
@@ -123,7 +125,14 @@ def main() -> None:
     parser.add_argument("--people", type=int, default=20)
     parser.add_argument("--seconds", type=float, default=60.0, help="limit for each")
     parser.add_argument("--epsilon", type=float, default=1e-3)
+    parser.add_argument("--acas", action="store_true", help="networks of 6 x 50 units, 10 points")
+    parser.add_argument("--certify", action="store_true", help="of these, certificates too")
     options = parser.parse_args()
+    if options.acas:
+        points = min(options.people, 10)
+        found = acas.table(points, options.epsilon, options.seconds, certify=options.certify)
+        print(found.markdown())
+        return
     table = Table(f"ε = {options.epsilon:g}, limit {options.seconds:g} s", HEADER)
     for task in tasks(options.data.split(","), options.models.split(",")):
         table.rows.append(row(task, options.people, options.epsilon, options.seconds))

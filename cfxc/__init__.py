@@ -26,6 +26,7 @@ from .version import __version__
 
 if TYPE_CHECKING:
     from . import datasets, metrics
+    from .answers.overview import report
     from .answers.pictures import plot_changes, plot_costs
     from .answers.result import Result
     from .certificates import Report, export
@@ -86,6 +87,7 @@ _LAZY = {
     "export": ".certificates",
     "plot_changes": ".answers.pictures",
     "plot_costs": ".answers.pictures",
+    "report": ".answers.overview",
     "retrained": ".retraining",
 }
 """Public name → the module that defines it."""
@@ -157,5 +159,6 @@ __all__ = [
     "metrics",
     "plot_changes",
     "plot_costs",
+    "report",
     "retrained",
 ]

@@ -233,11 +233,14 @@ def _apart(
     scale: Scale,
     data: Any,
 ) -> Floats:
-    """|difference| / s_j of the numbers, (numbers, n)."""
+    """|difference| / s_j of the numbers, (numbers, n); one that is missing is a range away."""
     numbers = _part(space, symbolic=False)
     if numbers is None:
         return np.empty(0)
-    away: Floats = np.abs(_values(numbers, first) - _values(numbers, second))
+    here, there = _values(numbers, first), _values(numbers, second)
+    gone, lost = np.isnan(here), np.isnan(there)
+    ranges = np.array([[float(feature.range)] for feature in numbers])
+    away: Floats = np.where(gone == lost, np.where(gone, 0.0, np.abs(here - there)), ranges)
     return away / _scales(numbers, scale, data)[:, None]
 
 

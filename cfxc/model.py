@@ -7,13 +7,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack, overload
 
-from .answers.batch import PREFIX, Done, explain_rows
+from .answers.batch import ONE_EACH, PREFIX, Done, Run, explain_rows
 from .answers.explaining import explainer_of, one_row
 from .answers.result import Result
 from .errors import DataTypeError, InvalidInputError
 from .frontends.compiled import Compiled
 from .frontends.files import load_model
 from .frontends.predictor import Task
+from .ir import Program, ops
 from .methods import bayes
 from .methods.bayes import Potential
 from .methods.frontier import Frontier, frontier_of
@@ -26,17 +27,18 @@ from .show.progress import Display, showing
 from .solvers.base import Watch
 from .solvers.certification import file_hash
 from .space import FeatureSpace
+from .space.names import names_arguments
 from .space.tables import as_given, as_pandas
-from .stopping import listening
+from .stopping import listening, now
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from .methods.bayes import BlackBox, PotentialResult
     from .methods.plans import PlanResult
 
 FOR_POTENTIALS = {"target", "subject_to", "epsilon", "method", "time_limit", "random_state"}
 """Options that mean to a potential what they do to :meth:`cfxc.BlackBox.explain_all`."""
-ONE_EACH = {"count", "diversity", "apart", "relax", "seeds"}
-"""Options that a batch, with one answer a row, does not have."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -91,7 +93,7 @@ class CompiledModel(Compiled):
             CfxcError: bad input, before any search; constraints that no row of the space can meet,
                 after one that found nothing.
         """
-        given = given_of(question, options)
+        started, given = now(), given_of(question, options)
         if isinstance(given.get("target"), Potential):
             box: BlackBox = bayes.BlackBox(self)
             return box.explain(row, budget=100 if budget is None else budget, **_for_box(given))
@@ -99,7 +101,7 @@ class CompiledModel(Compiled):
             raise InvalidInputError("budget is for potentials: give target=cfxc.SEP(width=…)")
         with showing("searching", progress) as watch, listening():
             explainer = explainer_of(self, Question(**given), watch)
-            return explainer.answer(one_row(self.space, row)).in_library_of(row)
+            return explainer.answer(one_row(self.space, row), started).in_library_of(row)
 
     @lists_options
     def explain_batch(
@@ -108,6 +110,8 @@ class CompiledModel(Compiled):
         question: Question | None = None,
         *,
         out: str | Path | None = None,
+        certificates: str | Path | None = None,
+        total_time_limit: float | None = None,
         progress: Done | bool | None = None,
         **options: Unpack[Options],
     ) -> Any:
@@ -122,12 +126,18 @@ class CompiledModel(Compiled):
             question, options: As for :meth:`explain`, but for those that ask for several answers
                 or rows to start from; ``n_jobs``: how many processes, or whatever joblib's back end
                 in use runs.
-            out: A directory for the answers, as Parquet files of 100 instances each, written as
-                they come.  A batch that was broken off goes on from there when it is asked again.
+            out: A directory for the answers, as Parquet files of some seconds' work each, written
+                as they come.  A batch that was broken off goes on from there when it is asked
+                again.
+            certificates: A directory for certificates, ``row-<label>.json.gz`` (by place, where
+                labels are no whole numbers); the column ``certificate`` names them, or says why
+                there is none.
+            total_time_limit: Seconds after which no more row is asked about.
             progress: As for :meth:`explain`; a function is called now and then with how many
                 instances are answered, and of how many.
 
-        Ctrl-C ends the batch: who was not asked about by then has the status ``unknown``.
+        Ctrl-C and ``total_time_limit`` end the batch: who was not asked about by then has the
+        status ``unknown``.
 
         Returns:
             ``status`` (``unchanged`` for a row that has the target outcome already; ``error`` for
@@ -140,10 +150,19 @@ class CompiledModel(Compiled):
             CfxcError: bad input; no instance can be answered, all for the same reason.
         """
         requested = _for_one("explain_batch gives one answer a row", question, options)
+        table = as_pandas(rows)
         with showing("answering", progress) as done:
+            answered = 0
+
+            def told(part: pd.DataFrame) -> None:
+                nonlocal answered
+                answered += len(part)
+                if done is not None:
+                    done(answered, len(table))
+
             watch = done if isinstance(done, Display) and requested.n_jobs == 1 else None
-            explainer = explainer_of(self, requested.with_(n_jobs=1), watch)
-            answers = explain_rows(explainer, as_pandas(rows), requested.n_jobs, out, done)
+            run = Run(requested.n_jobs, out, certificates, total_time_limit, told, watch)
+            answers = explain_rows(self, requested, table, run)
         return as_given(answers, rows, PREFIX)
 
     @lists_options
@@ -290,6 +309,7 @@ def _for_box(requested: dict[str, Any]) -> dict[str, Any]:
     return {"epsilon": OPTIONS["epsilon"].default, **requested}
 
 
+@names_arguments
 def compile(
     model: Any,
     space: FeatureSpace,
@@ -304,16 +324,18 @@ def compile(
     """Compile a fitted estimator, or a model file, over a feature space.
 
     Args:
-        model: A fitted model of scikit-learn, XGBoost, LightGBM or CatBoost, an ONNX model, a
-            module of PyTorch or what ``torch.export.export`` gives, or the path of a model file.
+        model: A fitted model of scikit-learn, XGBoost, LightGBM or CatBoost, a fitted result of
+            statsmodels, an ONNX model, a module of PyTorch or what ``torch.export.export`` gives,
+            or the path of a model file.
         space: The features behind the model's columns.
         favourable: The favourable outcome: a label, or a range ``(low, high)`` of numbers.
             It is the target wherever none is named.
         trust_pickle: Open pickles, which runs the code in them.
         task: ``classifier`` or ``regressor``, for networks that leave it open.
         output: Of a network with several outputs, the one that decides: its name or position.
-        cut: Of a network: what its number, or the probability of the second of two classes, must
-            exceed for the second class (1/2 for probabilities, 0 for other numbers).
+        cut: Of a network, or a result of statsmodels: what its number, or the probability of the
+            second of two classes, must exceed for the second class (1/2 for probabilities, 0 for
+            other numbers).
         progress: Whether a line says that it goes on, from two seconds on; by default in notebooks
             and interactive sessions.
 
@@ -336,4 +358,13 @@ def compile(
     file = None if known is None else {"name": known.name, "sha256": file_hash(known)}
     if favourable is not None:
         favourable = check_favourable(program, favourable)
+    _prepare(program)
     return CompiledModel(program, space, predictor, file, favourable)
+
+
+def _prepare(program: Program) -> None:
+    """Work out once, before any question's time counts, what every question needs."""
+    program.digest  # noqa: B018  # caches go by it
+    for statement in program.lets():
+        if isinstance(statement.op, ops.Affine):
+            statement.op.weight.whole()

@@ -162,11 +162,12 @@ class Span:
     """The time for one counterfactual.
 
     Attributes:
-        deadline: When its limit is up.
+        deadline: When its limit is up, counted from ``started`` (of ``now``; by default now).
     """
 
-    def __init__(self, limit: float) -> None:
-        self.started, self.deadline = time.monotonic(), now() + limit
+    def __init__(self, limit: float, started: float | None = None) -> None:
+        self.started = now() if started is None else started
+        self.deadline = self.started + limit
         self._spent: float | None = None
 
     @property
@@ -177,7 +178,7 @@ class Span:
     @property
     def seconds(self) -> float:
         """Seconds since it began, or until its end."""
-        return time.monotonic() - self.started if self._spent is None else self._spent
+        return now() - self.started if self._spent is None else self._spent
 
     def end(self) -> None:
         """Whatever comes now is no part of it."""

@@ -23,6 +23,7 @@ MODELS = ROOT / "docs" / "how-to" / "multiplicity.md"
 OUTPUTS = ROOT / "docs" / "how-to" / "regression.md"
 PLANS = ROOT / "docs" / "how-to" / "plans.md"
 GENERATOR = ROOT / "docs" / "how-to" / "generator.md"
+LETTERS = ROOT / "docs" / "how-to" / "letters.md"
 
 
 def blocks(path: Path, language: str) -> list[str]:
@@ -76,6 +77,20 @@ def test_the_example_of_the_generator_prints_what_it_says(
     (example,), (said,) = blocks(GENERATOR, "python"), blocks(GENERATOR, "")
     exec(compile(example, str(GENERATOR), "exec"), {})
     assert capsys.readouterr().out.strip() == said.strip()
+
+
+def test_the_example_of_letters_prints_what_it_says(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+    data_directory: Path,
+) -> None:  # fmt: skip
+    pytest.importorskip("weasyprint", exc_type=(ImportError, OSError))  # type: ignore[arg-type]
+    (example,), (said, *_) = blocks(LETTERS, "python"), blocks(LETTERS, "")
+    monkeypatch.setenv("CFXC_DATA", str(data_directory.absolute()))
+    monkeypatch.chdir(tmp_path)
+    Path("sender.toml").write_text(blocks(LETTERS, "toml")[0], encoding="utf-8")
+    exec(compile(example, str(LETTERS), "exec"), {})
+    assert capsys.readouterr().out.strip() == said.strip()
+    assert Path("letter.pdf").read_bytes().startswith(b"%PDF")
 
 
 def test_programs_of_the_language() -> None:

@@ -1,20 +1,27 @@
 """The same question about many instances: in parts, by several processes, kept on disk as it goes.
 
-A part is a slice of the table.  Parts are independent, so that joblib spreads them, and each is
-written as soon as it is answered: a batch that was broken off goes on where it stopped.
+A part is a run of rows that takes some seconds.  Parts are independent, so that joblib spreads
+them, and each is written as soon as it is answered: a batch that was broken off goes on where it
+stopped, with the rows that no part holds.
 """
 
 from __future__ import annotations
 
 import json
 import pickle
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import re
+import warnings
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import sha256
 from importlib.util import find_spec
+from itertools import chain
+from math import inf
 from pathlib import Path
+from time import time
 from typing import Any
 
 import numpy as np
@@ -22,59 +29,218 @@ import pandas as pd
 
 from ..arrays import Ints
 from ..errors import CfxcError, DataTypeError, InvalidInputError, MissingExtraError
-from ..stopping import listening
+from ..frontends.compiled import Compiled
+from ..question.checks import positive_number
+from ..question.question import Question
+from ..solvers.base import Watch
+from ..stopping import listening, now, until
 from ..writing import make_folder, write_whole, written_whole
-from .explaining import Explainer
-from .result import Result, changes_between
+from .cells import changes_between
+from .explaining import Explainer, explainer_of
+from .result import Result
 
-PART = 100  # instances in a part
+PART = 100
+"""Instances in a part, at most."""
+FIRST = 1
+"""Instances in the first part, before it is known how long one takes."""
+SECONDS = 5.0
+"""About how long a part takes: what is lost at most, for each process, by a power cut."""
 PREFIX = "counterfactual."
 HEAD = "_question.json"  # readers of Parquet leave such names alone
 UNASKED = "interrupted before this instance was asked about"
 ERROR = "error"  # the status of a row that is not answered for what is wrong with it
 UNCHANGED = "unchanged"  # the status of a row that has the target outcome already
+ONE_EACH = {"count", "diversity", "apart", "relax", "seeds"}
+"""Options that a batch, with one answer a row, does not have."""
 Done = Callable[[int, int], None]
 """Is told how many instances are answered, and of how many."""
 
 
-def explain_rows(
-    question: Explainer, rows: pd.DataFrame, n_jobs: int, out: str | Path | None, done: Done | None
-) -> pd.DataFrame:
+@dataclass(frozen=True)
+class Run:
+    """How a batch runs.
+
+    Attributes:
+        n_jobs: How many processes.
+        out: A folder for the parts.
+        certificates: A folder for one certificate an answer.
+        seconds: After how many no more instance is asked about.
+        part: Is told of every part that there is, as a table.
+        watch: Is told of the search of the present instance, where one process runs.
+    """
+
+    n_jobs: int = 1
+    out: str | Path | None = None
+    certificates: str | Path | None = None
+    seconds: float | None = None
+    part: Callable[[pd.DataFrame], None] | None = None
+    watch: Watch | None = None
+
+
+def explain_rows(model: Compiled, question: Question, rows: pd.DataFrame, run: Run) -> pd.DataFrame:
     """See :meth:`cfxc.CompiledModel.explain_batch`."""
+    if odd := sorted(ONE_EACH & set(question.given)):
+        raise InvalidInputError(
+            f"explain_batch gives one answer a row, and takes no {', '.join(odd)}"
+        )
+    explainer = explainer_of(model, question.with_(n_jobs=1), run.watch)
     if not isinstance(rows, pd.DataFrame):
-        raise DataTypeError(f"explain_batch takes a DataFrame of rows, not {type(rows).__name__}")
+        raise DataTypeError(
+            f"explain_batch takes a DataFrame of rows, not {type(rows).__name__}; "
+            "such as X[:10], or pd.DataFrame(rows, columns=[…])"
+        )
     if rows.empty:
         raise InvalidInputError("explain_batch: the table has no rows")
-    if done is not None and not callable(done):
-        raise DataTypeError(f"progress is a function of two numbers, not {done!r}")
-    parts = range(0, len(rows), PART)
-    store = None if out is None else Store.open(Path(out), question, rows)
-    kept = {} if store is None else store.parts()
-    missing = [number for number in range(len(parts)) if number not in kept]
-    first = first_alike(rows)
-    own = [_own(first, parts[number]) for number in missing]
-    answers = _answers(question, [rows.iloc[places] for places in own], n_jobs)
-    answered = sum(len(part) for part in kept.values())
-    with suppress(KeyboardInterrupt):  # what was answered by then is kept
-        for number, places, answer in zip(missing, own, answers, strict=False):
-            piece = rows.iloc[parts[number] : parts[number] + PART]
-            part = _spread(answer, places, first[parts[number] :][:PART], parts[number], kept)
-            part = kept[number] = part.set_axis(piece.index)
-            if (part["reason"] == UNASKED).any():
-                break
+    limit = None if run.seconds is None else positive_number(run.seconds, "total_time_limit")
+    store = None if run.out is None else Store.open(Path(run.out), explainer, rows, run)
+    if run.certificates is not None:
+        make_folder(Path(run.certificates))
+    batch = Batch(explainer, rows, run, first_alike(rows), inf if limit is None else time() + limit)
+    for start, part in ({} if store is None else store.parts()).items():
+        batch.keep(start, part)
+    with suppress(KeyboardInterrupt), warnings.catch_warnings():  # what was answered is kept
+        warnings.filterwarnings("ignore", ".* tasks which were still being processed")
+        for start, part in batch.missing():
             if store is not None:
-                store.add(number, part)
-            answered += len(part)
-            if done is not None:
-                done(answered, len(rows))
-    for number in missing:
-        if number not in kept:
-            piece = rows.iloc[parts[number] : parts[number] + PART]
-            kept[number] = _table_of(piece, [None] * len(piece))
-    table = pd.concat([kept[number] for number in range(len(parts))])
+                store.add(start, part)
+            batch.keep(start, part)
+    table = batch.table()
     if (table["status"] == ERROR).all() and table["reason"].nunique() == 1:
         raise InvalidInputError(f"no instance can be answered: {table['reason'].iloc[0]}")
     return table
+
+
+class Batch:
+    """The answers to a question about the rows of a table, as they come.
+
+    ``first``: the place of the first row like it, for each row; ``deadline``: of ``time.time``.
+    """
+
+    def __init__(
+        self, question: Explainer, rows: pd.DataFrame, run: Run, first: Ints, deadline: float
+    ) -> None:
+        self.question, self.rows, self.run, self.first = question, rows, run, first
+        self.deadline = deadline
+        self.kept: dict[int, pd.DataFrame] = {}
+        self._tables: list[pd.DataFrame] = []
+        self._table = np.full(len(rows), -1)  # of each row: which of them has its answer
+        self._line = np.zeros(len(rows), dtype=np.int64)  # and where
+        self._pace, self._size = 0.0, FIRST
+
+    def keep(self, start: int, part: pd.DataFrame) -> None:
+        """Part of the answers, which begins with row ``start``."""
+        self.kept[start] = part
+        self._know(np.arange(start, start + len(part)), part)
+        if self.run.part is not None:
+            self.run.part(part)
+
+    def _know(self, places: Ints, answers: pd.DataFrame) -> None:
+        self._table[places], self._line[places] = len(self._tables), np.arange(len(places))
+        self._tables.append(answers)
+
+    def missing(self) -> Iterator[tuple[int, pd.DataFrame]]:
+        """Parts that are not there, in order, as they are answered: where each begins, and it.
+
+        A part ends with the last row before one that was not asked about, when time is up.
+        """
+        sent = deque[range]()
+        for answer in self._answers(sent):
+            places = sent.popleft()
+            own = self._own(places)
+            self._measure(own.size, answer["seconds"].sum())
+            requested = ~(answer["reason"] == UNASKED).to_numpy(bool)
+            self._know(own[requested], answer[requested])
+            known = self._table[self.first[places.start : places.stop]] >= 0
+            count = len(places) if known.all() else int(np.argmin(known))
+            if count:
+                yield places.start, self._spread(places.start, places.start + count)
+            if count < len(places) and time() < self.deadline:
+                return
+
+    def _measure(self, count: int, seconds: float) -> None:
+        """Let the next parts take about ``SECONDS``."""
+        if count:
+            pace = float(seconds) / count
+            self._pace = pace if not self._pace else (self._pace + pace) / 2
+            self._size = max(1, min(PART, int(SECONDS / max(self._pace, 1e-9))))
+
+    def _pieces(self) -> Iterator[range]:
+        """Runs of rows that no part holds, while there is time."""
+        held, at = self._table >= 0, 0
+        while at < len(held) and time() < self.deadline:
+            if held[at]:
+                at += 1
+                continue
+            end = min(at + min(self._size, PART), len(held))
+            end = at + next((i for i in range(end - at) if held[at + i]), end - at)
+            yield range(at, end)
+            at = end
+
+    def _own(self, places: range) -> Ints:
+        """The places of the rows whose like did not come before."""
+        here = np.arange(places.start, places.stop)
+        own: Ints = here[self.first[here] == here]
+        return own
+
+    def _spread(self, start: int, stop: int) -> pd.DataFrame:
+        """The answers of a part, also of rows that have the answer of one before."""
+        wanted = self.first[start:stop]
+        tables = self._table[wanted]
+        found, order = list[pd.DataFrame](), list[Ints]()
+        for number in np.unique(tables).tolist():
+            here = np.flatnonzero(tables == number)
+            found.append(self._tables[number].iloc[self._line[wanted[here]]])
+            order.append(here)
+        part = pd.concat(found).iloc[np.argsort(np.concatenate(order))]
+        copied = wanted != np.arange(start, stop)
+        part["seconds"] = part["seconds"].mask(copied, 0.0)
+        return part.set_axis(self.rows.index[start:stop])
+
+    def _answers(self, sent: deque[range]) -> Iterator[pd.DataFrame]:
+        """The answers of own rows, part by part; ``sent`` gets which parts these are."""
+        if self.run.n_jobs == 1:
+            with listening():
+                for places in self._pieces():
+                    sent.append(places)
+                    yield answer_part(self.question, *self._task(places))
+            return
+        from joblib import Parallel, delayed
+
+        content, pieces = _packed(self.question), self._pieces()
+        first = next(pieces, None)
+        if first is None:
+            return
+
+        def work() -> Iterator[Any]:
+            for places in chain([first], pieces):
+                sent.append(places)
+                yield delayed(answer_part)(content, *self._task(places))
+
+        yield from Parallel(n_jobs=self.run.n_jobs, return_as="generator")(work())
+
+    def _task(self, places: range) -> tuple[pd.DataFrame, float, list[Path] | None]:
+        own = self._own(places)
+        rows, folder = self.rows.iloc[own], self.run.certificates
+        if folder is None:
+            return rows, self.deadline, None
+        names = [
+            label if isinstance(label, int) else place
+            for label, place in zip(rows.index, own.tolist(), strict=True)
+        ]
+        return rows, self.deadline, [Path(folder, f"row-{name}.json.gz") for name in names]
+
+    def table(self) -> pd.DataFrame:
+        """All answers, in the order of the rows; ``unknown`` for who was not asked about."""
+        parts, at = list[pd.DataFrame](), 0
+        for start, part in sorted(self.kept.items()):
+            parts += [self._nothing(at, start), part]
+            at = start + len(part)
+        parts.append(self._nothing(at, len(self.rows)))
+        return pd.concat([part for part in parts if len(part)])
+
+    def _nothing(self, start: int, stop: int) -> pd.DataFrame:
+        rows = self.rows.iloc[start:stop]
+        return _table_of(rows, [None] * len(rows), self.run.certificates is not None)
 
 
 def first_alike(rows: pd.DataFrame) -> Ints:
@@ -94,42 +260,6 @@ def first_alike(rows: pd.DataFrame) -> Ints:
     return firsts
 
 
-def _own(first: Ints, start: int) -> Ints:
-    """The places of the rows of a part whose like did not come before."""
-    here = np.arange(start, min(start + PART, first.size))
-    own: Ints = here[first[here] == here]
-    return own
-
-
-def _spread(
-    answer: pd.DataFrame, places: Ints, first: Ints, start: int, kept: Mapping[int, pd.DataFrame]
-) -> pd.DataFrame:
-    """The answers of a whole part: its own at ``places``, and those of rows that came before."""
-    before = [place for place in np.unique(first).tolist() if place not in set(places.tolist())]
-    earlier = [kept[place // PART].iloc[[place % PART]] for place in before]
-    known = pd.concat([answer, *earlier] if len(answer) else earlier) if earlier else answer
-    at = {place: i for i, place in enumerate([*places.tolist(), *before])}
-    part = known.iloc[[at[place] for place in first.tolist()]].copy()
-    part["seconds"] = part["seconds"].where(first == np.arange(first.size) + start, 0.0)
-    return part
-
-
-def _answers(
-    question: Explainer, pieces: Sequence[pd.DataFrame], n_jobs: int
-) -> Iterator[pd.DataFrame]:
-    """The parts' answers, in order, as they come."""
-    if n_jobs == 1:
-        with listening():
-            for piece in pieces:
-                yield answer_part(question, piece)
-    elif pieces:
-        from joblib import Parallel, delayed
-
-        content = _packed(question)
-        work = (delayed(answer_part)(content, piece) for piece in pieces)
-        yield from Parallel(n_jobs=n_jobs, return_as="generator")(work)
-
-
 def _packed(question: Explainer) -> Explainer | bytes:
     """The question as bytes, which a process unpacks once for all its parts; itself if it cannot.
 
@@ -147,15 +277,37 @@ def _unpacked(content: bytes) -> Explainer:
     return question
 
 
-def answer_part(question: Explainer | bytes, rows: pd.DataFrame) -> pd.DataFrame:
-    """A table of answers with the index of ``rows``."""
+def answer_part(
+    question: Explainer | bytes,
+    rows: pd.DataFrame,
+    deadline: float = inf,
+    certificates: Sequence[Path] | None = None,
+) -> pd.DataFrame:
+    """A table of answers with the index of ``rows``, which are asked about until the deadline."""
     question = _unpacked(question) if isinstance(question, bytes) else question
-    with listening():
-        answers = question.answers([rows.iloc[i : i + 1] for i in range(len(rows))])
-    return _table_of(rows, answers)
+    with listening(), until(now() + (deadline - time())):
+        answers = question.answers(rows)
+    table = _table_of(rows, answers, certificates is not None)
+    if certificates is not None:
+        saved = map(_certified, answers, certificates)
+        table["certificate"] = pd.Series(list(saved), rows.index, dtype=object)
+    return table
 
 
-def _table_of(rows: pd.DataFrame, answers: Sequence[Result | CfxcError | None]) -> pd.DataFrame:
+def _certified(answer: Result | CfxcError | None, path: Path) -> str:
+    """The name of the certificate's file, which is written; else why there is none."""
+    if not isinstance(answer, Result) or answer.unchanged:
+        return ""
+    try:
+        answer.certificate.save(path)
+    except CfxcError as error:
+        return f"none: {str(error).splitlines()[0]}"
+    return path.name
+
+
+def _table_of(
+    rows: pd.DataFrame, answers: Sequence[Result | CfxcError | None], certified: bool
+) -> pd.DataFrame:
     records = [_record(answer) for answer in answers]
     table = pd.DataFrame(records, rows.index, columns=[*_RECORD])
     points, places = rows.iloc[:0], np.empty(0, np.int64)
@@ -170,6 +322,8 @@ def _table_of(rows: pd.DataFrame, answers: Sequence[Result | CfxcError | None]) 
     for place, changed in zip(places, changes_between(rows.iloc[places], points), strict=True):
         changes[place] = "; ".join(f"{name}: {old} → {new}" for name, (old, new) in changed.items())
     table.insert(table.columns.get_loc("seconds"), "changes", changes)
+    if certified:
+        table["certificate"] = ""
     points = points.set_axis(places)
     if len(found) < len(rows):
         points = points.reindex(range(len(rows)))
@@ -200,6 +354,18 @@ _RECORD: dict[str, Any] = {
 }  # fmt: skip
 
 
+def part_start(file: Path) -> int:
+    """The place of the first row of a part.
+
+    Raises:
+        InvalidInputError: the file is none.
+    """
+    number = re.fullmatch(r"part-(\d{9})\.parquet", file.name)
+    if number is None:
+        raise InvalidInputError(f"{file}: no part of these answers; delete it")
+    return int(number[1])
+
+
 @dataclass(frozen=True)
 class Store:
     """A directory of Parquet files, one for each part, of one question about one table.
@@ -214,7 +380,7 @@ class Store:
     rows: int
 
     @classmethod
-    def open(cls, path: Path, question: Explainer, rows: pd.DataFrame) -> Store:
+    def open(cls, path: Path, question: Explainer, rows: pd.DataFrame, run: Run) -> Store:
         """A new one, or the one that was begun.
 
         Raises:
@@ -224,10 +390,10 @@ class Store:
         """
         if find_spec("pyarrow") is None:
             raise MissingExtraError("parquet", "pyarrow", "explain_batch(out=…): writing Parquet")
-        head = path / HEAD
-        requested = {"sha256": _hash(question, rows), "rows": len(rows), "rows_per_part": PART}
+        head, certified = path / HEAD, run.certificates is not None
+        requested = {"sha256": _hash(question, rows), "rows": len(rows), "certificates": certified}
         text = json.dumps(requested)
-        found = cls(path, _schema(path, question, rows), len(rows))
+        found = cls(path, _schema(path, question, rows, certified), len(rows))
         if head.is_file():
             if head.read_bytes() != text.encode():
                 raise InvalidInputError(
@@ -242,21 +408,21 @@ class Store:
         return found
 
     def parts(self) -> dict[int, pd.DataFrame]:
-        """The parts that are there, by number.
+        """The parts that are there, by their first row.
 
         Raises:
             InvalidInputError: one is damaged, or no part of these answers.
         """
-        files = {number: self._file(number) for number in range(-(-self.rows // PART))}
-        known = {file.name for file in files.values()}
-        if odd := sorted({file.name for file in self.path.glob("part-*")} - known):
-            raise InvalidInputError(f"{self.path / odd[0]}: no part of these answers; delete it")
-        return {n: self._read(n, file) for n, file in files.items() if file.exists()}
+        found, at = dict[int, pd.DataFrame](), 0
+        for file in sorted(self.path.glob("part-*")):
+            start = part_start(file)
+            if start >= self.rows:
+                raise InvalidInputError(f"{file}: no part of these answers; delete it")
+            found[start] = self._read(file, at, start)
+            at = start + len(found[start])
+        return found
 
-    def _file(self, number: int) -> Path:
-        return self.path / f"part-{number:06d}.parquet"
-
-    def _read(self, number: int, file: Path) -> pd.DataFrame:
+    def _read(self, file: Path, least: int, start: int) -> pd.DataFrame:
         import pyarrow
         from pyarrow.parquet import ParquetFile
 
@@ -267,21 +433,22 @@ class Store:
                 part: pd.DataFrame = content.read().to_pandas()
         except (OSError, pyarrow.ArrowException) as error:
             raise InvalidInputError(f"{file}: damaged, or no Parquet: {again}") from error
-        if not same or len(part) != min(PART, self.rows - number * PART):
+        if not same or not len(part) or start < least or start + len(part) > self.rows:
             raise InvalidInputError(f"{file}: the answers of other instances or columns: {again}")
         return part
 
-    def add(self, number: int, part: pd.DataFrame) -> None:
+    def add(self, start: int, part: pd.DataFrame) -> None:
         """Write a part, as a whole or not at all.
 
         Raises:
             InvalidInputError: it cannot be written.
         """
-        with written_whole(self._file(number)) as beside, _as_parquet(self.path):
+        file = self.path / f"part-{start:09d}.parquet"
+        with written_whole(file) as beside, _as_parquet(self.path):
             part.to_parquet(beside, schema=self.schema)
 
 
-def _schema(path: Path, question: Explainer, rows: pd.DataFrame) -> Any:
+def _schema(path: Path, question: Explainer, rows: pd.DataFrame, certified: bool) -> Any:
     """The types of the columns of all parts alike, whether or not there is an answer in one."""
     import pyarrow
 
@@ -290,6 +457,8 @@ def _schema(path: Path, question: Explainer, rows: pd.DataFrame) -> Any:
     record = {**_RECORD, "outcome_before": outcome, "outcome_after": outcome}
     sample = pd.DataFrame([record] * len(rows), index=rows.index)
     sample.insert(sample.columns.get_loc("seconds"), "changes", "")
+    if certified:
+        sample["certificate"] = ""
     table = pd.concat([sample, rows.add_prefix(PREFIX)], axis=1)
     for name in table.columns:
         with _as_parquet(path, f"column '{name.removeprefix(PREFIX)}': "):
@@ -316,7 +485,7 @@ def _hash(question: Explainer, rows: pd.DataFrame) -> str:
 
     model = question.model
     texts = (
-        model.program, model.space.to_toml(), question.target, question.distance.program,
+        model.program, model.space.unworded.to_toml(), question.target, question.distance.program,
         joblib.hash({**question.question.given, "n_jobs": 1}), rows.dtypes.to_dict(),
         pd.util.hash_pandas_object(rows).to_numpy().tobytes().hex(),
     )  # fmt: skip

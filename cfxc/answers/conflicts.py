@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from ..question.domain import Domain, domain_of
+from ..question.domain import Domain, freed
 from ..question.query import Query
 from ..question.rules import conditional_constraint
 from ..solvers.base import Deployed, Limits, Outcome
@@ -49,7 +49,7 @@ class Rule:
 
 def _free(domain: Domain) -> Domain:
     """The same feature, free to change within its range; as it is, if it cannot be."""
-    free = domain_of(replace(domain.feature, action="free"), domain.factual)
+    free = freed(domain)
     return domain if free.is_too_large else free
 
 

@@ -28,14 +28,17 @@ from ..solvers.hulls import slack_of
 from ..solvers.rounding import may_tie, slack_for
 from ..solvers.smt import Backend, refuse_contradiction, refuse_negative_distance
 from ..space import FeatureSpace
+from ..space.codec import frame_cells
 from ..space.tables import as_pandas
 from ..stopping import (
     GRACE,
     INTERRUPTED,
+    LIMIT,
     STOPS,
     Pressed,
     Span,
     TimeUp,
+    left,
     listening,
     now,
     reason_of,
@@ -50,6 +53,8 @@ MET = "met on the way to the nearest one"
 """Why nothing more is known of a counterfactual from a pool."""
 UNCHANGED = "already has the target outcome"
 """Why an answer is the factual itself."""
+Cells = Mapping[str, object] | None
+"""The cells of one row by column, where they were read with those of others."""
 
 
 @dataclass(frozen=True)
@@ -70,15 +75,19 @@ class Explainer:
     named: Literal["target", "favourable", ""] = "target"
     conflicts: bool = True
 
-    def answer(self, frame: pd.DataFrame) -> Result:
+    def answer(self, frame: pd.DataFrame, started: float | None = None) -> Result:
         """The nearest counterfactuals of one instance.
+
+        Args:
+            frame: The instance as a one-row table.
+            started: From when on time counts (of ``now``; by default from now on).
 
         Raises:
             CfxcError: the row is bad, or no row of the space can meet the constraints.
         """
         with listening():
             try:
-                return self._answer(frame)
+                return self._answer(frame, Span(self.question.time_limit, started))
             except NoChangeNeededError as error:
                 if self.named != "favourable":
                     raise
@@ -87,8 +96,7 @@ class Explainer:
                     raise answer from error
                 return answer
 
-    def _answer(self, frame: pd.DataFrame) -> Result:
-        span = Span(self.question.time_limit)
+    def _answer(self, frame: pd.DataFrame, span: Span) -> Result:
         query, engine, stop = self._posed(frame, span)
         if self.question.diversity == "clusters" and not (query.hulls or stop):
             raise InvalidInputError("diversity='clusters' needs a trust_region with clusters")
@@ -199,20 +207,24 @@ class Explainer:
                 query = self.after(query, one.point)
         return chosen
 
-    def answers(self, frames: Sequence[pd.DataFrame]) -> list[Result | CfxcError | None]:
-        """The nearest counterfactual of each instance, or why there is no answer.
+    def answers(self, rows: pd.DataFrame) -> list[Result | CfxcError | None]:
+        """The nearest counterfactual of each row, or why there is no answer.
 
         Where the original model's answers do not depend on how many rows it is given, it is asked
         about all instances at once; the few whose answer it does not accept are searched again.
-        ``None`` for who was not answered yet when Ctrl-C was pressed.
+        ``None`` for who was not answered yet when Ctrl-C was pressed, or the time of all was up.
         """
         found: dict[int, Result | CfxcError] = {}
         waiting, done, stop = list[Waiting](), dict[int, NoChangeNeededError](), ""
-        for i, (frame, before) in enumerate(zip(frames, self._before(frames), strict=True)):
-            if stop == INTERRUPTED:
+        frames = [rows.iloc[i : i + 1] for i in range(len(rows))]
+        given = zip(frames, self._before(frames), _cells_of(rows), strict=True)
+        for i, (frame, before, cells) in enumerate(given):
+            if stop == INTERRUPTED or left() <= 0:
                 break
             try:
-                one, stop = self._begun(frame, before)
+                one, stop = self._begun(frame, before, cells)
+                if stop == INTERRUPTED or (stop == LIMIT and left() <= 0):
+                    break  # it had less than its own time
                 if one.outcome.best is not None and one.original.trusted:
                     one.span.end()
                     waiting.append(replace(one, place=i))
@@ -243,10 +255,10 @@ class Explainer:
         real = self.question.semantics == "real"
         return not real and may_tie(self.model.program, self.model.predictor)
 
-    def _begun(self, frame: pd.DataFrame, before: Any) -> tuple[Waiting, str]:
+    def _begun(self, frame: pd.DataFrame, before: Any, cells: Cells) -> tuple[Waiting, str]:
         """The search for one instance, whose answer the original model did not see, and its end."""
         span = Span(self.question.time_limit)
-        query, engine, stop = self._posed(frame, span, before)
+        query, engine, stop = self._posed(frame, span, before, cells)
         trusted = engine is not None and engine.by_row
         original = self._original(query, engine, frame, trusted=trusted)
         outcome = Outcome(reason=stop)
@@ -269,7 +281,8 @@ class Explainer:
                     parts = one.query, one.engine, one.original, one.outcome, one.span
                     found[one.place] = self._result(*parts)
                 elif stop != INTERRUPTED:
-                    found[one.place] = self.answer(one.original.frame)
+                    again = now() - one.span.seconds  # what was spent counts
+                    found[one.place] = self.answer(one.original.frame, again)
             except Exception as error:
                 found[one.place] = _as_error(error)
         return found
@@ -305,31 +318,38 @@ class Explainer:
                 reported = zip(both[: len(pairs)], both[len(pairs) :], strict=True)
             else:
                 reported = zip(self.model.predict(before), self.model.predict(after), strict=True)
-            for (original, point), (first, second) in zip(pairs, reported, strict=True):
-                original.tell(first, point, second)
+            told = zip(pairs, reported, _cells_of(after), strict=True)
+            for (original, point), (first, second), cells in told:
+                original.tell(first, point, second, cells)
 
     def pose(self, frame: pd.DataFrame) -> tuple[Query, Engine]:
         """The question about one instance, and what answers it."""
         return self._ready(self._query(frame), self.question.time_limit)
 
     def _posed(
-        self, frame: pd.DataFrame, span: Span, before: Any = None
+        self, frame: pd.DataFrame, span: Span, before: Any = None, cells: Cells = None
     ) -> tuple[Query, Engine | None, str]:
         """The same within a time, and why that was not enough."""
-        query = self._query(frame, before)
+        query = self._query(frame, before, cells)
         try:
             with until(span.deadline):
                 return *self._ready(query, span.left), ""
         except STOPS as stop:
             return query, None, reason_of(stop)
 
-    def _query(self, frame: pd.DataFrame, before: Any = None) -> Query:
-        """``before``: what the deployed model says of the instance, where that is known."""
+    def _query(self, frame: pd.DataFrame, before: Any = None, cells: Cells = None) -> Query:
+        """The question about one instance, without what follows from the model.
+
+        Args:
+            frame: The instance as a one-row table.
+            before: What the deployed model says of it, where that is known.
+            cells: Its cells, where they were read before.
+        """
         model, options = self.model, self.question
         if before is None and self._asks_first:
             before = plain_item(model.predict(frame)[0])
         return make_query(
-            model.program, model.space, model.space.encode_row(frame),
+            model.program, model.space, model.space.encode_row(frame if cells is None else cells),
             target=self.target, distance=self.distance, subject_to=options.subject_to,
             before=before,
         )  # fmt: skip
@@ -368,7 +388,7 @@ class Explainer:
         return Original(
             self.model.predict, self.model.space, query.target, frame,
             by_row=engine is not None and engine.by_row, trusted=trusted,
-            chance=partial(chance_of, self.model.predictor),
+            chance=partial(chance_of, self.model.predictor), factual=query.factual,
         )  # fmt: skip
 
     def limits(self, seconds: float, number: int = 0) -> Limits:
@@ -462,8 +482,19 @@ def one_row(space: FeatureSpace, row: Any) -> pd.DataFrame:
     if isinstance(row, pd.Series):
         row = row.to_dict()
     if not isinstance(row, Mapping):
-        raise InvalidInputError("a row is a one-row DataFrame, a Series or a mapping of columns")
+        raise InvalidInputError(
+            "a row is a one-row DataFrame, a Series or a mapping of columns, such as X.iloc[[0]], "
+            f"not {type(row).__name__}"
+        )
     return space.decode(space.encode_row(row))
+
+
+def _cells_of(rows: pd.DataFrame) -> list[Cells]:
+    """The cells of each row, read at once; ``None`` where each is to be read alone, and refused."""
+    try:
+        return [*frame_cells(rows)]
+    except CfxcError:
+        return [None] * len(rows)
 
 
 def _as_error(error: Exception) -> CfxcError:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -22,7 +22,8 @@ class Original:
 
     ``by_row``: whether its answers do not depend on how many rows it is given.  ``trusted``:
     points flip it until it was told otherwise, so that many instances can be asked about at once.
-    ``chance``: the probability that it gives to a label, on one row.
+    ``chance``: the probability that it gives to a label, on one row.  ``factual``: the instance's
+    values, where they were read before.
     """
 
     def __init__(
@@ -35,12 +36,14 @@ class Original:
         by_row: bool,
         trusted: bool = False,
         chance: Chance,
+        factual: Point | None = None,
     ) -> None:
         self.predict, self.space, self.target, self.frame = predict, space, target, frame
         self.trusted, self.chance = trusted, chance
-        self._rows = space.rows_like(frame)
+        self._rows = space.rows_like(frame, factual)
         self._decoded: dict[tuple[Any, ...], pd.DataFrame] = {}
         self._known: dict[tuple[Any, ...], Any] = {}
+        self._cells: dict[tuple[Any, ...], Mapping[str, object]] = {}
         self._before: Any = None if by_row or trusted else self._ask(frame)
 
     def row(self, point: Point) -> pd.DataFrame:
@@ -70,16 +73,25 @@ class Original:
             self._before = self._ask(self.frame)
         return self._before
 
-    def tell(self, before: Any, point: Point, after: Any) -> None:
-        """What it says of the instance and of a point, asked elsewhere; ends the trust."""
+    def tell(
+        self, before: Any, point: Point, after: Any, cells: Mapping[str, object] | None = None
+    ) -> None:
+        """What it says of the instance and of a point, asked elsewhere; ends the trust.
+
+        ``cells``: of the point's row, where they were read there too.
+        """
         self._before, self.trusted = plain_item(before), False
-        self._known[tuple(point.items())] = plain_item(after)
+        key = tuple(point.items())
+        self._known[key] = plain_item(after)
+        if cells is not None:
+            self._cells[key] = cells
 
     def flips(self, point: Point) -> bool:
         """Whether the point's row is in the target, and reads back as the point."""
         if self.trusted:
             return True
-        same = self.space.encode_row(self.row(point), extra="ignore") == dict(point)
+        read = self._cells.get(tuple(point.items()), self.row(point))
+        same = self.space.encode_row(read, extra="ignore") == dict(point)
         return same and self.target.holds(self.outcome(point)) and self._is_likely(point)
 
     def _is_likely(self, point: Point) -> bool:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from functools import cached_property
 from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self
 
-import numpy as np
 import pandas as pd
 
 from ..certificates.export import export, export_script
@@ -20,12 +20,15 @@ from ..show.numbers import shown
 from ..show.values import texts_of
 from ..space.tables import as_given, as_pandas, indexed
 from ..stopping import FINE
+from .cells import changes_between, plain_cell, plain_row
 
 if TYPE_CHECKING:  # a result is read where nothing is searched
     from ..question.query import Query
     from ..solvers.base import Call, Outcome, Progress
     from ..solvers.certification import Certificate
+    from .letters import Given
     from .original import Original
+    from .reasons import Reasons
 
 Semantics = Literal["real", "float"]
 Asked = Literal["auto", "real", "float"]
@@ -148,6 +151,7 @@ class Result(Answer):
         evidence: What ``certificate`` is made of.
         unchanged: Whether the factual has the target outcome already, and is the answer itself.
         by_default: Whether the target was not named: it is the other label of two.
+        deployed: The original model on rows like the factual; no part of what is pickled.
         trace: Both bounds as they moved in the search, with seconds since it began.
     """
 
@@ -182,7 +186,28 @@ class Result(Answer):
     seeds: tuple[int, int] = (0, 0)
     unchanged: bool = False
     by_default: bool = False
+    deployed: Original | None = field(default=None, repr=False, compare=False)
     trace: tuple[Progress, ...] = field(default=(), repr=False, compare=False)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "deployed": None}
+
+    @cached_property
+    def reasons(self) -> Reasons:
+        """Why the outcome is as it is, found at the first call; see :mod:`cfxc.answers.reasons`.
+
+        They are about the outcome alone: neither actions nor criteria limit them.
+
+        Raises:
+            UnsupportedError: the outcome is the target, or the answer was pickled.
+        """
+        from .reasons import reasons_of
+
+        if self.evidence is None:
+            raise UnsupportedError(f"there is nothing to give reasons for: it {self.reason}")
+        if self.deployed is None:
+            raise UnsupportedError("reasons need the model, and this answer has none: ask again")
+        return reasons_of(self.evidence.query, self.deployed.flips)
 
     @property
     def certificate(self) -> Certificate:
@@ -213,6 +238,39 @@ class Result(Answer):
                 raise
             return export_script(self.evidence.script, format, out, time_limit=time_limit)
         return export(certificate, format, out, time_limit=time_limit)
+
+    def letter(
+        self,
+        path: str | Path,
+        template: str | Path = "plain",
+        locale: str = "en",
+        fields: Given = None,
+        *,
+        certificate: bool = True,
+        qr: bool = False,
+    ) -> Path:
+        """Write a letter to the person whom the decision was about; see ``docs/letters.md``.
+
+        Args:
+            path: ``.html`` or ``.pdf``.
+            template: ``plain``, ``adverse-action`` (Regulation B, § 1002.9), ``european`` (GDPR
+                Art. 22, AI Act Art. 86), or the path of a Jinja2 template of your own.
+            locale: ``en``, ``de`` or ``fr``, also with a region (``de-AT``).
+            fields: Sender, recipient, … as the template has them, and words for features and
+                outcomes: a mapping, or the path of a TOML file.
+            certificate: Make the certificate and name its hash, where there can be one.
+            qr: Show the hash, or the field ``certificate_url``, as a QR code too.
+
+        Raises:
+            InvalidInputError, DataTypeError: a field is missing or unknown; there is no such
+                template or language; nothing has to change; the file cannot be written.
+            MissingExtraError, UnsupportedError: the extra ``report``, or PDF's library Pango, is
+                not installed; the answer was pickled, which leaves the model behind.
+        """
+        from .letters import Letter
+
+        letter = Letter(path, template, locale, fields)
+        return letter.write(self, certificate=certificate, qr=qr)
 
     @property
     def gap(self) -> float:
@@ -382,36 +440,6 @@ def _text(cell: Any) -> str:
     return "missing" if cell is None else str(cell)
 
 
-def changes_between(before: pd.DataFrame, after: pd.DataFrame) -> list[dict[str, tuple[Any, Any]]]:
-    """What differs between the rows of two tables of the same columns, row by row."""
-    found: list[dict[str, tuple[Any, Any]]] = [{} for _ in range(len(before))]
-    for column in before.columns:  # not row by row, which would turn integers into floats
-        pairs = zip(before[column].array, after[column].array, strict=True)
-        for changes, (old, new) in zip(found, pairs, strict=True):
-            if not _same(old, new):
-                changes[str(column)] = (plain_cell(old), plain_cell(new))
-    return found
-
-
-def _same(before: Any, after: Any) -> bool:
-    if pd.isna(before) or pd.isna(after):
-        return bool(pd.isna(before) and pd.isna(after))
-    return bool(before == after)
-
-
-def plain_cell(value: Any) -> Any:
-    """A cell as a plain Python value; a float32 as the shortest decimal that it holds."""
-    if isinstance(value, np.float32):
-        value = float(str(value))
-    plain = value.item() if hasattr(value, "item") else value
-    return None if pd.isna(plain) else plain
-
-
-def plain_row(row: pd.DataFrame) -> Mapping[str, Any]:
-    """A one-row table as a mapping of plain cells."""
-    return {str(column): plain_cell(row[column].iloc[0]) for column in row.columns}
-
-
 def result_of(
     query: Query,
     original: Original,
@@ -458,6 +486,7 @@ def result_of(
         trace=outcome.trace,
         proof=outcome.proof,
         reason="" if status in ("optimal", "infeasible") else outcome.reason or FINE,
+        deployed=original,
         evidence=Evidence(query, outcome, status, epsilon, solver, file),
     )
 

@@ -7,9 +7,14 @@ import secrets
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
+from typing import Annotated
+
+import typer
 
 from ..errors import VerificationError
 from ..writing import write_whole
+from .flags import Cut, Decides, Json, Trust
+from .guard import guarded
 
 REJECTED = 5
 """Exit code of a certificate that does not hold."""
@@ -130,6 +135,77 @@ def _beside(claimed: Fraction | None, shown: Fraction | None, squared: bool) -> 
         return f"claimed and shown: {texts[0]}"
     less = f" (less by {float(claimed - shown):.2g})" if claimed is not None and shown else ""
     return f"claimed: {texts[0]}; shown: {texts[1]}{less}"
+
+
+@guarded
+def check_command(
+    certificate: Annotated[
+        Path, typer.Argument(metavar="CERTIFICATE", help="A .json file, or .json.gz.")
+    ],
+    model: Annotated[
+        str | None,
+        typer.Option(metavar="MODEL", help="Compile this file anew: is it the same program?"),
+    ] = None,
+    rows: Annotated[
+        Path | None, typer.Option(metavar="CSV", help="Run model and program on these rows too.")
+    ] = None,
+    seed: Annotated[
+        int | None, typer.Option(metavar="N", help="Of the rows that are drawn.  [default: random]")
+    ] = None,
+    decides: Decides = None,
+    cut: Cut = None,
+    trust_pickle: Trust = False,
+    policy: Annotated[
+        Path | None,
+        typer.Option(metavar="TOML", help="Reject a question that allows less than this."),
+    ] = None,
+    summary: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write a page to read (Markdown).")
+    ] = None,
+    vipr: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Is this .vipr file about it?")
+    ] = None,
+    cpc: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Is this .cpc file, with its script?")
+    ] = None,
+    json: Json = False,
+) -> int:
+    """Whether a certificate holds, and what it says.
+
+    Exit code 0 if it does, 5 if not.  The same check without cfxc: see the command checker.
+    """
+    code = check(certificate, model, rows, seed, trust_pickle, decides, cut, policy, summary, json)
+    return code or compare(certificate, vipr, cpc, json)
+
+
+@guarded
+def checker_command(
+    out: Annotated[Path, typer.Option("--out", "-o", help="The file to write.")] = Path(
+        "cfxc-check.pyz"
+    ),
+) -> int:
+    """Write the checker as one file, for auditors.
+
+    It runs as python cfxc-check.pyz CERTIFICATE, and needs Python alone.
+    """
+    return checker(out)
+
+
+@guarded
+def export_command(
+    certificate: Annotated[
+        Path, typer.Argument(metavar="CERTIFICATE", help="A .json file, or .json.gz.")
+    ],
+    format: Annotated[
+        str, typer.Option(help="smt2 (both bounds), cpc (cvc5's proof) or vipr (branch and bound).")
+    ],
+    out: Annotated[
+        Path, typer.Option("--out", "-o", help="Beginning of the names of the files to write.")
+    ],
+    time_limit: Annotated[float, typer.Option(help="Seconds for finding a proof.")] = 60.0,
+) -> int:
+    """Certificates for other checkers."""
+    return export(certificate, format, out, time_limit)
 
 
 __all__ = ["check", "checker", "compare", "export"]

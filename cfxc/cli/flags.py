@@ -10,6 +10,7 @@ import functools
 import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
@@ -37,16 +38,52 @@ Trust = Annotated[
 Output = Annotated[
     Path | None, typer.Option("-o", "--out", help="File to write; stdout without it.")
 ]
+COUNTED = "rows below the header count from 0"
+"""How rows of a table are counted, wherever they are."""
 Factual = Annotated[
-    str, typer.Option(metavar="ROW", help="row.json, row.csv, or data.csv:17 (from 0).")
+    str, typer.Option(metavar="ROW", help=f"row.json, row.csv, or data.csv:17; {COUNTED}.")
 ]
 Favourable = Annotated[
     str | None,
     typer.Option(metavar="LABEL", help="The favourable outcome, where --target names none."),
 ]
+QuestionFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--question", metavar="FILE", help="What is asked (TOML); flags go before what it says."
+    ),
+]
+Range = Annotated[
+    str | None, typer.Option("--range", metavar="LO:HI", help="Wanted range of a number.")
+]
+ALL = "constraints", "max_changes", "causal", "trust_region", "probability", "margin", "accepts"
+"""The kinds of criteria."""
 Json = Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")]
 
-Plain = float | int | str
+
+class Kind(StrEnum):
+    """What a model is."""
+
+    classifier = "classifier"
+    regressor = "regressor"
+
+
+Task = Annotated[
+    Kind | None,
+    typer.Option(help="What a network is whose output is numbers alone, such as two logits."),
+]
+Decides = Annotated[
+    str | None,
+    typer.Option(
+        "--output", metavar="NAME", help="Of a network: the output that decides, or its position."
+    ),
+]
+Cut = Annotated[
+    float | None,
+    typer.Option(
+        metavar="NUMBER", help="Of a network: what that must exceed for the second class."
+    ),
+]
 
 
 @dataclass(frozen=True)
@@ -72,11 +109,12 @@ class Asked:
 
 @dataclass(frozen=True)
 class Flags:
-    """What a command takes: all options or none, and some kinds of criteria, by their names."""
+    """What a command takes: options and kinds of criteria, by their names."""
 
     command: Callable[..., Any]
     options: bool
     criteria: tuple[str, ...]
+    without: tuple[str, ...] = ()
 
     def own(self) -> list[inspect.Parameter]:
         """The command's own parameters."""
@@ -94,7 +132,7 @@ class Flags:
 
         hints = get_type_hints(Options)
         for name, option in OPTIONS.items() if self.options else ():
-            if option.flag is None:
+            if option.flag is None or name in self.without:
                 continue
             kind = hints[name] if hints[name] in (float, int, str) else str
             kind = list[str] if isinstance(option.default, tuple) else kind
@@ -123,11 +161,13 @@ class Flags:
         return Asked({n: value for n, value in options.items() if value not in (None, [])}, found)
 
 
-def takes(*criteria: str, options: bool = False) -> Callable[[Callable[..., int]], Any]:
+def takes(
+    *criteria: str, options: bool = False, without: Sequence[str] = ()
+) -> Callable[[Callable[..., int]], Any]:
     """A command with flags for criteria and options; ``requested`` has what they say."""
 
     def decorate(command: Callable[..., int]) -> Any:
-        flags = Flags(command, options, criteria)
+        flags = Flags(command, options, criteria, tuple(without))
 
         @functools.wraps(command)
         def run(**given: Any) -> int:

@@ -9,14 +9,30 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
 
 from ..errors import InvalidInputError
 from ..frontends.row_files import read_factual, read_rows
 from ..writing import check_writable
 from .commands import Source
-from .guard import INFEASIBLE, LIMIT, deliver
-from .report import telling
+from .flags import (
+    COUNTED,
+    Asked,
+    Cut,
+    Decides,
+    Favourable,
+    Json,
+    ModelFile,
+    Output,
+    SpaceFile,
+    Task,
+    Trust,
+    takes,
+)
+from .guard import INFEASIBLE, LIMIT, deliver, guarded
+from .report import doing, telling
 from .tables import read_target
 
 if TYPE_CHECKING:
@@ -65,7 +81,8 @@ class Request:
 def fit(source: Source, training: Training, as_json: bool) -> int:
     """Train a generator on a table, and write it into a folder."""
     _check_folder(training.out)
-    model = source.load(favourable=training.favourable)
+    with doing("compiling …"):
+        model = source.load(favourable=training.favourable)
     target = None if training.target is None else read_target(model, training.target, None)
     from ..methods.amortised import Generator
 
@@ -100,7 +117,8 @@ def fit(source: Source, training: Training, as_json: bool) -> int:
 def run(source: Source, request: Request, as_json: bool) -> int:
     """All counterfactuals, as CSV or JSON; what was found is told on stderr."""
     check_writable(request.out)
-    model = source.load(favourable=request.favourable)
+    with doing("compiling …"):
+        model = source.load(favourable=request.favourable)
     from ..methods.amortised import Generator
 
     made = Generator.load(request.generator, model)
@@ -168,4 +186,89 @@ def _check_folder(path: Path) -> None:
         raise InvalidInputError(f"{path}: cannot write: no permission in {home}")
 
 
-__all__ = ["Request", "Training", "fit", "run"]
+@guarded
+def fit_command(
+    model: ModelFile,
+    space: SpaceFile,
+    data: Annotated[
+        Path, typer.Option(metavar="DATA.CSV", help="Rows to learn from; best the model's own.")
+    ],
+    out: Annotated[Path, typer.Option("-o", "--out", help="Folder to write the generator to.")],
+    target: Annotated[
+        str | None, typer.Option(metavar="LABEL", help="The only target label.  [default: any]")
+    ] = None,
+    favourable: Favourable = None,
+    epochs: Annotated[int, typer.Option(metavar="N", help="Passes over the rows, at most.")] = 200,
+    buckets: Annotated[int, typer.Option(metavar="N", help="Most levels of a number.")] = 4,
+    bucket_rows: Annotated[int, typer.Option(metavar="N", help="Fewest rows in each.")] = 100,
+    alpha: Annotated[float, typer.Option(help="The price of a feature that may change.")] = 1e-3,
+    gradient: Annotated[
+        str, typer.Option(help="auto, pathwise, reinforce or straight-through.")
+    ] = "auto",
+    no_selector: Annotated[
+        bool, typer.Option("--no-selector", help="Do without the network that picks features.")
+    ] = False,
+    checkpoint: Annotated[
+        Path | None, typer.Option(metavar="FOLDER", help="Keep the state; go on from one.")
+    ] = None,
+    seed: Annotated[int, typer.Option(metavar="N", help="Of what is drawn at random.")] = 0,
+    task: Task = None,
+    decides: Decides = None,
+    cut: Cut = None,
+    trust_pickle: Trust = False,
+    json: Json = False,
+) -> int:
+    """Train a generator of counterfactuals for a classifier."""
+    source = Source(model, space, trust_pickle, task, decides, cut)
+    training = Training(
+        data, out, target, favourable, epochs, buckets, bucket_rows, alpha, gradient, no_selector,
+        checkpoint, seed,
+    )  # fmt: skip
+    return fit(source, training, json)
+
+
+@guarded
+@takes("max_changes", "constraints")
+def run_command(
+    requested: Asked,
+    model: ModelFile,
+    space: SpaceFile,
+    generator: Annotated[Path, typer.Option(metavar="FOLDER", help="What fit wrote.")],
+    rows: Annotated[
+        str, typer.Option(metavar="ROWS", help=f"data.csv; or row.json, data.csv:17; {COUNTED}.")
+    ],
+    n: Annotated[int, typer.Option("-n", "--count", metavar="N", help="For each, at most.")] = 100,
+    target: Annotated[str | None, typer.Option(metavar="LABEL", help="Wanted label.")] = None,
+    favourable: Favourable = None,
+    sparsity: Annotated[
+        float | None, typer.Option(metavar="SHARE", help="Of the numbers, that may change.")
+    ] = None,
+    diversity: Annotated[str, typer.Option(help="maxmin, dpp or none.")] = "maxmin",
+    polish: Annotated[
+        bool, typer.Option("--polish", help="Move each as near as its changes allow, exactly.")
+    ] = False,
+    time_limit: Annotated[float, typer.Option(help="Seconds in all.")] = 60.0,
+    seed: Annotated[
+        int | None, typer.Option(metavar="N", help="Of what is drawn.  [default: training's]")
+    ] = None,
+    out: Output = None,
+    task: Task = None,
+    decides: Decides = None,
+    cut: Cut = None,
+    trust_pickle: Trust = False,
+    json: Json = False,
+) -> int:
+    """Draw counterfactuals for instances: valid, different, re-run through the model.
+
+    CSV, with the instance's number and the counterfactual's first.  Exit code 4 if some
+    instance got none; 3 if for all of these it is proved that there is none.
+    """
+    source = Source(model, space, trust_pickle, task, decides, cut)
+    request = Request(
+        generator, rows, n, target, favourable, sparsity, requested.subject_to, diversity,
+        polish, time_limit, seed, out,
+    )  # fmt: skip
+    return run(source, request, json)
+
+
+__all__ = ["Request", "Training", "fit", "fit_command", "run", "run_command"]

@@ -18,6 +18,7 @@ import typer
 from ..errors import CfxcError, InvalidInputError, MissingExtraError
 from ..writing import check_writable, write_whole
 from .interrupts import INTERRUPTED, came
+from .remedies import remedy
 
 INFEASIBLE, LIMIT, FAULT = 3, 4, 1
 """No counterfactual exists, proved; a limit was reached; a fault of ours."""
@@ -46,7 +47,8 @@ def ended(run: Callable[[], int | None]) -> int:
         sys.stdout.flush()
         return code
     except CfxcError as error:
-        return _refused(str(error), error.exit_code)
+        hint = remedy(str(error))
+        return _refused(f"{error}\n{hint}" if hint else str(error), error.exit_code)
     except KeyboardInterrupt:
         return _refused("stopped", INTERRUPTED)
     except BrokenPipeError:  # the reader of the output has gone
@@ -78,8 +80,22 @@ def _failed(error: Exception) -> int:
 
 def _refused(message: str, code: int) -> int:
     with suppress(OSError):  # there may be no room for messages either
-        print(f"cfxc: {message}", file=sys.stderr, flush=True)
+        if sys.stderr.isatty():
+            _show(f"cfxc: {message}")
+        else:
+            print(f"cfxc: {message}", file=sys.stderr, flush=True)
     return code
+
+
+def _show(message: str) -> None:
+    """A message on a terminal: whose it is, and the command to try, stand out (not if NO_COLOR)."""
+    from rich.console import Console
+    from rich.text import Text
+
+    text = Text(message)
+    text.highlight_regex(r"^cfxc:", "bold red")
+    text.highlight_regex(r"(?m)^try: .*$", "bold")
+    Console(stderr=True, highlight=False).print(text, soft_wrap=True)
 
 
 def _abandon_stdout() -> None:

@@ -49,10 +49,23 @@ def heard() -> Iterator[None]:
         sys.unraisablehook = hook
 
 
+@contextmanager
+def gently() -> Iterator[None]:
+    """Leave Ctrl-C to what runs inside, which ends with what it has; pressed again, it is noted."""
+    if signal.getsignal(signal.SIGINT) is not _note:
+        yield
+        return
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, _note)
+
+
 def _note(number: int, frame: Any) -> None:
     global _came
     _came = True
     raise KeyboardInterrupt
 
 
-__all__ = ["INTERRUPTED", "came", "heard"]
+__all__ = ["INTERRUPTED", "came", "gently", "heard"]

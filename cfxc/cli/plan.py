@@ -9,7 +9,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
 
 from ..errors import DataTypeError, InvalidInputError, MissingColumnError
 from ..frontends.csv_files import read_csv
@@ -18,8 +20,21 @@ from ..show.numbers import shown
 from ..stopping import TimeUp, now, until
 from ..writing import check_writable, write_whole
 from .commands import Source
-from .guard import INFEASIBLE, LIMIT, check_picture
-from .report import Pair, cell, lay_out, telling
+from .flags import (
+    Asked,
+    Cut,
+    Decides,
+    Factual,
+    Favourable,
+    Json,
+    ModelFile,
+    SpaceFile,
+    Task,
+    Trust,
+    takes,
+)
+from .guard import INFEASIBLE, LIMIT, check_picture, guarded
+from .report import Pair, cell, doing, lay_out, telling
 from .tables import read_target
 
 if TYPE_CHECKING:
@@ -69,7 +84,8 @@ def plan(source: Source, question: Question, as_json: bool) -> int:
     _check_sources(question)
     check_writable(question.save_moments)
     check_picture(question.plot, "plotting bounds")
-    model = source.load(favourable=question.favourable)
+    with doing("compiling …"):
+        model = source.load(favourable=question.favourable)
     row = read_factual(question.factual, model.space)
     target = read_target(model, question.target, None)
     given = None if question.correct is None else _rows(question.correct, model)
@@ -285,6 +301,83 @@ def _facts(result: PlanResult) -> list[Pair]:
 def _figure(value: float, side: int) -> str:
     """A bound rounded to its safe side."""
     return shown(Fraction(value), side)
+
+
+@guarded
+@takes("constraints", "causal", "max_changes", "accepts")
+def command(
+    requested: Asked,
+    model: ModelFile,
+    space: SpaceFile,
+    factual: Factual,
+    target: Annotated[str | None, typer.Option(metavar="LABEL", help="Wanted label.")] = None,
+    favourable: Favourable = None,
+    retrain: Annotated[
+        Path | None,
+        typer.Option(metavar="DATA.CSV", help="Train the model again and again on parts of it."),
+    ] = None,
+    outcome: Annotated[
+        str | None, typer.Option(metavar="NAME", help="The outcome's column in --retrain.")
+    ] = None,
+    retrainings: Annotated[int, typer.Option(metavar="N", help="How often.")] = 1000,
+    share: Annotated[float, typer.Option(help="Of the rows that each one sees.")] = 0.5,
+    dated: Annotated[
+        list[str] | None,
+        typer.Option("--model", metavar="FILE", help="Another dated model; may be repeated."),
+    ] = None,
+    moments: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Mean and covariance (JSON).")
+    ] = None,
+    shrinkage: Annotated[
+        str | None,
+        typer.Option(metavar="SHARE", help="Of the covariance, or ledoit-wolf.  [default: none]"),
+    ] = None,
+    save_moments: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write the moments (JSON).")
+    ] = None,
+    correct: Annotated[
+        Path | None, typer.Option(metavar="ROWS.CSV", help="A plan to correct, instead of COPA.")
+    ] = None,
+    size: Annotated[
+        int | None, typer.Option(metavar="J", help="How many rows.  [default: 5]")
+    ] = None,
+    radius: Annotated[float, typer.Option(help="Of the Gelbrich ball around the moments.")] = 0.01,
+    epsilon: Annotated[float, typer.Option(help="Least score by the mean parameters.")] = 0.1,
+    validity: Annotated[float, typer.Option(help="Weight of the validity radius.")] = 1.0,
+    diversity: Annotated[float, typer.Option(help="Weight of diversity.")] = 10.0,
+    corrections: Annotated[
+        int | None,
+        typer.Option(metavar="K", help="Rows to improve.  [default: 0; with --correct 3]"),
+    ] = None,
+    limit: Annotated[float, typer.Option(help="How far each of them may move.")] = 0.1,
+    apart: Annotated[
+        float, typer.Option(metavar="SHARE", help="Of its range, by which one number differs.")
+    ] = 0.05,
+    time_limit: Annotated[float, typer.Option(help="Seconds for finding rows.")] = 60.0,
+    jobs: Annotated[int, typer.Option(help="Processes that retrain; -1 for all processors.")] = 1,
+    seed: Annotated[int, typer.Option(metavar="N", help="Of what is drawn at random.")] = 0,
+    plot: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Draw the bounds against the radius: .png, .svg, .pdf."),
+    ] = None,
+    task: Task = None,
+    decides: Decides = None,
+    cut: Cut = None,
+    trust_pickle: Trust = False,
+    json: Json = False,
+) -> int:
+    """A menu of counterfactuals that survives retraining of the model.
+
+    Of linear classifiers.  The chance that all rows stay valid is bounded, for all laws of the
+    future parameters with moments within --radius of those of --retrain, --model or --moments.
+    """
+    source = Source(model, space, trust_pickle, task, decides, cut)
+    question = Question(
+        factual, target, favourable, retrain, outcome, retrainings, share, dated or [], moments,
+        shrinkage, save_moments, correct, size, radius, epsilon, validity, diversity, corrections,
+        limit, apart, requested.subject_to, time_limit, jobs, seed, plot,
+    )  # fmt: skip
+    return plan(source, question, json)
 
 
 __all__ = ["Question", "plan"]

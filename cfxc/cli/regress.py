@@ -11,14 +11,17 @@ from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal
 from math import floor, isfinite, log10
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
 
 from ..errors import InvalidInputError
 from ..frontends.row_files import read_factual
 from ..writing import check_writable
 from .commands import Source
-from .guard import INFEASIBLE, LIMIT, check_picture
-from .report import Change, Pair, cell, changed, hint_at_caps, lay_out, telling
+from .flags import Asked, Cut, Decides, Factual, Json, ModelFile, SpaceFile, Task, Trust, takes
+from .guard import INFEASIBLE, LIMIT, check_picture, guarded
+from .report import Change, Pair, cell, changed, doing, hint_at_caps, lay_out, telling
 
 if TYPE_CHECKING:
     from ..frontends.predictor import Predictor
@@ -63,7 +66,8 @@ def regress(source: Source, question: Question, as_json: bool) -> int:
 
     from ..methods.bayes import BlackBox
 
-    model = source.load()
+    with doing("compiling …"):
+        model = source.load()
     box = BlackBox(model)
     _check_scale(question, model.predictor)
     row = read_factual(question.factual, model.space)
@@ -303,6 +307,67 @@ def _figure(value: float, width: float, rounding: str = ROUND_HALF_EVEN) -> str:
     least = Decimal(1).scaleb(-places)
     rounded = Decimal(value).quantize(least, rounding, Context(prec=50))
     return f"{rounded if rounded else abs(rounded):f}"  # no -0.0
+
+
+@guarded
+@takes("constraints", "causal", "max_changes")
+def command(
+    requested: Asked,
+    model: ModelFile,
+    space: SpaceFile,
+    factual: Factual,
+    width: Annotated[
+        float | None, typer.Option(metavar="W", help="About how far away the output should be.")
+    ] = None,
+    sign: Annotated[
+        str | None, typer.Option(help="Of --width: + (higher), - (lower) or both.  [default: both]")
+    ] = None,
+    to: Annotated[
+        float | None, typer.Option(metavar="VALUE", help="The target output, instead of --width.")
+    ] = None,
+    budget: Annotated[
+        int, typer.Option(metavar="N", help="Rows that the model may be asked about.")
+    ] = 100,
+    epsilon: Annotated[
+        float, typer.Option(help="By what share of an exact hit an answer may be worse.")
+    ] = 0.01,
+    kernel: Annotated[str, typer.Option(help="Of the surrogate: matern or rbf.")] = "matern",
+    seed: Annotated[int, typer.Option(metavar="N", help="Of what is drawn at random.")] = 0,
+    data: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Evaluations (JSON) from before, read if the file is there; the new ones are "
+            "written to it.",
+        ),
+    ] = None,
+    no_proof: Annotated[
+        bool, typer.Option("--no-proof", help="Do not ask exact engines what was not reached.")
+    ] = False,
+    plot: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Draw the search: .png, .svg, .pdf (matplotlib)."),
+    ] = None,
+    time_limit: Annotated[
+        float, typer.Option(help="Seconds for the search, and again for the proof.")
+    ] = 60.0,
+    task: Task = None,
+    decides: Decides = None,
+    cut: Cut = None,
+    trust_pickle: Trust = False,
+    json: Json = False,
+) -> int:
+    """The row that brings a model's number to about what is asked.
+
+    Either --width, how far from the present output, or --to, the target output.  The model is asked
+    about few rows; what is not reached is decided by exact engines.
+    """
+    source = Source(model, space, trust_pickle, task, decides, cut)
+    question = Question(
+        factual, width, sign, to, budget, epsilon, requested.subject_to,
+        kernel, seed, data, not no_proof, plot, time_limit,
+    )  # fmt: skip
+    return regress(source, question, json)
 
 
 __all__ = ["Question", "regress"]

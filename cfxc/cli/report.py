@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from threading import Timer
 from typing import TYPE_CHECKING, Any
 
@@ -68,10 +70,21 @@ def telling(text: str) -> Iterator[Tell]:
         reported.cancel()
 
 
+@contextmanager
+def doing(text: str) -> Iterator[None]:
+    """A spinner on a terminal while something runs; nothing elsewhere."""
+    console = Page(stderr=True)
+    if not console.is_terminal:
+        yield
+        return
+    with console.status(escape(text)):
+        yield
+
+
 def standing(now: Progress) -> str:
     """Where a search stands, in a few words."""
-    upper = "none found yet" if now.upper is None else f"one at {now.upper:.6g}"
-    return f"{upper}, none nearer than {now.lower:.6g}"
+    upper = "nothing found yet" if now.upper is None else f"best {now.upper:.6g}"
+    return f"{upper}, nothing below {now.lower:.6g}"
 
 
 class Page(Console):
@@ -103,6 +116,11 @@ def lay_out(rows: Sequence[Change], facts: Sequence[Pair]) -> None:
 def changed(changes: Mapping[str, tuple[Any, Any]]) -> list[Change]:
     """Changed columns as they are shown."""
     return [(name, cell(before), cell(after)) for name, (before, after) in changes.items()]
+
+
+def say_next(*words: str | Path) -> None:
+    """The command that comes next, on stderr."""
+    print(f"next: {shlex.join(map(str, words))}", file=sys.stderr)
 
 
 def hint_at_caps(changed: int, subject_to: Sequence[Any]) -> None:

@@ -56,7 +56,10 @@ class Compiled:
         """
         rows = as_pandas(rows)
         if not isinstance(rows, pd.DataFrame):
-            raise DataTypeError(f"predict takes a DataFrame of rows, not {type(rows).__name__}")
+            raise DataTypeError(
+                f"predict takes a DataFrame of rows, not {type(rows).__name__}; such as X[:10], or "
+                "pd.DataFrame(rows, columns=[…])"
+            )
         if rows.empty:
             raise InvalidInputError("predict: the table has no rows")
         try:

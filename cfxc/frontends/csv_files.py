@@ -10,12 +10,13 @@ whole numbers beyond 64 bits are text.
 from __future__ import annotations
 
 import csv
+import io
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from ..errors import CfxcError, InvalidInputError
 
@@ -70,21 +71,42 @@ def read_csv(path: Path) -> Table:
         InvalidInputError: the file is missing, empty or no CSV; a row is longer or shorter than the
             header; two columns have one name; the cells are separated by something else.
     """
-    with _lines(path) as (header, rows):
+    with _lines(path) as (header, rows, _):
         return Table(path, header, tuple(rows))
+
+
+def sample_csv(path: Path, places: int = 20, size: int = 20_000) -> Table:
+    """Rows of a large table, read at some places of the file; lines with quotes are left out.
+
+    Raises:
+        InvalidInputError: as :func:`read_csv`, of the header.
+    """
+    with _lines(path) as (header, _, _):
+        pass
+    found = list[tuple[str, ...]]()
+    with path.open("rb") as file:
+        length = path.stat().st_size
+        for place in range(places):
+            file.seek(length * place // places)
+            file.readline()
+            lines = file.read(min(size, length // places)).splitlines()[:-1]
+            texts = [one.decode("utf-8", "replace") for one in lines if b'"' not in one]
+            found += [tuple(row) for row in csv.reader(texts) if len(row) == len(header)]
+    return Table(path, header, tuple(found))
 
 
 def read_csv_row(path: Path, number: int | None) -> dict[str, str]:
     """The cells of one row by column; rows count from 0, the header aside.
 
-    Nothing behind the row is read, and nothing before it is kept.  ``None``: of the only row.
+    Nothing behind the row is read, and of what is before it, lines are counted.  ``None``: of the
+    only row.
 
     Raises:
         InvalidInputError: as :func:`read_csv`; there is no such row, or not one row.
     """
-    with _lines(path) as (header, rows):
-        count, found = 0, None
-        for count, row in enumerate(rows, start=1):
+    with _lines(path, number or 0) as (header, rows, skipped):
+        count, found = skipped, None
+        for count, row in enumerate(rows, start=skipped + 1):
             if number is None or count == number + 1:
                 found = row
             if count - 1 == number:
@@ -99,39 +121,86 @@ def read_csv_row(path: Path, number: int | None) -> dict[str, str]:
     return dict(zip(header, found, strict=True))
 
 
-Lines = tuple[tuple[str, ...], Iterator[tuple[str, ...]]]
+Lines = tuple[tuple[str, ...], Iterator[tuple[str, ...]], int]
 
 
 @contextmanager
-def _lines(path: Path) -> Iterator[Lines]:
-    """The header and the rows of a CSV file, which are read as they are asked for."""
+def _lines(path: Path, skip: int = 0) -> Iterator[Lines]:
+    """The header and the rows of a CSV file, which are read as they are asked for.
+
+    Of the first ``skip`` rows, as many are passed over as can be counted as lines: how many.
+    """
     try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            reader = csv.reader(file, strict=True)
+        with path.open("rb") as raw, io.TextIOWrapper(raw, "utf-8-sig", newline="") as file:
+            reader, passed = csv.reader(file, strict=True), 0
             try:
                 header = next((row for row in reader if row), None)
                 if header is None:
                     raise InvalidInputError(f"{path}: the table is empty")
                 names = _header(path, header)
-                yield names, _rows(path, reader, names)
+                if skip and (passed := _pass_over(raw, skip)):
+                    file = io.TextIOWrapper(raw, "utf-8", newline="")
+                    reader = csv.reader(file, strict=True)
+                yield names, _rows(path, reader, names, passed), passed
             except csv.Error as error:
+                line = reader.line_num + passed + (passed > 0)
                 raise InvalidInputError(
-                    f"{path}:{reader.line_num}: not a table in CSV: {error}"
+                    f"{path}, line {line}: not a table in CSV: {error}"
                 ) from error
     except CfxcError:
         raise
     except OSError as error:
-        raise InvalidInputError(f"{path}: cannot read the table: {error.strerror}") from error
+        from ..space.names import near_file
+
+        raise InvalidInputError(
+            f"{path}: cannot read the table: {error.strerror}{near_file(path)}; name the "
+            "table's file"
+        ) from error
     except UnicodeDecodeError as error:
         raise InvalidInputError(f"{path}: not a table in CSV: not text in UTF-8") from error
 
 
-def _rows(path: Path, reader: Any, names: Sequence[str]) -> Iterator[tuple[str, ...]]:
+BLOCK = 2**15
+"""Bytes that are searched for ends of lines at once."""
+
+
+def _pass_over(file: BinaryIO, skip: int) -> int:
+    """Go to the start of a row below a header of one line; how many rows are before it.
+
+    Lines are rows as long as there are no quotes, no empty lines, and one kind of line ends.
+    """
+    here = file.tell()
+    file.seek(0)
+    plain = _are_rows(file.readline())
+    passed, start = 0, file.tell()
+    while plain and passed < skip:
+        block = file.read(BLOCK) + file.readline()
+        block = block[: block.rfind(b"\n") + 1]  # the last line may have no end
+        if not block or not _are_rows(block):
+            break
+        count = block.count(b"\n")
+        if passed + count > skip:
+            block = b"\n".join(block.split(b"\n", skip - passed)[:-1]) + b"\n"
+            count = skip - passed
+        passed, start = passed + count, start + len(block)
+        file.seek(start)
+    file.seek(start if passed else here)
+    return passed
+
+
+def _are_rows(block: bytes) -> bool:
+    """Whether each line is a row of a table, whatever its cells are."""
+    ends = block.count(b"\r") == block.count(b"\r\n")
+    empty = block.startswith((b"\n", b"\r\n")) or b"\n\n" in block or b"\n\r\n" in block
+    return ends and not empty and b'"' not in block
+
+
+def _rows(path: Path, reader: Any, names: Sequence[str], passed: int) -> Iterator[tuple[str, ...]]:
     for row in reader:
         if len(row) == len(names):
             yield tuple(row)
         elif row:
-            _refuse_row(path, reader.line_num, row, names)
+            _refuse_row(path, reader.line_num + passed + (passed > 0), row, names)
 
 
 def _header(path: Path, header: Sequence[str]) -> tuple[str, ...]:
@@ -157,8 +226,8 @@ def _refuse_row(path: Path, line: int, row: Sequence[str], names: Sequence[str])
         if row[-1] == "":
             hint = "remove the comma at its end"
     raise InvalidInputError(
-        f"{path}:{line}: the row has {cells} cell{'s' * (cells != 1)}, and the header {columns}; "
-        f"{hint}"
+        f"{path}, line {line}: the row has {cells} cell{'s' * (cells != 1)}, and the header "
+        f"{columns}; {hint}"
     )
 
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from ..errors import InvalidInputError, MissingExtraError, ModelFileError
 from ..ir import Program
 from ..space import FeatureSpace
+from ..space.names import near_file
 from .boosters import SUFFIXES as BOOSTERS
 from .boosters import library_of
 from .predictor import Predictor, Task, Wanted
@@ -32,9 +34,10 @@ def load_model(
 
     Args:
         model: A fitted estimator of scikit-learn, XGBoost, LightGBM or CatBoost, a native booster
-            of XGBoost or LightGBM, an ONNX model (``ModelProto`` or its bytes), a
-            ``torch.nn.Module`` or what ``torch.export.export`` gives, or the path of a file, whose
-            kind its suffix tells: ``.onnx``; ``.skops``; XGBoost's ``.json`` or ``.ubj``;
+            of XGBoost or LightGBM, a fitted result of statsmodels, an ONNX model (``ModelProto``
+            or its bytes), a ``torch.nn.Module`` or what ``torch.export.export`` gives, or the path
+            of a file, whose kind its suffix tells: ``.onnx``; ``.skops``; XGBoost's ``.json`` or
+            ``.ubj``;
             LightGBM's ``.txt``; CatBoost's ``.json`` or ``.cbm``; ``.pkl``, ``.pickle`` or
             ``.joblib``; torch's ``.pt2``, ``.pt`` or ``.pth``.
         space: The features behind the model's columns.
@@ -42,7 +45,8 @@ def load_model(
         task: What the model is: ``classifier`` or ``regressor``.  Only a network with a
             single output of numbers leaves it open.
         output: Of a network: the output that decides, by name or position.
-        cut: Of a network: what that output must exceed for the second class.
+        cut: Of a network, and of a result of statsmodels: what that output, or its probability,
+            must exceed for the second class.
 
     Raises:
         ModelFileError: the file is missing, empty, truncated or of an unknown kind; a pickle that
@@ -89,7 +93,10 @@ def _check_readable(path: Path) -> None:
     except IsADirectoryError as error:
         raise ModelFileError(f"{path}: a directory is no model file, which is {KINDS}") from error
     except OSError as error:
-        raise ModelFileError(f"{path}: cannot read the model: {error.strerror}") from error
+        raise ModelFileError(
+            f"{path}: cannot read the model: {error.strerror}{near_file(path)}; name the "
+            "model's file"
+        ) from error
     if not start:
         raise ModelFileError(f"{path}: the model file is empty; save the model again")
 
@@ -139,12 +146,33 @@ def _from_onnx(model: Any, space: FeatureSpace, wanted: Wanted) -> Loaded:
 
 
 def _from_object(model: Any, space: FeatureSpace, wanted: Wanted) -> Loaded:
+    if _is_result(model):
+        return _from_result(model, space, wanted)
     if not library_of(model):
         return _from_estimator(model, space, wanted)
     from .boosters.native import native_predictor
 
     predictor = native_predictor(model, space)
     _check_wanted(predictor, wanted)
+    return predictor.program, predictor
+
+
+def _is_result(model: Any) -> bool:
+    base = sys.modules.get("statsmodels.base.model")  # what fit of statsmodels gives comes from it
+    wrapper = sys.modules.get("statsmodels.base.wrapper")
+    if base is None or wrapper is None:
+        return False
+    return isinstance(model, base.Results | wrapper.ResultsWrapper)
+
+
+def _from_result(result: Any, space: FeatureSpace, wanted: Wanted) -> Loaded:
+    from .boosters.native import NativePredictor
+    from .libraries.statistical import native
+
+    predictor = NativePredictor(
+        native(result, space, wanted.cut), space, type(result.model).__name__
+    )
+    _check_wanted(predictor, replace(wanted, cut=None))
     return predictor.program, predictor
 
 

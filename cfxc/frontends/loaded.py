@@ -15,6 +15,8 @@ PARTS = {
     "imblearn": ".libraries.imbalanced",
     "interpret.glassbox": ".libraries.additive",
     "lightgbm": ".boosters.lightgbm.native",
+    "lineartree": ".libraries.linear_trees",
+    "statsmodels": ".libraries.statistical",
     "xgboost": ".boosters.xgboost.native",
 }
 """A module of a library → what lowers its estimators."""

@@ -80,7 +80,8 @@ def damaged(path: Path, error: Exception) -> ModelFileError:
     reason = f"{type(error).__name__}: {lines[0][:200]}" if lines else type(error).__name__
     return ModelFileError(
         f"{path}: cannot be opened; it is truncated, not a {path.suffix} file, or needs packages "
-        f"that are not installed ({reason})"
+        f"that are not installed, or another version of scikit-learn ({reason}); save the model "
+        "again with the versions that are installed here"
     )
 
 

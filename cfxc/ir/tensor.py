@@ -9,16 +9,18 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Sequence
 from fractions import Fraction
-from math import prod
+from math import lcm, prod
 from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from ..errors import VerificationError
+from ..stopping import poll
 from .sorts import Kind, format_rational
 
 DType = Literal["f64", "i64", "bool", "rat"]
+LONG = 4096  # bits of a common denominator
 _NUMPY: dict[DType, Any] = {"f64": np.float64, "i64": np.int64, "bool": np.bool_, "rat": object}
 _KIND: dict[DType, Kind] = {"f64": "real", "rat": "real", "i64": "int", "bool": "bool"}
 
@@ -26,7 +28,7 @@ _KIND: dict[DType, Kind] = {"f64": "real", "rat": "real", "i64": "int", "bool": 
 class Tensor:
     """An immutable dense array of exact numbers with value equality."""
 
-    __slots__ = ("_digest", "_exact", "array", "dtype")
+    __slots__ = ("_coded", "_digest", "_exact", "_whole", "array", "dtype")
 
     def __init__(self, values: Any, dtype: DType | None = None) -> None:
         given = np.asarray(values)
@@ -40,6 +42,8 @@ class Tensor:
         self.array: npt.NDArray[Any] = array
         self._digest: bytes | None = None
         self._exact: npt.NDArray[Any] | None = None
+        self._coded: tuple[list[Any], npt.NDArray[np.int64]] | None = None
+        self._whole: tuple[npt.NDArray[Any], int] | None = None
 
     def __reduce__(self) -> tuple[type[Tensor], tuple[Any, DType]]:
         return Tensor, (self.array, self.dtype)  # keeps copies and pickles immutable
@@ -63,37 +67,97 @@ class Tensor:
             self._exact.flags.writeable = False
         return self._exact
 
+    def take(self, places: npt.NDArray[np.int64]) -> Tensor:
+        """The entries of a vector at some places, in their shape; many may be the same."""
+        made = Tensor.__new__(Tensor)
+        made.dtype, made.array = self.dtype, self.array[places]
+        made.array.flags.writeable = False
+        made._digest, made._exact, made._whole = None, None, None
+        rational = self.dtype == "rat"
+        made._coded = (self.array.tolist(), places.ravel()) if rational else None
+        return made
+
+    @property
+    def coded(self) -> tuple[list[Any], npt.NDArray[np.int64]]:
+        """Values, and which of them each entry is: few fill a large tensor of rationals."""
+        if self._coded is None:
+            every = self.array.ravel().tolist()
+            own = list(map(id, every))  # of fractions, quicker told apart than their values
+            places = {name: place for place, name in enumerate(dict.fromkeys(own))}
+            values = list(dict(zip(own, every, strict=True)).values())
+            codes = np.fromiter(map(places.__getitem__, own), dtype=np.int64, count=len(own))
+            self._coded = values, codes
+        return self._coded
+
+    def whole(self) -> tuple[npt.NDArray[Any], int]:
+        """Whole numbers and what to divide them by; 0 if that is too large to be of use."""
+        if self._whole is None:
+            numbers, shared = self.exact().ravel().tolist(), 1
+            for below in {number.denominator for number in numbers}:
+                shared = lcm(shared, below)
+                if shared.bit_length() > LONG:
+                    self._whole = np.empty(0, dtype=object), 0
+                    return self._whole
+            scaled = np.empty(len(numbers), dtype=object)
+            scaled[:] = [n.numerator * (shared // n.denominator) for n in numbers]
+            self._whole = scaled.reshape(self.array.shape), shared
+        return self._whole
+
+    def dot(self, x: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """The exact product of a matrix (m, n) and a vector of rationals (n,), as Fractions.
+
+        Whole numbers are added up many times faster than fractions.
+        """
+        weight, below = self.whole()
+        if not below:
+            return np.asarray(np.frompyfunc(Fraction, 1, 1)(self.exact().dot(x)))
+        numbers = x.tolist()
+        shared = lcm(*(number.denominator for number in numbers))
+        scaled = np.empty(len(numbers), dtype=object)
+        scaled[:] = [n.numerator * (shared // n.denominator) for n in numbers]
+        product = np.empty(weight.shape[0], dtype=object)
+        product[:] = [Fraction(above, below * shared) for above in weight.dot(scaled).tolist()]
+        return product
+
     def exact_sum(self, rows: Sequence[int] | npt.NDArray[np.int64]) -> npt.NDArray[Any]:
         """The exact sum of some rows of a matrix, one entry per column."""
         chosen = self.array[np.asarray(rows, dtype=np.int64)]
         sums = np.empty(chosen.shape[1], dtype=object)
-        for k, column in enumerate(chosen.T.tolist()):
-            if self.dtype != "f64":
-                sums[k] = sum(column, Fraction(0))
-                continue
-            ratios = [value.as_integer_ratio() for value in column]
-            shared = max((below for _, below in ratios), default=1)  # all are powers of 2
-            sums[k] = Fraction(sum(above * (shared // below) for above, below in ratios), shared)
+        if self.dtype != "f64":
+            sums[:] = [sum(column, Fraction(0)) for column in chosen.T.tolist()]
+        elif (limbs := _limbs(chosen)) is not None:
+            high, low = (part.sum(axis=0).tolist() for part in limbs)
+            sums[:] = [Fraction((h << 53) + k, 1 << 85) for h, k in zip(high, low, strict=True)]
+        else:
+            sums[:] = [sum(map(Fraction, column), Fraction(0)) for column in chosen.T.tolist()]
         return sums
 
     def floats(self) -> npt.NDArray[np.float64]:
         """The values rounded to doubles (identical for all but ``rat``)."""
         if self.dtype == "rat":
-            flat = [float(v) for v in self.array.ravel()]
-            return np.array(flat, dtype=np.float64).reshape(self.array.shape)
+            values, codes = self.coded
+            return np.array(list(map(float, values)), np.float64)[codes].reshape(self.array.shape)
         return self.array.astype(np.float64)
 
     def digest(self) -> bytes:
         """SHA-256 of dtype, shape and values."""
         if self._digest is None:
+            poll()
             body = (
-                ",".join(map(format_rational, self.array.ravel())).encode()
+                self._text().encode()
                 if self.dtype == "rat"
                 else self.array.astype(self.array.dtype.newbyteorder("<")).tobytes()
             )
+            poll()
             head = f"{self.dtype}{self.shape}".encode()
             self._digest = hashlib.sha256(head + body).digest()
         return self._digest
+
+    def _text(self) -> str:
+        """Rationals by commas."""
+        values, codes = self.coded
+        texts = list(map(format_rational, values))
+        return ",".join(map(texts.__getitem__, codes.tolist()))
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Tensor) and self.digest() == other.digest()
@@ -205,6 +269,22 @@ _PARSE: dict[DType, Callable[[str], Any]] = {
     "bool": _parse_bool,
     "rat": _parse_rat,
 }
+
+
+def _limbs(doubles: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], npt.NDArray[Any]] | None:
+    """Whole h and k below 2**53 with ``doubles = (2**53 h + k) / 2**85``, all signs as theirs.
+
+    ``None`` where there are none, or sums along the first axis may not fit 64 bits.  Every step is
+    exact: scaling by powers of 2, and taking off the part before the point.
+    """
+    with np.errstate(all="ignore"):  # where something overflows, there are none
+        scaled = doubles * 2.0**32
+        high = np.trunc(scaled)
+        low = (scaled - high) * 2.0**53
+    small = len(doubles) < 2**10 and bool((np.abs(scaled) < 2.0**53).all())
+    if not small or (low != np.trunc(low)).any():
+        return None
+    return high.astype(np.int64), low.astype(np.int64)
 
 
 def fractions(values: Sequence[Any]) -> npt.NDArray[Any]:

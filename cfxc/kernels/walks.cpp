@@ -158,7 +158,8 @@ Side Box::enter(i64 node, i64 j, bool goes_left) {
     return !any ? NOTHING : fewer ? PART : ALL;
 }
 
-// Lower bound of δ_j over the box: 0 inside, else the distance to its near end.
+// Lower bound of δ_j over the box: 0 inside, else the distance to its near end, 1 at most: so far
+// is a missing number, wherever below the range it stands.
 double Box::delta(i64 j) const {
     if (w_.symbolic[j]) {
         for (i64 rank = 0; rank < w_.step.columns; ++rank) {
@@ -167,7 +168,8 @@ double Box::delta(i64 j) const {
         }
         return INF;
     }
-    return larger(0.0, larger(low_[j] - w_.center[j], w_.center[j] - high_[j])) * w_.scale[j];
+    const double away = larger(low_[j] - w_.center[j], w_.center[j] - high_[j]);
+    return std::min(1.0, larger(0.0, away) * w_.scale[j]);
 }
 
 // A node on the path; phase 0 is to go left next, 1 right, 2 back.

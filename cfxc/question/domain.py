@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from math import ceil, floor
@@ -31,6 +31,9 @@ class Domain:
 
     Numeric: all admissible values lie in [lower, upper]; on the grid ``step * k`` if there is a
     step (the factual's own value is always admissible).  Category: ``allowed`` labels.
+
+    ``first``: where the number may be there or be missing, the end of the numbers' range; what
+    stands for a missing one is ``lower`` then, and nothing between the two is admissible.
     """
 
     feature: Feature
@@ -39,6 +42,7 @@ class Domain:
     upper: Fraction
     step: Fraction | None
     allowed: LabelTuple
+    first: Fraction | None = None
 
     @property
     def name(self) -> str:
@@ -74,8 +78,15 @@ class Domain:
         return self.feature.label_tuple
 
     @cached_property
+    def numbers(self) -> Domain:
+        """The same without the missing number."""
+        return self if self.first is None else replace(self, lower=self.first, first=None)
+
+    @cached_property
     def is_plain(self) -> bool:
         """Whether the admissible values are all doubles of the range, or all its whole numbers."""
+        if self.first is not None:
+            return False
         storage = self.feature.storage
         if self.step is None:
             return bool(storage == np.float64) and self.held(self.factual) == self.factual
@@ -94,6 +105,10 @@ class Domain:
 
     def nearest(self, values: Floats, side: int) -> Floats:
         """``floor`` (side -1) or ``ceil`` (side 1) of many doubles; NaN where there is none."""
+        if self.first is not None:
+            inner, gone = self.numbers.nearest(values, side), float(self.lower)
+            beside = values <= gone if side > 0 else np.isnan(inner) & (values >= gone)
+            return np.where(beside, gone, inner)
         low, high = ceil_float(self.lower), floor_float(self.upper)  # admissible values are doubles
         own = float(self.factual)
         clipped = np.minimum(values, high) if side < 0 else np.maximum(values, low)
@@ -139,6 +154,9 @@ class Domain:
 
         Up to the rounding of doubles, which the exact ``floor`` and ``ceil`` know nothing of.
         """
+        if self.first is not None:
+            middle = float(self.lower + self.first) / 2
+            return np.where(values < middle, float(self.lower), self.numbers.rounded(values))
         if self.step is None:
             return np.clip(self._stored(values), float(self.lower), float(self.upper))
         first, last = ceil(self.lower / self.step), floor(self.upper / self.step)
@@ -156,6 +174,11 @@ class Domain:
             return values.astype(storage).astype(np.float64)
 
     def _near(self, value: Fraction, side: int) -> Fraction | None:
+        if self.first is not None:
+            if side > 0 and value <= self.lower:
+                return self.lower
+            inner = self.numbers._near(value, side)
+            return self.lower if inner is None and side < 0 and value >= self.lower else inner
         value = min(value, self.upper) if side < 0 else max(value, self.lower)
         if not self.lower <= value <= self.upper:
             return None
@@ -217,8 +240,13 @@ class Domain:
         return size * sum(half_ulps) + Fraction(float(floats.smallest_subnormal))
 
     def delta(self, value: Any) -> Fraction:
-        """The per-feature distance δ_j in [0, 1] of an admissible value from the factual."""
+        """The per-feature distance δ_j in [0, 1] of an admissible value from the factual.
+
+        1 of a number that is filled in or lost.
+        """
         size = self.feature.range
+        if self.feature.missing and self.feature.is_absent(value) != self.is_absent:
+            return Fraction(1)
         if not size:
             return Fraction(0)
         if not self.is_symbolic:
@@ -227,6 +255,14 @@ class Domain:
         if self.feature.kind == "ordinal":
             return Fraction(abs(here - there)) / size
         return Fraction(int(here != there))
+
+    def away(self, values: Floats) -> Floats:
+        """δ_j of admissible numbers, up to the rounding of doubles; 1 exactly where a gap is."""
+        size = float(self.feature.range)
+        found = np.abs(values - float(self.factual)) / size if size else np.zeros(values.shape)
+        if self.first is None:
+            return found
+        return np.where((values <= float(self.lower)) == self.is_absent, found, 1.0)
 
     @cached_property
     def deltas(self) -> Floats:
@@ -260,11 +296,29 @@ def domain_of(feature: Feature, factual: Any) -> Domain:
         allowed = LabelTuple(labels[i] for i in spans[action]) if action in spans else labels
         return Domain(feature, factual, Fraction(0), Fraction(0), None, allowed)
     value = Fraction(factual)
-    lower, upper = (value, value) if feature.is_absent(value) else feature.bounds
-    lower = value if action in ("fixed", "increase") else lower
-    upper = value if action in ("fixed", "decrease") else upper
     step = feature.resolution if feature.kind == "real" else Fraction(1)
-    return Domain(feature, factual, lower, upper, step, NO_LABELS)
+    gone, first = feature.is_absent(value), None
+    lower, upper = feature.bounds
+    if action == "fixed" or (gone and not feature.may_change_gap(value)):
+        lower = upper = value
+    elif not gone:  # there is no direction to fill in a number, or to lose one
+        lower = value if action == "increase" else lower
+        upper = value if action == "decrease" else upper
+    if feature.may_change_gap(value):
+        assert feature.absent is not None
+        lower, first = feature.absent, lower
+    return Domain(feature, factual, lower, upper, step, NO_LABELS, first)
+
+
+def freed(domain: Domain) -> Domain:
+    """The same feature without its action, as questions without it have it.
+
+    Gaps that could not change stay so, since conditions were read in that knowledge.
+    """
+    feature = replace(domain.feature, action="free", condition="")
+    if domain.first is None and feature.missing:
+        feature = replace(feature, missing=True)
+    return domain_of(feature, domain.factual)
 
 
 def is_admissible(domain: Domain, value: Any) -> bool:

@@ -12,6 +12,7 @@ from textwrap import fill
 from typing import Annotated, Any, NamedTuple, TypedDict, TypeVar, get_type_hints
 
 from ..errors import DataTypeError, InvalidInputError
+from ..space.names import meant
 from .checks import (
     anything,
     non_negative,
@@ -254,7 +255,9 @@ def checked(given: Mapping[str, Any]) -> dict[str, Any]:
         DataTypeError, InvalidInputError: naming the option and what it may be.
     """
     if odd := sorted(set(given) - set(OPTIONS)):
-        raise DataTypeError(f"no option {odd[0]!r}: there are {', '.join(OPTIONS)}")
+        raise DataTypeError(
+            f"no option {odd[0]!r}{_advice(odd[0])}; there are {', '.join(OPTIONS)}"
+        )
     found = {
         name: option.check(given.get(name, option.default), name)
         for name, option in OPTIONS.items()
@@ -265,6 +268,25 @@ def checked(given: Mapping[str, Any]) -> dict[str, Any]:
             known = [*RELAXABLE, *(str(c) for c in found["subject_to"] if isinstance(c, Condition))]
             raise InvalidInputError(f"relax: {each!r} is none of {', '.join(known)}")
     return found
+
+
+ELSEWHERE = {
+    "constraints": "subject_to", "constraint": "subject_to", "norm": "distance",
+    "metric": "distance", "timeout": "time_limit", "seed": "random_state", "jobs": "n_jobs",
+    "desired_class": "target", "desired_range": "target", "total_CFs": "count", "k": "count",
+    "tolerance": "epsilon", "tol": "epsilon", "engine": "method",
+}  # fmt: skip
+"""What options are called elsewhere, by the name that they have here."""
+
+
+def _advice(name: str) -> str:
+    """What was meant by a name that no option has."""
+    if name in CRITERIA and name != "constraints":
+        kind = CRITERIA[name].__name__
+        return f": it is a criterion, given as subject_to=[cfxc.{kind}(…)]"
+    if name in ELSEWHERE:
+        return f" (nearest: {ELSEWHERE[name]!r})"
+    return meant(name, OPTIONS)
 
 
 def lists_options(function: F) -> F:

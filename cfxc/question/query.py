@@ -20,7 +20,9 @@ from ..errors import DataTypeError, InvalidInputError, NoChangeNeededError
 from ..frontends.predictor import DOUBLE
 from ..ir import Builder, Literal, Operand, Program, evaluate, ops
 from ..space import FeatureSpace
+from ..space.cells import absent_of
 from .criteria import Constraint, MaxChanges, criteria_of
+from .criteria.criterion import Instance
 from .distances import Distance, Norms, delta_program, resolve_distance
 from .domain import Domain, domain_of
 from .effects import Effect
@@ -130,12 +132,14 @@ class Query:
             x = builder.input(domain.name, domain.sort)
             if domain.is_symbolic:
                 tests.append(builder.let(ops.Not(builder.let(ops.IsLabel(x, value)))))
-            elif apart:
+            elif apart and not domain.feature.is_absent(value):
                 gap = apart * domain.feature.range
                 ends = Fraction(value) - gap, Fraction(value) + gap
                 low, high = (floor(ends[0]), ceil(ends[1])) if domain.sort.kind == "int" else ends
                 tests.append(builder.let(ops.Le(x, Literal(low))))
                 tests.append(builder.let(ops.Ge(x, Literal(high))))
+                if domain.first is not None:
+                    tests.append(builder.let(ops.Le(x, Literal(absent_of(domain.feature)))))
             else:
                 exact = int(value) if domain.sort.kind == "int" else Fraction(value)
                 tests.append(builder.let(ops.Ne(x, Literal(exact))))
@@ -209,6 +213,9 @@ def make_query(
         )
     rules = make_rules(space, factual, criteria)
     metric = resolve_distance(distance, space)
+    read = [name.removeprefix("x.") for name, _ in metric.program.inputs]
+    if metric.norms is None and metric.whitening is None:
+        Instance(space, rules.factual, rules.domains).refuse_missing("the distance", read)
     return Query(
         space, program, rules.factual, resolved, metric, rules.domains, rules.constraints,
         effects=rules.effects,

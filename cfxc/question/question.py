@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 import tomli_w
 
 from ..errors import DataTypeError, InvalidInputError, UnsupportedError
+from ..space.names import meant, near_file
 from ..writing import write_whole
 from .criteria import CRITERIA, Condition, Criterion
 from .options import OPTIONS, Options, checked
@@ -35,7 +36,12 @@ class Question:
 
         def __getattr__(self, name: str) -> Any: ...
 
-    def __init__(self, **options: Unpack[Options]) -> None:
+    def __init__(self, *unnamed: Any, **options: Unpack[Options]) -> None:
+        if unnamed:
+            raise DataTypeError(
+                f"Question takes options by name, as Question(target={unnamed[0]!r}); there are "
+                f"{', '.join(OPTIONS)}"
+            )
         self.given: dict[str, Any] = dict(options)
         self.__dict__.update(checked(self.given))
 
@@ -77,18 +83,30 @@ class Question:
         try:
             text = source if where == "question" else Path(source).read_text("utf-8")
             options = tomllib.loads(str(text))
-        except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        except OSError as error:
+            raise InvalidInputError(
+                f"{where}: cannot read the question: {error.strerror}{near_file(where)}; name "
+                "its file"
+            ) from error
+        except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
             raise InvalidInputError(f"{where}: cannot be read as a question: {error}") from error
         for name in options:
             if name not in OPTIONS or not OPTIONS[name].in_file:
-                known = ", ".join(each for each in OPTIONS if OPTIONS[each].in_file)
-                raise InvalidInputError(f"{where}: no option {name!r}: there are {known}")
+                known = [each for each in OPTIONS if OPTIONS[each].in_file]
+                raise InvalidInputError(
+                    f"{where}: no option {name!r}{meant(name, known)}; there are {', '.join(known)}"
+                )
         if "subject_to" in options:
-            options["subject_to"] = [_criterion(each, where) for each in options["subject_to"]]
+            listed = options["subject_to"]
+            listed = listed if isinstance(listed, list) else [listed]
+            options["subject_to"] = [_criterion(each, where) for each in listed]
         if isinstance(options.get("target"), dict):
             ends = options["target"]
             options["target"] = tuple(ends.get(end) for end in ("lower", "upper"))
-        return cls(**options)
+        try:
+            return cls(**options)
+        except (DataTypeError, InvalidInputError) as error:
+            raise type(error)(f"{where}: {error}") from error
 
 
 def asked_of(question: Question | None, options: Mapping[str, Any]) -> Question:
@@ -107,7 +125,10 @@ def given_of(question: Question | None, options: Mapping[str, Any]) -> dict[str,
         DataTypeError: it is no question.
     """
     if question is not None and not isinstance(question, Question):
-        raise DataTypeError(f"question is a cfxc.Question, not {type(question).__name__}")
+        raise DataTypeError(
+            f"question is a cfxc.Question, not {type(question).__name__}; options are given by "
+            "name: target='yes'"
+        )
     return {**({} if question is None else question.given), **options}
 
 
@@ -139,9 +160,10 @@ def _criterion(given: Any, where: str) -> Any:
     if isinstance(given, str):
         return given
     if not isinstance(given, dict) or len(given) != 1 or next(iter(given)) not in CRITERIA:
+        name = next(iter(given)) if isinstance(given, dict) and given else ""
         raise InvalidInputError(
             f"{where}: subject_to lists conditions as texts, and tables of one of "
-            f"{', '.join(CRITERIA)}; {given!r} is none"
+            f"{', '.join(CRITERIA)}; {given!r} is none{meant(name, CRITERIA)}"
         )
     ((name, value),) = given.items()
     return CRITERIA[name].from_toml(value)

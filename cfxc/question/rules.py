@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ..errors import InvalidInputError
-from ..ir import evaluate
+from ..ir import Let, Literal, evaluate, ops
 from ..space import Feature, FeatureSpace
 from .criteria.criterion import Constraint, Criterion, Instance
 from .domain import Domain, domain_of, is_admissible
@@ -59,15 +59,30 @@ def make_rules(
             )
     instance = Instance(space, dict(factual), domains)
     found = [each for criterion in subject_to for each in criterion.constraints(instance)]
-    for feature in space:
-        if feature.action == "conditional" and not feature.is_absent(factual[feature.name]):
-            text = conditional_constraint(feature)
-            program = instance.compile(text)
-            names = [name for name, _ in program.inputs]
-            instance.refuse_missing(f"the condition of {feature.name!r}", names)
-            found.append(Constraint(text, program))
+    for domain in domains:
+        if domain.feature.action == "conditional" and not domain.is_fixed:
+            found.append(_conditional(instance, domain))
     effects = [each for criterion in subject_to for each in criterion.effects(instance)]
     return Rules(space, dict(factual), domains, tuple(found), tuple(effects))
+
+
+def _conditional(instance: Instance, domain: Domain) -> Constraint:
+    """The condition of a feature holds, or it keeps its value."""
+    feature = domain.feature
+    text = conditional_constraint(feature)
+    condition = instance.compile(feature.condition)
+    names = [name for name, _ in condition.inputs]
+    instance.refuse_missing(f"the condition of {feature.name!r}", names, gaps=False)
+    may = instance.there(condition)
+    if may is condition:
+        return Constraint(text, instance.compile(text))
+    holds, name = may.output("holds"), feature.name
+    inputs = dict(may.inputs) | {name: domain.sort}
+    own = Literal(domain.factual)
+    kept = ops.IsLabel(name, domain.factual) if domain.is_symbolic else ops.Eq(name, own)
+    body = (*may.body, Let("%kept", kept), Let("%or kept", ops.Or((holds, "%kept"))))
+    outputs = (("holds", "%or kept"),)
+    return Constraint(text, replace(may, inputs=tuple(inputs.items()), body=body, outputs=outputs))
 
 
 def conditional_constraint(feature: Feature) -> str:

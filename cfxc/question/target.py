@@ -23,6 +23,7 @@ from ..ir import Builder, Label, Literal, Op, Operand, Program, Tensor, ops
 from ..ir.linear import LinearForm
 from ..ir.patterns import before_scaling, deciding, keep_outputs, scaling
 from ..ir.sorts import label_key, preview
+from ..space.names import meant
 
 DIGITS = Context(prec=50)
 ERROR = Fraction(1, 10**40)  # more than what ``DIGITS`` lose
@@ -221,7 +222,8 @@ def resolve_target(program: Program, target: Any, outcome: Mapping[str, Any]) ->
     if len(same) == 1 and not isinstance(target, tuple | list):
         return Target(same[0])
     raise InvalidInputError(
-        f"target {target!r} is no outcome of the model: {preview(labels, OUTCOMES)}"
+        f"target {target!r} is no outcome of the model{meant(target, labels)}: "
+        f"{preview(labels, OUTCOMES)}"
     )
 
 
@@ -241,7 +243,8 @@ def check_favourable(program: Program, favourable: Any) -> Any:
 def _range_target(target: Any) -> Target:
     if not isinstance(target, tuple | list) or len(target) != 2:
         raise InvalidInputError(
-            "a regression target is a range (low, high); None leaves an end open"
+            "a regression target is a range (low, high), such as (100, None) for at least 100, "
+            f"not {target!r}; None leaves an end open"
         )
     ends: list[Fraction | None] = []
     for end in target:

@@ -25,7 +25,7 @@ from sklearn.utils import all_estimators
 from ..frontends.loaded import PARTS, register_loaded
 from ..frontends.onnx.coverage import OPSETS, coverage
 from ..frontends.sklearn import MODELS, REFUSED, TRANSFORMERS, WRAPPERS
-from ..frontends.sklearn.registry import PIPELINES
+from ..frontends.sklearn.registry import PIPELINES, RESULTS
 
 EXACT, ENCLOSED, REFUSES = "✔", "≈", "–"
 WORDS = {EXACT: "exact", ENCLOSED: "enclosed", REFUSES: "refused"}
@@ -91,7 +91,8 @@ def of_sklearn() -> list[Section]:
 OTHER_LIBRARIES = {
     "xgboost": "XGBoost", "lightgbm": "LightGBM", "catboost": "CatBoost",
     "imblearn": "imbalanced-learn", "interpret": "interpret",
-    "category_encoders": "category_encoders",
+    "category_encoders": "category_encoders", "lineartree": "linear-tree",
+    "statsmodels": "statsmodels",
 }  # fmt: skip
 """Packages that hold models and transformers, as people call them."""
 
@@ -102,7 +103,7 @@ def of_libraries() -> list[Section]:
         if find_spec(module.split(".")[0]) is not None:
             import_module(module)
     register_loaded()
-    known = sorted({*MODELS, *TRANSFORMERS, *PIPELINES}, key=lambda cls: cls.__name__)
+    known = sorted({*MODELS, *TRANSFORMERS, *PIPELINES, *RESULTS}, key=lambda cls: cls.__name__)
     found = []
     for library, title in OTHER_LIBRARIES.items():
         own = [cls for cls in known if cls.__module__.split(".")[0] == library]
@@ -143,6 +144,8 @@ def row_of(cls: type) -> Row:
         return Row(cls.__name__, EXACT, "as the estimator in it is")
     if cls in TRANSFORMERS or cls in PIPELINES:
         return Row(cls.__name__, EXACT)
+    if cls in RESULTS:
+        return Row(cls.__name__, EXACT, RESULTS[cls])
     if (refusal := REFUSED.get(cls)) is not None:
         return Row(cls.__name__, REFUSES, _sentences(refusal.reason, refusal.remedy))
     return Row(cls.__name__, REFUSES, UNDECIDED)
@@ -212,9 +215,10 @@ def as_page(found: Sequence[Section]) -> str:
         "ensembles may hold all that",
         "is supported.  PyTorch modules are read from their exported program, op by op as ONNX's.",
         "The page lists the libraries that the tests install; CatBoost, the explainable boosting "
-        "machines of interpret and",
-        "18 encoders of category_encoders are read too (`cfxc models` lists them where they are "
-        "installed).",
+        "machines of interpret,",
+        "18 encoders of category_encoders, linear-tree and fitted results of statsmodels are read "
+        "too (`cfxc models` lists",
+        "them where they are installed).",
         "",
     ]
     for section in found:

@@ -65,7 +65,7 @@ def deployed_slack(query: Query, unit: Fraction) -> Fraction:
             continue
         low, high = domain.feature.bounds
         own = Fraction(domain.factual)
-        box.append((domain.name, (min(low, own), max(high, own))))
+        box.append((domain.name, (min(low, own, domain.lower), max(high, own))))
     try:
         return slack_within(query.program, query.target, tuple(box), unit)
     except UnsupportedError as error:

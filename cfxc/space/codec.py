@@ -16,7 +16,7 @@ from .cells import Codes, Value, absent_of, check_number, encode_cell, encode_co
 from .feature import Feature
 from .groups import encode_group, encode_group_frame
 from .infer import check_frame
-from .names import shown, suggestion
+from .names import meant, shown, suggestion
 from .values import MISSING, Label, canonical, exact, key, number_text, scalar
 
 Extra = Literal["error", "ignore"]
@@ -38,6 +38,8 @@ def check_columns(columns: Sequence[str], given: Sequence[object], extra: Extra)
         raise MissingColumnError(
             f"missing column{'s' * (len(missing) > 1)}: {shown(missing)}"
             + (f"; there are unknown ones: {shown(unknown)}" if unknown else "")
+            + meant(missing[0], unknown)
+            + "; a row has every column of the space"
         )
     if unknown and extra != "ignore":
         raise InvalidInputError(
@@ -68,6 +70,17 @@ def row_cells(row: object, columns: Sequence[str], extra: Extra) -> dict[str, ob
     raise DataTypeError(
         f"a row is a one-row DataFrame, a Series or a dict, not {type(row).__name__}"
     )
+
+
+def frame_cells(frame: pd.DataFrame) -> list[dict[str, object]]:
+    """The cells of every row, by column, as :func:`row_cells` reads them from one row alone.
+
+    Raises:
+        DataTypeError, InvalidInputError: what is no table.
+    """
+    check_frame(frame)
+    names = frame.columns.tolist()
+    return [dict(zip(names, cells, strict=True)) for cells in frame.to_numpy(dtype=object)]
 
 
 def encode_row(
@@ -115,17 +128,24 @@ def decode(
 class Rows:
     """Rows like one that is given: its columns, dtypes and index, some features changed.
 
+    ``known``: the row's values, where it was read before.
+
     Raises:
         MissingColumnError, InvalidInputError, DataTypeError: ``like`` is no row of the space.
     """
 
     def __init__(
-        self, features: Sequence[Feature], columns: Sequence[str], like: pd.DataFrame
+        self,
+        features: Sequence[Feature],
+        columns: Sequence[str],
+        like: pd.DataFrame,
+        known: Mapping[str, Value] | None = None,
     ) -> None:
-        check_frame(like)
         self.features, self.like = features, like
-        cells = row_cells(like, columns, "ignore")
-        self.factual = encode_row(features, cells, check_range=False)
+        if known is None:
+            check_frame(like)
+            known = encode_row(features, row_cells(like, columns, "ignore"), check_range=False)
+        self.factual = known
         self._place = {column: i for i, column in enumerate(like.columns)}
 
     def decode(self, values: Mapping[str, object]) -> pd.DataFrame:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -33,11 +35,17 @@ from .values import (
 Kind = Literal["real", "integer", "ordinal", "categorical", "binary"]
 Action = Literal["free", "fixed", "increase", "decrease", "conditional"]
 Encoding = Literal["plain", "one_hot", "thermometer"]
+Missing = bool | Literal["keep", "may fill", "free"]
 
 KINDS: tuple[Kind, ...] = get_args(Kind)
 ACTIONS: tuple[Action, ...] = get_args(Action)
 ENCODINGS: tuple[Encoding, ...] = get_args(Encoding)
+FILLED = ("may fill", "free")
 DIRECTED: tuple[Action, ...] = ("increase", "decrease")
+WORDING = ("label", "unit", "format")
+"""The fields that are for readers alone."""
+PATTERN = re.compile(r"[^#0-9.,;%‰¤E'@*+\-]*[#,]*0[0,]*(\.0*#*)?[^#0-9.,;%‰¤E'@*+\-]*")
+"""Number patterns of Unicode's locale data, less those that scale numbers or show but a part."""
 
 
 @dataclass(frozen=True)
@@ -57,16 +65,23 @@ class Feature:
             factual's own value; ``None`` admits every value of the range.
         labels: The categories; of an ordinal its levels in rising order, and empty if the
             levels are the integers ``lower..upper``. ``None`` is the category *missing*.
-        missing: Numeric features only: NaN is allowed.  An instance without the number keeps it
-            missing, and one that has it keeps having one.
+        missing: Numeric features only: whether the number may be missing, and what becomes of
+            that.  ``False``: never missing.  ``True``, which ``"keep"`` becomes: an instance
+            without the number keeps it missing, and one that has it keeps having one.
+            ``"may fill"``: an instance without it may get one, of any size.  ``"free"``: besides,
+            an instance that has it may lose it.  Getting or losing the number changes the feature
+            by δ_j = 1, as another category does.  ``fixed`` features do neither.
         action: Whether and in which direction a counterfactual may change it.
         condition: For ``conditional``: the predicate, in the core language, under which it may.
         weight: Factor >= 0 on its share of a distance.
         encoding: How the table holds it; ``one_hot`` and ``thermometer`` take several columns.
         columns: The table's columns, one per label (one-hot) or step (thermometer).
         dtypes: Name of the pandas dtype of each column.
-        missing_as: How a column of objects writes a missing category: ``nan``, ``none`` or ``na``
+        missing_as: How a column of objects writes a missing cell: ``nan``, ``none`` or ``na``
             (``pandas.NA``).  Models trained on one of them do not know the others.
+        label, unit, format: What letters call it, what they write behind its numbers, and how:
+            a pattern such as ``#,##0.00``.  They are part of no program, distance, proof or
+            comparison.
 
     Raises:
         InvalidInputError, DataTypeError: the fields contradict each other; the message names the
@@ -79,7 +94,7 @@ class Feature:
     upper: Fraction | None = None
     resolution: Fraction | None = None
     labels: tuple[Label, ...] = ()
-    missing: bool = False
+    missing: Missing = False
     action: Action = "free"
     condition: str = ""
     weight: Fraction = Fraction(1)
@@ -87,6 +102,9 @@ class Feature:
     columns: tuple[str, ...] = ()
     dtypes: tuple[str, ...] = ()
     missing_as: str = "nan"
+    label: str = dataclasses.field(default="", compare=False)
+    unit: str = dataclasses.field(default="", compare=False)
+    format: str = dataclasses.field(default="", compare=False)
 
     def __post_init__(self) -> None:
         where = f"feature {self.name!r}"
@@ -112,14 +130,18 @@ class Feature:
             self._check_numeric(where)
         self._check_action(where)
         self._check_columns(where)
+        self._check_wording(where)
 
     def _set(self, field: str, value: object) -> None:
         object.__setattr__(self, field, value)
 
     def _check_types(self, where: str) -> None:
         """What Python lets pass: fields of another type than they are declared with."""
-        if not isinstance(self.missing, bool):
-            raise DataTypeError(f"{where}: missing is True or False, not {self.missing!r}")
+        if not isinstance(self.missing, bool) and self.missing not in ("keep", *FILLED):
+            raise (InvalidInputError if isinstance(self.missing, str) else DataTypeError)(
+                f"{where}: missing is True or False, 'may fill' or 'free', not {self.missing!r}"
+            )
+        self._set("missing", self.missing == "keep" or self.missing)
         if not isinstance(self.condition, str):
             raise DataTypeError(
                 f"{where}: condition is a text such as 'age >= 25', not {self.condition!r}"
@@ -142,8 +164,9 @@ class Feature:
             field for field in ("lower", "upper", "resolution") if getattr(self, field) is not None
         ]
         if numeric_only or self.missing:
+            given = [*numeric_only, *(["missing"] if self.missing else [])]
             raise InvalidInputError(
-                f"{where}: {shown([*numeric_only, *['missing'] * self.missing])} belongs to "
+                f"{where}: {shown(given)} belongs to "
                 f"numbers, and this feature has categories (put None among the labels to allow "
                 "a missing value)"
             )
@@ -193,6 +216,22 @@ class Feature:
             raise InvalidInputError(
                 f"{where}: the categories {shown(self.labels)} have no order to {self.action} in; "
                 "make the feature ordinal, with its levels in order, or use action 'conditional'"
+            )
+
+    def _check_wording(self, where: str) -> None:
+        for field in WORDING:
+            value = getattr(self, field)
+            if not isinstance(value, str):
+                raise DataTypeError(f"{where}: {field} is a text, not {value!r}")
+            if value and field != "label" and self.is_symbolic:
+                raise InvalidInputError(
+                    f"{where}: {field} is for numbers, and this feature has categories; letters "
+                    "have words for these in [wording.NAME.values]"
+                )
+        if self.format and not PATTERN.fullmatch(self.format):
+            raise InvalidInputError(
+                f"{where}: format {self.format!r} is no pattern of a number; write e.g. '0', "
+                "'#,##0.00' or '$#,##0.00'"
             )
 
     def _check_columns(self, where: str) -> None:
@@ -312,7 +351,12 @@ class Feature:
 
     def is_absent(self, value: object) -> bool:
         """Whether an exact value of this feature stands for a missing number."""
-        return self.missing and value == self.absent
+        return bool(self.missing) and value == self.absent
+
+    def may_change_gap(self, value: object) -> bool:
+        """Whether an answer may miss the number where the instance has it, or the reverse."""
+        open_ = ("free",) if not self.is_absent(value) else FILLED
+        return self.missing in open_ and self.action != "fixed"
 
     @property
     def extent(self) -> tuple[Fraction, Fraction]:

@@ -7,6 +7,7 @@ import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
@@ -107,10 +108,12 @@ def check_frame(frame: object) -> None:
         InvalidInputError: no rows, no columns, or two columns of one name.
     """
     if not isinstance(frame, pd.DataFrame):
-        raise DataTypeError(
-            f"expected a DataFrame, got {type(frame).__name__}; wrap an array as "
-            "pd.DataFrame(array, columns=[...])"
-        )
+        remedy = "wrap an array as pd.DataFrame(array, columns=[...])"
+        if isinstance(frame, str | Path):
+            remedy = f"read the file first: pd.read_csv({str(frame)!r})"
+        elif isinstance(frame, pd.Series):
+            remedy = "one column is X[['age']], one row X.iloc[[0]]"
+        raise DataTypeError(f"expected a DataFrame, got {type(frame).__name__}; {remedy}")
     if frame.shape[0] == 0 or frame.shape[1] == 0:
         raise InvalidInputError(
             f"the table is empty ({frame.shape[0]} rows, {frame.shape[1]} columns)"
@@ -233,9 +236,15 @@ def _categorical(series: pd.Series[Any], name: str, kind: Kind | None) -> Featur
     labels = in_order(_labels_in(series, name).values())
     if kind is None:
         kind = "binary" if len(labels) == 2 or _is_boolean(labels) else "categorical"
+    return Feature(
+        name, kind, labels=labels, dtypes=(dtype_name(series.dtype),), missing_as=_marker(series)
+    )
+
+
+def _marker(series: pd.Series[Any]) -> str:
+    """How a column of objects writes a missing cell."""
     absent = series[series.isna()] if pd.api.types.is_object_dtype(series.dtype) else series[:0]
-    marker = missing_as(absent.iloc[0]) if len(absent) else "nan"
-    return Feature(name, kind, labels=labels, dtypes=(dtype_name(series.dtype),), missing_as=marker)
+    return missing_as(absent.iloc[0]) if len(absent) else "nan"
 
 
 def _ordinal(series: pd.Series[Any], name: str, levels: tuple[Label, ...] | None) -> Feature:
@@ -253,7 +262,10 @@ def _ordinal(series: pd.Series[Any], name: str, levels: tuple[Label, ...] | None
     dtypes = (dtype_name(series.dtype),)
     if _are_consecutive(levels):
         lower, upper = exact(levels[0]), exact(levels[-1])
-        return Feature(name, "ordinal", lower=lower, upper=upper, missing=missing, dtypes=dtypes)
+        return Feature(
+            name, "ordinal", lower=lower, upper=upper, missing=missing, dtypes=dtypes,
+            missing_as=_marker(series),
+        )  # fmt: skip
     if missing:
         raise InvalidInputError(
             f"column {name!r} is ordered, and missing values have no place in an order; fill them "
@@ -301,6 +313,7 @@ def _numeric(series: pd.Series[Any], name: str, kind: Kind, step: object) -> Fea
         resolution=resolution,
         missing=bool(missing.any()),
         dtypes=(dtype_name(series.dtype),),
+        missing_as=_marker(series),
     )
 
 

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Mapping
-from typing import Any
+import functools
+import inspect
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any, ParamSpec, TypeVar
 
 from ..errors import DataTypeError, InvalidInputError
 
+P = ParamSpec("P")
+R = TypeVar("R")
 _SHOWN = 8
 _CUTOFF = (
     0.6  # difflib's own default similarity for "close"; it decides only what a message suggests
@@ -28,12 +33,16 @@ def nearest(name: object, known: Iterable[object]) -> list[object]:
     return [by_text[text] for text in close]
 
 
+def meant(name: object, known: Iterable[object]) -> str:
+    """`` (nearest: 'age')`` if a known name is spelt like ``name``, else nothing."""
+    close = nearest(name, known)
+    return f" (nearest: {shown(close)})" if close else ""
+
+
 def suggestion(name: object, known: Iterable[object]) -> str:
     """`` (nearest: 'age')`` if a known name is spelt like ``name``, else the known names."""
     known = list(known)
-    if close := nearest(name, known):
-        return f" (nearest: {shown(close)})"
-    return f" (known: {shown(known)})" if known else ""
+    return meant(name, known) or (f" (known: {shown(known)})" if known else "")
 
 
 def one_of(value: str, allowed: Iterable[str], what: str) -> None:
@@ -45,8 +54,7 @@ def one_of(value: str, allowed: Iterable[str], what: str) -> None:
     allowed = list(allowed)
     if value not in allowed:
         raise InvalidInputError(
-            f"{what} {value!r} is unknown{suggestion(value, allowed)}; "
-            f"choose one of {shown(allowed)}"
+            f"{what} {value!r} is unknown{meant(value, allowed)}; choose one of {shown(allowed)}"
         )
 
 
@@ -89,3 +97,35 @@ def by_name(values: object, what: str, example: str) -> dict[str, Any]:
             f"{what}: expected a mapping by column such as {{{example}}}, not {values!r}"
         )
     return dict(values)
+
+
+def near_file(path: str | Path) -> str:
+    """`` (nearest: 'tree.onnx')`` if a file beside it is spelt like one that is missing."""
+    place = Path(path)
+    if place.exists() or not place.parent.is_dir():
+        return ""
+    close = nearest(place.name, [one.name for one in place.parent.iterdir() if one.is_file()])
+    return f" (nearest: {str(place.with_name(str(close[0])))!r})" if close else ""
+
+
+def names_arguments(function: Callable[P, R]) -> Callable[P, R]:
+    """A function that names arguments which it lacks or has not.
+
+    Raises:
+        DataTypeError: on a call with other arguments than it takes.
+    """
+    signature = inspect.signature(function)
+    takes = [name for name in signature.parameters if name not in ("self", "cls")]
+
+    @functools.wraps(function)
+    def call(*given: P.args, **named: P.kwargs) -> R:
+        try:
+            signature.bind(*given, **named)
+        except TypeError as error:
+            what = function.__qualname__.removesuffix(".__init__")
+            odd = [name for name in named if name not in takes]
+            said = f"no argument {odd[0]!r}{meant(odd[0], takes)}" if odd else str(error)
+            raise DataTypeError(f"{what}: {said}; it takes {', '.join(takes)}") from None
+        return function(*given, **named)
+
+    return call

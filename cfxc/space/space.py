@@ -23,9 +23,9 @@ from ..markup import card
 from ..writing import write_whole
 from . import codec, toml
 from .cells import Codes, Value
-from .feature import Feature, Kind, check_conditions
+from .feature import WORDING, Feature, Kind, check_conditions
 from .infer import Options, Resolution, actions_from, check_frame, infer_features
-from .names import by_name, listed, names_in, one_of, shown, suggestion
+from .names import by_name, listed, names_arguments, names_in, one_of, shown, suggestion
 from .page import features_table
 from .tables import Tables, as_given, as_pandas, kind_of
 from .values import Label
@@ -80,6 +80,7 @@ class FeatureSpace:
         check_conditions(features)
 
     @classmethod
+    @names_arguments
     def infer(
         cls,
         X: Any,
@@ -180,6 +181,13 @@ class FeatureSpace:
         features = tuple(new if feature is old else feature for feature in self.features)
         if new.columns != old.columns:
             return FeatureSpace(features, tables=self.tables)
+        return dataclasses.replace(self, features=features)
+
+    @cached_property
+    def unworded(self) -> FeatureSpace:
+        """The same space without what is for readers alone: all that answers depend on."""
+        bare: dict[str, Any] = dict.fromkeys(WORDING, "")
+        features = tuple(dataclasses.replace(feature, **bare) for feature in self.features)
         return dataclasses.replace(self, features=features)
 
     def with_mad_weights(self, X: Any) -> FeatureSpace:
@@ -337,13 +345,15 @@ class FeatureSpace:
             return codec.decode(self.features, self.columns, values)
         return as_given(self.rows_like(as_pandas(like)).decode(values), like)
 
-    def rows_like(self, like: pd.DataFrame) -> codec.Rows:
+    def rows_like(self, like: pd.DataFrame, known: Mapping[str, Value] | None = None) -> codec.Rows:
         """What makes many rows like one: its ``decode(values)`` is ``decode(values, like)``.
+
+        ``known``: what :meth:`encode_row` made of ``like``.
 
         Raises:
             As :meth:`decode`.
         """
-        return codec.Rows(self.features, self.columns, like)
+        return codec.Rows(self.features, self.columns, like, known)
 
     def to_toml(self, path: str | Path | None = None) -> str:
         """The space as TOML text, also written to ``path`` if given.

@@ -120,7 +120,7 @@ def _from_pandas(series: pd.Series[Any], name: str, like: Any, backend: Any) -> 
         cells = _cells(series, missing)
         if like.dtype.is_float() and len(like) == len(series):  # null and NaN stay what they were
             kept = zip(cells, missing, like.to_list(), strict=True)
-            cells = [old if gone and old is not None else cell for cell, gone, old in kept]
+            cells = [old if gone and old is not None and old != old else x for x, gone, old in kept]
         try:
             made = nw.new_series(name, cells, like.dtype, backend=backend)
             held = zip(made.to_list(), cells, strict=True)

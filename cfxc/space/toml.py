@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any, get_args
 
 from ..errors import DataTypeError, InvalidInputError, MissingColumnError
-from .feature import Feature
-from .names import one_of, suggestion
+from .feature import WORDING, Feature
+from .names import near_file, one_of, suggestion
 from .tables import Tables
 from .values import Label, decimal_text, exact, is_double
 
@@ -91,7 +91,10 @@ def read(source: str | Path) -> tuple[str, str]:
         return path.read_bytes().decode("utf-8-sig").replace("\r\n", "\n"), str(path)
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "not UTF-8 text"
-        raise InvalidInputError(f"{path}: cannot read the feature space: {reason}") from error
+        raise InvalidInputError(
+            f"{path}: cannot read the feature space: {reason}{near_file(path)}; name its "
+            "file, or write one: cfxc space infer DATA.csv -o space.toml"
+        ) from error
 
 
 def _feature_text(feature: Feature) -> str:
@@ -122,6 +125,10 @@ def _array(items: Any) -> str:
 
 def _boolean(value: bool) -> str:
     return "true" if value else "false"
+
+
+def _missing(value: bool | str) -> str:
+    return _text(value) if isinstance(value, str) else _boolean(value)
 
 
 def _bound(value: Fraction) -> str:
@@ -169,7 +176,7 @@ _WRITERS: Mapping[str, Callable[[Any], str]] = {
     "upper": _bound,
     "resolution": _decimal,
     "labels": _labels,
-    "missing": _boolean,
+    "missing": _missing,
     "action": _text,
     "condition": _text,
     "weight": _decimal,
@@ -177,6 +184,7 @@ _WRITERS: Mapping[str, Callable[[Any], str]] = {
     "columns": _names,
     "dtypes": _dtypes,
     "missing_as": _text,
+    **dict.fromkeys(WORDING, _text),
 }
 
 
@@ -210,9 +218,11 @@ def _read_text(value: object, where: str) -> str:
     return value
 
 
-def _read_flag(value: object, where: str) -> bool:
-    if not isinstance(value, bool):
-        raise DataTypeError(f"{where}: expected true or false, got {value!r}")
+def _read_missing(value: object, where: str) -> bool | str:
+    if not isinstance(value, bool | str):
+        raise DataTypeError(
+            f'{where}: expected true or false, or "may fill", "free"; got {value!r}'
+        )
     return value
 
 
@@ -252,7 +262,7 @@ _READERS: Mapping[str, Callable[[object, str], Any]] = {
     "upper": _read_bound,
     "resolution": exact,
     "labels": _read_labels,
-    "missing": _read_flag,
+    "missing": _read_missing,
     "action": _read_text,
     "condition": _read_text,
     "weight": exact,
@@ -260,4 +270,5 @@ _READERS: Mapping[str, Callable[[object, str], Any]] = {
     "columns": _texts,
     "dtype": _texts,
     "missing_as": _read_text,
+    **dict.fromkeys(WORDING, _read_text),
 }

@@ -81,9 +81,9 @@ def test_rows_that_are_alike_are_asked_about_once(case, monkeypatch):
     requested = []
     answers = explaining.Explainer.answers
 
-    def noted(self, frames):
-        requested.extend(frames)
-        return answers(self, frames)
+    def noted(self, rows):
+        requested.extend(rows.index)
+        return answers(self, rows)
 
     monkeypatch.setattr(explaining.Explainer, "answers", noted)
     monkeypatch.setattr(batch, "PART", 7)
@@ -108,9 +108,9 @@ def test_what_the_deployed_model_refuses_is_searched_again(case, monkeypatch):
     monkeypatch.setattr(Original, "flips", _doubted(Original.flips))
     answer = explaining.Explainer.answer
 
-    def noted(self, frame):
+    def noted(self, frame, started=None):
         searched.append(frame.index[0])
-        return answer(self, frame)
+        return answer(self, frame, started)
 
     monkeypatch.setattr(explaining.Explainer, "answer", noted)
     compiled.explain_batch(people, target=1)
@@ -196,7 +196,7 @@ def test_a_fault_of_ours_is_one_rows_error(case, monkeypatch):
     compiled, people = case
     query = explaining.Explainer._query
 
-    def faulty(self, frame, before=None):
+    def faulty(self, frame, before=None, cells=None):
         if frame.index[0] == people.index[1]:
             raise ZeroDivisionError("of ours")
         return query(self, frame, before)
@@ -213,6 +213,8 @@ def test_a_fault_of_ours_is_one_rows_error(case, monkeypatch):
         ({"rows": [1, 2]}, "takes a DataFrame"),
         ({"rows": pd.DataFrame()}, "no rows"),
         ({"progress": 3}, "progress is a function"),
+        ({"total_time_limit": 0}, "total_time_limit"),
+        ({"count": 2}, "takes no count"),
         ({"n_jobs": 0}, "n_jobs"),
         ({"distance": "l7"}, "l7"),
         ({"epsilon": -1}, "epsilon"),
@@ -231,6 +233,7 @@ class TestOut:
     def _small_parts(self, monkeypatch):
         pytest.importorskip("pyarrow")
         monkeypatch.setattr(batch, "PART", 10)
+        monkeypatch.setattr(batch, "FIRST", 10)
 
     def test_a_batch_goes_on_where_it_was_broken_off(self, case, tmp_path, monkeypatch):
         compiled, people = case
@@ -312,16 +315,22 @@ class TestOut:
         compiled, people = case
         out = tmp_path / "answers"
         compiled.explain_batch(people, target=1, out=out)
-        part = out / "part-000001.parquet"
+        part = out / "part-000000010.parquet"
         good = part.read_bytes()
-        other = out / "part-000002.parquet"
-        for bad in (good[:500], b"", b"PAR1 junk PAR1", other.read_bytes()):
+        other = out / "part-000000020.parquet"
+        for bad in (good[:500], b"", b"PAR1 junk PAR1"):
             part.write_bytes(bad)
-            with pytest.raises(cfxc.InvalidInputError, match=r"part-000001.*: delete it, and"):
+            with pytest.raises(cfxc.InvalidInputError, match=r"part-000000010.*: delete it, and"):
                 compiled.explain_batch(people, target=1, out=out)
+        part.write_bytes(good)
+        last = other.read_bytes()
+        other.write_bytes(good)
+        with pytest.raises(cfxc.InvalidInputError, match=r"part-000000020.*: delete it, and"):
+            compiled.explain_batch(people, target=1, out=out)
+        other.write_bytes(last)
         people.to_parquet(part)
         with pytest.raises(
-            cfxc.InvalidInputError, match=r"part-000001.*other instances or columns"
+            cfxc.InvalidInputError, match=r"part-000000010.*other instances or columns"
         ):
             compiled.explain_batch(people, target=1, out=out)
         part.write_bytes(good)
@@ -341,9 +350,12 @@ class TestOut:
                 raise OSError(28, "No space left on device")
 
         monkeypatch.setattr(pd.DataFrame, "to_parquet", full)
-        with pytest.raises(cfxc.InvalidInputError, match=r"part-000001.*No space left"):
+        with pytest.raises(cfxc.InvalidInputError, match=r"part-000000010.*No space left"):
             compiled.explain_batch(people, target=1, out=out)
-        assert {path.name for path in out.iterdir()} == {"_question.json", "part-000000.parquet"}
+        assert {path.name for path in out.iterdir()} == {
+            "_question.json",
+            "part-000000000.parquet",
+        }
 
     def test_what_parquet_has_no_type_for(self, data, tmp_path):
         X, y = data
@@ -352,3 +364,86 @@ class TestOut:
         compiled = cfxc.compile(MODELS["forest"].fit(X, y), space)
         with pytest.raises(cfxc.InvalidInputError, match=r"member.*one type"):
             compiled.explain_batch(odd.iloc[:3], target=1, out=tmp_path / "answers")
+
+
+class TestTime:
+    """All rows together have so much time."""
+
+    def test_what_is_not_answered_in_time_is_asked_again(self, case, tmp_path, monkeypatch):
+        pytest.importorskip("pyarrow")
+        compiled, people = case
+        out, clock = tmp_path / "answers", [0.0]
+        monkeypatch.setattr(batch, "time", lambda: clock[0])
+        monkeypatch.setattr(batch, "PART", 4)
+
+        def later(done, of):
+            clock[0] += 1.0
+
+        broken = compiled.explain_batch(
+            people, target=1, out=out, total_time_limit=3, progress=later
+        )
+        done = (broken["status"] == "optimal").to_numpy()
+        assert 0 < done.sum() < len(people)
+        assert done[: done.sum()].all()
+        assert set(broken["status"][~done]) == {"unknown"}
+        table = compiled.explain_batch(people, target=1, out=out)
+        same_as_alone(compiled, people, table)
+        kept = pd.read_parquet(out)
+        pd.testing.assert_frame_equal(kept, table)
+        pd.testing.assert_frame_equal(kept[done], broken[done], check_dtype=False)
+
+    def test_a_row_that_had_less_than_its_time_is_asked_again(self, case, monkeypatch):
+        compiled, people = case
+        begun = explaining.Explainer._begun
+
+        def slow(self, frame, before):
+            if frame.index[0] == people.index[2]:
+                monkeypatch.setattr(explaining, "left", lambda: 0.0)
+                return begun(self, frame, before)[0], explaining.LIMIT
+            return begun(self, frame, before)
+
+        monkeypatch.setattr(explaining.Explainer, "_begun", slow)
+        table = batch.answer_part(
+            explaining.explainer_of(compiled, cfxc.Question(target=1)), people
+        )
+        assert table["status"].tolist() == ["optimal"] * 2 + ["unknown"] * 23
+
+    def test_parts_take_about_as_long_as_they_should(self, case, monkeypatch):
+        compiled, people = case
+        monkeypatch.setattr(batch, "SECONDS", 1e-9)
+        told = []
+        compiled.explain_batch(people.iloc[:4], target=1, progress=lambda *now: told.append(now))
+        assert told == [(1, 4), (2, 4), (3, 4), (4, 4)]
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_killed_half_way_it_goes_on(case, tmp_path, jobs):
+    """Whatever parts there are, also with gaps, no row is answered twice, and none is lost."""
+    pytest.importorskip("pyarrow")
+    compiled, people = case
+    people = pd.concat([people, people.iloc[5:9], people.iloc[[0]]])
+    out = tmp_path / "answers"
+    whole = compiled.explain_batch(people, target=1, out=out)
+    parts = sorted(out.glob("part-*"))
+    for gone in (parts[1:], parts[:1], parts[1:2]):
+        for part in gone:
+            part.unlink(missing_ok=True)
+        (out / ".part-000000001.abc.parquet").write_bytes(b"half")
+        table = compiled.explain_batch(people, target=1, out=out, n_jobs=jobs)
+        pd.testing.assert_frame_equal(table.drop(columns="seconds"), whole.drop(columns="seconds"))
+        kept = pd.read_parquet(out)
+        pd.testing.assert_frame_equal(kept.drop(columns="seconds"), whole.drop(columns="seconds"))
+
+
+def test_certificates_in_a_folder(case, tmp_path):
+    compiled, people = case
+    folder = tmp_path / "certificates"
+    rows = people.iloc[[0, 1, 0]].set_axis([7, 9, 11])
+    table = compiled.explain_batch(rows, target=1, certificates=folder)
+    names = ["row-7.json.gz", "row-9.json.gz", "row-7.json.gz"]
+    assert table["certificate"].tolist() == names
+    assert {path.name for path in folder.iterdir()} == set(names)
+    assert all(cfxc.check(folder / name).ok for name in names)
+    odd = people.iloc[:1].assign(age=1000)
+    table = compiled.explain_batch(pd.concat([people.iloc[:1], odd]), target=1, certificates=folder)
+    assert table["certificate"].tolist() == ["row-0.json.gz", ""]

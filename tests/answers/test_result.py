@@ -17,7 +17,7 @@ from sklearn.preprocessing import OneHotEncoder
 from sklearn.tree import DecisionTreeClassifier
 
 import cfxc
-from cfxc.answers.result import changes_between
+from cfxc.answers.cells import changes_between
 from cfxc.datasets.source import Dataset
 from cfxc.errors import DataTypeError, InvalidInputError
 from cfxc.methods import plans

@@ -22,6 +22,7 @@ from tests.certificates.false_questions import Content, Truth, cut_of, draw_ques
 F = Fraction
 WRONG = (Rejected, *ODD)  # how a proof is turned down
 YS = ("1", "1", "1/2", "2", "3", "0", "1/1000000", str(10**30), f"1/{2**80}", "-1", "5/7")
+SLOPES = ("0", "1", "-1", "1/2", "-1/2", "2", "-3", "1/3", str(2**40), f"-1/{2**70}")
 HAIR = F(1, 2**60)
 
 
@@ -93,7 +94,9 @@ def random_bound(rng: Random, proof: Proof, signs: Any) -> list[Any]:
     units = [k for k, kind in enumerate(proof.program.kinds) if kind == "unit"]
     sources = [("row", k) for k in range(len(proof.rows))] * 2
     sources += [(name, k) for name in ("above", "chord") for k in units]
-    sources += [("sign", k) for k in signs] * 2
+    sources += [("sign", k) for k in signs if type(k) is int] * 2
+    sources += [(name, k) for name in ("least", "most") for k in range(len(proof.program.made))]
+    sources += [(name, k) for name in ("over", "under") for k in proof.program.factors] * 3
     if proof.norms[2]:
         sources += [("peak", j) for j in range(len(proof.features))]
     if rng.random() < 0.05:
@@ -102,7 +105,7 @@ def random_bound(rng: Random, proof: Proof, signs: Any) -> list[Any]:
         rng.choice(sources) for _ in range(rng.choice((0, 1, 1, 1, 2, 3, 5)) if sources else 0)
     ]
     unique = list(dict.fromkeys(chosen)) if rng.random() < 0.95 else chosen
-    rows = [[name, k, rng.choice(YS)] for name, k in unique]
+    rows = [[name, k, rng.choice(YS), *slopes(rng, name)] for name, k in unique]
     trees = sum(len(roots) for roots, _ in proof.program.trees)
     shares = []
     if trees and rng.random() < 0.5:
@@ -119,6 +122,12 @@ def random_bound(rng: Random, proof: Proof, signs: Any) -> list[Any]:
     return ["bound", rng.choice(("0", "0", "1", "1/3", "40", "1/1000", "-1")), rows, shares]
 
 
+def slopes(rng: Random, name: Any) -> list[str]:
+    """Those of a plane beside a product; now and then what is none."""
+    count = 2 * (name in ("over", "under")) if rng.random() < 0.98 else rng.randint(0, 3)
+    return [rng.choice(SLOPES) for _ in range(count)]
+
+
 def random_closing(rng: Random, proof: Proof, signs: Any) -> list[Any]:
     """Any way to close a part."""
     if rng.random() < 0.2:
@@ -131,6 +140,14 @@ def random_split(rng: Random, content: Content, proof: Proof) -> list[Any]:
     units = [k for k, kind in enumerate(proof.program.kinds) if kind == "unit"]
     if units and rng.random() < 0.3:
         return ["sign", rng.choice(units)]
+    if proof.program.kinds and rng.random() < 0.3:
+        tests = [
+            (node[0][1], str(node[1])) for _, nodes in proof.program.trees for node in nodes
+            if isinstance(node, tuple) and isinstance(node[0], tuple)
+        ]  # fmt: skip
+        if tests and rng.random() < 0.8:
+            return ["at", *rng.choice(tests)]
+        return ["at", rng.randrange(len(proof.program.kinds)), rng.choice(SLOPES)]
     j = rng.randrange(len(proof.features))
     labels = content["features"][j]["labels"]
     if labels:
@@ -204,7 +221,7 @@ def plain_closings(proof: Proof, signs: Any) -> list[list[Any]]:
               for k in range(len(proof.rows)) for budget in ("0", "1", "8")]  # fmt: skip
     found += [["bound", "1", [["peak", j, str(proof.norms[2])]], []]
               for j in range(len(proof.features)) if proof.norms[2]]  # fmt: skip
-    return found + [["bound", "0", [["sign", k, "1"]], []] for k in signs]
+    return found + [["bound", "0", [["sign", k, "1"]], []] for k in signs if type(k) is int]
 
 
 def closes(proof: Proof, closing: list[Any], parts: Any, signs: Any) -> bool:
@@ -226,6 +243,12 @@ def _telling(rng: Random, content: Content, proof: Proof, parts: Any, signs: Any
             feature = proof.features[j]
             middle = feature.near((part[0] + part[1]) / 2, -1)
             splits.append(["cut", j, str(middle)])
+    tests = [
+        ["at", node[0][1], str(node[1])] for _, nodes in proof.program.trees for node in nodes
+        if isinstance(node, tuple) and isinstance(node[0], tuple)
+    ]  # fmt: skip
+    if tests and rng.random() < 0.3:
+        return rng.choice(tests)
     units = [k for k, kind in enumerate(proof.program.kinds) if kind == "unit" and k not in signs]
     return rng.choice(splits) if splits else ["sign", units[0]] if units else None
 
@@ -274,8 +297,8 @@ def _nudged(rng: Random, node: list[Any], proof: Proof, signs: Any) -> list[Any]
         budget = str(F(budget) * factor or F(1, 4))
     else:
         extra = random_bound(rng, proof, signs)[2]
-        known = {(name, k) for name, k, _ in rows}
-        rows += [row for row in extra if (row[0], row[1]) not in known]
+        known = {(name, k, *rest) for name, k, _, *rest in rows}
+        rows += [row for row in extra if (row[0], row[1], *row[3:]) not in known]
     return ["bound", budget, rows, shares]
 
 
@@ -288,7 +311,7 @@ def mutated(rng: Random, claim: Claim, lemmas: list[Any], nodes: list[Any]) -> t
     for _ in range(rng.randint(1, 3)):
         place = rng.randrange(len(nodes))
         node = nodes[place]
-        is_split = node[0] in ("cut", "label", "sign")
+        is_split = node[0] in ("cut", "label", "sign", "at")
         change = rng.randrange(8)
         if change == 0 and lemmas:
             _mutate_lemma(rng, rng.choice(lemmas))
@@ -353,12 +376,12 @@ def _compact(nodes: list[Any]) -> None:
         if place in order or not place < len(nodes):
             return  # no tree any more: left as it is
         order.append(place)
-        if nodes[place][0] in ("cut", "label", "sign"):
+        if nodes[place][0] in ("cut", "label", "sign", "at"):
             stack += nodes[place][-2:]
     where = {old: new for new, old in enumerate(sorted(order))}
     kept = [copy.deepcopy(nodes[old]) for old in sorted(order)]
     for node in kept:
-        if node[0] in ("cut", "label", "sign"):
+        if node[0] in ("cut", "label", "sign", "at"):
             node[-2:] = [where[child] for child in node[-2:]]
     nodes[:] = kept
 
@@ -438,8 +461,7 @@ def holds(claim: Claim, area: Any, point: Any) -> bool:
         )
         if not inside:
             return False
-    made = claim.truth.meaning.program["made"]
-    return all(claim.truth.meaning.form(made[k][1], point) * sign >= 0 for k, sign in signs.items())
+    return claim.truth.meaning.within(signs, point)
 
 
 __all__ = ["Claim", "Found", "Search", "accepts", "asked", "closes", "false_claims", "holds"]

@@ -164,14 +164,22 @@ class Programs:
         self.rng, self.content, self.features = rng, content, content["features"]
         self.made: list[Any] = []
         self.trees: list[Any] = []
+        self.named: list[int] = []  # forms that trees may test
 
     def draw(self) -> None:
         rng, content = self.rng, self.content
         reads_trees = rng.random() < 0.5
-        for _ in range(rng.choice((0, 0, 1, 2, 3))):
-            self.made.append([rng.choice(("unit", "unit", "step", "single")), self.form(False)])
         if reads_trees:
             self.trees = [self.ensemble(rng.randint(1, 2)) for _ in range(rng.randint(1, 2))]
+        for _ in range(rng.choice((0, 0, 1, 2, 3, 5))):
+            self.made.append(self.entry())
+        if reads_trees and rng.random() < 0.6:  # trees that test what is made
+            self.named = [k for k, (kind, *_) in enumerate(self.made) if kind == "form"]
+            if self.named and rng.random() < 0.5:  # and what is made of these, in turn
+                self.trees.append(self.ensemble(1))
+                self.made.append(["form", self.form(True)])
+            elif self.named:
+                self.trees.append(self.ensemble(rng.randint(1, 2)))
         labels = rng.choice((None, None, ["a", "b"], ["a", "b", "c"], [0, 1]))
         outputs = [self.form(True) for _ in labels or [0]]
         content["program"] |= {"made": self.made, "trees": self.trees, "labels": labels}
@@ -182,15 +190,27 @@ class Programs:
         self.read_all(outputs[0])
         self.ask(Meaning(content))
 
+    def entry(self) -> list[Any]:
+        """A form that is made into something, or a product of two that were."""
+        rng, named = self.rng, [k for k, (kind, *_) in enumerate(self.made) if kind == "form"]
+        if named and rng.random() < 0.6:
+            return ["product", rng.choice(named), rng.choice(named)]
+        kind = rng.choice(("unit", "unit", "step", "single", "form", "form"))
+        return [kind, self.form(rng.random() < 0.2)]
+
     def read_all(self, form: list[Any]) -> None:
         """Nothing is made, and no tree grows, that nothing reads."""
         program, rules = self.content["program"], self.content["question"]["constraints"]
         for n in range(len(self.trees)):
-            if not reads([program["outputs"], rules], ["tree", n]):
+            inner = [own[1] for own in self.made if own[0] != "product"]
+            if not reads([program["outputs"], rules, inner], ["tree", n]):
                 form.insert(0, [["tree", n, 0], "1"])
-        for k, (kind, _) in enumerate(self.made):
-            later = [own for _, own in self.made[k + 1 :]]
-            if not reads([program["outputs"], rules, later], [kind, k]):
+        tested = [node[:2] for ensemble in self.trees for node in ensemble["nodes"]]
+        for k, (kind, *_) in enumerate(self.made):
+            later = [own[1] for own in self.made[k + 1 :] if own[0] != "product"]
+            times = any(own[0] == "product" and k in own[1:] for own in self.made)
+            times = times or ["form", k] in tested
+            if not times and not reads([program["outputs"], rules, later], [kind, k]):
                 form.insert(0, [[kind, k], "1"])
 
     def form(self, with_trees: bool) -> list[Any]:
@@ -208,7 +228,7 @@ class Programs:
                 factor = factor / size if size else factor
                 terms["x", j] = factor
                 constant -= factor * F(feature["lower"])
-        for k, (kind, _) in enumerate(self.made):
+        for k, (kind, *_) in enumerate(self.made):
             if rng.random() < 0.6:
                 terms[kind, k] = rng.choice(FACTORS)
         for n, ensemble in enumerate(self.trees if with_trees else []):
@@ -233,15 +253,27 @@ class Programs:
         if not depth:
             nodes[own] = [str(rng_quarter(self.rng)) for _ in range(width)]
             return own
+        if self.named and self.rng.random() < 0.7:
+            where: list[Any] = ["form", self.rng.choice(self.named)]
+            test: Any = str(self._edge(where[1]))
+            children = [self._grow(nodes, self.rng.randint(0, depth - 1), width) for _ in range(2)]
+            nodes[own] = [*where, test, *children]
+            return own
         j = self.rng.randrange(len(self.features))
         labels = self.features[j]["labels"]
         if labels:
-            test: Any = [i for i in range(len(labels)) if self.rng.random() < 0.5]
+            test = [i for i in range(len(labels)) if self.rng.random() < 0.5]
         else:
             test = str(cut_of(self.rng, self.content, j))
         children = [self._grow(nodes, self.rng.randint(0, depth - 1), width) for _ in range(2)]
         nodes[own] = [j, test, *children]
         return own
+
+    def _edge(self, k: int) -> F:
+        """What a form is at some point, or is not far from."""
+        content = {**self.content, "program": {"made": self.made, "trees": self.trees}}
+        value = Meaning(content).z(k, self.rng.choice(list(points(self.content))))
+        return value + self.rng.choice((F(0), F(0), F(1, 2**60), F(-1, 2**60), F(1, 3)))
 
     def truth(self, depth: int) -> list[Any]:
         """A condition, often on few things."""
@@ -320,16 +352,35 @@ class Meaning:
             return F(point[k] == rest[0])
         if kind == "tree":
             return self._trees(self.program["trees"][k], rest[0], point)
-        z = self.form(self.program["made"][k][1], point)
+        entry = self.program["made"][k]
+        if kind == "product":
+            return math.prod(self._source(["form", i], point) for i in entry[1:])
+        z = self.form(entry[1], point)
+        if kind == "form":
+            return z
         return max(z, F(0)) if kind == "unit" else F(z >= 0) if kind == "step" else single(z)
+
+    def z(self, k: int, point: Any) -> F:
+        """What is said of entry k of those made: its form or, of a product, itself."""
+        kind, *given = self.program["made"][k]
+        return self._source([kind, k], point) if kind == "product" else self.form(given[0], point)
+
+    def within(self, signs: Any, point: Any) -> bool:
+        """Whether the forms that were split lie where a part says."""
+        return all(
+            (key[1] * self.z(key[0], point) <= end if key[1] else self.z(key[0], point) > end)
+            if isinstance(key, tuple) else end * self.z(key, point) >= 0
+            for key, end in signs.items()
+        )  # fmt: skip
 
     def _trees(self, ensemble: Content, column: int, point: Any) -> F:
         total = F(0)
         for root in ensemble["roots"]:
             node = ensemble["nodes"][root]
-            while type(node[0]) is int:
-                j, test, *both = node
-                left = point[j] in test if isinstance(test, list) else point[j] <= F(test)
+            while type(node[0]) is int or node[0] == "form":
+                j, test, *both = node[-4:]
+                value = self.z(j, point) if node[0] == "form" else point[j]
+                left = value in test if isinstance(test, list) else value <= F(test)
                 node = ensemble["nodes"][both[0 if left else 1]]
             total += F(node[column])
         return total

@@ -85,7 +85,11 @@ class Meaning:
             return F(point[k] == rest[0])
         if kind == "tree":
             return self.trees(self.program["trees"][k], rest[0], point)
+        if kind == "product":
+            return math.prod(self.source(["form", i], point) for i in self.program["made"][k][1:])
         z = self.form(self.program["made"][k][1], point)
+        if kind == "form":
+            return z
         if kind == "unit":
             return max(z, F(0))
         return F(z >= 0) if kind == "step" else F(float(np.float32(float(z))))
@@ -94,9 +98,10 @@ class Meaning:
         total = F(0)
         for place in ensemble["roots"]:
             node = ensemble["nodes"][place]
-            while type(node[0]) is int:
-                j, test, left, right = node
-                goes_left = point[j] in test if isinstance(test, list) else point[j] <= number(test)
+            while type(node[0]) is int or node[0] == "form":
+                j, test, left, right = node[-4:]
+                value = self.source(["form", j], point) if node[0] == "form" else point[j]
+                goes_left = value in test if isinstance(test, list) else value <= number(test)
                 node = ensemble["nodes"][left if goes_left else right]
             total += number(node[column])
         return total

@@ -43,7 +43,16 @@ def draw_program(rng: Random) -> Content:
     made: list[Any] = []
     trees = [_stumps(rng, len(features)) for _ in range(rng.randint(0, 1))]
     for _ in range(rng.choice((0, 1, 2, 4))):
-        made.append([rng.choice(("unit", "step", "single")), _form(rng, features, made, [], hard)])
+        named = [k for k, (kind, *_) in enumerate(made) if kind == "form"]
+        if named and rng.random() < 0.5:
+            made.append(["product", rng.choice(named), rng.choice(named)])
+            continue
+        kind = rng.choice(("unit", "step", "single", "form", "form"))
+        made.append([kind, _form(rng, features, made, trees if hard else [], hard)])
+    named = [k for k, (kind, *_) in enumerate(made) if kind == "form"]
+    if named and rng.random() < 0.4:  # a tree that tests what is made
+        root = ["form", rng.choice(named), str(rng.choice(FACTORS)), 1, 2]
+        trees.append({"roots": [0], "nodes": [root, ["1"], ["-2/7"]]})
     outputs = [_form(rng, features, made, trees, hard) for _ in range(2)]
     return question(
         features, outputs, made=made, trees=trees, labels=["a", "b"], target={"label": "b"}
@@ -55,7 +64,7 @@ def _form(rng: Random, features: Any, made: Any, trees: Any, hard: bool) -> list
         return [[["x", rng.randrange(len(features))], "1"], [["one", 0], str(-F(1, 4))]]
     pool = FACTORS + EDGES if hard else FACTORS
     sources = [["x", j] for j in range(len(features))] + [["one", 0]]
-    sources += [[kind, k] for k, (kind, _) in enumerate(made)]
+    sources += [[kind, k] for k, (kind, *_) in enumerate(made)]
     sources += [["tree", n, 0] for n in range(len(trees))]
     kept = [source for source in sources if rng.random() < 0.7] or sources[:1]
     form = [[source, str(rng.choice(pool))] for source in kept]
@@ -83,8 +92,14 @@ class Floats:
     def scores(self, point: Any) -> list[Any]:
         """The outputs."""
         self.point, self.made = point, list[Any]()
-        for kind, form in self.program["made"]:
-            z = self.form(form)
+        for kind, *given in self.program["made"]:
+            if kind == "product":
+                self.made.append(self.type(self.made[given[0]] * self.made[given[1]]))
+                continue
+            z = self.form(given[0])
+            if kind == "form":
+                self.made.append(z)
+                continue
             made = max(z, self.type(0)) if kind == "unit" else self.type(z >= 0)
             self.made.append(self.type(np.float32(z)) if kind == "single" else made)
         return [self.form(form) for form in self.program["outputs"]]
@@ -108,8 +123,10 @@ class Floats:
         found = []
         for root in ensemble["roots"]:
             node = ensemble["nodes"][root]
-            while type(node[0]) is int:
-                node = ensemble["nodes"][node[2 if self.point[node[0]] <= F(node[1]) else 3]]
+            while type(node[0]) is int or node[0] == "form":
+                j, test, *both = node[-4:]
+                value = self.made[j] if node[0] == "form" else self.point[j]
+                node = ensemble["nodes"][both[0 if F(value) <= F(test) else 1]]
             found.append(self.held(F(node[0])))
         return self.sum(found)
 

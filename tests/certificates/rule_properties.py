@@ -34,9 +34,8 @@ class Case:
         self.proof, self.meaning = asked(content, radius), self.truth.meaning
         self.points = [(away, point) for away, point in self.truth.all if away < radius]
         self.nearer = [point for away, point in self.truth.counterfactuals if away < radius]
-        made = content["program"]["made"]
-        self.made = {point: [self.meaning.form(form, point) for _, form in made]
-                     for _, point in self.truth.all}  # fmt: skip
+        made = range(len(content["program"]["made"]))
+        self.made = {point: [self.meaning.z(k, point) for k in made] for _, point in self.truth.all}
 
     def inside(self, points: Any, parts: Any, signs: Any) -> list[Any]:
         """The points of a part that have its signs."""
@@ -49,7 +48,7 @@ class Case:
                 else None not in part and part[0] <= value <= part[1]
                 for feature, part, value in pairs
             )
-            if fits and all(self.made[point][k] * sign >= 0 for k, sign in signs.items()):
+            if fits and self.meaning.within(signs, point):
                 found.append(point)
         return found
 
@@ -130,11 +129,13 @@ def check_bounds(rng: Random, case: Case, counts: Counter[str]) -> None:
 def _worth(case: Case, by: Multipliers, point: Any, signs: Any, spans: Any) -> Fraction:
     """``Σ y g + μ (r - d)`` at a point, by definition."""
     total = by.budget * (case.radius - case.meaning.distance(point))
-    for (name, k), y in by.rows.items():
-        if name != "peak":
-            form = case.proof.inequality(name, k, signs, spans)
+    for name, y in by.rows.items():
+        if name[0] != "peak":
+            form = case.proof.inequality(name, signs, spans)
             written = [[list(source), str(factor)] for source, factor in form.items()]
-            total += y * case.meaning.form(written, point)
+            worth = case.meaning.form(written, point)
+            _require(worth >= 0 or name[0] == "row", case, name, signs, point)
+            total += y * worth
     return total
 
 

@@ -201,12 +201,12 @@ def test_a_space_for_another_model(shell: Shell) -> None:
     ("content", "part"),
     [
         ("", "empty"),
-        ("a,b\n1,2,3\n1,2,3,4\n", "data.csv:2: the row has 3 cells, and the header 2"),
+        ("a,b\n1,2,3\n1,2,3,4\n", "data.csv, line 2: the row has 3 cells, and the header 2"),
         (
             "a,b\n1,2\n\n3,4,\n",
-            "data.csv:4: the row has 3 cells, and the header 2; remove",
+            "data.csv, line 4: the row has 3 cells, and the header 2; remove",
         ),
-        ("a,b\n1,2\n3\n", "data.csv:3: the row has 1 cell, and the header 2"),
+        ("a,b\n1,2\n3\n", "data.csv, line 3: the row has 1 cell, and the header 2"),
         ('a,b\n1,"2\n3,4\n', "not a table in CSV"),
         ("a,b,a,c,b\n1,2,3,4,5\n", "data.csv: several columns are called 'a', 'b'"),
         ("a;b;c\n1,5;2;3\n", "separated by ';'"),

@@ -135,6 +135,6 @@ def test_bounds_as_they_move(monkeypatch: pytest.MonkeyPatch) -> None:
         told(cfxc.Progress(13.0, 0.2, 0.5, 4))
         told(cfxc.Progress(25.0, 0.25, 0.5, 4))
     assert sys.stderr.getvalue().splitlines() == [  # type: ignore[attr-defined]  # a StringIO
-        "searching, 12 s: none found yet, none nearer than 0.125",
-        "searching, 25 s: one at 0.5, none nearer than 0.25",
+        "searching, 12 s: nothing found yet, nothing below 0.125",
+        "searching, 25 s: best 0.5, nothing below 0.25",
     ]

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import time
+import tracemalloc
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cfxc.errors import InvalidInputError
-from cfxc.frontends.csv_files import number, read_csv, truth
+from cfxc.frontends import csv_files
+from cfxc.frontends.csv_files import number, read_csv, read_csv_row, sample_csv, truth
 
 COLUMNS: list[tuple[list[str], str, list[Any]]] = [
     (["1", "+2", "-3"], "int64", [1, 2, -3]),
@@ -106,18 +109,21 @@ def test_odd_files_that_are_tables(
 NO_TABLES: list[tuple[bytes, str]] = [
     (b"", "table.csv: the table is empty"),
     (b"\n\n", "table.csv: the table is empty"),
-    (b"a,b,c\n1,2,3\n30,60,10,5\n", "table.csv:3: the row has 4 cells, and the header 3"),
-    (b"a,b\n1,2,\n", "table.csv:2: the row has 3 cells, and the header 2; remove the comma at"),
-    (b'a,b\n"1\n",2\n3\n', "table.csv:4: the row has 1 cell, and the header 2"),
+    (b"a,b,c\n1,2,3\n30,60,10,5\n", "table.csv, line 3: the row has 4 cells, and the header 3"),
+    (
+        b"a,b\n1,2,\n",
+        "table.csv, line 2: the row has 3 cells, and the header 2; remove the comma at",
+    ),
+    (b'a,b\n"1\n",2\n3\n', "table.csv, line 4: the row has 1 cell, and the header 2"),
     (b"a,b,a\n1,2,3\n", "several columns are called 'a'"),
     (b"Unnamed: 1,\n1,2\n", "several columns are called 'Unnamed: 1'"),
     (b"a;b\n1,5;2\n", "separated by ';'"),
     (b"a|b\n1|2\n", r"separated by '|'"),
     (b"a\tb\n1\t2\n", "separated by a tab"),
     (b'a,b\n"1,2\n', "not a table in CSV"),
-    (b'a,b\n"1"x,2\n', "table.csv:2: not a table in CSV"),
+    (b'a,b\n"1"x,2\n', "table.csv, line 2: not a table in CSV"),
     (b"a\n\xff\n", "not text in UTF-8"),
-    (b"a\n" + b"x" * 200_000 + b"\n", "table.csv:2: not a table in CSV"),
+    (b"a\n" + b"x" * 200_000 + b"\n", "table.csv, line 2: not a table in CSV"),
 ]
 
 
@@ -165,3 +171,52 @@ def test_floats_are_read_back_exactly(
     path = tmp_path_factory.mktemp("csv") / "table.csv"
     pd.DataFrame({"x": values}).to_csv(path, index=False)
     assert read_csv(path).frame()["x"].tolist() == values
+
+
+ENDS = {"unix": b"\n", "windows": b"\r\n"}
+
+
+@pytest.mark.parametrize("end", ENDS.values(), ids=ENDS)
+@pytest.mark.parametrize("odd", [b"", b'"x, y",2', b"\n", b"5,6\n\n7,8"], ids=range(4))
+@pytest.mark.parametrize("last", [True, False])
+def test_rows_behind_lines_that_are_only_counted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, end: bytes, odd: bytes, last: bool
+) -> None:
+    """Every row is the one of the whole table, whatever is before it, and at ends of blocks."""
+    monkeypatch.setattr(csv_files, "BLOCK", 10)
+    lines = [b"a,b", *(b"%d,%d" % (i, i * i) for i in range(40)), *([odd] if odd else []), b"1,2"]
+    lines += [b"%d,7" % i for i in range(20)]
+    path = tmp_path / "table.csv"
+    path.write_bytes(end.join(lines).replace(b"\n\n", end + end) + end * last)
+    table = read_csv(path)
+    for place, row in enumerate(table.rows):
+        assert read_csv_row(path, place) == dict(zip("ab", row, strict=True))
+    with pytest.raises(InvalidInputError, match=f"rows count from 0 to {len(table.rows) - 1}"):
+        read_csv_row(path, len(table.rows))
+
+
+def test_a_row_of_a_large_table_takes_little(tmp_path: Path) -> None:
+    """Of a million rows, the last: within a second and few megabytes on a free machine."""
+    path = tmp_path / "table.csv"
+    block = b"".join(b"%d,%d.25,it,x%d\n" % (i, i, i) for i in range(1000))
+    with path.open("wb") as file:
+        file.write(b"a,b,c,d\n")
+        for _ in range(1000):
+            file.write(block)
+    tracemalloc.start()
+    before = time.process_time()
+    assert read_csv_row(path, 999_999)["a"] == "999"
+    table = sample_csv(path)
+    seconds, (_, peak) = time.process_time() - before, tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert 500 < len(table.rows) < 50_000
+    assert all(row[1] == f"{row[0]}.25" for row in table.rows)
+    assert seconds < 2
+    assert peak < 20e6
+
+
+def test_a_broken_row_behind_counted_lines_has_its_line(tmp_path: Path) -> None:
+    path = tmp_path / "table.csv"
+    path.write_bytes(b"a,b\n" + b"1,2\n" * 30 + b"1\n")
+    with pytest.raises(InvalidInputError, match="line 32: the row has 1 cell"):
+        read_csv_row(path, 30)

@@ -174,3 +174,67 @@ def test_what_fits_exactly_is_converted(values: Any, dtype: Any, exact: list[Any
 def test_malformed_texts_are_refused(text: str) -> None:
     with pytest.raises(ValueError, match=r"."):
         parse_tensor(text)
+
+
+class TestWholeNumbers:
+    """What is computed over whole numbers is what fractions say."""
+
+    def test_a_product_is_that_of_fractions(self) -> None:
+        rng = np.random.default_rng(0)
+        for dtype in ("f64", "rat"):
+            weight = rng.normal(size=(5, 7))
+            exact = np.vectorize(lambda v: Fraction(v).limit_denominator(97), otypes=[object])
+            tensor = Tensor(weight if dtype == "f64" else exact(weight))
+            x = np.array([3, *(Fraction(int(k), 7) for k in rng.integers(-9, 9, 6))], dtype=object)
+            found = tensor.dot(x)
+            assert found.tolist() == tensor.exact().dot(x).tolist()
+            assert {type(value) for value in found} == {Fraction}
+
+    def test_where_no_common_denominator_is_of_use_fractions_are_added(self) -> None:
+        primes = [Fraction(1, 10**600 + 2 * k + 1) for k in range(9)]
+        tensor = Tensor(np.array([primes], dtype=object))
+        assert tensor.whole()[1] == 0
+        assert tensor.dot(np.array([1] * 9, dtype=object)).tolist() == [sum(primes)]
+
+    def test_of_nothing_the_product_is_0(self) -> None:
+        assert Tensor(np.zeros((2, 0))).dot(np.empty(0, dtype=object)).tolist() == [0, 0]
+
+
+class TestTaken:
+    def test_it_is_what_its_entries_make(self) -> None:
+        values = [Fraction(1, 3), Fraction(2), Fraction(1, 3)]
+        places = np.array([[0, 1], [2, 2]])
+        taken, made = Tensor(values).take(places), Tensor(np.array(values, dtype=object)[places])
+        assert taken == made
+        assert str(taken) == str(made)
+        assert taken.floats().tolist() == made.floats().tolist()
+
+    def test_doubles_too(self) -> None:
+        places = np.array([1, 0, 1])
+        assert Tensor([0.5, 0.1]).take(places) == Tensor([0.1, 0.5, 0.1])
+
+    def test_codes_say_which_value_each_entry_is(self) -> None:
+        tensor = Tensor(np.array([[Fraction(1, 3), Fraction(1, 7)], [Fraction(1, 3), 5]]))
+        values, codes = tensor.coded
+        assert [values[code] for code in codes] == tensor.array.ravel().tolist()
+
+
+class TestExactSums:
+    @pytest.mark.parametrize(
+        "scale", [1.0, 1e-9, 2.0**-60, 2.0**20, 2.0**40, 1e300, 5e-324], ids=str
+    )
+    def test_a_sum_is_that_of_fractions(self, scale: float) -> None:
+        """Whether the doubles fit two whole numbers or not."""
+        rng = np.random.default_rng(0)
+        values = rng.normal(size=(50, 3)) * scale
+        found = Tensor(values).exact_sum(np.arange(50))
+        assert found.tolist() == [sum(map(Fraction, column)) for column in values.T.tolist()]
+
+    def test_of_many_rows(self) -> None:
+        values = np.full((3000, 1), 0.1)
+        assert Tensor(values).exact_sum(np.arange(3000)).tolist() == [3000 * Fraction(0.1)]
+
+    def test_small_negative_numbers_beside_large_ones(self) -> None:
+        values = np.array([[-(2.0**-70)], [1.0], [-3.5], [2.0**-85]])
+        found = Tensor(values).exact_sum(np.arange(4)).tolist()
+        assert found == [sum(map(Fraction, values.ravel().tolist()))]

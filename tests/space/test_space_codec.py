@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from cfxc.errors import CfxcError, DataTypeError, InvalidInputError, MissingColumnError
-from cfxc.space import Feature, FeatureSpace, Value
+from cfxc.space import Feature, FeatureSpace, Value, codec
 
 FRAME = pd.DataFrame(
     {
@@ -329,3 +329,19 @@ def test_dtypes_with_a_missing_value_of_their_own_keep_it(dtype: str) -> None:
 def test_unknown_ways_to_write_a_missing_value() -> None:
     with pytest.raises(InvalidInputError, match="missing_as"):
         Feature("c", "categorical", labels=("a", None), missing_as="null")
+
+
+def test_all_rows_at_once_have_the_cells_that_each_has_alone() -> None:
+    mixed = FRAME.assign(
+        text=pd.array(["x", None, "y"], dtype="string"),
+        kind=pd.Categorical(["p", "q", "p"]),
+        gap=pd.array([1, None, 3], dtype="Int64"),
+    )
+    for frame in (FRAME, mixed, FRAME[["age"]], FRAME.astype({"age": "float32"})):
+        together = codec.frame_cells(frame)
+        for i, cells in enumerate(together):
+            alone = codec.row_cells(frame.iloc[[i]], list(frame.columns), "error")
+            assert list(cells) == list(alone)
+            assert [*map(repr, cells.values())] == [*map(repr, alone.values())]
+    with pytest.raises(InvalidInputError, match="several columns"):
+        codec.frame_cells(FRAME.iloc[:, [0, 0]])

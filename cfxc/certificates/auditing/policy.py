@@ -20,8 +20,10 @@ from .report import TEXT, exact, quoted
 DECIMAL = re.compile(r"-?[0-9]{1,400}(\.[0-9]{1,400}|/[1-9][0-9]{0,400})?", re.ASCII)
 NAMES = ("version", "columns", "tables", "feature", "others", "constraints", "target", "norms",
          "epsilon", "slack")  # fmt: skip
+GAPS = ("may fill", "free")
 FIELDS = ("name", "kind", "lower", "upper", "resolution", "labels", "missing", "action",
-          "condition", "weight", "encoding", "columns", "dtype")  # fmt: skip
+          "condition", "weight", "encoding", "columns", "dtype",
+          "label", "unit", "format")  # fmt: skip
 
 
 class Stated:
@@ -44,9 +46,16 @@ class Stated:
         self.width = (
             None if not dtypes or labels else 4 if floats == ["float32"] else 8 if floats else plain
         )
-        self.gap = given.get("missing") is True
+        gap = given.get("missing", False)
+        need(type(gap) is bool or gap in ("keep", *GAPS), f"{where}: missing")
+        self.gap, self.fills, self.loses = gap is not False, gap in GAPS, gap == GAPS[1]
         counts = self.kind == "integer" or (self.kind == "ordinal" and not labels)
         self.step = Q(1) if counts else decimal(given.get("resolution"))
+
+    def opens(self, own: Feature) -> bool:
+        """Whether a missing number is admissible beside others, for the factual of a question."""
+        gone = own.gap or (own.absent is not None and own.own == own.absent)
+        return self.action != "fixed" and (self.fills if gone else self.loses)
 
 
 def decimal(value: Any) -> Q | None:
@@ -93,6 +102,8 @@ def require_same(text: str, features: list[Feature]) -> None:
             same = getattr(own, name) == getattr(feature, name)
             need(same, f"features: {feature.name!a}: the space has another {name}")
         need(own.gap or not feature.gap, f"features: {feature.name!a}: it cannot be missing")
+        same = own.opens(feature) == (feature.absent is not None)
+        need(same, f"features: {feature.name!a}: the space has other gaps that answers may change")
 
 
 def require_no_narrower(shown: Any, text: str, rules: list[str]) -> None:
@@ -160,7 +171,10 @@ def _target(given: Any) -> dict[str, Any]:
 
 def _require_wide(wide: Stated, own: Feature, measured: bool) -> None:
     where = f"policy: {own.name!a}: "
-    need(wide.gap or not own.gap, f"{where}it is missing, and stays so")
+    gone = own.gap or (own.absent is not None and own.own == own.absent)
+    need(wide.gap or not gone, f"{where}it is missing{', and stays so' if own.gap else ''}")
+    opens = own.absent is not None or not wide.opens(own)
+    need(opens, f"{where}a missing number keeps missing, or one that is there cannot be lost")
     free = own.action in ("free", "conditional", wide.action) or wide.action == "fixed"
     need(free, f"{where}it may not change as it should: {own.action}, not {wide.action}")
     need(own.weight == wide.weight, f"{where}another weight")

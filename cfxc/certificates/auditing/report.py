@@ -96,6 +96,12 @@ def _conditions(question: Question) -> list[str]:
     return found
 
 
+MADE = {
+    "unit": "max(0, {})", "step": "[{} >= 0]", "single": "float32({})", "form": "({})",
+    "product": "({})*({})",
+}  # fmt: skip
+
+
 def _side(form: Form, sign: int) -> Form:
     return {s: f * sign for s, f in form.items() if f * sign > 0 and s != CONSTANT}
 
@@ -119,20 +125,24 @@ def _term(question: Question, source: Any, factor: Q, depth: int) -> str:
         label = "" if kind == "x" else f" = {quoted(feature.labels[rest[0]][1])}"
         text = f"[{name_of(feature.name)}{label}]" if label else name_of(feature.name)
     elif kind == "tree":
-        text = f"trees{k}#{_digest(question, k)}[{rest[0]}]"
+        text = f"trees{k}#{_digest(question, k, depth)}[{rest[0]}]"
     else:
-        inner = _sum(question, question.program.made[k], depth - 1)
-        text = {"unit": "max(0, {})", "step": "[{} >= 0]", "single": "float32({})"}[kind]
-        text = text.format(inner)
+        program = question.program
+        forms = [program.made[i] for i in program.factors.get(k, (k,))]
+        inner = [_sum(question, form, depth - 1) for form in forms]
+        text = MADE[kind].format(*inner)
     return text if factor == 1 else f"{figure(factor)}*{text}"
 
 
-def _digest(question: Question, k: int) -> str:
+def _digest(question: Question, k: int, depth: int) -> str:
     """What tells trees from others: of what was checked of them, its hash's first digits."""
     roots, nodes = question.program.trees[k]
     held = [
         tuple(sorted(part) if isinstance(part, frozenset) else part for part in n) for n in nodes
     ]
+    tested = sorted({n[0][1] for n in nodes if isinstance(n, tuple) and isinstance(n[0], tuple)})
+    if tested:
+        held += [tuple(_sum(question, question.program.made[i], depth - 1) for i in tested)]
     return hashlib.sha256(repr((roots, held)).encode()).hexdigest()[:12]
 
 
@@ -205,6 +215,12 @@ def _feature(q: Question, j: int) -> dict[str, str]:
         grid = grid + ("" if usual else f", {floats}") if grid else floats
     own = quoted(f.labels[f.own][1]) if f.labels else exact(f.own)
     own, moves = (f"missing (as {own})", "stays missing") if f.gap else (own, MOVES[f.action])
+    if f.absent is not None:
+        own, moves = (
+            (f"missing (as {own})", "may be filled in")
+            if f.own == f.absent
+            else (own, f"{moves}; may be lost")
+        )
     return {"name": name_of(f.name), "factual": own, "range": span, "grid": grid,
             "may change": moves, "weight": exact(f.weight)}  # fmt: skip
 
@@ -212,7 +228,10 @@ def _feature(q: Question, j: int) -> dict[str, str]:
 def _changes(q: Question, witness: Any) -> Iterator[tuple[str, str]]:
     for f, value in zip(q.features, witness, strict=True):
         if value != f.own:
-            pair = (quoted(f.labels[v][1]) if f.labels else exact(v) for v in (f.own, value))
+            pair = (
+                quoted(f.labels[v][1]) if f.labels else "missing" if v == f.absent else exact(v)
+                for v in (f.own, value)
+            )
             yield name_of(f.name), " -> ".join(pair)
 
 

@@ -145,7 +145,7 @@ def _points(question: Any, witness: Any, rng: random.Random) -> Iterator[list[An
     own = [feature.own for feature in question.features]
     cuts: list[list[Any]] = [[] for _ in own]
     for node in (node for _, nodes in question.program.trees for node in nodes):
-        if isinstance(node, tuple):
+        if isinstance(node, tuple) and not isinstance(node[0], tuple):
             cuts[node[0]].append(node[1])
     known = [own, own if witness is None else list(witness)]
     yield from known
@@ -163,6 +163,8 @@ def _any_of(feature: Any, cuts: list[Any], rng: random.Random) -> Any:
         return feature.own
     if feature.labels:
         return rng.randrange(len(feature.labels))
+    if feature.absent is not None and rng.random() < 1 / 4:
+        return feature.absent
     value = feature.low + (feature.high - feature.low) * Fraction(rng.random())
     if cuts and rng.random() < 1 / 2:
         value = rng.choice(cuts)
@@ -197,7 +199,8 @@ def table(question: Any, space: str, rows: Sequence[Sequence[Any]]) -> pd.DataFr
                     dtype = pd.CategoricalDtype(known, ordered=feature.kind == "ordinal")
             elif encoding == "plain":
                 cells = [int(v) if v.denominator == 1 else float(v) for v in values]
-                cells = [None] * len(values) if feature.gap else cells
+                gone = (feature.own if feature.gap else feature.absent,)
+                cells = [None if v in gone else c for v, c in zip(values, cells, strict=True)]
             empty = math.nan if dtype == "object" else None
             series = pd.Series([empty if c is None else c for c in cells], dtype=object)
             if dtype == "bool" and None in cells:
@@ -256,6 +259,8 @@ def _value(feature: Any, cells: list[Any], encoding: str) -> Any:
         return known[0] if known else None
     if feature.gap:
         return feature.own if missing else None
+    if missing and feature.absent is not None:
+        return feature.absent
     held = None if missing or isinstance(cell, str) else Fraction(cell)
     return held if held is not None and feature.on_grid(held, 1) == held else None
 

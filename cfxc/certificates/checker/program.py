@@ -13,7 +13,7 @@ HALF_ULP, LEAST = Q(1, 2**24), Q(1, 2**150)  # of float32: relative, and half of
 Form = dict[Any, Q]  # factors of sources
 Point = Sequence[Any]  # numbers, and places of labels, by feature
 CONSTANT = ("one", 0)
-KINDS = ("unit", "step", "single")
+KINDS = ("unit", "step", "single", "form", "product")
 
 
 def plus(form: Form, other: Form, factor: Q = ONE) -> Form:
@@ -40,8 +40,10 @@ def rounded(x: Q, width: int, how: Any = round) -> Q:
 
 
 def image(kind: str, z: Q) -> Q:
-    """What is made of z: max(z, 0), whether z >= 0, or the float32 nearest to z."""
-    return Q(z >= 0) if kind == "step" else max(z, ZERO) if kind == "unit" else rounded(z, 4)
+    """What is made of z: max(z, 0), whether z >= 0, the float32 nearest to z; else z itself."""
+    if kind == "single":
+        return rounded(z, 4)
+    return Q(z >= 0) if kind == "step" else max(z, ZERO) if kind == "unit" else z
 
 
 class Program:
@@ -49,21 +51,32 @@ class Program:
 
     A form is a sum of multiples of ``("one", 0)``; ``("x", j)``, a number; ``("is", j, i)``, 1 for
     label i of feature j; ``("tree", n, c)``, column c of trees n; and, of forms made before,
-    ``("unit", k)``, the maximum with 0; ``("step", k)``, 1 from 0 on; ``("single", k)``, a float32.
+    ``("unit", k)``, the maximum with 0; ``("step", k)``, 1 from 0 on; ``("single", k)``, a float32;
+    ``("form", k)``, the form itself; ``("product", k)``, the product of two of these.
     """
 
     def __init__(self, given: Any, features: Sequence[Any], clock: Clock) -> None:
         made, trees, labels, outputs = members(given, "made trees labels outputs", "program")
         self.features, self.clock, self.used = features, clock, set[tuple[str, int]]()
         self.kinds, self.made, self.trees = list[str](), list[Form](), list[Any]()
+        self.tested, self.needs = set[int](), list[int]()  # forms; how many are made before a tree
         for n, ensemble in enumerate(listed(trees, "program.trees")):
             self.trees.append(self.ensemble(ensemble, f"program.trees[{n}]"))
+        self.factors = dict[int, tuple[int, int]]()
         for k, entry in enumerate(listed(made, "program.made")):
             where = f"program.made[{k}]"
-            kind, form = listed(entry, where)
+            kind, *given = listed(entry, where)
             need(kind in KINDS, f"{where}: an unknown kind of source")
-            self.made.append(self.form(form, where))
+            if kind == "product":  # what is said of z is said of the product itself
+                i, m = given
+                self.form([[["form", i], "1"]], where), self.form([[["form", m], "1"]], where)
+                self.factors[k], form = (i, m), {("product", k): ONE}
+            else:
+                (inner,) = given
+                form = self.form(inner, where)
+            self.made.append(form)
             self.kinds.append(kind)
+        self.form([[["form", k], "1"] for k in self.tested], "program.trees")
         self.labels = None if labels is None else distinct(labels, "program.labels")
         given = enumerate(listed(outputs, "program.outputs"))
         self.outputs = [self.form(form, f"program.outputs[{i}]") for i, form in given]
@@ -89,6 +102,8 @@ class Program:
             return False
         if kind == "x":
             return not self.features[k].labels
+        if kind == "tree" and self.needs[k] > len(self.made):
+            return False  # it tests what is made later
         if rest:
             columns = self.trees[k][1][-1] if kind == "tree" else self.features[k].labels
             return bool(whole(rest[0]) < len(columns))
@@ -98,6 +113,9 @@ class Program:
         """Roots and nodes of trees: every node has one parent, or is a root, and lies behind it."""
         roots, nodes = members(given, "roots nodes", where)
         read = [self.node(node, i, where) for i, node in enumerate(listed(nodes, where))]
+        forms = [node[0][1] for node in read if type(node) is tuple and type(node[0]) is tuple]
+        self.needs.append(max(forms, default=-1) + 1)
+        self.tested.update(forms)
         links = [whole(root) for root in listed(roots, where)]
         links += [child for node in read if type(node) is tuple for child in node[2:]]
         need(sorted(links) == list(range(len(read))), f"{where}: nodes are not those of trees")
@@ -106,14 +124,16 @@ class Program:
         return links[: len(roots)], read
 
     def node(self, given: Any, place: int, where: str) -> Any:
-        """The values of a leaf, a list; or feature, what goes left, and both children, a tuple."""
+        """The values of a leaf, a list; or feature, or form, what goes left, and both children."""
         self.clock.tick()
-        if type(listed(given, where)[0]) is not int:
+        is_form = listed(given, where)[0] == "form"
+        if not is_form and type(given[0]) is not int:
             return [number(value) for value in given]
-        j, test, left, right = given
+        j, test, left, right = given[is_form:]
         if min(whole(left), whole(right)) <= place:
             raise Rejected(f"{where}.nodes[{place}]: a child before its parent")
-        return whole(j), self.features[j].test(test), left, right
+        goes_left = number(test) if is_form else self.features[whole(j)].test(test)
+        return ("form", whole(j)) if is_form else j, goes_left, left, right
 
     # -- meaning ----------------------------------------------------------------------------------
 
@@ -124,8 +144,10 @@ class Program:
     def values(self, forms: Sequence[Form], point: Point) -> list[Q]:
         """The values of forms at a point."""
         made = list[Q]()
-        for kind, form in zip(self.kinds, self.made, strict=True):
-            made.append(image(kind, self._value(form, point, made)))
+        for k, (kind, form) in enumerate(zip(self.kinds, self.made, strict=True)):
+            i, m = self.factors.get(k, (0, 0))
+            z = made[i] * made[m] if kind == "product" else self._value(form, point, made)
+            made.append(image(kind, small(z)))
         return [self._value(form, point, made) for form in forms]
 
     def _value(self, form: Form, point: Point, made: Sequence[Q]) -> Q:
@@ -134,21 +156,22 @@ class Program:
         value = ZERO
         for (kind, k, *rest), factor in form.items():
             if kind == "tree":
-                own = total(leaf[rest[0]] for leaf in self.reached(k, point))
+                own = total(leaf[rest[0]] for leaf in self.reached(k, point, made))
             else:
                 own = ONE if kind == "one" else made[k] if kind in KINDS else point[k]
                 own = Q(own == rest[0]) if kind == "is" else own
             value = small(value + factor * own)
         return value
 
-    def reached(self, n: int, point: Point) -> list[list[Q]]:
+    def reached(self, n: int, point: Point, made: Sequence[Q]) -> list[list[Q]]:
         """The leaf of each tree of an ensemble that a point reaches."""
         roots, nodes = self.trees[n]
         leaves = []
         for root in roots:
             while isinstance(node := nodes[root], tuple):
                 j, test, *both = node
-                left = point[j] in test if self.features[j].labels else point[j] <= test
+                value = made[j[1]] if isinstance(j, tuple) else point[j]
+                left = value in test if isinstance(test, frozenset) else value <= test
                 root = both[0 if left else 1]
             leaves.append(node)
         return leaves

@@ -39,21 +39,24 @@ class Feature:
     A number is admissible where it lies in its range and on its grid (multiples of its step, or all
     numbers, as floats of ``width`` bytes), or is the factual's own.  All of them are doubles.
     ``gap``: the factual's is missing and stays so; a number below the range stands for it.
+    ``absent``: what stands for a missing number that is admissible beside those from ``first`` on.
     """
 
     def __init__(self, given: Any, factual: Any, where: str, clock: Clock | None = None) -> None:
         self.clock = clock or Clock(math.inf)
         names = "name kind action labels weight float lower upper step"
         self.gap = isinstance(given, dict) and given.get("missing") is True
-        given = members(given, names + " missing" * self.gap, where)[:9]
-        self.name, self.kind, self.action, labels, weight, self.width, *range_ = given
+        opens = isinstance(given, dict) and "absent" in given
+        given = members(given, names + " missing" * self.gap + " absent" * opens, where)
+        self.absent = number(given[-1]) if opens else None
+        self.name, self.kind, self.action, labels, weight, self.width, *range_ = given[:9]
         need(type(self.name) is str and self.kind in KINDS, f"{where}: name or kind")
         self.labels, self.weight = distinct(labels, f"{where}.labels"), number(weight)
         need(self.action in ACTIONS and self.weight >= 0, f"{where}: action or weight")
         self.known, self.away, self.kept = dict[Q, Any](), dict[Any, Q](), KEPT
         self.low, self.high, self.step = (None if end is None else number(end) for end in range_)
         plain = self.kind in KINDS[2:] and range_ == [None, None, None] and self.width == 0
-        fits = plain and not self.gap if self.labels else self.kind in NUMBERS
+        fits = plain and not (self.gap or opens) if self.labels else self.kind in NUMBERS
         need(fits, f"{where}: labels or numbers")
         if not self.labels:
             self._range(number(factual), where)
@@ -68,18 +71,23 @@ class Feature:
     def _range(self, own: Q, where: str) -> None:
         low, high, step, whole_numbers = self.low, self.high, self.step, self.kind != "real"
         inside = low is not None and high is not None and low <= max(own, low) <= high
-        inside = inside and (own < low) == self.gap  # type: ignore[operator]
+        absent, held = self.absent, self.gap or self.action == "fixed"
+        gone = self.gap or own == absent
+        inside = inside and (own < low) == gone  # type: ignore[operator]
         need(inside, f"{where}: range, or the factual lies outside of it")
         assert low is not None
         assert high is not None
+        need(absent is None or (absent < low and not held), f"{where}: absent, but fixed or there")
         need(step == 1 if whole_numbers else step is None or step > 0, f"{where}: step")
         need(self.width in ((0, 4, 8) if whole_numbers else (4, 8)), f"{where}: float")
-        top = max(abs(low), abs(high), abs(own))
-        doubles = Q(float(own)) == own and (self.width or top <= 2**53)
+        ends = (own, own if absent is None else absent, low, high)
+        doubles = all(Q(float(x)) == x for x in ends[:2])
+        doubles = doubles and (self.width or max(map(abs, ends)) <= 2**53)
         need(doubles, f"{where}: numbers that are no doubles")
         self.own, self.size = own, high - low
-        self.lower = own if self.gap or self.action in ("fixed", "increase") else low
-        self.upper = own if self.gap or self.action in ("fixed", "decrease") else high
+        self.first = own if held or (self.action == "increase" and not gone) else low
+        self.upper = own if held or (self.action == "decrease" and not gone) else high
+        self.lower = self.first if absent is None else absent
         self.all = (self.near(self.lower, 1), self.near(self.upper, -1))
 
     def near(self, value: Q, side: int) -> Q | None:
@@ -88,7 +96,9 @@ class Feature:
         ``None`` if there is none.
         """
         value = max(value, self.lower) if side > 0 else min(value, self.upper)
-        inside = [x for x in (self.on_grid(value, side), self.own) if self.lower <= x <= self.upper]
+        grid = self.on_grid(max(value, self.first) if side > 0 else value, side)
+        inside = [x for x in (grid, self.own) if self.first <= x <= self.upper]
+        inside += [] if self.absent is None else [self.absent]
         beyond = [(x - value) * side for x in inside if (x - value) * side >= 0]
         return value + side * min(beyond) if beyond else None
 
@@ -124,11 +134,12 @@ class Feature:
         return places
 
     def delta(self, value: Any) -> Q:
-        """δ_j: how far a value is from the factual's, over the feature's range."""
+        """δ_j: how far a value is from the factual's, over its range; 1 of a gap that changes."""
         if (known := self.away.get(value)) is None:
             counts = self.kind == "ordinal" or not self.labels
             away = abs(value - self.own) if counts else Q(value != self.own)
             known = Q(away) / self.size if self.size else ZERO
+            known = ONE if (value == self.absent) != (self.own == self.absent) else known
             if len(self.away) < self.kept and known.denominator.bit_length() < 4000:
                 self.away[value] = known
         return known

@@ -16,9 +16,13 @@ from .question import Part, Question, misses
 from .reader import KEPT, Clock, Rejected, key, listed, members, need, number, small, total, whole
 
 Spans = Sequence[tuple[Q, Q]]  # ranges of the forms that were made
-Signs = Mapping[int, int]  # of forms of units: -1 where z <= 0, 1 where z >= 0
+Signs = Mapping[
+    Any, Any
+]  # of units: k: -1 where z <= 0, 1 where z >= 0; (k, side): side z <= this or,
+# of side 0, z > this
 Worths = list[tuple[Q, Q]]  # of each leaf or value: what it adds, and what it pays
-SPLITS = ("cut", "label", "sign")
+SPLITS = ("cut", "label", "sign", "at")
+PLANES = {"over": ONE, "under": -ONE}  # on which side of a plane a product lies
 
 
 class Multipliers(NamedTuple):
@@ -27,7 +31,7 @@ class Multipliers(NamedTuple):
     """
 
     budget: Q
-    rows: Mapping[tuple[str, int], Q]
+    rows: Mapping[Any, Q]  # by name and place and, of planes, slopes
     paid: Mapping[At, Ladder | Share]
     left: Mapping[int, Q]
 
@@ -46,6 +50,8 @@ class Proof(Question):
         units = {k for k, kind in enumerate(self.program.kinds) if kind == "unit"}
         self.known: dict[str, Collection[int]] = {"above": units, "chord": units}
         self.known |= {"row": range(len(self.rows)), "peak": range(len(self.features))}
+        self.known |= dict.fromkeys(("least", "most"), range(len(self.program.made)))
+        self.known |= dict.fromkeys(PLANES, self.program.factors)
         self.roots = sum(len(roots) for roots, _ in self.program.trees)
         self.bounds: dict[tuple[int, int], Q] = {}
         for i, (k, side, bound, *by) in enumerate(listed(lemmas, "proof.lemmas")):
@@ -95,6 +101,10 @@ class Proof(Question):
             need(self.program.kinds[whole(k)] == "unit", "proof: the sign of no unit")
             return (parts, {**signs, k: -1}), (parts, {**signs, k: 1})
         j, left = node
+        if kind == "at":
+            need(whole(j) < len(self.program.made), "proof: a split of no form")
+            cut = number(left)
+            return (parts, {**signs, (j, 1): cut}), (parts, {**signs, (j, -1): -cut, (j, 0): cut})
         feature = self.features[whole(j)]
         need((kind == "label") == bool(feature.labels), f"proof: a {kind} of {feature.name!a}")
         test = feature.test([feature.labels.index(key(left))] if feature.labels else left)
@@ -108,8 +118,11 @@ class Proof(Question):
             return part
         if feature.labels:
             return frozenset(i for i in part if feature.delta(i) <= reach)
-        away = reach * feature.size
-        ends = feature.near(feature.own - away, 1), feature.near(feature.own + away, -1)
+        if reach >= 1 and feature.absent is not None:
+            return part
+        own, away = feature.own, ZERO if feature.own == feature.absent else reach * feature.size
+        low = max(own - away, min(own, feature.first))
+        ends = feature.near(low, 1), feature.near(own + away, -1)
         how = zip(part, ends, (max, min), strict=True)
         return tuple(None if None in (old, new) else pick(old, new) for old, new, pick in how)
 
@@ -124,9 +137,14 @@ class Proof(Question):
         found: list[tuple[Q, Q]] = []
         for k, form in enumerate(self.program.made):
             self.clock.tick()
-            low, high = self.range(form, parts, found)
+            if self.program.kinds[k] == "product":
+                ends = [u * v for u, v in self.corners(k, found, ZERO)]
+                low, high = min(ends), max(ends)
+            else:
+                low, high = self.range(form, parts, signs, found)
             low = max(low, -self.bounds.get((k, -1), -low), low if signs.get(k, 0) <= 0 else ZERO)
             high = min(high, self.bounds.get((k, 1), high), high if signs.get(k, 0) >= 0 else ZERO)
+            low, high = max(low, -signs.get((k, -1), -low)), min(high, signs.get((k, 1), high))
             if low > high:
                 return None
             if self.program.kinds[k] == "single":  # beyond single floats it is no number
@@ -134,21 +152,42 @@ class Proof(Question):
             found.append((rounded(low, 8, math.floor), rounded(high, 8, math.ceil)))
         return found
 
-    def range(self, form: Form, parts: list[Part], spans: Spans) -> tuple[Q, Q]:
+    def range(self, form: Form, parts: list[Part], signs: Signs, spans: Spans) -> tuple[Q, Q]:
         """Lemma 4: between which values a form lies, all over a part."""
         low, high, labels = ZERO, ZERO, dict[int, dict[int, Q]]()
         for (kind, k, *rest), factor in form.items():
             if kind == "is":
                 labels.setdefault(k, {})[rest[0]] = factor
                 continue
-            need(kind != "tree", "program.made: a range of trees")
-            made = [image(kind, z) for z in spans[k]] if kind in KINDS else None
-            both = [factor * z for z in made or ([ONE] if kind == "one" else parts[k])]
+            if kind == "tree":
+                ends: Any = self.extremes(k, rest[0], parts, signs, spans)
+            else:
+                ends = spans[k] if kind in KINDS else [ONE] if kind == "one" else parts[k]
+            both = [factor * (image(kind, z) if kind in KINDS else z) for z in ends]
             low, high = small(low + min(both)), small(high + max(both))
         for j, factors in labels.items():
             values = [factors.get(i, ZERO) for i in parts[j]]
             low, high = low + min(values), high + max(values)
         return low, high
+
+    def extremes(
+        self, n: int, column: int, parts: list[Part], signs: Signs, spans: Spans
+    ) -> tuple[Q, Q]:
+        """Lemma 4: the sums over trees of the least and the largest leaf in reach."""
+        roots, nodes = self.program.trees[n]
+        found = [self.leaves(nodes, root, parts, signs, spans) for root in roots]
+        met = [[leaf[column] for leaf, *_ in leaves] for leaves in found]
+        return total(map(min, met)), total(map(max, met))
+
+    def corners(self, k: int, spans: Spans, vertex: Q) -> list[tuple[Q, Q]]:
+        """Lemma 4: where a product less multiples of its factors is least and largest: at corners
+        or, of a square, at the ends and the vertex.
+        """
+        i, m = self.program.factors[k]
+        (low, high), others = spans[i], spans[m]
+        if i == m:
+            return [(z, z) for z in (low, min(max(vertex, low), high), high)]
+        return [(u, v) for u in (low, high) for v in others]
 
     # -- rules ------------------------------------------------------------------------------------
 
@@ -184,7 +223,7 @@ class Proof(Question):
 
     def outweighs(self, by: Multipliers, parts: list[Part], signs: Signs, spans: Spans) -> bool:
         """Lemma 7: ``Σ y g + μ (r - d)`` is below 0 all over a part, or 0 where it may not be."""
-        used = [name for name, y in by.rows.items() if y > 0 and name[0] != "peak"]
+        used = [name[:2] for name, y in by.rows.items() if y > 0 and name[0] != "peak"]
         alone = used[0][1] if len(used) == 1 and used[0][0] == "row" else None
         worth = self.most({}, by, parts, signs, spans, alone)
         strict = any(name == "row" and self.rows[k][1] for name, k in used)
@@ -193,11 +232,12 @@ class Proof(Question):
     def multipliers(self, given: Any, signs: Signs) -> Multipliers:
         """Lemma 7: numbers that are not negative; shares of one feature sum to 1 at most."""
         budget, rows, shares = given
-        found = dict[tuple[str, int], Q]()
-        for name, k, y in listed(rows, "proof: multipliers"):
-            if whole(k) not in (signs if name == "sign" else self.known.get(name, ())):
+        found = dict[Any, Q]()
+        for name, k, y, *slopes in listed(rows, "proof: multipliers"):
+            there = whole(k) in (signs if name == "sign" else self.known.get(name, ()))
+            if not there or len(slopes) != 2 * (name in PLANES):
                 raise Rejected(f"proof: a multiplier of no inequality: {str(name)[:10]!a} {k}")
-            found[name, k] = number(y)
+            found[name, k, *map(number, slopes)] = number(y)
         parted, weights = dict[At, Q](), dict[At, dict[Q, Q]]()
         for t, j, y, *upto in listed(shares, "proof: shares"):
             need(whole(t) < self.roots and whole(j) < len(self.features), "proof: a share of none")
@@ -211,25 +251,38 @@ class Proof(Question):
             own[abs(end)] = number(y)
         need(len(found) == len(rows), "proof: a multiplier twice")
         need(min([number(budget), *found.values(), *parted.values()]) >= 0, "proof: below 0")
-        peaks = sum(y for (name, _), y in found.items() if name == "peak")
+        peaks = sum(y for (name, *_), y in found.items() if name == "peak")
         fit = peaks <= number(budget) * self.norms[2]
         need(fit, "proof: shares of more than there is")
         return Multipliers(number(budget), found, *payments(parted, weights))
 
-    def inequality(self, name: str, k: int, signs: Signs, spans: Spans) -> Form:
+    def inequality(self, named: Sequence[Any], signs: Signs, spans: Spans) -> Form:
         """Lemma 8: g, which is at least 0 at every counterfactual of a part."""
+        name, k, *slopes = named
         if name == "row":
-            return self.rows[k][0]
-        z, unit = self.program.made[k], {("unit", k): ONE}
+            row: Form = self.rows[k][0]
+            return row
+        if name in PLANES:
+            return self.plane(k, PLANES[name], slopes, spans)
+        z, unit, (low, high) = self.program.made[k], {("unit", k): ONE}, spans[k]
+        if name in ("least", "most"):
+            return plus({CONSTANT: -low}, z) if name == "least" else plus({CONSTANT: high}, z, -ONE)
         if name == "sign":
             return plus({}, z, Q(signs[k]))
         if name == "above":
             return plus(unit, z, -ONE)
-        low, high = spans[k]
         if not low < 0 < high:
             return {}
         steep = Q(float(high / (high - low)))  # short digits: any slope will do, the line is raised
         return plus(plus({CONSTANT: max(-steep * low, high - steep * high)}, z, steep), unit, -ONE)
+
+    def plane(self, k: int, side: Q, slopes: list[Q], spans: Spans) -> Form:
+        """Lemma 8: by how much ``side (u v - q u - p v)`` is above its least value in the part."""
+        (i, m), (p, q) = self.program.factors[k], slopes
+        ends = self.corners(k, spans, (p + q) / 2)
+        least = min(side * (u * v - q * u - p * v) for u, v in ends)
+        tilted = plus({CONSTANT: -least, ("product", k): side}, {("form", i): -side}, q)
+        return add(tilted, {("form", m): -side}, p)
 
     # -- bounds -----------------------------------------------------------------------------------
 
@@ -238,31 +291,32 @@ class Proof(Question):
         """Lemma 9: what ``form + Σ y g + μ (r - d)`` does not exceed in a part of the ball."""
         self.clock.tick()
         terms, value = plus(form, {CONSTANT: by.budget * self.radius}), ZERO
-        for (name, k), y in by.rows.items():
+        for name, y in by.rows.items():
             self.clock.tick()
-            if name != "peak":
-                add(terms, self.inequality(name, k, signs, spans), y)
+            if name[0] != "peak":
+                add(terms, self.inequality(name, signs, spans), y)
         for k in reversed(range(len(spans))):
             kind, inner = self.program.kinds[k], self.program.made[k]
             factor, (low, high) = terms.pop((kind, k), ZERO), spans[k]
             if factor:
                 self.clock.tick()
-            if kind == "step":
+            if kind in ("step", "product"):
                 value += max(factor * image(kind, z) for z in (low, high))
-            elif kind == "single" or (factor and low >= 0):
+            elif kind in ("single", "form") or (factor and low >= 0):
                 add(terms, inner, factor)
                 if kind == "single":
                     value += abs(factor) * (HALF_ULP * max(abs(low), abs(high)) + LEAST)
             elif high > 0:
                 value += max(factor * high, ZERO)
-        return self.apart(terms, value + terms.get(CONSTANT, ZERO), by, parts, alone)
+        return self.apart(terms, value + terms.get(CONSTANT, ZERO), by, parts, signs, spans, alone)
 
-    def apart(self, terms: Form, value: Q, by: Multipliers, parts: list[Part], alone: Any) -> Q:
+    def apart(self, terms: Form, value: Q, by: Multipliers, parts: list[Part], signs: Signs,
+              spans: Spans, alone: Any) -> Q:  # fmt: skip
         """Lemma 10: the maximum, tree by tree and feature by feature.  Lemma 11: where one row
         closes ``alone``, without leaves and values with which it fails anyhow.
         """
         free = [by.left.get(j, ONE) for j in range(len(parts))]
-        trees = list(self.trees(terms, by, parts))
+        trees = list(self.trees(terms, by, parts, signs, spans))
         pieces = trees + [self.values(j, p, terms, by, free[j]) for j, p in enumerate(parts)]
         if alone is None:
             return small(value + total(max(own - paid for own, paid in piece) for piece in pieces))
@@ -289,7 +343,8 @@ class Proof(Question):
             worth = {i: terms.get(("is", j, i), ZERO) for i in part}
         else:
             (low, high), factor = part, terms.get(("x", j), ZERO)
-            places = {low, high, min(max(feature.own, low), high)} if low <= high else set()
+            inner = (min(max(x, low), high) for x in (feature.own, feature.first))
+            places = {low, high, *inner} if low <= high else set()
             squares = 2 * budget * self.norms[3] * self.shares[j]
             if squares and feature.size and places:  # the vertex of a parabola
                 away = factor * feature.size * feature.size / squares
@@ -298,7 +353,8 @@ class Proof(Question):
         priced = [(own, feature.delta(x)) for x, own in worth.items()]
         return [(own, budget * self.cost(j, delta) + peak * delta) for own, delta in priced]
 
-    def trees(self, terms: Form, by: Multipliers, parts: list[Part]) -> Iterator[Worths]:
+    def trees(self, terms: Form, by: Multipliers, parts: list[Part], signs: Signs, spans: Spans
+              ) -> Iterator[Worths]:  # fmt: skip
         """Lemma 10: for every tree what each leaf in reach adds, and what it pays."""
         tree, columns, costs = -1, dict[int, list[Any]](), dict[int, list[Any]]()
         for source, f in terms.items():
@@ -312,7 +368,7 @@ class Proof(Question):
                 tree += 1
                 pays = costs.get(tree, [])
                 if own or pays:
-                    met = self.leaves(nodes, root, parts)
+                    met = self.leaves(nodes, root, parts, signs, spans)
                     yield [
                         (sum(f * leaf[c] for c, f in own), by.budget * self.paid(pays, *near))
                         for leaf, *near in met
@@ -326,7 +382,8 @@ class Proof(Question):
             if not way or self.features[j].way(parts[j]) == way
         )
 
-    def leaves(self, nodes: list[Any], root: int, parts: list[Part]) -> Iterator[Any]:
+    def leaves(self, nodes: list[Any], root: int, parts: list[Part], signs: Signs, spans: Spans
+               ) -> Iterator[Any]:  # fmt: skip
         """The leaves that a part meets within the radius, with the least δ of what is left."""
         near = self.deltas(parts) or []
         paid = total(map(self.cost, range(len(near)), near))
@@ -338,6 +395,11 @@ class Proof(Question):
                 continue
             self.require_few(stack, len(here))
             j, test, *children = node
+            if isinstance(j, tuple):
+                (low, high), beyond = spans[j[1]], signs.get((j[1], 0), test - 1)
+                kept = children[:1] if high <= test else children[low > test or beyond >= test :]
+                stack += [(child, here, near, paid, top) for child in kept]
+                continue
             for child, side in zip(children, self.features[j].sides(here[j], test), strict=True):
                 if side is here[j]:
                     stack.append((child, here, near, paid, top))

@@ -32,7 +32,7 @@ class Rounding:
         self.unit, self.least, self.bits, self.top = FLOATS[floats]
         self.made: list[tuple[Q, Q]] = []
         for k, (kind, form) in enumerate(zip(self.program.kinds, self.program.made, strict=True)):
-            size, error = self.sum(form)
+            size, error = self.times(k) if kind == "product" else self.sum(form)
             if kind == "step":
                 need(self.is_exact(form), f"program.made[{k}]: slack: a step of what is rounded")
                 size, error = ONE, ZERO
@@ -43,6 +43,8 @@ class Rounding:
                 again = bool(error) or self.bits == 24  # it may round to another one
                 size, error = size + off, ZERO if exact else error + 2 * off * again
             self.made.append((size, error))
+        rounds = [k for k in self.program.tested if self.made[k][1]]
+        need(not rounds, f"program.made{rounds[:1]}: slack: a tree tests what is rounded")
 
     def source(self, kind: str, k: int, *rest: int) -> tuple[Q, Q]:
         """No larger than the first, and off by at most the second."""
@@ -51,7 +53,8 @@ class Rounding:
             size = max((abs(end) for end in feature.all if end), default=ZERO)
             self.fit(size)
             single = feature.width == 4 or (feature.step == 1 and size <= 2**24)
-            held = self.bits == 53 or (single and rounded(feature.own, 4) == feature.own)
+            alone = {feature.own, feature.absent} - {None}
+            held = self.bits == 53 or (single and all(rounded(x, 4) == x for x in alone))
             return size, ZERO if held else self.unit * size + self.least
         self.clock.tick()
         if kind == "tree":
@@ -78,6 +81,14 @@ class Rounding:
             error += self.gamma(len(form)) * (size + error)
         self.fit(size + error)
         return size, error
+
+    def times(self, k: int) -> tuple[Q, Q]:
+        """The same of a product of two forms, rounded once."""
+        (size, off), (other, wrong) = (self.made[i] for i in self.program.factors[k])
+        error = small(size * wrong + off * other + off * wrong)
+        size = small(size * other)
+        self.fit(size + error)
+        return size, error + self.unit * (size + error) + self.least
 
     def fit(self, size: Q, top: int = 0) -> None:
         """Rejects what may be larger than floats are."""

@@ -66,12 +66,13 @@ class Script:
         self.features, self.program = self.question.features, self.question.program
         self.lines: list[str] = []
         self.grids, self.apart = set[int](), set[int]()  # numbers on grids; whose own is not on it
+        self.gaps = set[int]()  # numbers that may be missing, or not
         self.slack: dict[int, Fraction] = {}  # how far numbers may be from what cells hold
         self.parts: list[Any] = [feature.all for feature in self.features]
 
     def text(self, certificate: Mapping[str, Any], status: str) -> str:
         """The script, with what it is about in comments."""
-        squares = self.question.norms[3]
+        squares = self.question.norms[3] or self.program.factors
         head = [
             f"; cfxc certificate {certificate['hash']}",
             *(f"; x.{j}: {' '.join(f.name.split())}" for j, f in enumerate(self.features)),
@@ -86,10 +87,12 @@ class Script:
             self.parts = [clipped(self.question, j, bound) for j in range(len(self.features))]
         for j in range(len(self.features)):
             self.write_feature(j)
-        for n in range(len(self.program.trees)):
-            self.write_trees(n)
-        for k in range(len(self.program.made)):
-            self.write_made(k)
+        for k in range(len(self.program.made) + 1):  # trees once all is made that they test
+            for n, needed in enumerate(self.program.needs):
+                if needed == k:
+                    self.write_trees(n)
+            if k < len(self.program.made):
+                self.write_made(k)
         for form, strict in self.question.target_rows:
             self.add(f"(assert ({'>' if strict else '>='} {self.form(form)} 0.0))")
         for truth in self.question.truths:
@@ -136,16 +139,26 @@ class Script:
             pairs = [(a, b) for i, a in enumerate(names) for b in names[:i]]
             self.add(*(f"(assert (or (not {a}) (not {b})))" for a, b in pairs))
             return
-        low, high = part
         if None in part:  # nothing of it lies within the bound
             self.add(f"(declare-const x.{j} Real)", "(assert false)")
             return
+        if feature.absent is not None and part[0] == feature.absent < part[1]:
+            self.gaps.add(j)
+            part = (feature.near(feature.first, 1), part[1])
+            self.add(f"(declare-const gone.{j} Bool)")
         if feature.step is not None:
             self.write_grid(j, feature, part)
-            return
-        self.add(
-            f"(declare-const x.{j} Real)", f"(assert {within(real(low), f'x.{j}', real(high))})"
-        )
+        else:
+            x = self.number(j)
+            self.add(
+                f"(declare-const {x} Real)", f"(assert {within(real(part[0]), x, real(part[1]))})"
+            )
+        if j in self.gaps:
+            self.define(f"x.{j}", f"(ite gone.{j} {real(feature.absent)} {self.number(j)})")
+
+    def number(self, j: int) -> str:
+        """The name of a number where it is there."""
+        return f"number.{j}" if j in self.gaps else f"x.{j}"
 
     def write_grid(self, j: int, feature: Any, part: Any) -> None:
         """Multiples of a step as cells round them, or the instance's own value.
@@ -155,20 +168,20 @@ class Script:
         self.grids.add(j)
         self.add(f"(declare-const k.{j} Int)", f"(assert {self.between(j, *part)})")
         x, slack = self.multiple(j), grid_slack(feature, max(map(abs, part)))
-        own_k = last_at_most(feature, feature.own)
-        away = held(feature, own_k * feature.step) != feature.own
+        own_k, number = last_at_most(feature, feature.own), self.number(j)
+        away = part[0] <= feature.own and held(feature, own_k * feature.step) != feature.own
         if not slack and not away:
-            self.define(f"x.{j}", x)
+            self.define(number, x)
             return
         self.slack[j] = slack
-        off, error = f"(- x.{j} {x})", real(slack)
-        self.add(f"(declare-const x.{j} Real)")
+        off, error = f"(- {number} {x})", real(slack)
+        self.add(f"(declare-const {number} Real)")
         near = f"(and (<= {off} {error}) (<= (- {error}) {off}))" if slack else f"(= {off} 0.0)"
         if not away:
             self.add(f"(assert {near})")
             return
         self.apart.add(j)  # the instance's own value is none of the others
-        own = f"(= x.{j} {real(feature.own)})"
+        own = f"(= {number} {real(feature.own)})"
         self.add(f"(declare-const own.{j} Bool)", f"(assert (ite own.{j} {own} {near}))")
 
     def multiple(self, j: int) -> str:
@@ -222,6 +235,10 @@ class Script:
                 done[place] = (None, None, "")
                 continue
             j, test, *children = node
+            if isinstance(j, tuple):
+                done[place] = (*children, f"(<= form.{j[1]} {real(test)})")
+                open_ += children
+                continue
             halves = zip(children, self.features[j].sides(self.parts[j], test), strict=True)
             kept = [child for child, half in halves if self.features[j].nearest(half) is not None]
             if len(kept) == 1:
@@ -238,7 +255,9 @@ class Script:
         if j in self.grids:
             below = f"(<= k.{j} {whole(last_at_most(feature, test))})"
             own = str(feature.own <= test).lower()
-            return f"(ite own.{j} {own} {below})" if j in self.apart else below
+            below = f"(ite own.{j} {own} {below})" if j in self.apart else below
+            gone = str(feature.absent is not None and feature.absent <= test).lower()
+            return f"(ite gone.{j} {gone} {below})" if j in self.gaps else below
         if not feature.labels:
             return f"(<= x.{j} {real(test)})"
         return joined("or", [f"is.{j}.{i}" for i in sorted(test & self.parts[j])], "false")
@@ -246,11 +265,18 @@ class Script:
     def write_made(self, k: int) -> None:
         """A form that was made on the way, and its image."""
         kind, z = self.program.kinds[k], f"made.{k}"
+        if kind == "product":
+            self.define(
+                f"product.{k}", f"(* {' '.join(f'form.{i}' for i in self.program.factors[k])})"
+            )
+            return
         self.define(z, self.form(self.program.made[k]))
         if kind == "unit":
             self.define(f"unit.{k}", f"(ite (>= {z} 0.0) {z} 0.0)")
         elif kind == "step":
             self.define(f"step.{k}", f"(ite (>= {z} 0.0) 1.0 0.0)")
+        elif kind == "form":
+            self.define(f"form.{k}", z)
         else:
             size = f"(ite (>= {z} 0.0) {z} (- {z}))"
             off = f"(- single.{k} {z})"
@@ -319,13 +345,23 @@ class Script:
             pairs = [(i, feature.delta(i)) for i in sorted(self.parts[j])]
             worth = [f"(ite is.{j}.{i} {real(delta)} 0.0)" for i, delta in pairs if delta]
             return joined("+", worth, "0.0")
+        if j in self.gaps:
+            is_own = feature.own == feature.absent
+            there = "1.0" if is_own else self.away(j, feature)
+            return f"(ite gone.{j} {'0.0' if is_own else '1.0'} {there})"
+        if feature.absent is not None and feature.absent in (self.parts[j][0], feature.own):
+            return real(feature.delta(self.parts[j][0]))
+        return self.away(j, feature)
+
+    def away(self, j: int, feature: Any) -> str:
+        """How far a number that is there is from the factual's, over its range."""
         if not feature.size:
             return "0.0"
         if j in self.grids and j not in self.slack:
             own = whole(last_at_most(feature, feature.own))
             away = f"(ite (>= k.{j} {own}) (- k.{j} {own}) (- {own} k.{j}))"
             return product(feature.step / feature.size, f"(to_real {away})")
-        away = f"(- x.{j} {real(feature.own)})"
+        away = f"(- {self.number(j)} {real(feature.own)})"
         return product(1 / feature.size, f"(ite (>= {away} 0.0) {away} (- {away}))")
 
 

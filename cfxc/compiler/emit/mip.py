@@ -22,6 +22,7 @@ from ...errors import UnsupportedError
 from ...ir import Op, Program, ops
 from ...ir.linear import LinearForm
 from ...ir.ops.smooth import smooth_kinds
+from ...stopping import poll
 from ..mixed_integer import Affine
 from ..relaxation import SQUARE
 from ..rewriting import two_sided
@@ -129,6 +130,7 @@ class Emitter(Rows):
     def number(self, term: Term) -> Affine:
         """A numeric term as an affine form of columns."""
         for part in postorder([term], _numeric_parts, self._numbers):
+            poll()
             self._numbers[part] = self.numbers[part.kind](self, part)
         return self._numbers[term]
 

@@ -15,10 +15,11 @@ from fractions import Fraction
 from typing import Literal
 
 from ...errors import UnsupportedError
+from ...stopping import poll
 from ..enclosures import enclose
 from ..pseudo_boolean import AtMost, Counter, is_pseudo_boolean
 from ..rewriting import two_sided
-from ..terms import Pool, Term, postorder
+from ..terms import EVERY, Pool, Term, postorder
 
 Counting = Literal["arithmetic", "pb"]
 _SORTS = {"bool": "Bool", "int": "Int", "real": "Real"}
@@ -133,6 +134,8 @@ class _Writer:
             if term in self.texts:
                 stack.pop()
                 continue
+            if not len(self.texts) % EVERY:
+                poll()
             needed = self._needed(term)
             waiting = [arg for arg in needed if arg not in self.texts]
             if waiting:

@@ -2,7 +2,16 @@
 
 from __future__ import annotations
 
+from .compare import compare_features
 from .decide import fold_into_trees, narrow_argmax
 from .prune import SLACK, Ball, make_walk, prune_trees
 
-__all__ = ["SLACK", "Ball", "fold_into_trees", "make_walk", "narrow_argmax", "prune_trees"]
+__all__ = [
+    "SLACK",
+    "Ball",
+    "compare_features",
+    "fold_into_trees",
+    "make_walk",
+    "narrow_argmax",
+    "prune_trees",
+]

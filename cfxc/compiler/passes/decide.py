@@ -5,17 +5,16 @@ All rewrites are identities of exact arithmetic; none rounds.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from ...arrays import Ints
 from ...ir import Builder, Let, Literal, Op, Program, Tensor, ops
 from ...ir.patterns import Definitions, before_scaling, constant_values, keep_outputs, vector_width
-from ...stopping import polled
+from ...stopping import poll, polled
 
 
 def _rebuild(program: Program, rule: Callable[[Op, Definitions, Builder], Op]) -> Program:
@@ -84,43 +83,58 @@ def _fold(op: Op, definitions: Definitions, builder: Builder) -> Op:
 
 def _mapped(ensemble: ops.TreeEnsemble, weight: Any, bias: Any) -> ops.TreeEnsemble:
     """The ensemble followed by ``W y + b``; works on distinct leaf rows, which are few."""
-    rows = ensemble.value.array
-    if ensemble.value.dtype == "rat":
-        keys = [tuple(row) for row in polled(rows.tolist())]
-        index = {key: i for i, key in enumerate(dict.fromkeys(keys))}
-        inverse = np.array([index[key] for key in keys])
-        distinct: list[Any] = list(index)
-    else:
-        first, inverse = distinct_rows(rows)
-        distinct = [[Fraction(v) for v in row] for row in rows[first].tolist()]
+    first, inverse = distinct_rows(ensemble.value, range(ensemble.value.shape[1]))
+    rows = ensemble.value.array[first].tolist()
     images = np.array(
-        [weight.dot(np.array(row, dtype=object)) for row in polled(distinct)], dtype=object
+        [weight.dot(np.array([Fraction(v) for v in row], dtype=object)) for row in polled(rows)],
+        dtype=object,
     )
-    value = _tensor(images)[inverse]
+    width = images.shape[1]
+    value = Tensor(_tensor(images).ravel()).take(inverse[:, None] * width + np.arange(width))
+    poll()
     base = weight.dot(ensemble.base.exact()) + bias
     return ops.TreeEnsemble(
         ensemble.x, ensemble.roots, ensemble.feature, ensemble.threshold, ensemble.left,
-        ensemble.right, Tensor(value), Tensor(_tensor(base)),
+        ensemble.right, value, Tensor(_tensor(base)),
     )  # fmt: skip
 
 
-def distinct_rows(rows: npt.NDArray[Any]) -> tuple[Ints, Ints]:
-    """Where each distinct row of (N, k) stands first, and which of these every row equals.
+def distinct_rows(matrix: Tensor, columns: Sequence[int]) -> tuple[Ints, Ints]:
+    """Where each distinct row of some columns stands first, and which of these every row equals.
 
-    Column by column: sorting plain numbers is many times faster than sorting rows.
+    Column by column: sorting plain numbers is many times faster than sorting rows.  Rationals that
+    are not known to be the same count as different.
     """
-    first, codes = np.zeros(1, dtype=np.int64), np.zeros(rows.shape[0], dtype=np.int64)
-    for column in rows.T:
-        values, inverse = np.unique(column, return_inverse=True)
-        _, first, codes = np.unique(
-            codes * values.size + inverse, return_index=True, return_inverse=True
-        )
+    codes = np.zeros(matrix.shape[0], dtype=np.int64)
+    for number, column in enumerate(columns):
+        poll()
+        if matrix.dtype == "rat":
+            values, every = matrix.coded
+            own = _compact(every.reshape(matrix.shape)[:, column], len(values))
+        else:
+            own = np.unique(matrix.array[:, column], return_inverse=True)[1]
+        poll()
+        if number:
+            own = np.unique(codes * (own.max(initial=0) + 1) + own, return_inverse=True)[1]
+        codes = own
+    first = np.empty(codes.max(initial=-1) + 1, dtype=np.int64)
+    first[codes[::-1]] = np.arange(codes.size)[::-1]  # of equals, what is assigned last stays
     return first, codes
+
+
+def _compact(codes: Ints, count: int) -> Ints:
+    """Codes below a count as those from 0 on of which each occurs."""
+    occurs = np.bincount(codes, minlength=count) > 0
+    compact: Ints = (np.cumsum(occurs) - 1)[codes]
+    return compact
 
 
 def _tensor(exact: Any) -> Any:
     """Doubles if they hold the numbers exactly, else fractions."""
-    fractions = np.frompyfunc(Fraction, 1, 1)(exact)
+    fractions = np.empty(exact.size, dtype=object)
+    fractions[:] = list(map(Fraction, polled(exact.ravel().tolist())))
+    fractions = fractions.reshape(exact.shape)
     floats = fractions.astype(np.float64)
-    same = all(Fraction(f) == e for f, e in zip(floats.flat, fractions.flat, strict=True))
+    pairs = zip(floats.ravel().tolist(), fractions.flat, strict=True)
+    same = all(Fraction(f) == e for f, e in polled(pairs))
     return floats if same else fractions

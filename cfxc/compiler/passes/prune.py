@@ -29,9 +29,10 @@ class Ball:
     """All admissible points with ``l0 ||δ||₀ + l1 ||δ||₁ + linf ||δ||∞ + l2 ||δ||₂² <= radius``.
 
     Arrays run over the program's inputs.  ``center``: the factual (codes for categories);
-    ``lower``, ``upper``: admissible range of numbers; ``scale``: 1/R_j (0 where R_j = 0);
-    ``weight``, ``peak``: w_j over their sum and over the largest; ``step`` (J, L): δ_j per label of
-    category j, infinite for labels that are not admissible.  δ_j and weights may be lower bounds.
+    ``lower``, ``upper``: admissible range of numbers; ``scale``: 1/R_j (0 where R_j = 0), such that
+    ``min(1, scale · |x_j - center_j|)`` is at most δ_j; ``weight``, ``peak``: w_j over their sum
+    and over the largest; ``step`` (J, L): δ_j per label of category j, infinite for labels that are
+    not admissible.  δ_j and weights may be lower bounds.
     """
 
     center: Floats

@@ -61,7 +61,7 @@ HALF = 0.5
 
 @dataclass(frozen=True)
 class Native:
-    """What a library's part knows of one native booster.
+    """What a library's part knows of one model that is no estimator, as native boosters are.
 
     Attributes:
         library: Its name.
@@ -70,6 +70,7 @@ class Native:
         flaws: What is not supported.
         lower: Its outputs on these columns.
         run: Its predictions for n rows: numbers (n,) or (n, k), or with ``gives_labels`` classes.
+        cut: What a single number must exceed for the second class.
     """
 
     library: str
@@ -79,10 +80,11 @@ class Native:
     lower: Callable[[Lowering, tuple[Ref, ...]], Outputs]
     run: Callable[[pd.DataFrame], npt.NDArray[Any]]
     gives_labels: bool = False
+    cut: float = HALF
 
 
 class NativePredictor:
-    """Runs a native booster on tables with the columns of a space; a ``Predictor``.
+    """Runs such a model on tables with the columns of a space; a ``Predictor``.
 
     Attributes:
         program: The lowered program.
@@ -147,7 +149,7 @@ class NativePredictor:
         if self._native.gives_labels:
             return numbers.astype(np.int64)
         if numbers.ndim == 1:
-            second: npt.NDArray[Any] = (numbers > HALF).astype(np.int64)
+            second: npt.NDArray[Any] = (numbers > self._native.cut).astype(np.int64)
             return second
         largest: npt.NDArray[Any] = numbers.argmax(axis=1)
         return largest

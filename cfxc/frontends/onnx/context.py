@@ -12,7 +12,7 @@ import numpy as np
 from ...errors import UnsupportedError, VerificationError
 from ...ir import Builder, LabelTuple, Literal, Op, Operand, Tensor, ops
 from ...space import FeatureSpace
-from ...space.inputs import column, column_value, column_vector
+from ...space.inputs import Column, column, column_value, column_vector, parts_of
 from .graph import Array, Dims, DType, Node
 from .inputs import is_bit, is_single, is_whole
 from .values import (
@@ -128,14 +128,43 @@ class Context:
             return replace(rows, operand=self.let(ops.Ne(rows.operand, zero)))
         return rows
 
-    def _raw(self, value: Columns) -> Operand:
+    def with_gaps(self, value: Value | None, dtype: DType | None = None) -> Rows:
+        """As :meth:`numeric`, but floats of the table may be missing, which ``gaps`` says."""
+        if not isinstance(value, Columns) or {*value.casts, dtype} - {"float", "double", None}:
+            return self.numeric(value, dtype)
+        value = value if dtype is None else self.cast(value, dtype)
+        sources = [column(self.space, name) for name in value.names]
+        gaps = tuple(source.feature.name if source.gap else "" for source in sources)
+        if not any(gaps):
+            return self.numeric(value)
+        return Rows(self._raw(value, gaps=True), value.dims, value.dtype, gaps=gaps)
+
+    def filled(self, rows: Rows, places: Sequence[int], fills: Sequence[Fraction]) -> list[Operand]:
+        """Numbers of rows with gaps at some places, and what stands in where they are missing."""
+        made = []
+        for place, fill in zip(places, fills, strict=True):
+            item = rows.operand
+            if size_of(rows.dims) > 1:
+                item = self.let(ops.Item(rows.operand, place))
+            if rows.gaps[place]:
+                feature = self.space[rows.gaps[place]]
+                assert feature.absent is not None
+                least = feature.absent if feature.kind == "real" else int(feature.absent)
+                missing = self.let(ops.Le(feature.name, Literal(least)))
+                item = self.let(ops.Select(missing, Literal(fill), item))
+            made.append(item)
+        return made
+
+    def _raw(self, value: Columns, *, gaps: bool = False) -> Operand:
         key = (value.names, value.casts)
         if key in self._numbers:
             return self._numbers[key]
         sources = [column(self.space, name) for name in value.names]
         with self.builder.at(value.origin):
             try:
-                if len(value.names) == 1:
+                if gaps:
+                    operand = self._with_absent(sources)
+                elif len(value.names) == 1:
                     operand = column_value(self.builder, self.space, value.names[0])
                 else:
                     operand = column_vector(self.builder, self.space, value.names)
@@ -145,6 +174,13 @@ class Context:
                 operand = self.let(ops.RoundFloat32(operand))
         self._numbers[key] = operand
         return operand
+
+    def _with_absent(self, sources: Sequence[Column]) -> Operand:
+        parts = parts_of(self.builder, sources)
+        if len(parts) == 1 and (len(sources) > 1 or parts[0] in self.space):
+            return parts[0]
+        joined = self.let(ops.Concat(tuple(parts)))
+        return self.let(ops.Item(joined, 0)) if len(sources) == 1 else joined
 
     def _chosen(self, value: Choice) -> Rows:
         if any(isinstance(label, str) for label in value.labels):

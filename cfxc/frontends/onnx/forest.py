@@ -27,7 +27,8 @@ MEMBER = "BRANCH_MEMBER"
 class Forest:
     """Trees in the layout of ``tree_ensemble``: children after parents, tree by tree.
 
-    ``strict`` marks nodes whose threshold the input must be below; ``ids`` (W,) and ``weights``
+    ``strict`` marks nodes whose threshold the input must be below; ``missing_right`` those that
+    send a missing number to the right; ``ids`` (W,) and ``weights``
     (W,) are the classes or targets that leaves name, and ``named`` (N, K) tells which leaf names
     which.
     """
@@ -38,6 +39,7 @@ class Forest:
     strict: Flags
     left: Ints
     right: Ints
+    missing_right: Flags
     value: Floats
     named: Flags
     ids: Ints
@@ -84,6 +86,7 @@ class _Nodes:
     mode: npt.NDArray[np.str_]
     true: Ints
     false: Ints
+    tracks: Flags
     roots: Ints
 
 
@@ -137,6 +140,7 @@ def from_tensors(attributes: Mapping[str, Any], count: int) -> Forest:
         np.concatenate([names[codes], np.full(leaves.size, LEAF)]),
         np.concatenate([children[0], own]),
         np.concatenate([children[1], own]),
+        np.concatenate([_tracks(attributes, feature.size), np.zeros(leaves.size, np.bool_)]),
         _table(attributes, "tree_roots"),
     )
     return _forest(nodes, own, ids[leaves], weights[leaves], count, (ids, weights))
@@ -173,7 +177,16 @@ def _read_nodes(attributes: Mapping[str, Any]) -> tuple[_Nodes, Ints]:
     children = [own.copy(), own.copy()]
     for child, target in zip(children, (true, false), strict=True):
         child[~leaf] = _positions(keys, tree[~leaf], target[~leaf])
-    return _Nodes(feature, threshold, mode, children[0], children[1], starts), keys
+    tracks = _tracks(attributes, tree.size)
+    return _Nodes(feature, threshold, mode, children[0], children[1], tracks, starts), keys
+
+
+def _tracks(attributes: Mapping[str, Any], count: int) -> Flags:
+    """Which nodes send a missing number to their true branch; the others to the false one."""
+    given = _table(attributes, "nodes_missing_value_tracks_true")
+    if given.size not in (0, count):
+        raise Refusal("attribute 'nodes_missing_value_tracks_true' differs in length")
+    return given != 0 if given.size else np.zeros(count, dtype=np.bool_)
 
 
 def _positions(keys: Ints, trees: Ints, numbers: Ints) -> Ints:
@@ -230,6 +243,7 @@ def _forest(
         np.isin(mode, ("BRANCH_LT", "BRANCH_GTE")),
         np.where(swapped, false, true),
         np.where(swapped, true, false),
+        nodes.tracks[order] == swapped,
         value,
         named,
         *listed,

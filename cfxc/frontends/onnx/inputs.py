@@ -177,7 +177,9 @@ def _flaws(feed: Feed, sources: Sequence[Column]) -> list[str]:
             if source.feature.encoding != "plain"
             or not all(isinstance(cell, str) for cell in source.cells or (None,))
         ]
-    flaws = [source.flaw for source in sources if source.flaw]
+    floats = feed.dtype in ("float", "double")  # whoever computes with them refuses gaps
+    found = [source.misfit if floats else source.flaw for source in sources]
+    flaws = [flaw for flaw in found if flaw]
     if feed.dtype == "int":
         flaws += [
             f"column {source.name!r} holds fractions"
@@ -225,7 +227,9 @@ def _cells(series: pd.Series[Any], name: str, dtype: DType) -> Array:
         return out
     try:
         raw = series.to_numpy()
-        cells = raw if raw.dtype.kind in "iubf" else series.to_numpy(dtype=np.float64)
+        cells = (
+            raw if raw.dtype.kind in "iubf" else series.to_numpy(dtype=np.float64, na_value=np.nan)
+        )
     except (TypeError, ValueError) as error:
         raise DataTypeError(f"{name}: the model expects numbers, not {series.dtype}") from error
     if dtype in ("float", "double"):

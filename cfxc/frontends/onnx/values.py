@@ -101,6 +101,8 @@ class Rows:
         dtype: Element type in the graph; the IR computes over the reals.
         note: How the numbers came about, where a decision can use it.
         chance: Non-negative, and meant as probabilities.
+        gaps: Of each number the feature that it is missing with, "" if it never is; empty if none
+            may be.  Trees alone read such numbers.
     """
 
     operand: Operand
@@ -108,6 +110,7 @@ class Rows:
     dtype: DType
     note: Note = None
     chance: bool = False
+    gaps: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -82,7 +82,7 @@ def _calibration_flaws(estimator: Estimator) -> Iterator[str]:
     CalibratedClassifierCV,
     flaws=_calibration_flaws,
     parts=_calibrated,
-    note="the mean of several sigmoids (ensemble=True) is enclosed",
+    note="the mean of several sigmoids (ensemble=True) is enclosed, and so is a member's softmax",
 )
 def lower_calibrated(lowering: Lowering, estimator: Estimator, refs: tuple[Ref, ...]) -> Outputs:
     """The largest mean of the members' calibrated probabilities, ties to the first class."""

@@ -65,8 +65,12 @@ def lower_binarizer(
     lowering: Lowering, binarizer: Estimator, refs: tuple[Ref, ...]
 ) -> tuple[Ref, ...]:
     """1 where ``x > threshold``, else 0."""
+    return binarized(lowering, refs, float(binarizer.threshold))
+
+
+def binarized(lowering: Lowering, refs: tuple[Ref, ...], bound: float) -> tuple[Ref, ...]:
+    """Of each column 1 where it exceeds a bound, as rounded by the steps before, else 0."""
     lowering.check_double(refs)
-    bound = float(binarizer.threshold)
 
     def above(values: Floats) -> Floats:
         return (values > bound).astype(np.float64)

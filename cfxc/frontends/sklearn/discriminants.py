@@ -16,8 +16,9 @@ from sklearn.discriminant_analysis import QuadraticDiscriminantAnalysis
 from sklearn.naive_bayes import BernoulliNB, ComplementNB, GaussianNB, MultinomialNB
 from sklearn.neighbors import NearestCentroid
 
-from ...ir import Literal, Operand, ops
-from .linear import ZERO, affine, binary_label_from, outlier_or_inlier, top_label
+from ...ir import Operand, ops
+from .discretising import binarized
+from .linear import ZERO, affine, binary_label_from, outlier_or_inlier, shares, top_label
 from .lowering import Lowering, Ref, tensor
 from .quadratics import dot, exact, exact_affine, quadratic
 from .registry import Estimator, Outputs, model
@@ -41,7 +42,7 @@ def _finite(*names: str) -> Callable[[Estimator], Iterator[str]]:
 def likeliest(lowering: Lowering, estimator: Estimator, scores: Operand) -> Outputs:
     """The class of the largest joint log likelihood, and the softmax of them all."""
     label = top_label(lowering, estimator.classes_, scores)
-    return {"label": label, "probability": lowering.let(ops.Softmax(scores))}
+    return {"label": label, "probability": shares(lowering, estimator.classes_, scores)}
 
 
 def _with_lead(lowering: Lowering, estimator: Estimator, scores: str) -> Outputs:
@@ -110,10 +111,9 @@ def lower_bernoulli_bayes(lowering: Lowering, bayes: Estimator, refs: tuple[Ref,
     negative = np.log(1 - np.exp(positive))
     bias = bayes.class_log_prior_ + negative.sum(axis=1)
     lowering.check_double(refs)
-    x = lowering.vector(refs)
     if bayes.binarize is not None:
-        above = lowering.let(ops.Gt(x, Literal(Fraction(float(bayes.binarize)))))
-        x = lowering.let(ops.ToReal(above))
+        refs = binarized(lowering, refs, float(bayes.binarize))
+    x = lowering.vector(refs)
     scores = lowering.let(ops.Affine(x, tensor(positive - negative), tensor(bias)))
     return likeliest(lowering, bayes, scores)
 

@@ -24,9 +24,9 @@ from sklearn.tree import (
 )
 
 from ...ir import Literal, Operand, ops
-from .linear import binary_label, top_label, values
+from .linear import binary_label, pair, top_label, values
 from .lowering import Lowering, Ref, as_array, tensor
-from .members import MEMBERS, classes_of, lower_member, probability, total, vote
+from .members import MEMBERS, SMOOTH, classes_of, lower_member, probability, total, vote
 from .registry import Estimator, Outputs, model
 from .trees import ensemble
 
@@ -60,7 +60,7 @@ def _members(
         yield member, tuple(columns[index] for index in chosen)
 
 
-@model("classifier", BaggingClassifier, parts=like_members)
+@model("classifier", BaggingClassifier, parts=like_members, note=SMOOTH)
 def lower_bagging_classifier(
     lowering: Lowering, estimator: Estimator, refs: tuple[Ref, ...]
 ) -> Outputs:
@@ -162,7 +162,7 @@ def _useless_weights(estimator: Estimator) -> Iterator[str]:
         yield f"its weights {weights} sum to zero"
 
 
-@model("classifier", VotingClassifier, flaws=_useless_weights, parts=named_members)
+@model("classifier", VotingClassifier, flaws=_useless_weights, parts=named_members, note=SMOOTH)
 def lower_voting_classifier(
     lowering: Lowering, estimator: Estimator, refs: tuple[Ref, ...]
 ) -> Outputs:
@@ -252,10 +252,9 @@ def lower_ada_boost_classifier(
 def _binary(lowering: Lowering, estimator: Estimator, mean: Operand) -> Outputs:
     """The score is the second class's sum minus the first's, which is its opposite."""
     score = lowering.let(ops.Add(mean, mean))
-    half = lowering.let(ops.Div(score, Literal(Fraction(2))))
-    both = lowering.let(ops.Concat((lowering.let(ops.Neg(half)), half)))
     label = binary_label(lowering, estimator.classes_, score)
-    return {"label": label, "score": score, "probability": lowering.let(ops.Softmax(both))}
+    share = pair(lowering, lowering.let(ops.Sigmoid(score)))  # the softmax of (-s/2, s/2)
+    return {"label": label, "score": score, "probability": share}
 
 
 def _ballots(estimator: Estimator, member: Estimator, weight: float) -> npt.NDArray[np.float64]:

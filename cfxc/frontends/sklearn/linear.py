@@ -98,6 +98,14 @@ def normalised(lowering: Lowering, shares: Operand) -> Operand:
     return lowering.let(ops.Div(shares, lowering.let(ops.ReduceSum(shares))))
 
 
+def shares(lowering: Lowering, classes: Classes, scores: Operand) -> Operand:
+    """The softmax of the scores; of two, by the sigmoid of their difference, which is enclosed."""
+    if len(classes) != 2:
+        return lowering.let(ops.Softmax(scores))
+    second, first = (lowering.let(ops.Item(scores, place)) for place in (1, 0))
+    return pair(lowering, lowering.let(ops.Sigmoid(lowering.let(ops.Sub(second, first)))))
+
+
 def values(lowering: Lowering, vector: Operand, width: int) -> Operand:
     """A regressor's targets: the number itself if there is only one."""
     return lowering.let(ops.Item(vector, 0)) if width == 1 else vector

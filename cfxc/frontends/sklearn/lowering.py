@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from ...errors import UnsupportedError
+from ...errors import UnsupportedError, VerificationError
 from ...ir import Builder, Label, Literal, Op, Operand, Tensor, ops
 from ...space import FeatureSpace
 from ...space.inputs import NOT_A_NUMBER, Column, column, declare_inputs, parts_of
@@ -174,6 +174,10 @@ class Lowering:
         try:
             with self.builder.at(self.where):
                 yield
+        except VerificationError as error:  # parameters that no program holds
+            raise UnsupportedError(
+                "this model cannot be lowered", [f"{self.where}: {error}"], TRAIN_AGAIN
+            ) from error
         finally:
             self._path.pop()
 
@@ -282,6 +286,17 @@ class Lowering:
         if dtype.kind == "f" and dtype.itemsize < DOUBLE_BYTES:
             self.problem(f"computes in {dtype}, because all its columns are {dtype}", SINGLE)
 
+    def check_finite(self, refs: Sequence[Ref], *parameters: npt.ArrayLike | None) -> None:
+        """Note a problem for each column of which a parameter is infinite or no number."""
+        for held in parameters:
+            if held is None:
+                continue
+            finite = np.isfinite(np.asarray(held, dtype=np.float64))
+            for ref in (ref for ref, fine in zip(refs, finite, strict=True) if not fine):
+                image = Image(ref) if isinstance(ref, Raw) else ref.image
+                name = "a column" if image is None else f"column {image.source.column!r}"
+                self.problem(f"what it took from {name} in training is no finite number", OVERFLOW)
+
     def dtype(self, refs: Sequence[Ref]) -> DType:
         """The dtype of the array that joins the columns ``refs``."""
         return common_dtype([ref.dtype for ref in refs])
@@ -290,6 +305,11 @@ class Lowering:
 FILL = (
     "Put a SimpleImputer before it, or set missing = false in the feature space, which answers "
     "for instances that have it."
+)
+TRAIN_AGAIN = "Train it on numbers of usual size, so that all its parameters are finite."
+OVERFLOW = (
+    "The numbers of the column overflow where they are squared or subtracted: divide the column by "
+    "a constant in the table, and train again."
 )
 DOUBLE_BYTES = 8
 SINGLE = (

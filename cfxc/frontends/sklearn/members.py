@@ -18,6 +18,10 @@ from .structure import last_step, predict
 MEMBERS = "its estimators"
 OUTPUTS = {"predict_proba": "probability", "decision_function": "score"}
 """Methods of a deployed classifier, and what programs call what they give."""
+SMOOTH = (
+    "smooth probabilities of members are enclosed; not answered where a member divides its shares "
+    "by their sum (OneVsRestClassifier of three classes)"
+)
 REPLACE = "replace that estimator, or let the ensemble vote with labels."
 
 
@@ -55,13 +59,32 @@ def response(
     """
     method = next((each for each in methods if hasattr(member, each)), methods[0])
     if (found := outputs.get(OUTPUTS[method])) is not None:
-        return method, found
+        return method, _enclosed(lowering, found, len(classes_of(member)))
     what = "probabilities" if method == "predict_proba" else "decision function"
     lowering.problem(f"the {what} of {type(member).__name__} are not lowered", REPLACE)
     width = len(classes_of(member))
     if method == "decision_function" and width == 2:
         return method, Literal(Fraction(0))
     return method, lowering.constant(np.zeros(width))
+
+
+def _enclosed(lowering: Lowering, found: Operand, width: int) -> Operand:
+    """A member's output; a softmax by functions that engines enclose, since others compute with it.
+
+    ``p_k = σ(z_k - log Σ_{j≠k} exp z_j)``, and ``log(exp a + exp b) = b + softplus(a - b)``.
+    """
+    op = lowering.definitions.get(found) if isinstance(found, str) else None
+    if not isinstance(op, ops.Softmax):
+        return found
+    scores = [lowering.let(ops.Item(op.x, place)) for place in range(width)]
+    shares = []
+    for place, own in enumerate(scores):
+        most, *others = (each for at, each in enumerate(scores) if at != place)
+        for other in others:
+            ahead = lowering.let(ops.Sub(other, most))
+            most = lowering.let(ops.Add(most, lowering.let(ops.Softplus(ahead))))
+        shares.append(lowering.let(ops.Sigmoid(lowering.let(ops.Sub(own, most)))))
+    return lowering.let(ops.Concat(tuple(shares)))
 
 
 def chance(

@@ -63,6 +63,8 @@ class SklearnPredictor:
         """2⁻⁵³, or 2⁻²⁴ if columns, encoders or members (XGBoost) may be of single floats."""
         narrow = any(dtype.lower().startswith(("float16", "float32")) for dtype in self._dtypes)
         narrow = narrow or self.adds_singles
+        members = [MODELS.get(type(value)) for _, value in _parameters(self.estimator)]
+        narrow = narrow or any(entry is not None and entry.single for entry in members)
         asked = [v for name, v in _parameters(self.estimator) if name.split("__")[-1] == "dtype"]
         return SINGLE if narrow or any(each not in (None, np.float64) for each in asked) else DOUBLE
 

@@ -94,7 +94,8 @@ class Model:
     ``classes`` the labels of a classifier; ``names`` the columns of the space that it was trained
     on, if it knows; ``tables`` what turns tables into those that its library takes.
     ``enclosed``: what decides goes through smooth functions, which engines hold between lines;
-    ``note`` says when it does, or what else is to be known.
+    ``note`` says when it does, or what else is to be known.  ``single``: it computes in single
+    floats, whatever it is given.
     """
 
     task: Task
@@ -106,6 +107,7 @@ class Model:
     tables: Tables = own_tables
     enclosed: bool = False
     note: str = ""
+    single: bool = False
 
 
 @dataclass(frozen=True)
@@ -136,6 +138,9 @@ PIPELINES: set[type] = {Pipeline}
 TRANSFORMERS: dict[type, Transformer] = {}
 MODELS: dict[type, Model] = {}
 WRAPPERS: dict[type, Wrapper] = {}
+RESULTS: dict[type, str] = {}
+"""Models of other libraries whose fitted results are lowered though they are no estimators → what
+is to be known of them."""
 REFUSED: dict[type, Refusal] = {}
 
 
@@ -178,11 +183,12 @@ def model(
     tables: Tables = own_tables,
     enclosed: bool = False,
     note: str = "",
+    single: bool = False,
 ) -> Callable[[PredictT], PredictT]:
     """Decorator: the function lowers predictors of exactly these ``classes``."""
 
     def enter(lower: PredictT) -> PredictT:
-        entry = Model(task, lower, flaws, parts, labels, names, tables, enclosed, note)
+        entry = Model(task, lower, flaws, parts, labels, names, tables, enclosed, note, single)
         MODELS.update(dict.fromkeys(classes, entry))
         return lower
 

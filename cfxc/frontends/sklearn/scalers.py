@@ -53,6 +53,9 @@ def _centred(
 ) -> tuple[Ref, ...]:
     """``(x - centre) / scale``, or times the rounded ``1 / scale`` of a sparse matrix."""
     lowering.check_double(refs)
+    lowering.check_finite(refs, centres, scales)
+    if lowering.problems:
+        return refs
 
     def build(x: str, places: list[int]) -> str:
         if centres is not None:
@@ -89,6 +92,9 @@ def _standard(
 def lower_min_max(lowering: Lowering, scaler: Estimator, refs: tuple[Ref, ...]) -> tuple[Ref, ...]:
     """``x * scale_ + min_``, clipped to ``feature_range`` if ``clip``."""
     lowering.check_double(refs)
+    lowering.check_finite(refs, scaler.scale_, scaler.min_)
+    if lowering.problems:
+        return refs
 
     def build(x: str, places: list[int]) -> str:
         product = lowering.let(ops.Mul(x, lowering.constant(scaler.scale_[places])))

@@ -13,7 +13,7 @@ from ...ir import LabelTuple, Operand, ops
 from ..predictor import class_labels
 from .ensembles import like_members, named_members
 from .lowering import Lowering, Ref, as_array, cells, tensor
-from .members import classes_of, lower_member, relabelled, response
+from .members import SMOOTH, classes_of, lower_member, relabelled, response
 from .registry import Estimator, Outputs, model
 
 FINAL = "final_estimator"
@@ -29,7 +29,7 @@ def _stack_flaws(stack: Estimator) -> Iterator[str]:
         yield "multi-label classification is not supported; train one model per label"
 
 
-@model("classifier", StackingClassifier, flaws=_stack_flaws, parts=_parts)
+@model("classifier", StackingClassifier, flaws=_stack_flaws, parts=_parts, note=SMOOTH)
 def lower_stacking_classifier(
     lowering: Lowering, stack: Estimator, refs: tuple[Ref, ...]
 ) -> Outputs:

@@ -84,6 +84,11 @@ class Generator:
         patience: int = 20,
         random_state: int | None = 0,
     ) -> None:
+        if not isinstance(model, Compiled):
+            raise DataTypeError(
+                f"Generator takes a compiled model, not {type(model).__name__}: "
+                "cfxc.Generator(cfxc.compile(model, space))"
+            )
         drawn = int(np.random.SeedSequence().generate_state(1)[0])
         self.settings = check_settings(
             buckets=buckets, bucket_rows=bucket_rows, hidden=hidden, temperature=temperature,
@@ -295,7 +300,9 @@ class Generator:
     def _identity(self, material: Material, targets: Codes) -> str:
         """Of all that the weights depend on."""
         hasher = sha256(self.model.program.digest.encode())
-        hasher.update(f"{self.space.to_toml()}\n{self.settings}\n{targets.tolist()}".encode())
+        hasher.update(
+            f"{self.space.unworded.to_toml()}\n{self.settings}\n{targets.tolist()}".encode()
+        )
         for name, column in material.raw.items():
             hasher.update(name.encode() + np.ascontiguousarray(column).tobytes())
         return hasher.hexdigest()

@@ -20,6 +20,7 @@ from ...question.criteria import Causal, Condition, Criterion, MaxChanges, crite
 from ...question.rules import make_rules
 from ...show.plots import BLUE, INK, VERMILLION, axes_for, saved, tidy
 from ...space import FeatureSpace
+from ...space.names import shown
 from ...space.tables import as_pandas
 from ...stopping import INTERRUPTED, Span
 from .evaluations import Caller, Evaluations
@@ -270,6 +271,11 @@ class BlackBox:
         for row, potential in zip(rows, targets, strict=True):
             frame = one_row(self.space, row)
             rules = make_rules(self.space, self.space.encode_row(frame), criteria)
+            if gaps := [domain.name for domain in rules.domains if domain.first is not None]:
+                raise UnsupportedError(
+                    f"a surrogate model does not fill in or lose numbers: {shown(gaps)}",
+                    remedy="set missing = true for them in the feature space: they are then kept",
+                )
             tasks.append(Task(frame, Region(rules), potential, epsilon))
         return tasks
 

@@ -11,7 +11,8 @@ import numpy as np
 import pandas as pd
 
 from ...answers.batch import PREFIX
-from ...answers.result import Semantics, Status, changes_between, plain_cell, plain_row
+from ...answers.cells import changes_between, plain_cell, plain_row
+from ...answers.result import Semantics, Status
 from ...arrays import Floats
 from ...errors import InvalidInputError
 from ...markup import card

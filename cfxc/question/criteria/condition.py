@@ -13,6 +13,9 @@ from .criterion import Constraint, Criterion, Instance
 class Condition(Criterion):
     """An expression over ``x`` and ``factual`` that holds; texts in ``subject_to`` become these.
 
+    Where an answer may fill in or lose a number, a condition that reads it holds only where it is
+    there.
+
     Args:
         text: In the core language, such as ``"loan <= 5 * income || phd"``.
 
@@ -37,10 +40,9 @@ class Condition(Criterion):
 
     def constraints(self, instance: Instance) -> Sequence[Constraint]:
         program = instance.compile(self.text)
-        instance.refuse_missing(
-            f"the condition {self.text!r}", [name for name, _ in program.inputs]
-        )
-        return [Constraint(self.text, program, by=self)]
+        names = [name for name, _ in program.inputs]
+        instance.refuse_missing(f"the condition {self.text!r}", names, gaps=False)
+        return [Constraint(self.text, instance.there(program), by=self)]
 
     def to_toml(self) -> str:
         return self.text

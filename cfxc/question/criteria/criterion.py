@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 from ...errors import InvalidInputError, UnsupportedError
 from ...frontends.csv_files import number, truth
 from ...frontends.row_files import once
-from ...ir import Program, Sort
+from ...ir import Let, Literal, Program, Sort, ops
 from ...lang import compile_constraint
 from ...space import FeatureSpace
+from ...space.cells import absent_of
 from ...space.inputs import input_sort
 from ...space.names import shown
 from ..domain import Domain
@@ -96,20 +97,48 @@ class Instance:
         cells = {f.name: f.held for f in self.space if f.kind == "real"}
         return compile_constraint(text, self._sorts, source, ordered=rising, cells=cells)
 
-    def refuse_missing(self, what: str, names: Iterable[str]) -> None:
+    def refuse_missing(self, what: str, names: Iterable[str], *, gaps: bool = True) -> None:
         """Refuse what reads features, or their ``factual.…``, whose number the factual lacks.
+
+        ``gaps``: also numbers that an answer may fill in or lose; else these are for ``there``.
 
         Raises:
             InvalidInputError: naming them.
         """
-        read = {name.removeprefix("factual.").removeprefix("x.") for name in names}
-        asked = [feature for feature in self.space if feature.name in read]
-        lacking = [f.name for f in asked if f.is_absent(self.factual[f.name])]
+        read = set(names)
+        kept = {name.removeprefix("factual.") for name in read if name.startswith("factual.")}
+        asked = [domain for domain in self.domains if domain.name in read | kept]
+        open_ = [domain.name for domain in asked if domain.first is not None]
+        own = kept if not gaps else kept.union(open_)
+        lacking = [d.name for d in asked if d.is_absent and (d.name in own or d.first is None)]
         if lacking:
             raise InvalidInputError(
                 f"{what} reads {shown(lacking)}, which is missing in this instance; leave it out, "
                 "or give the number"
             )
+        if gaps and open_:
+            raise InvalidInputError(
+                f"{what} reads {shown(open_)}, which an answer may lose; leave it out, or set "
+                "missing = true in the feature space, so that the number is kept"
+            )
+
+    def there(self, program: Program) -> Program:
+        """A condition that holds only where every number is there that it reads.
+
+        Where a number is missing a comparison has no truth value, and what is not known to hold is
+        not kept to.
+        """
+        read = dict(program.inputs)
+        body, there = list(program.body), list[str]()
+        for domain in self.domains:
+            if domain.first is not None and domain.name in read:
+                there.append(f"%there {domain.name}")
+                absent = Literal(absent_of(domain.feature))
+                body.append(Let(there[-1], ops.Gt(domain.name, absent)))
+        if not there:
+            return program
+        body.append(Let("%all there", ops.And((program.output("holds"), *there))))
+        return replace(program, body=tuple(body), outputs=(("holds", "%all there"),))
 
 
 class Criterion:

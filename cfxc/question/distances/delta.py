@@ -9,6 +9,7 @@ from ...errors import InvalidInputError, MissingColumnError
 from ...ir import Builder, Literal, Operand, Program, Tensor, ops
 from ...ir.tensor import fractions
 from ...space import Feature, FeatureSpace, Value
+from ...space.cells import absent_of
 from ...space.inputs import declare_inputs
 
 
@@ -21,8 +22,9 @@ def delta_program(space: FeatureSpace, factual: Mapping[str, Value]) -> Program:
     """Return the program from the features x_1 … x_J to ``delta.1`` … ``delta.J``.
 
     δ_j = |x_j − x̂_j| / R_j for numbers, |k_j − k̂_j| / (K_j − 1) for the positions of ordered
-    labels, 0 or 1 for equal or different categories; 0 if the feature is constant (R_j = 0).  For
-    every value in its range δ_j lies in [0, 1], if the factual does too.
+    labels, 0 or 1 for equal or different categories; 0 if the feature is constant (R_j = 0).  A
+    number that is filled in, or becomes missing, has δ_j = 1.  For every value in its range δ_j
+    lies in [0, 1], if the factual does too.
 
     Args:
         space: The features; program inputs have their names and sorts.
@@ -55,6 +57,18 @@ def _delta(builder: Builder, feature: Feature, value: Value) -> Operand:
         raise InvalidInputError(
             f"feature {feature.name!r}: the factual value {what}, so no distance from it is defined"
         )
+    if not feature.may_change_gap(value):
+        return _difference(builder, feature, value)
+    absent = absent_of(feature)
+    if feature.is_absent(value):
+        return builder.let(ops.ToReal(builder.let(ops.Gt(feature.name, Literal(absent)))))
+    lost = builder.let(ops.Le(feature.name, Literal(absent)))
+    there = _difference(builder, feature, value)
+    return builder.let(ops.Select(lost, Literal(Fraction(1)), there))
+
+
+def _difference(builder: Builder, feature: Feature, value: int | float | Fraction) -> Operand:
+    """|x − x̂| / R."""
     if not feature.range:
         return Literal(Fraction(0))
     exact = Fraction(value)

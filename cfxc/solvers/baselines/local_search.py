@@ -30,6 +30,10 @@ from ..rows import PointRows
 
 MAX_MOVES = 64  # per numeric feature and round
 RESOLUTION = 1e-4  # of the radius that all features need to move at once
+DRAWN = 0.93  # of the largest change: the next box that rows are drawn from
+BOXES = 64  # one within the other, at most
+DRAWS, KEPT = 240, 24  # rows in a draw; those whose surroundings are drawn next
+SPREADS = (0.3, 0.15, 0.07, 0.03, 0.01)  # of the box: how far around them, in turn
 GRID = 17  # values tried in a range that has no cuts
 
 
@@ -78,6 +82,7 @@ class LocalSearch(PointRows):
             for j, domain in enumerate(self.domains)
             if domain.is_symbolic
         }
+        self.gaps = [(j, d) for j, d in enumerate(self.domains) if d.first is not None]
         self.sizes = np.array([float(d.feature.range) or 1.0 for d in self.domains])
         self.shares = [np.array(s, np.float64) for s in shares_of(tuple(weights_of(query)))]
         self.distance = BatchEvaluator(query.distance.program)
@@ -95,14 +100,23 @@ class LocalSearch(PointRows):
             reached = self._climb(patience)
             if reached is not None:
                 found.append(self.shrink(reached))
-        if self.query.distance.norms is not None and self.query.distance.norms[2]:
+        if self._has_maximum:
             found += [self.shrink(row) for row in self._inflate()]
         if not found:
             return []
+        if self._has_maximum:
+            nearest = int(self.distances(np.array(found)).argmin())
+            found.append(self.nearer(found[nearest]))
         rows = np.array(found)
         order = np.argsort(self.distances(rows), kind="stable")
         unique = list(dict.fromkeys(tuple(rows[i]) for i in order))
         return [self.point(np.array(row)) for row in unique]
+
+    @property
+    def _has_maximum(self) -> bool:
+        """Whether the distance counts the largest change."""
+        norms = self.query.distance.norms
+        return norms is not None and bool(norms.linf)
 
     def _climb(self, patience: float) -> Floats | None:
         row, changed = self.start.copy(), list[int]()
@@ -180,7 +194,7 @@ class LocalSearch(PointRows):
         """The farthest admissible values of a numeric feature within the radius."""
         if domain.is_symbolic or domain.is_fixed:
             return Moves.of(j, [])
-        reach = radius * float(domain.feature.range)
+        reach = radius * (float(domain.feature.range) if radius < 1 else np.inf)
         low = domain.ceil(max(self.start[j] - reach, float(domain.lower)))
         high = domain.floor(min(self.start[j] + reach, float(domain.upper)))
         return Moves.of(j, [float(value) for value in (low, high) if value is not None], radius)
@@ -205,6 +219,57 @@ class LocalSearch(PointRows):
             pick = int(np.where(hits, distances, np.inf).argmin())
             best, here = rows[pick], distances[pick]
         return best
+
+    def nearer(self, row: Floats) -> Floats:
+        """A row of the target moved back; under linf also others, drawn within smaller boxes.
+
+        There single moves end early: many features have to move at once.
+        """
+        best = self.shrink(row)
+        for _ in range(BOXES if self._has_maximum else 0):
+            drawn = self._drawn(best, DRAWN * float(self.distances(best[None])[0]))
+            if drawn is None:
+                break
+            best = drawn
+        return best
+
+    def _drawn(self, row: Floats, radius: float) -> Floats | None:
+        """A row of the target with every number within a radius; ``None`` if none is met.
+
+        Rows are drawn evenly and in corners, then around those of the best scores.
+        """
+        j = [k for k, d in enumerate(self.domains) if not (d.is_symbolic or d.is_fixed)]
+        limits = np.array([(float(self.domains[k].lower), float(self.domains[k].upper)) for k in j])
+        if not j:
+            return None
+        low = np.maximum(self.start[j] - radius * self.sizes[j], limits[:, 0])
+        high = np.minimum(self.start[j] + radius * self.sizes[j], limits[:, 1])
+        drawn = self.rng.random((DRAWS, len(j)))
+        drawn[::2] = np.round(drawn[::2])
+        numbers = np.vstack([np.clip(row[j], low, high), low + drawn * (high - low)])
+        for spread in SPREADS:
+            poll()
+            rows = np.repeat(row[None], len(numbers), axis=0)
+            rows[:, j] = self._landed(j, numbers)
+            rows = self.followed(rows)
+            distances = np.where(self.hits(rows), self.distances(rows), np.inf)
+            if distances.min() < self.distances(row[None])[0]:
+                nearest: Floats = rows[int(distances.argmin())]
+                return nearest
+            best = numbers[np.argsort(-self.scores(rows), kind="stable")[:KEPT]]
+            noise = self.rng.normal(size=(DRAWS, len(j))) * spread * (high - low)
+            around = np.repeat(best, -(-DRAWS // len(best)), axis=0)[:DRAWS]
+            numbers = np.vstack([best, np.clip(around + noise, low, high)])
+        return None
+
+    def _landed(self, chosen: Sequence[int], numbers: Floats) -> Floats:
+        """Numbers (n, chosen) as admissible ones, no farther from the factual."""
+        landed = numbers.copy()
+        for i, j in enumerate(chosen):
+            up = numbers[:, i] < self.start[j]
+            for side, own in ((1, up), (-1, ~up)):
+                landed[own, i] = self.domains[j].nearest(numbers[own, i], side)
+        return np.where(np.isnan(landed), self.start[list(chosen)], landed)
 
     def undone(self, point: Point) -> list[Point]:
         """The point without the changes that it can do without, and no farther for it.
@@ -259,7 +324,7 @@ class LocalSearch(PointRows):
                 codes = np.flatnonzero(np.isfinite(domain.deltas))
                 found.append(Moves.of(j, codes, domain.deltas[codes]))
             else:
-                found.append(Moves.of(j, cuts, np.abs(cuts - self.start[j]) / self.sizes[j]))
+                found.append(Moves.of(j, cuts, domain.away(cuts)))
         return found
 
     @cached_property
@@ -316,6 +381,8 @@ class LocalSearch(PointRows):
         deltas: Floats = np.abs(rows - self.start) / self.sizes
         for j, steps in self.steps.items():
             deltas[:, j] = steps[rows[:, j].astype(np.int64)]
+        for j, domain in self.gaps:
+            deltas[:, j] = domain.away(rows[:, j])
         return deltas
 
     def scores(self, rows: Floats) -> Floats:

@@ -143,7 +143,7 @@ def make_cells(query: Query, costs: Costs, cuts: Sequence[Floats]) -> Cells:
             firsts.append(np.zeros(delta.size))
             lasts.append(np.zeros(delta.size))
         else:
-            (low, high), here, size = costs.ends[j], float(domain.factual), costs.size[j]
+            (low, high), here = costs.ends[j], float(domain.factual)
             last, after = _around(domain, own, low, high)
             first, end = np.concatenate([[low], after]), np.concatenate([last, [high]])
             point = np.minimum(np.maximum(here, first), end)
@@ -152,7 +152,7 @@ def make_cells(query: Query, costs: Costs, cuts: Sequence[Floats]) -> Cells:
             bounds.append(last)
             firsts.append(first)
             lasts.append(end)
-            delta = np.abs(point - here) / size if size else np.zeros(point.size)
+            delta = domain.away(point)
         deltas.append(delta)
     sizes = [point.size for point in points]
     added, peak = _costs(costs, np.concatenate(deltas), np.array(sizes))

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
 from math import ceil, floor, lcm
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -268,18 +268,12 @@ def _node_values(
 
     Nodes up to ``size`` that the ensemble does not have are no leaves, and have any.
     """
-    rows = op.value.array[:, list(factors)]
-    if op.value.dtype == "rat":
-        index: dict[tuple[Any, ...], int] = {}
-        inverse = np.array([index.setdefault(tuple(row), len(index)) for row in rows.tolist()])
-        different = list(index)
-    else:
-        first, inverse = distinct_rows(rows)
-        different = rows[first].tolist()
+    first, inverse = distinct_rows(op.value, list(factors))
+    rows = op.value.array[first][:, list(factors)].tolist()
     weights = list(factors.values())
     distinct = [
         sum((f * Fraction(v) for f, v in zip(weights, row, strict=True)), Fraction(0))
-        for row in different
+        for row in polled(rows)
     ]
     return distinct, np.pad(inverse.astype(np.int64), (0, size - inverse.size))
 

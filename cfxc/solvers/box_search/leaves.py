@@ -10,6 +10,7 @@ import numpy.typing as npt
 from ...arrays import Floats, Ints
 from ...compiler.passes import Ball, make_walk
 from ...kernels import collect_leaves
+from ...stopping import poll
 from .decision import Decision
 
 ROOM = 4096  # leaves that the walk that counts may collect, to save a second one
@@ -68,8 +69,10 @@ def reachable_leaves(decision: Decision, ball: Ball) -> tuple[Leaves | None, int
     if missed.size:
         return None, int(missed[0])
     floors = (decision.need - slack - most)[:, None] + largest
+    poll()
     if reached.sum() > ROOM:
         found = collect_leaves(walk, decision.value, floors, largest, np.zeros(0, np.int64), 0)
+        poll()
     node, tree, start, feature, above, upto, labels = found
     matters = np.any(decision.value[:, node] >= floors[:, tree], axis=0)
     whole = np.bincount(tree[matters], minlength=decision.roots.size) == reached

@@ -15,6 +15,8 @@ from ...ir import Program
 from ...ir.interval import ceil_float
 from ...question.query import Query
 from ...space import FeatureSpace
+from ...space.names import shown
+from ...stopping import poll
 from ..encoding.ball import make_ball, reach_of
 from .cells import Cells, Costs, make_cells, make_costs
 from .decision import Decision, decision_of, with_trees
@@ -31,9 +33,12 @@ def refuses(query: Query) -> str:
     if query.distance.norms is None:
         return f"the distance '{query.distance.name}' is not made of the norms l0, l1, l2 and linf"
     try:
-        decision_for(query, query.target_program)
+        decision = decision_for(query, query.target_program)
     except UnsupportedError as error:
         return str(error)
+    moved = [query.domains[ramp.feature] for ramp in decision.ramps]
+    if gaps := [domain.name for domain in moved if domain.first is not None]:
+        return f"{shown(gaps)} may be filled in or lost, and is added up beside trees"
     return ""
 
 
@@ -83,6 +88,7 @@ class Problem:
         leaves, missed = reachable_leaves(decision, ball)
         if leaves is None:
             return missed
+        poll()
         cuts = _cuts(leaves, len(self.query.domains))
         cuts = [np.concatenate(both) for both in zip(cuts, self.constraints.cuts, strict=True)]
         cells = make_cells(self.query, self.costs, cuts)

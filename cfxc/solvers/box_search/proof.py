@@ -190,7 +190,8 @@ class SplitTree:
                         shares[number, names[j]] = weight
                     elif weight:
                         own = weights.setdefault((number, names[j]), {})
-                        own[-cost if way else cost] = weight
+                        at = -cost if way else cost  # cells may cost the same
+                        own[at] = own.get(at, Fraction(0)) + weight
         totals = dict[str, Fraction]()
         for (_, name), share in shares.items():
             totals[name] = totals.get(name, Fraction(0)) + share

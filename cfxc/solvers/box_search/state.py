@@ -115,8 +115,10 @@ def all_labels(tables: Tables) -> npt.NDArray[np.uint64]:
     """Every label of every category (J, L); what is not admissible costs more than any radius."""
     labels = np.zeros((tables.home.size, tables.labels.shape[1]), np.uint64)
     for j in np.flatnonzero(tables.symbolic).tolist():
-        for code in range(int(tables.start[j + 1] - tables.start[j])):
-            labels[j, code // 64] |= np.uint64(1) << np.uint64(code % 64)
+        size = int(tables.start[j + 1] - tables.start[j])
+        labels[j, : size // 64] = ~np.uint64(0)
+        if size % 64:
+            labels[j, size // 64] = np.uint64((1 << size % 64) - 1)
     return labels
 
 

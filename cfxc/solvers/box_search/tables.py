@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from ...arrays import Ints
 from ...kernels import cell_rows, ladders
+from ...stopping import poll, polled
 from .cells import Cells
 from .decision import Decision
 from .functions import Ramps
@@ -99,7 +100,8 @@ class Tables(NamedTuple):
 def make_tables(decision: Decision, leaves: Leaves, cells: Cells, ramps: Ramps) -> Tables:
     """The tables of a decision restricted to ``leaves``, over ``cells``."""
     first, last, possible = _in_cells(leaves, cells)
-    parts = [_ordered(decision, leaves, possible, k) for k in range(decision.need.size)]
+    parts = [_ordered(decision, leaves, possible, k) for k in polled(range(decision.need.size), 1)]
+    poll()
     order = np.concatenate([np.empty(0, np.int64), *(part.leaf for part in parts)])
     of_part = np.repeat(np.arange(len(parts)), [part.leaf.size for part in parts])
     sizes = np.concatenate([np.empty(0, np.int64), *(part.sizes for part in parts)])
@@ -119,10 +121,12 @@ def make_tables(decision: Decision, leaves: Leaves, cells: Cells, ramps: Ramps) 
     feature, labels = leaves.feature[taken], leaves.labels[taken]
     full = np.zeros(int(first_word[-1]), np.uint64)
     np.bitwise_or.at(full, slot // 64, np.uint64(1) << (slot % 64).astype(np.uint64))
+    poll()
     rows = cell_rows(
         cells.start, cells.symbolic, slot, condition, feature, first[taken], last[taken], labels,
         full, ROOM,
     )  # fmt: skip
+    poll()
     whole = cells.symbolic.copy()
     whole[[*ramps.feature, *decision.alone]] = True
     totals = np.array([part.magnitude for part in parts])
@@ -194,7 +198,7 @@ def _ordered(decision: Decision, leaves: Leaves, possible: npt.NDArray[np.bool_]
 def _in_cells(leaves: Leaves, cells: Cells) -> tuple[Ints, Ints, npt.NDArray[np.bool_]]:
     """First and last cell of every condition, and which leaves hold an admissible value."""
     first, last = np.zeros(leaves.feature.size, np.int64), np.zeros(leaves.feature.size, np.int64)
-    for j, cuts in enumerate(cells.cuts):
+    for j, cuts in polled(enumerate(cells.cuts), 1):
         own = np.flatnonzero(leaves.feature == j)
         if own.size and not cells.symbolic[j]:
             # a cell ends at the largest admissible value that is at most some cut
@@ -219,11 +223,12 @@ def _cheapest(cells: Cells, feature: Ints, labels: Words) -> Ints:
     for j in np.flatnonzero(cells.symbolic).tolist():
         own = np.flatnonzero(feature == j)
         if own.size:
-            codes = np.arange(cells.size(j))
-            shifts = (codes % 64).astype(np.uint64)
-            bits = labels[own][:, codes // 64] >> shifts & np.uint64(1)
             here = slice(cells.start[j], cells.start[j + 1])
             costs = cells.added[here].astype(np.float64) + cells.peak[here]
-            costs = np.where(bits == 1, costs, np.inf)
-            cheapest[own] = cells.start[j] + costs.argmin(axis=1)
+            order = np.argsort(costs, kind="stable")
+            octets = labels[own].astype("<u8", copy=False).view(np.uint8)
+            bits = np.unpackbits(octets, axis=1, bitorder="little", count=order.size)[:, order]
+            cheapest[own] = cells.start[j] + np.where(
+                bits.any(axis=1), order[bits.argmax(axis=1)], 0
+            )
     return cheapest

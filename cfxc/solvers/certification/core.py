@@ -6,20 +6,38 @@ ensembles beside; what is left are a few kinds of sources that an auditor can ev
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from math import isinf, isnan
 from typing import Any
 
-from ...compiler.linear_reader import Entries, Form, UnitReader, Units
-from ...compiler.splits import RawSplits, raw_splits
+import numpy as np
+
+from ...compiler.linear_reader import Entries, Form, UnitReader, Units, spread
+from ...compiler.splits import RawSplits, raw_splits, resolve_columns
+from ...compiler.splits import Unary as RawColumn
 from ...errors import UnsupportedError
-from ...ir import Let, Operand, Program, ops
-from ...ir.linear import ONE, LinearForm
+from ...ir import Let, Operand, Program, Tensor, ops
+from ...ir.linear import ONE, Inequality, LinearForm
 from ...question.query import Query
+from .products import Products
 
 FINE = 2.0**-900  # doubles above are multiples of 2⁻¹⁰⁰⁰
 Source = tuple[Any, ...]
+
+
+@dataclass
+class Ensemble:
+    """Trees, and their splits: of a column c that is a form by input ``offset + c``.
+
+    ``places``: of the forms, among what is made.
+    """
+
+    op: ops.TreeEnsemble
+    splits: RawSplits
+    offset: int
+    forms: dict[int, Form]
+    places: dict[int, int] = field(default_factory=dict)
 
 
 @dataclass
@@ -27,19 +45,19 @@ class Sources:
     """The forms that sources stand for, in order, and the ensembles with their splits."""
 
     features: dict[str, int]
-    made: list[tuple[str, Form]] = field(default_factory=list)
+    made: list[tuple[str, Any]] = field(default_factory=list)
     places: dict[Any, int] = field(default_factory=dict)
-    ensembles: dict[str, tuple[ops.TreeEnsemble, RawSplits]] = field(default_factory=dict)
+    ensembles: dict[str, Ensemble] = field(default_factory=dict)
 
-    def make(self, kind: str, form: Form) -> Source:
-        """A source for a form; the same for equal ones."""
-        known = (kind, form.key)
+    def make(self, kind: str, form: Any) -> Source:
+        """A source for a form, or for two factors; the same for equal ones."""
+        known = (kind, form.key if isinstance(form, LinearForm) else form)
         if known not in self.places:
             self.places[known] = len(self.made)
             self.made.append((kind, form))
         return kind, self.places[known]
 
-    def core(self, form: Form, units: Units) -> Form:
+    def core(self, form: Form, units: Products) -> Form:
         """A form as ``UnitReader`` gives it, in core sources."""
         total, terms = form.constant, dict[Source, Fraction]()
 
@@ -53,9 +71,15 @@ class Sources:
             elif kind == "is":
                 add(("is", self.features[what], source[2]), factor)
             elif kind == "tree":
+                ensemble = self.ensembles[what]
+                for column, tested in ensemble.forms.items():
+                    ensemble.places[column] = self.make("form", self.core(tested, units))[1]
                 add(("tree", list(self.ensembles).index(what), source[2]), factor)
             elif kind == "unit":
                 add(self.make("unit", self.core(units.forms[what], units)), factor)
+            elif kind == "product":
+                both = (self.make("form", self.core(each, units)) for each in units.products[what])
+                add(self.make("product", tuple(place for _, place in both)), factor)
             elif kind == "step":
                 step = units.steps[what]
                 form_of = self.core(-step.form if step.strict else step.form, units)
@@ -73,7 +97,9 @@ class Sources:
 class CoreReader(UnitReader):
     """Reads programs with trees; squashed scores only where they are compared."""
 
-    def __init__(self, program: Program, query: Query, sources: Sources, units: Units) -> None:
+    units: Products
+
+    def __init__(self, program: Program, query: Query, sources: Sources, units: Products) -> None:
         numbers, labels = declared(query)
         super().__init__(program, numbers, labels, units)
         self.sources = sources
@@ -120,6 +146,24 @@ class CoreReader(UnitReader):
                 return (labels, pair) if strict else (labels[::-1], pair[::-1])
         raise UnsupportedError("a certificate cannot hold how the label is chosen")
 
+    def step(self, form: Form, strict: bool) -> Form:
+        """1 where a form is at least 0 (or above it), else 0; where a tree says so, that tree."""
+        source = next(iter(form.terms)) if len(form.terms) == 1 else None
+        if source is not None and source[0] == "tree" and self._tells(source):
+            ends = form.constant, form.constant + form.terms[source]
+            low, high = (int(end > 0 or (end == 0 and not strict)) for end in ends)
+            return low + (high - low) * LinearForm.one(source)
+        if len(form.terms) < 2 and (source is None or source[0] == "x"):
+            return self.units.step(form, strict)
+        self.units.steps.append(Inequality(form, strict))
+        return LinearForm.one(("step", len(self.units.steps) - 1))
+
+    def _tells(self, source: Source) -> bool:
+        """Whether a column of an ensemble is that of one tree, and 0 or 1."""
+        op = self.sources.ensembles[source[1]].op
+        column = op.value.exact()[:, source[2]].tolist()
+        return op.roots.array.size == 1 and set(column) <= {0, 1}
+
     def _scores(self, operand: Operand) -> Operand:
         """What a softmax orders."""
         op = self.definitions.get(operand) if isinstance(operand, str) else None
@@ -146,7 +190,8 @@ def _kind(op: Any) -> str:
 
 
 def _ensemble(reader: Any, name: str, op: ops.TreeEnsemble) -> Entries:
-    reader.sources.ensembles.setdefault(name, (op, _splits(reader.program, op)))
+    if name not in reader.sources.ensembles:
+        reader.sources.ensembles[name] = _read(reader, op)
     base = op.base.exact()
     return [LinearForm.one(("tree", name, k)) + Fraction(base[k]) for k in range(op.base.shape[0])]
 
@@ -163,19 +208,64 @@ def _whole(reader: Any, name: str, op: ops.ToReal) -> Entries:
     return entries
 
 
+def _times(reader: Any, name: str, op: ops.Mul) -> Entries:
+    return [reader.units.product(x, y) for x, y in reader.pairs(op)]
+
+
+def _selected(reader: Any, name: str, op: ops.Select) -> Entries:
+    """``y + [condition] (x - y)``."""
+    count = max(len(reader.entries(each)) for each in (op.x, op.y))
+    x, y = (spread(reader.entries(each), count) for each in (op.x, op.y))
+    chosen = spread(_truths(reader, op.condition), count)
+    return [
+        other + reader.units.product(here, own - other)
+        for here, own, other in zip(chosen, x, y, strict=True)
+    ]
+
+
+def _truths(reader: Any, operand: Operand) -> Entries:
+    """Truth values as numbers."""
+    if not isinstance(operand, str):
+        return [LinearForm.of(int(operand.value))]
+    op = reader.definitions.get(operand)
+    if isinstance(op, ops.IsLabel):
+        return [reader.is_label(op)]
+    if isinstance(op, ops.Not):
+        return [1 - each for each in _truths(reader, op.x)]
+    if isinstance(op, ops.Le | ops.Lt | ops.Ge | ops.Gt):
+        less, strict = isinstance(op, ops.Le | ops.Lt), isinstance(op, ops.Lt | ops.Gt)
+        forms = [y - x if less else x - y for x, y in reader.pairs(op)]
+        return [reader.step(form, strict) for form in forms]
+    raise UnsupportedError(f"a certificate cannot hold a choice by '{_kind(op)}'")
+
+
 def _equal(units: Units, form: Form) -> Form:
     """1 where a form is 0: not below and not above it."""
     return units.step(form, False) + units.step(-form, False) - 1
 
 
-def _splits(program: Program, op: ops.TreeEnsemble) -> RawSplits:
-    found = raw_splits(program, op)
-    if found is None:
-        raise UnsupportedError("a certificate cannot hold a tree that splits what is no feature")
-    return found
+def _read(reader: Any, op: ops.TreeEnsemble) -> Ensemble:
+    """An ensemble with its splits: of raw features, or else of the forms that columns are."""
+    program, feature = reader.program, op.feature.array
+    columns = resolve_columns(program).get(op.x) if isinstance(op.x, str) else None
+    used = np.unique(feature[feature >= 0]).tolist()
+    mixed = [c for c in used if columns is None or not isinstance(columns[c], RawColumn)]
+    there = np.isin(feature, mixed)
+    plain = replace(op, feature=Tensor(np.where(there, -1, feature)))
+    splits, offset = raw_splits(program, plain), len(program.inputs)
+    assert splits is not None
+    splits.input[: feature.size][there] = offset + feature[there]
+    entries = reader.entries(op.x) if mixed else []
+    return Ensemble(op, splits, offset, {c: entries[c] for c in mixed})
 
 
-CoreReader.rules = {**UnitReader.rules, ops.TreeEnsemble: _ensemble, ops.ToReal: _whole}
+CoreReader.rules = {
+    **UnitReader.rules,
+    ops.TreeEnsemble: _ensemble,
+    ops.ToReal: _whole,
+    ops.Mul: _times,
+    ops.Select: _selected,
+}
 
 
 def exact(value: Fraction | int | float) -> str:
@@ -218,14 +308,14 @@ def declared(query: Query) -> tuple[dict[str, list[Form]], dict[str, str | int]]
     return numbers, labels
 
 
-def read_program(query: Query) -> tuple[Sources, Units, list[Any] | None, list[Form]]:
+def read_program(query: Query) -> tuple[Sources, Products, list[Any] | None, list[Form]]:
     """The deployed program of a query: sources, labels (of a classifier) and output forms.
 
     Raises:
         UnsupportedError: it does more than forms, units, steps, roundings and trees can say.
     """
     sources = Sources({domain.name: j for j, domain in enumerate(query.domains)})
-    units = Units()
+    units = Products()
     program = query.program
     if any(not isinstance(statement, Let) for statement in program.body):
         raise UnsupportedError("a certificate cannot hold a program that branches")
@@ -240,12 +330,12 @@ def read_program(query: Query) -> tuple[Sources, Units, list[Any] | None, list[F
 COPIES = 20  # of a node, on average, at most
 
 
-def trees_of(op: ops.TreeEnsemble, splits: RawSplits, query: Query) -> dict[str, Any]:
+def trees_of(ensemble: Ensemble, query: Query) -> dict[str, Any]:
     """Roots, and nodes: feature, what goes left (a cut or places of labels), links; or values.
 
     Nodes that send every number the same way are left out.
     """
-    table = Table(splits)
+    op, table = ensemble.op, Table(ensemble.splits, ensemble.op)
     roots, order, links = _order(op.roots.array.tolist(), table)
     value = op.value.array.tolist()
     return {
@@ -253,7 +343,7 @@ def trees_of(op: ops.TreeEnsemble, splits: RawSplits, query: Query) -> dict[str,
         "nodes": [
             [exact(v) for v in value[node]]
             if table.input[node] < 0
-            else _split(node, table, query, children)
+            else _split(node, table, ensemble, query, children)
             for node, children in zip(order, links, strict=True)
         ],
     }
@@ -262,7 +352,8 @@ def trees_of(op: ops.TreeEnsemble, splits: RawSplits, query: Query) -> dict[str,
 class Table:
     """Splits as lists: nodes are read one by one."""
 
-    def __init__(self, splits: RawSplits) -> None:
+    def __init__(self, splits: RawSplits, op: ops.TreeEnsemble) -> None:
+        self.threshold = op.threshold.array.tolist()
         self.input, self.cut = splits.input.tolist(), splits.cut.tolist()
         self.below, self.mask = splits.below.tolist(), splits.mask.tolist()
         self.left, self.right = splits.left.tolist(), splits.right.tolist()
@@ -279,8 +370,13 @@ class Table:
         return [self.telling(self.left[node]), self.telling(self.right[node])]
 
 
-def _split(node: int, table: Table, query: Query, links: list[int]) -> list[Any]:
+def _split(
+    node: int, table: Table, ensemble: Ensemble, query: Query, links: list[int]
+) -> list[Any]:
     j, cut = table.input[node], table.cut[node]
+    if j >= ensemble.offset:
+        place = ensemble.places[j - ensemble.offset]
+        return ["form", place, exact(Fraction(table.threshold[node])), *links]
     if isnan(cut):
         bits = table.mask[node]
         count = len(query.domains[j].feature.labels)

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from fractions import Fraction
-from math import inf, nextafter
 from typing import Any
 
 import highspy
@@ -15,98 +14,23 @@ import numpy as np
 
 from ...arrays import Floats
 from ...certificates.checker import Proof
-from ...certificates.checker.program import HALF_ULP, LEAST, Form, image
-from ...certificates.checker.rules import Multipliers
+from ...certificates.checker.layers import payments
+from ...certificates.checker.program import CONSTANT, HALF_ULP, LEAST, Form, image
+from ...certificates.checker.rules import PLANES, Multipliers
 from ...compiler.linear_programs import made_solver
 from ...compiler.mixed_integer import Rounded
 from ..encoding.squares import Tangents
+from .leaves import paying, trees_in
+from .solution import Solution
 
-Key = tuple[str, int]
-Cut = tuple[int, Fraction]  # a feature, and the largest value on the left
+Key = tuple[Any, ...]  # name and place of an inequality and, of planes, slopes
+SHARES = 2**40  # parts into which shares are rounded down
+READ = ("one", "x", "is", "tree")  # what is not made
 ZERO = Fraction(0)
 PENALTY = 1e3  # what missing a requirement costs, as a distance
-WRONG = 1e-9  # by how much a solution may miss what it stands for
 SMALLEST = 1e-12  # multipliers below this are left out
-
-
-class Solution:
-    """A solution of a part's linear program, and where it is wrong."""
-
-    def __init__(self, program: LinearProgram, values: Floats) -> None:
-        self.program, self.values = program, values
-
-    def worst_unit(self) -> tuple[int, float]:
-        """The open unit that differs most from the maximum that it stands for."""
-        best, at = 0.0, -1
-        for k, column in self.program.open.items():
-            if k in self.program.signs:
-                continue
-            wrong = abs(self.values[column] - max(self._made(k), 0.0))
-            if wrong > best:
-                best, at = wrong, k
-        return at, best
-
-    def _made(self, k: int) -> float:
-        return float(self.program.z[k] @ self.values + self.program.z0[k])
-
-    def wrong_step(self) -> Cut | None:
-        """A cut at a step that the solution takes by halves, or against its number."""
-        program, problem = self.program, self.program.problem
-        for k, column in program.steps.items():
-            low, high = (image("step", end) for end in program.spans[k])
-            z, value = self._made(k), self.values[column]
-            if low == high or (abs(value - (z >= 0)) <= WRONG and abs(z) > WRONG):
-                continue
-            form = problem.program.made[k]
-            ((source, factor),) = [one for one in form.items() if one[0] != ("one", 0)][:1]
-            if source[0] != "x":
-                continue
-            edge, feature = -form.get(("one", 0), ZERO) / factor, problem.features[source[1]]
-            beside = Fraction(nextafter(float(edge), -inf)) if factor > 0 else edge
-            cut, (low, high) = feature.near(beside, -1), program.parts[source[1]]
-            if cut is not None and low <= cut < high:
-                return source[1], cut
-        return None
-
-    def worst_label(self) -> tuple[int, int, float]:
-        """The label whose share is nearest to one half."""
-        best, feature, place = 0.0, -1, -1
-        for (j, i), column in self.program.labels.items():
-            share = min(self.values[column], 1 - self.values[column])
-            if share > best:
-                best, feature, place = share, j, i
-        return feature, place, best
-
-    def cut(self) -> Cut | None:
-        """Where to cut the number whose cost is understated most, or that is off its grid."""
-        program, problem = self.program, self.program.problem
-        best, found = WRONG, None
-        for j, (up, down, _) in program.numbers.items():
-            feature, (low, high) = problem.features[j], program.parts[j]
-            x = float(program.base[j]) + self.values[up] - self.values[down]
-            at = min(max(Fraction(float(x)), low), high)
-            wrong = float(problem.cost(j, feature.delta(at))) - program.cost_of(j, self.values)
-            below, above = feature.near(at, -1), feature.near(at, 1)
-            if feature.step is not None and below is not None and above is not None:
-                gap = min(at - below, above - at) / feature.size if below < above else ZERO
-                wrong = max(wrong, float(gap))
-            if wrong > best and (cut := self._beside(j, at)) is not None:
-                best, found = wrong, (j, cut)
-        return found
-
-    def _beside(self, j: int, at: Fraction) -> Fraction | None:
-        """An admissible value of a number below the end of its range: at the factual's own where
-        any change costs, else around a place, or in the middle.
-        """
-        feature, (low, high) = self.program.problem.features[j], self.program.parts[j]
-        own, places = feature.own, [at, (low + high) / 2]
-        if self.program.problem.norms[0] and low <= own <= high:
-            places = [own, Fraction(nextafter(float(own), -inf)), *places]
-        for place in places:
-            cut = feature.near(place, -1)
-            if cut is not None and low <= cut < high:
-                return cut
-        return None
+FLAT = 1e-6  # ranges of columns count as no smaller, as a share of their ends
+TANGENTS = 5  # of a square, at first
 
 
 class LinearProgram:
@@ -127,6 +51,7 @@ class LinearProgram:
         self.open: dict[int, int] = {}
         self.steps: dict[int, int] = {}
         self.noise: dict[int, int] = {}
+        self.products: dict[int, int] = {}
         self._squares: list[tuple[int, int, int, float, float]] = []
         self.depth = depth
         for k in range(depth):
@@ -136,6 +61,10 @@ class LinearProgram:
                 self._category(j)
             else:
                 self._number(j)
+        self.trees = trees_in(problem, parts, signs, spans, lambda: self._column(0.0, 1.0))
+        self.groups += [[leaf.column for leaf in tree.leaves] for tree in self.trees]
+        self.pairs = list(paying(self.trees))
+        self.paid = {j: self._column(0.0, 1.0) for j in {j for _, j in self.pairs}}
         linf = float(problem.norms[2])
         self.top = self._column(0.0, 1.0, linf) if linf else -1
         self.z, self.z0 = np.zeros((depth, len(self.cost) + 1)), np.zeros(depth)
@@ -156,7 +85,9 @@ class LinearProgram:
         elif kind == "single":
             size = float(HALF_ULP * max(abs(low), abs(high)) + LEAST)
             self.noise[k] = self._column(-size, size)
-        elif low < 0 < high:
+        elif kind == "product":
+            self.products[k] = self._column(float(low), float(high))
+        elif kind == "unit" and low < 0 < high:
             self.open[k] = self._column(0.0, float(high))
 
     def _category(self, j: int) -> None:
@@ -170,7 +101,7 @@ class LinearProgram:
         """``x = base + up - down``, base being the value of the range next to the factual."""
         problem, feature, (low, high) = self.problem, self.problem.features[j], self.parts[j]
         base = self.base[j] = min(max(feature.own, low), high)
-        (l0, l1, _, l2), share, size = problem.norms, problem.shares[j], feature.size
+        (l0, l1, _, l2), share, size = problem.norms, problem.shares[j], self._size(j)
         start = feature.delta(base)
         self.shift += float(problem.cost(j, start))
         columns = []
@@ -190,11 +121,36 @@ class LinearProgram:
                 self._squares.append((columns[0], columns[1], square, *tangent))
         self.numbers[j] = (columns[0], columns[1], square)
 
+    def _size(self, j: int) -> Fraction:
+        """The range over which δ_j grows by 1; 0 if it does not, as where a gap is filled in."""
+        feature = self.problem.features[j]
+        return ZERO if feature.own == feature.absent else feature.size
+
     def cost_of(self, j: int, values: Floats) -> float:
         """What the program thinks that number j costs."""
-        start = float(self.problem.cost(j, self.problem.features[j].delta(self.base[j])))
         own = [i for i in self.numbers[j] if i >= 0]
-        return start + float(sum(self.cost[i] * values[i] for i in own))
+        return self._start(j) + float(sum(self.cost[i] * values[i] for i in own))
+
+    def _start(self, j: int) -> float:
+        """What feature j costs at its base."""
+        feature = self.problem.features[j]
+        return 0.0 if feature.labels else float(self.problem.cost(j, feature.delta(self.base[j])))
+
+    def objective(self) -> tuple[Floats, float]:
+        """The distance over the columns (the last is slack) and a constant; of features that trees
+        pay of, the column that is at least their cost.
+        """
+        cost, shift = np.array([*self.cost, 0.0]), self.shift
+        for j, column in self.paid.items():
+            cost[self._own(j)] = 0.0
+            cost[column], shift = 1.0, shift - self._start(j)
+        return cost, shift
+
+    def _own(self, j: int) -> list[int]:
+        """The columns of a feature."""
+        if self.problem.features[j].labels:
+            return [self.labels[j, i] for i in self.parts[j]]
+        return [i for i in self.numbers[j] if i >= 0]
 
     def form(self, form: Form) -> tuple[Floats, float]:
         """A form over the columns (the last is slack): factors, constant."""
@@ -204,6 +160,9 @@ class LinearProgram:
             value = float(factor)
             if kind == "one":
                 shift += value
+            elif kind == "tree":
+                for leaf in (leaf for t in self.trees if t.ensemble == k for leaf in t.leaves):
+                    row[leaf.column] += value * leaf.values[rest[0]]
             elif kind == "x":
                 up, down, _ = self.numbers[k]
                 row[up] += value
@@ -212,9 +171,10 @@ class LinearProgram:
             elif kind == "is":
                 if (k, rest[0]) in self.labels:
                     row[self.labels[k, rest[0]]] += value
-            elif kind == "step" or k in self.open:
-                row[self.steps[k] if kind == "step" else self.open[k]] += value
-            elif kind == "single" or self.spans[k][0] >= 0:
+            elif kind in ("step", "product") or k in self.open:
+                column = {"step": self.steps, "product": self.products}.get(kind, self.open)[k]
+                row[column] += value
+            elif kind in ("single", "form") or self.spans[k][0] >= 0:
                 row += value * self.z[k]
                 shift += value * self.z0[k]
                 if kind == "single":
@@ -225,18 +185,44 @@ class LinearProgram:
 
     def nearest(self) -> tuple[Multipliers | None, Solution | None]:
         """Multipliers for "all of it is farther than the radius", and the solution."""
-        duals, values = self._solve(np.array([*self.cost, PENALTY]), budget=False)
+        cost, _ = self.objective()
+        cost[-1] = PENALTY
+        duals, values = self._solve(cost, budget=False)
         if duals is None or values is None:
             return None, None
-        return self._multipliers(duals, Fraction(1)), Solution(self, values)
+        return self._multipliers(duals, Fraction(1)), Solution(self, values, duals)
 
     def _multipliers(self, duals: dict[Key, Fraction], budget: Fraction) -> Multipliers:
-        """Duals with shares of the largest change that do not exceed it."""
+        """Duals with shares of the largest change that do not exceed it; the planes on one side of
+        a product as one, whose slopes are their mean.
+        """
+        for k in self.products:
+            for side in PLANES:
+                own = {key: y for key, y in duals.items() if key[:2] == (side, k)}
+                if len(own) > 1:
+                    every = sum(own.values(), ZERO)
+                    mean = (sum(y * key[i] for key, y in own.items()) / every for i in (2, 3))
+                    duals = {key: y for key, y in duals.items() if key not in own}
+                    duals[side, k, *(Fraction(float(slope)) for slope in mean)] = every
         room = budget * self.problem.norms[2]
-        peaks = sum((y for (kind, _), y in duals.items() if kind == "peak"), ZERO)
+        peaks = sum((y for (kind, *_), y in duals.items() if kind == "peak"), ZERO)
         if peaks > room:
             duals = {key: y * room / peaks if key[0] == "peak" else y for key, y in duals.items()}
-        return Multipliers(budget, duals, {}, {})
+        shares = {key[1:]: y for key, y in duals.items() if key[0] == "share"}
+        rows = {key: y for key, y in duals.items() if key[0] != "share"}
+        return Multipliers(budget, rows, *payments(self._parted(shares, budget), {}))
+
+    def _parted(self, found: dict[Any, Fraction], budget: Fraction) -> dict[Any, Fraction]:
+        """Shares of trees and features of what a budget buys: of each feature 1 in all, at most."""
+        every = dict[int, Fraction]()
+        for (_, j), y in found.items():
+            every[j] = every.get(j, ZERO) + y
+        shares = {
+            (t, j, 0): Fraction(int(y / max(every[j], budget) * SHARES), SHARES)
+            for (t, j), y in found.items()
+            if budget
+        }
+        return {at: share for at, share in shares.items() if share}
 
     def largest(self, form: Form) -> Multipliers | None:
         """Multipliers for an upper bound of a form within the budget."""
@@ -261,11 +247,11 @@ class LinearProgram:
             sides.append(side)
 
         for i, (form, _) in enumerate(self.problem.rows):
-            if all(source[0] in ("one", "x", "is") or source[1] < self.depth for source in form):
+            if all(source[0] in READ or source[1] < self.depth for source in form):
                 row, shift = self.form(form)
                 add(("row", i), row, -shift, slack=True)
         for k, sign in self.signs.items():
-            if k < self.depth:
+            if not isinstance(k, tuple) and k < self.depth:
                 add(("sign", k), sign * self.z[k], -sign * self.z0[k], slack=True)
         for k, column in self.open.items():
             low, high = map(float, self.spans[k])
@@ -276,11 +262,73 @@ class LinearProgram:
             chord = steep * self.z[k]
             chord[column] -= 1.0
             add(("chord", k), chord, -steep * (self.z0[k] - low), slack=False)
+        for k, column in self.products.items():
+            for side, p, q in self._planes(k):
+                i, m = self.problem.program.factors[k]
+                name = "over" if side > 0 else "under"
+                row = -side * (float(q) * self.z[i] + float(p) * self.z[m])
+                row[column] += side
+                least = -self.problem.plane(k, Fraction(side), [p, q], self.spans).get(
+                    CONSTANT, ZERO
+                )
+                shift = side * (float(q) * self.z0[i] + float(p) * self.z0[m])
+                add((name, k, p, q), row, float(least) + shift, slack=False)
+        for k, name, sign in self._limits():
+            end = float(self.spans[k][sign < 0])
+            add((name, k), sign * self.z[k], sign * (end - self.z0[k]), slack=True)
+        for t, j in self.pairs:
+            row = np.zeros(len(self.cost) + 1)
+            for leaf in self.trees[t].leaves:
+                row[leaf.column] = -leaf.costs[j]
+            row[self.paid[j]] = 1.0
+            add(("share", t, j), row, 0.0, slack=False)
         if self.top >= 0:
             for j, (row, start) in enumerate(self._changes()):
                 row[self.top] += 1.0
                 add(("peak", j), row, start, slack=False)
         return names, rows, sides
+
+    def influence(self) -> dict[int, float]:
+        """By how much a product being larger by 1 may change the rows, about, in all."""
+        problem, found = self.problem, dict[Any, float]()
+
+        def add(form: Form, factor: float) -> None:
+            for source, own in form.items():
+                found[source] = found.get(source, 0.0) + factor * abs(float(own))
+
+        for form, _ in problem.rows:
+            add(form, 1.0)
+        for k in reversed(range(self.depth)):
+            own = found.get((problem.program.kinds[k], k), 0.0)
+            if k in self.products and own:
+                i, m = problem.program.factors[k]
+                for one, other in ((i, m), (m, i)):
+                    found["form", one] = found.get(("form", one), 0.0) + own * max(
+                        map(abs, map(float, self.spans[other]))
+                    )
+            elif own:
+                add(problem.program.made[k], own)
+        return {k: found.get(("product", k), 0.0) for k in self.products}
+
+    def _planes(self, k: int) -> Iterator[tuple[int, Fraction, Fraction]]:
+        """Side and slopes of the planes that bound a product: at corners; tangents of a square."""
+        i, m = self.problem.program.factors[k]
+        (a, b), (c, d) = self.spans[i], self.spans[m]
+        if i == m:
+            for n in range(TANGENTS):
+                place = Fraction(float(a + (b - a) * n / (TANGENTS - 1)))
+                yield 1, place, place
+            yield -1, a, b
+        else:
+            yield from ((1, a, c), (1, b, d), (-1, a, d), (-1, b, c))
+
+    def _limits(self) -> Iterator[tuple[int, str, int]]:
+        """Forms that are known to lie above, or below, an end of their range."""
+        for k in range(self.depth):
+            if self.problem.program.kinds[k] in ("form", "product") or (k, 1) in self.signs:
+                for name, side in (("least", -1), ("most", 1)):
+                    if (k, side) in self.signs or (k, side) in self.problem.bounds:
+                        yield k, name, -side
 
     def _changes(self) -> Iterator[tuple[Floats, float]]:
         """``-peak_j δ_j`` over the columns, and what it is at the base, as a positive number."""
@@ -292,7 +340,7 @@ class LinearProgram:
                 yield row, 0.0
                 continue
             up, down, _ = self.numbers[j]
-            size = float(feature.size)
+            size = float(self._size(j))
             row[up] = row[down] = -peak / size if size else 0.0
             yield row, peak * float(feature.delta(self.base[j]))
 
@@ -304,14 +352,22 @@ class LinearProgram:
         tops = [np.inf] * count
         if budget:
             names.append(("budget", 0))
-            rows.append(np.array([-c for c in self.cost] + [0.0]))
-            sides.append(self.shift - float(self.problem.radius))
+            distance, shift = self.objective()
+            rows.append(-distance)
+            sides.append(shift - float(self.problem.radius))
             tops.append(np.inf)
         for up, down, square, slope, below in self._squares:
             row = np.zeros(width)
             row[square], row[up], row[down] = 1.0, -slope, -slope
             rows.append(row)
             sides.append(below)
+            tops.append(np.inf)
+        for j, column in self.paid.items():
+            row = np.zeros(width)
+            own = self._own(j)
+            row[own], row[column] = -np.array(self.cost)[own], 1.0
+            rows.append(row)
+            sides.append(self._start(j))
             tops.append(np.inf)
         for group in self.groups:
             row = np.zeros(width)
@@ -337,16 +393,22 @@ def _run(
     cost: Floats, lower: Floats, upper: Floats, rows: Floats, sides: Floats, tops: Floats
 ) -> tuple[Floats, Floats] | None:
     """Duals and values of ``min cost @ x``, ``sides <= rows @ x <= tops``; ``None`` if there are
-    none.
+    none.  Columns are scaled to ranges of 1, rows to factors of at most 1.
     """
-    matrix = rows.reshape(-1, cost.size)
-    program = Rounded.of(cost, (lower, upper), matrix, (sides, tops))
+    wide = np.maximum(upper - lower, FLAT * np.maximum(np.abs(lower), np.abs(upper)))
+    wide = np.where(np.isfinite(wide) & (wide > 0), wide, 1.0)
+    matrix = rows.reshape(-1, cost.size) * wide
+    size = np.abs(matrix).max(axis=1, initial=0.0)
+    size = np.where(size > 0, size, 1.0)
+    ends = sides / size, tops / size
+    matrix = matrix / size[:, None]
+    program = Rounded.of(cost * wide, (lower / wide, upper / wide), matrix, ends)
     solver = made_solver(program, {"output_flag": False, "threads": 1, "presolve": "off"})
     solver.run()
     if solver.getModelStatus() != highspy.HighsModelStatus.kOptimal:
         return None
     solution = solver.getSolution()
-    return np.array(solution.row_dual), np.array(solution.col_value)
+    return np.array(solution.row_dual) / size, np.array(solution.col_value) * wide
 
 
-__all__ = ["WRONG", "LinearProgram", "Solution"]
+__all__ = ["READ", "LinearProgram"]

@@ -9,12 +9,13 @@ from math import inf, nextafter
 from typing import Any
 
 from ...certificates.checker import Clock, Proof
+from ...certificates.checker.layers import Ladder
 from ...certificates.checker.program import Form, plus
 from ...certificates.checker.rules import NONE, Multipliers
-from ...errors import UnsupportedError
 from ...ir.interval import ceil_float
 from .core import exact, written_label
-from .linear_program import WRONG, LinearProgram, Solution
+from .linear_program import READ, LinearProgram
+from .solution import WRONG, Solution
 
 
 def undecided(problem: Proof, parts: list[Any], signs: dict[int, int]) -> list[Any] | None:
@@ -61,7 +62,8 @@ def _splits(
     read = set(form)
     for k in reversed(range(len(spans))):
         if (problem.program.kinds[k], k) in read:
-            read |= set(problem.program.made[k])
+            factors = problem.program.factors.get(k, ())
+            read |= {("form", i) for i in factors} or set(problem.program.made[k])
             low, high = spans[k]
             if problem.program.kinds[k] == "unit" and low < 0 < high and k not in signs:
                 yield ["sign", k]
@@ -87,11 +89,12 @@ def _width(problem: Proof, j: int, part: Any) -> Fraction:
 
 
 ZERO = Fraction(0)
+MANY = 150  # forms and products, of which not all are bounded
 INSIDE = 1 - Fraction(1, 2**40)
 Given = tuple[list[Any], dict[str, Any], dict[str, Any]]  # features, program and question
 Split = list[Any]  # a node of a proof without its children
 Node = list[Any]
-Area = tuple[list[Any], dict[int, int]]  # parts of features, and signs of units
+Area = tuple[list[Any], dict[Any, Any]]  # parts of features, and signs of units
 
 
 def prove(given: Given, radius: Fraction, seconds: float) -> dict[str, Any] | None:
@@ -113,8 +116,6 @@ class _Prover:
     def __init__(self, given: Given, radius: Fraction, deadline: float) -> None:
         empty = {"radius": exact(radius), "lemmas": [], "nodes": []}
         self.problem, self.deadline = Proof(*given, empty, Clock(inf)), deadline
-        if self.problem.program.trees:
-            raise UnsupportedError("a proof by linear programs needs a model without trees")
         self.content: dict[str, Any] = empty
         self.nodes: list[Node] = []
         self.is_plain = all(truth[0] in ("ge", "gt", "and") for truth in self.problem.truths)
@@ -149,13 +150,13 @@ class _Prover:
         if problem.deltas(root) is None:
             return True
         for k, kind in enumerate(problem.program.kinds):
-            for side in (1, -1) if kind == "unit" else ():
+            for side in (1, -1) if kind == "unit" or self._is_wide(k) else ():
                 if (spans := problem.spans(root, {})) is None:
                     return True
                 if time.monotonic() > self.deadline:
                     return False
                 low, high = spans[k]
-                if low >= 0 or high <= 0:
+                if kind == "unit" and (low >= 0 or high <= 0):
                     break
                 form = plus({}, problem.program.made[k], Fraction(side))
                 by = LinearProgram(problem, root, {}, spans, k).largest(form)
@@ -167,11 +168,21 @@ class _Prover:
                     problem.bounds[k, side] = bound
         return True
 
+    def _is_wide(self, k: int) -> bool:
+        """Whether a form is of several sources, or of what is made: its range may be too wide."""
+        form = self.problem.program.made[k]
+        made = any(kind not in READ for kind, *_ in form)
+        if self.problem.program.kinds[k] != "form" or not (made or len(form) > 1):
+            return False
+        return k in self.problem.program.tested or len(self.problem.program.made) <= MANY
+
     def _close(self, parts: list[Any], signs: Any) -> tuple[Node | None, Solution | None]:
         """A node that closes a part; else a solution to split at."""
         problem = self.problem
         if (near := problem.within(parts)) is None:
             return ["distance"], None
+        if self._gap(near) is not None:
+            return None, None
         if (spans := problem.spans(near, signs)) is None:
             return ["bound", *written(NONE)], None
         if not self.is_plain and problem.contradicts(near, signs, spans):
@@ -181,17 +192,32 @@ class _Prover:
             return ["bound", *written(by)], None
         return None, solution
 
+    def _gap(self, parts: list[Any]) -> int | None:
+        """A feature whose number is missing in some of a part, and there in the rest."""
+        features = enumerate(self.problem.features)
+        mixed = (j for j, f in features if f.absent is not None and parts[j][0] == f.absent)
+        return next((j for j in mixed if parts[j][1] > parts[j][0]), None)
+
     # -- splitting --------------------------------------------------------------------------------
 
     def _split(self, area: Area, at: Solution | None) -> Split | None:
         """Where a solution is wrong, or a condition undecided; ``None`` if neither is known."""
+        near = self.problem.within(area[0])
+        if near is not None and (j := self._gap(near)) is not None:
+            return ["cut", j, exact(near[j][0])]
         if at is None:
-            return undecided(self.problem, *area)
+            return undecided(self.problem, *area) or self._widest(area[0])
         unit, wrong = at.worst_unit()
         if wrong > WRONG:
             return ["sign", unit]
         if (step := at.wrong_step()) is not None:
             return ["cut", step[0], exact(step[1])]
+        for off, (j, test) in at.halved():
+            if off > WRONG and (split := self._test(area, at.program.spans, j, test)) is not None:
+                return split
+        k, value, wrong = at.worst_factor()
+        if wrong > WRONG and (split := self._at(area[0], k, value)) is not None:
+            return split
         j, place, share = at.worst_label()
         if share > WRONG:
             return ["label", j, written_label(self.problem.features[j].labels[place])]
@@ -199,11 +225,64 @@ class _Prover:
             return ["cut", found[0], exact(found[1])]
         return undecided(self.problem, *area)
 
+    def _widest(self, parts: list[Any]) -> Split | None:
+        """The middle of the number whose range is widest, for the feature's."""
+        numbers = [j for j, feature in enumerate(self.problem.features) if not feature.labels]
+        for j in sorted(numbers, key=lambda j: -_width(self.problem, j, parts[j])):
+            cut = self.problem.features[j].near(sum(parts[j]) / 2, -1)
+            if cut is not None and parts[j][0] <= cut < parts[j][1]:
+                return ["cut", j, exact(cut)]
+        return None
+
+    def _test(self, area: Area, spans: Any, j: Any, test: Any) -> Split | None:
+        """The split by a test of a tree, if it has two sides."""
+        parts, signs = area
+        if isinstance(j, tuple):
+            (low, high), beyond = spans[j[1]], signs.get((j[1], 0))
+            inside = low <= test < high and (beyond is None or beyond < test)
+            return ["at", j[1], exact(test)] if inside else None
+        feature = self.problem.features[j]
+        if feature.labels:
+            inside, others = sorted(parts[j] & test), parts[j] - test
+            found = ["label", j, written_label(feature.labels[inside[0]])] if inside else None
+            return found if others else None
+        cut = feature.near(test, -1)
+        return (
+            ["cut", j, exact(test)]
+            if cut is not None and parts[j][0] <= cut < parts[j][1]
+            else None
+        )
+
+    def _at(self, parts: list[Any], k: int, value: Fraction) -> Split | None:
+        """A split of a form at a value: of what it is made of, if that is one feature."""
+        problem, form = self.problem, self.problem.program.made[k]
+        source, factor = next((one for one in form.items() if one[0] != ("one", 0)), (None, ZERO))
+        if source is None or len(form) > 2 or source[0] not in ("x", "is", "step", "form"):
+            return ["at", k, exact(Fraction(float(value)))]
+        kind, j = source[:2]
+        value = (value - form.get(("one", 0), ZERO)) / factor
+        if kind in ("step", "form"):
+            return self._at(parts, j, value if kind == "form" else ZERO)
+        feature = problem.features[j]
+        if kind == "is":
+            split = ["label", j, written_label(feature.labels[source[2]])]
+            return split if source[2] in parts[j] and len(parts[j]) > 1 else None
+        low, high = parts[j]
+        for place in (value, (low + high) / 2):
+            cut = feature.near(place, -1)
+            if cut is not None and low <= cut < high:
+                return ["cut", j, exact(cut)]
+        return None
+
 
 def written(by: Multipliers) -> list[Any]:
     """Multipliers as certificates write them."""
-    named = [[name, k, exact(y)] for (name, k), y in by.rows.items() if y]
-    return [exact(by.budget), named, []]
+    named = [
+        [name, k, exact(y), *map(exact, slopes)] for (name, k, *slopes), y in by.rows.items() if y
+    ]
+    ladders = [(at, paid) for at, paid in by.paid.items() if isinstance(paid, Ladder)]
+    shares = [[t, j, exact(paid.rates[0])] for (t, j, _), paid in ladders]
+    return [exact(by.budget), named, shares]
 
 
 __all__ = ["Given", "prove", "undecided"]

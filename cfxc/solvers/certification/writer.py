@@ -13,7 +13,7 @@ from typing import Any
 
 from ...certificates.auditing.report import exact as exact_text
 from ...certificates.checker import canonical, number
-from ...compiler.linear_reader import Form, Units
+from ...compiler.linear_reader import Form
 from ...errors import UnsupportedError
 from ...ir import Program, ops
 from ...ir.linear import ONE, ZERO, LinearForm
@@ -22,8 +22,10 @@ from ...markup import card, changes, text
 from ...question.domain import Domain
 from ...question.query import Query
 from ...question.target import score_scale, target_program
+from ...space import FeatureSpace
 from ...writing import write_whole
 from .core import CoreReader, Sources, exact, plain_label, read_program, trees_of
+from .products import Products
 from .steps import proof_of
 
 VERSION = "cfxc certificate 1"
@@ -129,7 +131,7 @@ def certify(
         "semantics": written_semantics(query),
         "claim": {},
         "model": None if model is None else dict(model),
-        "space": replace(query.space, features=tuple(d.feature for d in query.domains)).to_toml(),
+        "space": _space(query).to_toml(),
         "features": [_feature(domain) for domain in query.domains],
         "program": _program(query, sources, labels, forms),
         "question": {
@@ -158,6 +160,11 @@ def certify(
         "epsilon": exact(Fraction(epsilon)),
     }
     return Certificate(content)
+
+
+def _space(query: Query) -> FeatureSpace:
+    """The space as the query has it, without words for readers: no proof speaks of these."""
+    return replace(query.space, features=tuple(d.feature for d in query.domains)).unworded
 
 
 def written_program(query: Query) -> tuple[list[Any], dict[str, Any]]:
@@ -190,8 +197,11 @@ def _program(
 ) -> dict[str, Any]:
     ensembles = sources.ensembles.values()
     return {
-        "made": [[kind, _form(form)] for kind, form in sources.made],
-        "trees": [trees_of(op, splits, query) for op, splits in ensembles],
+        "made": [
+            [kind, *form] if kind == "product" else [kind, _form(form)]
+            for kind, form in sources.made
+        ],
+        "trees": [trees_of(ensemble, query) for ensemble in ensembles],
         "labels": None if labels is None else [plain_label(label) for label in labels],
         "outputs": [_form(form) for form in forms],
     }
@@ -229,7 +239,7 @@ def written_semantics(query: Query) -> str:
 
 
 def _target(
-    query: Query, sources: Sources, units: Units, labels: list[Any] | None, forms: list[Form]
+    query: Query, sources: Sources, units: Products, labels: list[Any] | None, forms: list[Form]
 ) -> tuple[dict[str, Any], list[Fraction]]:
     """The target over the outputs, and by how much the searches' requirements are larger.
 
@@ -311,8 +321,15 @@ def _feature(domain: Domain) -> dict[str, Any]:
         "float": width,
         "weight": exact(feature.weight),
         "action": feature.action,
-        **({"missing": True} if not domain.is_symbolic and domain.is_absent else {}),
+        **_gap(domain),
     }
+
+
+def _gap(domain: Domain) -> dict[str, Any]:
+    """That a number is missing and stays so, or what stands for a missing one that may be."""
+    if domain.first is not None:
+        return {"absent": exact(domain.lower)}
+    return {"missing": True} if not domain.is_symbolic and domain.is_absent else {}
 
 
 __all__ = [

@@ -13,6 +13,9 @@ from ...ir.interval import ceil_float, floor_float
 from ...question.distances import Norms
 from ...question.query import Query
 
+FILLED = 1e300
+"""δ_j of a missing number that is filled in is 1, however near to the range its stand-in is."""
+
 
 def weights_of(query: Query) -> list[Fraction]:
     """The features' weights in a distance."""
@@ -49,7 +52,8 @@ def make_ball(query: Query, norms: Norms, radius: Fraction) -> Ball:
             continue
         center[j] = float(domain.factual)
         lower[j], upper[j] = floor_float(domain.lower), ceil_float(domain.upper)
-        scale[j] = _per_range(domain.feature.range)
+        filled = domain.first is not None and domain.is_absent
+        scale[j] = FILLED if filled else _per_range(domain.feature.range)
     weight, peak = _floors(tuple(weights_of(query)))
     return Ball(
         center, lower, upper, scale, weight, peak, step,

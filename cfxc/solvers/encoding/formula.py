@@ -11,12 +11,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import lru_cache
 from math import ceil, floor
 from typing import Any, Self
 
 from ...compiler.coarse import NotCoarse, coarse_truth
 from ...compiler.functional import Symbolic, functional
-from ...compiler.passes import prune_trees
+from ...compiler.passes import compare_features, prune_trees
 from ...compiler.pipeline import simplified
 from ...compiler.terms import Pool, Term, evaluate_term, free_variables
 from ...environment import debug
@@ -113,7 +114,7 @@ class Encoder:
         """
         query, pool = self.query, Pool()
         windows = self.windows(radius)
-        program = simplified(query.target_with_margin(margin))
+        program = self.target(margin)
         norms = query.distance.norms
         if radius is not None:
             program = self.pruned(program, radius, windows)
@@ -138,6 +139,13 @@ class Encoder:
         facts = between_values(pool, facts, inputs, query.domains)
         facts += self._grids(pool, inputs, windows)
         return Encoding(pool, facts, inputs, domains, coarse=coarse)
+
+    def target(self, margin: Fraction) -> Program:
+        """The target's program; where numbers may be filled in or lost, trees compare them."""
+        program = simplified(self.query.target_with_margin(margin))
+        if all(domain.first is None for domain in self.query.domains):
+            return program
+        return _comparing(program)
 
     def admissible(self, below: Fraction | None = None) -> Encoding:
         """The formula for "admissible" alone: types, ranges and constraints, whatever the model.
@@ -198,11 +206,19 @@ class Encoder:
             if value.kind == "const":
                 parts.append((share * domain.delta(value.value) ** 2, pool.one))
                 continue
-            size, own = domain.feature.range, Fraction(domain.factual)
-            if not size or not weight:
+            size, own, low = domain.feature.range, Fraction(domain.factual), window[0]
+            if not weight:
                 continue
-            most = max(own - window[0], window[1] - own) / size
+            gap = pool.false
+            if domain.first is not None and low <= domain.lower:
+                gone, low = pool.at_most(value, low), domain.first
+                gap = pool.not_(gone) if domain.is_absent else gone
+                parts.append((share, pool.indicator(gap)))
+            if not size or domain.is_absent:
+                continue
+            most = max(own - low, window[1] - own) / size
             delta = pool.linear([(1 / size, value)], -own / size)
+            delta = pool.ite(gap, pool.zero, delta)
             parts.append((share, self._square(pool, domain.name, delta, most, facts)))
         return [*facts, pool.at_most(pool.linear(parts), radius)]
 
@@ -240,7 +256,8 @@ class Encoder:
         ]
 
     def _grids(self, pool: Pool, inputs: Mapping[str, Any], windows: list[Window]) -> list[Term]:
-        """Real features with a resolution lie on their grid, or keep the factual's value.
+        """Real features with a resolution lie on their grid, or keep the factual's value; what may
+        be filled in or lost lies in its range, or is missing.
 
         A cell holds the float nearest to a multiple of the step, so x may differ from the multiple
         by half an ulp: without that allowance an admissible point could be missed.
@@ -248,16 +265,20 @@ class Encoder:
         facts = []
         for domain, window in zip(self.query.domains, windows, strict=True):
             x = inputs[domain.name]
-            if domain.is_symbolic or domain.step is None or not isinstance(x, Term):
+            if domain.is_symbolic or not isinstance(x, Term) or x.kind != "var":
                 continue
-            if x.kind != "var" or x.sort == "int":
+            if domain.first is not None and window[0] <= domain.lower:  # nothing is in between
+                there = pool.not_(pool.at_most(x, domain.first, strict=True))
+                facts.append(pool.or_(pool.at_most(x, domain.lower), there))
+            if domain.step is None or x.sort == "int":
                 continue
             first, last = floor(window[0] / domain.step), ceil(window[1] / domain.step)
             multiple = pool.unique(f"{domain.name}/step", "int", first, last)
             off = pool.sub(x, pool.scale(domain.step, multiple))
             on_grid = pool.at_most(pool.abs(off), domain.rounding)
             kept = pool.eq(x, pool.const(Fraction(domain.factual)))
-            facts.append(pool.or_(on_grid, kept))
+            gone = pool.false if domain.first is None else pool.at_most(x, domain.lower)
+            facts.append(pool.or_(on_grid, kept, gone))
         return facts
 
     def pruned(self, program: Program, radius: Fraction, windows: Sequence[Window]) -> Program:
@@ -268,7 +289,7 @@ class Encoder:
         if distance.whitening is None:
             return program
         domains = [
-            replace(domain, lower=window[0], upper=window[1])
+            replace(domain, lower=window[0], upper=window[1], first=None)
             for domain, window in zip(query.domains, windows, strict=True)
         ]
         box = replace(query, domains=tuple(domains))
@@ -281,12 +302,20 @@ class Encoder:
         windows = []
         for domain, limit in zip(query.domains, limits, strict=True):
             low, high = domain.lower, domain.upper
-            if limit is not None and not domain.is_symbolic:
+            whole = domain.first is not None and (limit is None or limit >= 1)
+            if domain.first is not None and not whole:
+                low, high = (low, low) if domain.is_absent else (domain.first, high)
+            if limit is not None and not domain.is_symbolic and not whole:
                 reach = limit * domain.feature.range
                 low = max(low, Fraction(domain.factual) - reach)
                 high = min(high, Fraction(domain.factual) + reach)
             windows.append((low, high, limit))
         return windows
+
+
+@lru_cache(maxsize=8)
+def _comparing(program: Program) -> Program:
+    return compare_features(program)
 
 
 def _target(
@@ -308,7 +337,7 @@ def _changed(pool: Pool, domain: Domain, value: Any) -> Term:
         pairs = zip(value.labels, value.guards, strict=True)
         return pool.or_(*(guard for label, guard in pairs if domain.delta(label)))
     own = Fraction(domain.factual)
-    if value.kind == "const" or not domain.feature.range:
+    if value.kind == "const" or (not domain.feature.range and domain.first is None):
         return pool.truth(value.kind == "const" and bool(domain.delta(value.value)))
     below = pool.linear([(Fraction(1), value)], -own)
     above = pool.linear([(Fraction(-1), value)], own)

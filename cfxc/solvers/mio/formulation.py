@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from math import floor
+from math import ceil, floor
 from typing import Any, Self
 
 from ...arrays import Floats
@@ -24,7 +24,6 @@ from ...compiler.emit.rows import Emission
 from ...compiler.functional import Symbolic, functional
 from ...compiler.linear_programs import Relaxed
 from ...compiler.mixed_integer import Affine, Model, Rounded
-from ...compiler.pipeline import simplified
 from ...compiler.relaxation import CURVES
 from ...compiler.rewriting import AbsorbingPool
 from ...compiler.terms import Pool, Term
@@ -124,7 +123,7 @@ class Formulator(Encoder):
         """
         query, pool = self.query, AbsorbingPool()
         windows = self.windows(radius)
-        program = simplified(query.target_with_margin(margin))
+        program = self.target(margin)
         norms = query.distance.norms
         if radius is not None:
             program = self.pruned(program, radius, windows)
@@ -311,7 +310,7 @@ class _Writer:
         """The inputs whose grid is not part of how they are written."""
         return {
             domain.name: self.pool.zero
-            if self._is_arithmetic(domain) and self._unit(domain) is not None
+            if self._is_arithmetic(domain) and (self._unit(domain) or domain.step is None)
             else self.inputs[domain.name]
             for domain in self.query.domains
         }
@@ -326,15 +325,58 @@ class _Writer:
 
     def _unit(self, domain: Domain) -> Fraction | None:
         """The step of a grid that holds the factual's own value too, else ``None``."""
-        if domain.step is None:
-            return None
+        if domain.step is None or domain.is_absent:
+            return domain.step
         off = Fraction(domain.factual) % domain.step
         on_grid = min(off, domain.step - off) <= domain.rounding
         return domain.step if on_grid else None
 
+    def _filled(self, domain: Domain) -> Move:
+        """``x = x̂ + (b - x̂) f + p`` with p <= ⌊(h - b) / s⌋ s f: f is 1 where a number is there.
+
+        b is the least number, or what the least on the grid may be off, and h the largest.
+        """
+        assert domain.first is not None
+        high, own, error = self.windows[domain.name][1], Fraction(domain.factual), ZERO
+        unit, low = domain.step, domain.first
+        if unit is not None:
+            error = domain.rounding
+            low, high = ceil((low - error) / unit) * unit, high + error
+        steps = unit or Fraction(1)
+        reach = (high - low) / steps
+        most = Fraction(floor(reach)) if unit is not None else reach
+        there = self.model.column(f"{domain.name} is there", 0, int(most >= 0), True)
+        up = self.model.column(f"{domain.name} up", 0, max(most, ZERO), unit is not None)
+        self.model.constrain(up - most * there, None, 0, "missing")
+        moved = (low - own) * there + steps * up + own
+        if error:
+            rounding = self.model.column(f"{domain.name} rounding", -error, error)
+            self.roundings.update(rounding.terms)
+            moved = moved + rounding
+        self.emission.variables[self.inputs[domain.name]] = moved
+        return Move(there, there, there)
+
+    def _lost(self, domain: Domain, forms: Sequence[Affine], move: Move, counted: bool) -> Move:
+        """The move of a number that may also be missing, in which p and n are 0 then."""
+        gone = self.model.binary(f"{domain.name} is missing")
+        for form in forms:
+            most = self.model.range(form)[1]
+            self.model.constrain(form + most * gone, None, most, "missing")
+        if counted:
+            self.model.constrain(move.changed + gone, None, 1, "l0")
+        x = self.inputs[domain.name]
+        away = domain.lower - Fraction(domain.factual)
+        self.emission.variables[x] = self.emission.variables[x] + away * gone
+        return Move(move.delta + gone, move.changed + gone, move.square + gone)
+
     def _split(self, domain: Domain, norms: Norms) -> Move:
         """``x = x̂ + p - n``; under l0, binaries say which of p and n is not 0."""
         low, high, _ = self.windows[domain.name]
+        loses = domain.first is not None and low <= domain.lower
+        if domain.first is not None and loses:
+            if domain.is_absent:
+                return self._filled(domain)
+            low = domain.first
         unit, own, error = self._unit(domain), Fraction(domain.factual), ZERO
         if unit is not None:
             error = domain.rounding
@@ -355,16 +397,16 @@ class _Writer:
             self.roundings.update(rounding.terms)
             moved = moved + rounding
         self.emission.variables[self.inputs[domain.name]] = moved
-        size = domain.feature.range
-        if not size:
-            return Move(*[LinearForm({})] * 3)
-        # both ends may be off by the rounding of a cell: δ_j is smaller by as much, at most
-        delta = LinearForm.sum((steps / size, form) for form in forms) + -2 * error / size
-        return Move(
-            delta,
-            self._counted(forms, domain) if norms.l0 else LinearForm({}),
-            self._squared(delta, domain.name) if norms.l2 else LinearForm({}),
-        )
+        move, size = Move(*[LinearForm({})] * 3), domain.feature.range
+        if size:
+            # both ends may be off by the rounding of a cell: δ_j is smaller by as much, at most
+            delta = LinearForm.sum((steps / size, form) for form in forms) + -2 * error / size
+            move = Move(
+                delta,
+                self._counted(forms, domain) if norms.l0 else LinearForm({}),
+                self._squared(delta, domain.name) if norms.l2 else LinearForm({}),
+            )
+        return self._lost(domain, forms, move, bool(norms.l0)) if loses else move
 
     def _squared(self, y: Affine, name: str, sides: Sequence[int] = (1,)) -> Affine:
         """A column that is at least y² where tangents touch it, and nowhere above."""

@@ -304,7 +304,7 @@ class ProgramSearch(PointSearch):
             return None
         if not self.accept(candidate):
             return None
-        nearer = self.local.point(self.local.shrink(self.local.row(point)))
+        nearer = self.local.point(self.local.nearer(self.local.row(point)))
         self.accept(verify(self.query, nearer, self.deployed))
         return self._radius()
 

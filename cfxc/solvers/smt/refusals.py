@@ -8,7 +8,7 @@ from fractions import Fraction
 
 from ...errors import InvalidInputError
 from ...question.criteria import Constraint
-from ...question.domain import domain_of
+from ...question.domain import freed
 from ...question.query import Query
 from ...stopping import poll
 from ..base import Point
@@ -32,11 +32,7 @@ def refuse_contradiction(query: Query, texts: Sequence[str], solver: Backend, ti
         InvalidInputError: naming constraints of which every one is needed for the contradiction.
     """
     chosen = [each for each in query.constraints if each.text in texts]
-    domains = tuple(
-        domain_of(replace(domain.feature, action="free", condition=""), domain.factual)
-        for domain in query.domains
-    )
-    free = replace(query, domains=domains)
+    free = replace(query, domains=tuple(map(freed, query.domains)))
 
     def refuted(constraints: Sequence[Constraint]) -> bool:
         encoding = Encoder(replace(free, constraints=tuple(constraints))).admissible()

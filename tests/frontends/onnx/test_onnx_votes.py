@@ -50,7 +50,8 @@ def stumps(count: int, weight: float) -> Forest:
     value = np.where(np.tile([False, False, True], count), weight, 0.0)[:, None]
     return Forest(
         rows[::3], np.where(leaf, -1, 0), np.zeros(3 * count), np.zeros(3 * count, bool),
-        np.where(leaf, rows, rows + 1), np.where(leaf, rows, rows + 2), value,
+        np.where(leaf, rows, rows + 1), np.where(leaf, rows, rows + 2), np.zeros(3 * count, bool),
+        value,
         np.tile([[False], [True], [True]], (count, 1)), np.ones(2, np.int64), np.zeros(2),
     )  # fmt: skip
 

@@ -326,3 +326,18 @@ def test_probabilities_that_are_not_lowered(people: pd.DataFrame, space: Feature
     model.fit(people[NUMBERS], people["member"])
     text = message(UnsupportedError, model, space.subset(NUMBERS))
     assert "the probabilities of SVC are not lowered" in text
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_scalers_whose_numbers_overflowed_name_the_column() -> None:
+    """Near -1e300 a variance is infinite."""
+    rng = np.random.default_rng(0)
+    huge = -1e300 * (1 + rng.random(60) / 1000)
+    table = pd.DataFrame({"usual": rng.normal(size=60), "huge": huge})
+    model = make_pipeline(StandardScaler(), DecisionTreeClassifier())
+    model.fit(table, table["usual"] > 0)
+    space = FeatureSpace.infer(table, kinds=dict.fromkeys(table, "real"))
+    with pytest.raises(UnsupportedError) as caught:
+        lower(model, space)
+    assert "what it took from column 'huge' in training is no finite number" in str(caught.value)
+    assert "divide the column by" in str(caught.value)

@@ -10,14 +10,20 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn import naive_bayes
 from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import ColumnTransformer
-from sklearn.ensemble import StackingClassifier
+from sklearn.ensemble import (
+    AdaBoostClassifier,
+    BaggingClassifier,
+    StackingClassifier,
+    VotingClassifier,
+)
 from sklearn.isotonic import IsotonicRegression
 from sklearn.linear_model import LogisticRegression, PoissonRegressor, Ridge
 from sklearn.model_selection import FixedThresholdClassifier, GridSearchCV
-from sklearn.multiclass import OneVsRestClassifier
+from sklearn.multiclass import OneVsOneClassifier, OneVsRestClassifier
 from sklearn.naive_bayes import CategoricalNB, GaussianNB
 from sklearn.neighbors import NearestCentroid
 from sklearn.pipeline import make_pipeline
@@ -303,3 +309,78 @@ def test_single_floats_inside_of_frozen_models(people: pd.DataFrame, space: Feat
     predictor = SklearnPredictor(frozen(inner), space.subset(NUMBERS))
     assert predictor.adds_singles
     assert predictor.unit_roundoff == Fraction(1, 2**24)
+
+
+@pytest.mark.parametrize("cut", [0.0, 0.33])
+def test_bernoulli_behind_a_scaler_compares_what_is_rounded(
+    cut: float, people: pd.DataFrame, targets: Any
+) -> None:
+    """A scaled number lies above the cut where the library's rounded quotient does."""
+    table = people[["income", "rate"]]
+    model = make_pipeline(StandardScaler(), naive_bayes.BernoulliNB(binarize=cut))
+    model.fit(table, targets["binary"])
+    space = FeatureSpace.infer(table, kinds=dict.fromkeys(table, "real"))
+    program, scaler = lower(model, space), model[0]
+    parts = []
+    for place, name in enumerate(table):
+        near = [cut * scaler.scale_[place] + scaler.mean_[place]]
+        for side in (-np.inf, np.inf):
+            number = near[0]
+            for _ in range(6):
+                number = np.nextafter(number, side)
+                near.append(number)
+        rows = table.iloc[: len(near)].reset_index(drop=True)
+        parts.append(rows.assign(**{name: near}))
+    frame = pd.concat(parts, ignore_index=True)
+    said = model.predict(frame)
+    for row in range(len(frame)):
+        inputs = space.encode_row(frame.iloc[[row]], check_range=False)
+        assert evaluate(program, inputs)["label"] == said[row]
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        OneVsOneClassifier(GaussianNB()),
+        VotingClassifier([("b", GaussianNB()), ("l", LogisticRegression())], voting="soft"),
+        StackingClassifier([("b", GaussianNB())], cv=2),
+        AdaBoostClassifier(n_estimators=3, random_state=0),
+    ],
+    ids=lambda model: type(model).__name__,
+)
+def test_questions_of_two_classes_whose_chances_are_added_up(model: Any) -> None:
+    """Shares of two classes are sigmoids, which are enclosed."""
+    space = FeatureSpace.infer(GRID)
+    compiled = compile(clone(model).fit(GRID, LABELS), space)
+    factual = int(np.flatnonzero(compiled.predictor.predict(GRID) == "no")[0])
+    answer = compiled.explain(GRID.iloc[[factual]], target="yes", time_limit=60)
+    assert answer.status == "optimal"
+
+
+THIRDS = np.digitize(SCORE, [6, 12])
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        StackingClassifier([("l", LogisticRegression()), ("t", predictors.tree(2))], cv=2),
+        StackingClassifier([("g", GaussianNB())], final_estimator=predictors.tree(3), cv=2),
+        VotingClassifier([("b", GaussianNB()), ("t", predictors.tree(2))], voting="soft"),
+        BaggingClassifier(LogisticRegression(), n_estimators=2, random_state=0),
+        CalibratedClassifierCV(GaussianNB(), ensemble=False, cv=2),
+        CalibratedClassifierCV(GaussianNB(), ensemble=False, cv=2, method="isotonic"),
+    ],
+    ids=lambda model: type(model).__name__,
+)
+def test_questions_of_three_classes_whose_chances_are_computed_with(model: Any) -> None:
+    """A softmax is sigmoids of logarithms of sums, which are enclosed: against all of a grid."""
+    space = FeatureSpace.infer(GRID)
+    compiled = compile(clone(model).fit(GRID, THIRDS), space)
+    said = compiled.predictor.predict(GRID)
+    found = BatchEvaluator(compiled.program)(space.encode_frame(GRID))["label"]
+    assert found.tolist() == said.tolist()
+    target = next(each for each in (1, 2, 0) if (said == each).any() and said[0] != each)
+    answer = compiled.explain(GRID.iloc[[0]], target=target, distance="l1", time_limit=60)
+    away = (GRID - GRID.iloc[0]).abs() / (GRID.max() - GRID.min())
+    assert answer.status == "optimal"
+    assert answer.distance == pytest.approx(away.mean(axis=1)[said == target].min())

@@ -167,3 +167,22 @@ def test_cuts_are_cached_per_program() -> None:
     assert model_cuts(compiled.program) is model_cuts(compiled.program)
     assert not any(cuts.size for cuts in model_cuts(by_hand(STEP).program).values())
     assert evaluate(by_hand(STEP).program, OWN)["value"] == F(3, 100)
+
+
+def test_under_linf_all_features_move_back_at_once() -> None:
+    """Single moves leave the largest change where it is."""
+    names = ("a", "b", "c")
+    space = FeatureSpace([Feature(name, "real", lower=F(0), upper=F(1)) for name in names])
+    program = compile_program(
+        "program p(a: Real, b: Real, c: Real) "
+        "{ if a >= 0.5 && b >= 0.5 && c >= 0.25 then return value = 1 else return value = 0 }"
+    )
+    own = dict.fromkeys(names, F(0))
+    query = make_query(program, space, own, target=(1, None), distance="linf")
+    local = search(query)
+    far = np.ones(3)
+    assert local.distances(local.shrink(far)[None])[0] == 1
+    near = local.nearer(far)
+    assert local.hits(near[None])[0]
+    assert 0.5 <= local.distances(near[None])[0] < 0.6
+    assert verify(query, local.point(near), lambda _: True) is not None

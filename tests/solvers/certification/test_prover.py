@@ -186,12 +186,12 @@ def require_at(proof: Proof, form: Any, by: Multipliers, area: Any, at: Any) -> 
     spans = proof.spans(here, signs)
     assert spans is not None
     total = proof.program.at(form, point) + by.budget * (proof.radius - distance)
-    for (name, k), y in by.rows.items():
-        if name == "peak":
+    for name, y in by.rows.items():
+        if name[0] == "peak":
             continue
-        g = proof.program.at(proof.inequality(name, k, signs, spans), point)
-        if name != "row":
-            assert g >= 0, (name, k)
+        g = proof.program.at(proof.inequality(name, signs, spans), point)
+        if name[0] != "row":
+            assert g >= 0, name
         total += y * g
     for k, (low, high) in enumerate(spans):
         assert low <= made_of[k] <= high
@@ -277,14 +277,16 @@ def test_infeasible_questions_have_proofs_too() -> None:
     look(query, parts, content, 3)
 
 
-def test_what_has_no_such_proof() -> None:
+def test_trees_have_such_a_proof_and_other_distances_none() -> None:
     table = pd.DataFrame({"a": [0, 1, 2, 3], "b": [1, 0, 1, 0]})
     model = DecisionTreeClassifier().fit(table, [0, 0, 1, 1])
     space = cfxc.FeatureSpace.infer(table)
     program = cfxc.compile(model, space).program
     row = space.encode_row(table.iloc[[0]])
-    with pytest.raises(UnsupportedError, match="a model without trees"):
-        prove(given(make_query(program, space, row, target=1)), F(1, 10), 1.0)
+    parts = given(make_query(program, space, row, target=1))
+    found = prove(parts, F(1, 10), 5.0)
+    assert found is not None
+    assert Proof(*parts, found, Clock(inf)).walk()
     own = make_query(program, space, row, target=1, distance="return delta[1]")
     with pytest.raises(UnsupportedError, match="made of l0, l1, l2 and linf"):
         given(own)

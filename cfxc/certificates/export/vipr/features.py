@@ -39,6 +39,11 @@ class Features:
         self.lattice: dict[int, Lattice] = {}
         moves: dict[int, dict[int, Q]] = {}
         for j, feature in enumerate(question.features):
+            if feature.absent is not None:
+                raise UnsupportedError(
+                    f"VIPR: feature {feature.name!r} may be filled in or lost",
+                    remedy="export as smt2 or cpc",
+                )
             if feature.nearest(feature.all) is None:
                 raise UnsupportedError(f"VIPR: feature {feature.name!r} has no admissible value")
             if feature.labels:

@@ -26,6 +26,11 @@ def nearest(question: Question, deadline: float = math.inf) -> Problem:
     """
     if question.norms[3]:
         raise UnsupportedError("VIPR: l2 is not linear", remedy="use a mix of l0, l1 and linf")
+    if {"form", "product"} & set(question.program.kinds):
+        raise UnsupportedError(
+            "VIPR: products ('product') and what they, or trees, are of ('form') are not written",
+            remedy="export to smt2",
+        )
     problem, every = Problem(deadline=deadline), list(_forms(question))
     read, tests = _read(question, every)
     features = Features(problem, question, tests, read)

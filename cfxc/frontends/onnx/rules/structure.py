@@ -320,7 +320,16 @@ def _reduced(ctx: Context, op: type[Op], rows: Rows, group: Indices) -> Operand:
     ],
 )  # fmt: skip
 def _imputer(ctx: Context, node: Node, inputs: Inputs) -> Value:
-    """The identity: columns that may be missing are refused where they are read as numbers."""
+    """What stands in for numbers of the table that are missing; others are never."""
     if not np.isnan(option(node, "replaced_value_float", 0.0)):
         raise Refusal("replaces a number, not missing values")
-    return ctx.numeric(argument(inputs, 0))
+    rows = ctx.with_gaps(argument(inputs, 0))
+    if not rows.gaps:
+        return rows
+    count, fills = size_of(rows.dims), np.ravel(option(node, "imputed_value_floats", ()))
+    if fills.size not in (1, count) or not np.isfinite(fills).all():
+        raise Refusal(f"attribute 'imputed_value_floats' has {fills.size} entries, of {count}")
+    stand = [Fraction(float(fill)) for fill in np.broadcast_to(fills, count)]
+    made = ctx.filled(rows, range(count), stand)
+    operand = made[0] if count == 1 else ctx.let(ops.Concat(tuple(made)))
+    return Rows(operand, rows.dims, rows.dtype)

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from ....arrays import Floats
+from ....arrays import Floats, Ints
 from ....errors import VerificationError
 from ....ir import Literal, Operand, Tensor, ops
 from ..context import Context, option
@@ -77,12 +77,13 @@ def grow(ctx: Context, rows: Rows, forest: Forest, base: Any) -> Rows:
     width = size_of(rows.dims)
     if len(rows.dims) != 2 or int(forest.feature.max(initial=-1)) >= width:
         raise Refusal(f"splits on column {int(forest.feature.max())} of {width}")
+    x, feature, cuts = _with_gaps(ctx, rows, forest)
     try:
         op = ops.TreeEnsemble(
-            ctx.vector(rows),
+            x,
             Tensor(forest.roots),
-            Tensor(forest.feature),
-            Tensor(forest.cuts),
+            Tensor(feature),
+            Tensor(cuts),
             Tensor(forest.left),
             Tensor(forest.right),
             Tensor(forest.value),
@@ -93,9 +94,36 @@ def grow(ctx: Context, rows: Rows, forest: Forest, base: Any) -> Rows:
     return ctx.rows(op, (None, forest.value.shape[1]), rows.dtype)
 
 
+ALWAYS = float(np.finfo(np.float64).max)
+
+
+def _with_gaps(ctx: Context, rows: Rows, forest: Forest) -> tuple[Operand, Ints, Floats]:
+    """The vector that trees compare, and the features and bounds of their nodes.
+
+    A number that may be missing is there twice more, with a missing one at either end of all
+    doubles, so that a comparison sends it to the left, or to the right.
+    """
+    x, feature, cuts = ctx.vector(rows), forest.feature.copy(), forest.cuts.copy()
+    places = [place for place, name in enumerate(rows.gaps) if name]
+    if not places:
+        return x, feature, cuts
+    ends = [
+        end
+        for side in (-1, 1)
+        for end in ctx.filled(rows, places, [Fraction(side * ALWAYS)] * len(places))
+    ]
+    width = size_of(rows.dims)
+    for at, place in enumerate(places):
+        nodes = forest.feature == place
+        right = forest.missing_right[nodes].astype(np.int64)
+        feature[nodes] = width + at + len(places) * right
+        cuts[nodes] = np.clip(cuts[nodes], -ALWAYS, np.nextafter(ALWAYS, 0.0))
+    return ctx.let(ops.Concat((x, *ends))), feature, cuts
+
+
 def split_input(ctx: Context, inputs: Inputs) -> Rows:
     """The numbers that thresholds are compared with: doubles as they are, else float32."""
-    rows = ctx.numeric(argument(inputs, 0))
+    rows = ctx.with_gaps(argument(inputs, 0))
     return rows if rows.dtype in ("float", "double") else ctx.convert(rows, "float")
 
 

@@ -1,0 +1,373 @@
+"""Letters about one answer: what was found and proved, in plain words, and no more than that.
+
+Every sentence is chosen by what the answer knows: its status, the bound that was proved and by
+whom, the certificate if one was made.  The words are in ``cfxc/show/letters/locales``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from fractions import Fraction
+from math import isqrt
+from pathlib import Path
+from typing import Any
+
+from ..certificates.checker import number
+from ..errors import InvalidInputError, UnsupportedError
+from ..question.query import Query
+from ..show.letters.fields import Fields, checked, day_of, read_fields
+from ..show.letters.page import PARTS, Layout, as_pdf, check_kind, qr_code
+from ..show.letters.words import Words, clean, locale_of
+from ..writing import write_whole
+from .conflicts import rules_of
+from .result import Result
+
+Given = Mapping[str, Any] | str | Path | None
+"""Fields of a letter: a mapping, or the path of a TOML file."""
+
+
+class Letter:
+    """A letter that is ready to be written about answers: all that can be wrong is checked.
+
+    Args:
+        path: Of the file to write, ``.html`` or ``.pdf``.
+        template: ``plain``, ``adverse-action``, ``european``, or the path of a Jinja2 file.
+        locale: ``en``, ``de`` or ``fr``, also with a region.
+        fields: What the template needs beside the answer; see ``docs/letters.md``.
+
+    Raises:
+        InvalidInputError, DataTypeError: there is no such template or language; a field that the
+            template needs is missing, or it has none of that name.
+        MissingExtraError, UnsupportedError: something must be installed first.
+    """
+
+    def __init__(
+        self, path: str | Path, template: str | Path = "plain", locale: str = "en",
+        fields: Given = None,
+    ) -> None:  # fmt: skip
+        check_kind(path)
+        self.path, self.locale = Path(path), locale
+        locale_of(locale)
+        self.layout = Layout(template)
+        given, self.where = read_fields(fields)
+        self.fields = checked(given, self.where, self.layout.name)
+        if self.layout.name is None:
+            self._check_own()
+        self.day = day_of(self.fields, self.where)
+
+    def _check_own(self) -> None:
+        if taken := sorted(PARTS & set(self.fields.texts)):
+            raise InvalidInputError(f"{self.where}: {taken[0]!r} is what a letter has by itself")
+        self.layout.refuse_unused(self.fields.texts, self.where)
+
+    def page(self, result: Result, *, certificate: bool = True, qr: bool = False) -> str:
+        """The letter about an answer, in HTML.
+
+        Raises:
+            InvalidInputError: the answer is that nothing has to change; the template asks for what
+                is not there.
+        """
+        if result.unchanged or result.evidence is None:
+            raise InvalidInputError(f"no letter to write: {result.summary()}")
+        words = Words(self.locale, result.evidence.query.space, self.fields, self.where)
+        content = _Content(result, words, self.fields, certificate, qr)
+        return self.layout.fill(self._content(content))
+
+    def _content(self, facts: _Content) -> dict[str, Any]:
+        """What a template sees: plain values alone."""
+        texts = {name: clean(text) for name, text in self.fields.texts.items()}
+        sender = next((texts[n] for n in ("sender", "creditor", "controller") if n in texts), "")
+        words, reference = facts.words, texts.get("reference", "")
+        head = {
+            "language": str(words.locale.language),
+            "date": words.day(self.day),
+            "sender": sender,
+            "recipient": texts.get("recipient", ""),
+            "reference": words.text("words.reference", reference=reference) if reference else "",
+            "signature": texts.get("signature", ""),
+        }
+        name = self.layout.name
+        own = {"plain": facts.plain, "adverse-action": facts.adverse, "european": facts.european}
+        return {
+            **(texts if name is None else own[name](texts)),
+            "t": words.texts, "head": head, "answers": facts.answers(),
+            "reasons": facts.reasons(named=name == "adverse-action"), "given": facts.given(),
+            "promise": facts.promise(), "check": facts.check(texts.get("certificate_url", "")),
+        }  # fmt: skip
+
+    def write(self, result: Result, *, certificate: bool = True, qr: bool = False) -> Path:
+        """Write the letter about an answer, whole or not at all; returns the path.
+
+        Raises:
+            InvalidInputError: as :meth:`page`; the file cannot be written.
+        """
+        page = self.page(result, certificate=certificate, qr=qr)
+        is_pdf = self.path.suffix.lower() == ".pdf"
+        write_whole(self.path, as_pdf(page, self.layout.shown) if is_pdf else page)
+        return self.path
+
+
+class _Content:
+    """One answer in the words of a letter."""
+
+    def __init__(
+        self, result: Result, words: Words, fields: Fields, certificate: bool, qr: bool
+    ) -> None:
+        self.result, self.words, self.fields, self.qr = result, words, fields, qr
+        self.query: Query = result.evidence.query
+        self.wanted = words.wanted(self.query.target)
+        self.certificates = dict(_certificates(result)) if certificate else {}
+
+    def plain(self, texts: Mapping[str, str]) -> dict[str, Any]:
+        """What ``plain`` has of its own."""
+        contact = texts.get("contact", "")
+        return {
+            "decision": self._decision(texts, "plain.decision"),
+            "contact": self.words.text("plain.contact", contact=contact) if contact else "",
+        }
+
+    def adverse(self, texts: Mapping[str, str]) -> dict[str, Any]:
+        """What ``adverse-action`` has of its own.
+
+        Raises:
+            InvalidInputError: there are no reasons, and nobody to ask for them.
+        """
+        contact = texts.get("contact", "")
+        if not contact.strip() and not self.result.reasons.found:
+            raise InvalidInputError(
+                "no principal reasons were found, so the notice must say whom to ask for them: "
+                "give the field contact, with name, address and telephone number"
+            )
+        return {"contact": contact, "notices": "", **texts}
+
+    def european(self, texts: Mapping[str, str]) -> dict[str, Any]:
+        """What ``european`` has of its own."""
+        words, role = self.words, texts["role"]
+        system = texts.get("system", "")
+        named = f"european.{role}{'_named' if system else ''}"
+        labels = [words.label(feature.name) for feature in self.query.space]
+        rights = {"review": "contact", "complaint": "authority", "officer": "officer"}
+        return {
+            "decision": self._decision(texts, "european.outcome"),
+            "role": words.text(named, system=system),
+            "factors": words.text("european.factors", factors=words.listed(labels)),
+            "rights": [
+                words.text(f"european.{sentence}", **{field: texts[field]})
+                for sentence, field in rights.items()
+                if texts.get(field)
+            ],
+        }
+
+    def _decision(self, texts: Mapping[str, str], sentence: str) -> str:
+        own = self.words.text(sentence, outcome=self.words.outcome(self.result.outcome_before))
+        return texts.get("decision") or own
+
+    def reasons(self, *, named: bool) -> dict[str, Any]:
+        """The reasons; ``named``: without what would have been enough."""
+        words, reasons = self.words, self.result.reasons
+        if not reasons.found:
+            place = "nothing" if reasons.ended == "infeasible" else "unknown"
+            note = words.text(f"reasons.{place}", wanted=self.wanted)
+            return {"listed": [], "intro": "", "note": note}
+        items = []
+        for reason in reasons.found:
+            parts = [self._reason(name, *pair, named) for name, pair in reason.changes.items()]
+            joined = words.listed(parts)
+            items.append(
+                joined if len(parts) == 1 else words.text("reasons.together", factors=joined)
+            )
+        ended = {"": "some", "infeasible": "all", "unknown": "partial"}[reasons.ended]
+        if ended == "some" and all(reason.fewest for reason in reasons.found):
+            ended = "first"
+        intro = words.text("adverse.scored" if named else "reasons.intro", wanted=self.wanted)
+        return {"listed": items, "intro": intro, "note": words.text(f"reasons.{ended}")}
+
+    def _reason(self, name: str, own: Any, enough: Any, named: bool) -> str:
+        values = {"label": self.words.label(name), "value": self.words.value(name, own)}
+        if named:
+            return self.words.text("reasons.value", **values)
+        return self.words.text("reasons.enough", enough=self.words.value(name, enough), **values)
+
+    def answers(self) -> dict[str, Any]:
+        """What would have changed the outcome, and what was proved."""
+        words, result = self.words, self.result
+        found = [one for one in result.all() if one.counterfactual is not None]
+        made: dict[str, Any] = {
+            "found": [self._answer(one, place) for place, one in enumerate(found)],
+            "intro": "", "notes": [], "relaxed": None,
+            "size": list(self._size()) if found else [],
+        }  # fmt: skip
+        if found:
+            after = self.wanted if len(found) > 1 else self._after(found[0])
+            place = "change.many" if len(found) > 1 else "change.one"
+            made["intro"] = words.text(place, after=after, wanted=after)
+        elif result.status == "infeasible":
+            made["notes"] = list(self._infeasible())
+            made["relaxed"] = self._relaxed()
+        else:
+            made["notes"] = [words.text("change.unknown", wanted=self.wanted)]
+        if found and result.stop_reason:
+            more = {"infeasible": "no_more", "unknown": "more_unknown"}[result.stop_reason]
+            made["notes"] = [words.text(f"change.{more}")]
+        return made
+
+    def _after(self, answer: Result) -> str:
+        """What the model gave, beside what was wanted of it."""
+        return self.words.outcome(answer.outcome_after) if self.query.target.is_plain else (
+            self.wanted
+        )  # fmt: skip
+
+    def _answer(self, answer: Result, place: int) -> dict[str, Any]:
+        proof = list(self._proof(answer))
+        if place:
+            proof.insert(0, self.words.text("proof.other"))
+        title = self.words.text("change.number", number=str(place + 1))
+        return {"title": title, "changes": self._changes(answer), "proof": proof}
+
+    def _changes(self, answer: Result) -> list[dict[str, str]]:
+        """The features that change, their values in the person's own units."""
+        point, words, own = answer.evidence.outcome.best.point, self.words, self.query.factual
+        return [
+            {
+                "label": words.label(name),
+                "before": words.value(name, value),
+                "after": words.value(name, point[name]),
+            }
+            for name, value in own.items()
+            if point[name] != value
+        ]
+
+    def _proof(self, answer: Result) -> Iterator[str]:
+        """What was proved about smaller changes."""
+        words, unit = self.words, self.query.distance.per_change
+        distance, lower = answer.exact_distance, answer.exact_lower_bound
+        assert distance is not None
+        if unit:
+            base = len(self._changes(answer)) * unit
+            yield words.text("proof.fewest" if lower >= base else "proof.fewer")
+            distance, lower = distance - base, lower - base
+            if lower < 0:
+                return
+        if lower >= distance:
+            yield words.text("proof.equal")
+            return
+        share = lower / distance
+        if share * 1000 < 1:
+            yield words.text("proof.nothing")
+            return
+        place = "proof.share" if answer.status == "optimal" else "proof.feasible"
+        yield words.text(place, share=words.share(share))
+
+    def _size(self) -> Iterator[str]:
+        name = self.query.distance.name
+        known = name in self.words.texts["size"] and name not in ("other", "weighted")
+        yield self.words.text(f"size.{name}" if known else "size.other", name=clean(name))
+        if len({domain.feature.weight for domain in self.query.domains}) > 1:
+            yield self.words.text("size.weighted")
+
+    def _infeasible(self) -> Iterator[str]:
+        yield self.words.text("change.infeasible", wanted=self.wanted)
+        if self.result.conflict:
+            rules = self._rules(self.result.conflict)
+            yield self.words.text("change.conflict", rules=rules)
+
+    def _relaxed(self) -> dict[str, Any] | None:
+        relaxed = self.result.relaxed
+        if relaxed is None or relaxed.counterfactual is None:
+            return None
+        rules = self._rules(self.result.given_up)
+        after = self._after(relaxed)
+        intro = self.words.text("change.relaxed", rules=rules, after=after)
+        return {"intro": intro, "changes": self._changes(relaxed)}
+
+    def _rules(self, texts: Sequence[str]) -> str:
+        """Rules as people read them: of actions in words, of conditions as they were asked."""
+        actions = {rule.text: rule.feature for rule in rules_of(self.query) if rule.feature}
+        domains = {domain.name: domain.feature.action for domain in self.query.domains}
+        found = []
+        for text in texts:
+            name = actions.get(text)
+            if name is None:
+                found.append(clean(text))
+            else:
+                place = f"given.{domains[name]}_one"
+                found.append(self.words.text(place, label=self.words.label(name)))
+        return "; ".join(found)
+
+    def given(self) -> list[str]:
+        """What changes were permitted."""
+        words, found = self.words, [self.words.text("given.range")]
+        for action in ("fixed", "increase", "decrease"):
+            named = [d.name for d in self.query.domains if d.feature.action == action]
+            if named:
+                labels = words.listed(map(words.label, named))
+                found.append(words.text(f"given.{action}", labels=labels))
+        rules = rules_of(self.query)
+        if conditions := [clean(rule.text) for rule in rules if rule.constraint is not None]:
+            found.append(words.text("given.rules", rules="; ".join(conditions)))
+        if self.query.hulls:
+            found.append(words.text("given.hull", rules=clean(self.query.hulls[0].text)))
+        return found
+
+    def promise(self) -> list[str]:
+        """What the letter says and what not."""
+        names = ["model", "future", "advice"]
+        if self._is_proved or self.result.reasons.ended == "infeasible":
+            names.append(self.result.semantics)
+        return [self.words.text(f"promise.{name}") for name in names]
+
+    @property
+    def _is_proved(self) -> bool:
+        """Whether anything was proved but that the model gives what it gave."""
+        result = self.result
+        certain = result.status == "infeasible" or result.exact_distance == 0
+        return certain or result.exact_lower_bound > 0
+
+    def check(self, url: str) -> dict[str, Any]:
+        """How the answer can be checked."""
+        words, result, made = self.words, self.result, self.certificates
+        if not made:
+            kept = result.lower_bound_proof in ("search", "certificate")
+            place = "nothing" if not self._is_proved else "search" if kept else "solver"
+            place = "unknown" if result.status == "unknown" else place
+            sentence = words.text(f"check.{place}", by=result.proved_by)
+            return {"before": [sentence], "after": [], "hashes": [], "qr": ""}
+        many = len(result.all()) > 1
+        hashes = [
+            {
+                "title": words.text("change.number", number=str(place)) if many else "",
+                "hash": content["hash"],
+            }
+            for place, content in made.items()
+        ]
+        after = [words.text("check.some")] if len(made) < len(result.all()) else []
+        after += list(self._weaker(made[1]["claim"])) if 1 in made else []
+        after.append(words.text("check.url", url=url) if url else words.text("check.ask"))
+        listed = " ".join(f"sha256:{each['hash']}" for each in hashes)
+        code = qr_code(url or f"cfxc certificate {listed}") if self.qr else ""
+        before = [words.text("check.certificate")]
+        return {"before": before, "after": after, "hashes": hashes, "qr": code}
+
+    def _weaker(self, claim: Mapping[str, Any]) -> Iterator[str]:
+        """What a certificate does not show, which may be less than the search did."""
+        result = self.result
+        if not result.exact_distance:
+            return
+        share = number(claim["lower_bound"]) / number(claim["distance"])
+        if self.query.distance.is_squared:
+            share = Fraction(isqrt(int(share * 10**12)), 10**6)
+        if share * 1000 < 1:
+            yield self.words.text("check.weakest")
+        elif int(share * 1000) < int(result.exact_lower_bound / result.exact_distance * 1000):
+            yield self.words.text("check.weaker", share=self.words.share(share))
+
+
+def _certificates(result: Result) -> Iterator[tuple[int, Mapping[str, Any]]]:
+    """The contents of the certificates that there can be, by the number of the answer."""
+    for place, answer in enumerate(result.all(), start=1):
+        with suppress(UnsupportedError):
+            yield place, answer.certificate.content
+
+
+__all__ = ["Given", "Letter"]

@@ -1,0 +1,339 @@
+"""What a batch of answers says of a population, for those who answer for a model."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from ..arrays import Ints
+from ..certificates import report as check
+from ..errors import CfxcError, DataTypeError, InvalidInputError, MissingColumnError
+from ..show.numbers import shown
+from ..show.overview import page
+from ..space.names import suggestion
+from ..space.tables import as_pandas
+from ..writing import check_writable, write_whole
+from .batch import HEAD, PREFIX, part_start
+from .cells import changes_between, plain_cell
+
+STATUSES = ("optimal", "feasible", "infeasible", "unknown", "unchanged", "error")
+"""In the order of a report."""
+GROUPS = 8
+"""Different values of a column that are groups; numbers of more are cut into quarters."""
+LISTED = 1000
+"""Answers in the table of a report."""
+
+
+@dataclass(frozen=True)
+class Answers:
+    """Answers of a batch.
+
+    Attributes:
+        table: As ``explain_batch`` gives it.
+        places: The place of each among the rows that were asked about.
+        asked: How many these are.
+        name: What messages call it.
+        identity: The hash of question and rows, of answers that were kept.
+    """
+
+    table: pd.DataFrame
+    places: Ints
+    asked: int
+    name: str
+    identity: str = ""
+
+
+def report(
+    answers: Any,
+    path: str | Path,
+    *,
+    rows: Any = None,
+    group: str | Sequence[str] = (),
+    certificates: str | Path | None = None,
+    title: str = "",
+) -> Path:
+    """Write a report about a batch of answers: one page of HTML that needs nothing else.
+
+    How many were answered and proved, the distribution of distances, which features change how
+    often, distances by group, the answers, and the certificates with their hashes.
+
+    Args:
+        answers: What :meth:`cfxc.CompiledModel.explain_batch` gave, or the directory that it wrote.
+        path: Of the page, ``.html``.  It is returned.
+        rows: The rows that were asked about, in their order; needed for groups.
+        group: Columns of ``rows`` by which distances are compared; a number of many values is cut
+            into quarters.
+        certificates: A folder of certificates, each of which is checked.
+        title: Of the page.
+
+    Raises:
+        InvalidInputError, DataTypeError, MissingColumnError: there are no answers; the rows are
+            others; there is no such column; the file cannot be written.
+        MissingExtraError: the extra ``report`` (or, for a directory, ``parquet``) is missing.
+    """
+    if Path(path).suffix.lower() not in (".html", ".htm"):
+        raise InvalidInputError(f"{path}: a report is .html")
+    check_writable(path)
+    found = _given(answers)
+    own = None if rows is None else _same_rows(found, as_pandas(rows))
+    names = [group] if isinstance(group, str) else list(group)
+    if names and own is None:
+        raise InvalidInputError("groups are columns of the rows that were asked about: give rows")
+    changed = changed_of(found) if own is None else _compared(found, own)
+    content = {
+        "title": title or "Counterfactual answers",
+        "identity": found.identity,
+        "counts": _counts(found),
+        "proofs": _proofs(found.table),
+        "distances": found.table["distance"][_found(found.table)].astype(float).tolist(),
+        "changes": _changes(found.table, changed),
+        "groups": [] if own is None else [_group(found, own, name) for name in names],
+        "answers": list(_listed(found.table)),
+        "left_out": max(len(found.table) - LISTED, 0),
+        "certificates": [] if certificates is None else list(_certificates(Path(certificates))),
+    }
+    write_whole(path, page(content))
+    return Path(path)
+
+
+def _given(answers: Any) -> Answers:
+    """Answers of a table, or of a directory."""
+    if isinstance(answers, str | Path):
+        return read_answers(Path(answers))
+    table = as_pandas(answers)
+    if not isinstance(table, pd.DataFrame):
+        raise DataTypeError(
+            "a report is about a directory of answers, or the table that explain_batch gave, not "
+            f"{type(answers).__name__}"
+        )
+    if lacking := [name for name in ("status", "distance", "changes") if name not in table]:
+        raise MissingColumnError(
+            f"the table has no column {lacking[0]!r}: it is none that explain_batch gave"
+        )
+    return Answers(table, np.arange(len(table)), len(table), "the table")
+
+
+def read_answers(path: Path) -> Answers:
+    """The answers that ``explain_batch(out=…)`` wrote, as far as they are there.
+
+    Raises:
+        InvalidInputError: there are none, or one is damaged.
+        MissingExtraError: Parquet cannot be read.
+    """
+    from importlib.util import find_spec
+
+    from ..errors import MissingExtraError
+
+    if find_spec("pyarrow") is None:
+        raise MissingExtraError("parquet", "pyarrow", "a report about a directory of answers")
+    try:
+        head = json.loads((path / HEAD).read_text("utf-8"))
+        asked, identity = head["rows"], head["sha256"]
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise InvalidInputError(
+            f"{path}: no answers of a batch; name the directory of explain_batch(out=…)"
+        ) from error
+    tables, places = [], []
+    for file in sorted(path.glob("part-*")):
+        start = part_start(file)
+        try:
+            tables.append(pd.read_parquet(file))
+        except Exception as error:  # of several kinds, by what is damaged
+            raise InvalidInputError(f"{file}: damaged, or no Parquet: delete it") from error
+        places.append(np.arange(len(tables[-1])) + start)
+        if isinstance(tables[-1].index, pd.RangeIndex):  # which begins anew in each file
+            tables[-1].index = pd.Index(places[-1])
+    if not tables:
+        raise InvalidInputError(f"{path}: nothing is answered yet")
+    return Answers(pd.concat(tables), np.concatenate(places), asked, str(path), identity)
+
+
+def _same_rows(answers: Answers, rows: Any) -> pd.DataFrame:
+    """The rows of the answers.
+
+    Raises:
+        DataTypeError, InvalidInputError: no table, or of other instances, as far as answers tell.
+    """
+    if not isinstance(rows, pd.DataFrame):
+        raise DataTypeError(f"rows are a table, not {type(rows).__name__}")
+    if len(rows) != answers.asked:
+        raise InvalidInputError(
+            f"rows: {len(rows)} rows, and {answers.asked} were asked about in {answers.name}"
+        )
+    own = rows.iloc[answers.places]
+    columns = [name for name in answers.table if str(name).startswith(PREFIX)]
+    if lacking := [c.removeprefix(PREFIX) for c in columns if c.removeprefix(PREFIX) not in own]:
+        raise InvalidInputError(f"rows: there is no column {lacking[0]!r}, which the answers have")
+    return own
+
+
+def _found(table: pd.DataFrame) -> np.ndarray[Any, Any]:
+    """Which rows have a counterfactual that is another row."""
+    has: np.ndarray[Any, Any] = table["status"].isin(["optimal", "feasible"]).to_numpy()
+    return has
+
+
+def _compared(answers: Answers, rows: pd.DataFrame) -> list[list[str]]:
+    """The columns that change, row by row.
+
+    Raises:
+        InvalidInputError: the answers are about other rows.
+    """
+    table, has = answers.table, _found(answers.table)
+    after = table.loc[:, [c for c in table if str(c).startswith(PREFIX)]]
+    after = after.set_axis([str(c).removeprefix(PREFIX) for c in after], axis=1)
+    changed: list[list[str]] = [[] for _ in range(len(table))]
+    pairs = changes_between(rows.loc[has, list(after.columns)], after.loc[has])
+    for place, pair in zip(np.flatnonzero(has), pairs, strict=True):
+        text = "; ".join(f"{name}: {old} → {new}" for name, (old, new) in pair.items())
+        if text != table["changes"].iloc[place]:
+            raise InvalidInputError(
+                f"rows: row {answers.places[place]} is not the one that was asked about: the "
+                f"answer changes {table['changes'].iloc[place]!r}, and it would be {text!r}"
+            )
+        changed[place] = list(pair)
+    return changed
+
+
+def changed_of(answers: Answers) -> list[list[str]]:
+    """The columns that change, row by row, from the texts of the answers.
+
+    Raises:
+        InvalidInputError: names and values do not tell where one change ends.
+    """
+    table, has = answers.table, _found(answers.table)
+    columns = [str(name) for name in table if str(name).startswith(PREFIX)]
+    changed = list[list[str]]()
+    for place, text in enumerate(table["changes"]):
+        if not has[place] or not text:
+            changed.append([])
+            continue
+        after = {
+            name.removeprefix(PREFIX): str(plain_cell(table[name].iloc[place])) for name in columns
+        }
+        ways = list(_ways(str(text), list(after.items())))
+        if len(ways) != 1:
+            raise InvalidInputError(
+                f"{answers.name}: what changes cannot be told from {text!r}; give the rows that "
+                "were asked about"
+            )
+        changed.append(ways[0])
+    return changed
+
+
+def _ways(text: str, columns: list[tuple[str, str]]) -> Iterator[list[str]]:
+    """All ways to read ``a: 1 → 2; b: 3 → 4``, whose names and new values are known."""
+    for place, (name, after) in enumerate(columns):
+        end = f" → {after}"
+        if not text.startswith(f"{name}: "):
+            continue
+        start = len(name) + 2
+        while (start := text.find(end, start)) >= 0:
+            start += len(end)
+            if start == len(text):
+                yield [name]
+            elif text.startswith("; ", start):
+                for others in _ways(text[start + 2 :], columns[place + 1 :]):
+                    yield [name, *others]
+
+
+def _counts(answers: Answers) -> list[tuple[str, int]]:
+    status = answers.table["status"]
+    counts = [(name, int((status == name).sum())) for name in STATUSES]
+    left = answers.asked - len(status)
+    return [*counts, *([("not asked yet", left)] if left else [])]
+
+
+def _proofs(table: pd.DataFrame) -> list[tuple[str, int]]:
+    """Who showed the bounds of those that were searched for."""
+    searched = table[table["status"].isin(STATUSES[:4])]
+    found = searched["lower_bound_proof"].fillna("none").value_counts()
+    return [(str(name), int(count)) for name, count in sorted(found.items())]
+
+
+def _changes(table: pd.DataFrame, changed: list[list[str]]) -> list[tuple[str, int]]:
+    columns = [str(name).removeprefix(PREFIX) for name in table if str(name).startswith(PREFIX)]
+    counts = [(name, sum(name in names for names in changed)) for name in columns]
+    return sorted((pair for pair in counts if pair[1]), key=lambda pair: -pair[1])
+
+
+def _group(answers: Answers, rows: pd.DataFrame, name: str) -> dict[str, Any]:
+    """Statuses and distances by the values of a column."""
+    if name not in rows:
+        raise MissingColumnError(f"group: no column {name!r}{suggestion(name, list(rows))}")
+    table, made = answers.table.reset_index(drop=True), []
+    for label, members in _parts(rows[name].reset_index(drop=True)):
+        part = table[members]
+        distances = part["distance"][_found(part)].astype(float)
+        quarters = np.quantile(distances, [0.25, 0.5, 0.75]).tolist() if len(distances) else []
+        counts = [int((part["status"] == status).sum()) for status in STATUSES]
+        made.append({"label": label, "rows": len(part), "counts": counts, "quarters": quarters})
+    return {"name": name, "statuses": STATUSES, "groups": made}
+
+
+def _parts(column: pd.Series[Any]) -> Iterator[tuple[str, np.ndarray[Any, Any]]]:
+    """The groups that a column makes: their names, and who is in them."""
+    codes, values = pd.factorize(column, sort=not pd.api.types.is_object_dtype(column))
+    labels = [str(value) for value in values]
+    is_number = pd.api.types.is_numeric_dtype(column) and not pd.api.types.is_bool_dtype(column)
+    if is_number and len(values) > GROUPS:
+        quarter = pd.qcut(column.astype(float), 4, duplicates="drop").cat.codes
+        codes, ends = quarter.to_numpy(), column.groupby(quarter).agg(["min", "max"])
+        labels = [f"{low:.6g} to {high:.6g}" for low, high in ends[ends.index >= 0].to_numpy()]
+    for code, label in enumerate(labels):
+        yield label, codes == code
+    if (codes < 0).any():
+        yield "missing", codes < 0
+
+
+def _listed(table: pd.DataFrame) -> Iterator[list[str]]:
+    """The first answers, as texts."""
+    head = table.head(LISTED)
+    for place, (index, record) in enumerate(zip(head.index, head.to_dict("records"), strict=True)):
+        cells = [
+            "" if pd.isna(record.get(name)) else text(record[name]) for name, text in CELLS.items()
+        ]
+        why = str(record["reason"] or "") if record["status"] != "unchanged" else ""
+        yield [str(index), str(head["status"].iloc[place]), *cells, str(record["changes"]), why]
+
+
+CELLS: dict[str, Callable[[Any], str]] = {
+    "outcome_before": str,
+    "outcome_after": str,
+    "distance": lambda value: shown(Fraction(value), 1),
+    "lower_bound": lambda value: shown(Fraction(value), -1),
+    "lower_bound_proof": str,
+}
+"""How the cells of an answer are written; distances to the safe side."""
+
+
+def _certificates(folder: Path) -> Iterator[dict[str, str]]:
+    """The certificates of a folder, each checked.
+
+    Raises:
+        InvalidInputError: there is no such folder, or none in it.
+    """
+    files = sorted([*folder.glob("*.json"), *folder.glob("*.json.gz")])
+    files = [file for file in files if file.name != HEAD]
+    if not files:
+        raise InvalidInputError(f"{folder}: no certificates (.json, .json.gz)")
+    for file in files:
+        try:
+            made = check(file)
+        except CfxcError as error:
+            yield {"file": file.name, "hash": "", "claim": "", "verdict": str(error)}
+            continue
+        digest = str(made.facts.get("hash", "")) if made.ok else ""
+        claim = str(made.facts.get("status", "")) if made.ok else ""
+        verdict = "accepted" if made.ok else f"rejected: {made.reason}"
+        yield {"file": file.name, "hash": digest, "claim": claim, "verdict": verdict}
+
+
+__all__ = ["changed_of", "read_answers", "report"]

@@ -1,0 +1,354 @@
+"""``cfxc batch``: the same question about the rows of a table, into a table."""
+
+from __future__ import annotations
+
+import json as json_text
+import re
+import shutil
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ..errors import CfxcError, InvalidInputError
+from ..frontends.row_files import PARQUET, read_people
+from ..writing import check_writable, written_whole
+from .commands import Instance, Source, question_of
+from .flags import (
+    ALL,
+    COUNTED,
+    Asked,
+    Cut,
+    Decides,
+    Favourable,
+    Json,
+    ModelFile,
+    QuestionFile,
+    Range,
+    SpaceFile,
+    Task,
+    Trust,
+    takes,
+)  # fmt: skip
+from .guard import LIMIT, guarded
+from .interrupts import INTERRUPTED, gently
+from .remedies import again
+from .report import Page, doing, lay_out
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from ..model import CompiledModel
+    from ..question.question import Question
+    from ..question.target import Target
+
+REFUSED, EVERY = "refused", "all"
+ENDS = ("optimal", "infeasible", "unchanged")
+"""Answers that are proved; of those that end otherwise, more may be found."""
+BAD = 2
+"""Exit code where the only rows without an answer are those with something wrong in them."""
+SHOWN = 3
+"""Rows with something wrong in them that are named."""
+LEFT = "unasked"
+"""What rows are called that nobody was asked about yet."""
+
+
+@dataclass(frozen=True)
+class Order:
+    """The options of ``cfxc batch`` that say which rows, where to, and how long."""
+
+    rows: Path
+    out: Path
+    which: str
+    total_time_limit: float | None
+    certificates: Path | None
+    overwrite: bool
+    json: bool
+
+    @property
+    def is_file(self) -> bool:
+        """Whether the answers are one file, not a folder of parts."""
+        return self.out.suffix.lower() in (".csv", *PARQUET)
+
+    @property
+    def parts(self) -> Path:
+        """Where answers are kept as they come."""
+        return self.out.with_name(f"{self.out.name}.parts") if self.is_file else self.out
+
+
+@guarded
+@takes(*ALL, options=True, without=("count", "diversity", "apart", "relax"))
+def command(
+    requested: Asked,
+    model: ModelFile,
+    space: SpaceFile,
+    rows: Annotated[Path, typer.Option(metavar="FILE", help="The rows: .csv or .parquet.")],
+    out: Annotated[
+        Path,
+        typer.Option(
+            "-o",
+            "--out",
+            metavar="FILE",
+            help="Answers: .csv or .parquet; another name is a folder of Parquet parts.",
+        ),
+    ],
+    which: Annotated[
+        str,
+        typer.Option(
+            metavar="ROWS",
+            help=f"refused (those without the target outcome), all, or 0-99,250; {COUNTED}.",
+        ),
+    ] = REFUSED,
+    question: QuestionFile = None,
+    favourable: Favourable = None,
+    range_: Range = None,
+    total_time_limit: Annotated[
+        float | None,
+        typer.Option(metavar="SECONDS", help="For all rows; then the same command goes on."),
+    ] = None,
+    certificates: Annotated[
+        Path | None, typer.Option(metavar="FOLDER", help="Write a certificate for each answer.")
+    ] = None,
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Replace a file of answers that is there.")
+    ] = False,
+    task: Task = None,
+    decides: Decides = None,
+    cut: Cut = None,
+    trust_pickle: Trust = False,
+    json: Json = False,
+) -> int:
+    """The nearest counterfactuals of many rows, kept as they come.
+
+    Broken off, by Ctrl-C or --total-time-limit too, the same command goes on where it stopped.
+    Exit code 0 if all rows have proved answers, 4 if some have not, 2 if the only ones without
+    are wrong themselves (the column reason says how).
+    """
+    source = Source(model, space, trust_pickle, task, decides, cut)
+    asked = Instance(str(rows), favourable, range_, question)
+    order = Order(rows, out, which, total_time_limit, certificates, overwrite, json)
+    return batch(source, asked, requested, order)
+
+
+def batch(source: Source, asked: Instance, requested: Asked, order: Order) -> int:
+    """Answer the rows, and write one table when all are answered."""
+    from ..answers.batch import UNASKED, Run, explain_rows
+
+    _check(order)
+    started = time.monotonic()
+    with doing("compiling …"):
+        model = source.load(favourable=asked.favourable)
+    question = question_of(model, asked, requested)
+    with doing(f"reading {order.rows} …"):
+        table, wrong = read_people(order.rows, model.space)
+        chosen, reported = _chosen(model, question, table, wrong, order.which)
+    if not len(chosen):
+        return _nothing_asked(order, reported, wrong)
+    with _counting(len(chosen)) as watch, gently():
+        run = Run(question.n_jobs, order.parts, order.certificates, order.total_time_limit, watch)
+        answers = explain_rows(model, question, chosen, run)
+    done = _with_errors(answers, wrong)
+    left = int((answers["reason"] == UNASKED).sum())
+    if not left:
+        _deliver(done, order)
+    _report(done, order, reported, left, time.monotonic() - started)
+    if left:
+        return LIMIT if order.total_time_limit is not None else INTERRUPTED
+    return _exit_code(done)
+
+
+def _check(order: Order) -> None:
+    """Refuse places that cannot be written, before any work."""
+    if order.is_file:
+        check_writable(order.out)
+        if order.out.exists() and not order.overwrite:
+            raise InvalidInputError(
+                f"{order.out} is there already; name another file, or replace it\n"
+                f"{again('--overwrite')}"
+            )
+    elif order.out.suffix:
+        raise InvalidInputError(
+            f"{order.out}: answers are .csv, .parquet, or a folder (a name without a dot)"
+        )
+    if not order.parts.parent.is_dir():
+        raise InvalidInputError(f"{order.out}: cannot write: no folder {order.parts.parent}")
+
+
+def _chosen(
+    model: CompiledModel, question: Question, table: pd.DataFrame, wrong: dict[int, str], which: str
+) -> tuple[pd.DataFrame, str]:
+    """The rows that are asked about, and how they were chosen; ``wrong`` keeps only theirs."""
+    of = f"{len(table) + len(wrong)} rows"
+    if which == EVERY:
+        return table, f"all {of}"
+    if which != REFUSED:
+        numbers = _numbers(which, len(table) + len(wrong))
+        for number in [*wrong]:
+            if number not in numbers:
+                del wrong[number]
+        return table[table.index.isin(numbers)], f"{len(numbers)} of {of}"
+    target = _target(model, question)
+    if target is None:  # the outcome alone does not tell
+        return table, f"all {of}"
+    outcomes = _outcomes(model, table)
+    refused = [outcome is None or not target.holds(outcome) for outcome in outcomes]
+    return table[refused], f"{sum(refused)} of {of} are without the outcome {target}"
+
+
+def _target(model: CompiledModel, question: Question) -> Target | None:
+    """What outcomes are asked for; ``None`` if an outcome alone does not tell.
+
+    Raises:
+        InvalidInputError: nothing says which outcome is wanted.
+    """
+    from ..question.target import resolve_target
+
+    wanted = model.target_or_favourable(question.target)
+    if wanted is None:
+        raise InvalidInputError(
+            "nothing says which outcome is wanted, so nobody is refused; name it with --target, "
+            f"or ask each row for the other outcome\n{again('--which', EVERY)}"
+        )
+    if any(each.name in ("probability", "margin") for each in question.subject_to):
+        return None
+    return resolve_target(model.program, wanted, {})
+
+
+def _outcomes(model: CompiledModel, table: pd.DataFrame) -> list[Any]:
+    """What the model says of each row; ``None`` where it fails."""
+    from ..frontends.predictor import plain_item
+
+    if table.empty:
+        return []
+    try:
+        return [plain_item(each) for each in model.predict(table)]
+    except CfxcError:
+        if len(table) == 1:
+            return [None]
+        half = len(table) // 2
+        return _outcomes(model, table.iloc[:half]) + _outcomes(model, table.iloc[half:])
+
+
+def _numbers(text: str, count: int) -> set[int]:
+    """Rows' numbers: ``0-99,250``."""
+    found = set[int]()
+    for part in text.split(","):
+        ends = re.fullmatch(r"\s*(\d{1,18})\s*(?:-\s*(\d{1,18})\s*)?", part)
+        if ends is None:
+            from ..space.names import suggestion
+
+            raise InvalidInputError(
+                f"--which {text!r}: write refused, all, or rows' numbers such as 0-99,250"
+                f"{suggestion(text, [REFUSED, EVERY])}"
+            )
+        first, last = int(ends[1]), int(ends[2] or ends[1])
+        if first > last or last >= count:
+            raise InvalidInputError(
+                f"--which {text!r}: no rows {part.strip()}; rows count from 0 to {count - 1}"
+            )
+        found.update(range(first, last + 1))
+    return found
+
+
+@contextmanager
+def _counting(total: int) -> Iterator[Callable[[pd.DataFrame], None] | None]:
+    """A bar on a terminal: what is answered, proved and left.  Silent elsewhere."""
+    console = Page(stderr=True)
+    if not console.is_terminal:
+        yield None
+        return
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+    columns = (
+        TextColumn("answering"),
+        BarColumn(),
+        TextColumn("{task.completed:.0f} of {task.total:.0f}"),
+        TextColumn("{task.fields[stands]}"),
+        TimeElapsedColumn(),
+    )
+    proved = 0
+    with Progress(*columns, console=console, transient=True) as bar:
+        task = bar.add_task("", total=total, stands="")
+
+        def watch(part: pd.DataFrame) -> None:
+            nonlocal proved
+            proved += int(part["status"].isin(ENDS).sum())
+            bar.advance(task, len(part))
+            left = total - int(bar.tasks[0].completed)
+            bar.update(task, stands=f"{proved} proved, {left} left")
+
+        yield watch
+
+
+def _with_errors(answers: pd.DataFrame, wrong: Mapping[int, str]) -> pd.DataFrame:
+    """The answers and the rows that could not be read, in order."""
+    if not wrong:
+        return answers
+    whole = answers.reindex(sorted([*answers.index, *wrong])).rename_axis("row")
+    places = list(wrong)
+    whole.loc[places, "status"], whole.loc[places, "seconds"] = "error", 0.0
+    whole.loc[places, "reason"] = list(wrong.values())
+    return whole
+
+
+def _deliver(answers: pd.DataFrame, order: Order) -> None:
+    """Write the file, whole; its parts have served."""
+    if not order.is_file:
+        return
+    with written_whole(order.out) as beside:
+        if order.out.suffix.lower() in PARQUET:
+            answers.to_parquet(beside)
+        else:
+            answers.to_csv(beside)
+    shutil.rmtree(order.parts, ignore_errors=True)
+
+
+def _nothing_asked(order: Order, reported: str, wrong: Mapping[int, str]) -> int:
+    if wrong:
+        row, why = next(iter(wrong.items()))
+        raise InvalidInputError(f"{order.rows}: no row can be asked about; row {row}: {why}")
+    print(
+        f"cfxc: {order.rows}: {reported}; nothing to ask, and nothing is written", file=sys.stderr
+    )
+    return 0
+
+
+def _report(answers: pd.DataFrame, order: Order, reported: str, left: int, seconds: float) -> None:
+    """What became of the rows, and where the answers are."""
+    counts = Counter(answers["status"])
+    counts["unknown"] -= left
+    counts[LEFT] = left
+    found = {status: count for status, count in counts.items() if count}
+    where = str(order.parts if left else order.out)
+    certificates = 0
+    if order.certificates is not None:
+        certificates = int(answers["certificate"].fillna("").str.endswith(".gz").sum())
+    if order.json:
+        facts = {"rows": len(answers), **found, "certificates": certificates,
+                 "out": where, "seconds": round(seconds, 1)}  # fmt: skip
+        print(json_text.dumps(facts))
+        return
+    pairs = [("rows", reported), *((status, str(count)) for status, count in found.items())]
+    if order.certificates is not None:
+        pairs.append(("certificates", f"{certificates} in {order.certificates}"))
+    lay_out([], [*pairs, ("written", where), ("seconds", f"{seconds:.1f}")])
+    for row, why in answers["reason"][answers["status"] == "error"].head(SHOWN).items():
+        print(f"cfxc: row {row}: {why}", file=sys.stderr)
+    if left:
+        print(f"cfxc: {left} rows are left; the same command goes on with them", file=sys.stderr)
+
+
+def _exit_code(answers: pd.DataFrame) -> int:
+    status = answers["status"]
+    if not status.isin([*ENDS, "error"]).all():
+        return LIMIT
+    return BAD if (status == "error").any() else 0
+
+
+__all__ = ["batch", "command"]

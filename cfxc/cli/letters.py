@@ -1,0 +1,44 @@
+"""Letters on the command line: checked before any work, written when the answer is there."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ..errors import InvalidInputError
+from ..writing import check_writable
+
+if TYPE_CHECKING:
+    from ..answers.letters import Letter
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """The flags about a letter."""
+
+    path: Path | None
+    template: str | None
+    locale: str | None
+    fields: Path | None
+    qr: bool
+
+    def ready(self) -> Letter | None:
+        """The letter to write, if one is wanted.
+
+        Raises:
+            CfxcError: it cannot be written, or there is nothing to write it to.
+        """
+        if self.path is None:
+            given = {"--template": self.template, "--locale": self.locale, "--fields": self.fields}
+            odd = [flag for flag, value in {**given, "--qr": self.qr or None}.items() if value]
+            if odd:
+                raise InvalidInputError(f"{odd[0]} is for letters: name the file with --letter")
+            return None
+        from ..answers.letters import Letter
+
+        check_writable(self.path)
+        return Letter(self.path, self.template or "plain", self.locale or "en", self.fields)
+
+
+__all__ = ["Wanted"]

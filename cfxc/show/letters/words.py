@@ -1,0 +1,236 @@
+"""Values, numbers and features in the words of a language."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from fractions import Fraction
+from math import floor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ...errors import DataTypeError, InvalidInputError, MissingExtraError
+from ...space import Feature
+from ...space.feature import WORDING
+from ...space.names import suggestion
+from .fields import Fields
+
+CATALOGUES = Path(__file__).parent / "locales"
+LANGUAGES = tuple(sorted(path.stem for path in CATALOGUES.glob("*.toml")))
+"""The languages that letters are written in."""
+TURNING = {chr(code) for code in (*range(0x202A, 0x202F), *range(0x2066, 0x206A))}
+"""Letters that turn a line around."""
+
+
+def clean(text: str) -> str:
+    """Text without what no page can hold, or what turns its lines around."""
+    return "".join("\ufffd" if _is_odd(letter) else letter for letter in text)
+
+
+def _is_odd(letter: str) -> bool:
+    code = ord(letter)
+    control = (code < 0x20 and letter != "\n") or 0x7F <= code < 0xA0
+    return control or letter in TURNING or 0xD800 <= code < 0xE000
+
+
+class Words:
+    """What a letter in a language calls features, values, numbers and outcomes.
+
+    ``texts``: the sentences of the language, by part and name.
+    """
+
+    def __init__(self, locale: str, features: Iterable[Feature], fields: Fields, where: str):
+        self.locale = locale_of(locale)
+        self.texts = catalogue(self.locale.language)
+        self.outcomes = {name: clean(word) for name, word in fields.outcomes.items()}
+        known = {feature.name: feature for feature in features}
+        for name in fields.wording:
+            if name not in known:
+                near = suggestion(name, known)
+                raise InvalidInputError(f"{where}: wording: there is no feature {name!r}{near}")
+        self.features = {
+            name: _Worded.of(feature, fields.wording.get(name, {}), f"{where}: wording.{name}")
+            for name, feature in known.items()
+        }
+
+    def text(self, place: str, **values: str) -> str:
+        """A sentence of the catalogue, such as ``proof.equal``, with values put in."""
+        part, name = place.split(".")
+        return self.texts[part][name].format(**values)
+
+    def label(self, name: str) -> str:
+        """What a feature is called."""
+        return self.features[name].label
+
+    def value(self, name: str, value: Any) -> str:
+        """An exact value of a feature, as it would be typed in, in its unit."""
+        worded = self.features[name]
+        feature = worded.feature
+        if feature.is_symbolic:
+            return self._category(worded, value)
+        if feature.is_absent(value):
+            return self.text("words.missing")
+        number = self.number(written(feature, Fraction(value)), worded.format)
+        return f"{number}\u00a0{worded.unit}" if worded.unit else number
+
+    def _category(self, worded: _Worded, label: Any) -> str:
+        text = "missing" if label is None else str(label)
+        if text in worded.values:
+            return worded.values[text]
+        if label is None:
+            return self.text("words.missing")
+        if isinstance(label, bool):
+            return self.text("words.yes" if label else "words.no")
+        return clean(label) if isinstance(label, str) else self.number(decimal_of(label))
+
+    def number(self, number: Decimal, pattern: str = "") -> str:
+        """A number with all its digits: a pattern adds zeros, and takes none away."""
+        from babel.numbers import format_decimal
+
+        kept = pattern or None
+        return format_decimal(number, kept, self.locale, decimal_quantization=False)
+
+    def share(self, share: Fraction) -> str:
+        """A share in percent, rounded down to a tenth."""
+        from babel.numbers import format_percent
+
+        tenths = Decimal(floor(share * 1000)) / 1000
+        return format_percent(tenths, locale=self.locale, decimal_quantization=False)
+
+    def listed(self, items: Iterable[str], style: Any = "standard") -> str:
+        """``a, b and c``."""
+        from babel.lists import format_list
+
+        return format_list(list(items), style, self.locale)
+
+    def day(self, day: Any) -> str:
+        """A date, its month as a word."""
+        from babel.dates import format_date
+
+        return format_date(day, "long", self.locale)
+
+    def outcome(self, label: Any) -> str:
+        """An outcome in quotes, or as a number."""
+        text = str(label)
+        if text in self.outcomes:
+            return self.text("words.quoted", text=self.outcomes[text])
+        if isinstance(label, bool):
+            return self.text("words.quoted", text=self.text("words.yes" if label else "words.no"))
+        if isinstance(label, int | float):
+            return self.number(decimal_of(label))
+        return self.text("words.quoted", text=clean(text))
+
+    def wanted(self, target: Any) -> str:
+        """What was asked for: an outcome, or a range of numbers."""
+        if target.is_range:
+            ends = {
+                name: self.number(decimal_of(float(end)))
+                for name, end in (("low", target.lower), ("high", target.upper))
+                if end is not None
+            }
+            which = "between" if len(ends) == 2 else "at_least" if "low" in ends else "at_most"
+            return self.text(f"words.{which}", **ends)
+        text = self.outcome(target.label)
+        if target.chance is not None:
+            text = self.text("words.likely", outcome=text, share=self.share(target.chance))
+        if target.margin:
+            margin = self.number(decimal_of(float(target.margin)))
+            text = self.text("words.margin", outcome=text, margin=margin)
+        return text
+
+
+@dataclass(frozen=True)
+class _Worded:
+    """A feature with its words: the letter's own, else the space's, else its name."""
+
+    feature: Feature
+    label: str
+    unit: str
+    format: str
+    values: Mapping[str, str]
+
+    @classmethod
+    def of(cls, feature: Feature, given: Mapping[str, Any], where: str) -> _Worded:
+        own = dict(given)
+        values = _mapping(own.pop("values", {}), f"{where}.values")
+        for name in own:
+            if name not in WORDING:
+                near = suggestion(name, [*WORDING, "values"])
+                raise InvalidInputError(f"{where}: there is no {name!r}{near}")
+        words = {
+            str(label): clean(_word(word, f"{where}.values.{label}"))
+            for label, word in values.items()
+        }
+        known = {"missing" if label is None else str(label) for label in feature.labels}
+        for label in words:
+            if label not in known:
+                near = suggestion(label, known)
+                raise InvalidInputError(f"{where}.values: no category {label!r}{near}")
+        try:
+            replace(feature, **own)  # the same checks as in a space
+        except (InvalidInputError, DataTypeError) as error:
+            said = str(error).removeprefix(f"feature {feature.name!r}: ")
+            raise type(error)(f"{where}: {said}") from error
+        label, unit, pattern = (own.get(name) or getattr(feature, name) for name in WORDING)
+        return cls(feature, clean(label or feature.name), clean(unit), pattern, words)
+
+
+def _mapping(given: Any, where: str) -> Mapping[Any, Any]:
+    if not isinstance(given, Mapping):
+        raise DataTypeError(f"{where}: a table of words by category, not {given!r}")
+    return given
+
+
+def _word(given: Any, where: str) -> str:
+    if not isinstance(given, str):
+        raise DataTypeError(f"{where}: a text, not {given!r}")
+    return given
+
+
+def written(feature: Feature, value: Fraction) -> Decimal:
+    """The number that a person types in: the shortest decimal that the column's cell holds."""
+    held = feature.held(value)
+    if feature.storage == np.float32 and isinstance(held, float):
+        return Decimal(str(np.float32(held)))
+    return decimal_of(held)
+
+
+def decimal_of(number: float) -> Decimal:
+    """The shortest decimal of a double; a whole number is itself."""
+    text = repr(number)
+    return Decimal(text.removesuffix(".0") if isinstance(number, float) else text)
+
+
+def locale_of(name: str) -> Any:
+    """A language with its customs, such as ``de`` or ``fr-CH``.
+
+    Raises:
+        InvalidInputError: letters are not written in it.
+        MissingExtraError: Babel is not installed.
+    """
+    try:
+        from babel import Locale, UnknownLocaleError
+    except ModuleNotFoundError as error:
+        raise MissingExtraError("report", "babel", "a letter") from error
+    try:
+        locale = Locale.parse(str(name).replace("-", "_"))
+        if locale.language in LANGUAGES:
+            return locale
+    except (ValueError, UnknownLocaleError):
+        pass
+    raise InvalidInputError(
+        f"locale {name!r}: letters are written in {', '.join(LANGUAGES)}, also with a region such "
+        "as de-AT; write your own template for another language"
+    )
+
+
+def catalogue(language: str) -> dict[str, dict[str, str]]:
+    """The sentences of a language."""
+    return tomllib.loads((CATALOGUES / f"{language}.toml").read_text("utf-8"))
+
+
+__all__ = ["LANGUAGES", "Words", "catalogue", "clean", "locale_of", "written"]

@@ -1,0 +1,202 @@
+"""The page about a batch: its counts are those of the table, and all of it is in one file."""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.linear_model import LogisticRegression
+from sklearn.tree import DecisionTreeClassifier
+
+import cfxc
+from cfxc.answers import overview
+from cfxc.answers.batch import HEAD, PART, PREFIX, part_name
+from cfxc.answers.overview import Answers, changed_of, read_answers
+
+pytest.importorskip("jinja2")
+
+HOSTILE = "<script>{{ 7*7 }}</script>"
+
+
+def people(n: int = 240) -> pd.DataFrame:
+    rng = np.random.default_rng(2)
+    return pd.DataFrame(
+        {
+            "age": rng.integers(18, 80, n),
+            "pay": rng.normal(30, 9, n).round(2),
+            HOSTILE: rng.choice(["a", "b"], n),
+        }
+    )
+
+
+@pytest.fixture(scope="module")
+def model() -> cfxc.CompiledModel:
+    X = people()
+    linear = LogisticRegression(max_iter=1000)
+    linear.fit(X[["age", "pay"]], X["pay"] + X["age"] / 4 > 42)
+    from sklearn.compose import make_column_transformer
+    from sklearn.pipeline import make_pipeline
+
+    chosen = make_column_transformer(("passthrough", ["age", "pay"]))
+    tree = make_pipeline(chosen, DecisionTreeClassifier(max_depth=4, random_state=0))
+    tree.fit(X, np.where(X["pay"] + X["age"] / 4 > 42, "<yes>", "no"))
+    return cfxc.compile(tree, cfxc.FeatureSpace.infer(X), favourable="<yes>")
+
+
+@pytest.fixture(scope="module")
+def kept(model: cfxc.CompiledModel, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    pytest.importorskip("pyarrow")
+    folder = tmp_path_factory.mktemp("batch") / "answers"
+    model.explain_batch(people(), out=folder)
+    return folder
+
+
+def numbers(page: str, title: str) -> dict[str, int]:
+    """The first table below a title: what, how many."""
+    part = page.split(f"<h2>{title}</h2>")[1].split("</table>")[0]
+    rows = re.findall(r"<tr><td>(.*?)</td><td class=\"n\">(\d+)</td>", part)
+    return {html.unescape(name): int(count) for name, count in rows}
+
+
+def test_the_page_counts_what_the_table_says(
+    model: cfxc.CompiledModel, kept: Path, tmp_path: Path
+) -> None:
+    table = model.explain_batch(people())
+    counts = table["status"].value_counts()
+    for given, rows in ((table, None), (kept, None), (kept, people())):
+        path = cfxc.report(given, tmp_path / "r.html", rows=rows, title=HOSTILE)
+        page = path.read_text("utf-8")
+        assert numbers(page, "Answered and proved") == counts.to_dict()
+        for name in ("age", "pay"):
+            changes = int(table["changes"].str.contains(rf"\b{name}: ").sum())
+            shown = re.search(rf">{name}</text>.*?<text[^>]*>(\d+) \(", page)
+            assert (int(shown[1]) if shown else 0) == changes
+        assert "<script" not in page
+        assert "&lt;script&gt;" in page
+        assert "&lt;yes&gt;" in page
+        assert "<tr><td>239</td>" in page
+        assert not re.search(r"(src|href)=|url\(|@import|http://(?!www\.w3)", page)
+        assert page.count("<svg") == 3
+
+
+def test_groups(model: cfxc.CompiledModel, kept: Path, tmp_path: Path) -> None:
+    table, rows = read_answers(kept).table, people()
+    path = cfxc.report(kept, tmp_path / "r.html", rows=rows, group=[HOSTILE, "age"])
+    page = path.read_text("utf-8")
+    found = numbers(page, f"Distances by {html.escape(HOSTILE)}")
+    assert found == rows[HOSTILE].value_counts().to_dict()
+    quarters = numbers(page, "Distances by age")
+    assert len(quarters) == 4
+    assert sum(quarters.values()) == len(rows)
+    medians = table["distance"][table["status"] == "optimal"].groupby(rows[HOSTILE]).median()
+    for value in medians:
+        assert f"{value:.6g}" in page
+
+
+def test_groups_of_missing_values_and_few_numbers(tmp_path: Path) -> None:
+    rows = pd.DataFrame({"a": [1.0, 2, np.nan, 1], "b": [True, False, True, True],
+                         "c": [None, "x", "y", "x"]})  # fmt: skip
+    table = pd.DataFrame(
+        {
+            "status": ["optimal", "unknown", "infeasible", "error"],
+            "distance": [0.5, None, None, None],
+            "changes": ["c: None → x", "", "", ""],
+            "reason": ["", "", "", "bad <row>"],
+            "lower_bound_proof": ["solver", "none", "solver", None],
+            f"{PREFIX}c": ["x", None, None, None],
+        }
+    )
+    page = cfxc.report(table, tmp_path / "r.html", rows=rows, group=["a", "b", "c"]).read_text()
+    assert numbers(page, "Distances by a") == {"1.0": 2, "2.0": 1, "missing": 1}
+    assert numbers(page, "Distances by b") == {"False": 1, "True": 3}
+    assert numbers(page, "Distances by c") == {"x": 2, "y": 1, "missing": 1}
+    assert "bad &lt;row&gt;" in page
+
+
+def test_certificates_are_checked_and_listed(
+    model: cfxc.CompiledModel, kept: Path, tmp_path: Path
+) -> None:
+    folder = tmp_path / "certificates"
+    folder.mkdir()
+    row = people()[model.predict(people()) == "no"].iloc[[0]]
+    made = model.explain(row).certificate
+    made.save(folder / "good.json.gz")
+    content = json.loads(made.to_json())
+    content["claim"]["lower_bound"] = content["claim"]["distance"] + "0"
+    (folder / "bad.json").write_text(json.dumps(content))
+    (folder / "broken.json").write_text("{")
+    page = cfxc.report(kept, tmp_path / "r.html", certificates=folder).read_text("utf-8")
+    rows = re.findall(r"<tr><td>(\S+json\S*)</td><td><code>(.*?)</code></td><td>(.*?)</td>"
+                      r"<td>(.*?)</td></tr>", page)  # fmt: skip
+    assert [row[0] for row in rows] == ["bad.json", "broken.json", "good.json.gz"]
+    assert rows[2][1:] == (made.content["hash"], "optimal", "accepted")
+    assert rows[0][3].startswith("rejected: ")
+    assert "no certificate" in rows[1][3]
+    with pytest.raises(cfxc.InvalidInputError, match="no certificates"):
+        cfxc.report(kept, tmp_path / "r.html", certificates=tmp_path / "none")
+
+
+def test_a_batch_that_is_not_done(kept: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "answers"
+    folder.mkdir()
+    (folder / HEAD).write_bytes((kept / HEAD).read_bytes())
+    with pytest.raises(cfxc.InvalidInputError, match="nothing is answered yet"):
+        cfxc.report(folder, tmp_path / "r.html")
+    last = part_name(2)
+    (folder / last).write_bytes((kept / last).read_bytes())
+    page = cfxc.report(folder, tmp_path / "r.html", rows=people(), group=HOSTILE).read_text()
+    assert numbers(page, "Answered and proved")["not asked yet"] == 2 * PART
+    (folder / last).write_bytes(b"none")
+    with pytest.raises(cfxc.InvalidInputError, match=r"part-000002.*damaged"):
+        cfxc.report(folder, tmp_path / "r.html")
+
+
+def test_only_the_first_answers_are_listed(
+    kept: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(overview, "LISTED", 7)
+    page = cfxc.report(kept, tmp_path / "r.html").read_text("utf-8")
+    assert "The first 7; 233 more are in the batch." in page
+
+
+def test_wrong_reports(kept: Path, tmp_path: Path) -> None:
+    out, rows = tmp_path / "r.html", people()
+    other = rows.assign(pay=rows["pay"] + 1)
+    wrong: list[tuple[Any, dict[str, Any], str]] = [
+        (kept, {"path": "r.pdf"}, "a report is .html"),
+        (tmp_path, {}, "no answers of a batch"),
+        (7, {}, "not int"),
+        (pd.DataFrame({"a": [1]}), {}, "no column 'status'"),
+        (kept, {"group": "age"}, "give rows"),
+        (kept, {"rows": rows, "group": "agee"}, "no column 'agee' .nearest: 'age'"),
+        (kept, {"rows": rows.iloc[:9]}, "9 rows, and 240 were asked about"),
+        (kept, {"rows": other}, "is not the one that was asked about"),
+        (kept, {"rows": rows[["age"]]}, "no column 'pay'"),
+        (kept, {"rows": 3}, "rows are a table"),
+    ]
+    for given, more, said in wrong:
+        with pytest.raises(cfxc.CfxcError, match=said):
+            cfxc.report(given, **{"path": out, **more})
+        assert not out.exists()
+
+
+def answers(changes: str, **after: str) -> Answers:
+    table = pd.DataFrame([{"status": "optimal", "changes": changes,
+                           **{PREFIX + name: value for name, value in after.items()}}])  # fmt: skip
+    return Answers(table, np.arange(1), 1, "the table")
+
+
+def test_changes_are_read_as_they_were_written() -> None:
+    assert changed_of(answers("a: 1 → 2; c: x → y", a="2", b="3", c="y")) == [["a", "c"]]
+    assert changed_of(answers("a: b: 3 → 2", a="2", b="3")) == [["a"]]
+    tricky = answers("a: 1 → 2; b: 1 → 3", a="2; b: 1 → 3", b="3")
+    assert changed_of(tricky) == [["a"]]
+    both = answers("a: x → 2; b: 1 → 2", a="2", b="2")
+    with pytest.raises(cfxc.InvalidInputError, match="give the rows"):
+        changed_of(both)

@@ -1,0 +1,85 @@
+"""Letters and reports from the command line."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+import cfxc
+from cfxc.frontends.csv_files import read_csv
+
+from .conftest import Shell
+
+pytest.importorskip("jinja2")
+pytest.importorskip("babel")
+
+ASK = ("explain", "tree.skops", "--space", "space.toml", "--factual", "person.json")
+HASH = re.compile(r"\b[0-9a-f]{64}\b")
+
+
+def test_a_letter_names_the_certificate_that_is_kept(shell: Shell) -> None:
+    ended = shell(*ASK, "--certificate", "c.json", "--letter", "l.html", "--locale", "fr")
+    assert ended.code == 0
+    assert "letter: l.html" in ended.err
+    page = (shell.folder / "l.html").read_text("utf-8")
+    assert '<html lang="fr">' in page
+    (kept,) = HASH.findall(page)
+    assert json.loads((shell.folder / "c.json").read_text())["hash"] == kept
+
+
+def test_a_letter_without_a_certificate_promises_none(shell: Shell) -> None:
+    (shell.folder / "f.toml").write_text('creditor = "A"\naction = "B"\nagency = "C"\n')
+    more = ("--template", "adverse-action", "--fields", "f.toml")
+    assert shell(*ASK, "--letter", "l.html", *more).code == 0
+    page = (shell.folder / "l.html").read_text("utf-8")
+    assert not HASH.search(page)
+    assert "There is no certificate with this letter." in page
+
+
+@pytest.mark.parametrize(
+    ("flags", "said"),
+    [
+        (["--locale", "de"], "--locale is for letters"),
+        (["--qr"], "--qr is for letters"),
+        (["--letter", "l.txt"], "a letter is .html or .pdf"),
+        (["--letter", "no/l.html"], "no folder"),
+        (["--letter", "l.html", "--locale", "xx"], "letters are written in"),
+        (["--letter", "l.html", "--template", "european"], "- controller: name and address"),
+        (["--letter", "l.html", "--template", "no.html"], "no file of your own"),
+        (["--letter", "l.html", "--fields", "no.toml"], "cannot be read as fields"),
+    ],
+)
+def test_wrong_letters_are_refused_before_any_work(
+    flags: list[str], said: str, shell: Shell
+) -> None:
+    assert said in shell.refuses(*ASK, *flags)
+
+
+def test_a_report_about_a_batch(shell: Shell) -> None:
+    pytest.importorskip("pyarrow")
+    model = cfxc.compile("tree.skops", cfxc.FeatureSpace.from_toml("space.toml"), favourable="yes")
+    model.explain_batch(
+        read_csv(Path("data.csv")).frame()[list(model.space.columns)], out="answers"
+    )
+    more = ("--rows", "data.csv", "--group", "sector,outcome", "--title", "Loans <2026>")
+    ended = shell("report", "answers", "-o", "r.html", *more)
+    assert ended.code == 0, ended
+    page = (shell.folder / "r.html").read_text("utf-8")
+    assert "<h1>Loans &lt;2026&gt;</h1>" in page
+    assert "Distances by sector" in page
+    assert "Distances by outcome" in page
+
+
+@pytest.mark.parametrize(
+    ("flags", "said"),
+    [
+        (["answers", "-o", "r.html"], "no answers of a batch"),
+        (["answers", "-o", "r.txt"], "a report is .html"),
+        (["answers", "-o", "r.html", "--rows", "no.csv"], "no.csv"),
+    ],
+)
+def test_wrong_reports(flags: list[str], said: str, shell: Shell) -> None:
+    assert said in shell.refuses("report", *flags)
