@@ -180,7 +180,7 @@ class CompiledModel(Compiled):
         that the nearest of all has.
 
         Args:
-            row, question, progress, **options: As for :meth:`explain`, but for those that ask for
+            row, question, progress, options: As for :meth:`explain`, but for those that ask for
                 several answers; ``time_limit`` is of each k.
 
         Raises:
@@ -202,7 +202,7 @@ class CompiledModel(Compiled):
         """Of every feature alone, the nearest value that suffices, or a proof that none does.
 
         Args:
-            row, question, progress, **options: As for :meth:`explain`, but for those that ask for
+            row, question, progress, options: As for :meth:`explain`, but for those that ask for
                 several answers; ``time_limit`` is of each feature.
 
         Raises:

@@ -22,6 +22,7 @@ extensions = [
 ]
 myst_enable_extensions = ["colon_fence", "deflist", "dollarmath"]
 myst_heading_anchors = 3
+suppress_warnings = ["misc.highlighting_failure"]  # the core language has no lexer
 exclude_patterns = ["_build", "**/jupyter_execute"]
 
 nb_execution_mode = "force"
@@ -38,6 +39,8 @@ napoleon_use_rtype = False
 
 html_theme = "pydata_sphinx_theme"
 html_title = "cfxc"
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
 html_show_sourcelink = False
 html_theme_options = {
     "navigation_with_keys": False,
