@@ -5,10 +5,11 @@ PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
+SITE   := $(VENV)/.installed-docs
 KERNELS := $(shell find cfxc/kernels -name "*.?pp")
 TORCH  := 2.13.0# tested with; installed first, so that nothing brings another one
 
-.PHONY: help demo test nightly sanitize lint types bench clean
+.PHONY: help demo test nightly sanitize lint types docs bench clean
 
 help:
 	@echo "make demo   the main job: nearest counterfactual for a patient, proved"
@@ -16,6 +17,7 @@ help:
 	@echo "make test   the tests        make lint   ruff and the import contract"
 	@echo "make types  mypy, strict     make bench  the benchmarks (tables, slow)"
 	@echo "make sanitize  the kernels' tests with checks of every address and shift"
+	@echo "make docs   the site, in build/site; runs every example on its pages"
 
 demo: $(STAMP)
 	$(BIN)/cfxc demo
@@ -46,6 +48,11 @@ lint: $(STAMP)
 types: $(STAMP)
 	$(BIN)/mypy
 
+# Every warning is an error: a dead link, a page in no list, an example that fails.
+docs: $(SITE)
+	PATH="$(abspath $(BIN)):$$PATH" $(BIN)/python -m sphinx -W --keep-going -q docs build/site
+	@echo "build/site/index.html"
+
 bench: $(STAMP)
 	set -e; for file in benchmarks/*.py; do echo "== $$file"; $(BIN)/python $$file; done
 
@@ -60,4 +67,8 @@ $(STAMP): pyproject.toml CMakeLists.txt $(KERNELS)
 	$(BIN)/python -m pip install --quiet --upgrade pip
 	$(BIN)/python -m pip install --quiet torch==$(TORCH)
 	$(BIN)/python -m pip install --quiet -e '.[test]'
+	@touch $@
+
+$(SITE): $(STAMP)
+	$(BIN)/python -m pip install --quiet -e '.[docs]'
 	@touch $@

@@ -1,6 +1,6 @@
 """Certificates: their size, the time to write one, and the time to check it.
 
-    python benchmarks/certificates.py [--people 5] [--markdown docs/certificates.md]
+    python benchmarks/certificates.py [--people 5] [--markdown benchmarks/results/certificates.md]
 
 For the models of ``oracle.py`` and the larger ones of ``exact.py`` on Adult.  Everything written is
 checked by the checker's file alone, in a virtual environment with nothing in it; exits with 1 if a

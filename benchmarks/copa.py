@@ -43,7 +43,7 @@ from cfxc.methods.plans import (
     validity_bounds,
 )
 
-PAGE, PICTURE = Path("docs/plans.md"), Path("docs/plans.svg")
+PAGE, PICTURE = Path("benchmarks/results/copa.md"), Path("benchmarks/results/plans.svg")
 J, K, LIMIT, RADIUS, EPSILON = 5, 3, 0.1, 0.01, 0.1
 TINY = 1e-6  # shrinkage: one-hot indicators of all labels leave a direction without variance
 WEIGHTS = ((0.2, 2.0), (0.5, 5.0), (1.0, 10.0))

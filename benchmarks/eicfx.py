@@ -36,7 +36,7 @@ from cfxc.methods.bayes.search import Search, Settings, Surrogate
 from cfxc.methods.bayes.task import Region, Task
 from cfxc.question.rules import make_rules
 
-PAGE, PICTURE = Path("docs/regression.md"), Path("docs/eicfx.svg")
+PAGE, PICTURE = Path("benchmarks/results/ei-cfx.md"), Path("benchmarks/results/eicfx.svg")
 SHARES = (0.1, 0.2, 0.5, 1.0)
 POINT = 0.01  # of the query's output: how near a result must be
 

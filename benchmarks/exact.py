@@ -45,7 +45,7 @@ from support.tasks import xgboost as boosted
 from cfxc.errors import CfxcError
 
 EPSILONS = (("10⁻³", 1e-3), ("10⁻⁶", 1e-6))
-PICTURE = Path("docs/growth.svg")
+PICTURE = Path("benchmarks/results/growth.svg")
 FEASIBLE = 1e-6  # by how much HiGHS lets a row of its program be violated
 GAP = 1e-4  # HiGHS's relative gap at which it calls a solution optimal
 # Seconds that plain HiGHS took per person on the machine the targets were set on.

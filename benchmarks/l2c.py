@@ -26,7 +26,7 @@ from support.l2c_runs import HEADER, Outcome, dice, row, train
 from support.parts import Section, parsed, run_parts
 from support.report import Table
 
-PAGE, PICTURE = Path("docs/generator.md"), Path("docs/l2c.svg")
+PAGE, PICTURE = Path("benchmarks/results/l2c.md"), Path("benchmarks/results/l2c.svg")
 THRESHOLDS = (0.2, 0.3, 0.5, 0.7, 1.0)
 FORESTS = {
     "forest, 100 × depth 8": lambda: RandomForestClassifier(100, max_depth=8, random_state=0),

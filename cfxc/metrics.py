@@ -113,7 +113,7 @@ def nearest_neighbours(
 ) -> float:
     """The mean l1 distance of the counterfactuals to their ``count`` nearest rows of ``data``.
 
-    Distances are cfxc's: the mean over features of |difference| / range, of categories 0 or 1;
+    Distances are cfxc's: the mean over features of ``|difference| / range``, of categories 0 or 1;
     in [0, 1] within the space's ranges.
     """
     _check_count(count, data)

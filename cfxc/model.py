@@ -123,7 +123,7 @@ class CompiledModel(Compiled):
         Args:
             rows: A table (of pandas, polars or pyarrow), one instance a row, with the space's
                 columns.  The answers are a table of the same library.
-            question, **options: As for :meth:`explain`, but for those that ask for several answers
+            question, options: As for :meth:`explain`, but for those that ask for several answers
                 or rows to start from; ``n_jobs``: how many processes, or whatever joblib's back end
                 in use runs.
             out: A directory for the answers, as Parquet files of some seconds' work each, written
@@ -180,7 +180,7 @@ class CompiledModel(Compiled):
         that the nearest of all has.
 
         Args:
-            row, question, progress, **options: As for :meth:`explain`, but for those that ask for
+            row, question, progress, options: As for :meth:`explain`, but for those that ask for
                 several answers; ``time_limit`` is of each k.
 
         Raises:
@@ -202,7 +202,7 @@ class CompiledModel(Compiled):
         """Of every feature alone, the nearest value that suffices, or a proof that none does.
 
         Args:
-            row, question, progress, **options: As for :meth:`explain`, but for those that ask for
+            row, question, progress, options: As for :meth:`explain`, but for those that ask for
                 several answers; ``time_limit`` is of each feature.
 
         Raises:

@@ -34,7 +34,7 @@ class Letter:
         path: Of the file to write, ``.html`` or ``.pdf``.
         template: ``plain``, ``adverse-action``, ``european``, or the path of a Jinja2 file.
         locale: ``en``, ``de`` or ``fr``, also with a region.
-        fields: What the template needs beside the answer; see ``docs/letters.md``.
+        fields: What the template needs beside the answer; see ``docs/how-to/letters.md``.
 
     Raises:
         InvalidInputError, DataTypeError: there is no such template or language; a field that the

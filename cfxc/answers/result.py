@@ -249,7 +249,7 @@ class Result(Answer):
         certificate: bool = True,
         qr: bool = False,
     ) -> Path:
-        """Write a letter to the person whom the decision was about; see ``docs/letters.md``.
+        """Write a letter to the person whom the decision was about; see ``docs/how-to/letters.md``.
 
         Args:
             path: ``.html`` or ``.pdf``.

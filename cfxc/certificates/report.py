@@ -51,7 +51,7 @@ def report(source: Any, *, policy: str | Path | None = None, run: str = page.UNR
     """Check a certificate: a path, the values of its JSON, or what ``Result.certificate`` gives.
 
     Args:
-        policy: A file of what a question must allow at least; see ``docs/certificates.md``.
+        policy: A file of what a question must allow at least; see ``docs/how-to/certificates.md``.
         run: Whether the model was run, as the page says it.
 
     Raises:

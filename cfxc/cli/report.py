@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -89,6 +90,11 @@ def standing(now: Progress) -> str:
 
 class Page(Console):
     """A console that leaves it to the command what happens when the reader has gone."""
+
+    @property
+    def is_terminal(self) -> bool:
+        """Not where a notebook reads, which asks for colours and has no cursor to move."""
+        return super().is_terminal and "JPY_PARENT_PID" not in os.environ
 
     def on_broken_pipe(self) -> None:
         raise BrokenPipeError

@@ -198,7 +198,7 @@ def version() -> str:
 
 
 def as_page(found: Sequence[Section]) -> str:
-    """The page ``docs/models.md``."""
+    """The page ``docs/reference/models.md``."""
     lines = [
         "# Models",
         "",

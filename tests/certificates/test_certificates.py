@@ -35,7 +35,7 @@ from tests.solvers.kinds import task
 
 CHECKER = Path(check.__file__).parent
 LINES = 1367  # of the checker's folder, at most; 91 for products and trees over forms, 16 for gaps
-SCHEMA = Path(__file__).parents[2] / "docs" / "certificate.schema.json"
+SCHEMA = Path(__file__).parents[2] / "docs" / "reference" / "certificate.schema.json"
 NO_CERTIFICATE = {"bagging of votes", "votes", "weighted votes", "median", "svc of 3"}
 KINDS = [
     (source, kind)

@@ -12,7 +12,7 @@ from cfxc.certificates import checker
 from tests.certificates.mutants import rehashed
 
 ROOT = Path(__file__).parents[2]
-PAGE = ROOT / "docs" / "certificate-format.md"
+PAGE = ROOT / "docs" / "reference" / "certificate-format.md"
 FOLDER = ROOT / "cfxc" / "certificates" / "checker"
 
 

@@ -5,7 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
+from sklearn.compose import make_column_transformer
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder
+from sklearn.tree import DecisionTreeClassifier
 
 import cfxc
 from cfxc.certificates import checker
@@ -195,3 +200,12 @@ def test_over_the_interface(tmp_path: Path) -> None:
         cfxc.check(changed(), policy=path)
     with pytest.raises(InvalidInputError, match=r"none.toml: cannot be read: No such file"):
         cfxc.check(changed(), policy=tmp_path / "none.toml")
+
+
+@pytest.mark.parametrize("empty", [None, float("nan")], ids=["none", "nan"])
+def test_a_space_says_how_a_missing_category_is_written(empty: object) -> None:
+    table = pd.DataFrame({"a": pd.Series(["x", empty, "y", "x"] * 5, dtype=object), "n": range(20)})
+    encode = make_column_transformer((OneHotEncoder(), ["a"]), remainder="passthrough")
+    tree = make_pipeline(encode, DecisionTreeClassifier(random_state=0)).fit(table, table["n"] > 9)
+    model = cfxc.compile(tree, cfxc.FeatureSpace.infer(table))
+    assert cfxc.check(model.explain(table.iloc[[1]], target=True).certificate).ok

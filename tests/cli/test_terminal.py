@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from cfxc.cli.report import Page
+
 from .conftest import Shell
 
 pty = pytest.importorskip("pty")
@@ -85,3 +87,11 @@ def test_shells_complete_commands_and_options(words: str, place: int, found: str
         [sys.executable, "-c", CODE], env=environment, capture_output=True, text=True, check=False
     )
     assert found in done.stdout.split()
+
+
+def test_a_notebook_is_no_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.delenv("JPY_PARENT_PID", raising=False)
+    assert Page().is_terminal
+    monkeypatch.setenv("JPY_PARENT_PID", "1")  # as in a notebook's cell, which forces colours
+    assert not Page().is_terminal

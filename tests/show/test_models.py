@@ -11,7 +11,7 @@ import pytest
 from cfxc.cli import main
 from cfxc.show import models
 
-PAGE = Path(__file__).parents[2] / "docs" / "models.md"
+PAGE = Path(__file__).parents[2] / "docs" / "reference" / "models.md"
 
 
 @pytest.fixture(scope="module")
@@ -27,7 +27,8 @@ def test_the_page_is_up_to_date(
     if f"scikit-learn {models.version()}" not in PAGE.read_text(encoding="utf-8"):
         pytest.skip(f"the page is about another version than scikit-learn {models.version()}")
     optional = {"CatBoost", "interpret", "category_encoders", "linear-tree", "statsmodels"}
-    golden("../../docs/models.md", models.as_page([s for s in sections if s.title not in optional]))
+    page = models.as_page([s for s in sections if s.title not in optional])
+    golden("../../docs/reference/models.md", page)
 
 
 def test_every_public_estimator_is_decided(sections: list[models.Section]) -> None:

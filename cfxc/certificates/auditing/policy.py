@@ -21,8 +21,8 @@ DECIMAL = re.compile(r"-?[0-9]{1,400}(\.[0-9]{1,400}|/[1-9][0-9]{0,400})?", re.A
 NAMES = ("version", "columns", "tables", "feature", "others", "constraints", "target", "norms",
          "epsilon", "slack")  # fmt: skip
 GAPS = ("may fill", "free")
-FIELDS = ("name", "kind", "lower", "upper", "resolution", "labels", "missing", "action",
-          "condition", "weight", "encoding", "columns", "dtype",
+FIELDS = ("name", "kind", "lower", "upper", "resolution", "labels", "missing", "missing_as",
+          "action", "condition", "weight", "encoding", "columns", "dtype",
           "label", "unit", "format")  # fmt: skip
 
 

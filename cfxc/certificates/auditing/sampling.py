@@ -9,9 +9,11 @@ from __future__ import annotations
 import json
 import math
 import random
+import time
 import tomllib
 from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
+from importlib import import_module
 from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, Any
@@ -33,6 +35,12 @@ TRUSTED = {
 }  # numbers of supported models, which skops leaves to its users to trust
 CLASSIFY = ("binary:hinge", "binary:logistic", "multi:softmax", "multi:softprob")
 SINGLE = (".onnx", ".json", ".ubj")  # files of models that compute in single floats
+EMPTY: dict[str, Callable[[], Any]] = {
+    "nan": lambda: math.nan,
+    "none": lambda: None,
+    "na": lambda: import_module("pandas").NA,
+}
+"""How a column of objects writes a missing cell, by what the space calls it."""
 Predict = Callable[["pd.DataFrame"], Any]
 
 
@@ -86,6 +94,8 @@ def compare(
     if data is not None:
         more, frame = _given(question, space, data)
         rows, outcomes, read = rows + more, outcomes + list(predict(frame)), len(more)
+    clock = question.clock  # loading the model and asking it took time that is not the program's
+    clock.end = time.process_time() + clock.seconds * max(1, len(rows) / ROWS)
     scores = [question.program.values(question.program.outputs, row) for row in rows]
     near, excused = NEAR[shown.semantics] * median(map(_lead, scores)), 0
     for number, (score, outcome) in enumerate(zip(scores, outcomes, strict=True)):
@@ -198,7 +208,7 @@ def table(question: Any, space: str, rows: Sequence[Sequence[Any]]) -> pd.DataFr
                 cells = [int(v) if v.denominator == 1 else float(v) for v in values]
                 gone = (feature.own if feature.gap else feature.absent,)
                 cells = [None if v in gone else c for v, c in zip(values, cells, strict=True)]
-            empty = math.nan if dtype == "object" else None
+            empty = EMPTY[given.get("missing_as", "nan")]() if dtype == "object" else None
             series = pd.Series([empty if c is None else c for c in cells], dtype=object)
             if dtype == "bool" and None in cells:
                 raise Differs(f"the column {name!a} of truth values holds no missing one")

@@ -1,5 +1,5 @@
-"""A checker of certificates on the standard library alone; ``docs/certificate-format.md`` has the
-format, and for every rule the lemma that makes it sound.
+"""A checker of certificates on the standard library alone; the format, and for every rule the lemma
+that makes it sound, are in ``docs/reference/certificate-format.md``.
 """
 
 from .claim import Shown, check

@@ -1,5 +1,6 @@
 """The proof: a tree of splits that covers the ball, each part of it closed by one rule, which shows
-that it holds no counterfactual nearer than the radius.  Lemmas: ``docs/certificate-format.md``.
+that it holds no counterfactual nearer than the radius.  Lemmas: see
+``docs/reference/certificate-format.md``.
 """
 
 from __future__ import annotations

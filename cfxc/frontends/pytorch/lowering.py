@@ -28,7 +28,8 @@ OPSETS = {"ai.onnx": 22, "ai.onnx.ml": 5}  # whose definitions the rules below m
 
 
 REMEDY = (
-    "write the module in ops that docs/models.md lists, or leave the decision to a part that is"
+    "write the module in ops that docs/reference/models.md lists, or leave the decision to a part "
+    "that is"
 )
 
 

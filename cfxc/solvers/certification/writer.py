@@ -34,7 +34,7 @@ SECONDS = 60.0  # that a proof may take which the search did not keep
 
 
 class Certificate:
-    """One answer with all that it takes to check it; see ``docs/certificates.md``."""
+    """One answer with all that it takes to check it; see ``docs/how-to/certificates.md``."""
 
     def __init__(self, content: Mapping[str, Any]) -> None:
         digest = hashlib.sha256(canonical(dict(content))).hexdigest()

@@ -1,0 +1,53 @@
+"""The site: `make docs`.  Code cells run when it is built; an error in one ends the build."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import cfxc
+
+os.environ["CFXC_EXAMPLES"] = str(Path(__file__).parents[1] / "examples")  # for the tutorials
+
+project = "cfxc"
+author = "the cfxc authors"
+version = release = cfxc.__version__
+
+extensions = [
+    "myst_nb",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.napoleon",
+    "sphinx_copybutton",
+    "sphinx_design",
+]
+myst_enable_extensions = ["colon_fence", "deflist", "dollarmath"]
+myst_heading_anchors = 3
+suppress_warnings = ["misc.highlighting_failure"]  # the core language has no lexer
+exclude_patterns = ["_build", "**/jupyter_execute"]
+
+nb_execution_mode = "force"
+nb_execution_raise_on_error = True
+nb_execution_timeout = 300
+nb_execution_in_temp = True
+nb_merge_streams = True
+
+autodoc_member_order = "bysource"
+autodoc_typehints = "none"
+napoleon_google_docstring = True
+napoleon_numpy_docstring = False
+napoleon_use_rtype = False
+
+html_theme = "pydata_sphinx_theme"
+html_title = "cfxc"
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
+html_show_sourcelink = False
+html_theme_options = {
+    "navigation_with_keys": False,
+    "secondary_sidebar_items": ["page-toc"],
+    "footer_start": ["copyright"],
+    "footer_end": [],
+    "show_toc_level": 2,
+}
+copybutton_prompt_text = r"\$ "
+copybutton_prompt_is_regexp = True
