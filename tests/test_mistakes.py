@@ -210,7 +210,7 @@ QUESTIONS: list[Case] = [
     ("negative time", lambda m: m.ask(time_limit=-1), ["time_limit", "positive"]),
     ("no time", lambda m: m.ask(time_limit=None), ["time_limit", "positive"]),
     ("no processes", lambda m: m.ask(n_jobs=0), ["n_jobs", "from 1"]),
-    ("progress", lambda m: m.ask(progress=True), ["progress", "function"]),
+    ("progress", lambda m: m.ask(progress=3), ["progress", "function"]),
     ("seeds", lambda m: m.ask(seeds=[1]), ["seeds", "DataFrame"]),
     ("what to give up", lambda m: m.ask(relax=["everything"]), ["'everything'", "max_changes"]),
     ("no question", lambda m: cfxc.Question.from_toml("none.toml"), ["none.toml", "No such file"]),

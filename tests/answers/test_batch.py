@@ -396,11 +396,11 @@ class TestTime:
         compiled, people = case
         begun = explaining.Explainer._begun
 
-        def slow(self, frame, before):
+        def slow(self, frame, before, cells):
             if frame.index[0] == people.index[2]:
                 monkeypatch.setattr(explaining, "left", lambda: 0.0)
-                return begun(self, frame, before)[0], explaining.LIMIT
-            return begun(self, frame, before)
+                return begun(self, frame, before, cells)[0], explaining.LIMIT
+            return begun(self, frame, before, cells)
 
         monkeypatch.setattr(explaining.Explainer, "_begun", slow)
         table = batch.answer_part(

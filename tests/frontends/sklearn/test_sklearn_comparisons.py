@@ -16,6 +16,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, OneHotEncoder, StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
+from cfxc.errors import UnsupportedError
 from cfxc.frontends.sklearn import lower
 from cfxc.frontends.sklearn.lowering import Image, Raw, Stage
 from cfxc.frontends.sklearn.tracing import ALWAYS, last_below, regions
@@ -138,7 +139,12 @@ def test_regions_are_where_the_function_is_at_most_the_threshold(
         threshold = image.function(np.array([point]))
         if not np.isfinite(threshold).all():
             return
-        (region,) = regions(image, threshold)
+        try:
+            (region,) = regions(image, threshold)
+        except UnsupportedError as error:
+            if "so flat that rounding decides" not in str(error):
+                raise
+            return  # refused when it is compiled, so there is no region to compare
         cuts = np.array(region.cuts)
         near = [cuts, np.nextafter(cuts, -np.inf), np.nextafter(cuts, np.inf)]
         xs = np.unique(np.concatenate([*near, others, [point]])) + 0.0
