@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack, overload
 
 from .answers.batch import ONE_EACH, PREFIX, Done, Run, explain_rows
-from .answers.explaining import explainer_of, one_row
+from .answers.cells import one_row
+from .answers.explaining import explainer_of
 from .answers.result import Result
 from .errors import DataTypeError, InvalidInputError
 from .frontends.compiled import Compiled

@@ -1,4 +1,4 @@
-"""Cells of answers as plain values, and what differs between rows."""
+"""Rows that are asked about, their cells as plain values, and what differs between rows."""
 
 from __future__ import annotations
 
@@ -7,6 +7,14 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+
+from ..errors import CfxcError, InvalidInputError
+from ..space import FeatureSpace
+from ..space.codec import frame_cells
+from ..space.tables import as_pandas
+
+Cells = Mapping[str, object] | None
+"""The cells of one row by column, where they were read with those of others."""
 
 
 def changes_between(before: pd.DataFrame, after: pd.DataFrame) -> list[dict[str, tuple[Any, Any]]]:
@@ -37,3 +45,30 @@ def plain_cell(value: Any) -> Any:
 def plain_row(row: pd.DataFrame) -> Mapping[str, Any]:
     """A one-row table as a mapping of plain cells."""
     return {str(column): plain_cell(row[column].iloc[0]) for column in row.columns}
+
+
+def one_row(space: FeatureSpace, row: Any) -> pd.DataFrame:
+    """A row of an instance as a table.
+
+    Raises:
+        CfxcError: it is none of the forms a row has, or not of the space.
+    """
+    row = as_pandas(row)
+    if isinstance(row, pd.DataFrame):
+        return row
+    if isinstance(row, pd.Series):
+        row = row.to_dict()
+    if not isinstance(row, Mapping):
+        raise InvalidInputError(
+            "a row is a one-row DataFrame, a Series or a mapping of columns, such as X.iloc[[0]], "
+            f"not {type(row).__name__}"
+        )
+    return space.decode(space.encode_row(row))
+
+
+def cells_of(rows: pd.DataFrame) -> list[Cells]:
+    """The cells of each row, read at once; ``None`` where each is to be read alone, and refused."""
+    try:
+        return [*frame_cells(rows)]
+    except CfxcError:
+        return [None] * len(rows)

@@ -27,9 +27,6 @@ from ..solvers.engines import Engine, engine_for, search_within, smt_backend
 from ..solvers.hulls import slack_of
 from ..solvers.rounding import may_tie, slack_for
 from ..solvers.smt import Backend, refuse_contradiction, refuse_negative_distance
-from ..space import FeatureSpace
-from ..space.codec import frame_cells
-from ..space.tables import as_pandas
 from ..stopping import (
     GRACE,
     INTERRUPTED,
@@ -44,6 +41,7 @@ from ..stopping import (
     reason_of,
     until,
 )
+from .cells import Cells, cells_of
 from .conflicts import asker, conflict_of, given_up_in_order, with_conflict
 from .original import Original
 from .result import Result, result_of
@@ -53,8 +51,6 @@ MET = "met on the way to the nearest one"
 """Why nothing more is known of a counterfactual from a pool."""
 UNCHANGED = "already has the target outcome"
 """Why an answer is the factual itself."""
-Cells = Mapping[str, object] | None
-"""The cells of one row by column, where they were read with those of others."""
 
 
 @dataclass(frozen=True)
@@ -217,7 +213,7 @@ class Explainer:
         found: dict[int, Result | CfxcError] = {}
         waiting, done, stop = list[Waiting](), dict[int, NoChangeNeededError](), ""
         frames = [rows.iloc[i : i + 1] for i in range(len(rows))]
-        given = zip(frames, self._before(frames), _cells_of(rows), strict=True)
+        given = zip(frames, self._before(frames), cells_of(rows), strict=True)
         for i, (frame, before, cells) in enumerate(given):
             if stop == INTERRUPTED or left() <= 0:
                 break
@@ -318,7 +314,7 @@ class Explainer:
                 reported = zip(both[: len(pairs)], both[len(pairs) :], strict=True)
             else:
                 reported = zip(self.model.predict(before), self.model.predict(after), strict=True)
-            told = zip(pairs, reported, _cells_of(after), strict=True)
+            told = zip(pairs, reported, cells_of(after), strict=True)
             for (original, point), (first, second), cells in told:
                 original.tell(first, point, second, cells)
 
@@ -468,33 +464,6 @@ def explainer_of(model: Compiled, question: Question, progress: Watch | None = N
         Seeds(model, question, required), progress,
         named if question.target is None else "target",
     )  # fmt: skip
-
-
-def one_row(space: FeatureSpace, row: Any) -> pd.DataFrame:
-    """A row of an instance as a table.
-
-    Raises:
-        CfxcError: it is none of the forms a row has, or not of the space.
-    """
-    row = as_pandas(row)
-    if isinstance(row, pd.DataFrame):
-        return row
-    if isinstance(row, pd.Series):
-        row = row.to_dict()
-    if not isinstance(row, Mapping):
-        raise InvalidInputError(
-            "a row is a one-row DataFrame, a Series or a mapping of columns, such as X.iloc[[0]], "
-            f"not {type(row).__name__}"
-        )
-    return space.decode(space.encode_row(row))
-
-
-def _cells_of(rows: pd.DataFrame) -> list[Cells]:
-    """The cells of each row, read at once; ``None`` where each is to be read alone, and refused."""
-    try:
-        return [*frame_cells(rows)]
-    except CfxcError:
-        return [None] * len(rows)
 
 
 def _as_error(error: Exception) -> CfxcError:

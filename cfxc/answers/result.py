@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -36,7 +37,7 @@ Asked = Literal["auto", "real", "float"]
 Status = Literal["optimal", "feasible", "infeasible", "unknown"]
 
 
-class Answer:
+class Answer(ABC):
     """What answers with one counterfactual have in common: a factual, and what changes."""
 
     factual: Any
@@ -51,9 +52,9 @@ class Answer:
             return {}
         return changes_between(as_pandas(self.factual), as_pandas(self.counterfactual))[0]
 
+    @abstractmethod
     def _table(self) -> pd.DataFrame:
         """Factual and counterfactual as rows."""
-        raise NotImplementedError
 
     def to_frame(self) -> Any:
         """Factual and counterfactuals as rows, indexed ``factual``, ``counterfactual`` …
@@ -70,9 +71,9 @@ class Answer:
         answer: Self = replace(same, **made)
         return answer
 
+    @abstractmethod
     def summary(self) -> str:
         """One line: what was found and what was proved."""
-        raise NotImplementedError
 
     def _plain_rows(self) -> dict[str, Any]:
         """The rows and their outcomes as plain values for JSON."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -209,7 +210,7 @@ class Limits:
     settle: Callable[[Query, Limits], Outcome] | None = None
 
 
-class Search:
+class Search(ABC):
     """A query in the hands of an engine; ``run`` answers it, and may be broken off anywhere.
 
     Attributes:
@@ -227,13 +228,13 @@ class Search:
         watch = limits.watch
         self.report: Report = silent if watch is None else reporter(query.distance, watch)
 
+    @abstractmethod
     def run(self, seeds: Sequence[Point]) -> None:
         """Search, and leave what is known in ``outcome``.
 
         Raises:
             BaseException: one of ``STOPS``, when the time is up or Ctrl-C was pressed.
         """
-        raise NotImplementedError
 
     def stopped(self, stop: BaseException) -> None:
         """What is left to do after the search was broken off."""

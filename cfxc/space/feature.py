@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -17,7 +17,6 @@ import pandas as pd
 from ..errors import DataTypeError, InvalidInputError, LanguageError
 from ..ir import INT, REAL, LabelTuple, Sort
 from ..ir.interval import floor_float
-from ..lang import compile_constraint
 from ..lang.parser import parse_expression
 from .names import listed, names_in, nearest, one_of, shown
 from .values import (
@@ -485,21 +484,3 @@ def sort_of(feature: Feature) -> Sort:
     if feature.is_symbolic:
         return Sort("category", (), feature.label_tuple)
     return REAL if feature.kind == "real" else INT
-
-
-def check_conditions(features: Sequence[Feature]) -> None:
-    """Every condition is a constraint over the features: of known names and fitting sorts.
-
-    Raises:
-        InvalidInputError: naming the feature, and the place in its condition.
-    """
-    conditional = [feature for feature in features if feature.action == "conditional"]
-    if not conditional:
-        return
-    sorts = {feature.name: sort_of(feature) for feature in features}
-    rising = [feature.name for feature in features if feature.kind == "ordinal" and feature.labels]
-    for feature in conditional:
-        try:
-            compile_constraint(feature.condition, sorts, "condition", ordered=rising)
-        except (LanguageError, InvalidInputError) as error:
-            raise InvalidInputError(f"feature {feature.name!r}: {error}") from error

@@ -16,14 +16,16 @@ from ..errors import (
     CfxcError,
     DataTypeError,
     InvalidInputError,
+    LanguageError,
     MissingColumnError,
     UnsupportedError,
 )
+from ..lang import compile_constraint
 from ..markup import card
 from ..writing import write_whole
 from . import codec, toml
 from .cells import Codes, Value
-from .feature import WORDING, Feature, Kind, check_conditions
+from .feature import WORDING, Feature, Kind, sort_of
 from .infer import Options, Resolution, actions_from, check_frame, infer_features
 from .names import by_name, listed, names_arguments, names_in, one_of, shown, suggestion
 from .page import features_table
@@ -77,7 +79,7 @@ class FeatureSpace:
         object.__setattr__(self, "_by_name", {feature.name: feature for feature in features})
         by_column = {column: feature for feature in features for column in feature.columns}
         object.__setattr__(self, "_by_column", by_column)
-        check_conditions(features)
+        _check_conditions(features)
 
     @classmethod
     @names_arguments
@@ -399,3 +401,21 @@ def _features(features: Iterable[Feature]) -> tuple[Feature, ...]:
         if not isinstance(feature, Feature):
             raise DataTypeError(f"features: expected a Feature, not {feature!r}")
     return found
+
+
+def _check_conditions(features: Sequence[Feature]) -> None:
+    """Every condition is a constraint over the features: of known names and fitting sorts.
+
+    Raises:
+        InvalidInputError: naming the feature, and the place in its condition.
+    """
+    conditional = [feature for feature in features if feature.action == "conditional"]
+    if not conditional:
+        return
+    sorts = {feature.name: sort_of(feature) for feature in features}
+    rising = [feature.name for feature in features if feature.kind == "ordinal" and feature.labels]
+    for feature in conditional:
+        try:
+            compile_constraint(feature.condition, sorts, "condition", ordered=rising)
+        except (LanguageError, InvalidInputError) as error:
+            raise InvalidInputError(f"feature {feature.name!r}: {error}") from error

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import re
 from fractions import Fraction as Q
 from typing import Any
 
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 import cfxc
 from cfxc.certificates import checker
@@ -201,3 +204,13 @@ def test_ordinal_features_and_one_way() -> None:
                  (("space",), space), (("proof", "radius"), "1/12"),
                  (("claim", "lower_bound"), "1/12"), (("claim", "epsilon"), "1/2"))  # fmt: skip
     assert '  code: "a"; "a", "b", "c"; in order; up only; 1' in held.summary()
+
+
+@given(st.fractions(0, 1), st.sampled_from([1, 2]))
+@example(Q(1, 3), 1)
+@example(Q(1, 10**400), 1)
+def test_shown_distances_are_rounded_to_the_safe_side(value: Q, power: int) -> None:
+    """No bound is shown that is larger than what was proved, no distance that is smaller."""
+    low, high = report._double(value, power, -1), report._double(value, power, 1)
+    assert Q(low) ** power <= value <= Q(high) ** power
+    assert high <= math.nextafter(math.nextafter(low, math.inf), math.inf)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 import re
 from collections.abc import Iterator
 from fractions import Fraction as Q
@@ -53,6 +54,16 @@ def exact(value: Q) -> str:
         return text
     is_short = value.numerator.bit_length() + value.denominator.bit_length() < 200
     return str(value) if is_short and len(str(value)) < 25 else f"about {text}"
+
+
+def _double(value: Q, power: int, side: int) -> float:
+    """The double next to the root of a distance: none that is smaller, or (``side`` -1) larger."""
+    fine = 2**1100  # finer than doubles, so that only few of these lie between
+    root = value if power == 1 else Q(math.isqrt(math.floor(value * fine**2)), fine)
+    found = float(root)
+    while side * (Q(found) ** power - value) < 0:
+        found = math.nextafter(found, side * math.inf)
+    return found
 
 
 def figure(value: Q) -> str:
@@ -148,7 +159,7 @@ def _digest(question: Question, k: int, depth: int) -> str:
 
 def facts(shown: Shown, run: str = UNRUN) -> dict[str, Any]:
     """Question, claim and proof as plain values; ``run``: whether the model was run, on what."""
-    q, root = shown.question, 0.5 if shown.question.squared else 1
+    q, power = shown.question, 2 if shown.question.squared else 1
     names = zip(("l0", "l1", "linf", "l2"), q.norms, strict=True)
     outcome, had = _outcome(q)
     warnings = ["The factual has the target outcome already."] if had else []
@@ -171,8 +182,8 @@ def facts(shown: Shown, run: str = UNRUN) -> dict[str, Any]:
         "semantics": SEMANTICS[shown.semantics],
         "slack": exact(q.slack),
         "epsilon": exact(shown.epsilon),
-        "distance": None if shown.distance is None else float(shown.distance) ** root,
-        "lower bound": float(shown.bound) ** root,
+        "distance": None if shown.distance is None else _double(shown.distance, power, 1),
+        "lower bound": _double(shown.bound, power, -1),
         "changes": {} if shown.witness is None else dict(_changes(q, shown.witness)),
         "parts closed": shown.parts,
         "warnings": warnings,

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from ...answers.explaining import one_row
+from ...answers.cells import one_row
 from ...errors import DataTypeError, InvalidInputError, SolverError
 from ...ir import Program
 from ...ir.sorts import preview

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
-from ...answers.explaining import one_row
+from ...answers.cells import one_row
 from ...answers.result import Answer, Result, Status
 from ...errors import DataTypeError, InvalidInputError, UnsupportedError
 from ...frontends.called import as_call, outputs_of

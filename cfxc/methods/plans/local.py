@@ -25,7 +25,7 @@ from typing import Any, Protocol
 import numpy as np
 import pandas as pd
 
-from ...answers.explaining import one_row
+from ...answers.cells import one_row
 from ...arrays import Floats
 from ...compiler.pipeline import simplified
 from ...errors import DataTypeError, InvalidInputError

@@ -23,7 +23,8 @@ from typing import Any, Unpack
 
 import pandas as pd
 
-from ...answers.explaining import Explainer, explainer_of, one_row
+from ...answers.cells import one_row
+from ...answers.explaining import Explainer, explainer_of
 from ...answers.original import Original
 from ...answers.result import Status
 from ...errors import DataTypeError, InvalidInputError, UnsupportedError

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ...answers.explaining import one_row
+from ...answers.cells import one_row
 from ...answers.original import Original
 from ...arrays import Floats
 from ...errors import DataTypeError, InvalidInputError, SolverError
