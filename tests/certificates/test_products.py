@@ -31,7 +31,7 @@ from tests.certificates.oracle import is_true
 from tests.certificates.written import certificate, number, question
 
 F = Fraction
-SCHEMA = Path(__file__).parents[2] / "docs" / "certificate.schema.json"
+SCHEMA = Path(__file__).parents[2] / "docs" / "reference" / "certificate.schema.json"
 X, Y = [[["x", 0], "1"]], [[["x", 1], "1"]]
 FORMS = [["form", X], ["form", Y]]
 TIMES = [[["product", 2], "1"], [["one", 0], "-6"]]

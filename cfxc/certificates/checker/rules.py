@@ -1,6 +1,5 @@
-"""The proof: a tree of splits that covers the ball, each part of it closed by one rule, which shows
-that it holds no counterfactual nearer than the radius.  Lemmas: see
-``docs/reference/certificate-format.md``.
+"""The proof: a tree of splits that covers the ball, each part closed by one rule, which shows that
+nothing in it is nearer than the radius.  Lemmas: ``docs/reference/certificate-format.md``.
 """
 
 from __future__ import annotations
