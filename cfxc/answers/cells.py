@@ -47,6 +47,15 @@ def plain_row(row: pd.DataFrame) -> Mapping[str, Any]:
     return {str(column): plain_cell(row[column].iloc[0]) for column in row.columns}
 
 
+def plain_texts(rows: pd.DataFrame) -> tuple[list[str], list[str], list[list[str]]]:
+    """Columns, the cells of the first row, and those of each other one, as texts."""
+    first, *others = (
+        ["missing" if cell is None else str(cell) for cell in plain_row(rows.iloc[[i]]).values()]
+        for i in range(len(rows))
+    )
+    return list(map(str, rows.columns)), first, others
+
+
 def one_row(space: FeatureSpace, row: Any) -> pd.DataFrame:
     """A row of an instance as a table.
 

@@ -18,10 +18,10 @@ from ..errors import UnsupportedError
 from ..ir.interval import ceil_float, floor_float
 from ..show.answers import as_html, as_lines
 from ..show.numbers import shown
-from ..show.values import texts_of
+from ..show.values import shares_of, texts_of
 from ..space.tables import as_given, as_pandas, indexed
 from ..stopping import FINE
-from .cells import changes_between, plain_cell, plain_row
+from .cells import changes_between, plain_cell, plain_row, plain_texts
 
 if TYPE_CHECKING:  # a result is read where nothing is searched
     from ..question.query import Query
@@ -88,11 +88,7 @@ class Answer(ABC):
 
     def _texts(self) -> tuple[list[str], list[str], list[list[str]]]:
         """What things are called, their values before, and in each row after; all as texts."""
-        table = self._table()
-        rows = [
-            [_text(cell) for cell in plain_row(table.iloc[[i]]).values()] for i in range(len(table))
-        ]
-        return list(map(str, table.columns)), rows[0], rows[1:]
+        return plain_texts(self._table())
 
     def _words(self) -> tuple[str, list[str]]:
         """What was found, and what is proved of it, in plain words."""
@@ -316,6 +312,14 @@ class Result(Answer):
         names = ["factual", *(f"counterfactual {i}" for i in range(1, len(found) + 1))]
         return pd.concat([as_pandas(self.factual), *found]).set_axis(names, axis=0)
 
+    @property
+    def shares(self) -> dict[str, float]:
+        """Changed numbers: feature → (after − before) / range, below 0 where it falls."""
+        if self.evidence is None or self.counterfactual is None:
+            return {}
+        rows = as_pandas(self.factual), as_pandas(self.counterfactual)
+        return shares_of(self.evidence.query.space, *rows)
+
     def _texts(self) -> tuple[list[str], list[str], list[list[str]]]:
         if self.evidence is None:
             return super()._texts()
@@ -434,11 +438,6 @@ class Result(Answer):
         lower = shown(self.exact_lower_bound, -1)
         of = "" if self.semantics == "real" else ", as deployed"
         return f"{found}, nothing nearer than {lower} (proved by {self.proved_by}{of})"
-
-
-def _text(cell: Any) -> str:
-    """A plain cell as text."""
-    return "missing" if cell is None else str(cell)
 
 
 def result_of(

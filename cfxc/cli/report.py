@@ -15,7 +15,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from ..show.numbers import shown
+from ..show.numbers import share_text, shown
 
 if TYPE_CHECKING:
     from ..answers.result import Result
@@ -181,6 +181,10 @@ def _facts(result: Result) -> Iterator[Pair]:
             )
     else:
         yield "distance", f"{shown(result.exact_distance, 1)} ({result.distance_name})"
+        if shares := [f"{name} {share_text(share)}" for name, share in result.shares.items()]:
+            more = f", … and {len(shares) - MANY} more" if len(shares) > MANY else ""
+            whose = " of its range" if len(shares) == 1 else " of their ranges"
+            yield "shares", ", ".join(shares[:MANY]) + more + whose
         bound = f"{shown(result.exact_lower_bound, -1)}: "
         of = " for the model as deployed" if result.semantics == "float" else ""
         by = f"nothing is nearer, proved by {result.proved_by}{of}"

@@ -49,7 +49,7 @@ Steps = Annotated[
 ]
 
 
-INFERRED = "# inferred from the data: every value is a multiple of it"
+INFERRED = "# inferred: the values, or nine in ten of them, are multiples of it"
 CONTINUOUS = '# resolution = "0.01"  # the data move in no step of up to 6 decimals: any double'
 
 

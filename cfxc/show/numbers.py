@@ -14,3 +14,9 @@ def shown(value: Fraction, side: int) -> str:
     context = Context(prec=DIGITS, rounding=ROUND_FLOOR if side < 0 else ROUND_CEILING)
     quotient = context.divide(Decimal(value.numerator), Decimal(value.denominator)).normalize()
     return f"{quotient:f}" if not value or quotient.adjusted() in PLAIN else f"{quotient:E}"
+
+
+def share_text(share: Fraction | float) -> str:
+    """The size of a share in per cent, to two digits."""
+    percent = 100 * abs(float(share))
+    return f"{percent:.0f} %" if percent >= 99.5 else f"{percent:.2g} %"

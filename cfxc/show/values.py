@@ -10,6 +10,7 @@ import pandas as pd
 
 from ..space import Feature, FeatureSpace
 from ..space.values import number_text
+from .numbers import share_text
 
 SIGNIFICANT = 6
 LONGEST = 9  # letters of a number that is written as it is
@@ -46,15 +47,40 @@ def short_pair(feature: Feature, before: Any, after: Any) -> tuple[str, str]:
     return pair
 
 
+def share_of(feature: Feature, before: Any, after: Any) -> Fraction | None:
+    """A change as a share of the feature's range; ``None`` if it is none between two numbers."""
+    if feature.is_symbolic or not feature.range or before == after:
+        return None
+    if feature.is_absent(before) or feature.is_absent(after):
+        return None
+    return (Fraction(after) - Fraction(before)) / feature.range
+
+
+def shares_of(space: FeatureSpace, before: pd.DataFrame, after: pd.DataFrame) -> dict[str, float]:
+    """Numbers that change: feature → the change as a share of its range."""
+    first, last = (space.encode_row(x, extra="ignore", check_range=False) for x in (before, after))
+    found = {f.name: share_of(f, first[f.name], last[f.name]) for f in space}
+    return {name: float(share) for name, share in found.items() if share is not None}
+
+
 def texts_of(
     space: FeatureSpace, rows: pd.DataFrame
 ) -> tuple[list[str], list[str], list[list[str]]]:
-    """Features, the values of the first row, and those of each other one, as texts."""
-    texts = []
-    for i in range(len(rows)):
-        point = space.encode_row(rows.iloc[[i]], extra="ignore", check_range=False)
-        texts.append([value_text(feature, point[feature.name]) for feature in space])
-    return list(space.names), texts[0], texts[1:]
+    """Features, the values of the first row, and those of each other one, as texts.
+
+    Behind a number that another row changes stands which share of its range the change is.
+    """
+    points = [
+        space.encode_row(rows.iloc[[i]], extra="ignore", check_range=False)
+        for i in range(len(rows))
+    ]
+    first, *others = ([value_text(f, point[f.name]) for f in space] for point in points)
+    for point, texts in zip(points[1:], others, strict=True):
+        for j, feature in enumerate(space):
+            share = share_of(feature, points[0][feature.name], point[feature.name])
+            if share is not None:
+                texts[j] += f" ({share_text(share)} of the range)"
+    return list(space.names), first, others
 
 
-__all__ = ["short_pair", "short_value", "texts_of", "value_text"]
+__all__ = ["share_of", "shares_of", "short_pair", "short_value", "texts_of", "value_text"]

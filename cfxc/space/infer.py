@@ -12,6 +12,7 @@ from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from ..arrays import Floats
 from ..errors import DataTypeError, InvalidInputError, MissingColumnError
@@ -39,6 +40,7 @@ from .values import (
 Resolution = Literal["auto"] | Mapping[str, object]
 
 _MAX_PLACES = 6  # decimals looked for by resolution="auto"; finer columns count as continuous
+_MOST = 0.9  # of the values: as many multiples of a step make it the resolution
 
 
 @dataclass(frozen=True)
@@ -296,7 +298,7 @@ def _numeric(series: pd.Series[Any], name: str, kind: Kind, step: object) -> Fea
     resolution = None
     if kind == "real":
         resolution = (
-            _decimals(present, series.dtype)
+            _step(present, series.dtype)
             if step is None
             else as_written(step, f"resolution[{name!r}]")
         )
@@ -317,21 +319,34 @@ def _numeric(series: pd.Series[Any], name: str, kind: Kind, step: object) -> Fea
     )
 
 
-def _decimals(present: Floats, dtype: object) -> Fraction | None:
-    """10**-d for the least d <= 6 such that every value is a decimal of d places.
+def _step(present: Floats, dtype: object) -> Fraction | None:
+    """The coarsest of 1, 1/2, 1/10, 1/20, … in which the column moves.
 
-    ``k / 10**d`` is correctly rounded (both are exact up to 2**53), so the comparison is exact:
-    it asks whether the column holds what a user gets by typing the decimal.
+    10**-d, for the least d <= 6 such that every value is a decimal of d places; or a coarser one
+    if nine in ten of the values other than 0 are multiples of it (readings on a scale, of which a
+    few are means: 97, 101, 84.33).  ``None``: there is no such d.
     """
     held = getattr(dtype, "numpy_dtype", dtype)
     width = held if isinstance(held, np.dtype) and held.kind == "f" else present.dtype
+    used = present[present != 0]
+    coarse = None
     for places in range(_MAX_PLACES + 1):
-        scale = float(10**places)
-        counts = np.rint(present * scale)
-        exact_counts = np.abs(counts) < 2**53
-        if exact_counts.all() and ((counts / scale).astype(width) == present).all():
-            return Fraction(1, 10**places)
+        if _on_steps(present, 10**places, width).all():
+            return coarse or Fraction(1, 10**places)
+        for count in (10**places, 2 * 10**places):
+            if coarse is None and _on_steps(used, count, width).mean() >= _MOST:
+                coarse = Fraction(1, count)
     return None
+
+
+def _on_steps(values: Floats, count: int, width: np.dtype[Any]) -> NDArray[np.bool_]:
+    """Which values are the floats that a user gets by typing a multiple of 1 / count.
+
+    ``k / count`` is correctly rounded (both are exact up to 2**53), so the comparison is exact.
+    """
+    counts = np.rint(values * float(count))
+    typed: Floats = (counts / count).astype(width)
+    return np.asarray((np.abs(counts) < 2**53) & (typed == values))
 
 
 def _labels_in(series: pd.Series[Any], name: str) -> dict[Key, Label]:

@@ -100,7 +100,8 @@ class FeatureSpace:
 
         Two distinct values, or booleans: binary. Text, objects, pandas categories: categorical
         (ordered categories: ordinal). Whole numbers, also in float columns: integer. Other
-        numbers: real, with resolution 10**-d if d <= 6 decimals write every value. The range is
+        numbers: real; if d <= 6 decimals write every value, with the resolution 10**-d, or the
+        coarsest of 1, 1/2, 1/10, 1/20, … of which nine in ten values are multiples. The range is
         the observed one; missing values are allowed where there are some.  Up to 500 of the rows
         are kept as ``examples``.
 

@@ -135,7 +135,10 @@ def test_a_group_of_columns_is_one_feature() -> None:
 def test_texts_are_short() -> None:
     model, X = small()
     answer = model.explain(X.iloc[[1]])
-    assert repr(answer) == f"Result({answer.summary()})\n  age: 30 → {answer.changes['age'][1]}"
+    moved = (
+        f"age: 30 → {answer.changes['age'][1]} ({100 * answer.shares['age']:.2g} % of the range)"
+    )
+    assert repr(answer) == f"Result({answer.summary()})\n  {moved}"
     assert repr(model) == "CompiledModel(DecisionTreeClassifier: 2 features → False, True)"
     assert str(answer) == repr(answer)
     certificate = answer.certificate

@@ -280,7 +280,9 @@ def test_explain_in_plain_lines(shell: Shell) -> None:
     found = json.loads(shell(*EXPLAIN, "--json").out)
     ended = shell(*EXPLAIN)
     assert ended.code == 0
-    *changes, outcome, between, asked, distance, lower, status, effort = ended.out.splitlines()
+    *changes, outcome, between, asked, distance, shares, lower, status, effort = (
+        ended.out.splitlines()
+    )
     assert asked == "asked        from 'no' to 'yes', as no target was named"
     ((name, (before, after)),) = found["changes"].items()  # only what changes
     (line,) = changes
@@ -293,6 +295,8 @@ def test_explain_in_plain_lines(shell: Shell) -> None:
     what, number, metric = distance.split()
     assert (what, metric) == ("distance", "(l1)")
     assert found["distance"] <= float(number) <= found["distance"] * (1 + 1e-4)  # rounded up
+    assert shares.startswith(f"shares       {name} ")
+    assert shares.endswith(" % of its range")
     assert lower.startswith("lower bound ")
     assert "nothing is nearer, proved by " in lower
     number = lower.split()[2].rstrip(":")

@@ -86,6 +86,28 @@ KINDS: list[tuple[str, pd.Series[Any], dict[str, object]]] = [
     ("thirds", pd.Series([1 / 3, 2 / 3, 1.0]), {"kind": "real", "resolution": None}),
     ("an ulp off", pd.Series([0.1, 0.3, 0.1 + 0.2]), {"kind": "real", "resolution": None}),
     (
+        "readings, some of them means",
+        pd.Series([*range(60, 100), 84.33, 90.67]),
+        {"kind": "real", "resolution": Fraction(1), "upper": 99},
+    ),
+    (
+        "means as often as one in eight",
+        pd.Series([*range(60, 74), 84.33, 90.67]),
+        {"kind": "real", "resolution": Fraction(1, 100)},
+    ),
+    ("halves", pd.Series([1.5, 2.0, 7.5, 9.0]), {"resolution": Fraction(1, 2)}),
+    ("twentieths", pd.Series([0.05, 2.15, 7.35]), {"resolution": Fraction(1, 20)}),
+    (
+        "zeros beside cents",
+        pd.Series([0.0] * 99 + [1.37, 2.02]),
+        {"kind": "real", "resolution": Fraction(1, 100)},
+    ),
+    (
+        "readings in seven decimals",
+        pd.Series([*range(60, 100), 84.3333333]),
+        {"kind": "real", "resolution": None},
+    ),
+    (
         "constant",
         pd.Series([7, 7, 7]),
         {"kind": "integer", "lower": 7, "upper": 7, "range": 0},
