@@ -7,6 +7,7 @@ import re
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
@@ -14,6 +15,7 @@ from ..frontends.row_files import read_factual, read_known
 from ..writing import check_writable
 from .emission import Emit, Transformer, emission
 from .guard import INFEASIBLE, LIMIT, deliver
+from .remedies import with_more
 from .report import doing, hint_at_caps, progress, say_next, show
 from .tables import read_distance, read_favourable, read_target
 
@@ -113,7 +115,7 @@ def explain(
             _show_all(result, question.count)
             most = max(len(one.changes) for one in result.all())
             hint_at_caps(most, question.subject_to)
-            _say_next(source, instance, requested)
+            _say_next(source, instance, requested, result, written=letter is not None)
     finally:  # also if the reader of the output has gone
         if letter is not None:  # it names a certificate that is kept
             letter.write(result, certificate=certificate is not None, qr=wanted.qr)
@@ -125,10 +127,15 @@ def explain(
     return exit_code(result)
 
 
-def _say_next(source: Source, instance: Instance, requested: Asked) -> None:
-    """How all rows of the table are asked what one was asked, where a file says what that is."""
+def _say_next(
+    source: Source, instance: Instance, requested: Asked, result: Result, *, written: bool
+) -> None:
+    """A letter about an answer; after one, all rows of the table, if a file says what is asked."""
     table, row = re.fullmatch(r"(.*?)(?::(\d+))?", instance.factual).groups()  # type: ignore[union-attr]
-    if row is not None and instance.question is not None and not requested.subject_to:
+    if not written and not result.unchanged and result.counterfactual is not None:
+        kind = "html" if find_spec("weasyprint") is None else "pdf"
+        say_next(*with_more("--letter", f"letter.{kind}"))
+    elif row is not None and instance.question is not None and not requested.subject_to:
         words = [*source.words(), "--question", str(instance.question), "--rows", table]
         say_next("cfxc", "batch", *words, "-o", "answers.csv")
 

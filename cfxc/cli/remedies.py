@@ -26,12 +26,17 @@ def begin(arguments: Sequence[str]) -> None:
     _arguments[:] = arguments
 
 
+def with_more(*more: str) -> list[str]:
+    """The same command with more options."""
+    return ["cfxc", *_arguments, *more]
+
+
 def again(*more: str, changed: Mapping[str, str] | None = None) -> str:
     """The same command with more options, and some names in it changed: ``try: cfxc …``."""
-    words = _arguments
+    words = with_more(*more)
     for wrong, right in (changed or {}).items():
         words = [_replaced(word, wrong, right) for word in words]
-    return f"try: {shlex.join(['cfxc', *words, *more])}"
+    return f"try: {shlex.join(words)}"
 
 
 def remedy(message: str) -> str:
@@ -58,4 +63,4 @@ def _replaced(word: str, wrong: str, right: str) -> str:
     return re.sub(rf"(?<![\w.-]){re.escape(wrong)}(?![\w-])", lambda _: right, word)
 
 
-__all__ = ["again", "begin", "remedy"]
+__all__ = ["again", "begin", "remedy", "with_more"]

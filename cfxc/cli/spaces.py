@@ -49,7 +49,7 @@ Steps = Annotated[
 ]
 
 
-INFERRED = "# inferred: the values, or nine in ten of them, are multiples of it"
+INFERRED = "# inferred from the data: nine in ten values, or all, are multiples of it"
 CONTINUOUS = '# resolution = "0.01"  # the data move in no step of up to 6 decimals: any double'
 
 

@@ -35,8 +35,11 @@ def test_from_a_table_to_an_answer(shell: Shell) -> None:
     explained = shell(*next_line(made.err))
     assert explained.code == 0
     assert "no → yes" in explained.out
+    pytest.importorskip("jinja2")
+    written = shell(*next_line(explained.err))
+    assert f"letter: {next_line(explained.err)[-1]}" in written.err
     pytest.importorskip("pyarrow")
-    answered = shell(*next_line(explained.err))
+    answered = shell(*next_line(written.err))
     assert answered.code == 0
     assert "optimal" in answered.out
 
