@@ -101,6 +101,13 @@ class Words:
         tenths = Decimal(floor(share * 1000)) / 1000
         return format_percent(tenths, locale=self.locale, decimal_quantization=False)
 
+    def chance(self, share: Fraction) -> str:
+        """A probability in percent, with all its digits: rounded, it would be another question."""
+        from babel.numbers import format_percent
+
+        exact = decimal_of(float(share * 100)) / 100
+        return format_percent(exact, locale=self.locale, decimal_quantization=False)
+
     def listed(self, items: Iterable[str], style: Any = "standard") -> str:
         """``a, b and c``."""
         from babel.lists import format_list
@@ -136,7 +143,7 @@ class Words:
             return self.text(f"words.{which}", **ends)
         text = self.outcome(target.label)
         if target.chance is not None:
-            text = self.text("words.likely", outcome=text, share=self.share(target.chance))
+            text = self.text("words.likely", outcome=text, share=self.chance(target.chance))
         if target.margin:
             margin = self.number(decimal_of(float(target.margin)))
             text = self.text("words.margin", outcome=text, margin=margin)
