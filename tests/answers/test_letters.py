@@ -19,8 +19,8 @@ import cfxc
 from cfxc.answers.letters import Letter
 from cfxc.answers.reasons import Reasons
 from cfxc.answers.result import Result
-from cfxc.show.letters.fields import TEMPLATES
-from cfxc.show.letters.words import LANGUAGES, catalogue
+from cfxc.show.letters.fields import TEMPLATES, checked
+from cfxc.show.letters.words import LANGUAGES, Words, catalogue
 
 pytest.importorskip("jinja2")
 pytest.importorskip("babel")
@@ -569,3 +569,13 @@ def test_that_no_other_factor_matters_is_said_of_all_numbers() -> None:
     assert found[100].status == "infeasible"
     assert found[100].reasons.ended == "unknown"
     assert found[None].reasons.found
+
+
+@pytest.mark.parametrize("number", [1e300, -(2.0**70), 5e-324, 0.1 + 0.2])
+def test_numbers_have_all_their_digits(number: float) -> None:
+    from babel.numbers import parse_decimal
+
+    feature = cfxc.space.Feature("x", "real", lower=-1e301, upper=1e301, format="#,##0.00")
+    words = Words("de", [feature], checked({}, "", None), "")
+    shown = words.value("x", Fraction(number))
+    assert float(parse_decimal(shown, locale="de")) == number
