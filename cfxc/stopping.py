@@ -33,8 +33,12 @@ INTERRUPTED = "interrupted"
 FINE = "what is left is finer than searches tell apart"
 """Why a search ended before its gap was closed, where nothing else ended it."""
 
+Handler = Callable[[int, FrameType | None], object]
+
 _deadline: ContextVar[float] = ContextVar("deadline", default=float("inf"))
 _pressed = False
+_raising: list[Handler] = [signal.default_int_handler]
+_before: Handler = signal.default_int_handler
 _abandoned: list[Thread] = []
 
 
@@ -134,27 +138,35 @@ def until(deadline: float) -> Iterator[None]:
 def listening() -> Iterator[None]:
     """Take note of Ctrl-C, for ``poll`` to tell; pressed again, it interrupts at once.
 
-    Only in the main thread, and where nothing else handles the signal.  The handler that was there
-    is put back in the end.
+    Only in the main thread, and where the signal would raise ``KeyboardInterrupt``.  The handler
+    that was there is put back in the end.
     """
-    global _pressed
+    global _pressed, _before
     main = threading.current_thread() is threading.main_thread()
-    if not main or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+    handler = signal.getsignal(signal.SIGINT)
+    before = next((known for known in _raising if known is handler), None)
+    if not main or before is None:
         yield
         return
-    _pressed = False
+    _pressed, _before = False, before
     signal.signal(signal.SIGINT, _note)
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
+        signal.signal(signal.SIGINT, before)
         _pressed = False
+
+
+def may_wait(handler: Handler) -> Handler:
+    """A handler of Ctrl-C that raises ``KeyboardInterrupt``: ``listening`` may stand in for it."""
+    _raising.append(handler)
+    return handler
 
 
 def _note(number: int, frame: FrameType | None) -> None:
     global _pressed
     if _pressed:
-        signal.default_int_handler(number, frame)
+        _before(number, frame)
     _pressed = True
 
 

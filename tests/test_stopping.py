@@ -9,6 +9,7 @@ import threading
 import pytest
 
 from cfxc import stopping
+from cfxc.cli import interrupts
 from cfxc.stopping import Pressed, TimeUp, attend, listening, now, poll, polled, until
 
 
@@ -47,6 +48,22 @@ def test_ctrl_c_is_noted_and_the_second_one_interrupts() -> None:
         assert caught.type is KeyboardInterrupt
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
     poll()
+
+
+def test_it_stands_in_for_a_handler_that_raises() -> None:
+    """That of the command line, which notes that Ctrl-C came: searches end by themselves there."""
+    with interrupts.heard():
+        handler = signal.getsignal(signal.SIGINT)
+        with listening():
+            press()
+            with pytest.raises(Pressed):
+                poll()
+            assert not interrupts.came()
+            with pytest.raises(KeyboardInterrupt):
+                press()
+            assert interrupts.came()
+        assert signal.getsignal(signal.SIGINT) is handler
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
 def test_other_threads_and_other_handlers_are_left_alone() -> None:

@@ -15,6 +15,7 @@ from typing import Any
 
 from ..certificates.checker import number
 from ..errors import InvalidInputError, UnsupportedError
+from ..question.domain import Domain
 from ..question.query import Query
 from ..show.letters.fields import Fields, checked, day_of, read_fields
 from ..show.letters.page import PARTS, Layout, as_pdf, check_kind, qr_code
@@ -298,6 +299,10 @@ class _Content:
     def given(self) -> list[str]:
         """What changes were permitted."""
         words, found = self.words, [self.words.text("given.range")]
+        if steps := [self._step(d) for d in self.query.domains if d.has_grid]:
+            found.append(words.text("given.steps", steps=words.listed(steps)))
+        if gone := [d.name for d in self.query.domains if d.is_absent and d.is_fixed]:
+            found.append(words.text("given.missing", labels=words.listed(map(words.label, gone))))
         for action in ("fixed", "increase", "decrease"):
             named = [d.name for d in self.query.domains if d.feature.action == action]
             if named:
@@ -309,6 +314,11 @@ class _Content:
         if self.query.hulls:
             found.append(words.text("given.hull", rules=clean(self.query.hulls[0].text)))
         return found
+
+    def _step(self, domain: Domain) -> str:
+        name, step = domain.name, domain.feature.resolution
+        values = {"label": self.words.label(name), "step": self.words.value(name, step)}
+        return self.words.text("given.step", **values)
 
     def promise(self) -> list[str]:
         """What the letter says and what not."""

@@ -4,7 +4,8 @@ A *reason* is a set S of features of which some values, all else as it is, have 
 and of which each is needed: with one put back as it is, the outcome is not in the target.  Whatever
 is in S was therefore scored (a contrastive explanation, Ignatiev et al. 2020; with these values, an
 actual cause, Halpern 2016).  Every feature may take every value of its range here, also those that
-a question fixes: what a person cannot change may have decided all the same.
+a question fixes: what a person cannot change may have decided all the same.  Values that are shown
+are on the features' grids; that there are no more reasons is proved of all numbers.
 
 Reasons come in order: fewest features first, and the least change as a share of ranges among those.
 Each next one shares no feature with those before.
@@ -69,7 +70,7 @@ def reasons_of(query: Query, deployed: Deployed, seconds: float = SECONDS) -> Re
     """
     query, deadline = unrestricted(query), now() + seconds
     limits = Limits(Fraction(1, 1000), seconds, rng=np.random.default_rng(0))
-    ask = asker(deployed, limits, "auto", "auto")
+    ask, exactly = (asker(one, limits, "auto", "auto") for one in (deployed, lambda point: True))
     is_whole = not any(d.is_absent or d.feature.action == "fixed" for d in query.domains)
     found: list[Reason] = []
     with listening():
@@ -78,6 +79,9 @@ def reasons_of(query: Query, deployed: Deployed, seconds: float = SECONDS) -> Re
             outcome = ask(query, left) if left > 0 else Outcome()
             if outcome.best is None:
                 settled = outcome.infeasible and is_whole
+                if settled and any(d.has_grid for d in query.domains):
+                    left = max(deadline - now(), 0.0)
+                    settled = exactly(_off_grids(query), left).infeasible
                 return Reasons(tuple(found), "infeasible" if settled else "unknown")
             point = needed(query, outcome.best, deployed)
             changed = [d.name for d in query.domains if point[d.name] != d.factual]
@@ -102,6 +106,16 @@ def unrestricted(query: Query) -> Query:
 
 def _free(feature: Feature) -> Feature:
     return replace(feature, action="free", condition="", weight=Fraction(1))
+
+
+def _off_grids(query: Query) -> Query:
+    """The same of all numbers in the ranges, whatever the features' resolutions."""
+    domains = tuple(
+        domain_of(replace(d.feature, resolution=None), d.factual) if d.has_grid else d
+        for d in query.domains
+    )
+    features = tuple(replace(feature, resolution=None) for feature in query.space)
+    return replace(query, space=replace(query.space, features=features), domains=domains)
 
 
 def _domain(feature: Feature, own: Any) -> Domain:

@@ -140,5 +140,7 @@ def _parsed(arguments: list[str] | None) -> int:
     except SystemExit as end:
         if isinstance(end.__context__, BrokenPipeError):
             raise BrokenPipeError from end
+        if isinstance(getattr(end.__context__, "__cause__", None), KeyboardInterrupt):
+            raise KeyboardInterrupt from end  # outside of what a command guards
         return end.code if isinstance(end.code, int) else FAULT
     return 0

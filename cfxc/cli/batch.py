@@ -37,7 +37,7 @@ from .flags import (
     takes,
 )  # fmt: skip
 from .guard import LIMIT, guarded
-from .interrupts import INTERRUPTED, gently
+from .interrupts import INTERRUPTED
 from .remedies import again
 from .report import Page, doing, lay_out
 
@@ -150,7 +150,7 @@ def batch(source: Source, asked: Instance, requested: Asked, order: Order) -> in
         chosen, reported = _chosen(model, question, table, wrong, order.which)
     if not len(chosen):
         return _nothing_asked(order, reported, wrong)
-    with _counting(len(chosen)) as watch, gently():
+    with _counting(len(chosen)) as watch:
         run = Run(question.n_jobs, order.parts, order.certificates, order.total_time_limit, watch)
         answers = explain_rows(model, question, chosen, run)
     done = _with_errors(answers, wrong)

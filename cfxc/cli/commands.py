@@ -12,9 +12,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from ..frontends.row_files import read_factual, read_known
+from ..stopping import INTERRUPTED as STOPPED
 from ..writing import check_writable
 from .emission import Emit, Transformer, emission
 from .guard import INFEASIBLE, LIMIT, deliver
+from .interrupts import INTERRUPTED
 from .remedies import with_more
 from .report import doing, hint_at_caps, progress, say_next, show
 from .tables import read_distance, read_favourable, read_target
@@ -168,8 +170,12 @@ def _show_all(result: Result, count: int) -> None:
 
 
 def exit_code(result: Result) -> int:
-    """0 proved nearest, 3 proved that there is none, 4 a limit was reached before either."""
+    """0 proved nearest, 3 proved that there is none, 4 a limit was reached before either, 130 after
+    Ctrl-C.
+    """
     if result.status == "infeasible":
         return INFEASIBLE
     closed = all(one.status == "optimal" for one in result.all())
-    return 0 if closed and result.stop_reason != "unknown" else LIMIT
+    if closed and result.stop_reason != "unknown":
+        return 0
+    return INTERRUPTED if any(one.reason == STOPPED for one in result.all()) else LIMIT

@@ -1,7 +1,8 @@
 """Ctrl-C while the command line runs, also where it breaks off the imports of a library.
 
 Compiled modules turn an interrupt into errors of their own (``ImportError``, ``SystemError``), or
-print it and go on; so it is noted here that one came.
+print it and go on; so it is noted here that one came.  Searches take note of it themselves
+(:func:`cfxc.stopping.listening`), and end with the best answer that they have.
 """
 
 from __future__ import annotations
@@ -11,6 +12,8 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
+
+from ..stopping import may_wait
 
 INTERRUPTED = 130
 """Exit code after Ctrl-C."""
@@ -49,23 +52,11 @@ def heard() -> Iterator[None]:
         sys.unraisablehook = hook
 
 
-@contextmanager
-def gently() -> Iterator[None]:
-    """Leave Ctrl-C to what runs inside, which ends with what it has; pressed again, it is noted."""
-    if signal.getsignal(signal.SIGINT) is not _note:
-        yield
-        return
-    signal.signal(signal.SIGINT, signal.default_int_handler)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, _note)
-
-
+@may_wait
 def _note(number: int, frame: Any) -> None:
     global _came
     _came = True
     raise KeyboardInterrupt
 
 
-__all__ = ["INTERRUPTED", "came", "gently", "heard"]
+__all__ = ["INTERRUPTED", "came", "heard"]

@@ -73,6 +73,11 @@ class Domain:
         return len(self.allowed) == 1 if self.is_symbolic else self.lower == self.upper
 
     @property
+    def has_grid(self) -> bool:
+        """Whether the feature's resolution leaves out numbers that it may else change to."""
+        return self.feature.resolution is not None and not self.is_fixed
+
+    @property
     def labels(self) -> LabelTuple:
         """The labels of a category or an order, which know their places."""
         return self.feature.label_tuple

@@ -68,6 +68,8 @@ def absent_of(feature: Feature) -> Fraction | int:
 def check_number(feature: Feature, value: Fraction, *, check_range: bool) -> Fraction | int:
     """``value`` as a value of the numeric ``feature``: whole if it must be, and in the range.
 
+    A number so far below the range that it would stand for a missing one is refused in any case.
+
     The range is compared with what a cell would hold (:meth:`Feature.held`).
 
     Raises:
@@ -79,6 +81,8 @@ def check_number(feature: Feature, value: Fraction, *, check_range: bool) -> Fra
         lower, upper = feature.bounds
         if not lower <= feature.held(value) <= upper:
             raise InvalidInputError(_outside(feature, value, ""))
+    if feature.absent is not None and value <= feature.absent:
+        raise InvalidInputError(_outside(feature, value, "", AS_MISSING))
     return value if feature.kind == "real" else int(value)
 
 
@@ -108,7 +112,15 @@ def encode_column(feature: Feature, column: pd.Series[Any], *, check_range: bool
             column,
             lambda row: _outside(feature, Fraction(float(values[beyond][0])), row),
         )
-    return values if feature.absent is None else np.where(gaps, float(feature.absent), values)
+    if feature.absent is None:
+        return values
+    taken = values <= float(feature.absent)
+    _refuse(
+        taken,
+        column,
+        lambda row: _outside(feature, Fraction(float(values[taken][0])), row, AS_MISSING),
+    )
+    return np.where(gaps, float(feature.absent), values)
 
 
 def float_column(column: pd.Series[Any], name: str) -> Floats:
@@ -190,10 +202,14 @@ def _not_whole(feature: Feature, value: str, row: str) -> str:
     )
 
 
-def _outside(feature: Feature, value: Fraction, row: str) -> str:
+AS_MISSING = ", where programs read a missing number"
+
+
+def _outside(feature: Feature, value: Fraction, row: str, why: str = "") -> str:
     lower, upper = feature.bounds
     text, change = number_text(value), "lower" if value < lower else "upper"
     return (
         f"{feature.name}: {text} is outside of the range {number_text(lower)} to "
-        f"{number_text(upper)}{row}; correct it, or set {change} to {text} in the feature space"
+        f"{number_text(upper)}{why}{row}; correct it, or set {change} to {text} in the feature "
+        "space"
     )

@@ -298,7 +298,8 @@ class FeatureSpace:
         Args:
             row: One-row table, Series or mapping, by column.
             extra: ``"ignore"`` passes over columns that are not in the space.
-            check_range: Refuse numbers outside of the features' ranges.
+            check_range: Refuse numbers outside of the features' ranges.  Those at or below
+                ``feature.absent`` are refused in any case.
 
         Raises:
             MissingColumnError: listing all columns that are missing.

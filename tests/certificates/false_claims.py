@@ -268,7 +268,7 @@ def climb(
         tried(node)
         try:
             by = proof.multipliers(node[1:], signs)
-            total = proof.most({}, by, near, signs, spans, by.only)
+            total = proof.most({}, by, near, signs, spans)
             size = by.budget + sum(by.rows.values())
             return (total / size if size else F(1)), proof.outweighs(by, near, signs, spans)
         except WRONG:
@@ -440,7 +440,10 @@ class Search:
         for _ in range(rng.randint(0, 5)):
             split = random_split(rng, claim.content, proof)
             halves = proof.halves(split[0], split[1:], parts, signs)
-            parts, signs = next(half for half in halves if holds(claim, half, point))
+            half = next((half for half in halves if holds(claim, half, point)), None)
+            if half is None:
+                raise Found(f"a split that loses a point: {claim.content} {split} {point}")
+            parts, signs = half
         for closing in plain_closings(proof, signs):
             self.tried["leaves: every rule"] += 1
             if closes(proof, closing, parts, signs):

@@ -88,7 +88,21 @@ def _feature(rng: Random, name: str) -> tuple[Content, Any]:
     inside += [x for x in (F(float((low + high) / 2)),) if low <= x <= high]
     if not inside:
         return _feature(rng, name)
-    return feature, str(rng.choice(inside))
+    return _with_gap(rng, feature, str(rng.choice(inside)))
+
+
+def _with_gap(rng: Random, feature: Content, own: str) -> tuple[Content, str]:
+    """Now and then a number that is missing and stays so, or that may be filled in or lost."""
+    if rng.random() < 0.6:
+        return feature, own
+    low, high = F(feature["lower"]), F(feature["upper"])
+    below = -after(8, -held(8, low - rng.choice((0, high - low, 3 * (high - low)))))
+    if below >= low or (feature["float"] == 0 and below.denominator > 1):
+        return feature, own
+    if rng.random() < 0.2:
+        return {**feature, "missing": True}, str(below)
+    feature["action"] = feature["action"].replace("fixed", "free")
+    return {**feature, "absent": str(below)}, rng.choice((own, str(below)))
 
 
 def _integers(rng: Random) -> tuple[F, F, F, int]:
@@ -145,11 +159,16 @@ def values(content: Content, j: int) -> list[Any]:
         last = here if action in ("fixed", "decrease") else len(feature["labels"]) - 1
         return list(range(first, last + 1))
     own, low, high = F(own), F(feature["lower"]), F(feature["upper"])
+    absent = F(feature["absent"]) if "absent" in feature else None
+    if "missing" in feature:
+        return [own]
+    action = "free" if own == absent else action
     step = None if feature["step"] is None else F(feature["step"])
     low = own if action in ("fixed", "increase") else low
     high = own if action in ("fixed", "decrease") else high
     found = set(_between(low, high, step, feature["float"])) | {own}
-    return sorted(x for x in found if low <= x <= high)
+    found = {x for x in found if low <= x <= high}
+    return sorted(found if absent is None else found | {absent})
 
 
 def place(labels: list[Any], label: Any) -> int:
@@ -423,6 +442,9 @@ class Meaning:
         feature, own = self.content["features"][j], self.content["question"]["factual"][j]
         if not feature["labels"]:
             size = F(feature["upper"]) - F(feature["lower"])
+            absent = F(feature["absent"]) if "absent" in feature else None
+            if (value == absent) != (F(own) == absent):
+                return F(1)
             return abs(value - F(own)) / size if size else F(0)
         here, count = place(feature["labels"], own), len(feature["labels"])
         return F(abs(value - here), count - 1) if feature["kind"] == "ordinal" else F(value != here)

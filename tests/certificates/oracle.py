@@ -42,6 +42,10 @@ def values(content: dict[str, Any], j: int) -> list[Any]:
         kept = {"fixed": [here], "increase": everything[here:], "decrease": everything[: here + 1]}
         return list(kept.get(action, everything))
     own, low, high = number(own), number(feature["lower"]), number(feature["upper"])
+    absent = number(feature["absent"]) if "absent" in feature else None
+    if "missing" in feature:
+        return [own]
+    action = "free" if own == absent else action
     if feature["step"] is None:
         found = {low, high} | {low + (high - low) * F(i, 8) for i in range(9)}
         for cut in cuts(content, j):
@@ -55,7 +59,8 @@ def values(content: dict[str, Any], j: int) -> list[Any]:
         found = {held(feature, k * step) for k in range(int(first), int(last))}
     low = own if action in ("fixed", "increase") else low
     high = own if action in ("fixed", "decrease") else high
-    return sorted({x for x in found | {own} if low <= x <= high})
+    inside = {x for x in found | {own} if low <= x <= high}
+    return sorted(inside if absent is None else inside | {absent})
 
 
 def cuts(content: dict[str, Any], j: int) -> Iterator[F]:
@@ -139,6 +144,9 @@ class Meaning:
                 return F(value != here)
             size = len(feature["labels"]) - 1
             return F(abs(value - here), size) if size else F(0)
+        absent = number(feature["absent"]) if "absent" in feature else None
+        if (value == absent) != (number(own) == absent):
+            return F(1)
         size = number(feature["upper"]) - number(feature["lower"])
         return abs(value - number(own)) / size if size else F(0)
 

@@ -73,11 +73,13 @@ def test_what_is_closed_holds_no_nearer_counterfactual(seed: int) -> None:
     rng, counts = Random(seed), Counter[str]()
     for _ in range(10):
         case = draw_case(rng)
+        counts["gaps"] += any({"missing", "absent"} & set(f) for f in case.content["features"])
         check_features(rng, case, counts)
         check_closings(rng, case, 4, counts)
         for _ in range(6):
             check_bounds(rng, case, counts)
     assert counts["closed by bound"] > 100
+    assert counts["gaps"] > 2
     assert counts["closed by constraint"] > 0
     assert counts["closed by distance"] > 0
     assert counts["parts with bounds"] > 0

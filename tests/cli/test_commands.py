@@ -5,8 +5,11 @@ from __future__ import annotations
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
+from dataclasses import replace
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -22,11 +25,14 @@ from sklearn.preprocessing import OneHotEncoder
 from sklearn.tree import DecisionTreeClassifier
 
 import cfxc
+from cfxc.answers import explaining
 from cfxc.cli import commands, guard, main
 from cfxc.frontends.csv_files import read_csv
 from cfxc.frontends.row_files import reads
 from cfxc.ir import parse_program
 from cfxc.lang import parse_program as parse_core
+from cfxc.solvers.engines import search_within
+from cfxc.stopping import INTERRUPTED
 
 from .conftest import PERSON, Shell
 
@@ -470,6 +476,31 @@ def test_ctrl_c_ends_quietly(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> N
 
     monkeypatch.setattr(commands.Source, "load", stopped)
     assert shell.refuses(*EXPLAIN, code=130) == "cfxc: stopped"
+
+
+def test_ctrl_c_between_parsing_and_a_command(
+    shell: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stopped(run: Any) -> int:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(guard, "ended", stopped)
+    assert shell.refuses(*EXPLAIN, code=130) == "cfxc: stopped"
+
+
+def test_ctrl_c_in_a_search_keeps_the_best_answer(
+    shell: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def pressed(*given: Any) -> Any:
+        query, outcome = search_within(*given)
+        os.kill(os.getpid(), signal.SIGINT)
+        return query, replace(outcome, reason=INTERRUPTED, lower=Fraction(0), proof=None)
+
+    monkeypatch.setattr(explaining, "search_within", pressed)
+    ended = shell(*EXPLAIN)
+    assert ended.code == 130
+    assert "→" in ended.out
+    assert "(interrupted)" in ended.out
 
 
 @pytest.mark.parametrize("interrupted", [False, True])

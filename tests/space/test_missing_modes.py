@@ -175,3 +175,20 @@ def test_a_column_that_holds_no_gap_gives_way() -> None:
     space = cfxc.FeatureSpace.infer(frame, kinds={"a": "integer"}).replace("a", missing="free")
     lost = space.decode({"a": -1}, pd.DataFrame({"a": [2]}))
     assert lost["a"].isna().all()
+
+
+@pytest.mark.parametrize("kind", ["integer", "real"])
+def test_a_number_where_a_missing_one_stands_is_refused(kind: str) -> None:
+    """Programs read what lies there as missing, whether or not ranges are checked."""
+    space = space_of(missing=True, kind=kind)
+    for given in (-1.0, -7.0):
+        frame = pd.DataFrame({"a": [2.0, np.nan, given]})
+        for check_range in (True, False):
+            with pytest.raises(InvalidInputError, match=f"a: {given:g} is outside.*set lower to"):
+                space.encode_row(frame.iloc[[2]], check_range=check_range)
+            with pytest.raises(InvalidInputError, match=f"{given:g} is outside.*row 2"):
+                space.encode_frame(frame, check_range=check_range)
+        known = space_of(kind=kind)
+        assert known.encode_row(frame.iloc[[2]], check_range=False)["a"] == given
+    assert space.encode_row({"a": 7.0}, check_range=False)["a"] == 7
+    assert space.encode_frame(frame.iloc[:2], check_range=False)["a"].tolist() == [2.0, -1.0]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from decimal import Decimal
+from decimal import Decimal, localcontext
 from fractions import Fraction
 from math import floor
 from pathlib import Path
@@ -22,6 +22,8 @@ from .fields import Fields
 CATALOGUES = Path(__file__).parent / "locales"
 LANGUAGES = tuple(sorted(path.stem for path in CATALOGUES.glob("*.toml")))
 """The languages that letters are written in."""
+DIGITS = 1000
+"""More than any double has."""
 TURNING = {chr(code) for code in (*range(0x202A, 0x202F), *range(0x2066, 0x206A))}
 """Letters that turn a line around."""
 
@@ -91,8 +93,9 @@ class Words:
         """A number with all its digits: a pattern adds zeros, and takes none away."""
         from babel.numbers import format_decimal
 
-        kept = pattern or None
-        return format_decimal(number, kept, self.locale, decimal_quantization=False)
+        with localcontext(prec=DIGITS):
+            kept = pattern or None
+            return format_decimal(number, kept, self.locale, decimal_quantization=False)
 
     def share(self, share: Fraction) -> str:
         """A share in percent, rounded down to a tenth."""
@@ -100,6 +103,13 @@ class Words:
 
         tenths = Decimal(floor(share * 1000)) / 1000
         return format_percent(tenths, locale=self.locale, decimal_quantization=False)
+
+    def chance(self, share: Fraction) -> str:
+        """A probability in percent, with all its digits: rounded, it would be another question."""
+        from babel.numbers import format_percent
+
+        exact = decimal_of(float(share * 100)) / 100
+        return format_percent(exact, locale=self.locale, decimal_quantization=False)
 
     def listed(self, items: Iterable[str], style: Any = "standard") -> str:
         """``a, b and c``."""
@@ -136,7 +146,7 @@ class Words:
             return self.text(f"words.{which}", **ends)
         text = self.outcome(target.label)
         if target.chance is not None:
-            text = self.text("words.likely", outcome=text, share=self.share(target.chance))
+            text = self.text("words.likely", outcome=text, share=self.chance(target.chance))
         if target.margin:
             margin = self.number(decimal_of(float(target.margin)))
             text = self.text("words.margin", outcome=text, margin=margin)
