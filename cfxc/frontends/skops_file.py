@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from inspect import isfunction
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +15,20 @@ TRUSTED = (
     "sklearn.tree._tree.Tree",
     "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor",
     "sklearn.utils._bunch.Bunch",
+    "sklearn.calibration._CalibratedClassifier",
+    "sklearn.calibration._SigmoidCalibration",
+    "sklearn.calibration._TemperatureScaling",
+    "sklearn._loss.loss.HalfTweedieLossIdentity",
+    "scipy.interpolate._bsplines.BSpline",
+    "scipy._lib.array_api_compat.numpy._aliases.asarray",
     "sklearn.neural_network._stochastic_optimizers.AdamOptimizer",
     "sklearn.neural_network._stochastic_optimizers.SGDOptimizer",
+    "sklearn.compose._column_transformer.make_column_selector",
+    "sklearn.metrics._scorer._CurveScorer",
+    "sklearn.metrics._scorer._PassthroughScorer",
+    "sklearn.metrics._scorer._Scorer",
+    "sklearn.utils._metadata_requests.MetadataRequest",
+    "sklearn.utils._metadata_requests.MethodMetadataRequest",
     "sklearn.feature_selection._univariate_selection.chi2",
     "sklearn.feature_selection._univariate_selection.f_classif",
     "sklearn.feature_selection._univariate_selection.f_regression",
@@ -59,20 +72,36 @@ def load_skops(path: Path) -> Any:
     except ImportError as error:
         raise MissingExtraError("skops", "skops", f"{path.name}: reading a .skops file") from error
     try:
-        strangers = [one for one in sio.get_untrusted_types(file=path) if one not in TRUSTED]
-        loaded = None if strangers else sio.load(path, trusted=list(TRUSTED))
+        unknown = set(sio.get_untrusted_types(file=path)).difference(TRUSTED)
+        trusted = [*TRUSTED, *(_of_tuning() if unknown else ())]
+        strangers = sorted(unknown.difference(trusted))
+        loaded = None if strangers else sio.load(path, trusted=trusted)
     except Exception as error:  # a damaged archive fails in zip, JSON, NumPy or skops itself
         raise damaged(path, error) from error
     if strangers:
         more = f" and {len(strangers) - _SHOWN} more" if len(strangers) > _SHOWN else ""
         raise ModelFileError(
             f"{path}: holds types that are not trusted: {', '.join(strangers[:_SHOWN])}{more}; "
-            "save a model made of scikit-learn's own estimators"
+            "export it to ONNX; or save it with joblib and let the file run its code: "
+            "--trust-pickle, trust_pickle=True"
         )
     sound = all(map(_is_sound, _trees(loaded))) and all(map(_leads_on, _predictors(loaded)))
     if not sound:
         raise ModelFileError(f"{path}: a tree in it is inconsistent; save the model again")
     return loaded
+
+
+def _of_tuning() -> set[str]:
+    """What searches over settings and cut-offs keep: functions of arrays, and splitters."""
+    import sklearn.metrics
+    import sklearn.model_selection
+
+    scores, splits = vars(sklearn.metrics).values(), vars(sklearn.model_selection).values()
+    kept = [one for one in scores if isfunction(one)]
+    kept += [
+        one for one in splits if getattr(one, "__module__", "") == "sklearn.model_selection._split"
+    ]
+    return {f"{one.__module__}.{one.__name__}" for one in kept}
 
 
 def damaged(path: Path, error: Exception) -> ModelFileError:

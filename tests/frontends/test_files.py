@@ -16,20 +16,26 @@ import pytest
 import skops.io
 from skl2onnx import to_onnx
 from sklearn.base import is_regressor
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.compose import make_column_selector, make_column_transformer
 from sklearn.ensemble import (
     ExtraTreesRegressor,
     HistGradientBoostingClassifier,
     RandomForestClassifier,
     VotingClassifier,
 )
+from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
+from sklearn.metrics import f1_score, make_scorer
+from sklearn.model_selection import GridSearchCV, TunedThresholdClassifierCV
 from sklearn.neural_network import MLPClassifier, MLPRegressor
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import SplineTransformer, StandardScaler
 from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
 import cfxc
+from cfxc.certificates.auditing import sampling
 from cfxc.errors import (
     CfxcError,
     InvalidInputError,
@@ -174,6 +180,31 @@ def test_skops_runs_nothing_that_comes_with_the_file(
     skops.io.dump(Mine(), tmp_path / "m.skops")
     with pytest.raises(ModelFileError, match=r"not trusted: .*Mine"):
         load_model(tmp_path / "m.skops", space)
+
+
+TUNED = {
+    "imputer": make_pipeline(SimpleImputer(), LogisticRegression()),
+    "selector": make_pipeline(
+        make_column_transformer((StandardScaler(), make_column_selector(dtype_include=float))),
+        LogisticRegression(),
+    ),
+    "splines": make_pipeline(SplineTransformer(degree=1), LogisticRegression()),
+    "calibrated": CalibratedClassifierCV(LogisticRegression()),
+    "searched": GridSearchCV(LogisticRegression(), {"C": [0.1, 1]}, scoring=make_scorer(f1_score)),
+    "cut": TunedThresholdClassifierCV(LogisticRegression()),
+}
+
+
+@pytest.mark.parametrize("name", TUNED)
+def test_skops_of_pipelines_as_people_write_them(tmp_path: Path, name: str) -> None:
+    """Opened by us and by the checker, which keeps a list of its own."""
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.normal(size=(80, 2)).round(2), columns=["a", "b"])
+    model = TUNED[name].fit(X, X["a"] > 0)
+    skops.io.dump(model, tmp_path / "m.skops")
+    compiled = cfxc.compile(tmp_path / "m.skops", FeatureSpace.infer(X))
+    assert (compiled.predict(X) == model.predict(X)).all()
+    assert (sampling._skops(tmp_path / "m.skops").predict(X) == model.predict(X)).all()
 
 
 @pytest.mark.parametrize("change", ["child", "cycle", "feature", "leaf"])

@@ -14,6 +14,7 @@ import tomllib
 from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 from importlib import import_module
+from inspect import isfunction
 from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, Any
@@ -30,9 +31,31 @@ TRUSTED = {
     "sklearn.tree._tree.Tree",
     "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor",
     "sklearn.utils._bunch.Bunch",
+    "sklearn.calibration._CalibratedClassifier",
+    "sklearn.calibration._SigmoidCalibration",
+    "sklearn.calibration._TemperatureScaling",
+    "sklearn._loss.loss.HalfTweedieLossIdentity",
+    "scipy.interpolate._bsplines.BSpline",
+    "scipy._lib.array_api_compat.numpy._aliases.asarray",
     "sklearn.neural_network._stochastic_optimizers.AdamOptimizer",
     "sklearn.neural_network._stochastic_optimizers.SGDOptimizer",
-}  # numbers of supported models, which skops leaves to its users to trust
+    "sklearn.compose._column_transformer.make_column_selector",
+    "sklearn.metrics._scorer._CurveScorer",
+    "sklearn.metrics._scorer._PassthroughScorer",
+    "sklearn.metrics._scorer._Scorer",
+    "sklearn.utils._metadata_requests.MetadataRequest",
+    "sklearn.utils._metadata_requests.MethodMetadataRequest",
+    "sklearn.feature_selection._univariate_selection.chi2",
+    "sklearn.feature_selection._univariate_selection.f_classif",
+    "sklearn.feature_selection._univariate_selection.f_regression",
+    "sklearn.feature_selection._mutual_info.mutual_info_classif",
+    "sklearn.feature_selection._mutual_info.mutual_info_regression",
+    "numpy.dtype",
+    "numpy.max",
+    "numpy.mean",
+    "numpy.min",
+    "numpy.sum",
+}  # parts of scikit-learn's models that skops leaves to its users to trust; cfxc's own list
 CLASSIFY = ("binary:hinge", "binary:logistic", "multi:softmax", "multi:softprob")
 SINGLE = (".onnx", ".json", ".ubj")  # files of models that compute in single floats
 EMPTY: dict[str, Callable[[], Any]] = {
@@ -309,9 +332,24 @@ def opened(path: Path, question: Any, trust_pickle: bool) -> Predict:
 def _skops(path: Path) -> Any:
     import skops.io as sio
 
-    if strangers := set(sio.get_untrusted_types(file=path)) - TRUSTED:
-        raise NotRun(f"it holds types that are not trusted: {', '.join(sorted(strangers)[:5])}")
+    if unknown := set(sio.get_untrusted_types(file=path)) - TRUSTED:
+        TRUSTED.update(_of_tuning())
+        if strangers := sorted(unknown - TRUSTED):
+            raise NotRun(f"it holds types that are not trusted: {', '.join(strangers[:5])}")
     return sio.load(path, trusted=sorted(TRUSTED))
+
+
+def _of_tuning() -> set[str]:
+    """What searches over settings and cut-offs keep: functions of arrays, and splitters."""
+    import sklearn.metrics
+    import sklearn.model_selection
+
+    scores, splits = vars(sklearn.metrics).values(), vars(sklearn.model_selection).values()
+    kept = [one for one in scores if isfunction(one)]
+    kept += [
+        one for one in splits if getattr(one, "__module__", "") == "sklearn.model_selection._split"
+    ]
+    return {f"{one.__module__}.{one.__name__}" for one in kept}
 
 
 def _estimator(model: Any) -> Predict:
