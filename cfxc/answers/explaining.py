@@ -51,6 +51,7 @@ MET = "met on the way to the nearest one"
 """Why nothing more is known of a counterfactual from a pool."""
 UNCHANGED = "already has the target outcome"
 """Why an answer is the factual itself."""
+LOOK = 0.1  # of the time that is left, for a contradiction where no point was found at first
 
 
 @dataclass(frozen=True)
@@ -401,7 +402,14 @@ class Explainer:
         starts: Sequence[Point] = (),
     ) -> tuple[Query, Outcome]:  # fmt: skip
         """The question searched, and what is found; the first refuses contradictions."""
-        known = cache(partial(examples_of, query))
+        refuse = cache(partial(self._refuse_contradiction, query, number, span))
+
+        @cache
+        def known() -> Sequence[Point]:
+            """Rows of the data, where no point was found otherwise: perhaps there is none."""
+            refuse(LOOK)
+            return examples_of(query)
+
         trace = Trace(self.progress)
         limits = replace(self.limits(span.left, number), seeds=tuple(starts), known=known)
         limits, predictor = replace(limits, watch=trace), self.model.predictor
@@ -409,10 +417,16 @@ class Explainer:
         if outcome.best is None and not outcome.infeasible:
             outcome.best = _known_row(query, original, known)
         outcome.trace = trace.closed(query.distance, outcome)
-        if outcome.infeasible and self.conflicts and not number and span.left > 0:
-            with until(span.deadline), suppress(TimeUp, Pressed):
-                refuse_contradiction(query, self.question.conditions, self.asking, span.left)
+        if outcome.infeasible:
+            refuse(1.0)
         return query, outcome
+
+    def _refuse_contradiction(self, query: Query, number: int, span: Span, share: float) -> None:
+        """Refuse constraints that no row meets, if conflicts are told, in a share of the time."""
+        seconds = share * span.left
+        if self.conflicts and not number and seconds > 0:
+            with until(span.deadline), suppress(TimeUp, Pressed):
+                refuse_contradiction(query, self.question.conditions, self.asking, seconds)
 
     def _result(
         self, query: Query, engine: Engine | None, original: Original, outcome: Outcome,

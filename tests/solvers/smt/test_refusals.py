@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pandas as pd
 import pytest
+from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.tree import DecisionTreeClassifier
 
 import cfxc
@@ -37,6 +39,17 @@ def test_contradictions_name_a_smallest_set(constraints: list[str], culprits: li
         model().explain(PERSON, subject_to=constraints)
     assert [part for part in culprits if f"'{part}'" in str(caught.value)] == culprits
     assert str(caught.value).count("'") == 2 * len(culprits)
+
+
+def test_contradictions_are_found_before_a_long_search() -> None:
+    """Boxes alone would take longer than anybody waits to find out."""
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.normal(size=(400, 12)).round(2), columns=list("abcdefghijkl"))
+    boosted = HistGradientBoostingClassifier(random_state=0).fit(X, rng.random(400) < 0.5)
+    model = cfxc.compile(boosted, cfxc.FeatureSpace.infer(X))
+    person = X[~boosted.predict(X)].iloc[[0]]
+    with pytest.raises(InvalidInputError, match="'a > 1', 'a < 0' contradict each other"):
+        model.explain(person, target=True, subject_to=["a > 1", "b >= 0", "a < 0"], time_limit=5)
 
 
 def test_what_actions_rule_out_is_no_contradiction() -> None:
