@@ -11,6 +11,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
+from ..errors import UnsupportedError
 from ..frontends.row_files import read_factual, read_known
 from ..stopping import INTERRUPTED as STOPPED
 from ..writing import check_writable
@@ -119,14 +120,31 @@ def explain(
             hint_at_caps(most, question.subject_to)
             _say_next(source, instance, requested, result, written=letter is not None)
     finally:  # also if the reader of the output has gone
-        if letter is not None:  # it names a certificate that is kept
+        refused = None if certificate is None else _certify(result, certificate)
+        if letter is not None:  # it names the certificates that are kept
             letter.write(result, certificate=certificate is not None, qr=wanted.qr)
             print(f"letter: {letter.path}", file=sys.stderr)
-        if certificate is not None:
-            with doing("certifying …"):
-                result.certificate.save(certificate)
-            print(f"certificate: {certificate} (cfxc check {certificate})", file=sys.stderr)
+        if refused is not None:
+            raise refused
     return exit_code(result)
+
+
+def _certify(result: Result, path: Path) -> UnsupportedError | None:
+    """Keep the proofs of all answers, ``c.json``, ``c-2.json``, …; why there is no first one."""
+    refused = None
+    for number, answer in enumerate(result.all(), 1):
+        file = path if number == 1 else path.with_stem(f"{path.stem}-{number}")
+        try:
+            with doing("certifying …"):
+                answer.certificate.save(file)
+        except UnsupportedError as error:
+            if number == 1:
+                refused = error
+            else:
+                print(f"no certificate of answer {number}: {error}", file=sys.stderr)
+        else:
+            print(f"certificate: {file} (cfxc check {file})", file=sys.stderr)
+    return refused
 
 
 def _say_next(

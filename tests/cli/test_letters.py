@@ -30,6 +30,15 @@ def test_a_letter_names_the_certificate_that_is_kept(shell: Shell) -> None:
     assert json.loads((shell.folder / "c.json").read_text())["hash"] == kept
 
 
+def test_each_of_several_answers_has_a_certificate_that_is_kept(shell: Shell) -> None:
+    ended = shell(*ASK, "--count", "2", "--certificate", "c.json", "--letter", "l.html")
+    files = [shell.folder / "c.json", shell.folder / "c-2.json"]
+    assert ended.err.index("certificate: c-2.json") < ended.err.index("letter: l.html")
+    hashes = [json.loads(file.read_text())["hash"] for file in files]
+    assert HASH.findall((shell.folder / "l.html").read_text("utf-8")) == hashes
+    assert shell("check", "c-2.json").code == 0
+
+
 def test_a_letter_without_a_certificate_promises_none(shell: Shell) -> None:
     (shell.folder / "f.toml").write_text('creditor = "A"\naction = "B"\nagency = "C"\n')
     more = ("--template", "adverse-action", "--fields", "f.toml")
