@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -15,6 +16,8 @@ import pandas as pd
 from ..arrays import Ints
 from ..certificates import report as check
 from ..errors import CfxcError, DataTypeError, InvalidInputError, MissingColumnError
+from ..frontends.csv_files import read_csv
+from ..frontends.row_files import read_parquet
 from ..show.numbers import shown
 from ..show.overview import page
 from ..space.names import suggestion
@@ -25,6 +28,8 @@ from .cells import changes_between, plain_cell
 
 STATUSES = ("optimal", "feasible", "infeasible", "unknown", "unchanged", "error")
 """In the order of a report."""
+NEEDED = ("status", "distance", "changes")
+"""Columns that answers have."""
 GROUPS = 8
 """Different values of a column that are groups; numbers of more are cut into quarters."""
 LISTED = 1000
@@ -65,9 +70,11 @@ def report(
     often, distances by group, the answers, and the certificates with their hashes.
 
     Args:
-        answers: What :meth:`cfxc.CompiledModel.explain_batch` gave, or the directory that it wrote.
+        answers: What :meth:`cfxc.CompiledModel.explain_batch` gave, or the directory that it wrote;
+            or the file of ``cfxc batch``, ``.csv`` or ``.parquet``.
         path: Of the page, ``.html``.  It is returned.
-        rows: The rows that were asked about, in their order; needed for groups.
+        rows: The rows that were asked about, in their order, or the table that they were chosen
+            from, whose index the answers have; needed for groups.
         group: Columns of ``rows`` by which distances are compared; a number of many values is cut
             into quarters.
         certificates: A folder of certificates, each of which is checked.
@@ -106,18 +113,40 @@ def report(
 def _given(answers: Any) -> Answers:
     """Answers of a table, or of a directory."""
     if isinstance(answers, str | Path):
-        return read_answers(Path(answers))
+        path = Path(answers)
+        if path.suffix.lower() in (".csv", ".parquet", ".pq"):
+            return _answers_in(_read_file(path), str(path))
+        return read_answers(path)
     table = as_pandas(answers)
     if not isinstance(table, pd.DataFrame):
         raise DataTypeError(
-            "a report is about a directory of answers, or the table that explain_batch gave, not "
-            f"{type(answers).__name__}"
+            "a report is about a directory or a file of answers, or the table that explain_batch "
+            f"gave, not {type(answers).__name__}"
         )
-    if lacking := [name for name in ("status", "distance", "changes") if name not in table]:
+    return _answers_in(table, "the table")
+
+
+def _answers_in(table: pd.DataFrame, name: str) -> Answers:
+    if lacking := [column for column in NEEDED if column not in table]:
         raise MissingColumnError(
-            f"the table has no column {lacking[0]!r}: it is none that explain_batch gave"
+            f"{name} has no column {lacking[0]!r}: it holds no answers of a batch"
         )
-    return Answers(table, np.arange(len(table)), len(table), "the table")
+    return Answers(table, np.arange(len(table)), len(table), name)
+
+
+def _read_file(path: Path) -> pd.DataFrame:
+    """The table that ``cfxc batch`` wrote; its index is the number of the row.
+
+    Raises:
+        InvalidInputError: it cannot be read.
+        MissingExtraError: Parquet cannot be read.
+    """
+    if path.suffix.lower() != ".csv":
+        return read_parquet(path)
+    table = read_csv(path).frame()
+    texts = [name for name in ("changes", "reason") if name in table]
+    table[texts] = table[texts].astype(object).fillna("")
+    return table.set_index("row") if "row" in table else table
 
 
 def read_answers(path: Path) -> Answers:
@@ -131,6 +160,8 @@ def read_answers(path: Path) -> Answers:
 
     from ..errors import MissingExtraError
 
+    if not path.exists():
+        raise InvalidInputError(f"{path}: there is no such file or folder of answers")
     if find_spec("pyarrow") is None:
         raise MissingExtraError("parquet", "pyarrow", "a report about a directory of answers")
     try:
@@ -138,7 +169,8 @@ def read_answers(path: Path) -> Answers:
         asked, identity = head["rows"], head["sha256"]
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise InvalidInputError(
-            f"{path}: no answers of a batch; name the directory of explain_batch(out=…)"
+            f"{path}: no answers of a batch; name the folder or file (.csv, .parquet) of "
+            "cfxc batch -o, or of explain_batch(out=…)"
         ) from error
     tables, places = [], []
     for file in sorted(path.glob("part-*")):
@@ -163,11 +195,15 @@ def _same_rows(answers: Answers, rows: Any) -> pd.DataFrame:
     """
     if not isinstance(rows, pd.DataFrame):
         raise DataTypeError(f"rows are a table, not {type(rows).__name__}")
-    if len(rows) != answers.asked:
+    index = answers.table.index
+    if len(rows) == answers.asked:
+        own = rows.iloc[answers.places]
+    elif rows.index.is_unique and index.isin(rows.index).all():
+        own = rows.loc[index]
+    else:
         raise InvalidInputError(
             f"rows: {len(rows)} rows, and {answers.asked} were asked about in {answers.name}"
         )
-    own = rows.iloc[answers.places]
     columns = [name for name in answers.table if str(name).startswith(PREFIX)]
     if lacking := [c.removeprefix(PREFIX) for c in columns if c.removeprefix(PREFIX) not in own]:
         raise InvalidInputError(f"rows: there is no column {lacking[0]!r}, which the answers have")
@@ -190,7 +226,10 @@ def _compared(answers: Answers, rows: pd.DataFrame) -> list[list[str]]:
     after = table.loc[:, [c for c in table if str(c).startswith(PREFIX)]]
     after = after.set_axis([str(c).removeprefix(PREFIX) for c in after], axis=1)
     changed: list[list[str]] = [[] for _ in range(len(table))]
-    pairs = changes_between(rows.loc[has, list(after.columns)], after.loc[has])
+    before, after = rows.loc[has, list(after.columns)], after.loc[has]
+    with suppress(ValueError, TypeError):  # then they are told apart below
+        after = after.astype(before.dtypes.to_dict())
+    pairs = changes_between(before, after)
     for place, pair in zip(np.flatnonzero(has), pairs, strict=True):
         text = "; ".join(f"{name}: {old} → {new}" for name, (old, new) in pair.items())
         if text != table["changes"].iloc[place]:

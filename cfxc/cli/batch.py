@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -39,7 +40,7 @@ from .flags import (
 from .guard import LIMIT, guarded
 from .interrupts import INTERRUPTED
 from .remedies import again
-from .report import Page, doing, lay_out
+from .report import Page, doing, lay_out, say_next
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -158,6 +159,9 @@ def batch(source: Source, asked: Instance, requested: Asked, order: Order) -> in
     if not left:
         _deliver(done, order)
     _report(done, order, reported, left, time.monotonic() - started)
+    if not left and not order.json and find_spec("jinja2") is not None:
+        kept = [] if order.certificates is None else ["--certificates", str(order.certificates)]
+        say_next("cfxc", "report", order.out, "-o", "report.html", "--rows", order.rows, *kept)
     if left:
         return LIMIT if order.total_time_limit is not None else INTERRUPTED
     return _exit_code(done)

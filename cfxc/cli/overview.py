@@ -18,11 +18,12 @@ from .tables import column_names
 @guarded
 def command(
     answers: Annotated[
-        Path, typer.Argument(metavar="ANSWERS", help="The folder that a batch was written to.")
+        Path,
+        typer.Argument(metavar="ANSWERS", help="What a batch wrote: .csv, .parquet, a folder."),
     ],
     out: Annotated[Path, typer.Option("-o", "--out", metavar="FILE", help="The page: .html.")],
     rows: Annotated[
-        Path | None, typer.Option(metavar="DATA.CSV", help="The rows that were asked about.")
+        Path | None, typer.Option(metavar="DATA.CSV", help="The table whose rows were asked about.")
     ] = None,
     group: Annotated[
         Columns, typer.Option(metavar=NAMES, help="Columns of --rows to compare distances by: a,b.")

@@ -81,7 +81,7 @@ def read_known(text: str, space: FeatureSpace) -> pd.DataFrame | None:
         return None
     path = Path(numbered["path"])
     if path.suffix.lower() in PARQUET:
-        return _parquet(path)[list(space.columns)].head(MOST_ROWS)
+        return read_parquet(path)[list(space.columns)].head(MOST_ROWS)
     if path.stat().st_size <= LARGEST:
         return read_rows(path, space)
     table = sample_csv(path)
@@ -196,7 +196,7 @@ def read_frame(path: Path) -> pd.DataFrame:
     Raises:
         InvalidInputError, MissingExtraError: no such file, no table; no pyarrow for Parquet.
     """
-    return _parquet(path) if path.suffix.lower() in PARQUET else read_csv(path).frame()
+    return read_parquet(path) if path.suffix.lower() in PARQUET else read_csv(path).frame()
 
 
 def read_people(path: Path, space: FeatureSpace) -> tuple[pd.DataFrame, dict[int, str]]:
@@ -212,7 +212,7 @@ def read_people(path: Path, space: FeatureSpace) -> tuple[pd.DataFrame, dict[int
     import pandas as pd
 
     if path.suffix.lower() in PARQUET:
-        frame, wrong = _parquet(path), dict[int, str]()
+        frame, wrong = read_parquet(path), dict[int, str]()
         _require_columns(path, space, list(frame.columns))
         frame = frame[list(space.columns)].reset_index(drop=True)
     else:
@@ -260,7 +260,13 @@ def _in_dtype(cells: Sequence[Any], name: str, space: FeatureSpace) -> pd.Series
     return cast if bool(same.all()) else column
 
 
-def _parquet(path: Path) -> pd.DataFrame:
+def read_parquet(path: Path) -> pd.DataFrame:
+    """The table of a Parquet file.
+
+    Raises:
+        InvalidInputError: it cannot be read.
+        MissingExtraError: pyarrow is not installed.
+    """
     import pandas as pd
 
     if find_spec("pyarrow") is None:
@@ -281,7 +287,7 @@ def _parquet(path: Path) -> pd.DataFrame:
 
 
 def _parquet_row(path: Path, number: int | None, space: FeatureSpace) -> Mapping[str, Any]:
-    frame = _parquet(path)
+    frame = read_parquet(path)
     if number is None and len(frame) != 1:
         raise InvalidInputError(
             f"{path}: expected one row, found {len(frame)}; name one, counted from 0: {path}:0"

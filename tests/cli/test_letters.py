@@ -82,10 +82,28 @@ def test_a_report_about_a_batch(shell: Shell) -> None:
     assert "Distances by outcome" in page
 
 
+@pytest.mark.parametrize("out", ["a.csv", "a.parquet", "a"])
+def test_a_report_about_what_a_batch_wrote(shell: Shell, out: str) -> None:
+    """Of the table that rows were chosen from, those that were asked about are found."""
+    pytest.importorskip("pyarrow")
+    asked = ("--model", "tree.skops", "--space", "space.toml", "--rows", "data.csv")
+    ended = shell("batch", *asked[1:], "--which", "3-9", "-o", out)
+    (line,) = [one for one in ended.err.splitlines() if one.startswith("next: ")]
+    assert line == f"next: cfxc report {out} -o report.html --rows data.csv"
+    told = shell(*line.split()[2:], "--group", "sector")
+    assert told.code == 0, told
+    page = (shell.folder / "report.html").read_text("utf-8")
+    assert "Distances by sector" in page
+    assert re.search(r"<tr><td>9</td>", page)
+
+
 @pytest.mark.parametrize(
     ("flags", "said"),
     [
-        (["answers", "-o", "r.html"], "no answers of a batch"),
+        (["answers", "-o", "r.html"], "no such file or folder"),
+        (["no.csv", "-o", "r.html"], "No such file"),
+        (["data.csv", "-o", "r.html"], "data.csv has no column 'status'"),
+        ([".", "-o", "r.html"], "no answers of a batch"),
         (["answers", "-o", "r.txt"], "a report is .html"),
         (["answers", "-o", "r.html", "--rows", "no.csv"], "no.csv"),
     ],
