@@ -109,6 +109,35 @@ def test_what_is_made_on_the_way_is_written_out() -> None:
     assert text == "[2*max(0, n) >= 0] + float32(1/3*x) + trees0#f2824bdf109a[0] >= 0"
 
 
+@pytest.mark.parametrize(
+    ("steps", "code", "most", "text"),
+    [
+        ([(1, 0), (-1, 0)], 0, -1, "at most 2 of 2 features change: n, code"),
+        ([(1, 0), (-1, 0)], 0, -2, "at most 1 of 2 features change: n, code"),
+        ([(1, 0), (-1, 0)], 0, -4, None),
+        ([(1, 0), (-1, 0)], 1, -2, None),
+        ([(1, 1), (-1, 0)], 0, -2, None),
+        ([(1, 0), (1, 0)], 0, -2, None),
+        ([(1, 0)], 0, -2, None),
+        ([(2, 0), (-1, 0)], 0, -2, None),
+    ],
+)
+def test_a_cap_on_changes_is_said_in_words(
+    steps: list[tuple[int, int]], code: int, most: int, text: str | None
+) -> None:
+    """A form that differs from it in anything is written out."""
+    number, _, letter = changed()["question"]["factual"]
+    made = [
+        ["step", [[N, str(sign)], [ONE, str(-sign * (Q(number) + off))]]] for sign, off in steps
+    ]
+    label = ["is", 2, ("ab".index(letter) + code) % 2]
+    rule = ["ge", [*([["step", k], "1"] for k in range(len(made))), [label, "1"], [ONE, str(most)]]]
+    parts = changed((("program", "made"), made), (CONSTRAINTS, [rule]))
+    question = checker.Question(*(parts[part] for part in ("features", "program", "question")))
+    (found,) = [report.condition(question, truth) for truth in question.truths]
+    assert found == text if text else "[" in found
+
+
 def test_warnings() -> None:
     """What makes a claim empty is said: the outcome is there already, or nothing may change."""
     assert found().facts["warnings"] == []

@@ -82,6 +82,8 @@ def name_of(text: str) -> str:
 def condition(question: Question, truth: Any, inner: bool = False) -> str:
     """A constraint as text, from what is checked."""
     kind, parts = truth
+    if kind == "ge" and (cap := _cap(question, parts[0])):
+        return cap
     if kind in ("ge", "gt"):
         left, right = (_side(parts[0], sign) for sign in (1, -1))
         constant = parts[0].get(CONSTANT, Q(0))
@@ -96,6 +98,39 @@ def condition(question: Question, truth: Any, inner: bool = False) -> str:
         return "always" if kind == "and" else "never"
     text = f" {kind} ".join(condition(question, part, True) for part in parts)
     return f"({text})" if inner and len(parts) > 1 else text
+
+
+def _cap(question: Question, form: Form) -> str:
+    """``at most k of n features change``, if a form ≥ 0 says just that; else nothing.
+
+    It adds up [x = own label] of labels, and [x ≥ own] + [x ≤ own] of numbers: what stays has 1,
+    or 2 instead of 1.
+    """
+    ends: dict[int, set[int]] = {}  # of features: 0 for a label, or the signs of its steps
+    for source, factor in form.items():
+        if source == CONSTANT:
+            continue
+        kind, k, *rest = source
+        held = ({} if kind != "step" else question.program.made[k]).items()
+        inputs = [(part, sign) for part, sign in held if part != CONSTANT]
+        if kind == "is":
+            j, end, own = k, 0, rest[0] == question.features[k].own
+        elif len(inputs) == 1 and inputs[0][0][0] == "x" and abs(inputs[0][1]) == 1:
+            j, end = inputs[0][0][1], int(inputs[0][1])
+            own = question.program.made[k].get(CONSTANT, Q(0)) == -end * question.features[j].own
+        else:
+            return ""
+        if factor != 1 or not own or end in ends.setdefault(j, set()):
+            return ""
+        ends[j].add(end)
+    if not ends or any(found not in ({0}, {1, -1}) for found in ends.values()):
+        return ""
+    most = sum(map(len, ends.values())) + form.get(CONSTANT, Q(0))
+    if most < 0 or most.denominator != 1:
+        return ""
+    every = len(ends) == len(question.features)
+    which = "" if every else ": " + ", ".join(name_of(question.features[j].name) for j in ends)
+    return f"at most {most} of {'all ' if every else ''}{len(ends)} features change{which}"
 
 
 def _conditions(question: Question) -> list[str]:
