@@ -52,7 +52,7 @@ def test_whoever_lacks_it_is_asked_about_it() -> None:
 
 def test_a_target_that_is_named_counts() -> None:
     assert WANTED.explain(GOOD, target="bad").outcome_after == "bad"
-    with pytest.raises(cfxc.NoChangeNeededError, match="needs no change"):
+    with pytest.raises(cfxc.NoChangeNeededError, match="it needs no change"):
         WANTED.explain(GOOD, target="good")
     with pytest.raises(cfxc.NoChangeNeededError):
         PLAIN.explain(GOOD, target="good")

@@ -207,8 +207,8 @@ def make_query(
         ]
     if inside:
         raise NoChangeNeededError(
-            f"the factual is already in the target {resolved} of the exact program: its outcome "
-            "needs no change",
+            f"the factual has the outcome already that is asked for ({resolved}): it needs no "
+            "change",
             resolved,
         )
     rules = make_rules(space, factual, criteria)
