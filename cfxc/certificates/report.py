@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import Any
 
 from ..errors import InvalidInputError
 from . import checker
+from .auditing import binding, inputs
 from .auditing import policy as policies
 from .auditing import report as page
 
@@ -24,6 +24,7 @@ class Report:
         facts: Question, claim and proof as they were checked; empty if it does not hold.
         content: The certificate.
         shown: The same as values of the checker; ``None`` if it does not hold.
+        undecided: Whether a limit of the checker was reached before a verdict.
     """
 
     ok: bool
@@ -31,67 +32,91 @@ class Report:
     facts: Mapping[str, Any]
     content: Mapping[str, Any] = field(repr=False)
     shown: checker.Shown | None = field(default=None, repr=False)
+    undecided: bool = False
+
+    @property
+    def verdict(self) -> str:
+        """One line: what was shown and what was not, or why nothing was."""
+        if self.ok:
+            return str(self.facts["verdict"])
+        return page.undecided(self.reason) if self.undecided else f"REJECTED: {self.reason}"
 
     def summary(self) -> str:
         """A page of plain words: the question as it was checked, the claim and the proof."""
-        return page.text(dict(self.facts)) if self.ok else f"REJECTED: {self.reason}"
+        return page.text(dict(self.facts)) if self.ok else self.verdict
 
     def to_markdown(self) -> str:
         """The same as a page to read."""
-        return page.markdown(dict(self.facts)) if self.ok else f"# Rejected\n\n    {self.reason}\n"
+        if self.ok:
+            return page.markdown(dict(self.facts))
+        return f"# {'Undecided' if self.undecided else 'Rejected'}\n\n    {self.reason}\n"
 
     def __repr__(self) -> str:
-        return "Report(the certificate holds)" if self.ok else f"Report(REJECTED: {self.reason})"
+        return "Report(the certificate holds)" if self.ok else f"Report({self.verdict})"
 
     def _repr_markdown_(self) -> str:
         return self.to_markdown()
 
 
-def report(source: Any, *, policy: str | Path | None = None, run: str = page.UNRUN) -> Report:
+def report(
+    source: Any,
+    *,
+    policy: str | Path | None = None,
+    factual: str | None = None,
+    hash: str | None = None,
+    seconds: float | None = None,
+    run: str = page.UNRUN,
+) -> Report:
     """Check a certificate: a path, the values of its JSON, or what ``Result.certificate`` gives.
 
     Args:
         policy: A file of what a question must allow at least; see ``docs/how-to/certificates.md``.
+        factual: The row that it is to be about: ``people.csv:11`` (counted from 0), ``row.json``.
+        hash: What its hash is to be, as a letter names it, or the first 16 digits or more.
+        seconds: Of processor time that the check may take; by default what its size asks for.
         run: Whether the model was run, as the page says it.
 
     Raises:
-        InvalidInputError: there is nothing to check: a file cannot be read, or is no JSON.
+        InvalidInputError: there is nothing to check: a file cannot be read, or is no certificate,
+            no policy, no row.
     """
-    content, clock = source, None
-    if isinstance(source, str | Path):
-        content, clock = _read(Path(source))
-    elif hasattr(source, "to_dict"):
-        content = source.to_dict()
-    kept = content if isinstance(content, dict) else {}
     try:
-        shown = checker.check(content, clock or checker.Clock(LONG))
+        return _report(source, policy, factual, hash, seconds, run)
+    except inputs.WrongInput as error:
+        raise InvalidInputError(page.printable(str(error))) from None
+
+
+def _report(
+    source: Any,
+    policy: str | Path | None,
+    factual: str | None,
+    hash: str | None,
+    seconds: float | None,
+    run: str,
+) -> Report:
+    wide = None if policy is None else policies.read_policy(Path(policy))
+    row = None if factual is None else binding.read_row(factual)
+    digest = None if hash is None else binding.read_hash(hash)
+    kept: Mapping[str, Any] = {}
+    try:
+        if isinstance(source, str | Path):
+            content, clock = inputs.certificate(Path(source))
+        else:
+            content = source.to_dict() if hasattr(source, "to_dict") else source
+            clock = checker.Clock(LONG)
+        kept = content if isinstance(content, dict) else {}
+        shown = checker.check(content, clock if seconds is None else checker.Clock(seconds))
         policies.require_same(shown.space, shown.question.features)
+        if digest is not None:
+            binding.require_hash(shown, digest)
+        if row is not None and factual is not None:
+            binding.require_factual(shown, row, factual)
         facts = page.facts(shown, run)
-        if policy is not None:
-            text = _text(Path(policy))
-            policies.require_no_narrower(shown, text, facts["constraints"])
+        if wide is not None:
+            policies.require_no_narrower(shown, wide, facts["constraints"])
     except checker.Rejected as error:
-        return Report(False, str(error), {}, kept)
+        return Report(False, str(error), {}, kept, None, isinstance(error, checker.Undecided))
     return Report(True, "", facts, kept, shown)
 
 
 LONG = 600.0  # seconds for a certificate that is no file
-
-
-def _read(path: Path) -> tuple[Any, checker.Clock]:
-    try:
-        return checker.read(path)
-    except OSError as error:
-        raise InvalidInputError(f"{path}: cannot be read: {error.strerror or error}") from None
-    except (EOFError, zlib.error) as error:
-        raise InvalidInputError(f"{path}: no gzip file: {error}") from None
-    except (ValueError, RecursionError, checker.Rejected) as error:
-        raise InvalidInputError(f"{path}: no certificate: {str(error)[:100]}") from None
-
-
-def _text(path: Path) -> str:
-    try:
-        return path.read_text("utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        why = getattr(error, "strerror", None) or "not UTF-8 text"
-        raise InvalidInputError(f"{path}: cannot be read: {why}") from None

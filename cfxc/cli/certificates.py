@@ -4,67 +4,100 @@ from __future__ import annotations
 
 import json
 import secrets
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ..errors import VerificationError
+from ..errors import InvalidInputError, VerificationError
 from ..writing import write_whole
 from .flags import Cut, Decides, Json, Trust
 from .guard import guarded
 
-REJECTED = 5
-"""Exit code of a certificate that does not hold."""
+if TYPE_CHECKING:
+    from ..certificates import Report
+
+REJECTED, UNDECIDED = 5, 4
+"""Exit codes of a certificate that does not hold, and where a limit came before a verdict."""
 
 
 BELOW = 4
 """Exit code of an exported file that shows less than the certificate claims."""
 
 
-def check(
-    source: Path,
-    model: str | None,
-    rows: Path | None,
-    seed: int | None,
-    trust_pickle: bool,
-    output: str | None,
-    cut: float | None,
-    policy: Path | None,
-    summary: Path | None,
-    as_json: bool,
-) -> int:
+@dataclass(frozen=True)
+class Options:
+    """What ``cfxc check`` is asked besides exported files."""
+
+    model: str | None = None
+    rows: Path | None = None
+    seed: int | None = None
+    trust_pickle: bool = False
+    output: str | None = None
+    cut: float | None = None
+    policy: Path | None = None
+    factual: str | None = None
+    hash: str | None = None
+    seconds: float | None = None
+    summary: Path | None = None
+    as_json: bool = False
+
+    def require_sense(self) -> None:
+        """Raises ``InvalidInputError`` for what has no effect, and for rows that are not there."""
+        for name in ("rows", "seed", "output", "cut"):
+            if self.model is None and getattr(self, name) is not None:
+                raise InvalidInputError(f"--{name} has no effect without --model")
+        if self.rows is not None and not self.rows.is_file():
+            raise InvalidInputError(f"{self.rows}: cannot be read: no such file")
+
+
+def check(source: Path, options: Options) -> int:
     """Print what a certificate shows; the exit code says whether it holds."""
     from ..certificates import report
 
-    found = report(source, policy=policy)
-    if found.ok and model is not None:
-        from ..solvers.certification import require_program_of
-
-        seed = secrets.randbits(32) if seed is None else seed
-        try:
-            sampled = require_program_of(
-                found.content,
-                model,
-                trust_pickle=trust_pickle,
-                seed=seed,
-                rows=rows,
-                output=output,
-                cut=cut,
-            )
-            message = f"compiled anew, and the same program; run beside it: {sampled}"
-            found = replace(found, facts={**found.facts, "run": message})
-        except VerificationError as error:
-            found = replace(found, ok=False, reason=str(error), facts={})
-    if as_json:
+    options.require_sense()
+    found = report(
+        source, policy=options.policy, factual=options.factual, hash=options.hash,
+        seconds=options.seconds,
+    )  # fmt: skip
+    if found.ok and options.model is not None:
+        found = _beside_model(found, options.model, options)
+    if options.as_json:
         print(json.dumps({"ok": found.ok, "reason": found.reason, **found.facts}))
     else:
         print(found.summary())
-    if summary is not None:
-        write_whole(summary, found.to_markdown())
-    return 0 if found.ok else REJECTED
+    if options.summary is not None:
+        write_whole(options.summary, found.to_markdown())
+    return 0 if found.ok else UNDECIDED if found.undecided else REJECTED
+
+
+def _beside_model(found: Report, model: str, options: Options) -> Report:
+    """The same where the model file compiles to the certificate's program; else a rejection."""
+    from ..certificates.auditing.report import ANEW
+    from ..certificates.checker import Undecided
+    from ..solvers.certification import require_program_of
+
+    seed = secrets.randbits(32) if options.seed is None else options.seed
+    try:
+        sampled = require_program_of(
+            found.content,
+            model,
+            shown=found.shown,
+            trust_pickle=options.trust_pickle,
+            seed=seed,
+            rows=options.rows,
+            output=options.output,
+            cut=options.cut,
+        )
+    except VerificationError as error:
+        return replace(found, ok=False, reason=str(error), facts={})
+    except Undecided as error:
+        return replace(found, ok=False, reason=str(error), facts={}, undecided=True)
+    named = "" if found.content["model"] else "the certificate names no model file; "
+    message = f"{named}compiled anew, and the same program; run beside it: {sampled.text}"
+    return replace(found, facts={**found.facts, "run": message, "verdict": ANEW})
 
 
 def checker(out: Path) -> int:
@@ -157,7 +190,19 @@ def check_command(
     trust_pickle: Trust = False,
     policy: Annotated[
         Path | None,
-        typer.Option(metavar="TOML", help="Reject a question that allows less than this."),
+        typer.Option(metavar="TOML", help="Reject another question than this allows."),
+    ] = None,
+    factual: Annotated[
+        str | None,
+        typer.Option(metavar="ROW", help="Whom it must be about: people.csv:11, row.json."),
+    ] = None,
+    hash: Annotated[
+        str | None,
+        typer.Option(metavar="HEX", help="Its hash as the letter has it, or the first 16 digits."),
+    ] = None,
+    seconds: Annotated[
+        float | None,
+        typer.Option(metavar="S", help="Of processor time, before it is left undecided."),
     ] = None,
     summary: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write a page to read (Markdown).")
@@ -172,9 +217,16 @@ def check_command(
 ) -> int:
     """Whether a certificate holds, and what it says.
 
-    Exit code 0 if it does, 5 if not.  The same check without cfxc: see the command checker.
+    Exit code 0 if it does, 5 if not, 4 if a limit was reached before a verdict, 2 for files that
+    cannot be used.  The same check without cfxc: see the command checker.
     """
-    code = check(certificate, model, rows, seed, trust_pickle, decides, cut, policy, summary, json)
+    code = check(
+        certificate,
+        Options(
+            model, rows, seed, trust_pickle, decides, cut, policy, factual, hash, seconds,
+            summary, json,
+        ),
+    )  # fmt: skip
     return code or compare(certificate, vipr, cpc, json)
 
 

@@ -179,12 +179,14 @@ def make_query(
     distance: Any = "l1",
     subject_to: Any = (),
     before: Any = None,
+    may_hold: bool = False,
 ) -> Query:
     """Check and resolve a question; raises ``InvalidInputError`` before any search.
 
     ``target``: a label, or ``(low, high)`` with ``None`` for an open end; by default the other
     label of a binary classifier.  ``subject_to``: criteria and conditions as text; ``before``: what
-    the deployed model says of the factual, where rounding may have it differ from the program.
+    the deployed model says of the factual, where rounding may have it differ from the program;
+    ``may_hold``: whether the factual may have the target outcome already.
     """
     if "value" in dict(program.outputs) and program.output_sorts["value"].shape:
         raise InvalidInputError(
@@ -205,7 +207,7 @@ def make_query(
         inside = evaluate(target_program(program, resolved, Fraction(0)), dict(factual))[
             "in_target"
         ]
-    if inside:
+    if inside and not may_hold:
         raise NoChangeNeededError(
             f"the factual has the outcome already that is asked for ({resolved}): it needs no "
             "change",

@@ -140,7 +140,13 @@ def test_a_cap_on_changes_is_said_in_words(
 
 def test_warnings() -> None:
     """What makes a claim empty is said: the outcome is there already, or nothing may change."""
-    assert found().facts["warnings"] == []
+    gaps = [
+        "Epsilon is 0.25: something nearer by as large a share may exist.",
+        "The witness is farther than the bound by more than 1 %: something nearer may exist.",
+    ]
+    assert found().facts["warnings"] == gaps
+    assert found((("claim", "status"), "feasible"), (("claim", "epsilon"), "1/100")) \
+        .facts["warnings"] == gaps[1:]  # fmt: skip
     own = found((("question", "target"), {"label": "no"}), (("witness",), ["1", "1/2", "a"]),
                 (("claim",), {"status": "optimal", "distance": "0", "lower_bound": "0",
                               "epsilon": "0"}), (("proof", "radius"), "0"),
@@ -160,6 +166,25 @@ def test_warnings() -> None:
     assert still.facts["distance"] is None
 
 
+def test_few_features_that_may_change_and_a_label_without_its_margin() -> None:
+    space = SPACE + "".join(f'[[feature]]\nname = "{k}"\nkind = "integer"\nlower = 0\nupper = 4\n'
+                            'action = "fixed"\ndtype = "int64"\n' for k in "abcdefg")  # fmt: skip
+    more = [{**NEAREST["features"][0], "name": k, "action": "fixed"} for k in "abcdefg"]
+    stay = (("proof",), {"radius": "0", "lemmas": [], "nodes": [["distance"]]})
+    claim = {"status": "feasible", "distance": "1/20", "lower_bound": "1/20", "epsilon": "0"}
+    claim = {**claim, "lower_bound": "0"}
+    target = {"label": "no", "margin": "2", "least": None}
+    held = found((("features",), NEAREST["features"] + more), (("space",), space), stay,
+                 (("claim",), {**claim, "distance": "1/40"}), (("question", "target"), target),
+                 (("question", "factual"), ["1", "1/2", "a", *"0000000"]),
+                 (("witness",), ["0", "1/2", "a", *"0000000"]))  # fmt: skip
+    assert held.facts["warnings"][:2] == [
+        "The factual has the target label already, and misses what is asked of its score.",
+        "Only 3 of 10 features may change.",
+    ]
+    assert "features, of which 3 of 10 may change (factual; range;" in held.summary()
+
+
 def test_the_slack_that_a_witness_needs_is_said() -> None:
     slack = [(("question", "slack"), "1/1000000000000"), (("semantics",), "float"),
              (("witness", 0), "2"),
@@ -168,9 +193,9 @@ def test_the_slack_that_a_witness_needs_is_said() -> None:
              (("proof", "radius"), "0"), (("proof", "nodes"), [["distance"]]),
              (("claim", "distance"), "1/8")]  # fmt: skip
     held = found(*slack)
-    assert held.facts["warnings"] == [
+    assert held.facts["warnings"][-1] == (
         "In exact arithmetic the witness misses the outcome by less than the slack."
-    ]
+    )
     assert held.facts["slack"] == "1e-12"
 
 
@@ -195,7 +220,11 @@ def test_the_whole_question_is_said() -> None:
 @pytest.mark.parametrize(
     ("target", "text"),
     [
-        ({"label": "yes", "margin": "1/2", "least": None}, '"yes", by a margin of 0.5'),
+        (
+            {"label": "yes", "margin": "1/2", "least": None},
+            '"yes", by a margin of 0.5 (rounded, '
+            "a probability of 0.622459 where that is the logistic function of it)",
+        ),
         ({"label": "yes", "margin": "0", "least": "1/4"}, '"yes", with a score of at least 0.25'),
         ({"label": "yes", "margin": "0", "least": "0"}, '"yes", with a score of at least 0'),
     ],

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+from decimal import Context, Decimal
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +18,10 @@ from sklearn.tree import DecisionTreeClassifier
 import cfxc
 from cfxc.certificates import checker
 from cfxc.certificates.auditing import policy
+from cfxc.certificates.auditing.inputs import WrongInput
 from cfxc.certificates.auditing.report import facts
 from cfxc.errors import InvalidInputError
+from cfxc.question.target import logit
 from tests.certificates.handmade import SPACE, changed
 
 RULE = 'others = "any"\nconstraints = ["x <= 4"]\n'
@@ -27,7 +32,7 @@ def verdict(text: str, content: Any = None) -> str:
     """Why a policy rejects a certificate that holds; empty if it does not."""
     shown = checker.check(changed() if content is None else content)
     try:
-        policy.require_no_narrower(shown, text, facts(shown)["constraints"])
+        policy.require_no_narrower(shown, policy.Policy(text), facts(shown)["constraints"])
     except checker.Rejected as error:
         return str(error)
     return ""
@@ -46,8 +51,7 @@ def of(name: str, **entries: Any) -> str:
         OWN,
         RULE,
         of("n", kind="integer", lower=0, upper=4),
-        of("n", kind="integer", lower=1, upper=3),
-        of("n", kind="real", resolution=1, lower=0.5),
+        of("n", kind="real", resolution=1, lower=0.0),
         of("n", kind="real", resolution="3"),
         of("n", kind="integer", action="increase"),
         of("n", kind="integer", action="fixed"),
@@ -63,6 +67,10 @@ def of(name: str, **entries: Any) -> str:
         RULE + 'target = "yes"',
         RULE + 'target = {label = "yes", margin = 0}',
         RULE + "norms = [0, 1, 0, 0]",
+        RULE + 'norms = "l1"',
+        RULE + "norms = {l1 = 1.0}",
+        "version = 1\n" + RULE,
+        RULE + "fixed = []",
         'others = "any"\nconstraints = ["x <= 4", "n >= factual.n"]',
     ],
 )
@@ -74,8 +82,11 @@ def test_as_wide_or_wider(text: str) -> None:
     ("text", "why"),
     [
         (of("m"), "policy: the question has no feature 'm'"),
-        (of("n", lower=-1), "policy: 'n': the range is narrower"),
-        (of("n", upper=4.5), "policy: 'n': the range is narrower"),
+        (of("n", lower=-1), "policy: 'n': its range 0 to 4 is narrower than -1 to 4"),
+        (of("n", upper=4.5), "policy: 'n': its range 0 to 4 is narrower than 0 to 4.5"),
+        (of("n", lower=1), "policy: 'n': its range 0 to 4 is wider than 1 to 4, which makes its "
+                           "changes cheaper than the policy's"),
+        (of("n", lower=0, upper=3.5), "policy: 'n': its range 0 to 4 is wider than 0 to 3.5"),
         (of("x", kind="real"), "policy: 'x': the grid is coarser"),
         (of("x", resolution="1/4"), "policy: 'x': the grid is coarser"),
         (of("x", resolution="0.7"), "policy: 'x': the grid is coarser"),
@@ -86,31 +97,71 @@ def test_as_wide_or_wider(text: str) -> None:
         (of("code", kind="ordinal", labels=["a"]), "policy: 'code': another kind"),
         (of("code", kind="integer", lower=0), "policy: 'code': another kind"),
         (of("n", kind="binary"), "policy: 'n': another kind"),
-        (RULE + "epsilon = 0.2", "policy: epsilon is larger"),
-        (RULE + "epsilon = 1e-5", "policy: epsilon is larger"),
-        (RULE + 'target = "no"', "policy: another target"),
-        (RULE + 'target = "maybe"', "policy: question.target: no label of the program"),
-        (RULE + "target = 1.5", "policy: question.target: no label of the program"),
-        (RULE + 'target = {label = "yes", margin = "0.1"}', "policy: another target"),
-        (RULE + "target = {lower = 1}", "policy: question.target: unknown or missing"),
+        (RULE + "epsilon = 0.2", "policy: epsilon is 0.25, more than 0.2"),
+        (RULE + "epsilon = 1e-5", "policy: epsilon is 0.25, more than 1e-05"),
+        (RULE + 'target = "no"', "policy: target: it is \"yes\", and the policy's \"no\""),
+        (RULE + 'target = "maybe"', 'policy: target: the program has no label "maybe"'),
+        (RULE + "target = 1.5", "policy: target: the program has no label 1.5"),
+        (RULE + 'target = {label = "yes", margin = "0.1"}',
+         "policy: target: its margin is 0, not 0.1"),
+        (RULE + 'target = {label = "yes", least = 1}', "policy: target: another least score"),
+        (RULE + 'target = {label = "yes", probability = 0.7}',
+         "policy: target: its margin is 0, not about 0.847297860387203"),
+        (RULE + "target = {lower = 1}", "policy: target: it is a label, and the policy's a range"),
         (RULE + "norms = [1, 0, 0, 0]", "policy: another distance"),
+        (RULE + 'norms = "sparse"', "policy: another distance"),
+        (RULE + 'norms = "l2"', "policy: another distance"),
+        (RULE + 'fixed = ["code"]', "policy: 'code': it may change, and the policy fixes it"),
+        (RULE + 'fixed = ["m"]', "policy: the question has no feature 'm', which is to be fixed"),
         ("", "policy: it has no constraint x <= 4"),
         ('constraints = ["x <= 3"]', "policy: it has no constraint x <= 4"),
-        ("more = 1", "policy: unknown ['more']"),
-        ("a = [", "policy: no TOML"),
-        ("feature = [1]", "policy: malformed: TypeError"),
-        ("feature = 1", "policy.feature: no list"),
-        (of("n", lower="[]"), "policy: no number: '[]'"),
-        (of("n", lower="nan"), "policy: no number: 'nan'"),
-        (RULE + "[[feature]]\nname = 'n'\nlower = nan", "policy: malformed: ValueError"),
-        (RULE + "[[feature]]\nname = 'n'\nlower = inf", "policy: malformed: OverflowError"),
-        (of("n", weight="1" * 500), "policy: no number"),
-        (RULE + "epsilon = true", "policy: no number: 'True'"),
     ],
 )  # fmt: skip
 def test_narrower(text: str, why: str) -> None:
     assert why in verdict(text)
     assert verdict(text).startswith("policy: ")
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("more = 1", "unknown ['more']; known are version, columns"),
+        ("a = [", "no TOML: Invalid value"),
+        ("%PDF-1.7", "no TOML: "),
+        ("version = 2", "its version is another one than 1"),
+        ("feature = [1]", "malformed: TypeError"),
+        ("feature = 1", "policy.feature: no list"),
+        ("constraints = 'x <= 4'", "policy.constraints: no list"),
+        ("fixed = [1]", "policy.fixed: it holds no names"),
+        ("others = 'all'", "policy.others: it is 'any', or not there"),
+        (of("n", action="fixd"), "policy.feature[0]: its action is none of free, fixed, increase"),
+        (of("n", kind="text"), "policy.feature[0]: its kind is none of real, integer"),
+        (of("n", colour="red"), "policy.feature[0]: no name, or unknown ['colour']"),
+        (of("n", lower="[]"), "no number: '[]'"),
+        (of("n", lower="nan"), "no number: 'nan'"),
+        (RULE + "[[feature]]\nname = 'n'\nlower = nan", "malformed: ValueError"),
+        (RULE + "[[feature]]\nname = 'n'\nlower = inf", "malformed: OverflowError"),
+        (of("n", weight="1" * 500), "no number"),
+        (RULE + "epsilon = true", "no number: 'True'"),
+        (RULE + "norms = [1, 0, 0]", "policy.norms: not the four factors of l0, l1, linf, l2"),
+        (RULE + "norms = {l1 = 0.5}", "policy.norms: the factors do not sum to 1"),
+        (RULE + "norms = {l3 = 1}", "policy.norms: unknown ['l3']; known are l0"),
+        (RULE + "norms = 'l3'", "policy.norms: unknown ['l3']"),
+        (RULE + "norms = 1", "policy.norms: no list"),
+        (RULE + "target = {}", "policy.target: unknown []; known are lower, upper"),
+        (RULE + "target = {label = 1, margn = 1}", "policy.target: unknown ['margn']"),
+        (RULE + "target = [1]", "policy.target: the label is no text, number or truth value"),
+        (RULE + "target = {label = 1, probability = 0.7, margin = 0}",
+         "policy.target: a probability, or a margin and a least score"),
+        (RULE + "target = {label = 1, probability = 1}",
+         "policy.target: a probability lies between 0 and 1"),
+    ],
+)  # fmt: skip
+def test_what_is_no_policy_rejects_nothing(text: str, why: str) -> None:
+    with pytest.raises(WrongInput) as caught:
+        policy.Policy(text, "p.toml")
+    assert str(caught.value).startswith("p.toml: this is no policy: ")
+    assert why in str(caught.value)
 
 
 @pytest.mark.parametrize("action", ["fixed", "increase", "decrease"])
@@ -135,7 +186,7 @@ def test_more_than_the_outcome_is_not_what_a_policy_of_labels_wants() -> None:
     claim = {"status": "feasible", "distance": "1/4", "lower_bound": "1/8", "epsilon": "0"}
     content = changed((("question", "target"), target), (("claim",), claim),
                       (("witness",), ["4", "1/2", "a"]))  # fmt: skip
-    assert verdict(RULE + 'target = "yes"', content) == "policy: another target"
+    assert verdict(RULE + 'target = "yes"', content) == "policy: target: its margin is 0.5, not 0"
     assert verdict(RULE + 'target = {label = "yes", margin = "0.5"}', content) == ""
 
 
@@ -155,15 +206,102 @@ def test_ranges_as_targets() -> None:
         (("question", "target"), {"lower": "3", "upper": None}),
     )  # fmt: skip
     assert verdict(RULE + "target = {lower = 3}", content) == ""
-    assert verdict(RULE + "target = {lower = 2}", content) == "policy: another target"
+    assert verdict(RULE + "target = {lower = 2}", content) == "policy: target: another range"
+    assert verdict(RULE + "target = {lower = 3, upper = 4}", content) != ""
     assert verdict(RULE + 'target = "yes"', content).startswith("policy: ")
+
+
+def test_a_wider_range_is_another_unit_of_the_distance() -> None:
+    """A lender who declares 0 to 1000 makes changes of n nearly free."""
+    space = SPACE.replace("upper = 4", "upper = 1000", 1)
+    claim = {"status": "feasible", "distance": "501/1000", "lower_bound": "0", "epsilon": "0"}
+    changes = [(("features", 0, "upper"), "1000"), (("space",), space), (("claim",), claim)]
+    away = {"l0": "1", "l1": "0", "linf": "0", "l2": "0"}
+    stay = [(("proof",), {"radius": "0", "lemmas": [], "nodes": [["distance"]]})]
+    content = changed(*changes, *stay, (("claim", "distance"), "1/1500"))
+    cheap = "policy: 'n': its range 0 to 1000 is wider than 0 to 4, which makes its changes cheaper"
+    assert verdict(OWN, content).startswith(cheap)
+    counted = changed(*changes, *stay, (("question", "norms"), away),
+                      (("claim", "distance"), "1/3"))  # fmt: skip
+    assert verdict(OWN, counted) == "", "l0 has no unit"
+
+
+def test_levels_are_a_unit_and_labels_are_none() -> None:
+    stay = (("proof",), {"radius": "0", "lemmas": [], "nodes": [["distance"]]})
+    claim = (("claim", "status"), "feasible"), (("claim", "lower_bound"), "0")
+    space = (("space",), SPACE.replace('"categorical"', '"ordinal"'))
+    content = changed((("features", 2, "kind"), "ordinal"), space, stay, *claim)
+    own = of("code", kind="ordinal", labels=["a", "b", "c"])
+    assert verdict(own, content) == ""
+    assert verdict(of("code", kind="ordinal", labels=["a", "b"]), content) == (
+        "policy: 'code': it has 3 levels, and the policy 2, which makes its changes cheaper than "
+        "the policy's"
+    )
+    assert verdict(of("code", kind="categorical", labels=["a", "b"])) == ""
+
+
+def test_the_double_nearest_to_a_decimal_is_admitted() -> None:
+    """A certificate holds the double of 0.3, which is a little less; of 0.7, a little more."""
+    for decimal in ("0.3", "0.7"):
+        content = changed((("claim", "epsilon"), float(decimal).hex()))
+        assert verdict(RULE + f"epsilon = {decimal}", content) == ""
+        assert verdict(RULE + f'epsilon = "{decimal}"', content) == ""
+    more = changed((("claim", "epsilon"), math.nextafter(0.7, 1).hex()))
+    assert verdict(RULE + "epsilon = 0.7", more) == (
+        "policy: epsilon is 0.7000000000000001, more than 0.7"
+    )
+
+
+def test_what_must_stay() -> None:
+    space = SPACE.replace('dtype = "int64"', 'dtype = "int64"\naction = "fixed"')
+    still = changed((("features", 0, "action"), "fixed"), (("space",), space),
+                    (("witness",), ["1", "5/2", "a"]))  # fmt: skip
+    assert verdict(RULE + 'fixed = ["n"]', still) == ""
+    assert "it may change" in verdict(RULE + 'fixed = ["n"]')
+
+
+@pytest.mark.parametrize("chance", [Fraction(1, 2), Fraction(7, 10), Fraction(999, 1000),
+                                    Fraction(1, 10), Fraction(7, 10**9)])  # fmt: skip
+def test_the_lead_of_a_probability(chance: Fraction) -> None:
+    """What cfxc writes lies in the enclosure, and no end of it is below the logit."""
+    low, high = policy.lead_of(chance)
+    assert low <= max(logit(chance), Fraction(0)) <= high
+    assert high - low < Fraction(1, 10**29)
+    finer = Context(prec=120)
+    ratio = finer.divide(Decimal((chance / (1 - chance)).numerator),
+                         Decimal((chance / (1 - chance)).denominator))  # fmt: skip
+    assert low >= Fraction(finer.ln(ratio)) + Fraction(1, 10**100)
+
+
+def test_a_probability_in_a_policy() -> None:
+    """The lead may be the logit, and no less, nor more than rounding makes of it."""
+    wanted = RULE + 'target = {label = "yes", probability = 0.7}'
+    low, high = policy.lead_of(Fraction(7, 10))
+    stay = (("proof",), {"radius": "0", "lemmas": [], "nodes": [["distance"]]})
+    claim = {"status": "feasible", "distance": "1/4", "lower_bound": "0", "epsilon": "0"}
+    for margin, holds in (
+        (logit(Fraction(7, 10)), True), (low, True), (low - Fraction(1, 10**43), False),
+        (high + Fraction(1, 10**43), False),
+    ):  # fmt: skip
+        target = {"label": "yes", "margin": str(margin), "least": None}
+        content = changed((("question", "target"), target), (("claim",), claim), stay,
+                          (("witness",), ["4", "1/2", "a"]))  # fmt: skip
+        assert (verdict(wanted, content) == "") == holds
+
+
+def test_sparse_is_what_the_number_of_features_makes_of_it() -> None:
+    norms = {"l0": "3/4", "l1": "1/4", "linf": "0", "l2": "0"}
+    stay = (("proof",), {"radius": "0", "lemmas": [], "nodes": [["distance"]]})
+    claim = {"status": "feasible", "distance": "7/24", "lower_bound": "0", "epsilon": "0"}
+    content = changed((("question", "norms"), norms), (("claim",), claim), stay)
+    assert verdict(RULE + 'norms = "sparse"', content) == ""
+    assert verdict(RULE + "norms = {l0 = 0.75, l1 = 0.25}", content) == ""
 
 
 def test_features_that_a_policy_does_not_name() -> None:
     """They could be fixed, or have a range of one value: a policy says if that is all right."""
     part = of("n", kind="integer").replace('others = "any"\n', "")
     assert verdict(part) == "policy: it says nothing of ['code'], and not others = 'any'"
-    assert verdict('others = "all"\n' + part) == "policy: others is 'any', or is not there"
     assert verdict(OWN.replace('others = "any"\n', "")) == ""
 
 

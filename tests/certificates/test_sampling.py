@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from functools import partial
 from importlib.util import find_spec
@@ -32,6 +33,7 @@ from cfxc import FeatureSpace
 from cfxc.certificates import checker, write_checker
 from cfxc.certificates.auditing import sampling
 from cfxc.certificates.auditing.__main__ import main
+from cfxc.certificates.auditing.inputs import WrongInput
 from tests.certificates.mutants import rehashed
 
 RNG = np.random.default_rng(0)
@@ -271,7 +273,8 @@ def sampled(forest: tuple[Path, dict[str, Any]], seed: int, rows: Path | None = 
             **changes: Any) -> tuple[str, str, str]:  # fmt: skip
     path, content = forest
     space = changes.get("space", content["space"])
-    return sampling.run(checker.check(content), space, path, seed, rows, True)
+    found = sampling.run(checker.check(content), space, path, seed, rows, True)
+    return *found[:2], found[2].text if found[2] else ""
 
 
 def test_the_seed_is_random_and_printed(
@@ -311,12 +314,39 @@ def test_rows_of_a_file(forest: tuple[Path, dict[str, Any]], tmp_path: Path) -> 
     odd = pd.concat([TEXTS, TEXTS.head(5).assign(code="z"), TEXTS.head(5).assign(rate=0.1)])
     odd.loc[len(odd)] = [None, 0.5, "a"]
     odd.to_csv(rows, index=False)
-    assert f"and {len(TEXTS) + 5} rows of 'rows.csv'; " in sampled(forest, 3, rows)[2]
+    known = f"and {len(TEXTS) + 5} rows of 'rows.csv', where 6 have values that the program does"
+    assert known in sampled(forest, 3, rows)[2]
     TEXTS.drop(columns="rate").to_csv(rows, index=False)
-    assert sampled(forest, 3, rows)[1] == "rows.csv: no column 'rate'"
+    with pytest.raises(WrongInput, match=r"rows.csv: no column 'rate'"):
+        sampled(forest, 3, rows)
     TEXTS.assign(code="z").to_csv(rows, index=False)
-    assert sampled(forest, 3, rows)[1] == "rows.csv: no row that the program knows all values of"
-    assert "FileNotFoundError" in sampled(forest, 3, tmp_path / "none.csv")[1]
+    with pytest.raises(WrongInput, match=r"rows.csv: no row that the program knows all values of"):
+        sampled(forest, 3, rows)
+    rows.write_bytes(b"\xff\xfe")
+    for path in (rows, tmp_path / "none.csv"):
+        with pytest.raises(WrongInput, match="no CSV file of rows"):
+            sampled(forest, 3, path)
+
+
+def test_many_rows_have_time_of_their_own(
+    forest: tuple[Path, dict[str, Any]], tmp_path: Path
+) -> None:
+    """Loading, predicting and reading take none of the program's; more rows have more of it."""
+    rows, shown = tmp_path / "rows.csv", checker.check(forest[1], checker.Clock(1))
+    pd.concat([TEXTS] * 20).to_csv(rows, index=False)
+    predict = joblib.load(forest[0]).predict
+
+    def slow(frame: pd.DataFrame) -> Any:
+        end = time.process_time() + 1.1
+        while time.process_time() < end:
+            pass
+        return predict(frame)
+
+    found = sampling.compare(shown, forest[1]["space"], slow, 0, rows)
+    assert found.rows == 402 + 20 * len(TEXTS)
+    shown.question.clock.seconds = 0.0
+    with pytest.raises(checker.Undecided, match="it takes more than 0 seconds; give it --seconds"):
+        sampling.run(shown, forest[1]["space"], forest[0], 0, rows, True)
 
 
 def test_rows_of_groups_of_columns(tmp_path: Path) -> None:
@@ -324,7 +354,8 @@ def test_rows_of_groups_of_columns(tmp_path: Path) -> None:
     content = certified(path, onnx_in_one(path, 0))
     NUMBERS.to_csv(rows, index=False)
     found = sampling.run(checker.check(content), content["space"], path, 0, rows, False)
-    assert f"and {len(NUMBERS)} rows" in found[2], found
+    assert found[2] is not None, found
+    assert f"and {len(NUMBERS)} rows" in found[2].text
 
 
 def test_a_program_that_differs_where_only_given_rows_look(

@@ -7,16 +7,19 @@ import hashlib
 import json
 import os
 import sys
-import zlib
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from ..checker import Clock, Rejected, Shown, check, need, read
-from . import policy, report
+from ..checker import Clock, Rejected, Shown, Undecided, check, need
+from . import binding, inputs, policy, report
+from .inputs import WrongInput
 
-WRONG = (OSError, EOFError, zlib.error, ValueError, RecursionError)
-CODES = "exit codes: 0 it holds; 1 it does not; 2 it cannot be read; 3 it holds, model not run"
+CODES = (
+    "exit codes: 0 it holds; 1 it does not, or is not what was asked for; 2 wrong input: it or "
+    "another file cannot be used; 3 it holds, and the model could not be run; 4 undecided: a limit "
+    "was reached"
+)
 
 
 def arguments() -> argparse.ArgumentParser:
@@ -27,39 +30,68 @@ def arguments() -> argparse.ArgumentParser:
     parser.add_argument("--rows", type=Path, help="a CSV file of rows to run both on")
     parser.add_argument("--seed", type=int, help="of the rows that are drawn; random otherwise")
     parser.add_argument("--trust-pickle", action="store_true", help="run the code in a pickle")
-    parser.add_argument("--policy", type=Path, help="reject a question narrower than this (TOML)")
+    parser.add_argument("--policy", type=Path, help="reject another question than this (TOML)")
+    parser.add_argument(
+        "--factual", metavar="ROW", help="whom it is about: people.csv:11, row.json"
+    )
+    parser.add_argument("--hash", metavar="HEX", help="as the letter names it, or its beginning")
     parser.add_argument("--summary", type=Path, help="write a page to read (Markdown)")
     parser.add_argument("--json", action="store_true", help="print one object for machines")
-    parser.add_argument("--seconds", type=float, help="give up after so long")
+    parser.add_argument("--seconds", type=float, help="of processor time, before it gives up")
     return parser
 
 
-def run_model(certificate: Any, shown: Shown, options: argparse.Namespace) -> tuple[str, bool]:
-    """What running the model beside the program says, and whether it was run."""
+def run_model(certificate: Any, shown: Shown, options: argparse.Namespace) -> tuple[str, str, int]:
+    """What running the model beside the program says, the verdict, and the exit code."""
     model: Path = options.model
-    digest = hashlib.sha256(model.read_bytes()).hexdigest()
-    need(shown.model is not None and digest == shown.model[1], "model: made for another file")
+    digest, named = hashlib.sha256(model.read_bytes()).hexdigest(), shown.model is not None
+    need(shown.model is None or digest == shown.model[1], "model: made for another file")
     from . import sampling
 
     seed = int.from_bytes(os.urandom(4), "big") if options.seed is None else options.seed
     given = certificate["space"], model, seed, options.rows, options.trust_pickle
     differs, unrun, sampled = sampling.run(shown, *given)
     need(not differs, f"model: the program is not the model's: {report.printable(differs)}")
-    if unrun:
-        return f"ONLY ITS HASH was compared; it was not run: {report.printable(unrun)}", False
-    return f"run beside the program: sampled on {sampled}", True
+    unnamed = "" if named else NO_MODEL + "; "
+    if sampled is None:
+        held = "ONLY ITS HASH was compared; " if named else "NOTHING of it was compared; "
+        return f"{unnamed}{held}it was not run: {report.printable(unrun)}", report.UNKNOWN, 3
+    message = f"{unnamed}run beside the program: sampled on {sampled.text}"
+    return message, report.agreed(sampled.rows), 0
+
+
+NO_MODEL = "the certificate names no model file"
+
+
+def require_sense(options: argparse.Namespace) -> None:
+    """Raises ``WrongInput`` for options without effect, and for files that cannot be read."""
+    for name in ("rows", "seed"):
+        if options.model is None and getattr(options, name) is not None:
+            raise WrongInput(f"--{name} has no effect without --model")
+    for path in (options.model, options.rows):
+        if path is not None:
+            inputs.require_file(path)
 
 
 def examined(options: argparse.Namespace) -> tuple[dict[str, Any], int]:
     """What is shown, and the exit code."""
-    certificate, clock = read(options.certificate)
-    shown = check(certificate, Clock(options.seconds) if options.seconds else clock)
+    require_sense(options)
+    wide = policy.read_policy(options.policy) if options.policy else None
+    row = binding.read_row(options.factual) if options.factual else None
+    digest = binding.read_hash(options.hash) if options.hash is not None else None
+    certificate, clock = inputs.certificate(options.certificate)
+    shown = check(certificate, clock if options.seconds is None else Clock(options.seconds))
     policy.require_same(shown.space, shown.question.features)
-    message, ran = run_model(certificate, shown, options) if options.model else (report.UNRUN, True)
-    found = report.facts(shown, message)
-    if options.policy:
-        policy.require_no_narrower(shown, options.policy.read_text("utf-8"), found["constraints"])
-    return found, 0 if ran else 3
+    if digest is not None:
+        binding.require_hash(shown, digest)
+    if row is not None:
+        binding.require_factual(shown, row, options.factual)
+    found, code = report.facts(shown), 0
+    if wide is not None:
+        policy.require_no_narrower(shown, wide, found["constraints"])
+    if options.model is not None:
+        found["run"], found["verdict"], code = run_model(certificate, shown, options)
+    return found, code
 
 
 def main(given: list[str] | None = None) -> int:
@@ -72,10 +104,16 @@ def main(given: list[str] | None = None) -> int:
         found, code = examined(options)
         if options.summary:
             options.summary.write_text(report.markdown(found), "utf-8")
+    except Undecided as error:
+        code, why = 4, report.undecided(str(error))
+    except MemoryError:
+        code, why = 4, report.undecided("it takes more memory than there is")
     except Rejected as error:
         code, why = 1, f"REJECTED: {str(error)[:1000]}"
-    except WRONG as error:
-        code, why = 2, f"cannot be read: {report.printable(str(error)[:200])}"
+    except WrongInput as error:
+        code, why = 2, report.printable(str(error)[:500])
+    except OSError as error:
+        code, why = 2, f"cannot be used: {report.printable(str(error)[:200])}"
     with suppress(BrokenPipeError):
         print(json.dumps({"ok": not why, "reason": why, **found}) if options.json else
               why or report.text(found), flush=True)  # fmt: skip

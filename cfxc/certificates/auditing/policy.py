@@ -1,25 +1,26 @@
 """Feature spaces as TOML: the one that a certificate was made with, and an auditor's policy.
 
-A policy is a feature space, with more entries if the auditor likes: ``constraints``, the conditions
-that a question may make, as the report prints them, where ``factual.NAME`` stands for the factual's
-value; ``target``, the target label, or a table as certificates have it; ``norms``, the
-distance (l0, l1, linf, l2); ``epsilon``, the largest of a claim that is *optimal* or *infeasible*;
-``slack``, the largest.
+A policy is a feature space with more entries: what a question must ask, and what it may not.  They
+are listed in ``docs/how-to/certificates.md``.
 """
 
 from __future__ import annotations
 
 import re
 import tomllib
+from decimal import Context, Decimal
 from fractions import Fraction as Q
+from pathlib import Path
 from typing import Any
 
-from ..checker import ODD, Feature, Rejected, listed, need
-from .report import TEXT, exact, quoted
+from ..checker import ACTIONS, KINDS, ODD, Feature, Question, Rejected, Shown, listed, need
+from .inputs import WrongInput, text_of
+from .report import TEXT, exact, is_still, quoted
 
 DECIMAL = re.compile(r"-?[0-9]{1,400}(\.[0-9]{1,400}|/[1-9][0-9]{0,400})?", re.ASCII)
-NAMES = ("version", "columns", "tables", "feature", "others", "constraints", "target", "norms",
-         "epsilon", "slack")  # fmt: skip
+SPACE = ("version", "columns", "tables", "feature")
+POLICY = (*SPACE, "others", "constraints", "target", "norms", "epsilon", "slack", "fixed")
+CHEAPER = "which makes its changes cheaper than the policy's"
 GAPS = ("may fill", "free")
 FIELDS = ("name", "kind", "lower", "upper", "resolution", "labels", "missing", "missing_as",
           "action", "condition", "weight", "encoding", "columns", "dtype",
@@ -33,6 +34,9 @@ class Stated:
         odd = sorted(set(given) - set(FIELDS))
         need("name" in given and not odd, f"{where}: no name, or unknown {odd[:1]!a}")
         self.name, self.kind = given["name"], given.get("kind")
+        need(self.kind in (None, *KINDS), f"{where}: its kind is none of {', '.join(KINDS)}")
+        action = given.get("action", "free")
+        need(action in ACTIONS, f"{where}: its action is none of {', '.join(ACTIONS)}")
         self.action, self.weight = given.get("action", "free"), decimal(given.get("weight", 1))
         ends = (given.get(end) for end in ("lower", "upper"))
         self.low, self.high = (Q(end) if isinstance(end, float) else decimal(end) for end in ends)
@@ -69,30 +73,31 @@ def decimal(value: Any) -> Q | None:
     return Q(text)
 
 
-def document(text: Any, where: str) -> dict[str, Any]:
+def document(text: Any, where: str, names: tuple[str, ...] = SPACE) -> dict[str, Any]:
     """The entries of a TOML text."""
     need(isinstance(text, str) and len(text) <= TEXT, f"{where}: no text, or too long")
     dots = sum(line.count(".") ** 2 for line in text.split("\n"))  # reading a.b.c.d takes as long
     need(dots <= 10**9, f"{where}: too many dots in a line")
     try:
         found = tomllib.loads(text)
-    except tomllib.TOMLDecodeError:
-        raise Rejected(f"{where}: no TOML") from None
-    odd = sorted(set(found) - set(NAMES))
-    need(not odd, f"{where}: unknown {odd[:1]!a}")
+    except tomllib.TOMLDecodeError as error:
+        raise Rejected(f"{where}: no TOML: {ascii(str(error))[1:-1][:100]}") from None
+    odd = sorted(set(found) - set(names))
+    need(not odd, f"{where}: unknown {odd[:1]!a}; known are {', '.join(names)}")
+    need(found.get("version", 1) in (1, "1"), f"{where}: its version is another one than 1")
     return found
 
 
-def stated(text: Any, where: str) -> list[Stated]:
+def stated(found: dict[str, Any], where: str) -> list[Stated]:
     """The features of a space in TOML."""
-    features = listed(document(text, where).get("feature", []), f"{where}.feature")
+    features = listed(found.get("feature", []), f"{where}.feature")
     return [Stated(one, f"{where}.feature[{j}]") for j, one in enumerate(features)]
 
 
 def require_same(text: str, features: list[Feature]) -> None:
     """The space, by which rows are made for the model, says of features what the question says."""
     try:
-        space = stated(text, "space")
+        space = stated(document(text, "space"), "space")
     except ODD as error:
         raise Rejected(f"space: malformed: {type(error).__name__}") from None
     need(len(space) == len(features), "space: not one entry for each feature")
@@ -106,48 +111,189 @@ def require_same(text: str, features: list[Feature]) -> None:
         need(same, f"features: {feature.name!a}: the space has other gaps that answers may change")
 
 
-def require_no_narrower(shown: Any, text: str, rules: list[str]) -> None:
-    """The question allows all that a policy allows, and measures as it does.
+class Policy:
+    """What an auditor asks of a question; every entry is checked before a certificate is.
+
+    Raises:
+        WrongInput: the text is no policy; says why.
+    """
+
+    def __init__(self, text: str, where: str = "policy") -> None:
+        try:
+            self._read(document(text, "policy", POLICY))
+        except (Rejected, *ODD) as error:
+            told = isinstance(error, Rejected)
+            why = str(error).removeprefix("policy: ") if told else f"malformed: {error!a:.100}"
+            raise WrongInput(f"{where}: this is no policy: {why}") from None
+
+    def _read(self, found: dict[str, Any]) -> None:
+        self.found, self.features = found, stated(found, "policy")
+        self.fixed = listed(found.get("fixed", []), "policy.fixed")
+        self.constraints = listed(found.get("constraints", []), "policy.constraints")
+        need(all(type(name) is str for name in self.fixed), "policy.fixed: it holds no names")
+        need(found.get("others", "any") == "any", "policy.others: it is 'any', or not there")
+        self.others = "others" in found
+        self.target = Target(found["target"]) if "target" in found else None
+        self.norms = _norms(found["norms"]) if "norms" in found else None
+        self.epsilon, self.slack = decimal(found.get("epsilon")), decimal(found.get("slack"))
+
+
+def read_policy(path: Path) -> Policy:
+    """The policy in a file; raises ``WrongInput`` if there is none."""
+    return Policy(text_of(path), str(path))
+
+
+class Target:
+    """The outcome that a policy wants.
+
+    Attributes:
+        label: Its type and value; ``None`` of a range.
+        ends: Of a range: the least and the largest value.
+        margin, least: By what the label's score leads, and what it is at least.
+        chance: The label's probability, where that is the logistic function of the lead.
+    """
+
+    def __init__(self, given: Any) -> None:
+        own = given if isinstance(given, dict) else {"label": given}
+        names = ("label", "margin", "least", "probability") if "label" in own else (
+            "lower", "upper")  # fmt: skip
+        odd = sorted(set(own) - set(names))
+        need(own and not odd, f"policy.target: unknown {odd[:1]!a}; known are {', '.join(names)}")
+        label = own.get("label", "")
+        plain = isinstance(label, str | bool | int | float)
+        need(plain, "policy.target: the label is no text, number or truth value")
+        known = type(label).__name__, Q(label) if isinstance(label, float) else label
+        self.label = known if "label" in own else None
+        self.ends = decimal(own.get("lower")), decimal(own.get("upper"))
+        self.margin, self.least = decimal(own.get("margin", 0)), decimal(own.get("least"))
+        self.chance = decimal(own.get("probability"))
+        alone = self.chance is None or not {"margin", "least"} & set(own)
+        need(alone, "policy.target: a probability, or a margin and a least score")
+        inside = self.chance is None or 0 < self.chance < 1
+        need(inside, "policy.target: a probability lies between 0 and 1")
+
+    def require_of(self, question: Question) -> None:
+        """Rejects a question of another target."""
+        labels = question.program.labels
+        kinds = "a label" if labels else "a range", "a label" if self.label else "a range"
+        need(kinds[0] == kinds[1], f"target: it is {kinds[0]}, and the policy's {kinds[1]}")
+        if labels is None:
+            ends: list[Q | None] = [None, None]
+            for factors, constant, _ in question.stated:
+                ends[factors[0] < 0] = -factors[0] * constant
+            need(all(map(_is, ends, self.ends)), "target: another range")
+            return
+        assert self.label is not None
+        need(self.label in labels, f"target: the program has no label {quoted(self.label[1])}")
+        own, wanted = labels[question.place], quoted(self.label[1])
+        need(own == self.label, f"target: it is {quoted(own[1])}, and the policy's {wanted}")
+        asked = f"target: its margin is {exact(question.margin)}, not "
+        need(question.least is None or self.least is not None, "target: a least score besides")
+        if self.chance is not None:
+            low, high = lead_of(self.chance)
+            need(low <= question.margin <= high, f"{asked}about {float(low)!r}, the logit of "
+                 f"a probability of {float(self.chance):g}")  # fmt: skip
+            return
+        need(_is(question.margin, self.margin), f"{asked}{exact(self.margin or Q(0))}")
+        need(_is(question.least, self.least), "target: another least score")
+
+
+def lead_of(chance: Q) -> tuple[Q, Q]:
+    """Between what the lead lies that a probability asks for: at least its logit, or 0.
+
+    No end is below log(p / (1 - p)): 50 digits of the ratio and of its logarithm, each rounded to
+    the nearest, are off by less than 1e-45, as |log| is below 1e4 for all decimals of 800 digits.
+    The upper end is larger by 1e-30, more than any rounding to 40 digits.
+    """
+    digits, odds = Context(prec=50), chance / (1 - chance)
+    ratio = digits.divide(Decimal(odds.numerator), Decimal(odds.denominator))
+    low = Q(digits.ln(ratio)) + Q(1, 10**44)
+    return max(low, Q(0)), max(low, Q(0)) + Q(1, 10**30)
+
+
+def _is(value: Q | None, stated: Q | None) -> bool:
+    """Whether a value is what a policy states: the decimal, or the double nearest to it."""
+    if value is None or stated is None:
+        return value is stated
+    return value == stated or (abs(stated) < 2**1000 and value == Q(float(stated)))
+
+
+def _most(stated: Q) -> Q:
+    """The largest value that a policy's limit admits: its decimal, or the double nearest to it."""
+    return max(stated, Q(float(stated))) if abs(stated) < 2**1000 else stated
+
+
+def _norms(given: Any) -> list[Q] | str:
+    """The factors of l0, l1, linf and l2; or ``sparse``: those follow from the question's size."""
+    names = ["l0", "l1", "linf", "l2"]
+    if given == "sparse":
+        return "sparse"
+    given = {given: 1} if isinstance(given, str) else given
+    if isinstance(given, dict):
+        odd = sorted(set(given) - set(names))
+        need(not odd, f"policy.norms: unknown {odd[:1]!a}; known are {', '.join(names)}, sparse")
+        given = [given.get(name, 0) for name in names]
+    found = [decimal(one) for one in listed(given, "policy.norms")]
+    need(len(found) == len(names), "policy.norms: not the four factors of l0, l1, linf, l2")
+    known = [one for one in found if one is not None]
+    need(sum(known) == 1, "policy.norms: the factors do not sum to 1")
+    return known
+
+
+def require_no_narrower(shown: Shown, policy: Policy, rules: list[str]) -> None:
+    """The question allows all that a policy allows, no more than it may, and measures as it does.
 
     ``rules`` are the question's constraints as the report prints them.
     """
     try:
-        _require(shown, text, rules)
+        _require(shown, policy, rules)
     except Rejected as error:
-        raise Rejected(f"policy: {str(error).removeprefix('policy: ')}") from None
-    except ODD as error:
-        raise Rejected(f"policy: malformed: {type(error).__name__}") from None
+        raise type(error)(f"policy: {error}") from None
 
 
-def _require(shown: Any, text: str, rules: list[str]) -> None:
-    found, question = document(text, "policy"), shown.question
+def _require(shown: Shown, policy: Policy, rules: list[str]) -> None:
+    question = shown.question
     known = {feature.name: feature for feature in question.features}
-    named = stated(text, "policy")
-    read = {feature.name: feature for feature in stated(shown.space, "space")}
-    for wide in named:
-        need(wide.name in known, f"policy: the question has no feature {wide.name!a}")
-        _require_wide(wide, known[wide.name], "norms" in found)
+    space = document(shown.space, "space")
+    read = {feature.name: feature for feature in stated(space, "space")}
+    is_measured = question.norms[0] != 1
+    for wide in policy.features:
+        need(wide.name in known, f"the question has no feature {wide.name!a}")
+        _require_wide(wide, known[wide.name], is_measured)
         same = (wide.columns, wide.encoding) == (read[wide.name].columns, read[wide.name].encoding)
-        need(same, f"policy: {wide.name!a}: it is made of other columns")
-    allowed = {_in_figures(rule, known) for rule in found.get("constraints", [])}
+        need(same, f"{wide.name!a}: it is made of other columns")
+    for name in policy.fixed:
+        need(name in known, f"the question has no feature {name!a}, which is to be fixed")
+        need(is_still(known[name]), f"{name!a}: it may change, and the policy fixes it")
+    allowed = {_in_figures(rule, known) for rule in policy.constraints}
     for rule in rules:
-        need(rule in allowed and "about " not in rule, f"policy: it has no constraint {rule}")
-    if "target" in found:
-        same = question.stated == question.rows_of_target(_target(found["target"]))
-        need(same, "policy: another target")
-    if "norms" in found:
-        need(list(map(decimal, found["norms"])) == question.norms, "policy: another distance")
-    most = decimal(found.get("epsilon", 1))
-    need(most is not None and shown.epsilon <= most, "policy: epsilon is larger")
-    gap = "epsilon" in found and shown.status == "feasible"
-    need(not gap, "policy: epsilon: the claim is only that the change is feasible")
-    slack = decimal(found.get("slack"))
-    need(slack is None or question.slack <= slack, "policy: the slack is larger")
-    need(found.get("others", "any") == "any", "policy: others is 'any', or is not there")
-    left = [] if "others" in found else sorted(set(known) - {wide.name for wide in named})
-    if not left and "others" not in found:
-        need(_columns(found) == _columns(document(shown.space, "space")), "policy: other columns")
-    need(not left, f"policy: it says nothing of {left[:1]!a}, and not others = 'any'")
+        need(rule in allowed and "about " not in rule, f"it has no constraint {rule}")
+    if policy.target is not None:
+        policy.target.require_of(question)
+    _require_figures(shown, policy)
+    left = [] if policy.others else sorted(set(known) - {wide.name for wide in policy.features})
+    if not left and not policy.others:
+        need(_columns(policy.found) == _columns(space), "other columns")
+    need(not left, f"it says nothing of {left[:1]!a}, and not others = 'any'")
+
+
+def _require_figures(shown: Shown, policy: Policy) -> None:
+    """Distance, epsilon and slack."""
+    question, norms = shown.question, policy.norms
+    if norms == "sparse":
+        unit = Q(1, len(question.features) + 1)
+        norms = [1 - unit, unit, Q(0), Q(0)]
+        alike = len({feature.weight for feature in question.features}) == 1
+        need(alike, "another distance: 'sparse' is of features of one weight")
+    need(norms in (None, question.norms), "another distance")
+    if policy.epsilon is not None:
+        within = shown.epsilon <= _most(policy.epsilon)
+        need(within, f"epsilon is {exact(shown.epsilon)}, more than {exact(policy.epsilon)}")
+        only = shown.status == "feasible"
+        need(not only, "epsilon: the claim is only that the change is feasible")
+    if policy.slack is not None:
+        within = question.slack <= _most(policy.slack)
+        need(within, f"the slack is {exact(question.slack)}, more than {exact(policy.slack)}")
 
 
 def _columns(space: dict[str, Any]) -> list[Any]:
@@ -157,20 +303,8 @@ def _columns(space: dict[str, Any]) -> list[Any]:
     return list(space.get("columns", made))
 
 
-def _target(given: Any) -> dict[str, Any]:
-    """A target of TOML as certificates have it."""
-    given = given if isinstance(given, dict) else {"label": given}
-    made: dict[str, Any] = {"margin": "0", "least": None} if "label" in given else {
-        "lower": None, "upper": None}  # fmt: skip
-    for name, value in given.items():
-        is_float = name == "label" and isinstance(value, float)
-        made[name] = {"float": str(Q(value))} if is_float else value
-        made[name] = made[name] if name == "label" else str(decimal(value))
-    return made
-
-
 def _require_wide(wide: Stated, own: Feature, measured: bool) -> None:
-    where = f"policy: {own.name!a}: "
+    where = f"{own.name!a}: "
     gone = own.gap or (own.absent is not None and own.own == own.absent)
     need(wide.gap or not gone, f"{where}it is missing{', and stays so' if own.gap else ''}")
     opens = own.absent is not None or not wide.opens(own)
@@ -188,8 +322,9 @@ def _require_wide(wide: Stated, own: Feature, measured: bool) -> None:
         places = [own.labels.index(label) for label in wide.labels if label in own.labels]
         in_order = own.kind != "ordinal" or places == sorted(places)
         need(in_order, f"{where}the labels are in another order")
-        more = measured and own.kind == "ordinal" and wide.labels
-        need(not more or len(wide.labels) == len(own.labels), f"{where}more labels: distances")
+        if measured and own.kind == "ordinal" and wide.labels:
+            had, wanted = len(own.labels), len(wide.labels)
+            need(had == wanted, f"{where}it has {had} levels, and the policy {wanted}, {CHEAPER}")
         return
     assert own.low is not None
     assert own.high is not None
@@ -197,12 +332,12 @@ def _require_wide(wide: Stated, own: Feature, measured: bool) -> None:
     whole = own.step is not None and own.step.denominator == 1 and top <= exact_up_to
     same = (own.width or 8) == (wide.width or 8)  # unless stated, doubles
     need(same or (whole and wide.width != 4), f"{where}floats of another width")
-    inside = own.low <= (own.low if wide.low is None else wide.low)
-    inside = inside and own.high >= (own.high if wide.high is None else wide.high)
-    need(inside, f"{where}the range is narrower")
-    ends = (wide.low, own.low), (wide.high, own.high)
-    wider = measured and any(requested is not None and requested != had for requested, had in ends)
-    need(not wider, f"{where}the range is wider, so distances differ")
+    low, high = (own.low if wide.low is None else wide.low), wide.high
+    high = own.high if high is None else high
+    ranges = f"its range {exact(own.low)} to {exact(own.high)} is", f"{exact(low)} to {exact(high)}"
+    narrower, wider = own.low > low or own.high < high, own.low < low or own.high > high
+    need(not narrower, f"{where}{ranges[0]} narrower than {ranges[1]}")
+    need(not (measured and wider), f"{where}{ranges[0]} wider than {ranges[1]}, {CHEAPER}")
     coarse = own.step is not None and (wide.step is None or wide.step % own.step)
     need(not coarse, f"{where}the grid is coarser")
 

@@ -9,8 +9,9 @@ from collections.abc import Iterator
 from fractions import Fraction as Q
 from typing import Any
 
-from ..checker import CONSTANT, Form, Question, Shown, need
+from ..checker import CONSTANT, Feature, Form, Question, Shown, need
 
+LARGE = Q(1, 100)  # of epsilon, and of the gap between witness and bound
 TEXT = 2**20  # characters of a space, or of a constraint as it is printed
 
 NEARER = "The change leads to the target outcome; no admissible change nearer than the bound does"
@@ -27,6 +28,9 @@ SEMANTICS = {
 WORDS = {"about", "always", "and", "float32", "max", "never", "not", "or"}
 MOVES = {"free": "any", "conditional": "any", "fixed": "may not change", "increase": "up only",
          "decrease": "down only"}  # fmt: skip
+HOLDS = "accepted: the proof holds; "
+UNKNOWN = HOLDS + "the model was not run"
+ANEW = HOLDS + "the program was compiled anew from the model and is the same"
 UNRUN = "not run: that the program is the model's is not shown"
 NOT_SHOWN = "Not shown: that the model is any good, or that its data were honest."
 
@@ -192,19 +196,23 @@ def _digest(question: Question, k: int, depth: int) -> str:
     return hashlib.sha256(repr((roots, held)).encode()).hexdigest()[:12]
 
 
-def facts(shown: Shown, run: str = UNRUN) -> dict[str, Any]:
+def undecided(why: str) -> str:
+    """The verdict where a limit of the checker was reached."""
+    return f"UNDECIDED: {why.removeprefix('limits: ')[:1000]}"
+
+
+def agreed(rows: int) -> str:
+    """The verdict where the model was run beside the program."""
+    return f"{HOLDS}the program agreed with the model on {rows} rows (sampled)"
+
+
+def facts(shown: Shown, run: str = UNRUN, verdict: str = UNKNOWN) -> dict[str, Any]:
     """Question, claim and proof as plain values; ``run``: whether the model was run, on what."""
     q, power = shown.question, 2 if shown.question.squared else 1
     names = zip(("l0", "l1", "linf", "l2"), q.norms, strict=True)
     outcome, had = _outcome(q)
-    warnings = ["The factual has the target outcome already."] if had else []
-    if all(len(f.all) == 1 if f.labels else f.lower == f.upper for f in q.features):
-        warnings.append("No feature may change.")
-    if shown.within_slack:
-        warnings.append(
-            "In exact arithmetic the witness misses the outcome by less than the slack."
-        )
     return {
+        "verdict": verdict,
         "status": shown.status,
         "model": None if shown.model is None else printable(shown.model[0]),
         "sha256": None if shown.model is None else shown.model[1],
@@ -213,6 +221,7 @@ def facts(shown: Shown, run: str = UNRUN) -> dict[str, Any]:
         "outcome": outcome,
         "distance by": " + ".join(f"{exact(n)} {name}" for name, n in names if n),
         "features": [_feature(q, j) for j in range(len(q.features))],
+        "may change": sum(not is_still(feature) for feature in q.features),
         "constraints": _conditions(q),
         "semantics": SEMANTICS[shown.semantics],
         "slack": exact(q.slack),
@@ -221,9 +230,34 @@ def facts(shown: Shown, run: str = UNRUN) -> dict[str, Any]:
         "lower bound": _double(shown.bound, power, -1),
         "changes": {} if shown.witness is None else dict(_changes(q, shown.witness)),
         "parts closed": shown.parts,
-        "warnings": warnings,
+        "warnings": list(_warnings(shown, outcome, had)),
         "hash": shown.hash,
     }
+
+
+def is_still(feature: Feature) -> bool:
+    """Whether the factual's own value is the only admissible one."""
+    return len(feature.all) == 1 if feature.labels else feature.lower == feature.upper
+
+
+def _warnings(shown: Shown, outcome: str, had: bool) -> Iterator[str]:
+    """What makes a claim worth less than it sounds."""
+    q, power = shown.question, 2 if shown.question.squared else 1
+    free, every = sum(not is_still(feature) for feature in q.features), len(q.features)
+    if had:
+        yield "The factual has the target outcome already."
+    elif q.program.labels is not None and outcome == quoted(q.program.labels[q.place][1]):
+        yield "The factual has the target label already, and misses what is asked of its score."
+    if not free:
+        yield "No feature may change."
+    elif free * 3 < every:
+        yield f"Only {free} of {every} features may change."
+    if shown.epsilon > LARGE:
+        yield f"Epsilon is {exact(shown.epsilon)}: something nearer by as large a share may exist."
+    if shown.distance is not None and shown.bound < shown.distance * (1 - LARGE) ** power:
+        yield "The witness is farther than the bound by more than 1 %: something nearer may exist."
+    if shown.within_slack:
+        yield "In exact arithmetic the witness misses the outcome by less than the slack."
 
 
 def _outcome(q: Question) -> tuple[str, bool]:
@@ -242,8 +276,16 @@ def _target(q: Question) -> str:
         ends_text = [f"at {'least' if s > 0 else 'most'} {exact(end)}" for s, end in ends.items()]
         return " and ".join(ends_text)
     text = quoted(q.program.labels[q.place][1])
-    text += f", by a margin of {exact(q.margin)}" if q.margin else ""
+    text += f", by a margin of {exact(q.margin)}{_chance(q)}" if q.margin else ""
     return text + (f", with a score of at least {exact(q.least)}" if q.least is not None else "")
+
+
+def _chance(q: Question) -> str:
+    """The probability that a lead is the logit of, rounded, where it can be one."""
+    if len(q.program.outputs) != 2 or q.margin > 30:
+        return ""
+    chance = 1 / (1 + math.exp(-q.margin))
+    return f" (rounded, a probability of {chance:.6g} where that is the logistic function of it)"
 
 
 def _feature(q: Question, j: int) -> dict[str, str]:
@@ -285,9 +327,10 @@ def text(found: dict[str, Any]) -> str:
     """A page for a terminal."""
     model = f"{quoted(found['model'])}, SHA-256 {found['sha256']}" if found["sha256"] else "no file"
     closed = ", ".join(f"{n} by {rule}" for rule, n in found["parts closed"].items())
-    lines = ["accepted", f"model: {model}; {found['run']}", f"target: {found['target']}"]
+    lines = [found["verdict"], f"model: {model}; {found['run']}", f"target: {found['target']}"]
     lines += [f"factual's outcome: {found['outcome']}", f"distance: {found['distance by']}"]
-    lines.append("features (factual; range; grid; change; weight):")
+    free = f"{found['may change']} of {len(found['features'])} may change"
+    lines.append(f"features, of which {free} (factual; range; grid; change; weight):")
     lines += ["  {name}: {factual}; {range}; {grid}; {may change}; {weight}".format(**f)
               for f in found["features"]]  # fmt: skip
     lines += [f"constraint {i}: {one}" for i, one in enumerate(found["constraints"], 1)]
@@ -308,7 +351,8 @@ def markdown(found: dict[str, Any]) -> str:
     table.insert(1, "| --- " * len(rows[0]) + "|")
     body = [f"    {line}" for line in text(found).splitlines()]
     changes = [f"- {_plain(name)}: {_plain(c)}" for name, c in found["changes"].items()]
-    head = ["# Certificate of a counterfactual", "", CLAIMS[found["status"]], ""]
+    verdict = found["verdict"].capitalize() + "."
+    head = ["# Certificate of a counterfactual", "", CLAIMS[found["status"]], "", verdict, ""]
     return "\n".join([*head, *changes, "", *table, "", "As it was checked:", "", *body, ""])
 
 

@@ -17,7 +17,10 @@ from importlib import import_module
 from inspect import isfunction
 from pathlib import Path
 from statistics import median
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ..checker import Clock, Undecided
+from .inputs import WrongInput
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -75,9 +78,16 @@ class Differs(Exception):
     """The model and the program say different things; says where."""
 
 
+class Sampled(NamedTuple):
+    """On how many rows a model and a program agree, and which these are."""
+
+    rows: int
+    text: str
+
+
 def run(
     shown: Any, space: str, model: Path, seed: int, data: Path | None, trust_pickle: bool
-) -> tuple[str, str, str]:
+) -> tuple[str, str, Sampled | None]:
     """How a model differs from a program, why it was not run, and on what it was.
 
     Args:
@@ -86,39 +96,46 @@ def run(
         model: The file; of a pickle, ``trust_pickle`` says that the code in it may run.
         seed: Of the rows that are drawn.
         data: A CSV file of further rows.
+
+    Raises:
+        Undecided: running the program took longer than the checker's clock has for as many rows.
+        WrongInput: the file of rows cannot be used.
     """
     try:
         single = model.suffix.lower() in SINGLE and not _is_catboost(model)
         if single and shown.semantics == "float":
-            return "it computes in single floats, and the slack allows for doubles", "", ""
+            return "it computes in single floats, and the slack allows for doubles", "", None
         predict = opened(model, shown.question, trust_pickle)
         return "", "", compare(shown, space, predict, seed, data)
+    except (Undecided, WrongInput):
+        raise
     except Differs as error:
-        return str(error), "", ""
+        return str(error), "", None
     except NotRun as error:
-        return "", str(error), ""
+        return "", str(error), None
     except Exception as error:  # whatever a library raises of files and tables it does not take
         reason = str(error).splitlines() or [""]
-        return "", f"{type(error).__name__}: {reason[0][:200]}", ""
+        return "", f"{type(error).__name__}: {reason[0][:200]}", None
 
 
 def compare(
     shown: Any, space: str, predict: Predict, seed: int = 0, data: Path | None = None
-) -> str:
+) -> Sampled:
     """Run both on rows; says on how many, and how many labels differ within rounding.
 
     Raises:
         Differs: they say different things.
-        NotRun: the rows of the file cannot be read.
+        Undecided: the program takes longer than the checker's clock has for as many rows.
+        WrongInput: the rows of the file cannot be read.
     """
     question, rng = shown.question, random.Random(seed)
-    rows, read = list(_points(question, shown.witness, rng)), 0
+    _wind(question.clock, ROWS)
+    rows, read, left = list(_points(question, shown.witness, rng)), 0, 0
     outcomes = list(predict(table(question, space, rows)))
     if data is not None:
-        more, frame = _given(question, space, data)
+        more, frame, left = _given(question, space, data)
         rows, outcomes, read = rows + more, outcomes + list(predict(frame)), len(more)
-    clock = question.clock  # loading the model and asking it took time that is not the program's
-    clock.end = time.process_time() + clock.seconds * max(1, len(rows) / ROWS)
+    _wind(question.clock, len(rows))
     scores = [question.program.values(question.program.outputs, row) for row in rows]
     near, excused = NEAR[shown.semantics] * median(map(_lead, scores)), 0
     for number, (score, outcome) in enumerate(zip(scores, outcomes, strict=True)):
@@ -133,7 +150,13 @@ def compare(
         raise Differs(f"{excused} of {len(rows)} labels differ within rounding: too many")
     where = f"{len(rows) - read} rows drawn with seed {seed}"
     where += f" and {read} rows of {data.name!a}" if data is not None else ""
-    return f"{where}; {excused} differ within {float(near):.3g} of a tie"
+    where += f", where {left} have values that the program does not know" if left else ""
+    return Sampled(len(rows), f"{where}; {excused} differ within {float(near):.3g} of a tie")
+
+
+def _wind(clock: Clock, rows: int) -> None:
+    """Give the program its time again, for each 400 rows: libraries and other steps took some."""
+    clock.end = time.process_time() + clock.seconds * max(1, rows / ROWS)
 
 
 def _reaches(question: Any, outcome: Any) -> bool:
@@ -252,15 +275,22 @@ def _cell(label: Any) -> Any:
     return float(label) if isinstance(label, Fraction) else label
 
 
-def _given(question: Any, space: str, data: Path) -> tuple[list[list[Any]], pd.DataFrame]:
-    """The rows of a CSV file that the program knows all values of, as points and as a table."""
+def _given(question: Any, space: str, data: Path) -> tuple[list[list[Any]], pd.DataFrame, int]:
+    """The rows of a CSV file that the program knows all values of, as points and as a table.
+
+    And how many others there are.
+    """
     import pandas as pd
 
     document = tomllib.loads(space)
     names = [name for given in document["feature"] for name, _ in _columns(given)]
-    frame = pd.read_csv(data, nrows=MOST)
+    try:
+        frame = pd.read_csv(data, nrows=MOST)
+    except (OSError, ValueError) as error:
+        raise WrongInput(f"{data}: no CSV file of rows: {str(error)[:100]}") from None
     if lacking := [name for name in names if name not in frame]:
-        raise NotRun(f"{data.name}: no column {lacking[0]!a}")
+        raise WrongInput(f"{data.name}: no column {lacking[0]!a}")
+    _wind(question.clock, len(frame))
     points = []
     for cells in frame[names].itertuples(index=False, name=None):
         here, point = iter(cells), []
@@ -270,8 +300,8 @@ def _given(question: Any, space: str, data: Path) -> tuple[list[list[Any]], pd.D
         if None not in point:
             points.append(point)
     if not points:
-        raise NotRun(f"{data.name}: no row that the program knows all values of")
-    return points, table(question, space, points)
+        raise WrongInput(f"{data.name}: no row that the program knows all values of")
+    return points, table(question, space, points), len(frame) - len(points)
 
 
 def _value(feature: Any, cells: list[Any], encoding: str) -> Any:

@@ -2,14 +2,14 @@
 that makes it sound, are in ``docs/reference/certificate-format.md``.
 """
 
-from .claim import Shown, check
+from .claim import VERSION, Shown, check
 from .program import CONSTANT, HALF_ULP, LEAST, Form, plus, rounded
-from .question import Feature, Question
-from .reader import ODD, Clock, Rejected, canonical, listed, need, number, parse, read
+from .question import ACTIONS, KINDS, Feature, Question
+from .reader import ODD, Clock, Rejected, Undecided, canonical, listed, need, number, parse, read
 from .rules import Multipliers, Proof
 
 __all__ = [
-    "CONSTANT", "HALF_ULP", "LEAST", "ODD", "Clock", "Feature", "Form", "Multipliers", "Proof",
-    "Question", "Rejected", "Shown", "canonical", "check", "listed", "need", "number", "parse",
-    "plus", "read", "rounded",
+    "ACTIONS", "CONSTANT", "HALF_ULP", "KINDS", "LEAST", "ODD", "VERSION", "Clock", "Feature",
+    "Form", "Multipliers", "Proof", "Question", "Rejected", "Shown", "Undecided", "canonical",
+    "check", "listed", "need", "number", "parse", "plus", "read", "rounded",
 ]  # fmt: skip

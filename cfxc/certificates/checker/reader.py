@@ -26,10 +26,14 @@ class Rejected(Exception):
     """The certificate does not show what it claims; says where, and why."""
 
 
+class Undecided(Rejected):
+    """A limit of this checker was reached before a verdict; says which."""
+
+
 def need(condition: object, why: str) -> None:
-    """Reject unless a condition holds."""
+    """Reject unless a condition holds; without a verdict where it is one of ``limits:``."""
     if not condition:
-        raise Rejected(why)
+        raise (Undecided if why.startswith("limits: ") else Rejected)(why)
 
 
 class Clock:
@@ -40,7 +44,8 @@ class Clock:
 
     def tick(self) -> None:
         if time.process_time() > self.end:
-            raise Rejected(f"limits: it takes more than {self.seconds:g} seconds")
+            more = f"give it --seconds {max(200, 10 * self.seconds):g}"
+            raise Undecided(f"limits: it takes more than {self.seconds:g} seconds; {more}")
 
 
 def members(value: Any, names: str, where: str) -> list[Any]:
@@ -94,7 +99,7 @@ def distinct(labels: Any, where: str) -> list[tuple[str, Any]]:
 def small(value: Q) -> Q:
     """A number that was computed, unless its digits outgrow all use."""
     if value.denominator.bit_length() > BITS or value.numerator.bit_length() > BITS:
-        raise Rejected("limits: numbers grow too long")
+        raise Undecided("limits: numbers grow too long")
     return value
 
 
@@ -121,7 +126,7 @@ def parse(body: bytes) -> Any:
     """JSON of ASCII, without floats and members twice; ValueError, RecursionError if none."""
     sizes = zip((232, 88, 112), map(body.count, (b"{", b"[", b",")), strict=True)
     need(sum(s * n for s, n in sizes) + 3 * len(body) <= MEMORY, "limits: the values are too many")
-    need(body.isascii(), "limits: characters beyond ASCII are to be escaped")
+    need(body.isascii(), "characters beyond ASCII are to be escaped")
 
     def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         need(len({name for name, _ in pairs}) == len(pairs), "a member twice")
@@ -131,9 +136,9 @@ def parse(body: bytes) -> Any:
     return json.loads(text, object_pairs_hook=once, parse_float=number, parse_constant=number)
 
 
-def read(path: Path) -> tuple[Any, Clock]:
-    """A certificate from a file, gzipped or not, and the time that one of its size may take."""
+def read(path: Path) -> tuple[bytes, Clock]:
+    """The bytes of a certificate's file, gzipped or not, and the time that its size may take."""
     with gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb") as stream:
         body = stream.read(BYTES + 1)
     need(len(body) <= BYTES, "limits: the file is too large")
-    return parse(body), Clock(SECONDS + PER_MEGABYTE * len(body) / 1e6)
+    return body, Clock(SECONDS + PER_MEGABYTE * len(body) / 1e6)

@@ -8,9 +8,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from ...certificates.auditing.sampling import Differs, compare
-from ...certificates.checker import Rejected, check, number
-from ...errors import CfxcError, ModelFileError, VerificationError
+from ...certificates.auditing.inputs import WrongInput
+from ...certificates.auditing.sampling import Differs, Sampled, compare
+from ...certificates.checker import Rejected, Shown, Undecided, check, number
+from ...errors import CfxcError, InvalidInputError, ModelFileError, VerificationError
 from ...frontends.files import load_model
 from ...frontends.predictor import Task, plain_item
 from ...question.query import make_query
@@ -22,12 +23,14 @@ from .writer import written_program, written_semantics, written_slack
 
 
 def require_program_of(
-    content: Mapping[str, Any], model: str | Path, *, trust_pickle: bool = False, seed: int = 0,
-    rows: Path | None = None, output: str | int | None = None, cut: float | None = None,
-) -> str:  # fmt: skip
+    content: Mapping[str, Any], model: str | Path, *, shown: Shown | None = None,
+    trust_pickle: bool = False, seed: int = 0, rows: Path | None = None,
+    output: str | int | None = None, cut: float | None = None,
+) -> Sampled:  # fmt: skip
     """Compile a model file anew and compare: hash, features, program, outcomes of some rows.
 
     Args:
+        shown: What the checker showed of it; it is checked again otherwise.
         seed: Of the rows that are drawn.
         rows: A CSV file of further rows.
         output, cut: As the model was compiled with (:func:`cfxc.compile`).
@@ -37,6 +40,8 @@ def require_program_of(
 
     Raises:
         VerificationError: the certificate belongs to another model.
+        InvalidInputError: the rows cannot be read.
+        Undecided: running the program on the rows took longer than the checker's clock has.
         ModelFileError, UnsupportedError: the file cannot be opened or compiled.
     """
     held = (content["model"] or {}).get("sha256")
@@ -59,7 +64,7 @@ def require_program_of(
         else tuple(None if e is None else number(e) for e in target.values())
     )
     had = plain_item(predictor.predict(space.decode(factual))[0])
-    query = make_query(program, space, factual, target=required, before=had)
+    query = make_query(program, space, factual, target=required, before=had, may_hold=True)
     if content["semantics"] != "real":
         unit = predictor.unit_roundoff
         query = covered(replace(query, slack=deployed_slack(query, unit), unit=unit))
@@ -75,7 +80,12 @@ def require_program_of(
     if content["question"]["slack"] != exact(written_slack(query)):
         raise VerificationError("the certificate's slack is not what the model's rounding may do")
     try:
-        return compare(check(dict(content)), content["space"], predictor.predict, seed, rows)
+        shown = check(dict(content)) if shown is None else shown
+        return compare(shown, content["space"], predictor.predict, seed, rows)
+    except Undecided:
+        raise
+    except WrongInput as error:
+        raise InvalidInputError(str(error)) from None
     except (Differs, Rejected) as error:
         raise VerificationError(f"the certificate's program: {error}") from None
 

@@ -1,0 +1,163 @@
+"""Whose certificate it is: the row it is about, and the hash that a letter names."""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+from fractions import Fraction as Q
+from pathlib import Path
+from typing import Any
+
+from ..checker import Rejected, Shown, need, rounded
+from .inputs import WrongInput, text_of
+from .policy import document, stated
+from .report import exact, printable, quoted
+
+NUMBERED = re.compile(r"(?P<path>.+\.csv):(?P<row>[0-9]{1,18})", re.IGNORECASE)
+MISSING = ("", "na", "n/a", "#n/a", "<na>", "nan", "-nan", "null", "none")  # in small letters
+TRUTHS = {"true": True, "false": False}
+HASH = re.compile(r"[0-9a-f]{16,64}")
+ROUND = Q(2) ** 1000  # what is larger is no double
+
+
+def read_hash(text: str) -> str:
+    """A hash, or its beginning, as a letter prints it: in digits of 16, with or without blanks.
+
+    Raises:
+        WrongInput: it is none, or too short to tell certificates apart.
+    """
+    found = "".join(text.split()).lower().removeprefix("sha256:")
+    if not HASH.fullmatch(found):
+        raise WrongInput(
+            f"--hash {text[:80]!a}: give 16 to 64 hexadecimal digits, as in the letter"
+        )
+    return found
+
+
+def require_hash(shown: Shown, wanted: str) -> None:
+    """Rejects a certificate of another hash."""
+    same = shown.hash.startswith(wanted)
+    need(same, f"hash: the certificate's is {shown.hash}, and not {wanted}: it is another one")
+
+
+def read_row(text: str) -> dict[str, Any]:
+    """The cells of a row by column: ``people.csv:11`` (counted from 0), a CSV of one, or JSON.
+
+    Raises:
+        WrongInput: there is no such file or row.
+    """
+    path, number = Path(text), None
+    if (numbered := NUMBERED.fullmatch(text)) and not path.exists():
+        path, number = Path(numbered["path"]), int(numbered["row"])
+    body = text_of(path)
+    if path.suffix.lower() == ".csv":
+        return _of_table(path, body, number)
+    try:
+        row = json.loads(body)
+    except (ValueError, RecursionError):
+        row = None
+    if not isinstance(row, dict):
+        raise WrongInput(f"{path}: no row: give a CSV file and a row's number, as people.csv:11, "
+                         "or one JSON object of columns and values")  # fmt: skip
+    return row
+
+
+def _of_table(path: Path, body: str, number: int | None) -> dict[str, Any]:
+    try:
+        header, *rows = [row for row in csv.reader(body.splitlines(keepends=True)) if row]
+    except (csv.Error, ValueError) as error:
+        raise WrongInput(f"{path}: no CSV: {error or 'it is empty'}") from None
+    if number is None and len(rows) != 1:
+        raise WrongInput(f"{path}: it has {len(rows)} rows; name one, counted from 0: {path}:0")
+    if not 0 <= (number or 0) < len(rows):
+        raise WrongInput(f"{path}: no row {number}: they count from 0 to {len(rows) - 1}")
+    row = rows[number or 0]
+    if len(row) != len(header):
+        raise WrongInput(f"{path}: row {number or 0} has {len(row)} cells, and not {len(header)}")
+    return dict(zip(header, row, strict=True))
+
+
+def require_factual(shown: Shown, row: dict[str, Any], where: str) -> None:
+    """The certificate is about this row: each number is the same double, each label the same.
+
+    Raises:
+        Rejected: they differ; names the first feature that does.
+        WrongInput: the row lacks a column.
+    """
+    for given, feature in zip(
+        stated(document(shown.space, "space"), "space"), shown.question.features, strict=True
+    ):
+        lacking = [name for name in given.columns if name not in row]
+        if lacking:
+            raise WrongInput(f"{where}: it has no column {lacking[0]!a}")
+        cells = [row[name] for name in given.columns]
+        if not _is_held(feature, cells, given.encoding):
+            own = "missing" if _is_gone(feature) else exact(feature.own)
+            own = quoted(feature.labels[feature.own][1]) if feature.labels else own
+            shown_as = ["missing" if _is_missing(cell) else str(cell)[:40] for cell in cells]
+            cell = printable(", ".join(shown_as))
+            told = f"is {own} in the certificate, and {cell} in {printable(where)}"
+            raise Rejected(f"factual: {feature.name!a} {told}")
+
+
+def _is_gone(feature: Any) -> bool:
+    """Whether the factual's number is missing."""
+    return bool(feature.gap or (feature.absent is not None and feature.own == feature.absent))
+
+
+def _is_held(feature: Any, cells: list[Any], encoding: str | None) -> bool:
+    """Whether cells hold the factual's own value of a feature."""
+    if encoding in ("one_hot", "thermometer"):
+        bits, one_hot = [_number(cell) for cell in cells], encoding == "one_hot"
+        return bits == [
+            Q(feature.own == i if one_hot else feature.own > i) for i in range(len(cells))
+        ]
+    (cell,) = cells
+    if feature.labels:
+        return _is_label(feature.labels[feature.own][1], cell)
+    if _is_gone(feature):
+        return _is_missing(cell)
+    value = _number(cell)
+    if value is None or abs(value) >= ROUND:
+        return False
+    value = value if feature.width == 0 and value.denominator == 1 else Q(float(value))
+    return bool(feature.own == (rounded(value, 4) if feature.width == 4 else value))
+
+
+def _is_missing(cell: Any) -> bool:
+    return (
+        cell is None or cell != cell or (isinstance(cell, str) and cell.strip().lower() in MISSING)
+    )
+
+
+def _is_label(label: Any, cell: Any) -> bool:
+    """Whether a cell is a label; in a CSV file all cells are texts."""
+    if label is None:
+        return _is_missing(cell)
+    if isinstance(label, str):
+        return isinstance(cell, str) and cell == label
+    if isinstance(label, bool):
+        held = TRUTHS.get(cell.strip().lower()) if isinstance(cell, str) else cell
+        return held is not None and bool(held == label)
+    value = _number(cell)
+    return value is not None and (
+        value == label or (abs(value) < ROUND and Q(float(value)) == label)
+    )
+
+
+def _number(cell: Any) -> Q | None:
+    """The number that a cell holds, as it is written; ``None`` if it is none."""
+    if isinstance(cell, str):
+        text = cell.strip()
+        if text.lower() in TRUTHS:
+            return Q(TRUTHS[text.lower()])
+        if len(text) > 400 or not re.fullmatch(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d{1,3})?", text,
+                                               re.ASCII | re.IGNORECASE):  # fmt: skip
+            return None
+        return Q(text.removesuffix("."))
+    is_number = isinstance(cell, bool | int | float) and cell == cell and abs(cell) < ROUND
+    return Q(cell) if is_number else None
+
+
+__all__ = ["read_hash", "read_row", "require_factual", "require_hash"]

@@ -1,0 +1,77 @@
+"""What an auditor hands to the checker: each file is what it should be, or a message says why not.
+
+Wrong input says nothing about a certificate, so it is never a rejection.
+"""
+
+from __future__ import annotations
+
+import zlib
+from pathlib import Path
+from typing import Any
+
+from ..checker import VERSION, Clock, Rejected, parse, read
+
+MARK = VERSION.rstrip("0123456789")  # what certificates of every version say that they are
+
+
+class WrongInput(Exception):
+    """What was handed in cannot be used; says which, why, and what it should be."""
+
+
+def certificate(path: Path) -> tuple[Any, Clock]:
+    """The values of a certificate's file, gzipped or not, and the time that it may take.
+
+    Raises:
+        WrongInput: it cannot be read, or holds no certificate that this checker knows.
+        Rejected: it says that it is one, and is not well-formed.
+    """
+    try:
+        body, clock = read(path)
+    except OSError as error:
+        raise WrongInput(f"{path}: cannot be read: {error.strerror or error}") from None
+    except (EOFError, zlib.error) as error:
+        raise WrongInput(f"{path}: cannot be read: no gzip file: {error}") from None
+    if body.startswith(b"\x1f\x8b"):
+        raise _none(path, "it is compressed; name it .json.gz")
+    if not body.isascii():
+        raise _none(path, "it holds other bytes than ASCII; take the file as it was written")
+    try:
+        content = parse(body)
+    except Rejected as error:
+        if MARK.encode() in body:
+            raise
+        raise _none(path, str(error)) from None
+    except (ValueError, RecursionError) as error:
+        raise _none(path, f"no JSON: {str(error)[:100]}") from None
+    version = content.get("version") if isinstance(content, dict) else None
+    if type(version) is not str or not version.startswith(MARK):
+        raise _none(path, f"it has no version {VERSION!a}")
+    if version != VERSION:
+        raise WrongInput(f"{path}: its version is {version[:40]!a}; this checker reads {VERSION!a}")
+    return content, clock
+
+
+def _none(path: Path, why: str) -> WrongInput:
+    return WrongInput(f"{path}: this is no cfxc certificate: {why}")
+
+
+def text_of(path: Path) -> str:
+    """A text in UTF-8, with or without a mark at its beginning.
+
+    Raises:
+        WrongInput: it cannot be read.
+    """
+    try:
+        return path.read_text("utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        why = getattr(error, "strerror", None) or "not UTF-8 text"
+        raise WrongInput(f"{path}: cannot be read: {why}") from None
+
+
+def require_file(path: Path) -> None:
+    """Raises ``WrongInput`` if a file cannot be read."""
+    try:
+        with path.open("rb"):
+            pass
+    except OSError as error:
+        raise WrongInput(f"{path}: cannot be read: {error.strerror or error}") from None
