@@ -22,9 +22,11 @@ class Outcome(NamedTuple):
 
     @property
     def is_decided(self) -> bool:
-        """Accepted, rejected or not read, in 10 seconds and 512 MiB, and with a sentence."""
+        """A verdict, or that there is none, in 10 seconds and 512 MiB, and with a sentence."""
         fits = self.seconds <= 10 and self.memory <= 512
-        return fits and self.code in (0, 1, 2) and "Traceback" not in self.said and bool(self.said)
+        return (
+            fits and self.code in (0, 1, 2, 4) and "Traceback" not in self.said and bool(self.said)
+        )
 
 
 MEASURE = """

@@ -41,7 +41,7 @@ def refused(text: str, features: list[Any], *, space: str = "", **more: Any) -> 
     content = dict(rehashed({**content, "space": space + content["space"]}))
     shown = checker.check(content)
     try:
-        policy.require_no_narrower(shown, text, facts(shown)["constraints"])
+        policy.require_no_narrower(shown, policy.Policy(text), facts(shown)["constraints"])
     except checker.Rejected as error:
         return str(error)
     return ""
@@ -87,9 +87,9 @@ def test_constraints_that_look_alike() -> None:
         (label("x", "b", ["a", "c", "b"], kind="ordinal"),
          "kind='ordinal'\nlabels=['a', 'b', 'c']", "in another order"),
         (label("x", "b", ["a", "b", "c"], kind="ordinal"),
-         "kind='ordinal'\nlabels=['a', 'b']", "more labels: distances"),
+         "kind='ordinal'\nlabels=['a', 'b']", "it has 3 levels, and the policy 2, which makes its"),
         (number("x", 0, 0, 1000, step=1, width=0), "kind='integer'\nlower=0\nupper=2",
-         "the range is wider, so distances differ"),
+         "its range 0 to 1000 is wider than 0 to 2, which makes"),
     ],
     ids=["single", "double", "no range", "order", "more", "wider"],
 )  # fmt: skip
@@ -135,14 +135,14 @@ def test_a_policy_limits_slack_and_gaps() -> None:
                         witness=["10"])  # fmt: skip
     shown = checker.check(found)
     stated = NORMS + STATED.format("n")
-    policy.require_no_narrower(shown, stated, [])
+    policy.require_no_narrower(shown, policy.Policy(stated), [])
     with pytest.raises(checker.Rejected, match="only that the change is feasible"):
-        policy.require_no_narrower(shown, "epsilon = 0.01\n" + stated, [])
+        policy.require_no_narrower(shown, policy.Policy("epsilon = 0.01\n" + stated), [])
     loose = shown._replace(question=shown.question)
     loose.question.slack = Fraction(1, 10**9)
-    policy.require_no_narrower(loose, "slack = '0.001'\n" + stated, [])
-    with pytest.raises(checker.Rejected, match="the slack is larger"):
-        policy.require_no_narrower(loose, "slack = 0\n" + stated, [])
+    policy.require_no_narrower(loose, policy.Policy("slack = '0.001'\n" + stated), [])
+    with pytest.raises(checker.Rejected, match="the slack is 1e-09, more than 0"):
+        policy.require_no_narrower(loose, policy.Policy("slack = 0\n" + stated), [])
 
 
 def test_powers_of_ten_and_signs_in_labels() -> None:
