@@ -106,7 +106,7 @@ def test_as_wide_or_wider(text: str) -> None:
          "policy: target: its margin is 0, not 0.1"),
         (RULE + 'target = {label = "yes", least = 1}', "policy: target: another least score"),
         (RULE + 'target = {label = "yes", probability = 0.7}',
-         "policy: target: its margin is 0, not about 0.847297860387203"),
+         "policy: target: its margin is 0, not the log odds 0.84729786 of a "),
         (RULE + "target = {lower = 1}", "policy: target: it is a label, and the policy's a range"),
         (RULE + "norms = [1, 0, 0, 0]", "policy: another distance"),
         (RULE + 'norms = "sparse"', "policy: another distance"),
@@ -263,18 +263,19 @@ def test_what_must_stay() -> None:
 @pytest.mark.parametrize("chance", [Fraction(1, 2), Fraction(7, 10), Fraction(999, 1000),
                                     Fraction(1, 10), Fraction(7, 10**9)])  # fmt: skip
 def test_the_lead_of_a_probability(chance: Fraction) -> None:
-    """What cfxc writes lies in the enclosure, and no end of it is below the logit."""
+    """What cfxc writes lies in the enclosure, and that is as wide as it says."""
     low, high = policy.lead_of(chance)
     assert low <= max(logit(chance), Fraction(0)) <= high
-    assert high - low < Fraction(1, 10**29)
-    finer = Context(prec=120)
-    ratio = finer.divide(Decimal((chance / (1 - chance)).numerator),
-                         Decimal((chance / (1 - chance)).denominator))  # fmt: skip
-    assert low >= Fraction(finer.ln(ratio)) + Fraction(1, 10**100)
+    finer, odds = Context(prec=120), chance / (1 - chance)
+    ratio = finer.divide(Decimal(odds.numerator), Decimal(odds.denominator))
+    exact = max(Fraction(finer.ln(ratio)), Fraction(0))
+    assert high >= exact + policy.NEARLY
+    assert low <= max(exact - policy.NEARLY, Fraction(0))
+    assert high - low <= 2 * policy.NEARLY + Fraction(1, 10**44)
 
 
 def test_a_probability_in_a_policy() -> None:
-    """The lead may be the logit, and no less, nor more than rounding makes of it."""
+    """The lead may be the logit, and no less, nor more, than single floats make of it."""
     wanted = RULE + 'target = {label = "yes", probability = 0.7}'
     low, high = policy.lead_of(Fraction(7, 10))
     stay = (("proof",), {"radius": "0", "lemmas": [], "nodes": [["distance"]]})

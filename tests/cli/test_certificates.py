@@ -166,7 +166,7 @@ def test_a_probability_asked_of_whom_has_the_label(shell: Shell, model: str) -> 
         assert ended.code == 0, ended
         assert note in ended.out
     assert ended.out.startswith(ANEW)
-    chance = "a probability of 0.99 where that is the logistic function of it" in ended.out
+    chance = "(a probability of 0.99, rounded, if the scores are log odds)" in ended.out
     assert chance == (model == "lr.skops")
     assert shell("check", "c.json", "--model", MODELS[2]).code == 5
 

@@ -20,6 +20,7 @@ from .report import TEXT, exact, is_still, quoted
 DECIMAL = re.compile(r"-?[0-9]{1,400}(\.[0-9]{1,400}|/[1-9][0-9]{0,400})?", re.ASCII)
 SPACE = ("version", "columns", "tables", "feature")
 POLICY = (*SPACE, "others", "constraints", "target", "norms", "epsilon", "slack", "fixed")
+NEARLY = Q(1, 2**22)  # leads count from where the label changes: in single floats beside log odds 0
 CHEAPER = "which makes its changes cheaper than the policy's"
 GAPS = ("may fill", "free")
 FIELDS = ("name", "kind", "lower", "upper", "resolution", "labels", "missing", "missing_as",
@@ -191,24 +192,25 @@ class Target:
         need(question.least is None or self.least is not None, "target: a least score besides")
         if self.chance is not None:
             low, high = lead_of(self.chance)
-            need(low <= question.margin <= high, f"{asked}about {float(low)!r}, the logit of "
-                 f"a probability of {float(self.chance):g}")  # fmt: skip
+            wanted = f"the log odds {float(high - NEARLY):.8g} of a probability of"
+            inside = low <= question.margin <= high
+            need(inside, f"{asked}{wanted} {float(self.chance):g}")
             return
         need(_is(question.margin, self.margin), f"{asked}{exact(self.margin or Q(0))}")
         need(_is(question.least, self.least), "target: another least score")
 
 
 def lead_of(chance: Q) -> tuple[Q, Q]:
-    """Between what the lead lies that a probability asks for: at least its logit, or 0.
+    """Between what a lead lies that a probability asks for, where scores are log odds.
 
-    No end is below log(p / (1 - p)): 50 digits of the ratio and of its logarithm, each rounded to
-    the nearest, are off by less than 1e-45, as |log| is below 1e4 for all decimals of 800 digits.
-    The upper end is larger by 1e-30, more than any rounding to 40 digits.
+    The logit log(p / (1 - p)), or 0 below one half, with ``NEARLY`` on either side.  50 digits of
+    the ratio and of its logarithm, each rounded to the nearest, are off by less than 1e-45, as
+    |log| is below 1e4 for all decimals of 800 digits; the ends are moved outward by as much.
     """
     digits, odds = Context(prec=50), chance / (1 - chance)
     ratio = digits.divide(Decimal(odds.numerator), Decimal(odds.denominator))
-    low = Q(digits.ln(ratio)) + Q(1, 10**44)
-    return max(low, Q(0)), max(low, Q(0)) + Q(1, 10**30)
+    logit, off = max(Q(digits.ln(ratio)), Q(0)), NEARLY + Q(1, 10**45)
+    return max(logit - off, Q(0)), logit + off
 
 
 def _is(value: Q | None, stated: Q | None) -> bool:

@@ -285,7 +285,7 @@ def _chance(q: Question) -> str:
     if len(q.program.outputs) != 2 or q.margin > 30:
         return ""
     chance = 1 / (1 + math.exp(-q.margin))
-    return f" (rounded, a probability of {chance:.6g} where that is the logistic function of it)"
+    return f" (a probability of {chance:.6g}, rounded, if the scores are log odds)"
 
 
 def _feature(q: Question, j: int) -> dict[str, str]:
