@@ -371,7 +371,8 @@ def _certificates(folder: Path) -> Iterator[dict[str, str]]:
             continue
         digest = str(made.facts.get("hash", "")) if made.ok else ""
         claim = str(made.facts.get("status", "")) if made.ok else ""
-        verdict = "accepted" if made.ok else f"rejected: {made.reason}"
+        refused = "undecided" if made.undecided else "rejected"
+        verdict = "accepted" if made.ok else f"{refused}: {made.reason}"
         yield {"file": file.name, "hash": digest, "claim": claim, "verdict": verdict}
 
 

@@ -65,7 +65,8 @@ def check(source: Path, options: Options) -> int:
     if found.ok and options.model is not None:
         found = _beside_model(found, options.model, options)
     if options.as_json:
-        print(json.dumps({"ok": found.ok, "reason": found.reason, **found.facts}))
+        said = {"ok": found.ok, "reason": found.reason, "verdict": found.verdict}
+        print(json.dumps({**said, **found.facts}))
     else:
         print(found.summary())
     if options.summary is not None:

@@ -222,8 +222,8 @@ def test_the_whole_question_is_said() -> None:
     [
         (
             {"label": "yes", "margin": "1/2", "least": None},
-            '"yes", by a margin of 0.5 (rounded, '
-            "a probability of 0.622459 where that is the logistic function of it)",
+            '"yes", by a margin of 0.5 '
+            "(a probability of 0.622459, rounded, if the scores are log odds)",
         ),
         ({"label": "yes", "margin": "0", "least": "1/4"}, '"yes", with a score of at least 0.25'),
         ({"label": "yes", "margin": "0", "least": "0"}, '"yes", with a score of at least 0'),

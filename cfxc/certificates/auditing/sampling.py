@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..checker import Clock, Undecided
 from .inputs import WrongInput
+from .trusted import TRUSTED
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -30,35 +31,6 @@ NEAR = {"real": Fraction(1, 10**5), "float": Fraction(1, 10**5), "float32": Frac
 """Of the median lead of the scores, by the arithmetic of the bound: less may be rounding."""
 FEW = 1024  # times less than that is a tie, and is not counted
 EXCUSED = 0.02  # the share of rows, at most, of which the labels may differ as near as that
-TRUSTED = {
-    "sklearn.tree._tree.Tree",
-    "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor",
-    "sklearn.utils._bunch.Bunch",
-    "sklearn.calibration._CalibratedClassifier",
-    "sklearn.calibration._SigmoidCalibration",
-    "sklearn.calibration._TemperatureScaling",
-    "sklearn._loss.loss.HalfTweedieLossIdentity",
-    "scipy.interpolate._bsplines.BSpline",
-    "scipy._lib.array_api_compat.numpy._aliases.asarray",
-    "sklearn.neural_network._stochastic_optimizers.AdamOptimizer",
-    "sklearn.neural_network._stochastic_optimizers.SGDOptimizer",
-    "sklearn.compose._column_transformer.make_column_selector",
-    "sklearn.metrics._scorer._CurveScorer",
-    "sklearn.metrics._scorer._PassthroughScorer",
-    "sklearn.metrics._scorer._Scorer",
-    "sklearn.utils._metadata_requests.MetadataRequest",
-    "sklearn.utils._metadata_requests.MethodMetadataRequest",
-    "sklearn.feature_selection._univariate_selection.chi2",
-    "sklearn.feature_selection._univariate_selection.f_classif",
-    "sklearn.feature_selection._univariate_selection.f_regression",
-    "sklearn.feature_selection._mutual_info.mutual_info_classif",
-    "sklearn.feature_selection._mutual_info.mutual_info_regression",
-    "numpy.dtype",
-    "numpy.max",
-    "numpy.mean",
-    "numpy.min",
-    "numpy.sum",
-}  # parts of scikit-learn's models that skops leaves to its users to trust; cfxc's own list
 CLASSIFY = ("binary:hinge", "binary:logistic", "multi:softmax", "multi:softprob")
 SINGLE = (".onnx", ".json", ".ubj")  # files of models that compute in single floats
 EMPTY: dict[str, Callable[[], Any]] = {
