@@ -178,6 +178,8 @@ def test_a_model_that_was_not_said(saved: Path, capsys: pytest.CaptureFixture[st
         (("--factual", "people.csv:9"), "people.csv: no row 9: they count from 0 to 1"),
         (("--factual", "people.csv"), "people.csv: it has 2 rows; name one, counted from 0"),
         (("--factual", "empty.csv"), "empty.csv: no CSV: "),
+        (("--factual", "twice.csv"), "twice.csv: two columns are called 'n'"),
+        (("--factual", "people.parquet:1"), "people.parquet:1: a row is read from CSV or JSON"),
         (("--factual", "short.csv"), "short.csv: row 0 has 2 cells, and not 3"),
         (("--factual", "narrow.csv"), "narrow.csv: it has no column 'code'"),
         (("--factual", "list.json"), "list.json: no row: give a CSV file"),
@@ -192,6 +194,7 @@ def test_wrong_input(
     for name, text in {
         "people.csv": "n,x,code\n1,0.5,a\n2,0.5,a\n", "empty.csv": "",
         "short.csv": "n,x,code\n1,2\n", "narrow.csv": "n,x\n1,0.5\n", "list.json": "[1]",
+        "twice.csv": "n,n\n1,1\n",
     }.items():  # fmt: skip
         Path(name).write_text(text, "utf-8")
     Path("latin.csv").write_bytes(b"n\n\xe4\n")

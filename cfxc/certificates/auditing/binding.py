@@ -14,6 +14,7 @@ from .inputs import WrongInput, text_of
 from .policy import document, stated
 from .report import exact, printable, quoted
 
+PARQUET = re.compile(r".+\.(parquet|pq)(:[0-9]*)?", re.IGNORECASE)
 NUMBERED = re.compile(r"(?P<path>.+\.csv):(?P<row>[0-9]{1,18})", re.IGNORECASE)
 MISSING = ("", "na", "n/a", "#n/a", "<na>", "nan", "-nan", "null", "none")  # in small letters
 TRUTHS = {"true": True, "false": False}
@@ -48,6 +49,8 @@ def read_row(text: str) -> dict[str, Any]:
         WrongInput: there is no such file or row.
     """
     path, number = Path(text), None
+    if PARQUET.fullmatch(text):
+        raise WrongInput(f"{path}: a row is read from CSV or JSON; write it as one of these")
     if (numbered := NUMBERED.fullmatch(text)) and not path.exists():
         path, number = Path(numbered["path"]), int(numbered["row"])
     body = text_of(path)
@@ -68,6 +71,8 @@ def _of_table(path: Path, body: str, number: int | None) -> dict[str, Any]:
         header, *rows = [row for row in csv.reader(body.splitlines(keepends=True)) if row]
     except (csv.Error, ValueError) as error:
         raise WrongInput(f"{path}: no CSV: {error or 'it is empty'}") from None
+    if twice := sorted({name for name in header if header.count(name) > 1}):
+        raise WrongInput(f"{path}: two columns are called {twice[0]!a}")
     if number is None and len(rows) != 1:
         raise WrongInput(f"{path}: it has {len(rows)} rows; name one, counted from 0: {path}:0")
     if not 0 <= (number or 0) < len(rows):
