@@ -348,3 +348,14 @@ def test_a_space_says_how_a_missing_category_is_written(empty: object) -> None:
     tree = make_pipeline(encode, DecisionTreeClassifier(random_state=0)).fit(table, table["n"] > 9)
     model = cfxc.compile(tree, cfxc.FeatureSpace.infer(table))
     assert cfxc.check(model.explain(table.iloc[[1]], target=True).certificate).ok
+
+
+def test_the_policy_of_the_page_is_one() -> None:
+    """And every key that is read is in its table."""
+    page = Path(__file__).parents[2] / "docs" / "how-to" / "certificates.md"
+    text = page.read_text("utf-8")
+    example = text.split("```toml\n")[1].split("```")[0]
+    assert policy.Policy(example).norms == [0, 1, 0, 0]
+    table = "".join(line.split("|")[1] for line in text.splitlines() if line.startswith("| "))
+    assert [name for name in policy.POLICY if f"`{name}`" not in table and name != "feature"] == []
+    assert [name for name in policy.FIELDS if f"`{name}`" not in table] == []
