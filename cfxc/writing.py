@@ -84,6 +84,33 @@ def make_folder(path: Path) -> None:
         raise InvalidInputError(f"{path}: cannot write: {why}; name another folder") from error
 
 
+@contextmanager
+def held_alone(path: Path) -> Iterator[None]:
+    """Hold a file while the block runs, so that no second process does; it ends with the process.
+
+    Where the system or the disk knows no such locks, nothing is held.
+
+    Raises:
+        InvalidInputError: another process holds it.
+    """
+    if sys.platform == "win32":
+        yield
+        return
+    import fcntl
+
+    with path.open("rb") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise InvalidInputError(
+                f"{path.parent}: another run is writing there; wait for its end, or name another "
+                "folder"
+            ) from error
+        except OSError:  # of some disks in a network
+            pass
+        yield
+
+
 def _unwritable(path: str | Path, error: OSError) -> InvalidInputError:
     """The message about a file that cannot be written, and what to do."""
     if isinstance(error, BrokenPipeError):  # the reader has gone: no fault of the file
