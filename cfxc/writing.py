@@ -10,7 +10,7 @@ import os
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
@@ -121,14 +121,19 @@ def _unwritable(path: str | Path, error: OSError) -> InvalidInputError:
     return InvalidInputError(f"{path}: cannot write: {why}; make room, or name another file")
 
 
-def check_writable(path: str | Path | None) -> None:
+def check_writable(path: str | Path | None, *taken: str | Path | None) -> None:
     """Refuse an output file that cannot be made, before any work.
 
+    Args:
+        taken: Other files of the same command, which it must not replace.
+
     Raises:
-        InvalidInputError: its folder does not exist or cannot be written, or it is a folder.
+        InvalidInputError: its folder does not exist or cannot be written, it is a folder, or taken.
     """
     if path is None:
         return
+    if not _is_special(Path(path)):
+        _refuse_taken(path, taken)
     place = Path(os.path.realpath(path))
     folder = place.parent
     if Path(path).is_dir():
@@ -143,6 +148,25 @@ def check_writable(path: str | Path | None) -> None:
         raise InvalidInputError(
             f"{path}: cannot write: no permission in {folder}; name another folder"
         )
+
+
+def _refuse_taken(path: str | Path, taken: Iterable[str | Path | None]) -> None:
+    """Refuse the place of another file, also by another name."""
+    for other in taken:
+        if other is not None and _is_same(path, other):
+            raise InvalidInputError(
+                f"{path}: cannot write: this command has that file for something else; name "
+                "another file"
+            )
+
+
+def _is_same(path: str | Path, other: str | Path) -> bool:
+    if os.path.realpath(path) == os.path.realpath(other):
+        return True
+    try:
+        return os.path.samefile(path, other)
+    except (OSError, ValueError):
+        return False
 
 
 def _is_special(path: Path) -> bool:

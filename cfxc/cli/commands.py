@@ -58,6 +58,11 @@ class Source:
         )  # fmt: skip
         return made if favourable is None else read_favourable(made, favourable)
 
+    @property
+    def files(self) -> tuple[str | Path, ...]:
+        """The files that are read."""
+        return self.model, self.space
+
     def words(self) -> list[str]:
         """The model, the space and how to read them, as on the command line."""
         options = {"--task": self.task, "--output": self.output, "--cut": self.cut}
@@ -76,6 +81,16 @@ class Instance:
     range: str | None
     question: Path | None
 
+    @property
+    def files(self) -> tuple[str | Path | None, ...]:
+        """The files that are read."""
+        return self.factual, _numbered(self.factual)[0], self.question
+
+
+def _numbered(text: str) -> tuple[str, str | None]:
+    """A table's file and the number of a row in it, if one is named."""
+    return re.fullmatch(r"(.*?)(?::(\d+))?", text, re.DOTALL).groups()  # type: ignore[union-attr,return-value]
+
 
 def compile_model(
     source: Source,
@@ -86,7 +101,7 @@ def compile_model(
     output: Path | None,
 ) -> int:
     """Print a model as IR, core-language program, formula or SMT-LIB."""
-    check_writable(output)
+    check_writable(output, *source.files)
     model = source.load()
     deliver(emission(model, Path(source.model).name, kind, transformer, outputs, after), output)
     return 0
@@ -97,8 +112,9 @@ def explain(
     certificate: Path | None, wanted: Wanted,
 ) -> int:  # fmt: skip
     """Print the nearest counterfactual of one instance, and what is proved about it."""
-    check_writable(certificate)
-    letter = wanted.ready()
+    taken = (*source.files, *instance.files)
+    check_writable(certificate, wanted.path, *taken)
+    letter = wanted.ready(taken)
     with doing("compiling …"):
         model = source.load(favourable=instance.favourable)
     row = read_factual(instance.factual, model.space)
@@ -129,7 +145,7 @@ def explain(
 
 def _say_next(source: Source, instance: Instance, requested: Asked) -> None:
     """How all rows of the table are asked what one was asked, where a file says what that is."""
-    table, row = re.fullmatch(r"(.*?)(?::(\d+))?", instance.factual).groups()  # type: ignore[union-attr]
+    table, row = _numbered(instance.factual)
     if row is not None and instance.question is not None and not requested.subject_to:
         words = [*source.words(), "--question", str(instance.question), "--rows", table]
         say_next("cfxc", "batch", *words, "-o", "answers.csv")
