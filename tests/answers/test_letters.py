@@ -532,6 +532,11 @@ def test_steps_and_gaps_that_stay_are_said(locale: str) -> None:
     assert result.changes["pay"] == (250.0, 700.0)
     assert given["step"].format(label="wage", step="100\u00a0€").replace("\u00a0", " ") in text
     assert given["missing"].format(labels="debt").replace("\u00a0", " ") in text
+    assert catalogue(locale)["size"]["gap"] not in text
+    filled = cfxc.compile(tree, space.replace("debt", missing="may fill"))
+    filled_in = text_of(filled.explain(row, target=True), locale)
+    assert catalogue(locale)["size"]["gap"] in filled_in
+    assert given["missing"].split("{")[0] not in filled_in
     plain = space.replace("pay", resolution=None)
     assert given["steps"].split("{")[0] not in text_of(
         cfxc.compile(tree, plain).explain(row.fillna(0.0), target=True), locale
