@@ -35,7 +35,7 @@ from ..question.question import Question
 from ..solvers.base import Watch
 from ..stopping import listening, now, until
 from ..writing import held_alone, make_folder, write_whole, written_whole
-from .cells import changes_between
+from .cells import changes_between, changes_text
 from .explaining import Explainer, explainer_of
 from .result import Result
 
@@ -321,7 +321,7 @@ def _table_of(
         points, places = pd.concat(found.values()), np.array(list(found))
     changes = np.full(len(rows), "", dtype=object)
     for place, changed in zip(places, changes_between(rows.iloc[places], points), strict=True):
-        changes[place] = "; ".join(f"{name}: {old} → {new}" for name, (old, new) in changed.items())
+        changes[place] = changes_text(changed)
     table.insert(table.columns.get_loc("seconds"), "changes", changes)
     if certified:
         table["certificate"] = ""

@@ -21,7 +21,7 @@ from ..show.numbers import shown
 from ..show.values import texts_of
 from ..space.tables import as_given, as_pandas, indexed
 from ..stopping import FINE
-from .cells import changes_between, plain_cell, plain_row
+from .cells import cell_text, changes_between, plain_cell, plain_row
 
 if TYPE_CHECKING:  # a result is read where nothing is searched
     from ..question.query import Query
@@ -90,7 +90,8 @@ class Answer(ABC):
         """What things are called, their values before, and in each row after; all as texts."""
         table = self._table()
         rows = [
-            [_text(cell) for cell in plain_row(table.iloc[[i]]).values()] for i in range(len(table))
+            [cell_text(cell) for cell in plain_row(table.iloc[[i]]).values()]
+            for i in range(len(table))
         ]
         return list(map(str, table.columns)), rows[0], rows[1:]
 
@@ -434,11 +435,6 @@ class Result(Answer):
         lower = shown(self.exact_lower_bound, -1)
         of = "" if self.semantics == "real" else ", as deployed"
         return f"{found}, nothing nearer than {lower} (proved by {self.proved_by}{of})"
-
-
-def _text(cell: Any) -> str:
-    """A plain cell as text."""
-    return "missing" if cell is None else str(cell)
 
 
 def result_of(
