@@ -8,7 +8,7 @@ import shutil
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -141,7 +141,7 @@ def batch(source: Source, asked: Instance, requested: Asked, order: Order) -> in
     """Answer the rows, and write one table when all are answered."""
     from ..answers.batch import UNASKED, Run, explain_rows
 
-    _check(order)
+    _check(order, (order.rows, *source.files, asked.question))
     started = time.monotonic()
     with doing("compiling …"):
         model = source.load(favourable=asked.favourable)
@@ -167,10 +167,10 @@ def batch(source: Source, asked: Instance, requested: Asked, order: Order) -> in
     return _exit_code(done)
 
 
-def _check(order: Order) -> None:
-    """Refuse places that cannot be written, before any work."""
+def _check(order: Order, taken: Sequence[str | Path | None]) -> None:
+    """Refuse places that cannot be written, or are read, before any work."""
     if order.is_file:
-        check_writable(order.out)
+        check_writable(order.out, *taken)
         if order.out.exists() and not order.overwrite:
             raise InvalidInputError(
                 f"{order.out} is there already; name another file, or replace it\n"

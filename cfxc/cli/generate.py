@@ -116,7 +116,7 @@ def fit(source: Source, training: Training, as_json: bool) -> int:
 
 def run(source: Source, request: Request, as_json: bool) -> int:
     """All counterfactuals, as CSV or JSON; what was found is told on stderr."""
-    check_writable(request.out)
+    check_writable(request.out, *source.files, request.generator)
     with doing("compiling …"):
         model = source.load(favourable=request.favourable)
     from ..methods.amortised import Generator
