@@ -15,13 +15,16 @@ import numpy as np
 from ...arrays import Floats
 from ...certificates.checker import Proof
 from ...certificates.checker.layers import payments
-from ...certificates.checker.program import CONSTANT, HALF_ULP, LEAST, Form, image
+from ...certificates.checker.program import CONSTANT, HALF_ULP, LEAST, Form, image, images
 from ...certificates.checker.rules import PLANES, Multipliers
+from ...certificates.checker import smooth
+from ...certificates.checker.smooth import CURVES
 from ...compiler.linear_programs import made_solver
 from ...compiler.mixed_integer import Rounded
 from ..encoding.squares import Tangents
+from .curves import lines, touch
 from .leaves import paying, trees_in
-from .solution import Solution
+from .solution import WRONG, Solution
 
 Key = tuple[Any, ...]  # name and place of an inequality and, of planes, slopes
 SHARES = 2**40  # parts into which shares are rounded down
@@ -31,6 +34,7 @@ PENALTY = 1e3  # what missing a requirement costs, as a distance
 SMALLEST = 1e-12  # multipliers below this are left out
 FLAT = 1e-6  # ranges of columns count as no smaller, as a share of their ends
 TANGENTS = 5  # of a square, at first
+ROUNDS = 3  # in which smooth functions are touched where the last solution was
 
 
 class LinearProgram:
@@ -52,6 +56,8 @@ class LinearProgram:
         self.steps: dict[int, int] = {}
         self.noise: dict[int, int] = {}
         self.products: dict[int, int] = {}
+        self.curves: dict[int, int] = {}
+        self._touched: dict[int, list[float]] = {}
         self._squares: list[tuple[int, int, int, float, float]] = []
         self.depth = depth
         for k in range(depth):
@@ -87,6 +93,8 @@ class LinearProgram:
             self.noise[k] = self._column(-size, size)
         elif kind == "product":
             self.products[k] = self._column(float(low), float(high))
+        elif kind in CURVES:
+            self.curves[k] = self._column(*map(float, images(kind, low, high)))
         elif kind == "unit" and low < 0 < high:
             self.open[k] = self._column(0.0, float(high))
 
@@ -171,9 +179,9 @@ class LinearProgram:
             elif kind == "is":
                 if (k, rest[0]) in self.labels:
                     row[self.labels[k, rest[0]]] += value
-            elif kind in ("step", "product") or k in self.open:
-                column = {"step": self.steps, "product": self.products}.get(kind, self.open)[k]
-                row[column] += value
+            elif kind in ("step", "product", *CURVES) or k in self.open:
+                own = {"step": self.steps, "product": self.products, "unit": self.open}
+                row[own.get(kind, self.curves)[k]] += value
             elif kind in ("single", "form") or self.spans[k][0] >= 0:
                 row += value * self.z[k]
                 shift += value * self.z0[k]
@@ -187,23 +195,39 @@ class LinearProgram:
         """Multipliers for "all of it is farther than the radius", and the solution."""
         cost, _ = self.objective()
         cost[-1] = PENALTY
-        duals, values = self._solve(cost, budget=False)
-        if duals is None or values is None:
-            return None, None
-        return self._multipliers(duals, Fraction(1)), Solution(self, values, duals)
+        for rounds in reversed(range(ROUNDS if self.curves else 1)):
+            duals, values = self._solve(cost, budget=False)
+            if duals is None or values is None:
+                return None, None
+            solution = Solution(self, values, duals)
+            if not rounds or not self._touch(solution):
+                break
+        return self._multipliers(duals, Fraction(1)), solution
+
+    def _touch(self, solution: Solution) -> bool:
+        """Touch smooth functions where a solution misses them; whether there are such."""
+        found = False
+        for k in self.curves:
+            if solution.curve_off(k) > WRONG:
+                self._touched.setdefault(k, []).append(solution.made(k))
+                found = True
+        return found
 
     def _multipliers(self, duals: dict[Key, Fraction], budget: Fraction) -> Multipliers:
         """Duals with shares of the largest change that do not exceed it; the planes on one side of
-        a product as one, whose slopes are their mean.
+        a product, or lines of a function, as one, whose slopes are their mean.
         """
-        for k in self.products:
-            for side in PLANES:
-                own = {key: y for key, y in duals.items() if key[:2] == (side, k)}
+        for k in (*self.products, *self.curves):
+            for name, side in PLANES.items():
+                own = {key: y for key, y in duals.items() if key[:2] == (name, k)}
                 if len(own) > 1:
                     every = sum(own.values(), ZERO)
-                    mean = (sum(y * key[i] for key, y in own.items()) / every for i in (2, 3))
+                    mean = [float(sum(y * key[i] for key, y in own.items()) / every) for i in (2, 3)]
+                    if k in self.curves:
+                        ends = map(float, self.spans[k])
+                        mean[1] = touch(self.problem.program.kinds[k], int(side), mean[0], *ends)
                     duals = {key: y for key, y in duals.items() if key not in own}
-                    duals[side, k, *(Fraction(float(slope)) for slope in mean)] = every
+                    duals[name, k, *map(Fraction, mean)] = every
         room = budget * self.problem.norms[2]
         peaks = sum((y for (kind, *_), y in duals.items() if kind == "peak"), ZERO)
         if peaks > room:
@@ -273,6 +297,15 @@ class LinearProgram:
                 )
                 shift = side * (float(q) * self.z0[i] + float(p) * self.z0[m])
                 add((name, k, p, q), row, float(least) + shift, slack=False)
+        for k, column in self.curves.items():
+            kind, ends = self.problem.program.kinds[k], [*map(float, self.spans[k])]
+            for side, slope, place in lines(kind, *ends, self._touched.get(k, ())):
+                name, given = "over" if side > 0 else "under", [Fraction(slope), Fraction(place)]
+                row = -side * slope * self.z[k]
+                row[column] += side
+                below = smooth.least(kind, Fraction(side), *given, *self.spans[k])
+                shift = float(below) + side * slope * self.z0[k]
+                add((name, k, *given), row, shift, slack=False)
         for k, name, sign in self._limits():
             end = float(self.spans[k][sign < 0])
             add((name, k), sign * self.z[k], sign * (end - self.z0[k]), slack=True)
@@ -289,7 +322,7 @@ class LinearProgram:
         return names, rows, sides
 
     def influence(self) -> dict[int, float]:
-        """By how much a product being larger by 1 may change the rows, about, in all."""
+        """By how much a product or smooth function being larger by 1 may change the rows, about."""
         problem, found = self.problem, dict[Any, float]()
 
         def add(form: Form, factor: float) -> None:
@@ -308,7 +341,8 @@ class LinearProgram:
                     )
             elif own:
                 add(problem.program.made[k], own)
-        return {k: found.get(("product", k), 0.0) for k in self.products}
+        kinds = problem.program.kinds
+        return {k: found.get((kinds[k], k), 0.0) for k in (*self.products, *self.curves)}
 
     def _planes(self, k: int) -> Iterator[tuple[int, Fraction, Fraction]]:
         """Side and slopes of the planes that bound a product: at corners; tangents of a square."""
