@@ -40,21 +40,25 @@ SLOPES: dict[str, Function] = {
 
 def lines(
     kind: str, low: float, high: float, more: Iterable[float] = ()
-) -> Iterator[tuple[int, float, float]]:
-    """Side (1: below the function), slope and place of touch of lines of the envelope over a range.
+) -> Iterator[tuple[int, float, float, float]]:
+    """Side (1: below the function), slope, place of touch and value at 0 of lines of the envelope
+    over a range.
 
     ``more``: places at which to touch it besides.
     """
     for side in (1, -1):
         ends = _tangents(kind, side, low, high)
         if ends is None:
-            rise = VALUES[kind](high) - VALUES[kind](low)
-            yield side, rise / (high - low) if high > low else SLOPES[kind](low), low
+            rise, start = VALUES[kind](high) - VALUES[kind](low), VALUES[kind](low)
+            slope = rise / (high - low) if high > low else SLOPES[kind](low)
+            yield side, slope, low, start - slope * low
             continue
         first, last = ends
         places = {first + (last - first) * n / (POINTS - 1) for n in range(POINTS)}
         places |= {min(max(place, first), last) for place in more}
-        yield from ((side, SLOPES[kind](place), place) for place in sorted(places))
+        for place in sorted(places):
+            slope = SLOPES[kind](place)
+            yield side, slope, place, VALUES[kind](place) - slope * place
 
 
 def _tangents(kind: str, side: int, low: float, high: float) -> tuple[float, float] | None:

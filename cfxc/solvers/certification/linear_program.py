@@ -17,7 +17,6 @@ from ...certificates.checker import Proof
 from ...certificates.checker.layers import payments
 from ...certificates.checker.program import CONSTANT, HALF_ULP, LEAST, Form, image, images
 from ...certificates.checker.rules import PLANES, Multipliers
-from ...certificates.checker import smooth
 from ...certificates.checker.smooth import CURVES
 from ...compiler.linear_programs import made_solver
 from ...compiler.mixed_integer import Rounded
@@ -299,13 +298,11 @@ class LinearProgram:
                 add((name, k, p, q), row, float(least) + shift, slack=False)
         for k, column in self.curves.items():
             kind, ends = self.problem.program.kinds[k], [*map(float, self.spans[k])]
-            for side, slope, place in lines(kind, *ends, self._touched.get(k, ())):
-                name, given = "over" if side > 0 else "under", [Fraction(slope), Fraction(place)]
+            for side, slope, place, start in lines(kind, *ends, self._touched.get(k, ())):
                 row = -side * slope * self.z[k]
                 row[column] += side
-                below = smooth.least(kind, Fraction(side), *given, *self.spans[k])
-                shift = float(below) + side * slope * self.z0[k]
-                add((name, k, *given), row, shift, slack=False)
+                name = "over" if side > 0 else "under", k, Fraction(slope), Fraction(place)
+                add(name, row, side * (start + slope * self.z0[k]), slack=False)
         for k, name, sign in self._limits():
             end = float(self.spans[k][sign < 0])
             add((name, k), sign * self.z[k], sign * (end - self.z0[k]), slack=True)

@@ -65,6 +65,33 @@ class Solution:
         value = min(max(Fraction(self.made(found)), low), high)
         return found, value * 3 / 4 + (low + high) / 8, best
 
+    def bending(self) -> Cut | None:
+        """A cut of the number that smooth functions are off by most, and where: at its value, or in
+        the middle of its range.
+        """
+        program, problem = self.program, self.program.problem
+        kinds, weights = problem.program.kinds, dict[Any, float]()
+        for slopes in (self.slopes, program.influence()):
+            weights = {(kinds[k], k): self.curve_off(k) * slopes.get(k, 0.0) for k in program.curves}
+            if max(weights.values(), default=0.0) > WRONG:
+                break
+        else:
+            return None
+        for k in reversed(range(program.depth)):
+            if weight := weights.get((kinds[k], k), 0.0):
+                for source, factor in problem.program.made[k].items():
+                    weights[source] = weights.get(source, 0.0) + weight * abs(float(factor))
+        scores = {
+            j: weights.get(("x", j), 0.0) * float(high - low)
+            for j, (low, high) in ((j, program.parts[j]) for j in program.numbers)
+        }
+        for j in sorted(scores, key=lambda j: -scores[j]):
+            low, high = program.parts[j]
+            at = min(max(Fraction(self._number(j)), low), high)
+            if scores[j] > 0 and (cut := self._beside(j, at * 3 / 4 + (low + high) / 8)) is not None:
+                return j, cut
+        return None
+
     def curve_off(self, k: int) -> float:
         """How far a smooth function is from what the solution says of it."""
         value = VALUES[self.program.problem.program.kinds[k]](self.made(k))
