@@ -51,8 +51,8 @@ class Proof(Question):
         self.known: dict[str, Collection[int]] = {"above": units, "chord": units}
         self.known |= {"row": range(len(self.rows)), "peak": range(len(self.features))}
         self.known |= dict.fromkeys(("least", "most"), range(len(self.program.made)))
-        bent = [k for k, kind in enumerate(self.program.kinds) if kind in CURVES]
-        self.known |= dict.fromkeys(PLANES, {*self.program.factors, *bent})
+        bent = tuple(k for k, kind in enumerate(self.program.kinds) if kind in CURVES)
+        self.known |= dict.fromkeys(PLANES, (*self.program.factors, *bent))
         self.roots = sum(len(roots) for roots, _ in self.program.trees)
         self.bounds: dict[tuple[int, int], Q] = {}
         for i, (k, side, bound, *by) in enumerate(listed(lemmas, "proof.lemmas")):

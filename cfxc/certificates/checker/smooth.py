@@ -14,15 +14,15 @@ from typing import NamedTuple
 from .reader import KEPT, need
 
 BITS = 160
-ONE = 2**BITS
+ONE = 1 << BITS
 FAR = 2**10 * ONE  # exp(-1024) < 2⁻¹⁶⁰, and beyond exp(1024) are no doubles
 WIDE = 16 * ONE  # 1 - Φ(16) < 2⁻¹⁶⁰
 NORM, PLACES = 398942280401432677939946059934381868475858631164934657, 10**54  # of 1 / √(2π)
 
 
 class Curve(NamedTuple):
-    """A function that rises everywhere: values, slopes, whether it is convex left and right of 0, and
-    the steepest slope, if there is one.
+    """A function that rises everywhere: values, slopes, whether it is convex left and right of 0,
+    and the steepest slope, if there is one.
     """
 
     value: Callable[[int, bool], int]
@@ -42,7 +42,7 @@ def exp(x: int, up: bool) -> int:
         return over(ONE * ONE, exp(-x, not up), up) if x > -FAR else int(up)
     need(x <= FAR, "limits: exp of more than 1024")
     halvings = max(x.bit_length() - BITS, 0) + 5
-    x = over(x, 2**halvings, up)
+    x = over(x, 1 << halvings, up)
     total = term = ONE
     for n in range(1, 21):
         term = over(term * x, n * ONE, up)
@@ -60,7 +60,7 @@ def sigmoid(x: int, up: bool) -> int:
 
 
 def softplus(x: int, up: bool) -> int:
-    """log(1 + eˣ) = max(x, 0) + log(1 + y), y = exp(-|x|); this is 2 (w + w³/3 + …), w = y/(2+y)."""
+    """max(x, 0) + log(1 + y), y = exp(-|x|); this is 2 (w + w³/3 + …), w = y / (2 + y)."""
     small = exp(-abs(x), up)
     power, total = over(ONE * small, 2 * ONE + small, up), 0
     square = over(power * power, ONE, up)
@@ -130,9 +130,9 @@ def least(kind: str, side: Q, slope: Q, place: Q, low: Q, high: Q) -> Q:
             found += [side * (value(kind, t, side < 0) - slope * t) for t in (a, b)]
             continue
         near = min(max(place, a), b)
-        at = over(near.numerator * ONE, near.denominator, False)
-        slopes = [Q(curve.slope(at, up), ONE) for up in (False, True)]
-        at, top = Q(at, ONE), value(kind, Q(at, ONE), side < 0)
+        grid = over(near.numerator * ONE, near.denominator, False)
+        slopes = [Q(curve.slope(grid, up), ONE) for up in (False, True)]
+        at, top = Q(grid, ONE), _value(kind, grid, side < 0)
         found += [
             side * (top - slope * t) + min(side * each * (t - at) for each in slopes)
             for t in (a, b)

@@ -194,14 +194,14 @@ class LinearProgram:
         """Multipliers for "all of it is farther than the radius", and the solution."""
         cost, _ = self.objective()
         cost[-1] = PENALTY
-        for rounds in reversed(range(ROUNDS if self.curves else 1)):
+        left = ROUNDS if self.curves else 1
+        while True:
             duals, values = self._solve(cost, budget=False)
             if duals is None or values is None:
                 return None, None
-            solution = Solution(self, values, duals)
-            if not rounds or not self._touch(solution):
-                break
-        return self._multipliers(duals, Fraction(1)), solution
+            solution, left = Solution(self, values, duals), left - 1
+            if not left or not self._touch(solution):
+                return self._multipliers(duals, Fraction(1)), solution
 
     def _touch(self, solution: Solution) -> bool:
         """Touch smooth functions where a solution misses them; whether there are such."""
@@ -221,12 +221,13 @@ class LinearProgram:
                 own = {key: y for key, y in duals.items() if key[:2] == (name, k)}
                 if len(own) > 1:
                     every = sum(own.values(), ZERO)
-                    mean = [float(sum(y * key[i] for key, y in own.items()) / every) for i in (2, 3)]
+                    sums = (sum(y * key[i] for key, y in own.items()) for i in (2, 3))
+                    p, q = (float(each / every) for each in sums)
                     if k in self.curves:
-                        ends = map(float, self.spans[k])
-                        mean[1] = touch(self.problem.program.kinds[k], int(side), mean[0], *ends)
+                        low, high = map(float, self.spans[k])
+                        q = touch(self.problem.program.kinds[k], int(side), p, low, high)
                     duals = {key: y for key, y in duals.items() if key not in own}
-                    duals[name, k, *map(Fraction, mean)] = every
+                    duals[name, k, Fraction(p), Fraction(q)] = every
         room = budget * self.problem.norms[2]
         peaks = sum((y for (kind, *_), y in duals.items() if kind == "peak"), ZERO)
         if peaks > room:
@@ -297,12 +298,11 @@ class LinearProgram:
                 shift = side * (float(q) * self.z0[i] + float(p) * self.z0[m])
                 add((name, k, p, q), row, float(least) + shift, slack=False)
         for k, column in self.curves.items():
-            kind, ends = self.problem.program.kinds[k], [*map(float, self.spans[k])]
-            for side, slope, place, start in lines(kind, *ends, self._touched.get(k, ())):
+            for side, slope, place, start in self._lines(k):
                 row = -side * slope * self.z[k]
                 row[column] += side
-                name = "over" if side > 0 else "under", k, Fraction(slope), Fraction(place)
-                add(name, row, side * (start + slope * self.z0[k]), slack=False)
+                key = "over" if side > 0 else "under", k, Fraction(slope), Fraction(place)
+                add(key, row, side * (start + slope * self.z0[k]), slack=False)
         for k, name, sign in self._limits():
             end = float(self.spans[k][sign < 0])
             add((name, k), sign * self.z[k], sign * (end - self.z0[k]), slack=True)
@@ -352,6 +352,11 @@ class LinearProgram:
             yield -1, a, b
         else:
             yield from ((1, a, c), (1, b, d), (-1, a, d), (-1, b, c))
+
+    def _lines(self, k: int) -> Iterator[tuple[int, float, float, float]]:
+        """Lines beside a smooth function, over its range."""
+        low, high = map(float, self.spans[k])
+        return lines(self.problem.program.kinds[k], low, high, self._touched.get(k, ()))
 
     def _limits(self) -> Iterator[tuple[int, str, int]]:
         """Forms that are known to lie above, or below, an end of their range."""

@@ -46,10 +46,9 @@ class Solution:
         program, best, found = self.program, 0.0, -1
         for slopes in (self.slopes, program.influence()):
             wrong = dict[int, float]()
-            for k, column in program.products.items():
-                factors = program.problem.program.factors[k]
-                off = abs(self.values[column] - self.made(factors[0]) * self.made(factors[1]))
-                for i in set(factors):
+            for k in program.products:
+                off = self._product_off(k)
+                for i in set(program.problem.program.factors[k]):
                     wrong[i] = wrong.get(i, 0.0) + off * slopes.get(k, 0.0) * self._inside(i)
             for k in program.curves:
                 ((_, i),) = program.problem.program.made[k]
@@ -66,31 +65,40 @@ class Solution:
         return found, value * 3 / 4 + (low + high) / 8, best
 
     def bending(self) -> Cut | None:
-        """A cut of the number that smooth functions are off by most, and where: at its value, or in
-        the middle of its range.
+        """A cut of the number that smooth functions, and products beside them, are off by most, and
+        where: between its value and the middle of its range.
         """
-        program, problem = self.program, self.program.problem
-        kinds, weights = problem.program.kinds, dict[Any, float]()
-        for slopes in (self.slopes, program.influence()):
-            weights = {(kinds[k], k): self.curve_off(k) * slopes.get(k, 0.0) for k in program.curves}
-            if max(weights.values(), default=0.0) > WRONG:
-                break
-        else:
-            return None
-        for k in reversed(range(program.depth)):
-            if weight := weights.get((kinds[k], k), 0.0):
-                for source, factor in problem.program.made[k].items():
-                    weights[source] = weights.get(source, 0.0) + weight * abs(float(factor))
-        scores = {
-            j: weights.get(("x", j), 0.0) * float(high - low)
-            for j, (low, high) in ((j, program.parts[j]) for j in program.numbers)
-        }
+        scores = self._spread(self.slopes) or self._spread(self.program.influence())
         for j in sorted(scores, key=lambda j: -scores[j]):
-            low, high = program.parts[j]
+            low, high = self.program.parts[j]
             at = min(max(Fraction(self._number(j)), low), high)
-            if scores[j] > 0 and (cut := self._beside(j, at * 3 / 4 + (low + high) / 8)) is not None:
+            if (cut := self._beside(j, at * 3 / 4 + (low + high) / 8)) is not None:
                 return j, cut
         return None
+
+    def _spread(self, slopes: dict[int, float]) -> dict[int, float]:
+        """What is off, by the number that it is off by; empty if nothing is."""
+        program, made = self.program, self.program.problem.program
+        off = {k: self.curve_off(k) for k in program.curves}
+        off |= {k: self._product_off(k) for k in program.products}
+        weights = {(made.kinds[k], k): own * slopes.get(k, 0.0) for k, own in off.items()}
+        if max(weights.values(), default=0.0) <= WRONG:
+            return {}
+        for k in reversed(range(program.depth)):
+            if weight := weights.get((made.kinds[k], k), 0.0):
+                factors = made.factors.get(k, ())
+                inner = {("form", i): 1.0 for i in factors} or made.made[k]
+                for source, factor in inner.items():
+                    weights[source] = weights.get(source, 0.0) + weight * abs(float(factor))
+        ends = {j: program.parts[j] for j in program.numbers}
+        found = {
+            j: weights.get(("x", j), 0.0) * float(high - low) for j, (low, high) in ends.items()
+        }
+        return {j: score for j, score in found.items() if score > 0}
+
+    def _product_off(self, k: int) -> float:
+        i, m = self.program.problem.program.factors[k]
+        return abs(float(self.values[self.program.products[k]]) - self.made(i) * self.made(m))
 
     def curve_off(self, k: int) -> float:
         """How far a smooth function is from what the solution says of it."""
