@@ -14,8 +14,10 @@ from typing import Any
 import jsonschema
 import mpmath
 import numpy as np
+import onnx
 import pandas as pd
 import pytest
+from sklearn.compose import make_column_transformer
 from sklearn.neural_network import MLPClassifier, MLPRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import PowerTransformer, StandardScaler
@@ -30,6 +32,7 @@ from cfxc.errors import UnsupportedError
 from cfxc.space import Feature
 from tests.certificates.false_claims import asked
 from tests.certificates.mutants import rehashed
+from tests.certificates.oracle import is_true
 from tests.certificates.written import certificate, number, question
 
 F = Fraction
@@ -334,7 +337,10 @@ MODELS = {
     "tanh": network("tanh", 4),
     "logistic": network("logistic", 5),
     "two layers": network("tanh", 3, 3),
-    "powers": make_pipeline(PowerTransformer(), network("logistic", 3)),
+    "powers": make_pipeline(
+        make_column_transformer((PowerTransformer(), ["a", "c"]), remainder="passthrough"),
+        network("logistic", 3),
+    ),
     "machine": make_pipeline(StandardScaler(), SVC(kernel="sigmoid")),
 }
 
@@ -384,10 +390,6 @@ def reject_false(content: dict[str, Any], more: F) -> None:
         change(other)
         return dict(rehashed(other))
 
-    def raised(other: Any) -> None:
-        other["proof"]["radius"] = other["claim"]["lower_bound"] = str(more)
-        other["claim"] |= {"status": "feasible", "distance": str(more + 1)}
-
     def turned(other: Any) -> None:
         for output in other["program"]["outputs"]:
             for term in output:
@@ -403,7 +405,10 @@ def reject_false(content: dict[str, Any], more: F) -> None:
 
         return change
 
-    changes = [raised, turned, shut]
+    parts = (content[part] for part in ("features", "program", "question"))
+    with pytest.raises(Rejected):  # more than there is, by the same splits and multipliers
+        check.Proof(*parts, {**content["proof"], "radius": str(more)}, check.Clock(60)).walk()
+    changes = [turned, shut]
     nodes = enumerate(content["proof"]["nodes"])
     changes += [moved(place) for place, node in nodes if node[0] == "cut"]
     for change in changes[:12]:
@@ -413,7 +418,7 @@ def reject_false(content: dict[str, Any], more: F) -> None:
 
 def test_a_number_in_a_range_and_in_floats() -> None:
     rows = table()
-    net = MLPRegressor((3,), activation="tanh", max_iter=1500, random_state=0)
+    net = MLPRegressor(hidden_layer_sizes=(3,), activation="tanh", max_iter=1500, random_state=0)
     model = make_pipeline(StandardScaler(), net).fit(rows, curved(rows))
     compiled = cfxc.compile(model, SPACE)
     wanted = float(np.quantile(model.predict(rows), 0.8))
@@ -422,6 +427,64 @@ def test_a_number_in_a_range_and_in_floats() -> None:
         content = result.certificate.to_dict()
         assert content["semantics"] == semantics
         assert cfxc.check(content).ok
+
+
+GRAPHS = {
+    "gelu": [("Gelu", ["z"], ["h"], {})],
+    "silu": [("Sigmoid", ["z"], ["s"], {}), ("Mul", ["z", "s"], ["h"], {})],
+    "softplus": [("Softplus", ["z"], ["h"], {})],
+    "mish": [("Mish", ["z"], ["h"], {})],
+    "elu": [("Elu", ["z"], ["h"], {"alpha": 1.0})],
+    "exp": [("Exp", ["z"], ["h"], {})],
+    "tanh form of gelu": [("Gelu", ["z"], ["h"], {"approximate": "tanh"})],
+    "erf": [("Erf", ["z"], ["h"], {})],
+    "softsign": [("Softsign", ["z"], ["h"], {})],
+}
+NO_RULE = ("tanh form of gelu", "erf", "softsign")
+GRID = FeatureSpace(
+    tuple(Feature(name, "real", lower=-1.0, upper=1.0, resolution="0.25") for name in "abc")
+)
+
+
+def graph(name: str) -> onnx.ModelProto:
+    """Three columns, three of these units, one number."""
+    rng = np.random.default_rng(3)
+    arrays = {"w": rng.normal(size=(3, 3)), "b": rng.normal(size=3), "v": rng.normal(size=(3, 1))}
+    nodes = [("Gemm", ["x", "w", "b"], ["z"], {}), *GRAPHS[name], ("MatMul", ["h", "v"], ["y"], {})]
+    ends = [
+        onnx.helper.make_tensor_value_info(end, onnx.TensorProto.FLOAT, [None, count])
+        for end, count in (("x", 3), ("y", 1))
+    ]
+    made = onnx.helper.make_graph(
+        [onnx.helper.make_node(kind, reads, writes, **more) for kind, reads, writes, more in nodes],
+        "units", ends[:1], ends[1:],
+        [onnx.numpy_helper.from_array(a.astype(np.float32), key) for key, a in arrays.items()],
+    )  # fmt: skip
+    opset = onnx.helper.make_opsetid("", 20)
+    return onnx.helper.make_model(made, opset_imports=[opset], ir_version=9)
+
+
+@pytest.mark.parametrize("name", GRAPHS)
+def test_graphs_of_smooth_units(name: str) -> None:
+    compiled = cfxc.compile(graph(name), GRID)
+    rows = pd.DataFrame([[0.0, 0.25, -0.5], [1, 1, 1], [-1, 1, 0]], columns=list("abc"))
+    first, *others = np.asarray(compiled.predict(rows)).ravel().tolist()
+    wanted = (first + 0.4 * (max(others) - first), None)
+    if max(others) < first:
+        wanted = (None, first + 0.4 * (min(others) - first))
+    result = compiled.explain(rows.iloc[[0]], target=wanted)
+    if name in NO_RULE:
+        with pytest.raises(UnsupportedError, match="cannot hold the function"):
+            _ = result.certificate
+        return
+    content = result.certificate.to_dict()
+    found = cfxc.check(content)
+    assert found.ok, found.reason
+    assert found.shown is not None
+    assert found.shown.bound > 0
+    assert is_true(content)
+    assert found.shown.distance is not None
+    reject_false(content, found.shown.distance + F(1, 10**6))
 
 
 def test_exports_refuse_smooth_functions_by_name(tmp_path: Path) -> None:
