@@ -65,20 +65,29 @@ def expansion(
     bias: Exact,
 ) -> str:  # fmt: skip
     """``Σ_i dual[r, i] K(vectors[i], x) + bias[r]`` for all r; shapes (m, n), (k, m), (k,)."""
+    if kernel.kind == "linear":
+        return exact_affine(lowering, lowering.vector(refs), dot(dual, vectors), bias)
+    if kernel.kind == "poly" and kernel.degree <= 2:
+        return _low_degree(lowering, lowering.vector(refs), kernel, vectors, dual, bias)
+    return exact_affine(lowering, kernel_values(lowering, refs, kernel, vectors), dual, bias)
+
+
+def kernel_values(lowering: Lowering, refs: tuple[Ref, ...], kernel: Kernel, vectors: Exact) -> str:
+    """``K(vectors[i], x)`` for all i; shape (m, n)."""
     x, gamma, shift = lowering.vector(refs), kernel.gamma, kernel.coef0
     if kernel.kind == "linear":
-        return exact_affine(lowering, x, dot(dual, vectors), bias)
+        return exact_affine(lowering, x, vectors, np.full(len(vectors), Fraction(0), dtype=object))
     if kernel.kind == "rbf":
-        return exact_affine(lowering, _radial(lowering, x, gamma, vectors), dual, bias)
-    if kernel.kind == "poly" and kernel.degree <= 2:
-        return _low_degree(lowering, x, kernel, vectors, dual, bias)
+        return _radial(lowering, x, gamma, vectors)
     inner = exact_affine(lowering, x, gamma * vectors, np.full(len(vectors), shift, dtype=object))
     if kernel.kind == "tanh":
-        return exact_affine(lowering, lowering.let(ops.Tanh(inner)), dual, bias)
+        return lowering.let(ops.Tanh(inner))
+    if kernel.degree == 0:
+        return lowering.constant(np.ones(len(vectors)))
     power = inner
     for _ in range(kernel.degree - 1):
         power = lowering.let(ops.Mul(power, inner))
-    return exact_affine(lowering, power, dual, bias)
+    return power
 
 
 def _low_degree(
@@ -184,4 +193,4 @@ def lower_kernel_ridge(lowering: Lowering, machine: Estimator, refs: tuple[Ref, 
     return {"value": values(lowering, made, len(dual))}
 
 
-__all__ = ["Kernel", "expansion"]
+__all__ = ["NAMES", "NOTE", "Kernel", "expansion", "kernel_values"]

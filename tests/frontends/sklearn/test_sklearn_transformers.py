@@ -12,13 +12,23 @@ import pytest
 from scipy.special import expit
 from sklearn.cluster import FeatureAgglomeration
 from sklearn.compose import ColumnTransformer
-from sklearn.decomposition import PCA, FactorAnalysis, FastICA, IncrementalPCA, TruncatedSVD
+from sklearn.decomposition import (
+    PCA,
+    FactorAnalysis,
+    FastICA,
+    IncrementalPCA,
+    KernelPCA,
+    MiniBatchSparsePCA,
+    SparsePCA,
+    TruncatedSVD,
+)
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.ensemble import (
     HistGradientBoostingClassifier,
     RandomForestClassifier,
     RandomTreesEmbedding,
 )
+from sklearn.experimental import enable_iterative_imputer  # noqa: F401
 from sklearn.feature_selection import (
     RFE,
     RFECV,
@@ -32,6 +42,8 @@ from sklearn.feature_selection import (
     SequentialFeatureSelector,
     VarianceThreshold,
 )
+from sklearn.impute import IterativeImputer
+from sklearn.kernel_approximation import Nystroem
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.neighbors import NeighborhoodComponentsAnalysis
 from sklearn.neural_network import BernoulliRBM
@@ -53,6 +65,7 @@ from sklearn.preprocessing import (
     TargetEncoder,
 )
 from sklearn.random_projection import GaussianRandomProjection, SparseRandomProjection
+from sklearn.tree import DecisionTreeRegressor
 
 from cfxc.frontends.sklearn import lower
 from cfxc.ir import BatchEvaluator, Program, evaluate, ops
@@ -85,6 +98,30 @@ ALL_COLUMNS: dict[str, Any] = {
     "largest": FeatureAgglomeration(2, pooling_func=np.max),
     "sums": FeatureAgglomeration(2, pooling_func=np.sum),
     "machine": BernoulliRBM(2, random_state=0),
+    "sparse pca": make_pipeline(StandardScaler(), SparsePCA(2, random_state=0)),
+    "sparse pca by batches": make_pipeline(
+        StandardScaler(), MiniBatchSparsePCA(3, random_state=0, max_iter=20)
+    ),
+    "bumps": make_pipeline(StandardScaler(), Nystroem(n_components=15, random_state=0)),
+    "cubes": make_pipeline(
+        MinMaxScaler(), Nystroem(kernel="poly", gamma=0.5, n_components=8, random_state=0)
+    ),
+    "wave": make_pipeline(
+        StandardScaler(),
+        Nystroem(kernel="sigmoid", kernel_params={"gamma": 0.1}, n_components=6, random_state=0),
+    ),
+    "kernel pca": KernelPCA(2),
+    "kernel pca of squares": make_pipeline(MinMaxScaler(), KernelPCA(2, kernel="poly", degree=2)),
+    "kernel pca of bumps": make_pipeline(StandardScaler(), KernelPCA(2, kernel="rbf", gamma=0.2)),
+    "in turn": IterativeImputer(random_state=0, max_iter=3),
+    "in turn by trees": IterativeImputer(
+        DecisionTreeRegressor(max_depth=3, random_state=0),
+        max_iter=2,
+        n_nearest_features=2,
+        add_indicator=True,
+        min_value=0,
+        random_state=0,
+    ),
     "l1": Normalizer("l1"),
     "max": Normalizer("max"),
     "products": PolynomialFeatures(2),
