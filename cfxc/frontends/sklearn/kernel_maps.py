@@ -12,10 +12,11 @@ from sklearn.kernel_approximation import Nystroem
 from sklearn.metrics.pairwise import KERNEL_PARAMS
 
 from ...ir import Literal, ops
+from ..kernel_functions import Kernel, kernel_values
+from ..quadratics import exact
 from .lowering import Lowering, Ref, cells
-from .machines import NAMES, Kernel, kernel_values
+from .machines import NAMES
 from .projection import project
-from .quadratics import exact
 from .registry import Estimator, dense, transformer
 
 DEFAULTS = {"coef0": 1.0, "degree": 3.0}
@@ -50,7 +51,7 @@ def _values(lowering: Lowering, step: Estimator, refs: tuple[Ref, ...], rows: An
         NAMES[step.kernel], Fraction(float(held["gamma"])), Fraction(float(held["coef0"])),
         int(held["degree"]),
     )  # fmt: skip
-    return kernel_values(lowering, refs, kernel, exact(rows))
+    return kernel_values(lowering, lowering.vector(refs), kernel, exact(rows))
 
 
 @transformer(Nystroem, flaws=_flaws, sparse=dense)

@@ -25,8 +25,8 @@ from sklearn.neural_network import BernoulliRBM
 from sklearn.random_projection import GaussianRandomProjection, SparseRandomProjection
 
 from ...ir import Op, ops
+from ..quadratics import exact, exact_affine
 from .lowering import Lowering, Ref, cells, tensor
-from .quadratics import exact, exact_affine
 from .registry import Estimator, dense, transformer
 
 Matrix = npt.NDArray[Any]
