@@ -137,6 +137,9 @@ CLASSIFIERS: dict[str, Any] = {
             ("pairs", OneVsOneClassifier(tree(2))),
         ]
     ),
+    "mean logistic shares": VotingClassifier(
+        [("rest", OneVsRestClassifier(LogisticRegression())), ("tree", tree())], voting="soft"
+    ),
     "mean shares": VotingClassifier(
         [
             ("bayes", naive_bayes.GaussianNB()),
