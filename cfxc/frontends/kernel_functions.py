@@ -34,7 +34,7 @@ def kernel_values(to: Growing[Named], x: Operand, kernel: Kernel, vectors: Exact
     if kernel.kind == "linear":
         return exact_affine(to, x, vectors, 0 * shift)
     if kernel.kind == "rbf":
-        return _radial(to, x, gamma, vectors)
+        return to.let(ops.Exp(squares(to, x, -gamma, vectors)))
     if kernel.kind == "poly" and kernel.degree == 0:
         return to.let(ops.Constant(Tensor(np.ones(len(vectors)))))
     inner = exact_affine(to, x, gamma * vectors, shift)
@@ -46,13 +46,14 @@ def kernel_values(to: Growing[Named], x: Operand, kernel: Kernel, vectors: Exact
     return power
 
 
-def _radial(to: Growing[Named], x: Operand, gamma: Fraction, vectors: Exact) -> Named:
-    """``exp(-gamma |v_i - x|²)`` for all i."""
+def squares(to: Growing[Named], x: Operand, factor: Fraction, vectors: Exact) -> Named:
+    """``factor |v_i - x|²`` for all i."""
     norms = (vectors * vectors).sum(axis=1)
     square = to.let(ops.Mul(x, x))
     both = to.let(ops.Concat((square, x)))
-    weight = np.concatenate([np.full(vectors.shape, -gamma, dtype=object), 2 * gamma * vectors], 1)
-    return to.let(ops.Exp(exact_affine(to, both, weight, -gamma * norms)))
+    own = np.full(vectors.shape, factor, dtype=object)
+    weight = np.concatenate([own, -2 * factor * vectors], 1)
+    return exact_affine(to, both, weight, factor * norms)
 
 
 def pair_weights(dual: Exact, sizes: Any) -> Exact:
@@ -82,4 +83,4 @@ def pair_votes(to: Growing[Named], first: Operand, count: int) -> Named:
     return to.let(ops.Affine(won, Tensor(spread), Tensor(start)))
 
 
-__all__ = ["Kernel", "kernel_values", "pair_votes", "pair_weights"]
+__all__ = ["Kernel", "kernel_values", "pair_votes", "pair_weights", "squares"]

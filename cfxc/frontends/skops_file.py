@@ -21,6 +21,7 @@ TRUSTED = (
     "sklearn.feature_selection._univariate_selection.f_regression",
     "sklearn.feature_selection._mutual_info.mutual_info_classif",
     "sklearn.feature_selection._mutual_info.mutual_info_regression",
+    "numpy.dtype",
     "numpy.max",
     "numpy.mean",
     "numpy.min",
