@@ -18,7 +18,6 @@ from sklearn.feature_extraction.image import PatchExtractor
 from sklearn.feature_extraction.text import (
     CountVectorizer,
     HashingVectorizer,
-    TfidfTransformer,
     TfidfVectorizer,
 )
 from sklearn.kernel_approximation import (
@@ -96,7 +95,6 @@ refused(
 refused(
     CountVectorizer,
     HashingVectorizer,
-    TfidfTransformer,
     TfidfVectorizer,
     DictVectorizer,
     FeatureHasher,

@@ -10,6 +10,7 @@ import pytest
 from sklearn.cluster import FeatureAgglomeration, KMeans
 from sklearn.decomposition import NMF, KernelPCA, SparsePCA
 from sklearn.experimental import enable_iterative_imputer  # noqa: F401
+from sklearn.feature_extraction.text import TfidfTransformer
 from sklearn.feature_selection import SelectKBest, VarianceThreshold
 from sklearn.impute import IterativeImputer
 from sklearn.kernel_approximation import Nystroem, RBFSampler
@@ -20,6 +21,7 @@ from sklearn.preprocessing import (
     FunctionTransformer,
     KBinsDiscretizer,
     KernelCenterer,
+    MinMaxScaler,
     Normalizer,
     PowerTransformer,
     QuantileTransformer,
@@ -61,6 +63,11 @@ def refusal(step: Any, table: pd.DataFrame, *more: Any) -> str:
         (IterativeImputer(KNeighborsRegressor()), ("its estimators (KNeighborsRegressor)",)),
         (KMeans(2, n_init=1), ("KMeans): gives distances", "KBinsDiscretizer")),
         (Normalizer(), ("Normalizer): norm='l2' divides by a square root", "norm='l1'")),
+        (make_pipeline(MinMaxScaler(), TfidfTransformer()), ("norm='l2' divides", "or None")),
+        (
+            make_pipeline(MinMaxScaler((1, 2)), TfidfTransformer(norm=None, sublinear_tf=True)),
+            ("takes logarithms of counts",),
+        ),
         (FeatureAgglomeration(2, pooling_func=np.median), ("pools by 'median'", "np.mean")),
         (SplineTransformer(extrapolation="periodic"), ("'periodic' is not", "'constant'")),
         (SplineTransformer(degree=1, extrapolation="linear"), ("wrong knots", "'continue'")),

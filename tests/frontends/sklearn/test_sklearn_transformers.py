@@ -29,6 +29,7 @@ from sklearn.ensemble import (
     RandomTreesEmbedding,
 )
 from sklearn.experimental import enable_iterative_imputer  # noqa: F401
+from sklearn.feature_extraction.text import TfidfTransformer
 from sklearn.feature_selection import (
     RFE,
     RFECV,
@@ -123,6 +124,8 @@ ALL_COLUMNS: dict[str, Any] = {
         random_state=0,
     ),
     "l1": Normalizer("l1"),
+    "terms": make_pipeline(MinMaxScaler(), TfidfTransformer(norm=None)),
+    "shares of terms": make_pipeline(MinMaxScaler(), TfidfTransformer(norm="l1")),
     "max": Normalizer("max"),
     "products": PolynomialFeatures(2),
     "interactions": PolynomialFeatures(3, interaction_only=True, include_bias=False),
