@@ -39,7 +39,7 @@ NOTES: Mapping[str, str] = {
     "Cast": "not from or to text, nor computed numbers to integers",
     "Conv": "fixed sizes, constant weights", "Div": "by constants; of probabilities by their sum",
     "Expand": "not over rows", "Gather": "constant positions, or a constant table of codes",
-    "Gemm": "a constant factor", "Imputer": "of columns of the table that may be missing",
+    "Gemm": "a constant factor", "Imputer": "of missing numbers, or of one number",
     "MatMul": "by a constant on the right", "MaxPool": "fixed sizes", "AveragePool": "fixed sizes",
     "Normalizer": "L1, of probabilities", "OneHot": "of a column of codes",
     "Pad": "fixed sizes", "PRelu": "any constant slopes",

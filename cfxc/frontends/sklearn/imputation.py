@@ -170,7 +170,13 @@ def _fillers(imputer: Estimator) -> Iterator[tuple[str, Estimator]]:
         yield MEMBERS, estimator
 
 
-@transformer(IterativeImputer, flaws=_drawn, models=_fillers, sparse=dense)
+@transformer(
+    IterativeImputer,
+    flaws=_drawn,
+    models=_fillers,
+    sparse=dense,
+    note="as the estimators in it are",
+)
 def lower_iterative(
     lowering: Lowering, imputer: Estimator, refs: tuple[Ref, ...]
 ) -> tuple[Ref, ...]:

@@ -15,7 +15,7 @@ from ...ir import Literal, ops
 from ..kernel_functions import Kernel, kernel_values
 from ..quadratics import exact
 from .lowering import Lowering, Ref, cells
-from .machines import NAMES
+from .machines import NAMES, NOTE
 from .projection import project
 from .registry import Estimator, dense, transformer
 
@@ -54,7 +54,7 @@ def _values(lowering: Lowering, step: Estimator, refs: tuple[Ref, ...], rows: An
     return kernel_values(lowering, lowering.vector(refs), kernel, exact(rows))
 
 
-@transformer(Nystroem, flaws=_flaws, sparse=dense)
+@transformer(Nystroem, flaws=_flaws, sparse=dense, note=NOTE)
 def lower_nystroem(lowering: Lowering, step: Estimator, refs: tuple[Ref, ...]) -> tuple[Ref, ...]:
     """``normalization_ K(components_, x)``."""
     weight = step.normalization_
@@ -62,7 +62,7 @@ def lower_nystroem(lowering: Lowering, step: Estimator, refs: tuple[Ref, ...]) -
     return cells(project(lowering, values, weight), len(weight))
 
 
-@transformer(KernelPCA, flaws=_flaws, sparse=dense)
+@transformer(KernelPCA, flaws=_flaws, sparse=dense, note=NOTE)
 def lower_kernel_pca(lowering: Lowering, pca: Estimator, refs: tuple[Ref, ...]) -> tuple[Ref, ...]:
     """``A (k - rows - mean(k) + all)`` of the kernel's values k with the training rows.
 

@@ -50,7 +50,12 @@ def _radius_flaws(estimator: Estimator) -> Iterator[str]:
         )
 
 
-@model("classifier", RadiusNeighborsClassifier, flaws=_radius_flaws)
+@model(
+    "classifier",
+    RadiusNeighborsClassifier,
+    flaws=_radius_flaws,
+    note="of equal weights; with a label for rows that no training row is near",
+)
 def lower_radius(lowering: Lowering, estimator: Estimator, refs: tuple[Ref, ...]) -> Outputs:
     """The class of most training rows within the radius, the first of equals."""
     rows, let = estimator._fit_X, lowering.let

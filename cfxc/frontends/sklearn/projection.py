@@ -147,7 +147,7 @@ def lower_discriminants(
     return cells(project(lowering, x, weight), len(weight))
 
 
-@transformer(BernoulliRBM, sparse=dense)
+@transformer(BernoulliRBM, sparse=dense, note="its probabilities are enclosed")
 def lower_machine(lowering: Lowering, machine: Estimator, refs: tuple[Ref, ...]) -> tuple[Ref, ...]:
     """``sigmoid(C x + b)``: the probabilities of the hidden units."""
     weight, bias = machine.components_, machine.intercept_hidden_

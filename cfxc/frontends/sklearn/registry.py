@@ -78,6 +78,7 @@ class Transformer:
     ``flaws`` states what is unsupported in one fitted instance; nothing if it is fine.  ``sparse``
     tells whether it gives a sparse matrix, by whether it gets one.  ``parts`` are the transformers
     inside, which must be supported too, with their names, and ``models`` the predictors.
+    ``note`` says what is enclosed, or what else is to be known.
     """
 
     lower: Transform
@@ -85,6 +86,7 @@ class Transformer:
     sparse: Sparse = keeps_sparse
     parts: Parts = no_parts
     models: Parts = no_parts
+    note: str = ""
 
 
 @dataclass(frozen=True)
@@ -165,11 +167,12 @@ def transformer(
     sparse: Sparse = keeps_sparse,
     parts: Parts = no_parts,
     models: Parts = no_parts,
+    note: str = "",
 ) -> Callable[[TransformT], TransformT]:
     """Decorator: the function lowers transformers of exactly these ``classes``."""
 
     def enter(lower: TransformT) -> TransformT:
-        entry = Transformer(lower, flaws, sparse, parts, models)
+        entry = Transformer(lower, flaws, sparse, parts, models, note)
         TRANSFORMERS.update(dict.fromkeys(classes, entry))
         return lower
 

@@ -123,7 +123,7 @@ def _euclidean(normalizer: Estimator) -> Iterator[str]:
         )
 
 
-@transformer(Normalizer, flaws=_euclidean)
+@transformer(Normalizer, flaws=_euclidean, note="norm 'l1' or 'max'")
 def lower_normalizer(
     lowering: Lowering, normalizer: Estimator, refs: tuple[Ref, ...]
 ) -> tuple[Ref, ...]:
@@ -146,7 +146,12 @@ def _term_flaws(step: Estimator) -> Iterator[str]:
         yield "sublinear_tf=True takes logarithms of counts; use sublinear_tf=False"
 
 
-@transformer(TfidfTransformer, flaws=_term_flaws, sparse=lambda step, _: True)
+@transformer(
+    TfidfTransformer,
+    flaws=_term_flaws,
+    sparse=lambda step, _: True,
+    note="norm 'l1' or None; of columns of counts",
+)
 def lower_terms(lowering: Lowering, step: Estimator, refs: tuple[Ref, ...]) -> tuple[Ref, ...]:
     """``x * idf_`` of counts x, over the l1 norm if it says so; a row of zeros stays."""
     lowering.check_double(refs)
