@@ -108,7 +108,13 @@ def _singular(pca: Estimator) -> Iterator[str]:
         yield "ridge_alpha=0 leaves equations that may have no solution; use ridge_alpha=0.01"
 
 
-@transformer(SparsePCA, MiniBatchSparsePCA, flaws=_singular, sparse=dense)
+@transformer(
+    SparsePCA,
+    MiniBatchSparsePCA,
+    flaws=_singular,
+    sparse=dense,
+    note="scikit-learn's own fails on a table of one row: give it the row twice",
+)
 def lower_sparse_pca(lowering: Lowering, pca: Estimator, refs: tuple[Ref, ...]) -> tuple[Ref, ...]:
     """``u`` of ``A u = C (x - mean_)``, ``A = C C' + ridge_alpha I``: a ridge regression of a row.
 

@@ -68,6 +68,7 @@ from sklearn.preprocessing import (
 from sklearn.random_projection import GaussianRandomProjection, SparseRandomProjection
 from sklearn.tree import DecisionTreeRegressor
 
+import cfxc
 from cfxc.frontends.sklearn import lower
 from cfxc.ir import BatchEvaluator, Program, evaluate, ops
 from cfxc.space import FeatureSpace
@@ -414,3 +415,16 @@ def test_boosters_ask_of_the_table_too(name: str, table: pd.DataFrame, agree: Ag
     model = make_pipeline(ONE_COLUMN[name], booster).fit(table, make_target(table))
     rows = pd.concat([table, spread(table)], ignore_index=True)
     agree(model, make_space(table), rows, exact_rows=30)
+
+
+def test_a_single_row_of_sparse_pca(table: pd.DataFrame) -> None:
+    """Which scikit-learn's own transform makes a vector of: the deployed model is given two."""
+    step = make_pipeline(StandardScaler(), SparsePCA(2, random_state=0))
+    model = make_pipeline(step, linear()).fit(table, make_target(table))
+    compiled, row = cfxc.compile(model, make_space(table)), table.iloc[[0]]
+    other = 1 - compiled.predict(row)[0]
+    result = compiled.explain(row, target=other)
+    assert result.status == "optimal"
+    assert model.predict(pd.concat([result.counterfactual] * 2)).tolist() == [other, other]
+    chances = compiled.predictor.probabilities(row)
+    assert chances is not None and chances.shape == (1, 2)
