@@ -427,4 +427,5 @@ def test_a_single_row_of_sparse_pca(table: pd.DataFrame) -> None:
     assert result.status == "optimal"
     assert model.predict(pd.concat([result.counterfactual] * 2)).tolist() == [other, other]
     chances = compiled.predictor.probabilities(row)
-    assert chances is not None and chances.shape == (1, 2)
+    assert chances is not None
+    assert chances.shape == (1, 2)
