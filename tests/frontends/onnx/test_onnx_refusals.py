@@ -155,7 +155,7 @@ REFUSALS: dict[str, tuple[list[Any], dict[str, Any], str]] = {
          node("Flatten", "h", "Y")], {}, "encodes computed numbers",
     ),
     "imputer": (
-        [node("ml.Imputer", "X", "Y", imputed_value_floats=[1.0, 2.0], replaced_value_float=0.0)], {},
+        [node("ml.Imputer", "X", "Y", imputed_value_floats=[1, 2.0], replaced_value_float=0.0)], {},
         "has 2 entries, of 4",
     ),
     "position": ([node("Gather", "X i", "Y", axis=1)], {"i": ints(9)}, "position 9 of 4"),
