@@ -51,9 +51,9 @@ class Case:
         kept = (data.X >= 0).all(axis=1)
         self.folder, self.X, y = folder, data.X[kept], 1 - data.y[kept]
         self.whole = [name for name in self.X if (self.X[name] % 1 == 0).all()]
-        self.model = RandomForestClassifier(
-            100, max_depth=6, random_state=0, n_jobs=1
-        ).fit(self.X, y)
+        self.model = RandomForestClassifier(100, max_depth=6, random_state=0, n_jobs=1).fit(
+            self.X, y
+        )
         self.people = self.X[self.model.predict(self.X) == 1].iloc[:people]
         joblib.dump(self.model, folder / "model.joblib")
         self.X.assign(y=y).to_csv(folder / "data.csv", index=False)
@@ -63,9 +63,18 @@ class Case:
 
     def ask(self, tool: str, seconds: float, most: float) -> list[dict[str, Any]]:
         """The tool's replies; it is stopped after ``most`` seconds in all."""
-        command = [str(PYTHONS[tool]), str(WORKER), tool, str(self.folder), "--seconds", f"{seconds}"]
+        command = [
+            str(PYTHONS[tool]),
+            str(WORKER),
+            tool,
+            str(self.folder),
+            "--seconds",
+            f"{seconds}",
+        ]
         try:
-            done = subprocess.run(command, env=clean(), capture_output=True, text=True, timeout=most)
+            done = subprocess.run(
+                command, env=clean(), capture_output=True, text=True, timeout=most
+            )
             text, note = done.stdout, done.stderr if done.returncode else ""
         except subprocess.TimeoutExpired as stopped:
             text, note = (stopped.stdout or b"").decode(), f"stopped after {most:g} s"

@@ -30,7 +30,7 @@ from sklearn.metrics import f1_score, make_scorer
 from sklearn.model_selection import GridSearchCV, TunedThresholdClassifierCV
 from sklearn.neural_network import MLPClassifier, MLPRegressor
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import SplineTransformer, StandardScaler
+from sklearn.preprocessing import KBinsDiscretizer, SplineTransformer, StandardScaler
 from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
@@ -80,6 +80,9 @@ MODELS = [
     MLPRegressor(hidden_layer_sizes=(3,), solver="lbfgs"),
     make_pipeline(StandardScaler(), RandomForestClassifier(3, max_depth=3)),
     HistGradientBoostingClassifier(max_iter=3, min_samples_leaf=2),
+    make_pipeline(
+        KBinsDiscretizer(3, encode="onehot-dense", strategy="uniform"), LogisticRegression()
+    ),
     VotingClassifier(
         [("tree", DecisionTreeClassifier(max_depth=2)), ("line", LogisticRegression())]
     ),
