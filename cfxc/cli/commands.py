@@ -11,11 +11,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from ..frontends.row_files import read_factual, read_known
+from ..question.outcomes import read_favourable, read_target
 from ..writing import check_writable
 from .emission import Emit, Transformer, emission
 from .guard import INFEASIBLE, LIMIT, deliver
 from .report import doing, hint_at_caps, progress, say_next, show
-from .tables import read_distance, read_favourable, read_target
+from .tables import read_distance
 
 if TYPE_CHECKING:
     from ..answers.result import Result
