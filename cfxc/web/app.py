@@ -29,7 +29,7 @@ from .guard import LARGEST, Guard, Session, Sessions
 from .pool import Busy, Gone, Pool
 from .site import Site
 from .views import model_view, outcome_text, people_view, point_view
-from .worker import FAULT
+from .worker import FAULT, GONE
 
 T = TypeVar("T")
 
@@ -40,7 +40,6 @@ MOST_ROWS = 5000
 SLOWEST = 10.0
 """Seconds within which a question has arrived."""
 BUSY = "all searches are taken, and many wait; try again in a minute"
-GONE = "this answer is no longer kept; find it again"
 
 
 class App:
@@ -58,7 +57,7 @@ class App:
         self.site, self.sessions, self.most_seconds = site, sessions, most_seconds
         self.pool = Pool(site.files, site.digest, jobs)
         self._files = {path.name: path.read_bytes() for path in PAGE.iterdir() if path.is_file()}
-        self._hosts, self._folder = hosts, Path()
+        self._hosts, self.folder = hosts, Path()
         self._outcomes: list[str] | None = None
         self._model = model_view(site) | {"seconds": most_seconds, **_letters()}
 
@@ -86,7 +85,7 @@ class App:
     async def _life(self, app: Starlette) -> AsyncIterator[None]:
         self._alone = CapacityLimiter(1)  # models are not made for several threads
         with TemporaryDirectory(prefix="cfxc-") as folder:
-            self._folder = Path(folder)
+            self.folder = Path(folder)
             begun = [asyncio.create_task(each) for each in (self.pool.warm(), self._ask_of_all())]
             try:
                 yield
@@ -174,8 +173,9 @@ class App:
     async def stop(self, request: Request) -> Response:
         """End a search, which answers with what it has."""
         given = await _body(request)
-        if given.get("id") in _session(request).answers:
-            self.pool.stop(given["id"])
+        answer = given.get("id")
+        if isinstance(answer, str) and answer in _session(request).answers:
+            self.pool.stop(answer)
         return JSONResponse({})
 
     async def letter(self, request: Request) -> Response:
@@ -196,9 +196,9 @@ class App:
 
     async def _file(self, request: Request, job: dict[str, Any], name: str) -> Response:
         """What a job writes into the server's own folder; it is deleted when it was sent."""
-        if job["id"] not in _session(request).answers:
+        if not isinstance(job["id"], str) or job["id"] not in _session(request).answers:
             raise HTTPException(410, GONE)
-        path = self._folder / f"{secrets.token_hex(16)}{Path(name).suffix}"
+        path = self.folder / f"{secrets.token_hex(16)}{Path(name).suffix}"
         last: dict[str, Any] = {}
         try:
             async for message in self.pool.run({**job, "path": str(path)}, self.most_seconds):

@@ -6,6 +6,7 @@ import asyncio
 import json
 import signal
 import sys
+from collections import deque
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import suppress
 from dataclasses import asdict
@@ -13,6 +14,7 @@ from typing import Any
 
 from ..stopping import now
 from .site import Files
+from .worker import KEPT
 
 WAITING = 8
 """Jobs that may wait for a free process."""
@@ -47,8 +49,18 @@ class Process:
 
     def __init__(self, files: Files, digest: str) -> None:
         self.files, self.digest = files, digest
-        self.busy, self.doing, self.keeps = False, "", set[str]()
+        self.busy, self.doing, self.keeps = False, "", deque[str](maxlen=KEPT)
         self._process: asyncio.subprocess.Process | None = None
+
+    @property
+    def is_running(self) -> bool:
+        """Whether it takes jobs."""
+        return self._process is not None and self._process.returncode is None
+
+    @property
+    def pid(self) -> int | None:
+        """Its number."""
+        return None if self._process is None else self._process.pid
 
     async def start(self) -> None:
         """Have it running with the model read.
@@ -56,7 +68,7 @@ class Process:
         Raises:
             Failed: it did not start, or the files say something else by now.
         """
-        if self._process is not None and self._process.returncode is None:
+        if self.is_running:
             return
         self.keeps.clear()
         self._process = await asyncio.create_subprocess_exec(
@@ -95,7 +107,7 @@ class Process:
 
     async def call_off(self) -> None:
         """End its job, the process too if the job does not heed."""
-        if self._process is None or self._process.returncode is not None:
+        if not self.is_running:
             return
         self.interrupt()
         try:
@@ -157,7 +169,7 @@ class Pool:
         """A process for the job, busy from then on; who came first goes first."""
         known = self.processes
         if job["do"] != "explain":
-            known = [each for each in self.processes if job["id"] in each.keeps]
+            known = [p for p in self.processes if p.is_running and job["id"] in p.keeps]
             if not known:
                 raise Gone
         elif self._line and self._line[0] is not ticket:
@@ -172,16 +184,17 @@ class Pool:
     ) -> AsyncGenerator[Message]:
         finished = False
         try:
-            await process.start()
-            process.keeps.add(job["id"])
+            if not process.is_running:
+                yield {"starting": True}
+                await process.start()
             process.doing = job["id"]
             await process.send({**job, "seconds": seconds})
             end = now() + seconds + SLACK
             while not finished:
                 message = await self._next(process, end)
                 finished = _is_last(message)
-                if finished and job["do"] == "explain" and "error" in message:
-                    process.keeps.discard(job["id"])
+                if "done" in message and job["do"] == "explain":
+                    process.keeps.append(job["id"])
                 yield message
         except Failed as error:
             finished = True
@@ -211,6 +224,7 @@ class Pool:
         """Have a search end with what it has."""
         for each in self.processes:
             if each.doing == answer:
+                each.doing = ""  # told twice, it would end with nothing
                 each.interrupt()
 
     async def warm(self) -> None:

@@ -5,10 +5,11 @@ Every number is a text, written as a letter writes it; bounds are rounded to the
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from fractions import Fraction
 from typing import Any
 
+from ..answers.conflicts import ACTIONS
 from ..answers.result import Result
 from ..show.letters.words import clean, written
 from ..show.numbers import shown
@@ -113,6 +114,11 @@ def progress_view(now: Progress) -> dict[str, Any]:
 def result_view(site: Site, asked: Asked, result: Result) -> dict[str, Any]:
     """An answer: what changes, how far that is, and what is proved of it, in plain words."""
     found = [one for one in result.all() if one.counterfactual is not None]
+    words = _words_of_rules(site, asked)
+
+    def rules(texts: Iterable[str]) -> list[str]:
+        return [clean(words.get(text, text)) for text in texts]
+
     seen: dict[str, Any] = {
         "status": "unchanged" if result.unchanged else result.status,
         "before": outcome_text(result.outcome_before),
@@ -121,16 +127,24 @@ def result_view(site: Site, asked: Asked, result: Result) -> dict[str, Any]:
         "proof": [] if result.unchanged else list(_proof(result)),
         "answers": [answer_view(site, one) for one in found],
         "fewer": _fewer(result, asked),
-        "rules": [clean(asked.words.get(rule, rule)) for rule in result.conflict],
+        "rules": rules(result.conflict),
         "relaxed": None,
         "seconds": f"{result.seconds:.1f}",
         "summary": clean(result.summary()),
         "kept": result.evidence is not None,
     }
     if result.relaxed is not None and result.relaxed.counterfactual is not None:
-        given_up = [clean(asked.words.get(rule, rule)) for rule in result.given_up]
-        seen["relaxed"] = {"given_up": given_up, **answer_view(site, result.relaxed)}
+        seen["relaxed"] = {"given_up": rules(result.given_up), **answer_view(site, result.relaxed)}
     return seen
+
+
+def _words_of_rules(site: Site, asked: Asked) -> dict[str, str]:
+    """Plain words for what an answer says of limits and of how features may move."""
+    return dict(asked.words) | {
+        text.format(feature.name): text.format(site.words.label(feature.name))
+        for feature in site.model.space
+        for text in ACTIONS.values()
+    }
 
 
 def answer_view(site: Site, result: Result) -> dict[str, Any]:
@@ -177,9 +191,10 @@ def _headline(result: Result) -> str:
 def _proof(result: Result) -> Iterator[str]:
     """What is proved, in sentences, and no more than that."""
     whose = "the exact program" if result.semantics == "real" else "the model as deployed"
+    by = ", ".join("exact arithmetic" if each == "bounds" else each for each in result.provers)
     lower, far = shown(result.exact_lower_bound, -1), result.exact_distance
     if result.status == "infeasible":
-        yield f"Proved by {result.proved_by}, of {whose}."
+        yield f"Proved by {by}, of {whose}."
         if result.beyond:
             yield f"{result.beyond[0].upper()}{result.beyond[1:]}."
         return
@@ -197,7 +212,7 @@ def _proof(result: Result) -> Iterator[str]:
     if result.status != "optimal":
         yield f"Proved: nothing lies below {lower}." if result.proved_by else "Nothing is proved."
     if result.proved_by and far != 0:
-        yield f"By {result.proved_by}, of {whose}."
+        yield f"By {by}, of {whose}."
     if far is not None:
         yield "The deployed model was run on the changed values, and this is what it said."
 

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from ..answers.result import Result
-from ..errors import CfxcError
+from ..errors import CfxcError, InvalidInputError
 from ..solvers.base import Progress
 from ..stopping import TimeUp, now, until
 from .asking import FieldErrors, read_asked
@@ -29,6 +29,7 @@ from .views import progress_view, result_view
 KEPT = 16
 """Answers that letters and certificates can still be asked of."""
 FAULT = "internal error; the server's terminal says more"
+GONE = "this answer is no longer kept; find it again"
 STOPPED = "stopped"
 
 Say = Callable[[Mapping[str, Any]], None]
@@ -74,15 +75,20 @@ class Worker:
         return {**result_view(self.site, asked, result), "recipes": recipes(self.site, asked)}
 
     def _letter(self, job: Mapping[str, Any]) -> dict[str, Any]:
-        result = self.kept[job["id"]]
+        result = self._answer_of(job)
         certified = result.lower_bound_proof == "certificate"
         with until(now() + job["seconds"]):
             result.letter(job["path"], locale=job["locale"], certificate=certified)
         return {"path": job["path"]}
 
+    def _answer_of(self, job: Mapping[str, Any]) -> Result:
+        if job["id"] not in self.kept:
+            raise InvalidInputError(GONE)
+        return self.kept[job["id"]]
+
     def _certificate(self, job: Mapping[str, Any]) -> dict[str, Any]:
         with until(now() + job["seconds"]):
-            self.kept[job["id"]].certificate.save(Path(job["path"]))
+            self._answer_of(job).certificate.save(Path(job["path"]))
         return {"path": job["path"]}
 
 

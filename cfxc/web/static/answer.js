@@ -8,17 +8,18 @@ const BADGES = {
   unchanged: ["open", "= as it is"],
 };
 
-export function showBounds(progress, open = true) {
+export function showBounds(progress) {
   $("bounds").hidden = progress === null;
   if (progress === null) return;
   const lower = Number(progress.lower);
   const upper = progress.upper === null ? null : Number(progress.upper);
   const end = upper === null ? Math.max(2 * lower, 1e-9) : Math.max(upper * 1.15, 1e-9);
-  const [low, , best] = $("bounds").querySelector(".bar").children;
+  const [low, gap, best] = $("bounds").querySelector(".bar").children;
   low.style.width = `${Math.min(100, (100 * lower) / end)}%`;
   best.hidden = upper === null;
   if (upper !== null) best.style.left = `calc(${(100 * upper) / end}% - 2px)`;
-  $("bounds").dataset.open = String(open);
+  gap.style.left = low.style.width;
+  gap.style.width = upper === null ? "100%" : `${Math.max(0, (100 * (upper - lower)) / end)}%`;
 }
 
 export function progressText(progress) {

@@ -3,7 +3,7 @@
 import { $, get, make } from "/static/api.js";
 
 const MOVES = {
-  free: "may change", fixed: "keep", increase: "only up", decrease: "only down", conditional: "if …",
+  free: "free", fixed: "keep", increase: "only up", decrease: "only down", conditional: "if …",
 };
 const MEASURES = {
   sparse: "fewest changes, then smallest", l1: "smallest sum of changes (l1)", l0: "fewest changes (l0)",
@@ -49,7 +49,7 @@ export class Form {
   }
 
   buildFeatures() {
-    const heads = ["feature", "value", "may it change?", "at least", "at most"];
+    const heads = ["feature", "may change?", "value", "at least", "at most"];
     const line = make("div", { class: "heads", "aria-hidden": "true" }, ...heads.map((text) => make("span", {}, text)));
     $("features").append(line, ...this.model.features.map((feature, i) => this.buildFeature(feature, i)));
   }
@@ -60,7 +60,7 @@ export class Form {
     const unit = feature.unit ? ` (${feature.unit})` : "";
     const name = make("div", { class: "name" },
       make("label", { for: id }, feature.label + unit),
-      make("span", { class: "hint", id: `${id}-about` }, feature.about));
+      make("span", { class: "hint", id: `${id}-about` }, feature.options ? null : feature.about));
     const value = feature.options
       ? make("select", { id, "data-value": "", "aria-describedby": described },
         ...feature.options.map((text, place) => make("option", { value: place }, text)))
@@ -72,11 +72,10 @@ export class Form {
     moves.disabled = feature.moves.length < 2;
     const limits = feature.options || moves.disabled ? [] : ["at least", "at most"].map((words, end) => make("input", {
       inputmode: "decimal", autocomplete: "off", "aria-label": `${feature.label}: ${words}`,
-      "aria-describedby": `${id}-error`, placeholder: end ? feature.upper : feature.lower }));
+      "aria-describedby": `${id}-error`, placeholder: end ? `≤ ${feature.upper}` : `≥ ${feature.lower}` }));
     const error = make("p", { class: "error", id: `${id}-error`, hidden: true });
     this.parts.set(feature.name, { feature, value, moves, limits, error });
-    const rest = limits.length ? limits : [make("span", { class: "nolimit" })];
-    return make("div", { class: "feature" }, name, value, moves, ...rest, error);
+    return make("div", { class: feature.options ? "feature choice" : "feature" }, name, moves, value, ...limits, error);
   }
 
   fields() {
@@ -146,7 +145,7 @@ export class Form {
     const { rows, outcomes, wrong } = this.people;
     $("picker").hidden = false;
     const skipped = Object.keys(wrong).length;
-    $("rows").textContent = `(${this.model.rows} rows${skipped ? `, ${skipped} of them wrong` : ""}; the first is 0)`;
+    $("rows").textContent = `0 to ${this.model.rows - 1}${skipped ? `, ${skipped} of them wrong` : ""}`;
     const different = outcomes && this.model.outcomes ? [...new Set(outcomes)].sort() : [];
     $("only-line").hidden = different.length < 2;
     $("only").append(make("option", { value: "" }, "any"), ...different.map((each) =>

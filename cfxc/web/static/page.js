@@ -1,6 +1,6 @@
 // Puts the page together: loads the model, asks when it is told to, and calls off what is stale.
 
-import { $, get, post, stream } from "/static/api.js";
+import { $, get, make, post, stream } from "/static/api.js";
 import { progressText, showAnswer, showBounds } from "/static/answer.js";
 import { Form } from "/static/form.js";
 
@@ -59,6 +59,7 @@ function edited(value) {
 function told(message, asked) {
   current = message.waiting ? "" : message.id;
   if (message.waiting) say(`Waiting for a free search: place ${message.waiting} in the line.`);
+  else if (message.starting) say("Starting a search process …");
   else if (message.progress) {
     showBounds(message.progress);
     say(progressText(message.progress));
@@ -69,9 +70,9 @@ function told(message, asked) {
   } else if (message.done) {
     const answer = message.done;
     const first = answer.answers[0];
-    showBounds(first && answer.status !== "unchanged" ? { lower: first.lower, upper: first.distance } : null, false);
+    showBounds(first && answer.status !== "unchanged" ? { lower: first.lower, upper: first.distance } : null);
     showAnswer(model, form, asked, answer, message.id);
-    say(`Done in ${answer.seconds} s. ${answer.headline}`);
+    $("status").replaceChildren(`Done in ${answer.seconds} s. `, make("span", { class: "small" }, answer.headline));
   }
 }
 
