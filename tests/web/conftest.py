@@ -10,6 +10,8 @@ import numpy as np
 import pandas as pd
 import pytest
 import skops.io
+from skl2onnx import to_onnx
+from skl2onnx.common.data_types import FloatTensorType, Int64TensorType, StringTensorType
 from sklearn.compose import make_column_transformer
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LinearRegression
@@ -18,9 +20,6 @@ from sklearn.preprocessing import OneHotEncoder
 from sklearn.tree import DecisionTreeClassifier
 
 from cfxc import FeatureSpace
-
-pytest.importorskip("starlette", reason="the extra web is not installed")
-
 from cfxc.web.site import Site
 from tests.web.pages import FORMULA, SCRIPT, Client, Opened, Served, files, opened
 
@@ -45,7 +44,11 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     outcome = np.where(worth > 80, "yes", "no")
     encode = make_column_transformer((OneHotEncoder(), ["sector"]), remainder="passthrough")
     space = FeatureSpace.infer(table).replace("pay gap", label="gap in pay", unit="%")
-    _write(made, "tree", make_pipeline(encode, DecisionTreeClassifier(max_depth=3)), outcome, space)
+    tree = make_pipeline(encode, DecisionTreeClassifier(max_depth=3)).fit(table, outcome)
+    space.to_toml(made / "tree.toml")
+    table.assign(outcome=outcome).to_csv(made / "tree.csv", index=False)
+    (made / "tree.onnx").write_bytes(_onnx(tree))
+    encode = make_column_transformer((OneHotEncoder(), ["sector"]), remainder="passthrough")
     _write(made, "number", make_pipeline(encode, LinearRegression()), worth, space)
     odd = table.rename(columns={"age": SCRIPT}).replace({"art": SCRIPT, "law": FORMULA})
     encode = make_column_transformer((OneHotEncoder(), ["sector"]), remainder="passthrough")
@@ -55,6 +58,17 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     noise = pd.DataFrame(rng.normal(size=(400, 12)), columns=[f"x{i}" for i in range(12)])
     forest = RandomForestClassifier(300, random_state=0)
     _write(made, "hard", forest, np.where(noise.sum(axis=1) > 0, "yes", "no"), None, noise)
+    return made
+
+
+def _onnx(pipeline: Any) -> bytes:
+    types = [
+        ("age", Int64TensorType([None, 1])),
+        ("pay gap", FloatTensorType([None, 1])),
+        ("sector", StringTensorType([None, 1])),
+    ]
+    options = {id(pipeline[-1]): {"zipmap": False}}
+    made: bytes = to_onnx(pipeline, initial_types=types, options=options).SerializeToString()
     return made
 
 

@@ -34,7 +34,13 @@ HOSTS = frozenset(["127.0.0.1", "localhost", "::1"])
 
 def files(folder: Path, name: str, *, data: bool = True, **more: Any) -> Files:
     table = str(folder / f"{name}.csv") if data else None
-    return Files(str(folder / f"{name}.skops"), str(folder / f"{name}.toml"), table, **more)
+    return Files(str(model_in(folder, name)), str(folder / f"{name}.toml"), table, **more)
+
+
+def model_in(folder: Path, name: str) -> Path:
+    """The file of a model: one in ONNX is read soonest."""
+    onnx = folder / f"{name}.onnx"
+    return onnx if onnx.exists() else folder / f"{name}.skops"
 
 
 @dataclass(frozen=True)
@@ -143,7 +149,7 @@ class Served:
     """``cfxc serve`` as users run it."""
 
     def __init__(self, folder: Path, name: str, *options: str, data: bool = True) -> None:
-        words = [f"{name}.skops", "--space", f"{name}.toml", "--port", "0", *options]
+        words = [model_in(folder, name).name, "--space", f"{name}.toml", "--port", "0", *options]
         words += ["--data", f"{name}.csv"] * data
         self.process = subprocess.Popen(
             [sys.executable, "-m", "cfxc", "serve", *words], cwd=folder, text=True,

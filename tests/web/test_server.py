@@ -8,6 +8,7 @@ import signal
 import socket
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from time import monotonic
 from typing import Any
@@ -244,10 +245,7 @@ def test_unchanged_says_so(client: Client) -> None:
 def test_rows_that_cannot_be_picked_say_why(folder: Path) -> None:
     path = folder / "odd.csv"
     path.write_text("age,pay gap,sector\n30,20.5,it\nold,20,it\n31,20,space\n")
-    over = files(folder, "tree").__class__(
-        str(folder / "tree.skops"), str(folder / "tree.toml"), str(path)
-    )
-    with opened(over.load()) as server:
+    with opened(replace(files(folder, "tree"), data=str(path)).load()) as server:
         client = server.client()
         people = client.get("/api/people").json
         assert people["rows"] == [0, 2]
@@ -342,10 +340,10 @@ def test_a_process_that_dies_is_replaced(site: Site) -> None:
 
 
 def test_a_model_that_changed_is_not_asked(folder: Path, tmp_path: Path) -> None:
-    for name in ("tree.skops", "tree.toml", "tree.csv"):
+    for name in ("tree.onnx", "tree.toml", "tree.csv"):
         (tmp_path / name).write_bytes((folder / name).read_bytes())
     site = files(tmp_path, "tree").load()
-    (tmp_path / "tree.skops").write_bytes((folder / "number.skops").read_bytes())
+    (tmp_path / "tree.onnx").write_bytes((folder / "tree.onnx").read_bytes() + b"\x72\x00")
     with opened(site, jobs=1) as server:
         assert "changed" in server.client().answer(ASKED)["error"]
 
