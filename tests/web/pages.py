@@ -129,14 +129,14 @@ def opened(site: Site, *, seconds: float = 20.0, jobs: int = 2) -> Iterator[Open
         thread = Thread(target=server.run, kwargs={"sockets": [listening]})
         thread.start()
         try:
-            wait_for(lambda: server.started)
+            wait_for(lambda: server.started, STARTS)
             yield Opened(port, sessions.key, app.pool, lambda: app.folder)
         finally:
             server.should_exit = True
             thread.join(STARTS)
 
 
-def wait_for(condition: Callable[[], Any], seconds: float = STARTS) -> Any:
+def wait_for(condition: Callable[[], Any], seconds: float = 30) -> Any:
     """What the condition says as soon as it is true."""
     end = monotonic() + seconds
     while not (found := condition()):

@@ -16,7 +16,7 @@ from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.ui import Select
 
 import cfxc
-from tests.web.pages import SCRIPT, Served, wait_for
+from tests.web.pages import SCRIPT, STARTS, Served, wait_for
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 DRIVER = shutil.which("chromedriver")
@@ -78,10 +78,16 @@ class Page:
         self.type(self("#row"), f"{row}")
         self("#row").send_keys(Keys.TAB)
 
+    def refused(self) -> None:
+        """Ask for ``yes``, of the first row whose outcome is ``no``."""
+        self.choose("#target", "yes")
+        self.choose("#only", "no")
+        wait_for(lambda: self.text("#now") == "no")
+
     def find(self) -> str:
         """The status after a search."""
         self("#find").click()
-        wait_for(lambda: self("#answer").get_attribute("aria-busy") == "false", 60)
+        wait_for(lambda: self("#answer").get_attribute("aria-busy") == "false", STARTS)
         return self.text("#status")
 
     def save(self, name: str) -> Path:
@@ -148,8 +154,7 @@ def test_pick_constrain_answer_keep(page: Page) -> None:
 
 
 def test_a_slider_asks_the_model(page: Page) -> None:
-    page.choose("#target", "yes")
-    page.pick(int(page("#row").get_attribute("value")))
+    page.refused()
     page.find()
     assert page.text("#try-outcome") == "yes"
     next(each for each in page.all(".what-if button") if each.text == "as now").click()
@@ -162,7 +167,7 @@ def test_a_slider_asks_the_model(page: Page) -> None:
 
 
 def test_infeasible_says_why(page: Page) -> None:
-    page.choose("#target", "yes")
+    page.refused()
     for select in page.all("select[aria-label$='may it change?']"):
         Select(select).select_by_value("fixed")
     page.find()
@@ -218,7 +223,9 @@ def test_stop_and_edit_end_a_search(open_page: Callable[..., Page], hard: Served
     page.type(page("#seconds"), "30")
     page.choose("#target", {"yes": "no", "no": "yes"}[page.text("#now")])
     page("#find").click()
-    wait_for(lambda: "Searching," in page.text("#status") and page("#bounds").is_displayed(), 60)
+    wait_for(
+        lambda: "Searching," in page.text("#status") and page("#bounds").is_displayed(), STARTS
+    )
     page("#stop").click()
     wait_for(lambda: page("#answer").get_attribute("aria-busy") == "false", 15)
     assert page.all(".verdict")
@@ -231,14 +238,14 @@ def test_stop_and_edit_end_a_search(open_page: Callable[..., Page], hard: Served
 
 def test_two_users_have_their_own_answers(open_page: Callable[..., Page], served: Served) -> None:
     one, other = open_page(served), open_page(served, NARROW)
-    one.choose("#target", "yes")
+    one.refused()
     other.choose("#target", "no")
     other.choose("#only", "yes")
     wait_for(lambda: (one.text("#now"), other.text("#now")) == ("no", "yes"))
     for page in (one, other):
         page("#find").click()
     for page, outcome in ((one, "yes"), (other, "no")):
-        wait_for(lambda page=page: page("#answer").get_attribute("aria-busy") == "false", 60)  # type: ignore[misc]
+        wait_for(lambda page=page: page("#answer").get_attribute("aria-busy") == "false", STARTS)  # type: ignore[misc]
         assert page.text(".changes tfoot .after") == outcome
     row = json.loads(one.save("certificate.json").read_text("utf-8"))
     assert row != json.loads(other.save("certificate.json").read_text("utf-8"))
@@ -256,7 +263,7 @@ def test_nothing_is_wider_than_the_page(
     open_page: Callable[..., Page], served: Served, size: tuple[int, int]
 ) -> None:
     page = open_page(served, size)
-    page.choose("#target", "yes")
+    page.refused()
     page.find()
     for details in page.all("details summary"):
         page.driver.execute_script("arguments[0].parentElement.open = true", details)
