@@ -1,11 +1,12 @@
 """Five tools as their first pages use them: the same forest, the same refused people.
 
 HELOC's rows without special values (23 whole numbers), a forest of 100 trees of depth 6, people
-it takes for bad risks, the age of their oldest account fixed, one thread.  Of each tool: rows that the model accepts, rows that a person could have (nothing fixed
-touched, whole numbers where the data have them, within the data), changes a row, distance (mean
-share of the ranges, l1) over the proved least one, seconds of the first answer from a cold start
-and of the next ones.  ``CFXC_PEER_PYTHON``, ``CFXC_DICE_PYTHON``, ``CFXC_ALIBI_PYTHON`` name the
-tools' own Pythons; a tool without one is left out.  ``CFXC_DATA`` names the folder of the data.
+it takes for bad risks, the age of their oldest account fixed, one thread.  Of each tool: rows that
+the model accepts, rows that a person could have (nothing fixed touched, whole numbers where the
+data have them, within the data), changes a row, distance (mean share of the ranges, l1) over the
+proved least one, seconds of the first answer from a cold start and of the next ones.
+``CFXC_PEER_PYTHON``, ``CFXC_DICE_PYTHON``, ``CFXC_ALIBI_PYTHON`` name the tools' own Pythons; a
+tool without one is left out.  ``CFXC_DATA`` names the folder of the data.
 """
 
 from __future__ import annotations

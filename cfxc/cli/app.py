@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from ..version import __version__
-from . import asking, batch, certificates, commands, new, overview, spaces
+from . import asking, batch, certificates, commands, new, overview, serve, spaces
 from . import generate as generators
 from . import plan as plans
 from . import regress as potentials
@@ -117,6 +117,7 @@ app.command("plan")(plans.command)
 generate_app.command("fit")(generators.fit_command)
 generate_app.command("run")(generators.run_command)
 app.command("report")(overview.command)
+app.command("serve")(serve.command)
 app.command("check")(certificates.check_command)
 app.command("checker")(certificates.checker_command)
 app.command("export")(certificates.export_command)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, cast
 
 from ..errors import UnsupportedError
 from ..frontends.row_files import read_factual, read_known
+from ..question.outcomes import read_favourable, read_target
 from ..stopping import INTERRUPTED as STOPPED
 from ..writing import check_writable
 from .emission import Emit, Transformer, emission
@@ -20,7 +21,7 @@ from .guard import INFEASIBLE, LIMIT, deliver
 from .interrupts import INTERRUPTED
 from .remedies import with_more
 from .report import doing, hint_at_caps, progress, say_next, show
-from .tables import read_distance, read_favourable, read_target
+from .tables import read_distance
 
 if TYPE_CHECKING:
     from ..answers.result import Result

@@ -15,6 +15,7 @@ import typer
 
 from ..errors import InvalidInputError
 from ..frontends.row_files import read_factual, read_rows
+from ..question.outcomes import read_target
 from ..writing import check_writable
 from .commands import Source
 from .flags import (
@@ -33,7 +34,6 @@ from .flags import (
 )
 from .guard import INFEASIBLE, LIMIT, deliver, guarded
 from .report import doing, telling
-from .tables import read_target
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -16,6 +16,7 @@ import typer
 from ..errors import DataTypeError, InvalidInputError, MissingColumnError
 from ..frontends.csv_files import read_csv
 from ..frontends.row_files import read_factual, read_instances
+from ..question.outcomes import read_target
 from ..show.numbers import shown
 from ..stopping import TimeUp, now, until
 from ..writing import check_writable, write_whole
@@ -35,7 +36,6 @@ from .flags import (
 )
 from .guard import INFEASIBLE, LIMIT, check_picture, guarded
 from .report import Pair, cell, doing, lay_out, telling
-from .tables import read_target
 
 if TYPE_CHECKING:
     from ..methods.plans import Moments, PlanResult
