@@ -39,7 +39,7 @@ from .flags import (
 from .guard import LIMIT, guarded
 from .interrupts import INTERRUPTED, gently
 from .remedies import again
-from .report import Page, doing, lay_out
+from .report import Page, doing, lay_out, telling
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -257,11 +257,18 @@ def _numbers(text: str, count: int) -> set[int]:
 
 
 @contextmanager
-def _counting(total: int) -> Iterator[Callable[[pd.DataFrame], None] | None]:
-    """A bar on a terminal: what is answered, proved and left.  Silent elsewhere."""
-    console = Page(stderr=True)
+def _counting(total: int) -> Iterator[Callable[[pd.DataFrame], None]]:
+    """A bar on a terminal, lines elsewhere: what is answered, proved and left."""
+    console, done, proved = Page(stderr=True), 0, 0
     if not console.is_terminal:
-        yield None
+        with telling(f"answering {total} rows …") as tell:
+
+            def note(part: pd.DataFrame) -> None:
+                nonlocal done, proved
+                done, proved = done + len(part), proved + int(part["status"].isin(ENDS).sum())
+                tell(0.0, f"{done} of {total}, {proved} proved")
+
+            yield note
         return
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
@@ -272,7 +279,6 @@ def _counting(total: int) -> Iterator[Callable[[pd.DataFrame], None] | None]:
         TextColumn("{task.fields[stands]}"),
         TimeElapsedColumn(),
     )
-    proved = 0
     with Progress(*columns, console=console, transient=True) as bar:
         task = bar.add_task("", total=total, stands="")
 
