@@ -40,7 +40,7 @@ from .flags import (
 from .guard import LIMIT, guarded
 from .interrupts import INTERRUPTED
 from .remedies import again
-from .report import Page, doing, lay_out, say_next
+from .report import Page, doing, lay_out, say_next, telling
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -261,11 +261,18 @@ def _numbers(text: str, count: int) -> set[int]:
 
 
 @contextmanager
-def _counting(total: int) -> Iterator[Callable[[pd.DataFrame], None] | None]:
-    """A bar on a terminal: what is answered, proved and left.  Silent elsewhere."""
-    console = Page(stderr=True)
+def _counting(total: int) -> Iterator[Callable[[pd.DataFrame], None]]:
+    """A bar on a terminal, lines elsewhere: what is answered, proved and left."""
+    console, done, proved = Page(stderr=True), 0, 0
     if not console.is_terminal:
-        yield None
+        with telling(f"answering {total} rows …") as tell:
+
+            def note(part: pd.DataFrame) -> None:
+                nonlocal done, proved
+                done, proved = done + len(part), proved + int(part["status"].isin(ENDS).sum())
+                tell(0.0, f"{done} of {total}, {proved} proved")
+
+            yield note
         return
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
@@ -276,7 +283,6 @@ def _counting(total: int) -> Iterator[Callable[[pd.DataFrame], None] | None]:
         TextColumn("{task.fields[stands]}"),
         TimeElapsedColumn(),
     )
-    proved = 0
     with Progress(*columns, console=console, transient=True) as bar:
         task = bar.add_task("", total=total, stands="")
 
