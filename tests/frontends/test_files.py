@@ -172,6 +172,20 @@ def test_skops_is_an_extra(
         load_model(tmp_path / "m.skops", space)
 
 
+def test_skops_loads_no_library_of_tensors(
+    space: FeatureSpace, forest: Any, tmp_path: Path
+) -> None:
+    """It takes seconds, and is of no use to a forest."""
+    skops.io.dump(forest, tmp_path / "m.skops")
+    space.to_toml(tmp_path / "s.toml")
+    code = (
+        "import cfxc, sys; from cfxc.frontends.files import load_model; "
+        "load_model('m.skops', cfxc.FeatureSpace.from_toml('s.toml')); "
+        "assert 'torch' not in sys.modules; import sklearn.externals.array_api_compat.torch"
+    )
+    subprocess.run([sys.executable, "-c", code], cwd=tmp_path, check=True)
+
+
 def test_skops_runs_nothing_that_comes_with_the_file(
     space: FeatureSpace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
