@@ -13,8 +13,8 @@ import skops.io
 from skl2onnx import to_onnx
 from skl2onnx.common.data_types import FloatTensorType, Int64TensorType, StringTensorType
 from sklearn.compose import make_column_transformer
-from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LinearRegression
+from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 from sklearn.tree import DecisionTreeClassifier
@@ -56,8 +56,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     _write(made, "hostile", model, np.where(outcome == "yes", SCRIPT, "no"), None, odd)
     rng = np.random.default_rng(1)
     noise = pd.DataFrame(rng.normal(size=(400, 12)), columns=[f"x{i}" for i in range(12)])
-    forest = RandomForestClassifier(300, random_state=0)
-    _write(made, "hard", forest, np.where(noise.sum(axis=1) > 0, "yes", "no"), None, noise)
+    smooth = MLPClassifier((64, 64), activation="tanh", max_iter=60, random_state=0)
+    _write(made, "hard", smooth, np.where(noise.sum(axis=1) > 0, "yes", "no"), None, noise)
     return made
 
 

@@ -18,7 +18,9 @@ export class Form {
     this.parts = new Map();
     this.buildWanted();
     this.buildFeatures();
-    $("question").addEventListener("input", (event) => this.edited(event));
+    const isMenu = (event) => event.target.tagName === "SELECT"; // chosen at once, unlike text
+    $("question").addEventListener("input", (event) => isMenu(event) || this.edited(event));
+    $("question").addEventListener("change", (event) => isMenu(event) && this.edited(event));
   }
 
   edited(event) {
