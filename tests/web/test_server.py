@@ -371,7 +371,8 @@ def test_other_machines_need_a_name(capsys: pytest.CaptureFixture[str]) -> None:
 def _hard(client: Client, row: int = 1) -> dict[str, Any]:
     fields = client.get(f"/api/people/{row}").json["fields"]
     outcome = client.ask("/api/outcome", {"fields": fields}).json["outcome"]
-    return {"fields": fields, "target": {"yes": "no", "no": "yes"}[outcome], "seconds": MOST}
+    other = {"yes": "no", "no": "yes"}[outcome]
+    return {"fields": fields, "target": other, "distance": "l1", "seconds": MOST}
 
 
 def _left_alone(client: Client, asked: Any) -> socket.socket:
