@@ -56,6 +56,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     _write(made, "hostile", model, np.where(outcome == "yes", SCRIPT, "no"), None, odd)
     rng = np.random.default_rng(1)
     noise = pd.DataFrame(rng.normal(size=(400, 12)), columns=[f"x{i}" for i in range(12)])
+    far = noise.sum(axis=1).abs().sort_values(ascending=False).index  # from the other outcome
+    noise = noise.loc[far].reset_index(drop=True)
     smooth = MLPClassifier((64, 64), activation="tanh", max_iter=60, random_state=0)
     _write(made, "hard", smooth, np.where(noise.sum(axis=1) > 0, "yes", "no"), None, noise)
     return made
