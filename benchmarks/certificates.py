@@ -23,7 +23,17 @@ from typing import Any
 import pandas as pd
 from support.cases import DATA, DISTANCES, MODELS, cases
 from support.report import Table, circumstances, write_section
-from support.tasks import adult, boosting, fit, forest, network, xgboost
+from support.tasks import (
+    adult,
+    boosting,
+    fit,
+    forest,
+    made,
+    network,
+    rotated,
+    squares,
+    xgboost,
+)
 
 import cfxc
 from cfxc.certificates import write_checker
@@ -55,6 +65,16 @@ def questions(people: int) -> Iterator[tuple[str, cfxc.CompiledModel, pd.DataFra
         ("network (50, 50)", network(50, 50), True),
     ):
         task = fit(data, name, make, scaled=scaled)
+        yield task.name, task.compiled, task.people.iloc[:people], "l1", 1
+    small = made(6)  # products, trees over forms, smooth functions
+    for name, make in (
+        ("squares", squares()),
+        ("boosting 10×3 over PCA", rotated(10, 3)),
+        ("tanh (8)", network(8, activation="tanh")),
+        ("logistic (8)", network(8, activation="logistic")),
+        ("tanh (6, 6)", network(6, 6, activation="tanh")),
+    ):
+        task = fit(small, name, make, scaled=True)
         yield task.name, task.compiled, task.people.iloc[:people], "l1", 1
 
 

@@ -2,7 +2,8 @@
 
 Refused people of each data set, l1, relative 0.1 % (``--epsilon``), one thread: how many have a
 proved nearest counterfactual within the limit, and the seconds.  ``CFXC_DATA`` names the folder of
-the data.  ``--acas`` instead: linf, networks of ACAS Xu's size, whose questions and table are in
+the data.  ``--peers``: treecf and OCEAN beside them, on forests (``CFXC_PEER_PYTHON`` names their
+Python).  ``--acas`` instead: linf, networks of ACAS Xu's size, whose questions and table are in
 ``support/acas.py``.
 """
 
@@ -17,7 +18,9 @@ import pandas as pd
 from sklearn.datasets import load_breast_cancer
 from sklearn.neural_network import MLPClassifier
 from support import acas
-from support.race import ours
+from support.peers import Peers, find_peers
+from support.race import HEADER as RACE
+from support.race import Answer, compare, ours, own_faults, peer_run, run_of
 from support.report import Table
 from support.tasks import Data, Make, Task, adult, fit, forest, heloc, xgboost
 
@@ -104,9 +107,8 @@ def leaves(task: Task) -> int:
     return int((last.get_booster().trees_to_dataframe().Feature == "Leaf").sum())
 
 
-def row(task: Task, people: int, epsilon: float, seconds: float) -> tuple[str, ...]:
+def row(task: Task, answers: list[Answer]) -> tuple[str, ...]:
     """The figures of one model; who is not proved counts with the seconds spent."""
-    answers = ours(task, people, epsilon, seconds)
     wall = sorted(answer.seconds for answer in answers)
     print(task.name, [round(s, 2) for s in wall], file=sys.stderr, flush=True)
     return (
@@ -118,6 +120,20 @@ def row(task: Task, people: int, epsilon: float, seconds: float) -> tuple[str, .
     )  # fmt: skip
 
 
+def beside(task: Task, answers: list[Answer], peers: Peers, seconds: float) -> list[str]:
+    """The same people by treecf and OCEAN: prints a table and notes; what cannot be true."""
+    mine, found = run_of("cfxc", answers), own_faults(task, answers)
+    table = Table(f"{task.name}, limit {seconds:g} s; {peers.versions}", RACE)
+    table.rows.append(mine.row(mine))
+    for engine in ("treecf", "ocean"):
+        replies = peer_run(peers, engine, task, len(answers), seconds)
+        table.rows.append(run_of(engine, replies).row(mine))
+        if engine == "treecf":  # whose distance is ours
+            found.add(compare(task, answers, replies))
+    print(table.markdown(), *(f"- {note}" for note in found.notes + found.faults), sep="\n")
+    return found.faults
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", default=",".join(SETS), help="of these, by commas")
@@ -127,6 +143,7 @@ def main() -> None:
     parser.add_argument("--epsilon", type=float, default=1e-3)
     parser.add_argument("--acas", action="store_true", help="networks of 6 x 50 units, 10 points")
     parser.add_argument("--certify", action="store_true", help="of these, certificates too")
+    parser.add_argument("--peers", action="store_true", help="treecf and OCEAN too, on forests")
     options = parser.parse_args()
     if options.acas:
         points = min(options.people, 10)
@@ -134,9 +151,14 @@ def main() -> None:
         print(found.markdown())
         return
     table = Table(f"ε = {options.epsilon:g}, limit {options.seconds:g} s", HEADER)
+    peers, faults = find_peers() if options.peers else None, list[str]()
     for task in tasks(options.data.split(","), options.models.split(",")):
-        table.rows.append(row(task, options.people, options.epsilon, options.seconds))
+        answers = ours(task, options.people, options.epsilon, options.seconds)
+        table.rows.append(row(task, answers))
+        if peers is not None and task.model.startswith("RF"):
+            faults += beside(task, answers, peers, options.seconds)
     print(table.markdown())
+    raise SystemExit(bool(faults))
 
 
 if __name__ == "__main__":

@@ -1,11 +1,12 @@
 """Five tools as their first pages use them: the same forest, the same refused people.
 
 HELOC's rows without special values (23 whole numbers), a forest of 100 trees of depth 6, people
-it takes for bad risks, the age of their oldest account fixed, one thread.  Of each tool: rows that the model accepts, rows that a person could have (nothing fixed
-touched, whole numbers where the data have them, within the data), changes a row, distance (mean
-share of the ranges, l1) over the proved least one, seconds of the first answer from a cold start
-and of the next ones.  ``CFXC_PEER_PYTHON``, ``CFXC_DICE_PYTHON``, ``CFXC_ALIBI_PYTHON`` name the
-tools' own Pythons; a tool without one is left out.  ``CFXC_DATA`` names the folder of the data.
+it takes for bad risks, the age of their oldest account fixed, one thread.  Of each tool: rows that
+the model accepts, rows that a person could have (nothing fixed touched, whole numbers where the
+data have them, within the data), changes a row, distance (mean share of the ranges, l1) over the
+proved least one, seconds of the first answer from a cold start and of the next ones.
+``CFXC_PEER_PYTHON``, ``CFXC_DICE_PYTHON``, ``CFXC_ALIBI_PYTHON`` name the tools' own Pythons; a
+tool without one is left out.  ``CFXC_DATA`` names the folder of the data.
 """
 
 from __future__ import annotations
@@ -51,9 +52,9 @@ class Case:
         kept = (data.X >= 0).all(axis=1)
         self.folder, self.X, y = folder, data.X[kept], 1 - data.y[kept]
         self.whole = [name for name in self.X if (self.X[name] % 1 == 0).all()]
-        self.model = RandomForestClassifier(
-            100, max_depth=6, random_state=0, n_jobs=1
-        ).fit(self.X, y)
+        self.model = RandomForestClassifier(100, max_depth=6, random_state=0, n_jobs=1).fit(
+            self.X, y
+        )
         self.people = self.X[self.model.predict(self.X) == 1].iloc[:people]
         joblib.dump(self.model, folder / "model.joblib")
         self.X.assign(y=y).to_csv(folder / "data.csv", index=False)
@@ -63,9 +64,18 @@ class Case:
 
     def ask(self, tool: str, seconds: float, most: float) -> list[dict[str, Any]]:
         """The tool's replies; it is stopped after ``most`` seconds in all."""
-        command = [str(PYTHONS[tool]), str(WORKER), tool, str(self.folder), "--seconds", f"{seconds}"]
+        command = [
+            str(PYTHONS[tool]),
+            str(WORKER),
+            tool,
+            str(self.folder),
+            "--seconds",
+            f"{seconds}",
+        ]
         try:
-            done = subprocess.run(command, env=clean(), capture_output=True, text=True, timeout=most)
+            done = subprocess.run(
+                command, env=clean(), capture_output=True, text=True, timeout=most
+            )
             text, note = done.stdout, done.stderr if done.returncode else ""
         except subprocess.TimeoutExpired as stopped:
             text, note = (stopped.stdout or b"").decode(), f"stopped after {most:g} s"

@@ -78,7 +78,8 @@ def exported(path: Path) -> None:
     import torch
 
     net = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.ReLU(), torch.nn.Linear(4, 1))
-    torch.export.save(torch.export.export(net, (torch.zeros(2, 3),)), path)
+    rows = ({0: torch.export.Dim("rows")},)
+    torch.export.save(torch.export.export(net, (torch.zeros(2, 3),), dynamic_shapes=rows), path)
 
 
 def space(path: Path) -> None:
@@ -155,6 +156,7 @@ def outcomes(name: str, whole: bytes, suffix: str, seed: int, trials: int) -> It
     """What every trial led to; after a crash, a new process goes on with the next."""
     at = 0
     while at < trials:
+        before = at
         here, there = multiprocessing.Pipe()
         args = (name, whole, suffix, seed, at, trials, there)
         child = multiprocessing.get_context("spawn").Process(target=work, args=args)
@@ -169,6 +171,8 @@ def outcomes(name: str, whole: bytes, suffix: str, seed: int, trials: int) -> It
             at = trials
         except EOFError:
             child.join()
+            if at == before:
+                raise AssertionError(f"{name}: the undamaged file is not compiled") from None
             yield "crashed", 0.0, f"trial {at - 1} with seed {seed}: exit code {child.exitcode}"
         child.join()
 

@@ -10,7 +10,7 @@ import os
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
@@ -84,6 +84,33 @@ def make_folder(path: Path) -> None:
         raise InvalidInputError(f"{path}: cannot write: {why}; name another folder") from error
 
 
+@contextmanager
+def held_alone(path: Path) -> Iterator[None]:
+    """Hold a file while the block runs, so that no second process does; it ends with the process.
+
+    Where the system or the disk knows no such locks, nothing is held.
+
+    Raises:
+        InvalidInputError: another process holds it.
+    """
+    if sys.platform == "win32":
+        yield
+        return
+    import fcntl
+
+    with path.open("rb") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise InvalidInputError(
+                f"{path.parent}: another run is writing there; wait for its end, or name another "
+                "folder"
+            ) from error
+        except OSError:  # of some disks in a network
+            pass
+        yield
+
+
 def _unwritable(path: str | Path, error: OSError) -> InvalidInputError:
     """The message about a file that cannot be written, and what to do."""
     if isinstance(error, BrokenPipeError):  # the reader has gone: no fault of the file
@@ -94,14 +121,19 @@ def _unwritable(path: str | Path, error: OSError) -> InvalidInputError:
     return InvalidInputError(f"{path}: cannot write: {why}; make room, or name another file")
 
 
-def check_writable(path: str | Path | None) -> None:
+def check_writable(path: str | Path | None, *taken: str | Path | None) -> None:
     """Refuse an output file that cannot be made, before any work.
 
+    Args:
+        taken: Other files of the same command, which it must not replace.
+
     Raises:
-        InvalidInputError: its folder does not exist or cannot be written, or it is a folder.
+        InvalidInputError: its folder does not exist or cannot be written, it is a folder, or taken.
     """
     if path is None:
         return
+    if not _is_special(Path(path)):
+        _refuse_taken(path, taken)
     place = Path(os.path.realpath(path))
     folder = place.parent
     if Path(path).is_dir():
@@ -116,6 +148,25 @@ def check_writable(path: str | Path | None) -> None:
         raise InvalidInputError(
             f"{path}: cannot write: no permission in {folder}; name another folder"
         )
+
+
+def _refuse_taken(path: str | Path, taken: Iterable[str | Path | None]) -> None:
+    """Refuse the place of another file, also by another name."""
+    for other in taken:
+        if other is not None and _is_same(path, other):
+            raise InvalidInputError(
+                f"{path}: cannot write: this command has that file for something else; name "
+                "another file"
+            )
+
+
+def _is_same(path: str | Path, other: str | Path) -> bool:
+    if os.path.realpath(path) == os.path.realpath(other):
+        return True
+    try:
+        return os.path.samefile(path, other)
+    except (OSError, ValueError):
+        return False
 
 
 def _is_special(path: Path) -> bool:

@@ -262,9 +262,14 @@ def of_onnx() -> Made:
         table = frame.astype(np.float32) if dtype == "float" else frame
         return Trained(proto, table, agreement.space_of(table))
 
-    for of, held in (("classifier", tests.CLASSIFIERS), ("regressor", tests.REGRESSORS)):
+    machines = {f"machine, {name}": model for name, model in tests.MACHINES.items()}
+    classifiers = {**tests.CLASSIFIERS, **machines}
+    of_values = {f"machine, {name}": model for name, model in tests.MACHINES_OF_VALUES.items()}
+    regressors = {**tests.REGRESSORS, **of_values}
+    for of, held in (("classifier", classifiers), ("regressor", regressors)):
         for name, model in held.items():
-            dtypes = ["float"] if name == "svc" else ["float", "double"]
+            single = name == "svc" or (name in of_values and of == "regressor")
+            dtypes = ["float"] if single else ["float", "double"]
             yield (
                 f"ONNX: {name} ({of})",
                 lambda n=name, m=model, d=dtypes, r=of: {

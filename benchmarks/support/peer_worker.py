@@ -1,4 +1,4 @@
-"""Run by the peers' own Python: answers the people of a folder, one JSON line each.
+"""Run by the peers' own Python: a line once the model is read, then a JSON line for each person.
 
     python peer_worker.py treecf|ocean FOLDER --seconds S
 
@@ -220,20 +220,21 @@ def main() -> None:
     parser.add_argument("engine", choices=("treecf", "ocean"))
     parser.add_argument("folder", type=Path)
     parser.add_argument("--warm", type=int, default=0, help="people at the start, not timed")
+    parser.add_argument("--first", type=int, default=0, help="where to begin")
     parser.add_argument("--seconds", type=float, required=True, help="limit per person")
     options = parser.parse_args()
     warnings.simplefilter("ignore")
     question = Question(options.folder)
     engine = {"treecf": Treecf, "ocean": Ocean}[options.engine](question, options.seconds)
-    for number, x in enumerate(question.people):
+    print("ready", flush=True)
+    for number, x in enumerate(question.people[options.first :], options.first):
         prepared = engine.prepare(x)
         engine.seconds = options.seconds if number >= options.warm else WARM
         wall, cpu = time.perf_counter(), time.process_time()
         answer = engine.answer(prepared)
         answer["seconds"] = time.perf_counter() - wall
         answer["cpu"] = time.process_time() - cpu
-        if number >= options.warm:
-            print(json.dumps(answer), flush=True)
+        print(json.dumps(answer), flush=True)
 
 
 if __name__ == "__main__":

@@ -6,9 +6,11 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from threading import Timer
 from typing import Any
 
 import numpy as np
@@ -20,6 +22,9 @@ VARIABLE = "CFXC_PEER_PYTHON"
 WANTED = {"treecf": "0.3.2", "oceanpy": "2.0.7"}
 WORKER = Path(__file__).with_name("peer_worker.py")
 SINGLE = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "RAYON_NUM_THREADS")
+READY = 900.0  # seconds that a peer may take to read a model
+GRACE = 10.0  # seconds past its own limit after which a peer is ended
+NOTHING = {"status": "ended", "row": None, "nodes": None, "objective": None}
 
 
 @dataclass(frozen=True)
@@ -60,23 +65,50 @@ class Peers:
             raise ValueError(f"{task.name}: the plain trees do not predict what the model predicts")
         with TemporaryDirectory() as folder:
             write(Path(folder), trees, task.parts(), task.columns(rows))
-            return self._run(engine, folder, warm, seconds)
+            return self._run(engine, folder, len(rows), warm, seconds)[warm:]
 
-    def _run(self, engine: str, folder: str, warm: int, seconds: float) -> list[Reply]:
+    def _run(self, engine: str, folder: str, people: int, warm: int, seconds: float) -> list[Reply]:
+        """The replies, by a new process after each one that had to be ended."""
         command = [self.python, str(WORKER), engine, folder, "--warm", str(warm),
                    "--seconds", str(seconds)]  # fmt: skip
-        found = []
+        found: list[Reply] = []
+        while len(found) < people:
+            replies = list(self._replies(command, range(len(found), people), seconds))
+            if not replies:
+                break
+            found += replies
+        return found
+
+    def _replies(self, command: list[str], people: range, seconds: float) -> Iterator[Reply]:
+        """What one process says of some people, until it overruns its limit."""
+        engine = command[2]
         with subprocess.Popen(
-            command, env=clean(), stdout=subprocess.PIPE, text=True, encoding="utf-8"
-        ) as process:
-            assert process.stdout is not None
-            for line in process.stdout:
-                found.append(Reply(**json.loads(line)))
-                note = f"{engine}  {len(found)}  {found[-1].status}  {found[-1].seconds:.2f} s"
+            [*command, "--first", str(people.start)], env=clean(), stdout=subprocess.PIPE,
+            text=True, encoding="utf-8",
+        ) as process:  # fmt: skip
+            _line(process, READY)
+            for number in people:
+                line, ended = _line(process, seconds + GRACE)
+                if not line and not ended:
+                    break
+                late = {"seconds": seconds + GRACE, "cpu": seconds + GRACE}
+                reply = Reply(**(json.loads(line) if line else NOTHING | late))
+                note = f"{engine}  {number}  {reply.status}  {reply.seconds:.2f} s"
                 print(note, file=sys.stderr, flush=True)
+                yield reply
         if process.returncode:
             print(f"{engine} ended with {process.returncode}", file=sys.stderr)
-        return found
+
+
+def _line(process: subprocess.Popen[str], seconds: float) -> tuple[str, bool]:
+    """The next line that a process prints, and whether it was killed for taking longer."""
+    assert process.stdout is not None
+    timer = Timer(seconds, process.kill)
+    timer.start()
+    line = process.stdout.readline()
+    ended = not timer.is_alive()
+    timer.cancel()
+    return line, ended
 
 
 def clean() -> dict[str, str]:

@@ -20,6 +20,9 @@ import numpy.typing as npt
 Array = npt.NDArray[Any]
 
 
+TIE = 1e-9  # shares of votes closer than this are a tie, which is a no, however they are summed
+
+
 @dataclass(frozen=True)
 class Trees:
     """All nodes in one row each; ``roots`` says where each tree begins; leaves have left = -1."""
@@ -84,7 +87,7 @@ def trees_of(model: Any) -> Trees:
     if kind == "RandomForestClassifier":
         share = 1 / len(model.estimators_)
         parts = [_sklearn(m.tree_, m.tree_.value[:, 0, 1] * share) for m in model.estimators_]
-        return _join(parts, 0.0, float(np.nextafter(0.5, 1)))
+        return _join(parts, 0.0, 0.5 + TIE)
     if kind == "GradientBoostingClassifier":
         first = np.zeros((1, model.n_features_in_))
         trees = [m.tree_ for m in model.estimators_[:, 0]]

@@ -13,12 +13,14 @@ import pandas as pd
 from sklearn.base import BaseEstimator
 from sklearn.compose import make_column_transformer
 from sklearn.datasets import make_classification
+from sklearn.decomposition import PCA
 from sklearn.ensemble import GradientBoostingClassifier, RandomForestClassifier
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import train_test_split
 from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import Pipeline, make_pipeline
-from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from sklearn.preprocessing import OneHotEncoder, PolynomialFeatures, StandardScaler
 
 import cfxc
 from cfxc.datasets.source import local_file, read_csv
@@ -198,5 +200,15 @@ def xgboost(trees: int, depth: int) -> Make:
     return lambda: XGBClassifier(n_estimators=trees, max_depth=depth, random_state=0, n_jobs=1)
 
 
-def network(*layers: int) -> Make:
-    return lambda: MLPClassifier(layers, random_state=0)
+def network(*layers: int, activation: str = "relu") -> Make:
+    return lambda: MLPClassifier(layers, activation=activation, random_state=0)
+
+
+def squares() -> Make:
+    """A logistic regression of numbers, their squares and their products."""
+    return lambda: make_pipeline(PolynomialFeatures(2), LogisticRegression(max_iter=2000))
+
+
+def rotated(trees: int, depth: int) -> Make:
+    """Trees over principal components."""
+    return lambda: make_pipeline(PCA(3, random_state=0), boosting(trees, depth)())

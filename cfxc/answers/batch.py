@@ -13,7 +13,7 @@ import re
 import warnings
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import sha256
@@ -34,8 +34,8 @@ from ..question.checks import positive_number
 from ..question.question import Question
 from ..solvers.base import Watch
 from ..stopping import listening, now, until
-from ..writing import make_folder, write_whole, written_whole
-from .cells import changes_between
+from ..writing import held_alone, make_folder, write_whole, written_whole
+from .cells import changes_between, changes_text
 from .explaining import Explainer, explainer_of
 from .result import Result
 
@@ -96,10 +96,11 @@ def explain_rows(model: Compiled, question: Question, rows: pd.DataFrame, run: R
     if run.certificates is not None:
         make_folder(Path(run.certificates))
     batch = Batch(explainer, rows, run, first_alike(rows), inf if limit is None else time() + limit)
-    for start, part in ({} if store is None else store.parts()).items():
-        batch.keep(start, part)
-    with suppress(KeyboardInterrupt), warnings.catch_warnings():  # what was answered is kept
+    held = nullcontext() if store is None else held_alone(store.path / HEAD)
+    with held, suppress(KeyboardInterrupt), warnings.catch_warnings():  # what was answered is kept
         warnings.filterwarnings("ignore", ".* tasks which were still being processed")
+        for start, part in ({} if store is None else store.parts()).items():
+            batch.keep(start, part)
         for start, part in batch.missing():
             if store is not None:
                 store.add(start, part)
@@ -320,7 +321,7 @@ def _table_of(
         points, places = pd.concat(found.values()), np.array(list(found))
     changes = np.full(len(rows), "", dtype=object)
     for place, changed in zip(places, changes_between(rows.iloc[places], points), strict=True):
-        changes[place] = "; ".join(f"{name}: {old} → {new}" for name, (old, new) in changed.items())
+        changes[place] = changes_text(changed)
     table.insert(table.columns.get_loc("seconds"), "changes", changes)
     if certified:
         table["certificate"] = ""

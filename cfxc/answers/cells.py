@@ -42,6 +42,17 @@ def plain_cell(value: Any) -> Any:
     return None if pd.isna(plain) else plain
 
 
+def cell_text(cell: Any) -> str:
+    """A plain cell as text."""
+    return "missing" if cell is None else str(cell)
+
+
+def changes_text(changes: Mapping[str, tuple[Any, Any]]) -> str:
+    """What changes, on one line."""
+    pairs = ((name, *map(cell_text, pair)) for name, pair in changes.items())
+    return "; ".join(f"{name}: {old} → {new}" for name, old, new in pairs)
+
+
 def plain_row(row: pd.DataFrame) -> Mapping[str, Any]:
     """A one-row table as a mapping of plain cells."""
     return {str(column): plain_cell(row[column].iloc[0]) for column in row.columns}
@@ -50,8 +61,7 @@ def plain_row(row: pd.DataFrame) -> Mapping[str, Any]:
 def plain_texts(rows: pd.DataFrame) -> tuple[list[str], list[str], list[list[str]]]:
     """Columns, the cells of the first row, and those of each other one, as texts."""
     first, *others = (
-        ["missing" if cell is None else str(cell) for cell in plain_row(rows.iloc[[i]]).values()]
-        for i in range(len(rows))
+        [cell_text(cell) for cell in plain_row(rows.iloc[[i]]).values()] for i in range(len(rows))
     )
     return list(map(str, rows.columns)), first, others
 

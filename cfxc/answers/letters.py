@@ -262,8 +262,10 @@ class _Content:
 
     def _size(self) -> Iterator[str]:
         name = self.query.distance.name
-        known = name in self.words.texts["size"] and name not in ("other", "weighted")
+        known = name in self.words.texts["size"] and name not in ("other", "weighted", "gap")
         yield self.words.text(f"size.{name}" if known else "size.other", name=clean(name))
+        if name != "l0" and any(domain.first is not None for domain in self.query.domains):
+            yield self.words.text("size.gap")
         if len({domain.feature.weight for domain in self.query.domains}) > 1:
             yield self.words.text("size.weighted")
 

@@ -24,7 +24,7 @@ from ..space.names import suggestion
 from ..space.tables import as_pandas
 from ..writing import check_writable, write_whole
 from .batch import HEAD, PREFIX, part_start
-from .cells import changes_between, plain_cell
+from .cells import cell_text, changes_between, changes_text, plain_cell
 
 STATUSES = ("optimal", "feasible", "infeasible", "unknown", "unchanged", "error")
 """In the order of a report."""
@@ -231,7 +231,7 @@ def _compared(answers: Answers, rows: pd.DataFrame) -> list[list[str]]:
         after = after.astype(before.dtypes.to_dict())
     pairs = changes_between(before, after)
     for place, pair in zip(np.flatnonzero(has), pairs, strict=True):
-        text = "; ".join(f"{name}: {old} → {new}" for name, (old, new) in pair.items())
+        text = changes_text(pair)
         if text != table["changes"].iloc[place]:
             raise InvalidInputError(
                 f"rows: row {answers.places[place]} is not the one that was asked about: the "
@@ -255,7 +255,8 @@ def changed_of(answers: Answers) -> list[list[str]]:
             changed.append([])
             continue
         after = {
-            name.removeprefix(PREFIX): str(plain_cell(table[name].iloc[place])) for name in columns
+            name.removeprefix(PREFIX): cell_text(plain_cell(table[name].iloc[place]))
+            for name in columns
         }
         ways = list(_ways(str(text), list(after.items())))
         if len(ways) != 1:

@@ -109,6 +109,8 @@ def _named(answers: Any) -> list[tuple[str, Result]]:
     elif isinstance(answers, Mapping):
         named = [(str(name), answer) for name, answer in answers.items()]
     else:
+        if not isinstance(answers, Sequence):
+            raise DataTypeError(f"plot_changes draws what explain answers, and no {answers!r}")
         found = list(answers)
         named = [(str(i) if len(found) > 1 else "", one) for i, one in enumerate(found, 1)]
     if not named:

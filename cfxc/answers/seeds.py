@@ -90,7 +90,22 @@ def examples_of(query: Query) -> list[Point]:
         return []
     local = LocalSearch(query, np.random.default_rng(0))
     rows = local.followed(np.where(local.admissible(rows), rows, local.start))
-    return [local.point(row) for row in _nearest_first(local, rows)[:EXAMPLES]]
+    return [local.point(row) for row in _first_hits(local, rows)[:EXAMPLES]]
+
+
+def _first_hits(local: LocalSearch, rows: Floats) -> Floats:
+    """The first of :func:`_nearest_first`, ``EXAMPLES`` or more; few are asked about at a time.
+
+    What is near is often in the target, and a large model takes long for a whole table.
+    """
+    rows = rows[np.argsort(local.distances(rows), kind="stable")]
+    found, count, at, size = list[Floats](), 0, 0, EXAMPLES
+    while at < len(rows) and count < EXAMPLES:
+        block = rows[at : at + size]
+        found.append(block[local.hits(block)])
+        count += len(found[-1])
+        at, size = at + size, 2 * size
+    return np.concatenate(found)
 
 
 def _nearest_first(local: LocalSearch, rows: Floats) -> Floats:

@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from ..version import __version__
-from . import asking, batch, certificates, commands, new, overview, spaces
+from . import asking, batch, certificates, commands, new, overview, serve, spaces
 from . import generate as generators
 from . import plan as plans
 from . import regress as potentials
@@ -54,7 +54,8 @@ def root(
     """From a trained model to logic to the nearest counterfactual, proved.
 
     Exit codes: 0 done, 1 a fault of cfxc, 2 bad input, 3 no counterfactual exists (proved), 4 a
-    limit was reached (the best answer is printed), 5 a certificate does not hold.
+    limit was reached (the best answer is printed), 5 a certificate does not hold, 130 Ctrl-C was
+    pressed (a search prints its best answer).
     """
 
 
@@ -116,6 +117,7 @@ app.command("plan")(plans.command)
 generate_app.command("fit")(generators.fit_command)
 generate_app.command("run")(generators.run_command)
 app.command("report")(overview.command)
+app.command("serve")(serve.command)
 app.command("check")(certificates.check_command)
 app.command("checker")(certificates.checker_command)
 app.command("export")(certificates.export_command)

@@ -8,7 +8,7 @@ import shutil
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -40,7 +40,7 @@ from .flags import (
 from .guard import LIMIT, guarded
 from .interrupts import INTERRUPTED
 from .remedies import again
-from .report import Page, doing, lay_out, say_next
+from .report import Page, doing, lay_out, say_next, telling
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -141,7 +141,7 @@ def batch(source: Source, asked: Instance, requested: Asked, order: Order) -> in
     """Answer the rows, and write one table when all are answered."""
     from ..answers.batch import UNASKED, Run, explain_rows
 
-    _check(order)
+    _check(order, (order.rows, *source.files, asked.question))
     started = time.monotonic()
     with doing("compiling …"):
         model = source.load(favourable=asked.favourable)
@@ -167,10 +167,10 @@ def batch(source: Source, asked: Instance, requested: Asked, order: Order) -> in
     return _exit_code(done)
 
 
-def _check(order: Order) -> None:
-    """Refuse places that cannot be written, before any work."""
+def _check(order: Order, taken: Sequence[str | Path | None]) -> None:
+    """Refuse places that cannot be written, or are read, before any work."""
     if order.is_file:
-        check_writable(order.out)
+        check_writable(order.out, *taken)
         if order.out.exists() and not order.overwrite:
             raise InvalidInputError(
                 f"{order.out} is there already; name another file, or replace it\n"
@@ -261,11 +261,18 @@ def _numbers(text: str, count: int) -> set[int]:
 
 
 @contextmanager
-def _counting(total: int) -> Iterator[Callable[[pd.DataFrame], None] | None]:
-    """A bar on a terminal: what is answered, proved and left.  Silent elsewhere."""
-    console = Page(stderr=True)
+def _counting(total: int) -> Iterator[Callable[[pd.DataFrame], None]]:
+    """A bar on a terminal, lines elsewhere: what is answered, proved and left."""
+    console, done, proved = Page(stderr=True), 0, 0
     if not console.is_terminal:
-        yield None
+        with telling(f"answering {total} rows …") as tell:
+
+            def note(part: pd.DataFrame) -> None:
+                nonlocal done, proved
+                done, proved = done + len(part), proved + int(part["status"].isin(ENDS).sum())
+                tell(0.0, f"{done} of {total}, {proved} proved")
+
+            yield note
         return
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
@@ -276,7 +283,6 @@ def _counting(total: int) -> Iterator[Callable[[pd.DataFrame], None] | None]:
         TextColumn("{task.fields[stands]}"),
         TimeElapsedColumn(),
     )
-    proved = 0
     with Progress(*columns, console=console, transient=True) as bar:
         task = bar.add_task("", total=total, stands="")
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, cast
 
 from ..errors import UnsupportedError
 from ..frontends.row_files import read_factual, read_known
+from ..question.outcomes import read_favourable, read_target
 from ..stopping import INTERRUPTED as STOPPED
 from ..writing import check_writable
 from .emission import Emit, Transformer, emission
@@ -20,7 +21,7 @@ from .guard import INFEASIBLE, LIMIT, deliver
 from .interrupts import INTERRUPTED
 from .remedies import with_more
 from .report import doing, hint_at_caps, progress, say_next, show
-from .tables import read_distance, read_favourable, read_target
+from .tables import read_distance
 
 if TYPE_CHECKING:
     from ..answers.result import Result
@@ -61,6 +62,11 @@ class Source:
         )  # fmt: skip
         return made if favourable is None else read_favourable(made, favourable)
 
+    @property
+    def files(self) -> tuple[str | Path, ...]:
+        """The files that are read."""
+        return self.model, self.space
+
     def words(self) -> list[str]:
         """The model, the space and how to read them, as on the command line."""
         options = {"--task": self.task, "--output": self.output, "--cut": self.cut}
@@ -79,6 +85,16 @@ class Instance:
     range: str | None
     question: Path | None
 
+    @property
+    def files(self) -> tuple[str | Path | None, ...]:
+        """The files that are read."""
+        return self.factual, _numbered(self.factual)[0], self.question
+
+
+def _numbered(text: str) -> tuple[str, str | None]:
+    """A table's file and the number of a row in it, if one is named."""
+    return re.fullmatch(r"(.*?)(?::(\d+))?", text, re.DOTALL).groups()  # type: ignore[union-attr,return-value]
+
 
 def compile_model(
     source: Source,
@@ -89,7 +105,7 @@ def compile_model(
     output: Path | None,
 ) -> int:
     """Print a model as IR, core-language program, formula or SMT-LIB."""
-    check_writable(output)
+    check_writable(output, *source.files)
     model = source.load()
     deliver(emission(model, Path(source.model).name, kind, transformer, outputs, after), output)
     return 0
@@ -100,8 +116,9 @@ def explain(
     certificate: Path | None, wanted: Wanted,
 ) -> int:  # fmt: skip
     """Print the nearest counterfactual of one instance, and what is proved about it."""
-    check_writable(certificate)
-    letter = wanted.ready()
+    taken = (*source.files, *instance.files)
+    check_writable(certificate, wanted.path, *taken)
+    letter = wanted.ready(taken)
     with doing("compiling …"):
         model = source.load(favourable=instance.favourable)
     row = read_factual(instance.factual, model.space)
@@ -109,6 +126,9 @@ def explain(
     if known is not None:
         model = replace(model, space=model.space.with_examples(known))
     question = question_of(model, instance, requested)
+    certificates = _places(certificate, question.count)
+    for place in certificates[1:]:
+        check_writable(place, wanted.path, *taken)
     with progress(f"searching, for at most {question.time_limit:g} s …") as watch:
         result = model.explain(row, question, progress=watch)
     try:
@@ -120,20 +140,27 @@ def explain(
             hint_at_caps(most, question.subject_to)
             _say_next(source, instance, requested, result, written=letter is not None)
     finally:  # also if the reader of the output has gone
-        refused = None if certificate is None else _certify(result, certificate)
+        refused = _certify(result, certificates)
         if letter is not None:  # it names the certificates that are kept
-            letter.write(result, certificate=certificate is not None, qr=wanted.qr)
+            letter.write(result, certificate=bool(certificates), qr=wanted.qr)
             print(f"letter: {letter.path}", file=sys.stderr)
         if refused is not None:
             raise refused
     return exit_code(result)
 
 
-def _certify(result: Result, path: Path) -> UnsupportedError | None:
-    """Keep the proofs of all answers, ``c.json``, ``c-2.json``, …; why there is no first one."""
+def _places(path: Path | None, count: int) -> list[Path]:
+    """Where the proofs of so many answers are kept: ``c.json``, ``c-2.json``, …"""
+    if path is None:
+        return []
+    stem, dot, suffixes = path.name.partition(".")
+    return [path, *(path.with_name(f"{stem}-{n}{dot}{suffixes}") for n in range(2, count + 1))]
+
+
+def _certify(result: Result, places: Sequence[Path]) -> UnsupportedError | None:
+    """Keep the proofs of all answers; why there is none of the first."""
     refused = None
-    for number, answer in enumerate(result.all(), 1):
-        file = path if number == 1 else path.with_stem(f"{path.stem}-{number}")
+    for number, (answer, file) in enumerate(zip(result.all(), places, strict=False), 1):
         try:
             with doing("certifying …"):
                 answer.certificate.save(file)
@@ -151,7 +178,7 @@ def _say_next(
     source: Source, instance: Instance, requested: Asked, result: Result, *, written: bool
 ) -> None:
     """A letter about an answer; after one, all rows of the table, if a file says what is asked."""
-    table, row = re.fullmatch(r"(.*?)(?::(\d+))?", instance.factual).groups()  # type: ignore[union-attr]
+    table, row = _numbered(instance.factual)
     if not written and not result.unchanged and result.counterfactual is not None:
         kind = "html" if find_spec("weasyprint") is None else "pdf"
         say_next(*with_more("--letter", f"letter.{kind}"))

@@ -15,6 +15,7 @@ import typer
 
 from ..errors import InvalidInputError
 from ..frontends.row_files import read_factual, read_rows
+from ..question.outcomes import read_target
 from ..writing import check_writable
 from .commands import Source
 from .flags import (
@@ -33,7 +34,6 @@ from .flags import (
 )
 from .guard import INFEASIBLE, LIMIT, deliver, guarded
 from .report import doing, telling
-from .tables import read_target
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -82,10 +82,10 @@ def fit(source: Source, training: Training, as_json: bool) -> int:
     """Train a generator on a table, and write it into a folder."""
     _check_folder(training.out)
     with doing("compiling …"):
+        from ..methods.amortised import Generator  # torch takes seconds to load
+
         model = source.load(favourable=training.favourable)
     target = None if training.target is None else read_target(model, training.target, None)
-    from ..methods.amortised import Generator
-
     made = Generator(
         model, epochs=training.epochs, buckets=training.buckets, bucket_rows=training.bucket_rows,
         alpha=training.alpha, gradient=training.gradient, selector=not training.no_selector,
@@ -116,11 +116,11 @@ def fit(source: Source, training: Training, as_json: bool) -> int:
 
 def run(source: Source, request: Request, as_json: bool) -> int:
     """All counterfactuals, as CSV or JSON; what was found is told on stderr."""
-    check_writable(request.out)
+    check_writable(request.out, *source.files, request.generator)
     with doing("compiling …"):
-        model = source.load(favourable=request.favourable)
-    from ..methods.amortised import Generator
+        from ..methods.amortised import Generator
 
+        model = source.load(favourable=request.favourable)
     made = Generator.load(request.generator, model)
     target = None if request.target is None else read_target(model, request.target, None)
     diversity = None if request.diversity == "none" else request.diversity

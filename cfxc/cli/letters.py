@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -23,8 +24,11 @@ class Wanted:
     fields: Path | None
     qr: bool
 
-    def ready(self) -> Letter | None:
+    def ready(self, taken: Sequence[str | Path | None] = ()) -> Letter | None:
         """The letter to write, if one is wanted.
+
+        Args:
+            taken: Files that the letter must not replace.
 
         Raises:
             CfxcError: it cannot be written, or there is nothing to write it to.
@@ -37,7 +41,7 @@ class Wanted:
             return None
         from ..answers.letters import Letter
 
-        check_writable(self.path)
+        check_writable(self.path, self.template, self.fields, *taken)
         return Letter(self.path, self.template or "plain", self.locale or "en", self.fields)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -55,11 +56,11 @@ QUESTION_NOTES = """\
 
 @dataclass(frozen=True)
 class Proposal:
-    """The outcome that is proposed as the target, why, and a row that is without it."""
+    """The outcome that is proposed as the target, why, and a row that is without it, if any is."""
 
     target: Any
     why: str
-    row: int
+    row: int | None
 
 
 @guarded
@@ -117,6 +118,9 @@ def command(
     write_together(texts)
     print(f"{space_file}: {', '.join(_kinds(space))}")
     print(f"{question_file}: {proposed.why}")
+    if proposed.row is None:
+        print(f"cfxc: no row is without that outcome; edit {question_file}", file=sys.stderr)
+        return 0
     row = f"{table}:{proposed.row}"
     say_next("cfxc", "explain", *source.words(), "--question", question_file, "--factual", row)
     return 0
@@ -171,7 +175,8 @@ def _proposed(model: CompiledModel, frame: pd.DataFrame) -> Proposal:
     if wanted is None and model.predictor.classes is None:
         numbers = np.array(outcomes, dtype=float)
         wanted = float(np.quantile(numbers, UPPER, method="higher")), None
-        why = f"an output that a quarter of the rows has, at least {wanted[0]:g}; edit it"
+        have = f"{int((numbers >= wanted[0]).sum())} of {len(numbers)} rows have"
+        why = f"an output of at least {wanted[0]:g}, as {have}; edit it"
     elif wanted is None:
         classes = model.predictor.classes or ()
         wanted = min(classes, key=outcomes.count)
@@ -179,7 +184,7 @@ def _proposed(model: CompiledModel, frame: pd.DataFrame) -> Proposal:
         why = f"to {wanted!r}, the rarest of {named}; edit it, or say --favourable"
     target = resolve_target(model.program, wanted, {})
     without = [place for place, each in enumerate(outcomes) if not target.holds(each)]
-    return Proposal(wanted, why, without[0] if without else 0)
+    return Proposal(wanted, why, without[0] if without else None)
 
 
 def _kinds(space: FeatureSpace) -> Iterator[str]:

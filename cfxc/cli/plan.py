@@ -16,6 +16,7 @@ import typer
 from ..errors import DataTypeError, InvalidInputError, MissingColumnError
 from ..frontends.csv_files import read_csv
 from ..frontends.row_files import read_factual, read_instances
+from ..question.outcomes import read_target
 from ..show.numbers import shown
 from ..stopping import TimeUp, now, until
 from ..writing import check_writable, write_whole
@@ -34,8 +35,7 @@ from .flags import (
     takes,
 )
 from .guard import INFEASIBLE, LIMIT, check_picture, guarded
-from .report import Pair, cell, doing, lay_out, telling
-from .tables import read_target
+from .report import Pair, cell, doing, lay_out
 
 if TYPE_CHECKING:
     from ..methods.plans import Moments, PlanResult
@@ -86,17 +86,17 @@ def plan(source: Source, question: Question, as_json: bool) -> int:
     check_picture(question.plot, "plotting bounds")
     with doing("compiling …"):
         model = source.load(favourable=question.favourable)
-    row = read_factual(question.factual, model.space)
-    target = read_target(model, question.target, None)
-    given = None if question.correct is None else _rows(question.correct, model)
-    _check_early(question, model, row, target, given)
-    with telling(f"searching, after retraining, for at most {question.time_limit:g} s …"):
-        try:
-            with until(deadline):
-                moments = _moments(question, model, source)
-        except TimeUp:
-            print(f"cfxc: {_too_slow(question)}", file=sys.stderr)
-            return LIMIT
+        row = read_factual(question.factual, model.space)
+        target = read_target(model, question.target, None)
+        given = None if question.correct is None else _rows(question.correct, model)
+        _check_early(question, model, row, target, given)
+    try:
+        with doing(_preparing(question)), until(deadline):
+            moments = _moments(question, model, source)
+    except TimeUp:
+        print(f"cfxc: {_too_slow(question)}", file=sys.stderr)
+        return LIMIT
+    with doing(f"searching, for at most {max(deadline - now(), 0.01):.3g} s …"):
         result = model.plan(
             row,
             size=question.size,
@@ -134,6 +134,13 @@ def _save(question: Question, moments: Moments, result: PlanResult) -> None:
     if question.plot is not None and result.plan is not None:
         result.plot(question.plot)
         print(f"picture: {question.plot}", file=sys.stderr)
+
+
+def _preparing(question: Question) -> str:
+    """What is done before rows are searched."""
+    if question.retrain is None:
+        return "reading moments …" if question.moments else "compiling the other models …"
+    return f"retraining the model {question.retrainings} times …"
 
 
 def _too_slow(question: Question) -> str:

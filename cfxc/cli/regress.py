@@ -64,9 +64,9 @@ def regress(source: Source, question: Question, as_json: bool) -> int:
     check_writable(question.data)
     check_picture(question.plot, "plotting a trace")
 
-    from ..methods.bayes import BlackBox
-
     with doing("compiling …"):
+        from ..methods.bayes import BlackBox  # torch takes seconds to load
+
         model = source.load()
     box = BlackBox(model)
     _check_scale(question, model.predictor)

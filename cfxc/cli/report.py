@@ -8,7 +8,8 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from threading import Timer
+from threading import Event, Thread
+from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
@@ -28,7 +29,7 @@ Tell = Callable[[float, str], None]
 """Takes seconds since the start, and where a search stands."""
 BOUNDS = "bounds"
 """What exact arithmetic on the ranges is called where solvers have their names."""
-PATIENCE = 1.0
+PATIENCE = 1.5
 """Seconds of silence before a plain line says what goes on."""
 EVERY = 10.0
 """Seconds between plain lines."""
@@ -47,38 +48,44 @@ def progress(text: str) -> Iterator[Watch]:
 def telling(text: str) -> Iterator[Tell]:
     """A spinner on stderr while something runs, with where it stands.
 
-    If stderr is no terminal: a line if it takes long, and lines with where it stands now and then.
+    If stderr is no terminal: a line if it takes long, and another one now and then, whether
+    anything new is told or not.
     """
     console = Page(stderr=True)
     if console.is_terminal:
         with console.status(escape(text)) as status:
             yield lambda _, stands: status.update(escape(f"{text} {stands}"))
         return
-    reported = Timer(PATIENCE, print, [text], {"file": sys.stderr})
-    reported.daemon = True
-    reported.start()
-    due = PATIENCE + EVERY
+    latest, over = [""], Event()
+    speaker = Thread(target=_speak, args=(text, latest, over), daemon=True)
+    speaker.start()
 
-    def line(seconds: float, stands: str) -> None:
-        nonlocal due
-        if seconds >= due:
-            due = seconds + EVERY
-            print(f"searching, {seconds:.0f} s: {stands}", file=sys.stderr)
+    def tell(_: float, stands: str) -> None:
+        latest[0] = stands
 
     try:
-        yield line
+        yield tell
     finally:
-        reported.cancel()
+        over.set()
+        speaker.join()
+
+
+def _speak(text: str, latest: Sequence[str], over: Event) -> None:
+    """Lines with what is done, for how long, and the latest word of where it stands."""
+    started = monotonic()
+    if over.wait(PATIENCE):
+        return
+    print(text, file=sys.stderr, flush=True)
+    what = text.split()[0].rstrip(",")
+    while not over.wait(EVERY):
+        stands = f": {latest[0]}" if latest[0] else ""
+        print(f"{what}, {monotonic() - started:.0f} s{stands}", file=sys.stderr, flush=True)
 
 
 @contextmanager
 def doing(text: str) -> Iterator[None]:
-    """A spinner on a terminal while something runs; nothing elsewhere."""
-    console = Page(stderr=True)
-    if not console.is_terminal:
-        yield
-        return
-    with console.status(escape(text)):
+    """The same where nothing is told of how it stands."""
+    with telling(text):
         yield
 
 

@@ -141,7 +141,7 @@ def command(
     null and None in a column of numbers, while in a column of text they are texts. Codes with
     leading zeros (007) are text.
     """
-    check_writable(out)
+    check_writable(out, table)
     said = Statement(
         target, drop, fixed, increase, decrease, one_hot, thermometer, ordinal, resolution
     )

@@ -1,72 +1,21 @@
-"""What the commands read besides models: tables, rows, targets, distances."""
+"""What the commands read besides models: tables, rows, distances."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from ..errors import InvalidInputError, MissingColumnError
 from ..frontends.csv_files import number, truth
-from ..frontends.row_files import once, read_rows, reads
+from ..frontends.row_files import once, read_rows
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from ..model import CompiledModel
     from ..question.distances import Mahalanobis
     from ..space import FeatureSpace, Label
-
-
-def read_target(model: CompiledModel, label: str | None, range_: str | None) -> Any:
-    """The target that ``--target`` or ``--range`` names: a label, a range, or ``None``.
-
-    Raises:
-        InvalidInputError: both are given, or the one that the model has no use for.
-    """
-    classes = model.predictor.classes
-    if label is not None and range_ is not None:
-        raise InvalidInputError("give --target (a label) or --range (LO:HI), not both")
-    if label is None and range_ is None and model.favourable is not None:
-        return None
-    if classes is None and model.program.output_sorts["value"].shape:
-        raise InvalidInputError(
-            "the model predicts several numbers; if they are scores of classes, say --task "
-            "classifier"
-        )
-    if classes is None and range_ is None:
-        raise InvalidInputError("the model predicts a number; give the target: --range LO:HI")
-    if classes is not None and range_ is not None:
-        raise InvalidInputError("the model predicts a label; give the target: --target LABEL")
-    if range_ is not None:
-        return _range(range_)
-    if label is None or classes is None or label in classes:
-        return label
-    found = [one for one in classes if reads(label, one)]
-    return found[0] if len(found) == 1 else label
-
-
-def read_favourable(model: CompiledModel, text: str) -> CompiledModel:
-    """The model with the outcome that ``--favourable`` names: a label, or a range.
-
-    Raises:
-        InvalidInputError: the model has no such outcome.
-    """
-    from ..question.target import check_favourable
-
-    is_label = model.predictor.classes is not None
-    named = read_target(model, text, None) if is_label else _range(text, "--favourable")
-    return replace(model, favourable=check_favourable(model.program, named))
-
-
-def _range(text: str, option: str = "--range") -> tuple[str | None, str | None]:
-    ends = [end.strip() for end in text.split(":")]
-    if len(ends) != 2:
-        raise InvalidInputError(f"{option} {text!r}: write LO:HI, :HI or LO:, such as 100:150")
-    low, high = ends
-    return low or None, high or None
 
 
 def read_distance(text: str, space: FeatureSpace) -> str | dict[str, str] | Mahalanobis:

@@ -83,7 +83,8 @@ class TermAlgebra(Algebra[Any]):
         if y.value is None or y.value == 0:
             raise UnsupportedError(
                 "division by something other than a nonzero constant has no formula",
-                remedy="multiply instead, or keep the divisor constant",
+                remedy="keep the divisor constant; let an ensemble vote with labels "
+                "(voting='hard'), or train one member for all classes",
             )
         return self.pool.scale(1 / y.value, x)
 

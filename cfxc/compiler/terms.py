@@ -28,6 +28,7 @@ Kind = Literal[
 ]
 Number = Fraction | int
 EVERY = 256  # terms between two looks at the clock
+LONG = 16  # a sum of more terms takes a look of its own
 
 
 class Term:
@@ -180,6 +181,8 @@ class Pool:
                     coefficients[arg] = coefficients.get(arg, Fraction(0)) + factor * inner
             else:
                 coefficients[term] = coefficients.get(term, Fraction(0)) + Fraction(factor)
+        if len(coefficients) > LONG:
+            poll()
         kept = sorted((pair for pair in coefficients.items() if pair[1]), key=lambda p: p[0].id)
         if not kept:
             return self.const(total)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from inspect import isfunction
 from pathlib import Path
 from typing import Any
@@ -47,6 +49,7 @@ And functions of the libraries that selectors scored by in training, or that poo
 Opening them runs no code of the file.  Trees are walked by compiled code that takes their node
 arrays as they are, so these are checked here.
 """
+ADAPTERS = [f"sklearn.externals.array_api_compat.{name}" for name in ("torch", "cupy", "dask")]
 _SHOWN = 6
 _LEAF = -1
 SET_WORDS = 8
@@ -68,7 +71,8 @@ def load_skops(path: Path) -> Any:
         ModelFileError: the file is damaged, or holds other types or inconsistent trees.
     """
     try:
-        import skops.io as sio
+        with _without_adapters():
+            import skops.io as sio
     except ImportError as error:
         raise MissingExtraError("skops", "skops", f"{path.name}: reading a .skops file") from error
     try:
@@ -89,6 +93,23 @@ def load_skops(path: Path) -> Any:
     if not sound:
         raise ModelFileError(f"{path}: a tree in it is inconsistent; save the model again")
     return loaded
+
+
+@contextmanager
+def _without_adapters() -> Iterator[None]:
+    """Keep skops, which imports all of scikit-learn once, from loading torch and its like too.
+
+    scikit-learn's adapters for other libraries' arrays import these; what cannot be imported is
+    passed over.
+    """
+    held = {name: sys.modules.get(name) for name in ADAPTERS}
+    absent = [name for name, module in held.items() if module is None]
+    sys.modules.update(dict.fromkeys(absent))  # type: ignore[arg-type]  # None: not to be found
+    try:
+        yield
+    finally:
+        for name in absent:
+            sys.modules.pop(name, None)
 
 
 def _of_tuning() -> set[str]:

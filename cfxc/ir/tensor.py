@@ -28,7 +28,7 @@ _KIND: dict[DType, Kind] = {"f64": "real", "rat": "real", "i64": "int", "bool": 
 class Tensor:
     """An immutable dense array of exact numbers with value equality."""
 
-    __slots__ = ("_coded", "_digest", "_exact", "_whole", "array", "dtype")
+    __slots__ = ("_coded", "_digest", "_exact", "_floats", "_whole", "array", "dtype")
 
     def __init__(self, values: Any, dtype: DType | None = None) -> None:
         given = np.asarray(values)
@@ -44,6 +44,7 @@ class Tensor:
         self._exact: npt.NDArray[Any] | None = None
         self._coded: tuple[list[Any], npt.NDArray[np.int64]] | None = None
         self._whole: tuple[npt.NDArray[Any], int] | None = None
+        self._floats: npt.NDArray[np.float64] | None = None
 
     def __reduce__(self) -> tuple[type[Tensor], tuple[Any, DType]]:
         return Tensor, (self.array, self.dtype)  # keeps copies and pickles immutable
@@ -72,7 +73,7 @@ class Tensor:
         made = Tensor.__new__(Tensor)
         made.dtype, made.array = self.dtype, self.array[places]
         made.array.flags.writeable = False
-        made._digest, made._exact, made._whole = None, None, None
+        made._digest, made._exact, made._whole, made._floats = None, None, None, None
         rational = self.dtype == "rat"
         made._coded = (self.array.tolist(), places.ravel()) if rational else None
         return made
@@ -134,10 +135,18 @@ class Tensor:
 
     def floats(self) -> npt.NDArray[np.float64]:
         """The values rounded to doubles (identical for all but ``rat``)."""
-        if self.dtype == "rat":
-            values, codes = self.coded
-            return np.array(list(map(float, values)), np.float64)[codes].reshape(self.array.shape)
-        return self.array.astype(np.float64)
+        if self.dtype != "rat":
+            return self.array.astype(np.float64)
+        if self._floats is None:
+            if self._whole is not None and self._whole[1]:
+                above, below = self._whole  # a quotient of integers is rounded as a fraction is
+                self._floats = np.asarray(above / below, dtype=np.float64)
+            else:
+                values, codes = self.coded
+                flat = np.array(list(map(float, values)), np.float64)[codes]
+                self._floats = flat.reshape(self.array.shape)
+            self._floats.flags.writeable = False
+        return self._floats
 
     def digest(self) -> bytes:
         """SHA-256 of dtype, shape and values."""

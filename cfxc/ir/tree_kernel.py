@@ -44,12 +44,14 @@ class TreeTables:
         """
         feature, own = trees.feature.array, np.arange(trees.feature.array.size)
         index = np.uint32 if 2 * own.size < 2**32 else np.uint64
-        sides = [np.where(feature < 0, own, side.array) for side in (trees.left, trees.right)]
+        child, leaf = np.empty((own.size, 2), dtype=index), feature < 0
+        for side, ends in enumerate((trees.left, trees.right)):
+            child[:, side] = np.where(leaf, own, ends.array)
         return TreeTables(
             trees.roots.array.astype(index),
             np.maximum(feature, 0).astype(index),
             Interval.constant(trees.threshold.array).lower,
-            np.stack(sides, axis=1).ravel().astype(index),
+            child.ravel(),
             trees.value.floats(),
             trees.base.floats(),
         )

@@ -215,8 +215,8 @@ def make_query(
         )
     rules = make_rules(space, factual, criteria)
     metric = resolve_distance(distance, space)
-    read = [name.removeprefix("x.") for name, _ in metric.program.inputs]
     if metric.norms is None and metric.whitening is None:
+        read = [name.removeprefix("x.") for name, _ in metric.program.inputs]
         Instance(space, rules.factual, rules.domains).refuse_missing("the distance", read)
     return Query(
         space, program, rules.factual, resolved, metric, rules.domains, rules.constraints,

@@ -143,7 +143,8 @@ def row_of(cls: type) -> Row:
     if cls in WRAPPERS:
         return Row(cls.__name__, EXACT, "as the estimator in it is")
     if cls in TRANSFORMERS or cls in PIPELINES:
-        return Row(cls.__name__, EXACT)
+        step = TRANSFORMERS.get(cls)
+        return Row(cls.__name__, EXACT, step.note if step else "")
     if cls in RESULTS:
         return Row(cls.__name__, EXACT, RESULTS[cls])
     if (refusal := REFUSED.get(cls)) is not None:

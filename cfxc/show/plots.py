@@ -12,8 +12,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Literal
 
-from ..errors import DataTypeError, MissingExtraError
-from ..writing import written_whole
+from ..errors import DataTypeError, InvalidInputError, MissingExtraError
+from ..writing import check_writable, written_whole
 
 BLACK, BLUE, VERMILLION = "#000000", "#0072B2", "#D55E00"
 ORANGE, SKY, GREEN, PURPLE = "#E69F00", "#56B4E9", "#009E73", "#CC79A7"
@@ -74,11 +74,16 @@ def saved(axes: Any, path: str | Path | None) -> Any:
     """The axes, whose figure is written to a file if a path is given.
 
     Raises:
-        InvalidInputError: the file cannot be written.
+        InvalidInputError: the file cannot be written, or matplotlib knows no such kind.
     """
     if path is not None:
+        check_writable(path)
+        figure, kind = axes.get_figure(root=True), Path(path).suffix[1:].lower()
+        kinds = figure.canvas.get_supported_filetypes()
+        if kind not in kinds:
+            raise InvalidInputError(f"{path}: a picture is .{', .'.join(sorted(kinds))}")
         with written_whole(path) as file:
-            axes.get_figure(root=True).savefig(file, dpi=200)
+            figure.savefig(file, dpi=200)
     return axes
 
 

@@ -19,14 +19,14 @@ def features_table(features: Sequence[Feature]) -> str:
     """HTML: of each feature its kind, values, how it may change, and its weight if any has one."""
     weighted = any(feature.weight != 1 for feature in features)
     rows = [
-        [f.name, f.kind, _values(f), f"{MOVES[f.action]} {f.condition}".strip()]
+        [f.name, f.kind, values_of(f), f"{MOVES[f.action]} {f.condition}".strip()]
         + [number_text(f.weight)] * weighted
         for f in features
     ]
     return table(["feature", "kind", "values", "may change", *["weight"] * weighted], rows)
 
 
-def _values(feature: Feature) -> str:
+def values_of(feature: Feature) -> str:
     """Its range or its labels."""
     if feature.is_symbolic:
         labels = ["missing" if label is None else str(label) for label in feature.labels]
@@ -38,4 +38,4 @@ def _values(feature: Feature) -> str:
     return f"{lower} to {upper}{step}{' or missing' if feature.missing else ''}"
 
 
-__all__ = ["features_table"]
+__all__ = ["features_table", "values_of"]

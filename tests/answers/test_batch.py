@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -337,6 +338,25 @@ class TestOut:
         (out / "part-7.parquet").write_bytes(good)
         with pytest.raises(cfxc.InvalidInputError, match=r"part-7.parquet: no part of these"):
             compiled.explain_batch(people, target=1, out=out)
+
+    @pytest.mark.skipif(sys.platform == "win32", reason="no locks of this kind")
+    def test_a_second_run_at_once_is_refused(self, case, tmp_path):
+        """Parts of two runs would overlap: rows twice for whoever reads the folder."""
+        compiled, people = case
+        out = tmp_path / "answers"
+        refused = []
+
+        def part(table):
+            with pytest.raises(cfxc.InvalidInputError, match="another run is writing there") as one:
+                compiled.explain_batch(people, target=1, out=out)
+            refused.append(one)
+
+        run = batch.Run(out=out, part=part)
+        question = cfxc.Question(target=1)
+        whole = batch.explain_rows(compiled, question, people, run)
+        assert refused
+        again = compiled.explain_batch(people, target=1, out=out)
+        assert again["status"].tolist() == whole["status"].tolist()
 
     def test_a_full_disk_leaves_whole_parts(self, case, tmp_path, monkeypatch):
         compiled, people = case

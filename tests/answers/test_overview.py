@@ -106,7 +106,7 @@ def test_groups_of_missing_values_and_few_numbers(tmp_path: Path) -> None:
         {
             "status": ["optimal", "unknown", "infeasible", "error"],
             "distance": [0.5, None, None, None],
-            "changes": ["c: None → x", "", "", ""],
+            "changes": ["c: missing → x", "", "", ""],
             "reason": ["", "", "", "bad <row>"],
             "lower_bound_proof": ["solver", "none", "solver", None],
             f"{PREFIX}c": ["x", None, None, None],
@@ -117,6 +117,25 @@ def test_groups_of_missing_values_and_few_numbers(tmp_path: Path) -> None:
     assert numbers(page, "Distances by b") == {"False": 1, "True": 3}
     assert numbers(page, "Distances by c") == {"x": 2, "y": 1, "missing": 1}
     assert "bad &lt;row&gt;" in page
+
+
+def test_numbers_that_are_filled_in_or_lost(tmp_path: Path) -> None:
+    """Said as on the command line, and read by a report with the rows and without them."""
+    X = pd.DataFrame({"a": [0.0, 1, 2, 3, np.nan, np.nan] * 20, "b": np.arange(120.0)})
+    model = DecisionTreeClassifier(random_state=0).fit(X, X["a"].isna())
+    space = cfxc.FeatureSpace.infer(X).replace("a", missing="free")
+    rows = X.iloc[[3, 4]]
+    compiled = cfxc.compile(model, space)
+    table = pd.concat([
+        compiled.explain_batch(rows.iloc[[place]], target=target)
+        for place, target in enumerate((True, False))
+    ])  # fmt: skip
+    lost, filled = table["changes"]
+    assert lost == "a: 3.0 → missing"
+    assert filled.startswith("a: missing → ")
+    for given in (rows, None):
+        page = cfxc.report(table, tmp_path / "r.html", rows=given).read_text("utf-8")
+        assert "a: 3.0 → missing" in page
 
 
 def test_certificates_are_checked_and_listed(

@@ -183,6 +183,10 @@ def test_what_cannot_be_drawn_is_refused_with_a_remedy(model: cfxc.CompiledModel
         (lambda: answer.plot(data=3), DataTypeError, "a table with the space's columns"),
         (lambda: answer.plot(data=X[["pay"]]), MissingColumnError, "age"),
         (lambda: answer.plot("no/such/folder/x.svg"), InvalidInputError, "no/such/folder"),
+        (lambda: answer.plot("x.xyz"), InvalidInputError, "x.xyz: a picture is .*svg"),
+        (lambda: answer.plot("x"), InvalidInputError, "x: a picture is .*svg"),
+        (lambda: answer.plot("."), InvalidInputError, "it is a folder"),
+        (lambda: cfxc.plot_changes(None), DataTypeError, "what explain answers, and no None"),  # type: ignore[arg-type]
         (lambda: cfxc.plot_costs(X), InvalidInputError, "what explain_batch gives"),
         (lambda: cfxc.plot_costs(batch(), kind="pie"), InvalidInputError, "'ecdf' or 'box'"),
         (lambda: cfxc.plot_costs(batch(), groups="sex"), MissingColumnError, r"X\['sex'\]"),

@@ -10,8 +10,9 @@ import pytest
 
 import cfxc
 from cfxc.answers.explaining import explainer_of
-from cfxc.answers.seeds import _points_of
+from cfxc.answers.seeds import EXAMPLES, _first_hits, _nearest_first, _points_of
 from cfxc.errors import CfxcError
+from cfxc.solvers.baselines import LocalSearch
 from cfxc.solvers.box_search import engine
 from cfxc.solvers.box_search.climb import make_forest, shrunk
 from cfxc.solvers.box_search.problem import make_problem
@@ -40,6 +41,22 @@ def test_the_optimum_stays_the_same(kind: str, method: str) -> None:
             assert abs(one.distance - plain.distance) <= 1e-3
             assert one.lower_bound <= plain.distance
             assert one.nodes <= plain.nodes
+
+
+@pytest.mark.parametrize("kind", ["forest", "boosting", "linear"])
+@pytest.mark.parametrize("every", [1, 7, 10_000])
+def test_the_first_examples_are_those_of_the_whole_table(kind: str, every: int) -> None:
+    """Also where few rows are in the target, or none."""
+    model = compiled(kind)
+    asked = explainer_of(model, cfxc.Question(target=1))
+    query, _ = asked.pose(refused(model, 1))
+    local = LocalSearch(query, np.random.default_rng(0))
+    codes = query.space.encode_frame(loans(), check_range=False)
+    rows = np.column_stack([codes[name] for name in query.space.names]).astype(np.float64)
+    hits = local.hits(rows)
+    rows = rows[~hits | (np.cumsum(hits) % every == 0)]
+    whole, first = _nearest_first(local, rows)[:EXAMPLES], _first_hits(local, rows)[:EXAMPLES]
+    assert whole.tolist() == first.tolist()
 
 
 @pytest.mark.parametrize("kind", ["forest", "boosting"])

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 
 from cfxc.certificates.checker import Clock, Proof, Rejected
 from cfxc.certificates.checker.claim import ODD
+from cfxc.certificates.checker.smooth import CURVES
 from tests.certificates.false_questions import Content, Truth, cut_of, draw_question
 
 F = Fraction
@@ -96,7 +97,10 @@ def random_bound(rng: Random, proof: Proof, signs: Any) -> list[Any]:
     sources += [(name, k) for name in ("above", "chord") for k in units]
     sources += [("sign", k) for k in signs if type(k) is int] * 2
     sources += [(name, k) for name in ("least", "most") for k in range(len(proof.program.made))]
-    sources += [(name, k) for name in ("over", "under") for k in proof.program.factors] * 3
+    bent = [k for k, kind in enumerate(proof.program.kinds) if kind in CURVES]
+    sources += [
+        (name, k) for name in ("over", "under") for k in (*proof.program.factors, *bent)
+    ] * 3
     if proof.norms[2]:
         sources += [("peak", j) for j in range(len(proof.features))]
     if rng.random() < 0.05:

@@ -9,13 +9,16 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from fractions import Fraction
+from functools import lru_cache
 from itertools import product
 from random import Random
 from typing import Any
 
+import mpmath
 import numpy as np
 
 F = Fraction
+FAR = 1100
 POINTS = 150  # admissible points of one question, at most
 Content = dict[str, Any]
 NORMS = (
@@ -184,6 +187,7 @@ class Programs:
         self.made: list[Any] = []
         self.trees: list[Any] = []
         self.named: list[int] = []  # forms that trees may test
+        self.has_curves = rng.random() < 0.3
 
     def draw(self) -> None:
         rng, content = self.rng, self.content
@@ -215,6 +219,11 @@ class Programs:
         if named and rng.random() < 0.6:
             return ["product", rng.choice(named), rng.choice(named)]
         kind = rng.choice(("unit", "unit", "step", "single", "form", "form"))
+        if self.has_curves and rng.random() < 0.6:
+            kind = rng.choice([*CURVES])
+            form = self.form(False)
+            sizes = [abs(F(f)) for _, f in form]
+            return [kind, [[s, str(F(f) / max(1, *sizes))] for s, f in form]]
         return [kind, self.form(rng.random() < 0.2)]
 
     def read_all(self, form: list[Any]) -> None:
@@ -292,7 +301,8 @@ class Programs:
         """What a form is at some point, or is not far from."""
         content = {**self.content, "program": {"made": self.made, "trees": self.trees}}
         value = Meaning(content).z(k, self.rng.choice(list(points(self.content))))
-        return value + self.rng.choice((F(0), F(0), F(1, 2**60), F(-1, 2**60), F(1, 3)))
+        exact = () if self.has_curves else (F(0), F(0))  # of smooth functions no one knows ties
+        return value + self.rng.choice((*exact, F(1, 2**60), F(-1, 2**60), F(1, 3)))
 
     def truth(self, depth: int) -> list[Any]:
         """A condition, often on few things."""
@@ -307,7 +317,8 @@ class Programs:
         """A target that some point reaches exactly, or misses or passes by a hair."""
         rng, program, question = self.rng, self.content["program"], self.content["question"]
         scores = meaning.scores(rng.choice(list(points(self.content))))
-        hair = rng.choice((F(0), F(0), F(1, 2**60), -F(1, 2**60), F(1, 2), F(-1)))
+        exact = () if self.has_curves else (F(0), F(0))
+        hair = rng.choice((*exact, F(1, 2**60), -F(1, 2**60), F(1, 2), F(-1)))
         if program["labels"] is None:
             low, high = scores[0] + hair, scores[0] + hair + rng.choice((0, 0, F(1, 2)))
             ends = rng.choice(((low, None), (None, high), (low, high)))
@@ -377,6 +388,8 @@ class Meaning:
         z = self.form(entry[1], point)
         if kind == "form":
             return z
+        if kind in CURVES:
+            return curve(kind, z)
         return max(z, F(0)) if kind == "unit" else F(z >= 0) if kind == "step" else single(z)
 
     def z(self, k: int, point: Any) -> F:
@@ -456,6 +469,26 @@ class Meaning:
         pairs = [(w, self.delta(j, x)) for j, (w, x) in enumerate(zip(weights, point, strict=True))]
         total = sum(w * (n["l0"] * (d > 0) + n["l1"] * d + n["l2"] * d * d) for w, d in pairs)
         return F(total) / sum(weights) + n["linf"] * max(w * d for w, d in pairs) / max(weights)
+
+
+@lru_cache(2**16)
+def curve(kind: str, z: F) -> F:
+    """A smooth function to some 90 places; mpmath knows it, and not the checker."""
+    if kind == "softplus" and z > 0:
+        return z + curve(kind, -z)
+    near = min(max(z, F(-FAR)), F(FAR))  # beyond, the checker refuses exp, and all others are flat
+    with mpmath.workprec(400):
+        x = mpmath.mpf(near.numerator) / near.denominator
+        sign, digits, power, _ = CURVES[kind](x)._mpf_
+        return F(-1 if sign else 1) * F(int(digits)) * F(2) ** power
+
+
+CURVES = {
+    "exp": mpmath.exp,
+    "sigmoid": lambda x: 1 / (1 + mpmath.exp(-x)),
+    "softplus": lambda x: mpmath.log1p(mpmath.exp(x)),
+    "normal": mpmath.ncdf,
+}
 
 
 def single(z: F) -> F:

@@ -191,7 +191,10 @@ def test_a_folder_of_parts(shell: Shell) -> None:
 @pytest.mark.parametrize(
     ("options", "parts"),
     [
-        (("-o", "data.csv"), ["data.csv is there already", "--overwrite"]),
+        (("-o", "data.csv"), ["data.csv: cannot write", "something else"]),
+        (("-o", "data.csv", "--overwrite"), ["data.csv: cannot write", "something else"]),
+        (("-o", "link.csv", "--overwrite"), ["link.csv: cannot write", "something else"]),
+        (("-o", "old.csv"), ["old.csv is there already", "--overwrite"]),
         (("-o", "out.xlsx"), ["out.xlsx", ".csv, .parquet"]),
         (("-o", "nowhere/out.csv"), ["no folder", "nowhere"]),
         (("-o", "out.csv", "--which", "rejected"), ["rejected", "refused, all, or"]),
@@ -203,6 +206,8 @@ def test_a_folder_of_parts(shell: Shell) -> None:
     ],
 )
 def test_bad_orders(shell: Shell, options: tuple[str, ...], parts: list[str]) -> None:
+    (shell.folder / "old.csv").write_text("kept")
+    (shell.folder / "link.csv").symlink_to("data.csv")
     message = shell.refuses(*BATCH, "--target", "yes", *options)
     assert all(part in message for part in parts), message
 

@@ -110,3 +110,19 @@ def test_a_report_about_what_a_batch_wrote(shell: Shell, out: str) -> None:
 )
 def test_wrong_reports(flags: list[str], said: str, shell: Shell) -> None:
     assert said in shell.refuses("report", *flags)
+
+
+@pytest.mark.parametrize(
+    ("options", "file"),
+    [
+        (("--letter", "l.html", "--certificate", "l.html"), "l.html"),
+        (("--letter", "t.html", "--template", "t.html"), "t.html"),
+        (("--certificate", "space.toml"), "space.toml"),
+        (("--certificate", "./tree.skops"), "tree.skops"),
+        (("--certificate", "person.json"), "person.json"),
+    ],
+)
+def test_what_is_read_is_not_replaced(shell: Shell, options: tuple[str, ...], file: str) -> None:
+    (shell.folder / "t.html").write_text("{{ head.date }}")
+    message = shell.refuses(*ASK, *options)
+    assert f"{file}: cannot write: this command has that file for something else" in message

@@ -165,3 +165,13 @@ def test_steps_that_were_inferred_are_noted(shell: Shell) -> None:
     assert plain["any"].resolution is None
     uncommented = text.replace('# resolution = "0.01"', 'resolution = "0.01"')
     assert cfxc.FeatureSpace.from_toml(uncommented)["any"].resolution == Fraction(1, 100)
+
+
+def test_an_outcome_that_all_rows_have(shell: Shell) -> None:
+    """No command is proposed that would say that nothing needs to change."""
+    lines = (shell.folder / "data.csv").read_text().splitlines()
+    (shell.folder / "same.csv").write_text("\n".join([lines[0], *[lines[1]] * 4]) + "\n")
+    made = shell("new", "regression.skops", "same.csv", "--drop", "outcome", "-o", "made")
+    assert made.code == 0
+    assert "as 4 of 4 rows have; edit it" in made.out
+    assert made.err == "cfxc: no row is without that outcome; edit made/question.toml\n"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 import sys
 import time
 from dataclasses import replace
@@ -128,13 +129,32 @@ def test_progress_is_told_only_if_it_takes_long(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_bounds_as_they_move(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(report, "PATIENCE", 0.05)
+    monkeypatch.setattr(report, "EVERY", 0.2)
     monkeypatch.setattr(sys, "stderr", io.StringIO())
-    with report.progress("searching …") as told:
+    with report.progress("searching, for at most 9 s …") as told:
         told(cfxc.Progress(1.0, 0.0, None, 3))
         told(cfxc.Progress(12.0, 0.125, None, 3))
+        time.sleep(0.35)
         told(cfxc.Progress(13.0, 0.2, 0.5, 4))
         told(cfxc.Progress(25.0, 0.25, 0.5, 4))
-    assert sys.stderr.getvalue().splitlines() == [  # type: ignore[attr-defined]  # a StringIO
-        "searching, 12 s: nothing found yet, nothing below 0.125",
-        "searching, 25 s: best 0.5, nothing below 0.25",
-    ]
+        time.sleep(0.4)
+    first, second, *_, last = sys.stderr.getvalue().splitlines()  # type: ignore[attr-defined]  # a StringIO
+    assert first == "searching, for at most 9 s …"
+    assert second == "searching, 0 s: nothing found yet, nothing below 0.125"
+    assert re.fullmatch(r"searching, [01] s: best 0\.5, nothing below 0\.25", last)
+
+
+@pytest.mark.parametrize("text", ["compiling …", "retraining the model 1000 times …"])
+def test_whatever_takes_long_says_so_again_and_again(
+    text: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(report, "PATIENCE", 0.05)
+    monkeypatch.setattr(report, "EVERY", 0.1)
+    monkeypatch.setattr(sys, "stderr", io.StringIO())
+    with report.doing(text):
+        time.sleep(0.5)
+    first, *others = sys.stderr.getvalue().splitlines()  # type: ignore[attr-defined]  # a StringIO
+    assert first == text
+    assert len(others) >= 2
+    assert set(others) == {f"{text.split()[0]}, 0 s"}

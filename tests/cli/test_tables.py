@@ -14,12 +14,12 @@ import pytest
 from cfxc import Mahalanobis
 from cfxc.cli.tables import (
     read_distance,
-    read_target,
 )
 from cfxc.errors import CfxcError, InvalidInputError
 from cfxc.frontends import row_files
 from cfxc.frontends.row_files import read_factual, read_instances, read_known
 from cfxc.question.criteria import TrustRegion
+from cfxc.question.outcomes import read_target
 from cfxc.question.target import Target
 from cfxc.space import Feature, FeatureSpace
 

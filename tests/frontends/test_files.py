@@ -30,7 +30,7 @@ from sklearn.metrics import f1_score, make_scorer
 from sklearn.model_selection import GridSearchCV, TunedThresholdClassifierCV
 from sklearn.neural_network import MLPClassifier, MLPRegressor
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import SplineTransformer, StandardScaler
+from sklearn.preprocessing import KBinsDiscretizer, SplineTransformer, StandardScaler
 from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
@@ -80,6 +80,9 @@ MODELS = [
     MLPRegressor(hidden_layer_sizes=(3,), solver="lbfgs"),
     make_pipeline(StandardScaler(), RandomForestClassifier(3, max_depth=3)),
     HistGradientBoostingClassifier(max_iter=3, min_samples_leaf=2),
+    make_pipeline(
+        KBinsDiscretizer(3, encode="onehot-dense", strategy="uniform"), LogisticRegression()
+    ),
     VotingClassifier(
         [("tree", DecisionTreeClassifier(max_depth=2)), ("line", LogisticRegression())]
     ),
@@ -167,6 +170,20 @@ def test_skops_is_an_extra(
     monkeypatch.setitem(sys.modules, "skops.io", None)
     with pytest.raises(MissingExtraError, match=r"cfxc\[skops\]"):
         load_model(tmp_path / "m.skops", space)
+
+
+def test_skops_loads_no_library_of_tensors(
+    space: FeatureSpace, forest: Any, tmp_path: Path
+) -> None:
+    """It takes seconds, and is of no use to a forest."""
+    skops.io.dump(forest, tmp_path / "m.skops")
+    space.to_toml(tmp_path / "s.toml")
+    code = (
+        "import cfxc, sys; from cfxc.frontends.files import load_model; "
+        "load_model('m.skops', cfxc.FeatureSpace.from_toml('s.toml')); "
+        "assert 'torch' not in sys.modules; import sklearn.externals.array_api_compat.torch"
+    )
+    subprocess.run([sys.executable, "-c", code], cwd=tmp_path, check=True)
 
 
 def test_skops_runs_nothing_that_comes_with_the_file(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import random
+from decimal import Context, Decimal
 from fractions import Fraction
 from itertools import pairwise
 
@@ -13,7 +14,7 @@ from cfxc.compiler.enclosures import enclose
 from cfxc.compiler.relaxation import CURVES, SQUARE
 from cfxc.ir.interval import Interval
 from cfxc.ir.ops.activations import PI, erf, gelu, mish, softplus
-from cfxc.ir.ops.smooth import smooth_kinds
+from cfxc.ir.ops.smooth import exp, smooth_kinds
 from cfxc.kernels import curve_lines
 
 KINDS = smooth_kinds()
@@ -32,6 +33,19 @@ def test_values_of_doubles() -> None:
             float(mish(x)), float(x) * math.tanh(math.log1p(math.exp(float(x)))), rel_tol=1e-13
         )
     assert math.isclose(float(PI), math.pi)
+
+
+@pytest.mark.parametrize("below", [1, 3, 2**40, 10**9 + 7])
+def test_exponentials_are_right_to_the_last_bit_kept(below: int) -> None:
+    """Within half a unit of 230 bits, and 2**-260 for the series; exactly 1 at 0."""
+    context = Context(prec=120, Emin=-(10**9), Emax=10**9)
+    wholes = (-(10**15), -12345, -1, 1, 2, 77, 10**6, 10**15)
+    for above in (*wholes, *range(-50, 50)):
+        x = min(max(Fraction(above, below), Fraction(-(10**4))), Fraction(10**4))
+        at = context.divide(Decimal(x.numerator), Decimal(x.denominator))
+        off = abs(exp(x) / Fraction(context.exp(at)) - 1)
+        assert off <= Fraction(1, 2**231) + Fraction(1, 2**259)
+    assert exp(0) == 1
 
 
 def test_sixty_places() -> None:

@@ -54,6 +54,9 @@ def test_exact_and_floats_agree(tensor: Tensor) -> None:
     for value, double in zip(exact.ravel().tolist(), floats.ravel().tolist(), strict=True):
         assert type(value) is wanted
         assert float(value) == double
+    again = Tensor(tensor.array, tensor.dtype)
+    again.whole()  # quotients of whole numbers then
+    assert again.floats().tolist() == floats.tolist()
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import pickle
+import subprocess
+import sys
 from fractions import Fraction
 from math import nextafter
 from pathlib import Path
@@ -368,3 +371,20 @@ def test_weights_that_are_all_zero() -> None:
     for name in NORMS:
         with pytest.raises(InvalidInputError, match="every feature has weight 0"):
             resolve_distance(name, space)
+
+
+def test_norms_are_read_as_programs_only_where_one_is_asked_for() -> None:
+    """A parser takes longer to make than many an answer; copies are the same distance."""
+    script = (
+        "import pandas as pd, cfxc; from cfxc.lang.parser import _parser; "
+        "from sklearn.tree import DecisionTreeClassifier; "
+        "X, y = pd.DataFrame({'a': [0.0, 1.0, 2.0, 3.0]}), [0, 0, 1, 1]; "
+        "model = cfxc.compile(DecisionTreeClassifier().fit(X, y), cfxc.FeatureSpace.infer(X)); "
+        "assert model.explain(X[:1], target=1).status == 'optimal'; "
+        "assert not _parser.cache_info().currsize"
+    )
+    subprocess.run([sys.executable, "-c", script], check=True)
+    mixed = resolve_distance({"l0": "1/4", "l1": "3/4"}, SPACE)
+    again = pickle.loads(pickle.dumps(mixed))
+    assert again == mixed
+    assert again.program == mixed.program

@@ -14,7 +14,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.discriminant_analysis import QuadraticDiscriminantAnalysis
 from sklearn.ensemble import RandomForestClassifier
+from sklearn.svm import SVC
 
 import cfxc
 from cfxc import model as public
@@ -169,3 +171,41 @@ def test_the_interpreter_ends_in_peace_after_ctrl_c() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, "")
+
+
+def kernels(kind: Any) -> tuple[CompiledModel, pd.DataFrame]:
+    """A model whose formula takes long to make, and a person whom it refuses."""
+    rng = np.random.default_rng(1)
+    X = pd.DataFrame(rng.normal(size=(300, 12)).round(3), columns=[f"f{i}" for i in range(12)])
+    y = (X["f0"] * X["f1"] + X["f2"] ** 2 > 0.5).astype(int)
+    fitted = kind.fit(X, y)
+    model = cfxc.compile(fitted, cfxc.FeatureSpace.infer(X))
+    return model, X.iloc[[int(np.flatnonzero(fitted.predict(X) == 0)[0])]]
+
+
+@pytest.mark.parametrize(
+    "kind", [SVC(), QuadraticDiscriminantAnalysis(reg_param=0.1)], ids=lambda kind: str(kind)
+)
+@pytest.mark.parametrize("distance", ["l1", "l0", "l2"])
+def test_wherever_the_time_ends_nothing_false_is_proved(kind: Any, distance: str) -> None:
+    """Of limits from nothing to one that ends in the search, bounds lie below every point found."""
+    model, person = kernels(kind)
+    found = [
+        model.explain(person, distance=distance, time_limit=limit)
+        for limit in (1e-9, 1e-4, 1e-3, 3e-3, 0.01, 0.02, 0.05, 0.1, 0.3)
+    ]
+    least = min(one.exact_distance for one in found if one.exact_distance is not None)
+    for one in found:
+        assert one.status in ("feasible", "unknown", "optimal")
+        assert one.exact_lower_bound <= least
+        assert one.status == "optimal" or one.reason
+        if one.counterfactual is not None:
+            assert model.predict(one.counterfactual)[0] == 1
+
+
+def test_long_sums_look_at_the_clock_each() -> None:
+    """A form of products of scores has few terms, each a sum of many."""
+    pool = Pool()
+    terms = [pool.var(f"x{i}", "real", 0, 1) for i in range(40)]
+    with stopping.until(0.0), pytest.raises(stopping.TimeUp):
+        pool.linear(zip(range(1, 41), terms, strict=True))

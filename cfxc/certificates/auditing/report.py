@@ -10,6 +10,7 @@ from fractions import Fraction as Q
 from typing import Any
 
 from ..checker import CONSTANT, Feature, Form, Question, Shown, need
+from ..checker.smooth import CURVES
 
 LARGE = Q(1, 100)  # of epsilon, and of the gap between witness and bound
 TEXT = 2**20  # characters of a space, or of a constraint as it is printed
@@ -148,7 +149,7 @@ def _conditions(question: Question) -> list[str]:
 
 MADE = {
     "unit": "max(0, {})", "step": "[{} >= 0]", "single": "float32({})", "form": "({})",
-    "product": "({})*({})",
+    "product": "({})*({})", **{kind: kind + "({})" for kind in CURVES},
 }  # fmt: skip
 
 

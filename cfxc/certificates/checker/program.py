@@ -1,4 +1,6 @@
-"""The decision: sums of features, trees, and of values made on the way; exact at every point."""
+"""The decision: sums of features, trees, and of values made on the way; at every point exact, or
+between rationals.
+"""
 
 from __future__ import annotations
 
@@ -7,13 +9,14 @@ from fractions import Fraction as Q
 from typing import Any
 
 from .reader import Clock, Rejected, distinct, listed, members, need, number, small, total, whole
+from .smooth import CURVES, value
 
 ZERO, ONE = Q(0), Q(1)
 HALF_ULP, LEAST = Q(1, 2**24), Q(1, 2**150)  # of float32: relative, and half of the least number
 Form = dict[Any, Q]  # factors of sources
 Point = Sequence[Any]  # numbers, and places of labels, by feature
 CONSTANT = ("one", 0)
-KINDS = ("unit", "step", "single", "form", "product")
+KINDS = ("unit", "step", "single", "form", "product", *CURVES)
 
 
 def plus(form: Form, other: Form, factor: Q = ONE) -> Form:
@@ -46,13 +49,21 @@ def image(kind: str, z: Q) -> Q:
     return Q(z >= 0) if kind == "step" else max(z, ZERO) if kind == "unit" else z
 
 
+def images(kind: str, low: Q, high: Q) -> tuple[Q, Q]:
+    """Between which numbers lies what is made of z from low to high: nothing falls as z rises."""
+    if kind in CURVES:
+        return value(kind, low, False), value(kind, high, True)
+    return image(kind, low), image(kind, high)
+
+
 class Program:
     """Values made on the way, trees, and outputs: one number, or a score for each label.
 
     A form is a sum of multiples of ``("one", 0)``; ``("x", j)``, a number; ``("is", j, i)``, 1 for
     label i of feature j; ``("tree", n, c)``, column c of trees n; and, of forms made before,
     ``("unit", k)``, the maximum with 0; ``("step", k)``, 1 from 0 on; ``("single", k)``, a float32;
-    ``("form", k)``, the form itself; ``("product", k)``, the product of two of these.
+    ``("form", k)``, the form itself; ``("product", k)``, the product of two of these; and smooth
+    functions by their names.
     """
 
     def __init__(self, given: Any, features: Sequence[Any], clock: Clock) -> None:
@@ -138,40 +149,51 @@ class Program:
     # -- meaning ----------------------------------------------------------------------------------
 
     def at(self, form: Form, point: Point) -> Q:
-        """The value of a form at a point."""
+        """The value of a form at a point, exact unless it is smooth: then about that."""
         return self.values([form], point)[0]
 
     def values(self, forms: Sequence[Form], point: Point) -> list[Q]:
-        """The values of forms at a point."""
-        made = list[Q]()
+        """The same of forms."""
+        return [(low + high) / 2 for low, high in self.between(forms, point)]
+
+    def between(self, forms: Sequence[Form], point: Point) -> list[tuple[Q, Q]]:
+        """Between which numbers forms lie at a point: the same two unless they are smooth."""
+        made = list[tuple[Q, Q]]()
         for k, (kind, form) in enumerate(zip(self.kinds, self.made, strict=True)):
-            i, m = self.factors.get(k, (0, 0))
-            z = made[i] * made[m] if kind == "product" else self._value(form, point, made)
-            made.append(image(kind, small(z)))
-        return [self._value(form, point, made) for form in forms]
-
-    def _value(self, form: Form, point: Point, made: Sequence[Q]) -> Q:
-        """The value of a form, where those made before it are known."""
-        self.clock.tick()
-        value = ZERO
-        for (kind, k, *rest), factor in form.items():
-            if kind == "tree":
-                own = total(leaf[rest[0]] for leaf in self.reached(k, point, made))
+            if kind == "product":
+                i, m = self.factors[k]
+                ends = [small(u * v) for u in set(made[i]) for v in set(made[m])]
             else:
-                own = ONE if kind == "one" else made[k] if kind in KINDS else point[k]
-                own = Q(own == rest[0]) if kind == "is" else own
-            value = small(value + factor * own)
-        return value
+                ends = [*images(kind, *self._between(form, point, made))]
+            made.append((min(ends), max(ends)))
+        return [self._between(form, point, made) for form in forms]
 
-    def reached(self, n: int, point: Point, made: Sequence[Q]) -> list[list[Q]]:
+    def _between(self, form: Form, point: Point, made: Sequence[tuple[Q, Q]]) -> tuple[Q, Q]:
+        """The same of a form, where those made before it are known."""
+        self.clock.tick()
+        low = high = ZERO
+        for (kind, k, *rest), factor in form.items():
+            if kind in KINDS:
+                ends = made[k]
+            elif kind == "tree":
+                ends = (total(leaf[rest[0]] for leaf in self.reached(k, point, made)),) * 2
+            else:
+                own = ONE if kind == "one" else Q(point[k])
+                ends = (Q(own == rest[0]) if kind == "is" else own,) * 2
+            first, last = (factor * end for end in (ends if factor > 0 else ends[::-1]))
+            low, high = small(low + first), small(high + last)
+        return low, high
+
+    def reached(self, n: int, point: Point, made: Sequence[tuple[Q, Q]]) -> list[list[Q]]:
         """The leaf of each tree of an ensemble that a point reaches."""
         roots, nodes = self.trees[n]
         leaves = []
         for root in roots:
             while isinstance(node := nodes[root], tuple):
                 j, test, *both = node
-                value = made[j[1]] if isinstance(j, tuple) else point[j]
-                left = value in test if isinstance(test, frozenset) else value <= test
+                low, high = made[j[1]] if isinstance(j, tuple) else (point[j],) * 2
+                left = high in test if isinstance(test, frozenset) else high <= test
+                need(left or high == low or low > test, "limits: a test of what is too near to it")
                 root = both[0 if left else 1]
             leaves.append(node)
         return leaves

@@ -297,10 +297,11 @@ class Question:
             need(fits, f"witness: {feature.name!a} may not be that")
 
         def span(form: Form) -> tuple[Q, Q]:
-            return (self.program.at(form, point),) * 2
+            return self.program.between([form], point)[0]
 
         need(all(self.verdict(t, span)[0] for t in self.truths), "witness: it breaks a constraint")
-        values = self.program.values([form for form, _ in self.target_rows], point)
+        found = self.program.between([form for form, _ in self.target_rows], point)
+        values = [low for low, _ in found]
         strict = [strict for _, strict in self.target_rows]
         reached = not any(map(misses, values, strict))
         need(reached, "witness: it does not have the target outcome")

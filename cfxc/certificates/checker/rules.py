@@ -10,9 +10,10 @@ from fractions import Fraction as Q
 from typing import Any, NamedTuple
 
 from .layers import At, Ladder, Share, payments
-from .program import CONSTANT, HALF_ULP, KINDS, LEAST, ONE, ZERO, Form, add, image, plus, rounded
+from .program import CONSTANT, HALF_ULP, KINDS, LEAST, ONE, ZERO, Form, add, images, plus, rounded
 from .question import Part, Question, misses
 from .reader import KEPT, Clock, Rejected, key, listed, members, need, number, small, total, whole
+from .smooth import CURVES, least
 
 Spans = Sequence[tuple[Q, Q]]  # ranges of the forms that were made
 Signs = Mapping[
@@ -21,7 +22,7 @@ Signs = Mapping[
 # of side 0, z > this
 Worths = list[tuple[Q, Q]]  # of each leaf or value: what it adds, and what it pays
 SPLITS = ("cut", "label", "sign", "at")
-PLANES = {"over": ONE, "under": -ONE}  # on which side of a plane a product lies
+PLANES = {"over": ONE, "under": -ONE}  # on which side of a plane a product lies, or of a line f(z)
 
 
 class Multipliers(NamedTuple):
@@ -50,7 +51,8 @@ class Proof(Question):
         self.known: dict[str, Collection[int]] = {"above": units, "chord": units}
         self.known |= {"row": range(len(self.rows)), "peak": range(len(self.features))}
         self.known |= dict.fromkeys(("least", "most"), range(len(self.program.made)))
-        self.known |= dict.fromkeys(PLANES, self.program.factors)
+        bent = tuple(k for k, kind in enumerate(self.program.kinds) if kind in CURVES)
+        self.known |= dict.fromkeys(PLANES, (*self.program.factors, *bent))
         self.roots = sum(len(roots) for roots, _ in self.program.trees)
         self.bounds: dict[tuple[int, int], Q] = {}
         for i, (k, side, bound, *by) in enumerate(listed(lemmas, "proof.lemmas")):
@@ -147,7 +149,7 @@ class Proof(Question):
             if low > high:
                 return None
             if self.program.kinds[k] == "single":  # beyond single floats it is no number
-                image("single", low), image("single", high)
+                images("single", low, high)
             found.append((rounded(low, 8, math.floor), rounded(high, 8, math.ceil)))
         return found
 
@@ -161,8 +163,9 @@ class Proof(Question):
             if kind == "tree":
                 ends: Any = self.extremes(k, rest[0], parts, signs, spans)
             else:
-                ends = spans[k] if kind in KINDS else [ONE] if kind == "one" else parts[k]
-            both = [factor * (image(kind, z) if kind in KINDS else z) for z in ends]
+                ends = [ONE] if kind == "one" else parts[k] if kind == "x" else spans[k]
+                ends = images(kind, *ends) if kind in KINDS else ends
+            both = [factor * z for z in ends]
             low, high = small(low + min(both)), small(high + max(both))
         for j, factors in labels.items():
             values = [factors.get(i, ZERO) for i in parts[j]]
@@ -262,7 +265,8 @@ class Proof(Question):
             row: Form = self.rows[k][0]
             return row
         if name in PLANES:
-            return self.plane(k, PLANES[name], slopes, spans)
+            beside = self.plane if k in self.program.factors else self.line
+            return beside(k, PLANES[name], slopes, spans)
         z, unit, (low, high) = self.program.made[k], {("unit", k): ONE}, spans[k]
         if name in ("least", "most"):
             return plus({CONSTANT: -low}, z) if name == "least" else plus({CONSTANT: high}, z, -ONE)
@@ -283,6 +287,12 @@ class Proof(Question):
         tilted = plus({CONSTANT: -least, ("product", k): side}, {("form", i): -side}, q)
         return add(tilted, {("form", m): -side}, p)
 
+    def line(self, k: int, side: Q, slopes: list[Q], spans: Spans) -> Form:
+        """Lemma 15: by how much ``side (f(z) - slope z)`` is above its least value in the part."""
+        kind, (slope, place) = self.program.kinds[k], slopes
+        below = least(kind, side, slope, place, *spans[k])
+        return plus({CONSTANT: -below, (kind, k): side}, self.program.made[k], -side * slope)
+
     # -- bounds -----------------------------------------------------------------------------------
 
     def most(self, form: Form, by: Multipliers, parts: list[Part], signs: Signs, spans: Spans,
@@ -299,8 +309,8 @@ class Proof(Question):
             factor, (low, high) = terms.pop((kind, k), ZERO), spans[k]
             if factor:
                 self.clock.tick()
-            if kind in ("step", "product"):
-                value += max(factor * image(kind, z) for z in (low, high))
+            if kind in ("step", "product", *CURVES):
+                value += max(factor * z for z in images(kind, low, high)) if factor else ZERO
             elif kind in ("single", "form") or (factor and low >= 0):
                 add(terms, inner, factor)
                 if kind == "single":

@@ -13,6 +13,7 @@ from fractions import Fraction as Q
 from .program import CONSTANT, HALF_ULP, LEAST, ONE, ZERO, Form, rounded
 from .question import Question
 from .reader import need, small, total
+from .smooth import CURVES
 
 FLOATS = {
     "float": (Q(1, 2**53), Q(1, 2**1075), 53, 2**1023),
@@ -21,6 +22,7 @@ FLOATS = {
 
 
 MOST = 1024
+LAST = 64  # units in the last place that the model's libraries may lose in a smooth function
 
 
 class Rounding:
@@ -42,6 +44,10 @@ class Rounding:
                 exact = is_one(form) and next(iter(form))[0] == "x"
                 again = bool(error) or self.bits == 24  # it may round to another one
                 size, error = size + off, ZERO if exact else error + 2 * off * again
+            elif kind in CURVES:
+                steepest, size = CURVES[kind].steepest, size + error + 1
+                need(steepest, f"program.made[{k}]: slack: of {kind}, which has no steepest slope")
+                error = (steepest or ONE) * error + 2 * LAST * self.unit * size + self.least
             self.made.append((size, error))
         rounds = [k for k in self.program.tested if self.made[k][1]]
         need(not rounds, f"program.made{rounds[:1]}: slack: a tree tests what is rounded")

@@ -12,8 +12,10 @@ from fractions import Fraction
 from math import floor
 from typing import Any
 
+from ...errors import UnsupportedError
 from ..auditing.report import quoted
 from ..checker import CONSTANT, HALF_ULP, LEAST, Feature, Form, Proof, Question, number, rounded
+from ..checker.smooth import CURVES
 
 ZERO = Fraction(0)
 
@@ -270,6 +272,8 @@ class Script:
                 f"product.{k}", f"(* {' '.join(f'form.{i}' for i in self.program.factors[k])})"
             )
             return
+        if kind in CURVES:
+            raise UnsupportedError(f"SMT-LIB: '{kind}' is smooth, and not in its arithmetic")
         self.define(z, self.form(self.program.made[k]))
         if kind == "unit":
             self.define(f"unit.{k}", f"(ite (>= {z} 0.0) {z} 0.0)")

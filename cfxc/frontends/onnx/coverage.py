@@ -39,7 +39,7 @@ NOTES: Mapping[str, str] = {
     "Cast": "not from or to text, nor computed numbers to integers",
     "Conv": "fixed sizes, constant weights", "Div": "by constants; of probabilities by their sum",
     "Expand": "not over rows", "Gather": "constant positions, or a constant table of codes",
-    "Gemm": "a constant factor", "Imputer": "of columns of the table that may be missing",
+    "Gemm": "a constant factor", "Imputer": "of missing numbers, or of one number",
     "MatMul": "by a constant on the right", "MaxPool": "fixed sizes", "AveragePool": "fixed sizes",
     "Normalizer": "L1, of probabilities", "OneHot": "of a column of codes",
     "Pad": "fixed sizes", "PRelu": "any constant slopes",
@@ -47,7 +47,8 @@ NOTES: Mapping[str, str] = {
     "LabelEncoder": "of columns and labels", "OneHotEncoder": "of columns",
     "TreeEnsemble": "modes of comparison; sums", "LinearClassifier": "", "ZipMap": "",
     "LinearRegressor": "without post_transform", "Reshape": "constant sizes, row by row",
-    "SVMRegressor": "linear kernel",
+    "SVMClassifier": "labels, and scores of two classes; kernels RBF and SIGMOID are enclosed",
+    "SVMRegressor": "without post_transform; kernels RBF and SIGMOID are enclosed",
 }  # fmt: skip
 
 _WAVES = "a periodic or inverse function that no engine has lines for"
@@ -126,7 +127,6 @@ REASONS: Mapping[str, str] = {
                     "read where it is constant; here its size depends on the number of rows"),
     **dict.fromkeys(("CumProd", "Det", "ReduceProd"), "multiplies many computed numbers"),
     "CastLike": "casts to the type of a tensor; Cast is read",
-    "SVMClassifier": "votes between pairs of classes; LinearSVC and LogisticRegression are read",
     "Log": "is -inf where its operand rounds to 0; LogSoftmax and Softplus are read",
     "Einsum": "is written as a text of sums; MatMul is read",
     "CumSum": "is not read; ReduceSum and MatMul are",

@@ -18,7 +18,7 @@ from .graph import OPSETS, Array, Graph, Model, Node, read_graph
 from .inputs import Feed, match_inputs
 from .outputs import Answer, answer_of
 from .rules import RULES
-from .values import ROWS, Columns, Refusal, Value
+from .values import ROWS, Columns, Refusal, Unread, Value
 
 NOTHING = Wanted()
 MALFORMED = (ArithmeticError, LookupError, TypeError, ValueError)
@@ -79,7 +79,7 @@ def lower_model(
     declare_inputs(builder, space)
     context = Context(builder, space, graph.opsets)
     offences = [f"{graph.name}: {flaw}" for feed in feeds for flaw in feed.flaws(space)]
-    values = _lower_nodes(graph, feeds, context, offences)
+    values = _lower_nodes(graph, feeds, context, offences, wanted.output)
     outputs = {out: values.get(out) for out in graph.outputs}
     return Lowered(*finished(context, outputs, wanted, offences), feeds)
 
@@ -116,20 +116,32 @@ def _raise(name: str, offences: list[str], remedy: str = REMEDY) -> None:
 
 
 def _lower_nodes(
-    graph: Graph, feeds: tuple[Feed, ...], context: Context, offences: list[str]
+    graph: Graph,
+    feeds: tuple[Feed, ...],
+    context: Context,
+    offences: list[str],
+    output: str | int | None,
 ) -> Mapping[str, Value]:
     """The value of every tensor; what a refused node should have given is missing."""
     values: dict[str, Value] = dict(graph.constants)
     for feed in feeds:
         origin = f"{graph.name}: input {feed.name!r}"
         values[feed.name] = Columns(feed.columns, feed.dims, (feed.dtype,), origin)
+    unread: dict[str, str] = {}
     for node in graph.nodes:
+        if why := next((unread[name] for name in node.inputs if name in unread), ""):
+            unread.update(dict.fromkeys(node.outputs, why))
+            continue
         reasons = _unknown(node)
         absent = [name for name in node.inputs if name and name not in values]
         if not reasons and not absent:
             try:
                 with context.builder.at(node.where):
-                    values.update(_outputs(context, node, values))
+                    for name, value in _outputs(context, node, values).items():
+                        if isinstance(value, Unread):
+                            unread[name] = f"{node.where} ({node.kind}): {value.why}"
+                        else:
+                            values[name] = value
             except Refusal as refusal:
                 reasons = [str(refusal)]
             except CfxcError:
@@ -137,6 +149,9 @@ def _lower_nodes(
             except MALFORMED as error:  # ONNX's checker lets through what is no such node
                 reasons = [f"its inputs and attributes do not fit ({type(error).__name__})"]
         offences += [f"{node.where} ({node.kind})" + f": {why}" * bool(why) for why in reasons]
+    asked = [name for name in graph.outputs if output in (None, name)]
+    if not any(name in values for name in asked):
+        offences += list(dict.fromkeys(unread[name] for name in asked if name in unread))
     return values
 
 
@@ -153,10 +168,12 @@ def _unknown(node: Node) -> list[str]:
     return [f"attribute {name!r}" for name in odd]
 
 
-def _outputs(context: Context, node: Node, values: Mapping[str, Value]) -> dict[str, Value]:
+def _outputs(
+    context: Context, node: Node, values: Mapping[str, Value]
+) -> dict[str, Value | Unread]:
     inputs = [values[name] if name else None for name in node.inputs]
     given = [value for value in inputs if value is not None]
-    results: tuple[Value | None, ...]
+    results: tuple[Value | Unread | None, ...]
     constants = [value for value in given if isinstance(value, np.ndarray)]
     if any(_counts(value) for value in constants) and node.op not in SIZES:
         raise Refusal("computes with the number of rows")

@@ -84,11 +84,18 @@ class OneMore:
 
 
 @dataclass(frozen=True)
+class Signs:
+    """The numbers are -1, 0 or 1, the signs of ``of``."""
+
+    of: Rows
+
+
+@dataclass(frozen=True)
 class Single:
     """The numbers are float32 numbers already: rounding keeps them."""
 
 
-Note = Linear | Monotone | Complement | Stack | Total | Size | OneMore | Single | None
+Note = Linear | Monotone | Complement | Stack | Total | Size | OneMore | Signs | Single | None
 
 
 @dataclass(frozen=True)
@@ -141,8 +148,17 @@ class Choice:
     score: Operand | None = None
 
 
+@dataclass(frozen=True)
+class Unread:
+    """A tensor that is not lowered, and why: its graph is, unless what decides needs it."""
+
+    why: str
+
+
 Tensors = Rows | Columns | Choice
 Value = Array | Rows | Columns | Choice
+Result = Value | tuple[Value | Unread | None, ...]
+"""What a rule gives: the output of its node, or all of them."""
 
 
 def size_of(dims: Dims) -> int:

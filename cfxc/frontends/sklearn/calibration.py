@@ -10,10 +10,10 @@ from sklearn.calibration import CalibratedClassifierCV
 from sklearn.isotonic import IsotonicRegression
 
 from ...ir import Literal, Operand, Tensor, ops
+from ..quadratics import exact, exact_affine
 from .linear import ONE, ZERO, binary_label, normalised, pair, second_if, top_label
 from .lowering import Lowering, Ref
 from .members import MEMBERS, chance, classes_of, lower_member, response, total
-from .quadratics import exact, exact_affine
 from .registry import Estimator, Outputs, model
 
 METHODS = ("decision_function", "predict_proba")

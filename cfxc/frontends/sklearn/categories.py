@@ -13,11 +13,11 @@ from ...ir import Operand, ops
 from ...ir.evaluator import enclose
 from ...ir.interval import Bounds, Choice, Interval
 from ...space.inputs import NOT_A_NUMBER
+from ..quadratics import exact, exact_affine
 from .discriminants import likeliest
 from .encoders import Symbol, symbol
 from .lowering import Lowering, Raw, Ref, tensor
 from .members import total
-from .quadratics import exact, exact_affine
 from .registry import Estimator, Outputs, model
 
 NARROW = "narrow the column in the feature space, or train the model with min_categories."

@@ -17,10 +17,10 @@ from sklearn.naive_bayes import BernoulliNB, ComplementNB, GaussianNB, Multinomi
 from sklearn.neighbors import NearestCentroid
 
 from ...ir import Operand, ops
+from ..quadratics import dot, exact, exact_affine, quadratic
 from .discretising import binarized
 from .linear import ZERO, affine, binary_label_from, outlier_or_inlier, shares, top_label
 from .lowering import Lowering, Ref, tensor
-from .quadratics import dot, exact, exact_affine, quadratic
 from .registry import Estimator, Outputs, model
 
 HALF = Fraction(1, 2)

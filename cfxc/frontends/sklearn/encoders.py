@@ -205,9 +205,27 @@ def _lower(
     dtype = np.dtype(getattr(encoder, "dtype", np.float64))
     for ref, book in zip(refs, books, strict=True):
         width = book.rows.shape[1]
-        if width:
+        if isinstance(ref, Raw) and (codes := _with_gaps(lowering, ref, book)):
+            made.append(Raw(ref.column, dtype, codes))
+        elif width:
             made.extend(cells(_encode(lowering, ref, book), width, dtype))
     return tuple(made)
+
+
+def _with_gaps(lowering: Lowering, ref: Raw, book: Codebook) -> tuple[Label, ...] | None:
+    """The codes of a column's labels, if an encoder of one code makes some of them missing."""
+    source = lowering.source(ref)
+    held, place = source.cells, book.positions()
+    if held is None or book.rows.shape[1] != 1:
+        return None
+    if book.unknown is None and any(cell not in place for cell in held):
+        return None
+    codes = [book.rows[place[c]] if c in place else book.unknown for c in held]
+    numbers = [float(code[0]) for code in codes if code is not None]
+    if np.isfinite(numbers).all():
+        return None
+    _check_marker(lowering, source, held, book)
+    return tuple(number if np.isfinite(number) else None for number in numbers)
 
 
 def _encode(lowering: Lowering, ref: Ref, book: Codebook) -> str:
@@ -231,12 +249,6 @@ def _encode_label(lowering: Lowering, source: Column, held: Sequence[Label], boo
         _refuse_unknown(lowering, source, strangers)
     spare = np.zeros(book.rows.shape[1]) if book.unknown is None else book.unknown
     table = np.array([book.rows[place[cell]] if cell in place else spare for cell in held])
-    lost = [cell for cell, row in zip(held, table, strict=True) if not np.isfinite(row).all()]
-    if lost:
-        lowering.problem(
-            f"turns {shown(lost)} of column {source.name!r} into a missing value", NOT_A_NUMBER
-        )
-        table = np.nan_to_num(table)
     labels = LabelTuple(source.feature.labels)
     return lowering.let(ops.Lookup(source.feature.name, labels, tensor(table)))
 

@@ -15,17 +15,13 @@ from ...ir import Literal, Operand, ops
 from ...space import Label
 from ...space.values import canonical, key, scalar
 from .encoders import symbol
-from .lowering import FILL, Cell, Image, Lowering, Raw, Ref, cells, tensor
+from .lowering import DOUBLE, FILL, Cell, Image, Lowering, Raw, Ref, cells, tensor
+from .members import MEMBERS, lower_member
 from .registry import Estimator, dense, refused, transformer
 
 refused(
     KNNImputer,
     reason="looks for the nearest rows of the training table",
-    remedy="Use SimpleImputer, or a model that takes missing numbers (histogram boosting).",
-)
-refused(
-    IterativeImputer,
-    reason="fills columns in turn by models of the others, round after round",
     remedy="Use SimpleImputer, or a model that takes missing numbers (histogram boosting).",
 )
 
@@ -160,3 +156,68 @@ def lower_indicator(
                 "Set missing = false for it in the feature space.",
             )
     return _indicators(lowering, indicator, refs, indicator.features_.tolist())
+
+
+def _drawn(imputer: Estimator) -> Iterator[str]:
+    if imputer.sample_posterior:
+        yield "sample_posterior=True draws what is missing at random; use sample_posterior=False"
+    if key(canonical(scalar(imputer.missing_values, "missing_values"))) != key(None):
+        yield f"takes {imputer.missing_values!r} for missing; use missing_values=np.nan"
+
+
+def _fillers(imputer: Estimator) -> Iterator[tuple[str, Estimator]]:
+    for _, _, estimator in imputer.imputation_sequence_:
+        yield MEMBERS, estimator
+
+
+@transformer(
+    IterativeImputer,
+    flaws=_drawn,
+    models=_fillers,
+    sparse=dense,
+    note="as the estimators in it are",
+)
+def lower_iterative(
+    lowering: Lowering, imputer: Estimator, refs: tuple[Ref, ...]
+) -> tuple[Ref, ...]:
+    """Columns that are missing by ``initial_imputer_``, then in turn by models of others.
+
+    The models are those of the rounds of training, and what they say is clipped to ``min_value``
+    and ``max_value``.
+    """
+    lowering.check_double(refs)
+    known = np.ones(len(refs), dtype=np.bool_)
+    if not imputer.keep_empty_features:
+        known = ~imputer._is_empty_feature
+    gaps = [lowering.gap(ref) for ref, kept in zip(refs, known, strict=True) if kept]
+    first = lower_simple(lowering, imputer.initial_imputer_, refs)
+    if gaps and all(gaps) and imputer.imputation_sequence_:
+        lowering.problem(
+            "where all columns of a row are missing, what it fills in depends on the other rows of "
+            "the table",
+            "Set missing = false for one of them in the feature space.",
+        )
+    now = list(first)
+    empty = imputer._is_empty_feature[known].tolist()
+    for place, others, estimator in imputer.imputation_sequence_:
+        if not gaps[place] or empty[place]:
+            continue
+        columns = tuple(now[other] for other in np.asarray(others).tolist())
+        said = lower_member(lowering, estimator, columns)["value"]
+        ends = (float(held[place]) for held in (imputer._min_value, imputer._max_value))
+        now[place] = _where_missing(lowering, gaps[place], said, first[place], *ends)
+    if imputer.add_indicator:
+        now += _indicators(lowering, imputer, refs, imputer.indicator_.features_.tolist())
+    return tuple(now)
+
+
+def _where_missing(
+    lowering: Lowering, name: str, said: Operand, ref: Ref, low: float, high: float
+) -> Ref:
+    """A column, and where the number of a feature is missing what a model says, clipped."""
+    let = lowering.let
+    for bound, op in ((low, ops.Maximum), (high, ops.Minimum)):
+        if np.isfinite(bound):
+            said = let(op(said, Literal(Fraction(bound))))
+    made = let(ops.Select(lowering.is_missing(name), said, lowering.vector([ref])))
+    return Cell(made, 0, 1, DOUBLE)

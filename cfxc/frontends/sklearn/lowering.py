@@ -17,6 +17,7 @@ from ...errors import UnsupportedError, VerificationError
 from ...ir import Builder, Label, Literal, Op, Operand, Tensor, ops
 from ...space import FeatureSpace
 from ...space.inputs import NOT_A_NUMBER, Column, column, declare_inputs, parts_of
+from ...space.names import shown
 
 DType = np.dtype[Any]
 DOUBLE = np.dtype(np.float64)
@@ -135,7 +136,7 @@ def as_array(refs: Sequence[Ref]) -> tuple[Ref, ...]:
     """The columns of one array made of ``refs``: of one dtype, objects as soon as one is."""
     plain = all(ref.dtype.kind in "biuf" for ref in refs)
     dtype = common_dtype([ref.dtype for ref in refs]) if plain else np.dtype(object)
-    return tuple(Raw(ref.column, dtype) if isinstance(ref, Raw) else ref for ref in refs)
+    return tuple(replace(ref, dtype=dtype) if isinstance(ref, Raw) else ref for ref in refs)
 
 
 def column_dtype(name: str) -> DType:
@@ -266,7 +267,11 @@ class Lowering:
 
     def _columns(self, run: Sequence[Any]) -> list[Operand]:
         sources = [self.source(ref) for ref in run]
-        flaws = [source.misfit for source in sources if source.misfit]
+        flaws = [
+            _made_missing(ref, source) or source.misfit
+            for ref, source in zip(run, sources, strict=True)
+            if source.misfit
+        ]
         for flaw in flaws:
             self.problem(flaw, NOT_A_NUMBER)
         if flaws:
@@ -300,6 +305,18 @@ class Lowering:
     def dtype(self, refs: Sequence[Ref]) -> DType:
         """The dtype of the array that joins the columns ``refs``."""
         return common_dtype([ref.dtype for ref in refs])
+
+
+def _made_missing(ref: Raw, source: Column) -> str:
+    """What an encoder has turned into a missing value, which another step computes with."""
+    held = zip(source.feature.labels, ref.cells or (), strict=False)
+    lost = [label for label, cell in held if cell is None]
+    if not lost:
+        return ""
+    return (
+        f"computes with column {source.name!r}, of which an earlier step turns {shown(lost)} into "
+        "a missing value"
+    )
 
 
 FILL = (

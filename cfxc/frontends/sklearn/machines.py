@@ -7,9 +7,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from fractions import Fraction
-from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -17,6 +15,8 @@ from sklearn.kernel_ridge import KernelRidge
 from sklearn.svm import SVC, SVR, NuSVC, NuSVR, OneClassSVM
 
 from ...ir import Operand, ops
+from ..kernel_functions import Kernel, kernel_values, pair_weights
+from ..quadratics import Exact, dot, exact, exact_affine, quadratic
 from .linear import (
     ZERO,
     binary_label,
@@ -27,22 +27,11 @@ from .linear import (
 )
 from .lowering import Lowering, Ref
 from .pairwise import most_votes, pair_scores, tally
-from .quadratics import Exact, dot, exact, exact_affine, quadratic
 from .registry import Estimator, Outputs, model
 
 NAMES = {"linear": "linear", "poly": "poly", "polynomial": "poly", "rbf": "rbf", "sigmoid": "tanh"}
 """What a kernel computes, by the names that models give it."""
 NOTE = "kernels 'rbf' and 'sigmoid' are enclosed: 'rbf' gives answers, and seldom bounds"
-
-
-@dataclass(frozen=True)
-class Kernel:
-    """``<v, x>``, ``(gamma <v, x> + coef0) ** degree``, ``exp(-gamma |v - x|²)`` or the tanh."""
-
-    kind: str
-    gamma: Fraction
-    coef0: Fraction
-    degree: int
 
 
 def _kernel_of(machine: Estimator) -> Kernel:
@@ -65,20 +54,12 @@ def expansion(
     bias: Exact,
 ) -> str:  # fmt: skip
     """``Σ_i dual[r, i] K(vectors[i], x) + bias[r]`` for all r; shapes (m, n), (k, m), (k,)."""
-    x, gamma, shift = lowering.vector(refs), kernel.gamma, kernel.coef0
+    x = lowering.vector(refs)
     if kernel.kind == "linear":
         return exact_affine(lowering, x, dot(dual, vectors), bias)
-    if kernel.kind == "rbf":
-        return exact_affine(lowering, _radial(lowering, x, gamma, vectors), dual, bias)
     if kernel.kind == "poly" and kernel.degree <= 2:
         return _low_degree(lowering, x, kernel, vectors, dual, bias)
-    inner = exact_affine(lowering, x, gamma * vectors, np.full(len(vectors), shift, dtype=object))
-    if kernel.kind == "tanh":
-        return exact_affine(lowering, lowering.let(ops.Tanh(inner)), dual, bias)
-    power = inner
-    for _ in range(kernel.degree - 1):
-        power = lowering.let(ops.Mul(power, inner))
-    return exact_affine(lowering, power, dual, bias)
+    return exact_affine(lowering, kernel_values(lowering, x, kernel, vectors), dual, bias)
 
 
 def _low_degree(
@@ -96,25 +77,10 @@ def _low_degree(
     return quadratic(lowering, x, np.array(squares, dtype=object), weight, bias)
 
 
-def _radial(lowering: Lowering, x: str, gamma: Fraction, vectors: Exact) -> str:
-    """``exp(-gamma |v_i - x|²)`` for all i."""
-    norms = (vectors * vectors).sum(axis=1)
-    square = lowering.let(ops.Mul(x, x))
-    both = lowering.let(ops.Concat((square, x)))
-    weight = np.concatenate([np.full(vectors.shape, -gamma, dtype=object), 2 * gamma * vectors], 1)
-    return lowering.let(ops.Exp(exact_affine(lowering, both, weight, -gamma * norms)))
-
-
 def _pairs(machine: Estimator) -> tuple[Exact, Exact]:
     """Weights (p, m) of the vectors and biases (p,) of the machines of classes i < j, in order."""
-    dual = exact(machine._dual_coef_)
-    ends = np.cumsum(machine.n_support_)
-    own = [slice(end - size, end) for end, size in zip(ends, machine.n_support_, strict=True)]
-    places = list(combinations(range(len(own)), 2))
-    rows = np.full((len(places), dual.shape[1]), Fraction(0), dtype=object)
-    for row, (i, j) in zip(rows, places, strict=True):
-        row[own[i]], row[own[j]] = dual[j - 1, own[i]], dual[i, own[j]]
-    return rows, exact(machine._intercept_)
+    weights = pair_weights(exact(machine._dual_coef_), machine.n_support_)
+    return weights, exact(machine._intercept_)
 
 
 @model("classifier", SVC, NuSVC, flaws=_kernel_flaws, note=NOTE)
@@ -184,4 +150,4 @@ def lower_kernel_ridge(lowering: Lowering, machine: Estimator, refs: tuple[Ref, 
     return {"value": values(lowering, made, len(dual))}
 
 
-__all__ = ["Kernel", "expansion"]
+__all__ = ["NAMES", "NOTE", "expansion"]

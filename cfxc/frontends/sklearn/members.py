@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ...ir import LabelTuple, Literal, Operand, Tensor, ops
+from ...ir import LabelTuple, Literal, Op, Operand, Tensor, ops
 from ..predictor import class_labels
+from .linear import ONE
 from .lowering import Lowering, Ref, tensor
 from .registry import MODELS, Estimator, Outputs
 from .structure import last_step, predict
@@ -19,8 +20,8 @@ MEMBERS = "its estimators"
 OUTPUTS = {"predict_proba": "probability", "decision_function": "score"}
 """Methods of a deployed classifier, and what programs call what they give."""
 SMOOTH = (
-    "smooth probabilities of members are enclosed; not answered where a member divides its shares "
-    "by their sum (OneVsRestClassifier of three classes)"
+    "smooth probabilities of members are enclosed; not answered where a member divides shares that "
+    "are not logistic by their sum (OneVsRestClassifier of trees, three classes)"
 )
 REPLACE = "replace that estimator, or let the ensemble vote with labels."
 
@@ -69,14 +70,25 @@ def response(
 
 
 def _enclosed(lowering: Lowering, found: Operand, width: int) -> Operand:
-    """A member's output; a softmax by functions that engines enclose, since others compute with it.
+    """A member's output; one that is a softmax by functions that engines enclose.
 
-    ``p_k = σ(z_k - log Σ_{j≠k} exp z_j)``, and ``log(exp a + exp b) = b + softplus(a - b)``.
+    So are logistic shares over their sum: ``σ(z_k) / Σ_j σ(z_j)`` is the softmax of the
+    ``log σ(z_k) = -softplus(-z_k)``.
     """
     op = lowering.definitions.get(found) if isinstance(found, str) else None
-    if not isinstance(op, ops.Softmax):
+    if isinstance(op, ops.Softmax):
+        return _softmax(lowering, [lowering.let(ops.Item(op.x, at)) for at in range(width)])
+    logits = _logits(lowering, op)
+    if logits is None:
         return found
-    scores = [lowering.let(ops.Item(op.x, place)) for place in range(width)]
+    signed = [lowering.let(ops.Neg(z)) for z in logits]
+    return _softmax(
+        lowering, [lowering.let(ops.Neg(lowering.let(ops.Softplus(z)))) for z in signed]
+    )
+
+
+def _softmax(lowering: Lowering, scores: Sequence[str]) -> str:
+    """``p_k = σ(z_k - log Σ_{j≠k} exp z_j)``, and ``log(exp a + exp b) = b + softplus(a - b)``."""
     shares = []
     for place, own in enumerate(scores):
         most, *others = (each for at, each in enumerate(scores) if at != place)
@@ -85,6 +97,33 @@ def _enclosed(lowering: Lowering, found: Operand, width: int) -> Operand:
             most = lowering.let(ops.Add(most, lowering.let(ops.Softplus(ahead))))
         shares.append(lowering.let(ops.Sigmoid(lowering.let(ops.Sub(own, most)))))
     return lowering.let(ops.Concat(tuple(shares)))
+
+
+def _logits(lowering: Lowering, op: Op | None) -> list[Operand] | None:
+    """The z of logistic shares ``σ(z)`` over their sum; ``None`` of anything else."""
+    if not isinstance(op, ops.Div):
+        return None
+    shares, over = _known(lowering, op.x), _known(lowering, op.y)
+    if isinstance(over, ops.Select):  # 1 where the sum is 0, which such shares have nowhere
+        over = _known(lowering, over.y)
+    if not (isinstance(shares, ops.Concat) and isinstance(over, ops.ReduceSum) and over.x == op.x):
+        return None
+    found: list[Operand] = []
+    for share in shares.parts:
+        item = _known(lowering, share)
+        pair = _known(lowering, item.x) if isinstance(item, ops.Item) and item.index == 1 else None
+        logistic = _known(lowering, pair.parts[1]) if isinstance(pair, ops.Concat) else None
+        if not isinstance(pair, ops.Concat) or not isinstance(logistic, ops.Sigmoid):
+            return None
+        rest = _known(lowering, pair.parts[0])
+        if len(pair.parts) != 2 or rest != ops.Sub(ONE, pair.parts[1]):
+            return None
+        found.append(logistic.x)
+    return found
+
+
+def _known(lowering: Lowering, operand: Operand) -> Op | None:
+    return lowering.definitions.get(operand) if isinstance(operand, str) else None
 
 
 def chance(

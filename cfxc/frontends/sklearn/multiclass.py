@@ -18,12 +18,12 @@ from sklearn.multiclass import (
 
 from ...ir import Literal, Operand, ops
 from ..predictor import class_labels
+from ..quadratics import exact, exact_affine
 from .ensembles import like_members
 from .linear import ONE, ZERO, pair, second_if, top_label
 from .lowering import Lowering, Ref, as_array
 from .members import MEMBERS, chance, lower_member
 from .pairwise import most_votes, pair_scores, tally
-from .quadratics import exact, exact_affine
 from .registry import Estimator, Outputs, model
 
 ORDER = ("decision_function", "predict_proba")

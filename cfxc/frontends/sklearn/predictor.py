@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
+from sklearn.decomposition import MiniBatchSparsePCA, SparsePCA
 
 from ...errors import MissingColumnError
 from ...ir import Label
@@ -88,14 +89,25 @@ class SklearnPredictor:
         Raises:
             MissingColumnError: ``frame`` lacks columns of the model.
         """
-        answer = np.asarray(self.estimator.predict(self.table(frame)))
+        answer = self._run(self.estimator.predict, frame)
         return answer[:, 0] if answer.ndim == 2 and answer.shape[1] == 1 else answer
 
     def probabilities(self, frame: pd.DataFrame) -> npt.NDArray[Any] | None:
         """``estimator.predict_proba``, shape (n, k); ``None`` if it has none."""
         if not hasattr(self.estimator, "predict_proba"):
             return None
-        return np.asarray(self.estimator.predict_proba(self.table(frame)))
+        return self._run(self.estimator.predict_proba, frame)
+
+    @cached_property
+    def _takes_no_single_row(self) -> bool:
+        """Whether a step drops an axis of a table of one row, as sparse PCA does."""
+        steps = (type(value) for _, value in _parameters(self.estimator))
+        return any(step in (SparsePCA, MiniBatchSparsePCA) for step in steps)
+
+    def _run(self, method: Callable[[Any], Any], frame: pd.DataFrame) -> npt.NDArray[Any]:
+        if len(frame) == 1 and self._takes_no_single_row:
+            return np.asarray(method(self.table(pd.concat([frame, frame]))))[:1]
+        return np.asarray(method(self.table(frame)))
 
     def table(self, frame: pd.DataFrame) -> Any:
         """The part of ``frame`` that the estimator takes, in the form it was trained on."""

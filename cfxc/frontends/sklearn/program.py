@@ -211,6 +211,8 @@ def _in_transformer(estimator: Estimator, step: str) -> Iterator[Offence]:
         entry = TRANSFORMERS.get(type(estimator))
         for name, part in entry.parts(estimator) if entry else ():
             yield from _in_transformer(part, _below(titled(step, estimator), name))
+        for name, part in entry.models(estimator) if entry and _is_fitted(estimator) else ():
+            yield from _in_predictor(part, _below(titled(step, estimator), name))
 
 
 def _in_wrapper(

@@ -3,19 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from scipy import linalg
 from sklearn.cluster import FeatureAgglomeration
-from sklearn.decomposition import PCA, FactorAnalysis, FastICA, IncrementalPCA, TruncatedSVD
+from sklearn.decomposition import (
+    PCA,
+    FactorAnalysis,
+    FastICA,
+    IncrementalPCA,
+    MiniBatchSparsePCA,
+    SparsePCA,
+    TruncatedSVD,
+)
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.neighbors import NeighborhoodComponentsAnalysis
 from sklearn.neural_network import BernoulliRBM
 from sklearn.random_projection import GaussianRandomProjection, SparseRandomProjection
 
 from ...ir import Op, ops
+from ..quadratics import exact, exact_affine
 from .lowering import Lowering, Ref, cells, tensor
 from .registry import Estimator, dense, transformer
 
@@ -93,6 +103,39 @@ def lower_factors(lowering: Lowering, factors: Estimator, refs: tuple[Ref, ...])
     return cells(project(lowering, first, inverse.T), len(weight))
 
 
+def _singular(pca: Estimator) -> Iterator[str]:
+    if pca.ridge_alpha <= 0:
+        yield "ridge_alpha=0 leaves equations that may have no solution; use ridge_alpha=0.01"
+
+
+@transformer(
+    SparsePCA,
+    MiniBatchSparsePCA,
+    flaws=_singular,
+    sparse=dense,
+    note="scikit-learn's own fails on a table of one row: give it the row twice",
+)
+def lower_sparse_pca(lowering: Lowering, pca: Estimator, refs: tuple[Ref, ...]) -> tuple[Ref, ...]:
+    """``u`` of ``A u = C (x - mean_)``, ``A = C C' + ridge_alpha I``: a ridge regression of a row.
+
+    The library solves the k equations anew by Cholesky's method.  It is off by no more than
+    ``(3 k + 1) ε |A⁻¹| S |u|``, S the roots of ``A_ii A_jj`` (Higham, Theorem 10.4), which rounding
+    in the last of these steps may reach too: there ``A u`` is ``(A + M) u - M u``, M ≥ (3 k + 1) S.
+    """
+    weight = pca.components_
+    side = project(lowering, _centred(lowering, refs, pca.mean_, weight), weight)
+    gram = weight @ weight.T + pca.ridge_alpha * np.eye(len(weight))
+    inverse, roots = linalg.inv(gram), np.sqrt(np.diag(gram))
+    more = np.ceil((3 * len(weight) + 1) * np.outer(roots, roots))
+    first = project(lowering, side, inverse)
+    held = lowering.let(ops.Concat((side, first, first)))
+    both = np.concatenate([exact(np.eye(len(weight))), -exact(gram) - exact(more), exact(more)], 1)
+    zero = np.full(len(weight), Fraction(0), dtype=object)
+    off = exact_affine(lowering, held, both, zero)
+    correction = project(lowering, off, inverse)
+    return cells(lowering.let(ops.Add(first, correction)), len(weight))
+
+
 def _no_transform(model: Estimator) -> Iterator[str]:
     if model.solver == "lsqr":
         yield "solver='lsqr' has no transform; use solver='svd' or 'eigen'"
@@ -110,7 +153,7 @@ def lower_discriminants(
     return cells(project(lowering, x, weight), len(weight))
 
 
-@transformer(BernoulliRBM, sparse=dense)
+@transformer(BernoulliRBM, sparse=dense, note="its probabilities are enclosed")
 def lower_machine(lowering: Lowering, machine: Estimator, refs: tuple[Ref, ...]) -> tuple[Ref, ...]:
     """``sigmoid(C x + b)``: the probabilities of the hidden units."""
     weight, bias = machine.components_, machine.intercept_hidden_

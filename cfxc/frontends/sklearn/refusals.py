@@ -8,25 +8,20 @@ from sklearn.cross_decomposition import CCA, PLSSVD, PLSCanonical, PLSRegression
 from sklearn.decomposition import (
     NMF,
     DictionaryLearning,
-    KernelPCA,
     LatentDirichletAllocation,
     MiniBatchDictionaryLearning,
     MiniBatchNMF,
-    MiniBatchSparsePCA,
     SparseCoder,
-    SparsePCA,
 )
 from sklearn.feature_extraction import DictVectorizer, FeatureHasher
 from sklearn.feature_extraction.image import PatchExtractor
 from sklearn.feature_extraction.text import (
     CountVectorizer,
     HashingVectorizer,
-    TfidfTransformer,
     TfidfVectorizer,
 )
 from sklearn.kernel_approximation import (
     AdditiveChi2Sampler,
-    Nystroem,
     PolynomialCountSketch,
     RBFSampler,
     SkewedChi2Sampler,
@@ -55,10 +50,8 @@ refused(
 )
 refused(
     KernelCenterer,
-    KernelPCA,
-    Nystroem,
     reason="computes a kernel of the row with rows of the training table",
-    remedy="Use PCA, SplineTransformer(degree=1) or RandomTreesEmbedding instead.",
+    remedy="Use KernelPCA, which centres its kernel itself.",
 )
 refused(
     PolynomialCountSketch,
@@ -72,8 +65,6 @@ refused(
     DictionaryLearning,
     MiniBatchDictionaryLearning,
     SparseCoder,
-    SparsePCA,
-    MiniBatchSparsePCA,
     reason="solves a problem of its own for every row, until a tolerance",
     remedy="Use PCA or TruncatedSVD instead.",
 )
@@ -104,7 +95,6 @@ refused(
 refused(
     CountVectorizer,
     HashingVectorizer,
-    TfidfTransformer,
     TfidfVectorizer,
     DictVectorizer,
     FeatureHasher,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sklearn import cluster, gaussian_process, mixture, neighbors, semi_supervised
+from sklearn import cluster, gaussian_process, mixture, neighbors
 from sklearn.covariance import (
     OAS,
     EmpiricalCovariance,
@@ -25,10 +25,9 @@ refused(
     remedy=NEAREST,
 )
 refused(
-    neighbors.RadiusNeighborsClassifier,
     neighbors.RadiusNeighborsRegressor,
-    reason="its answer jumps where one of its training rows comes into the radius, a quadratic "
-    "border for each of them, and it has none where no row is",
+    reason="it divides by how many training rows are within the radius, and gives no number where "
+    "none is",
     remedy=NEAREST,
 )
 refused(
@@ -42,13 +41,6 @@ refused(
     reason="it sums a smooth kernel over all its training rows; a classifier divides by a "
     "variance and integrates, too",
     remedy="Train an SVC, an SVR or a KernelRidge with a polynomial kernel instead.",
-)
-refused(
-    semi_supervised.LabelPropagation,
-    semi_supervised.LabelSpreading,
-    reason="it weighs the labels of all its training rows by a smooth kernel, and divides by the "
-    "sum of the weights",
-    remedy="Train a SelfTrainingClassifier instead.",
 )
 refused(
     MultiOutputClassifier,

@@ -77,13 +77,16 @@ class Transformer:
 
     ``flaws`` states what is unsupported in one fitted instance; nothing if it is fine.  ``sparse``
     tells whether it gives a sparse matrix, by whether it gets one.  ``parts`` are the transformers
-    inside, which must be supported too, with their names.
+    inside, which must be supported too, with their names, and ``models`` the predictors.
+    ``note`` says what is enclosed, or what else is to be known.
     """
 
     lower: Transform
     flaws: Flaws = no_flaws
     sparse: Sparse = keeps_sparse
     parts: Parts = no_parts
+    models: Parts = no_parts
+    note: str = ""
 
 
 @dataclass(frozen=True)
@@ -163,11 +166,14 @@ def transformer(
     flaws: Flaws = no_flaws,
     sparse: Sparse = keeps_sparse,
     parts: Parts = no_parts,
+    models: Parts = no_parts,
+    note: str = "",
 ) -> Callable[[TransformT], TransformT]:
     """Decorator: the function lowers transformers of exactly these ``classes``."""
 
     def enter(lower: TransformT) -> TransformT:
-        TRANSFORMERS.update(dict.fromkeys(classes, Transformer(lower, flaws, sparse, parts)))
+        entry = Transformer(lower, flaws, sparse, parts, models, note)
+        TRANSFORMERS.update(dict.fromkeys(classes, entry))
         return lower
 
     return enter

@@ -7,6 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 import numpy.typing as npt
+from sklearn.feature_extraction.text import TfidfTransformer
 from sklearn.preprocessing import (
     MaxAbsScaler,
     MinMaxScaler,
@@ -115,21 +116,46 @@ def _range(factor: float, shift: float, ends: tuple[float, float]) -> Function:
 
 def _euclidean(normalizer: Estimator) -> Iterator[str]:
     if normalizer.norm == "l2":
+        other = None if type(normalizer) is TfidfTransformer else "max"
         yield (
             "norm='l2' divides by a square root of squares, which has no exact program; "
-            "use norm='l1' or 'max'"
+            f"use norm='l1' or {other!r}"
         )
 
 
-@transformer(Normalizer, flaws=_euclidean)
+@transformer(Normalizer, flaws=_euclidean, note="norm 'l1' or 'max'")
 def lower_normalizer(
     lowering: Lowering, normalizer: Estimator, refs: tuple[Ref, ...]
 ) -> tuple[Ref, ...]:
     """``x / norm(x)`` with the l1 norm or the largest magnitude; a row of zeros stays."""
     lowering.check_double(refs)
-    x = lowering.vector(refs)
+    return cells(_over_norm(lowering, lowering.vector(refs), normalizer.norm), len(refs))
+
+
+def _over_norm(lowering: Lowering, x: str, name: str) -> str:
     norms: dict[str, Callable[[str], Op]] = {"l1": ops.ReduceSum, "max": ops.ReduceMax}
-    norm = lowering.let(norms[normalizer.norm](lowering.let(ops.Abs(x))))
+    norm = lowering.let(norms[name](lowering.let(ops.Abs(x))))
     is_zero = lowering.let(ops.Le(norm, Literal(Fraction(0))))
     divisor = lowering.let(ops.Select(is_zero, Literal(Fraction(1)), norm))
-    return cells(lowering.let(ops.Div(x, divisor)), len(refs))
+    return lowering.let(ops.Div(x, divisor))
+
+
+def _term_flaws(step: Estimator) -> Iterator[str]:
+    yield from _euclidean(step)
+    if step.sublinear_tf:
+        yield "sublinear_tf=True takes logarithms of counts; use sublinear_tf=False"
+
+
+@transformer(
+    TfidfTransformer,
+    flaws=_term_flaws,
+    sparse=lambda step, _: True,
+    note="norm 'l1' or None; of columns of counts",
+)
+def lower_terms(lowering: Lowering, step: Estimator, refs: tuple[Ref, ...]) -> tuple[Ref, ...]:
+    """``x * idf_`` of counts x, over the l1 norm if it says so; a row of zeros stays."""
+    lowering.check_double(refs)
+    x = lowering.vector(refs)
+    if step.use_idf:
+        x = lowering.let(ops.Mul(x, lowering.constant(step.idf_)))
+    return cells(x if step.norm is None else _over_norm(lowering, x, step.norm), len(refs))

@@ -1,8 +1,8 @@
 """Smooth transcendental ops.
 
 Their meaning is the real function.  No rational equals it, so ``evaluate`` gives a rational within
-``10**-PLACES`` of it: relative to the exponentials involved (decimal ``exp`` is correctly rounded),
-absolute where these are smaller than ``exp(-_LIMIT)``.  Every other back end either handles these
+``10**-PLACES`` of it: relative to the exponentials involved, absolute where these are smaller than
+``exp(-_LIMIT)``.  Every other back end either handles these
 ops soundly (enclosures) or refuses them.
 """
 
@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from decimal import ROUND_HALF_EVEN, Context, Decimal
+from decimal import Context, Decimal
 from fractions import Fraction
 from typing import Any, ClassVar
 
@@ -24,11 +24,13 @@ from .structure import interval_of
 
 PLACES = 60
 _FAR = 2000  # beyond it no double but the limit, or the one beside it, bounds the functions
-_CONTEXT = Context(prec=PLACES + 10, rounding=ROUND_HALF_EVEN, Emin=-(10**9), Emax=10**9)
 _LIMIT = Fraction(10**6)  # exp(-_LIMIT) is 0 to hundreds of thousands of places
 
-
 _BITS = 230  # 10**-69: what is kept of a value, relative to it
+_POINT = _BITS + 60  # bits after the point of what is added up for it
+_MORE = 30  # bits more of ln 2, which is taken up to 1.5 million times
+_HALVED = 10  # times that the operand of the series is halved
+_LN_2 = int(Fraction(Context(prec=120).ln(Decimal(2))) * 2 ** (_POINT + _MORE))
 
 
 def _short(value: Fraction, least: int = 0) -> Fraction:
@@ -47,8 +49,28 @@ def exp(x: Fraction | int) -> Fraction:
     x = max(Fraction(x), -_LIMIT)
     if x > _LIMIT:
         raise VerificationError("exp overflows: its operand exceeds 10**6")
-    quotient = _CONTEXT.divide(Decimal(x.numerator), Decimal(x.denominator))
-    return _short(Fraction(quotient.exp(_CONTEXT)))
+    total, twos = _raised(x)
+    spare = total.bit_length() - _BITS - 1
+    total, twos = (total >> spare - 1) + 1 >> 1, twos + spare
+    return Fraction(total << max(twos, 0), 1 << max(-twos, 0))
+
+
+def _raised(x: Fraction) -> tuple[int, int]:
+    """Whole numbers t, k with ``exp(x) = t 2**k`` to within a share of 2**-260.
+
+    ``x = n ln 2 + 2**_HALVED r``: the series of exp(r), whose first terms number twenty, squared so
+    many times.  Each of its roundings is below 2**-_POINT, and a square doubles what it is off.
+    """
+    n = round(float(x) * 1.4426950408889634)
+    r = (x.numerator << _POINT + _MORE) // x.denominator - n * _LN_2 >> _MORE + _HALVED
+    total = (1 << _POINT) + r
+    term, place = r, 2
+    while not -2 < term < 2:
+        term = (term * r >> _POINT) // place
+        total, place = total + term, place + 1
+    for _ in range(_HALVED):
+        total = total * total >> _POINT
+    return total, n - _POINT
 
 
 def sigmoid(x: Fraction | int) -> Fraction:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -43,6 +44,12 @@ class TreeEnsemble(Op):
     def sort(self, *operands: Sort) -> Sort:
         (x,) = operands
         require(x.is_numeric and len(x.shape) == 1, f"tree_ensemble needs a vector, not {x}")
+        require(self._columns <= x.shape[0], "tree_ensemble: feature index out of range")
+        return REAL.with_shape(self.base.shape)
+
+    @cached_property
+    def _columns(self) -> int:
+        """How many columns the trees read at least, once their arrays are checked."""
         nodes = (self.feature, self.left, self.right)
         require(
             all(field.dtype == "i64" and len(field.shape) == 1 for field in (*nodes, self.roots)),
@@ -60,7 +67,6 @@ class TreeEnsemble(Op):
         require(self.base.shape == self.value.shape[1:], "tree_ensemble: base does not fit value")
         feature, own = self.feature.array, np.arange(count)
         inner = feature >= 0
-        require(bool((feature < x.shape[0]).all()), "tree_ensemble: feature index out of range")
         for child in (self.left.array, self.right.array):
             require(
                 bool(((child > own) & (child < count))[inner].all()),
@@ -68,7 +74,7 @@ class TreeEnsemble(Op):
             )
         roots = self.roots.array
         require(bool(((roots >= 0) & (roots < count)).all()), "tree_ensemble: root out of range")
-        return REAL.with_shape(self.base.shape)
+        return int(feature.max(initial=-1)) + 1
 
     def evaluate(self, *values: Value) -> Value:
         leaves: Sequence[int] | npt.NDArray[np.int64] | None = self._leaves_of_floats(values[0])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -20,6 +21,7 @@ from ...frontends.sklearn import lower
 from ...question.checks import closed_share, number_from_zero, whole_number
 from ...space import FeatureSpace
 from ...space.tables import as_pandas
+from ...stopping import polled
 from .encoding import BIAS, Encoding
 from .moments import ROUNDING, array_of, covariance_of, mean_of
 
@@ -187,7 +189,10 @@ def retrained_moments(
         raise InvalidInputError("retraining needs outcomes of two kinds, and two rows at least")
     made = np.random.SeedSequence(seed).spawn(count)
     run = delayed(_retrain)
-    found = Parallel(n_jobs=jobs)(run(read, X, outcomes, size, each, test) for each in made)
+    work = (run(read, X, outcomes, size, each, test) for each in made)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", ".* tasks which were still being processed")
+        found = list(polled(Parallel(n_jobs=jobs, return_as="generator")(work), 1))
     accuracy = None if test is None else np.array([each[1] for each in found])
     samples = np.array([each[0] for each in found])
     return _moments(samples, read.names(X), read.positive(outcomes), shrinkage, accuracy)

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from importlib.resources import files
 from math import inf, nextafter, sqrt
 from pathlib import Path
@@ -57,13 +57,38 @@ class Norms(NamedTuple):
 
 
 @dataclass(frozen=True)
+class OfNorms:
+    """A mix of norms over a space: few questions need its program, and a parser takes long to make.
+
+    ``name``: what the program is called; ``file``: which of the texts here it is.
+    """
+
+    norms: Norms
+    space: FeatureSpace
+    name: str
+    file: str
+
+    @property
+    def text(self) -> str:
+        """The program's text."""
+        return files(__package__).joinpath(f"{self.file}.cfl").read_text(encoding="utf-8")
+
+    def __call__(self) -> Program:
+        """The program, with its coefficients and weights."""
+        norms = self.norms
+        factors = {"mix": zip(_COEFFICIENTS, norms[:3], strict=True),
+                   "squares": (("alpha", norms.l0), ("beta", norms.l2))}  # fmt: skip
+        fixed = dict(factors.get(self.file, ()))
+        return _lower(parse_program(self.text, f"{self.file}.cfl"), self.space, self.name, fixed)
+
+
+@dataclass(frozen=True)
 class Distance:
     """A distance d between a counterfactual and the factual.
 
     Attributes:
         name: ``l1``, ``0.3*l0 + 0.7*l1``, or what the user's program is called.
-        program: From ``delta.1`` … ``delta.J`` (each in [0, 1]), and for a user's program also
-            ``x.<feature>`` and ``factual.<feature>`` where it reads them, to ``result: Real``.
+        definition: Its ``program``, or what of norms that is made of when it is asked for.
         norms: What it is made of if that is norms, else ``None``.
         text: The program's text.
         lower: d is never smaller; 0 for combinations of the norms, -infinity if nothing is known.
@@ -75,7 +100,7 @@ class Distance:
     """
 
     name: str
-    program: Program
+    definition: Program | OfNorms
     norms: Norms | None
     text: str
     lower: float = 0.0
@@ -83,6 +108,14 @@ class Distance:
     is_absolute: bool = False
     per_change: Fraction = Fraction(0)
     scale: Fraction = Fraction(1)
+
+    @cached_property
+    def program(self) -> Program:
+        """From ``delta.1`` … ``delta.J`` (each in [0, 1]) to ``result: Real``.
+
+        A user's program also reads ``x.<feature>`` and ``factual.<feature>``.
+        """
+        return self.definition() if isinstance(self.definition, OfNorms) else self.definition
 
     @property
     def is_squared(self) -> bool:
@@ -278,12 +311,8 @@ def combination(norms: Norms, space: FeatureSpace) -> Distance:
     else:
         name = " + ".join(f"{decimal_text(factor)}*{each}" for factor, each in terms)
         file = "squares" if norms.l2 else "mix"
-    text = files(__package__).joinpath(f"{file}.cfl").read_text(encoding="utf-8")
-    factors = {"mix": zip(_COEFFICIENTS, norms[:3], strict=True),
-               "squares": (("alpha", norms.l0), ("beta", norms.l2))}  # fmt: skip
-    fixed = dict(factors.get(file, ()))
-    program = _lower(parse_program(text, f"{file}.cfl"), space, name, fixed)
-    return Distance(name, program, norms, text)
+    definition = OfNorms(norms, space, name, file)
+    return Distance(name, definition, norms, definition.text)
 
 
 @lru_cache(maxsize=16)

@@ -85,7 +85,11 @@ class LocalSearch(PointRows):
         self.gaps = [(j, d) for j, d in enumerate(self.domains) if d.first is not None]
         self.sizes = np.array([float(d.feature.range) or 1.0 for d in self.domains])
         self.shares = [np.array(s, np.float64) for s in shares_of(tuple(weights_of(query)))]
-        self.distance = BatchEvaluator(query.distance.program)
+
+    @cached_property
+    def distance(self) -> BatchEvaluator:
+        """The distance's program, of those that are not made of norms."""
+        return BatchEvaluator(self.query.distance.program)
 
     @cached_property
     def cuts(self) -> list[Floats]:

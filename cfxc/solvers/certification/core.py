@@ -6,6 +6,7 @@ ensembles beside; what is left are a few kinds of sources that an auditor can ev
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from math import isinf, isnan
@@ -80,6 +81,10 @@ class Sources:
             elif kind == "product":
                 both = (self.make("form", self.core(each, units)) for each in units.products[what])
                 add(self.make("product", tuple(place for _, place in both)), factor)
+            elif kind == "curve":  # of a form with a place of its own, which can be split
+                name, inner = units.curves[what]
+                held = self.make("form", self.core(inner, units))
+                add(self.make(name, LinearForm.one(held)), factor)
             elif kind == "step":
                 step = units.steps[what]
                 form_of = self.core(-step.form if step.strict else step.form, units)
@@ -259,12 +264,59 @@ def _read(reader: Any, op: ops.TreeEnsemble) -> Ensemble:
     return Ensemble(op, splits, offset, {c: entries[c] for c in mixed})
 
 
+def _softmax(reader: Any, name: str, op: ops.Softmax) -> Entries:
+    """Of two scores: logistic functions of their differences."""
+    entries = reader.entries(op.x)
+    if len(entries) != 2:
+        raise UnsupportedError("a certificate cannot hold a softmax of more than two scores")
+    x, y = entries
+    return [reader.units.curve("sigmoid", x - y), reader.units.curve("sigmoid", y - x)]
+
+
+def _unary(function: Callable[[Products, Form], Form]) -> Any:
+    return lambda reader, _, op: [function(reader.units, x) for x in reader.entries(op.x)]
+
+
+def _unknown(reader: Any, name: str, op: Any) -> Entries:
+    raise UnsupportedError(f"a certificate cannot hold the function '{op.name}'")
+
+
+def _tanh(units: Products, x: Form) -> Form:
+    return 2 * units.curve("sigmoid", 2 * x) - 1
+
+
+def _elu(units: Products, x: Form) -> Form:
+    """``max(x, 0) + exp(min(x, 0)) - 1``."""
+    above = units.positive(x)
+    return above + units.curve("exp", x - above) - 1
+
+
+def _mish(units: Products, x: Form) -> Form:
+    """``x tanh(softplus(x))``."""
+    return units.product(x, _tanh(units, units.curve("softplus", x)))
+
+
+SMOOTH: dict[type, Callable[[Products, Form], Form]] = {
+    ops.Exp: lambda units, x: units.curve("exp", x),
+    ops.Sigmoid: lambda units, x: units.curve("sigmoid", x),
+    ops.Softplus: lambda units, x: units.curve("softplus", x),
+    ops.Tanh: _tanh,
+    ops.Elu: _elu,
+    ops.Silu: lambda units, x: units.weighted(x, "sigmoid"),
+    ops.Gelu: lambda units, x: units.weighted(x, "normal"),
+    ops.Mish: _mish,
+}
+"""Smooth ops as the functions that certificates hold, and products with them."""
+
 CoreReader.rules = {
     **UnitReader.rules,
     ops.TreeEnsemble: _ensemble,
     ops.ToReal: _whole,
     ops.Mul: _times,
     ops.Select: _selected,
+    ops.Softmax: _softmax,
+    **{op: _unary(function) for op, function in SMOOTH.items()},
+    **dict.fromkeys((ops.Erf, ops.GeluTanh, ops.Softsign), _unknown),
 }
 
 

@@ -15,13 +15,15 @@ import numpy as np
 from ...arrays import Floats
 from ...certificates.checker import Proof
 from ...certificates.checker.layers import payments
-from ...certificates.checker.program import CONSTANT, HALF_ULP, LEAST, Form, image
+from ...certificates.checker.program import CONSTANT, HALF_ULP, LEAST, Form, image, images
 from ...certificates.checker.rules import PLANES, Multipliers
+from ...certificates.checker.smooth import CURVES
 from ...compiler.linear_programs import made_solver
 from ...compiler.mixed_integer import Rounded
 from ..encoding.squares import Tangents
+from .curves import lines, touch
 from .leaves import paying, trees_in
-from .solution import Solution
+from .solution import WRONG, Solution
 
 Key = tuple[Any, ...]  # name and place of an inequality and, of planes, slopes
 SHARES = 2**40  # parts into which shares are rounded down
@@ -31,6 +33,7 @@ PENALTY = 1e3  # what missing a requirement costs, as a distance
 SMALLEST = 1e-12  # multipliers below this are left out
 FLAT = 1e-6  # ranges of columns count as no smaller, as a share of their ends
 TANGENTS = 5  # of a square, at first
+ROUNDS = 3  # in which smooth functions are touched where the last solution was
 
 
 class LinearProgram:
@@ -52,6 +55,8 @@ class LinearProgram:
         self.steps: dict[int, int] = {}
         self.noise: dict[int, int] = {}
         self.products: dict[int, int] = {}
+        self.curves: dict[int, int] = {}
+        self._touched: dict[int, list[float]] = {}
         self._squares: list[tuple[int, int, int, float, float]] = []
         self.depth = depth
         for k in range(depth):
@@ -87,6 +92,8 @@ class LinearProgram:
             self.noise[k] = self._column(-size, size)
         elif kind == "product":
             self.products[k] = self._column(float(low), float(high))
+        elif kind in CURVES:
+            self.curves[k] = self._column(*map(float, images(kind, low, high)))
         elif kind == "unit" and low < 0 < high:
             self.open[k] = self._column(0.0, float(high))
 
@@ -171,9 +178,9 @@ class LinearProgram:
             elif kind == "is":
                 if (k, rest[0]) in self.labels:
                     row[self.labels[k, rest[0]]] += value
-            elif kind in ("step", "product") or k in self.open:
-                column = {"step": self.steps, "product": self.products}.get(kind, self.open)[k]
-                row[column] += value
+            elif kind in ("step", "product", *CURVES) or k in self.open:
+                own = {"step": self.steps, "product": self.products, "unit": self.open}
+                row[own.get(kind, self.curves)[k]] += value
             elif kind in ("single", "form") or self.spans[k][0] >= 0:
                 row += value * self.z[k]
                 shift += value * self.z0[k]
@@ -187,23 +194,40 @@ class LinearProgram:
         """Multipliers for "all of it is farther than the radius", and the solution."""
         cost, _ = self.objective()
         cost[-1] = PENALTY
-        duals, values = self._solve(cost, budget=False)
-        if duals is None or values is None:
-            return None, None
-        return self._multipliers(duals, Fraction(1)), Solution(self, values, duals)
+        left = ROUNDS if self.curves else 1
+        while True:
+            duals, values = self._solve(cost, budget=False)
+            if duals is None or values is None:
+                return None, None
+            solution, left = Solution(self, values, duals), left - 1
+            if not left or not self._touch(solution):
+                return self._multipliers(duals, Fraction(1)), solution
+
+    def _touch(self, solution: Solution) -> bool:
+        """Touch smooth functions where a solution misses them; whether there are such."""
+        found = False
+        for k in self.curves:
+            if solution.curve_off(k) > WRONG:
+                self._touched.setdefault(k, []).append(solution.made(k))
+                found = True
+        return found
 
     def _multipliers(self, duals: dict[Key, Fraction], budget: Fraction) -> Multipliers:
         """Duals with shares of the largest change that do not exceed it; the planes on one side of
-        a product as one, whose slopes are their mean.
+        a product, or lines of a function, as one, whose slopes are their mean.
         """
-        for k in self.products:
-            for side in PLANES:
-                own = {key: y for key, y in duals.items() if key[:2] == (side, k)}
+        for k in (*self.products, *self.curves):
+            for name, side in PLANES.items():
+                own = {key: y for key, y in duals.items() if key[:2] == (name, k)}
                 if len(own) > 1:
                     every = sum(own.values(), ZERO)
-                    mean = (sum(y * key[i] for key, y in own.items()) / every for i in (2, 3))
+                    sums = (sum(y * key[i] for key, y in own.items()) for i in (2, 3))
+                    p, q = (float(each / every) for each in sums)
+                    if k in self.curves:
+                        low, high = map(float, self.spans[k])
+                        q = touch(self.problem.program.kinds[k], int(side), p, low, high)
                     duals = {key: y for key, y in duals.items() if key not in own}
-                    duals[side, k, *(Fraction(float(slope)) for slope in mean)] = every
+                    duals[name, k, Fraction(p), Fraction(q)] = every
         room = budget * self.problem.norms[2]
         peaks = sum((y for (kind, *_), y in duals.items() if kind == "peak"), ZERO)
         if peaks > room:
@@ -273,6 +297,12 @@ class LinearProgram:
                 )
                 shift = side * (float(q) * self.z0[i] + float(p) * self.z0[m])
                 add((name, k, p, q), row, float(least) + shift, slack=False)
+        for k, column in self.curves.items():
+            for side, slope, place, start in self._lines(k):
+                row = -side * slope * self.z[k]
+                row[column] += side
+                key = "over" if side > 0 else "under", k, Fraction(slope), Fraction(place)
+                add(key, row, side * (start + slope * self.z0[k]), slack=False)
         for k, name, sign in self._limits():
             end = float(self.spans[k][sign < 0])
             add((name, k), sign * self.z[k], sign * (end - self.z0[k]), slack=True)
@@ -289,7 +319,7 @@ class LinearProgram:
         return names, rows, sides
 
     def influence(self) -> dict[int, float]:
-        """By how much a product being larger by 1 may change the rows, about, in all."""
+        """By how much a product or smooth function being larger by 1 may change the rows, about."""
         problem, found = self.problem, dict[Any, float]()
 
         def add(form: Form, factor: float) -> None:
@@ -308,7 +338,8 @@ class LinearProgram:
                     )
             elif own:
                 add(problem.program.made[k], own)
-        return {k: found.get(("product", k), 0.0) for k in self.products}
+        kinds = problem.program.kinds
+        return {k: found.get((kinds[k], k), 0.0) for k in (*self.products, *self.curves)}
 
     def _planes(self, k: int) -> Iterator[tuple[int, Fraction, Fraction]]:
         """Side and slopes of the planes that bound a product: at corners; tangents of a square."""
@@ -321,6 +352,11 @@ class LinearProgram:
             yield -1, a, b
         else:
             yield from ((1, a, c), (1, b, d), (-1, a, d), (-1, b, c))
+
+    def _lines(self, k: int) -> Iterator[tuple[int, float, float, float]]:
+        """Lines beside a smooth function, over its range."""
+        low, high = map(float, self.spans[k])
+        return lines(self.problem.program.kinds[k], low, high, self._touched.get(k, ()))
 
     def _limits(self) -> Iterator[tuple[int, str, int]]:
         """Forms that are known to lie above, or below, an end of their range."""

@@ -1,4 +1,4 @@
-"""Products of forms, for programs as certificates hold them."""
+"""Products and smooth functions of forms, for programs as certificates hold them."""
 
 from __future__ import annotations
 
@@ -16,11 +16,14 @@ Source = tuple[Any, ...]
 
 @dataclass
 class Products(Units):
-    """Units, and products of two forms: source ``("product", place)``."""
+    """Units, products of two forms, source ``("product", place)``, and smooth functions of one,
+    source ``("curve", place)``.
+    """
 
     products: list[tuple[Form, Form]] = field(default_factory=list)
     places: dict[Any, int] = field(default_factory=dict)
     monomials: dict[Source, tuple[Source, ...]] = field(default_factory=dict)
+    curves: list[tuple[str, Form]] = field(default_factory=list)
 
     def product(self, x: Form, y: Form) -> Form:
         """``x * y``: polynomials of numbers multiplied out; else the constants and first factors.
@@ -40,6 +43,17 @@ class Products(Units):
         one, two = _only(u), _only(v)
         both = self._times(one, two) if one and two else self._of(u, v)
         return mixed + a * b * both
+
+    def curve(self, name: str, x: Form) -> Form:
+        """A smooth function of a form, by the checker's name; the same for equal ones."""
+        place = self.places.setdefault((name, x.key), len(self.curves))
+        if place == len(self.curves):
+            self.curves.append((name, x))
+        return LinearForm.one(("curve", place))
+
+    def weighted(self, x: Form, name: str) -> Form:
+        """``x f(x)``, with x itself as a factor: what splits one splits both."""
+        return self._of(x, self.curve(name, x)) if x.terms else self.curve(name, x) * x.constant
 
     def _is_number(self, source: Source) -> bool:
         return source[0] == "x" or source in self.monomials

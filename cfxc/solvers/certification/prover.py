@@ -215,6 +215,8 @@ class _Prover:
         for off, (j, test) in at.halved():
             if off > WRONG and (split := self._test(area, at.program.spans, j, test)) is not None:
                 return split
+        if at.program.curves and (found := at.bending()) is not None:
+            return ["cut", found[0], exact(found[1])]
         k, value, wrong = at.worst_factor()
         if wrong > WRONG and (split := self._at(area[0], k, value)) is not None:
             return split

@@ -9,6 +9,7 @@ from typing import Any
 from ...arrays import Floats
 from ...certificates.checker.program import image
 from ...certificates.checker.rules import PLANES
+from .curves import VALUES
 from .leaves import halved
 
 Cut = tuple[int, Fraction]  # a feature, and the largest value on the left
@@ -32,23 +33,27 @@ class Solution:
         for k, column in self.program.open.items():
             if k in self.program.signs:
                 continue
-            wrong = abs(self.values[column] - max(self._made(k), 0.0))
+            wrong = abs(self.values[column] - max(self.made(k), 0.0))
             if wrong > best:
                 best, at = wrong, k
         return at, best
 
     def worst_factor(self) -> tuple[int, Fraction, float]:
-        """The form whose products are off most, by what that adds to the bound; and where to split
+        """The form whose products, or smooth functions, are off most, by what that adds to the
+        bound; and where to split
         it: between its value and the middle of its range.
         """
         program, best, found = self.program, 0.0, -1
         for slopes in (self.slopes, program.influence()):
             wrong = dict[int, float]()
-            for k, column in program.products.items():
-                factors = program.problem.program.factors[k]
-                off = abs(self.values[column] - self._made(factors[0]) * self._made(factors[1]))
-                for i in set(factors):
+            for k in program.products:
+                off = self._product_off(k)
+                for i in set(program.problem.program.factors[k]):
                     wrong[i] = wrong.get(i, 0.0) + off * slopes.get(k, 0.0) * self._inside(i)
+            for k in program.curves:
+                ((_, i),) = program.problem.program.made[k]
+                off = self.curve_off(k) * slopes.get(k, 0.0) * self._inside(i)
+                wrong[i] = wrong.get(i, 0.0) + off
             found = max(wrong, key=lambda k: wrong[k], default=-1)
             best = wrong.get(found, 0.0)
             if best > WRONG:
@@ -56,16 +61,58 @@ class Solution:
         if found < 0:
             return found, ZERO, 0.0
         low, high = program.spans[found]
-        value = min(max(Fraction(self._made(found)), low), high)
+        value = min(max(Fraction(self.made(found)), low), high)
         return found, value * 3 / 4 + (low + high) / 8, best
+
+    def bending(self) -> Cut | None:
+        """A cut of the number that smooth functions, and products beside them, are off by most, and
+        where: between its value and the middle of its range.
+        """
+        scores = self._spread(self.slopes) or self._spread(self.program.influence())
+        for j in sorted(scores, key=lambda j: -scores[j]):
+            low, high = self.program.parts[j]
+            at = min(max(Fraction(self._number(j)), low), high)
+            if (cut := self._beside(j, at * 3 / 4 + (low + high) / 8)) is not None:
+                return j, cut
+        return None
+
+    def _spread(self, slopes: dict[int, float]) -> dict[int, float]:
+        """What is off, by the number that it is off by; empty if nothing is."""
+        program, made = self.program, self.program.problem.program
+        off = {k: self.curve_off(k) for k in program.curves}
+        off |= {k: self._product_off(k) for k in program.products}
+        weights = {(made.kinds[k], k): own * slopes.get(k, 0.0) for k, own in off.items()}
+        if max(weights.values(), default=0.0) <= WRONG:
+            return {}
+        for k in reversed(range(program.depth)):
+            if weight := weights.get((made.kinds[k], k), 0.0):
+                factors = made.factors.get(k, ())
+                inner = {("form", i): 1.0 for i in factors} or made.made[k]
+                for source, factor in inner.items():
+                    weights[source] = weights.get(source, 0.0) + weight * abs(float(factor))
+        ends = {j: program.parts[j] for j in program.numbers}
+        found = {
+            j: weights.get(("x", j), 0.0) * float(high - low) for j, (low, high) in ends.items()
+        }
+        return {j: score for j, score in found.items() if score > 0}
+
+    def _product_off(self, k: int) -> float:
+        i, m = self.program.problem.program.factors[k]
+        return abs(float(self.values[self.program.products[k]]) - self.made(i) * self.made(m))
+
+    def curve_off(self, k: int) -> float:
+        """How far a smooth function is from what the solution says of it."""
+        value = VALUES[self.program.problem.program.kinds[k]](self.made(k))
+        return abs(value - float(self.values[self.program.curves[k]]))
 
     def _inside(self, k: int) -> float:
         """How far inside of its range a form's value is: 1 in the middle, a tenth at the ends."""
         low, high = map(float, self.program.spans[k])
-        value = self._made(k)
+        value = self.made(k)
         return 0.1 + 1.8 * max(min(value - low, high - value), 0.0) / (high - low or 1.0)
 
-    def _made(self, k: int) -> float:
+    def made(self, k: int) -> float:
+        """The value of a form that was made."""
         return float(self.program.z[k] @ self.values + self.program.z0[k])
 
     def halved(self) -> list[tuple[float, Any]]:
@@ -79,7 +126,7 @@ class Solution:
             return float(
                 sum(self.values[c] for (i, place), c in labels if i == j and place in test)
             )
-        value = self._made(j[1]) if isinstance(j, tuple) else self._number(j)
+        value = self.made(j[1]) if isinstance(j, tuple) else self._number(j)
         low, high = program.spans[j[1]] if isinstance(j, tuple) else program.parts[j]
         off = value - float(test)
         return None if abs(off) <= WRONG * float(high - low) else float(off < 0)
@@ -93,7 +140,7 @@ class Solution:
         program, problem = self.program, self.program.problem
         for k, column in program.steps.items():
             low, high = (image("step", end) for end in program.spans[k])
-            z, value = self._made(k), self.values[column]
+            z, value = self.made(k), self.values[column]
             if low == high or (abs(value - (z >= 0)) <= WRONG and abs(z) > WRONG):
                 continue
             form = problem.program.made[k]

@@ -16,12 +16,12 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
 import cfxc
-from cfxc.errors import UnsupportedError
+from cfxc.errors import InvalidInputError, UnsupportedError
 from cfxc.frontends.onnx import OnnxPredictor
 from cfxc.ir import evaluate
 from cfxc.space import FeatureSpace
 
-from .support import graph, node, numbers, run, target
+from .support import X, graph, node, numbers, run, target
 
 CUT = 0.1
 MODES = ("BRANCH_LEQ", "BRANCH_LT", "BRANCH_GTE", "BRANCH_GT")
@@ -116,3 +116,43 @@ def test_whoever_computes_with_them_refuses() -> None:
     model = graph([node("Relu", "X", "Y")], inputs, {"Y": TensorProto.FLOAT})
     with pytest.raises(UnsupportedError, match="column 'x0' may be missing, and the model comp"):
         OnnxPredictor(model, SPACE)
+
+
+@pytest.mark.parametrize("kind", ["float", "int"])
+@pytest.mark.parametrize("each", [True, False])
+def test_imputers_of_a_number(kind: str, each: bool) -> None:
+    """Also beside it; a column of its own fills, or one for all."""
+    marker, suffix = (-1, "int64") if kind == "int" else (0.1, "float")
+    rng = np.random.default_rng(3)
+    single = np.float32(0.1)
+    near = [single, np.nextafter(single, np.float32(0)), np.nextafter(single, np.float32(1))]
+    held = rng.integers(-3, 3, (200, 2)) if kind == "int" else rng.choice(near, (200, 2))
+    table = pd.DataFrame(held, columns=["a", "b"])
+    fills = [5, 7] if each else [5]
+    given = {f"replaced_value_{suffix}": marker, f"imputed_value_{suffix}s": fills}
+    if kind == "float":
+        given[f"imputed_value_{suffix}s"] = [float(fill) for fill in fills]
+    code = TensorProto.INT64 if kind == "int" else TensorProto.FLOAT
+    nodes = [node("ml.Imputer", "X", "m", **given)]
+    nodes += [node("Cast", "m", "f", to=TensorProto.FLOAT), node("MatMul", "f w", "Y")]
+    weight = np.array([[1.0], [0.5]], dtype=np.float32)
+    model = graph(nodes, {"X": (code, [None, 2])}, {"Y": TensorProto.FLOAT}, w=weight)
+    space = FeatureSpace.infer(table, kinds={} if kind == "int" else {"a": "real", "b": "real"})
+    predictor = OnnxPredictor(model, space)
+    found = run(predictor.program, space, table)["value"]
+    np.testing.assert_allclose(found, predictor.predict(table), rtol=1e-6)
+
+
+def test_imputers_of_a_number_that_are_refused() -> None:
+    for given, words in (
+        ({"replaced_value_float": 1.0, "imputed_value_floats": [1.0, 2.0]}, "has 2 entries, of 4"),
+        ({"replaced_value_float": 1.0, "imputed_value_floats": [np.inf]}, "has 1 entries, of 4"),
+        ({"replaced_value_float": 1.0, "imputed_value_floats": [1.0]}, "may be missing"),
+    ):
+        space = SPACE if words == "may be missing" else FeatureSpace.infer(numbers(50))
+        model = graph(
+            [node("ml.Imputer", "X", "Y", **given)], X,
+            {"Y": TensorProto.FLOAT},
+        )  # fmt: skip
+        with pytest.raises((UnsupportedError, InvalidInputError), match=words):
+            OnnxPredictor(model, space)

@@ -26,7 +26,7 @@ from sklearn.linear_model import Lasso, LinearRegression, LogisticRegression, Ri
 from sklearn.neural_network import MLPClassifier, MLPRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, OneHotEncoder, OrdinalEncoder, StandardScaler
-from sklearn.svm import LinearSVC
+from sklearn.svm import SVC, SVR, LinearSVC
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from cfxc.frontends.onnx import OnnxPredictor, lower
@@ -67,6 +67,14 @@ CLASSIFIERS: dict[str, Any] = {
     "mlp logistic": network(MLPClassifier, "logistic", 5),
     "mlp tanh": network(MLPClassifier, "tanh", 5),
     "min-max": make_pipeline(MinMaxScaler(clip=True), LogisticRegression(C=1000)),
+}
+MACHINES: dict[str, Any] = {
+    kernel: make_pipeline(StandardScaler(), SVC(kernel=kernel, degree=degree, coef0=0.5))
+    for kernel, degree in (("linear", 1), ("poly", 3), ("rbf", 1), ("sigmoid", 1))
+}
+MACHINES_OF_VALUES: dict[str, Any] = {
+    kernel: make_pipeline(StandardScaler(), SVR(kernel=kernel))
+    for kernel in ("linear", "poly", "rbf", "sigmoid")
 }
 REGRESSORS: dict[str, Any] = {
     "linear": LinearRegression(),

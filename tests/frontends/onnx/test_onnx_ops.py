@@ -397,7 +397,7 @@ def test_every_rule_is_exercised() -> None:
     """By the graphs above, or by name in the other tests of this folder."""
     elsewhere = {
         "ArgMax", "ArgMin", "OneHot", "LabelEncoder",
-        "LinearClassifier", "OneHotEncoder", "TreeEnsemble",
+        "LinearClassifier", "OneHotEncoder", "SVMClassifier", "TreeEnsemble",
         "TreeEnsembleClassifier", "TreeEnsembleRegressor", "ZipMap",
     }  # fmt: skip
     used = {one.op_type for nodes, _ in GRAPHS.values() for one in nodes}

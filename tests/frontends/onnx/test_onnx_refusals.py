@@ -47,7 +47,7 @@ def test_everything_unknown_is_listed_with_its_node() -> None:
         node("Relu", "a", "b"),
         helper.make_node("Foo", ["b"], ["c"], "Softmax_3", domain="com.acme"),
         node("TopK", "c k", "d e"),
-        node("ml.SVMClassifier", "d", "Y", "svm"),
+        node("Atanh", "d", "Y", "svm"),
         node("LayerNormalization", "X k", "g", "norm"),
     ]
     model = graph(nodes, X, {"Y": FLOAT}, opset=20, k=np.array([1]))
@@ -57,7 +57,7 @@ def test_everything_unknown_is_listed_with_its_node() -> None:
         "m.onnx: node 'first' (ai.onnx.Atan): a periodic or inverse function",
         "m.onnx: node 'Softmax_3' (com.acme.Foo)",
         "m.onnx: node 'd' (ai.onnx.TopK): moves elements to computed places",
-        "m.onnx: node 'svm' (ai.onnx.ml.SVMClassifier): votes",
+        "m.onnx: node 'svm' (ai.onnx.Atanh): a periodic",
         "m.onnx: node 'norm' (ai.onnx.LayerNormalization): divides by a deviation",
     )
     assert len(error.offences) == len(starts)
@@ -155,8 +155,8 @@ REFUSALS: dict[str, tuple[list[Any], dict[str, Any], str]] = {
          node("Flatten", "h", "Y")], {}, "encodes computed numbers",
     ),
     "imputer": (
-        [node("ml.Imputer", "X", "Y", imputed_value_floats=[1.0], replaced_value_float=0.0)], {},
-        "replaces a number",
+        [node("ml.Imputer", "X", "Y", imputed_value_floats=[1, 2.0], replaced_value_float=0.0)], {},
+        "has 2 entries, of 4",
     ),
     "position": ([node("Gather", "X i", "Y", axis=1)], {"i": ints(9)}, "position 9 of 4"),
     "post transform": (

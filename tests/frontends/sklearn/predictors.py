@@ -36,7 +36,7 @@ from sklearn.model_selection import (
 )
 from sklearn.multiclass import OneVsOneClassifier, OneVsRestClassifier, OutputCodeClassifier
 from sklearn.multioutput import MultiOutputRegressor, RegressorChain
-from sklearn.neighbors import NearestCentroid
+from sklearn.neighbors import NearestCentroid, RadiusNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import (
     MaxAbsScaler,
@@ -44,7 +44,7 @@ from sklearn.preprocessing import (
     RobustScaler,
     StandardScaler,
 )
-from sklearn.semi_supervised import SelfTrainingClassifier
+from sklearn.semi_supervised import LabelPropagation, LabelSpreading, SelfTrainingClassifier
 from sklearn.svm import SVC, SVR, LinearSVC, OneClassSVM
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
@@ -88,6 +88,15 @@ CLASSIFIERS: dict[str, Any] = {
     "centroids": NearestCentroid(),
     "shrunk centroids": NearestCentroid(shrink_threshold=0.2),
     "centroids by corners": NearestCentroid(metric="manhattan"),
+    "radius": RadiusNeighborsClassifier(1.2, outlier_label="most_frequent"),
+    "radius, corners": RadiusNeighborsClassifier(
+        1.5, p=1, outlier_label="most_frequent", algorithm="brute"
+    ),
+    "radius, brute": RadiusNeighborsClassifier(
+        0.8, outlier_label="most_frequent", algorithm="brute"
+    ),
+    "propagation": LabelPropagation(gamma=0.5),
+    "spreading": LabelSpreading(gamma=0.25),
     "perceptron": linear.Perceptron(random_state=0),
     "passive aggressive": linear.PassiveAggressiveClassifier(random_state=0),
     "square machine": SVC(kernel="poly", degree=2, coef0=0.5),
@@ -136,6 +145,9 @@ CLASSIFIERS: dict[str, Any] = {
             ("search", search(tree(), max_depth=[2, 3])),
             ("pairs", OneVsOneClassifier(tree(2))),
         ]
+    ),
+    "mean logistic shares": VotingClassifier(
+        [("rest", OneVsRestClassifier(LogisticRegression())), ("tree", tree())], voting="soft"
     ),
     "mean shares": VotingClassifier(
         [

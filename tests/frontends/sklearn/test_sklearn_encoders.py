@@ -169,11 +169,11 @@ def test_kinds_of_categories(cls: type, values: list[Any], dtype: str) -> None:
 def test_a_missing_category_needs_a_code() -> None:
     frame = pd.DataFrame({"x": ["a", None, "b"]})
     space = FeatureSpace.infer(frame)
-    with pytest.raises(UnsupportedError, match="turns None of column 'x' into a missing value"):
+    with pytest.raises(UnsupportedError, match="'x', of which an earlier step turns None"):
         program_of(OrdinalEncoder().fit(frame), space)
     encoder = OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=NAN)
     encoder.fit(frame.dropna())
-    with pytest.raises(UnsupportedError, match="turns None of column 'x' into a missing value"):
+    with pytest.raises(UnsupportedError, match="'x', of which an earlier step turns None"):
         program_of(encoder, space)
 
 

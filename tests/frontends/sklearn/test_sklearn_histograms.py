@@ -10,9 +10,12 @@ import pandas as pd
 import pytest
 from sklearn.compose import ColumnTransformer
 from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
+from sklearn.impute import SimpleImputer
+from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder
 
+import cfxc
 from cfxc.errors import UnsupportedError
 from cfxc.frontends.sklearn import lower
 from cfxc.ir import BatchEvaluator, Program, evaluate, ops
@@ -251,3 +254,40 @@ def test_a_split_of_missing_values_lets_all_numbers_pass() -> None:
     space = FeatureSpace.infer(table, kinds={"x": "real"})
     made = BatchEvaluator(lower(model, space))(space.encode_frame(table))
     assert np.array_equal(made["score"], model.decision_function(table))
+
+
+@pytest.mark.parametrize("chosen", [None, [0]], ids=["numbers", "categories"])
+@pytest.mark.parametrize("unknown", [False, True])
+@pytest.mark.parametrize("filled", [False, True])
+def test_encoders_that_leave_gaps(
+    unknown: bool, chosen: Any, filled: bool, agree: Agree, workers: pd.DataFrame, target: Any
+) -> None:
+    """Labels without a code are missing numbers to what comes next."""
+    table = workers[["sector", "pay"]].astype({"sector": object})
+    options = {"handle_unknown": "use_encoded_value", "unknown_value": np.nan} if unknown else {}
+    if not unknown:
+        table = table.assign(sector=table["sector"].mask(np.arange(len(table)) % 5 == 0))
+    known = (table["sector"] != "art") | (not unknown)
+    steps = [OrdinalEncoder(**options)] + [SimpleImputer(strategy="most_frequent")] * filled
+    columns = ColumnTransformer([("codes", make_pipeline(*steps), ["sector"])],
+                                remainder="passthrough")  # fmt: skip
+    model = make_pipeline(columns, booster(categorical_features=chosen))
+    model.fit(table[known], target["binary"][known])
+    space = FeatureSpace.infer(table)
+    agree(model, space, table)
+    compiled = cfxc.compile(model, space)
+    row = table.iloc[[0]]
+    other = next(label for label in compiled.predictor.classes if label != compiled.predict(row)[0])
+    result = compiled.explain(row, target=other)
+    assert result.status == "optimal"
+    assert model.predict(result.counterfactual)[0] == other
+
+
+def test_what_computes_with_codes_refuses_gaps(workers: pd.DataFrame, target: Any) -> None:
+    table = workers[["sector", "pay"]].astype({"sector": object})
+    known = table["sector"].notna() & (table["sector"] != "art")
+    encoder = OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=np.nan)
+    columns = ColumnTransformer([("codes", encoder, ["sector"])], remainder="passthrough")
+    model = make_pipeline(columns, LogisticRegression()).fit(table[known], target["binary"][known])
+    with pytest.raises(UnsupportedError, match="of which an earlier step turns"):
+        lower(model, FeatureSpace.infer(table))

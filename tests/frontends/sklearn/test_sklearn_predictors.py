@@ -384,3 +384,22 @@ def test_questions_of_three_classes_whose_chances_are_computed_with(model: Any) 
     away = (GRID - GRID.iloc[0]).abs() / (GRID.max() - GRID.min())
     assert answer.status == "optimal"
     assert answer.distance == pytest.approx(away.mean(axis=1)[said == target].min())
+
+
+def test_questions_of_logistic_shares_over_their_sum(people: pd.DataFrame, targets: Any) -> None:
+    """They are a softmax of logarithms; shares of trees are divided, which no formula holds."""
+    table, target = people[["income", "rate"]], targets["multi"]
+    space = FeatureSpace.infer(table)
+    for inner in (LogisticRegression(), predictors.tree(2)):
+        votes = VotingClassifier(
+            [("rest", OneVsRestClassifier(inner)), ("tree", predictors.tree(2))], voting="soft"
+        ).fit(table, target)
+        compiled, row = compile(votes, space), table.iloc[[0]]
+        other = next(label for label in (0, 10, 20) if label != votes.predict(row)[0])
+        if isinstance(inner, LogisticRegression):
+            result = compiled.explain(row, target=other, time_limit=20)
+            assert result.status == "optimal"
+            assert votes.predict(result.counterfactual)[0] == other
+        else:
+            with pytest.raises(UnsupportedError, match="voting='hard'"):
+                compiled.explain(row, target=other)

@@ -12,13 +12,24 @@ import pytest
 from scipy.special import expit
 from sklearn.cluster import FeatureAgglomeration
 from sklearn.compose import ColumnTransformer
-from sklearn.decomposition import PCA, FactorAnalysis, FastICA, IncrementalPCA, TruncatedSVD
+from sklearn.decomposition import (
+    PCA,
+    FactorAnalysis,
+    FastICA,
+    IncrementalPCA,
+    KernelPCA,
+    MiniBatchSparsePCA,
+    SparsePCA,
+    TruncatedSVD,
+)
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.ensemble import (
     HistGradientBoostingClassifier,
     RandomForestClassifier,
     RandomTreesEmbedding,
 )
+from sklearn.experimental import enable_iterative_imputer  # noqa: F401
+from sklearn.feature_extraction.text import TfidfTransformer
 from sklearn.feature_selection import (
     RFE,
     RFECV,
@@ -32,6 +43,8 @@ from sklearn.feature_selection import (
     SequentialFeatureSelector,
     VarianceThreshold,
 )
+from sklearn.impute import IterativeImputer
+from sklearn.kernel_approximation import Nystroem
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.neighbors import NeighborhoodComponentsAnalysis
 from sklearn.neural_network import BernoulliRBM
@@ -53,7 +66,9 @@ from sklearn.preprocessing import (
     TargetEncoder,
 )
 from sklearn.random_projection import GaussianRandomProjection, SparseRandomProjection
+from sklearn.tree import DecisionTreeRegressor
 
+import cfxc
 from cfxc.frontends.sklearn import lower
 from cfxc.ir import BatchEvaluator, Program, evaluate, ops
 from cfxc.space import FeatureSpace
@@ -85,7 +100,33 @@ ALL_COLUMNS: dict[str, Any] = {
     "largest": FeatureAgglomeration(2, pooling_func=np.max),
     "sums": FeatureAgglomeration(2, pooling_func=np.sum),
     "machine": BernoulliRBM(2, random_state=0),
+    "sparse pca": make_pipeline(StandardScaler(), SparsePCA(2, random_state=0)),
+    "sparse pca by batches": make_pipeline(
+        StandardScaler(), MiniBatchSparsePCA(3, random_state=0, max_iter=20)
+    ),
+    "bumps": make_pipeline(StandardScaler(), Nystroem(n_components=15, random_state=0)),
+    "cubes": make_pipeline(
+        MinMaxScaler(), Nystroem(kernel="poly", gamma=0.5, n_components=8, random_state=0)
+    ),
+    "wave": make_pipeline(
+        StandardScaler(),
+        Nystroem(kernel="sigmoid", kernel_params={"gamma": 0.1}, n_components=6, random_state=0),
+    ),
+    "kernel pca": KernelPCA(2),
+    "kernel pca of squares": make_pipeline(MinMaxScaler(), KernelPCA(2, kernel="poly", degree=2)),
+    "kernel pca of bumps": make_pipeline(StandardScaler(), KernelPCA(2, kernel="rbf", gamma=0.2)),
+    "in turn": IterativeImputer(random_state=0, max_iter=3),
+    "in turn by trees": IterativeImputer(
+        DecisionTreeRegressor(max_depth=3, random_state=0),
+        max_iter=2,
+        n_nearest_features=2,
+        add_indicator=True,
+        min_value=0,
+        random_state=0,
+    ),
     "l1": Normalizer("l1"),
+    "terms": make_pipeline(MinMaxScaler(), TfidfTransformer(norm=None)),
+    "shares of terms": make_pipeline(MinMaxScaler(), TfidfTransformer(norm="l1")),
     "max": Normalizer("max"),
     "products": PolynomialFeatures(2),
     "interactions": PolynomialFeatures(3, interaction_only=True, include_bias=False),
@@ -374,3 +415,17 @@ def test_boosters_ask_of_the_table_too(name: str, table: pd.DataFrame, agree: Ag
     model = make_pipeline(ONE_COLUMN[name], booster).fit(table, make_target(table))
     rows = pd.concat([table, spread(table)], ignore_index=True)
     agree(model, make_space(table), rows, exact_rows=30)
+
+
+def test_a_single_row_of_sparse_pca(table: pd.DataFrame) -> None:
+    """Which scikit-learn's own transform makes a vector of: the deployed model is given two."""
+    step = make_pipeline(StandardScaler(), SparsePCA(2, random_state=0))
+    model = make_pipeline(step, linear()).fit(table, make_target(table))
+    compiled, row = cfxc.compile(model, make_space(table)), table.iloc[[0]]
+    other = 1 - compiled.predict(row)[0]
+    result = compiled.explain(row, target=other)
+    assert result.status == "optimal"
+    assert model.predict(pd.concat([result.counterfactual] * 2)).tolist() == [other, other]
+    chances = compiled.predictor.probabilities(row)
+    assert chances is not None
+    assert chances.shape == (1, 2)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -15,6 +17,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, OneHotEncoder, OrdinalEncoder, StandardScaler
 
 import cfxc
+from cfxc import stopping
 from cfxc.errors import CfxcError, InvalidInputError, UnsupportedError
 from cfxc.methods.plans import (
     Encoding,
@@ -244,3 +247,13 @@ def test_three_outcomes_are_refused():
     model = pipeline(MinMaxScaler(), LogisticRegression()).fit(X, X["job"])
     with pytest.raises(UnsupportedError, match="3 outcomes"):
         Encoding.of(cfxc.compile(model, space_of(X)).program, space_of(X))
+
+
+def test_retraining_ends_when_the_time_is_up():
+    """Between two of them, however many are left."""
+    X, y = people()
+    model = cfxc.compile(pipeline(StandardScaler(), LogisticRegression()).fit(X, y), space_of(X))
+    started = time.process_time()
+    with stopping.until(stopping.now() + 0.2), pytest.raises(stopping.TimeUp):
+        retrained_moments(model, X, y, n=100_000)
+    assert time.process_time() - started < 10

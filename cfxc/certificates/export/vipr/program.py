@@ -8,6 +8,7 @@ from typing import Any
 
 from ....errors import UnsupportedError
 from ...checker import Form, Question
+from ...checker.smooth import CURVES
 from .features import Features
 from .forms import Forms
 from .problem import Problem
@@ -26,6 +27,9 @@ def nearest(question: Question, deadline: float = math.inf) -> Problem:
     """
     if question.norms[3]:
         raise UnsupportedError("VIPR: l2 is not linear", remedy="use a mix of l0, l1 and linf")
+    curves = sorted(set(CURVES) & set(question.program.kinds))
+    if curves:
+        raise UnsupportedError(f"VIPR: '{curves[0]}' is smooth, and not linear")
     if {"form", "product"} & set(question.program.kinds):
         raise UnsupportedError(
             "VIPR: products ('product') and what they, or trees, are of ('form') are not written",

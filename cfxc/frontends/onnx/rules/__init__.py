@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from . import activations, arithmetic, encoders, labels, linear, structure, trees, windows
+from . import activations, arithmetic, encoders, labels, linear, machines, structure, trees, windows
 from .registry import RULES, Entry, rule
 
 __all__ = [
-    "RULES", "Entry", "activations", "arithmetic", "encoders", "labels", "linear", "rule",
-    "structure", "trees", "windows",
+    "RULES", "Entry", "activations", "arithmetic", "encoders", "labels", "linear", "machines",
+    "rule", "structure", "trees", "windows",
 ]  # fmt: skip

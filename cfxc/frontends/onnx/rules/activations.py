@@ -12,7 +12,7 @@ import numpy as np
 from ....ir import Literal, Op, Operand, ops
 from ..context import Context, option
 from ..graph import Array, Node
-from ..values import Monotone, Refusal, Rows, Value, axis_of, constant, scalar, size_of
+from ..values import Monotone, Refusal, Rows, Signs, Value, axis_of, constant, scalar, size_of
 from .arithmetic import clipped, unary
 from .registry import Inputs, argument, rule
 
@@ -146,7 +146,8 @@ def _sign(ctx: Context, node: Node, inputs: Inputs) -> Value:
     rows = ctx.numeric(argument(inputs, 0))
     above, below = ctx.let(ops.Gt(rows.operand, ZERO)), ctx.let(ops.Lt(rows.operand, ZERO))
     positive = ctx.let(ops.ToReal(above))
-    return Rows(ctx.let(ops.Sub(positive, ctx.let(ops.ToReal(below)))), rows.dims, rows.dtype)
+    made = ctx.let(ops.Sub(positive, ctx.let(ops.ToReal(below))))
+    return Rows(made, rows.dims, rows.dtype, Signs(rows))
 
 
 @rule("ai.onnx.Pow")

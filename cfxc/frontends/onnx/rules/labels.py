@@ -18,6 +18,7 @@ from ..values import (
     Monotone,
     Refusal,
     Rows,
+    Signs,
     Stack,
     Value,
     axis_of,
@@ -163,7 +164,18 @@ def _cast(ctx: Context, node: Node, inputs: Inputs) -> Value:
     rows = ctx.numeric(value)
     if rows.dtype == "bool" and dtype == "int" and size_of(rows.dims) == 1:
         return choice_of(ctx, rows, (0, 1), "int")
+    if isinstance(rows.note, Signs) and dtype == "int" and size_of(rows.dims) == 1:
+        return _sign_of(ctx, rows.note.of)
     return ctx.convert(rows, dtype)
+
+
+def _sign_of(ctx: Context, rows: Rows) -> Choice:
+    """-1, 0 or 1 as a label."""
+    zero = Literal(Fraction(0))
+    above, below = (ctx.let(op(rows.operand, zero)) for op in (ops.Gt, ops.Lt))
+    index = ctx.let(ops.Select(above, Literal(2), Literal(1)))
+    index = ctx.let(ops.Select(below, Literal(0), index))
+    return Choice(index, (-1, 0, 1), rows.dims, "int")
 
 
 def _cast_labels(choice: Choice, dtype: DType) -> Choice:

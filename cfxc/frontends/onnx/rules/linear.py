@@ -94,34 +94,6 @@ def _linear_regressor(ctx: Context, node: Node, inputs: Inputs) -> Value:
 
 
 @rule(
-    "ai.onnx.ml.SVMRegressor",
-    attributes=[
-        "coefficients", "kernel_params", "kernel_type", "n_supports", "one_class", "post_transform",
-        "rho", "support_vectors",
-    ],
-)  # fmt: skip
-def _svm_regressor(ctx: Context, node: Node, inputs: Inputs) -> Value:
-    """``Σ_i coefficient_i (v_i · x) + rho`` with a linear kernel."""
-    kernel = option(node, "kernel_type", "LINEAR")
-    if kernel != "LINEAR" or option(node, "one_class", 0):
-        raise Refusal(f"attribute 'kernel_type' = {kernel!r}; linear kernels are read")
-    if option(node, "post_transform", "NONE") != "NONE":
-        raise Refusal(f"attribute 'post_transform' = {node.attributes['post_transform']!r}")
-    rows = ctx.numeric(argument(inputs, 0), "float")
-    width, coefficients = size_of(rows.dims), fractions(option(node, "coefficients"))
-    if vectors := option(node, "n_supports", 0):
-        held = fractions(option(node, "support_vectors"))
-        if held.size != vectors * width or coefficients.size != vectors:
-            raise Refusal(f"{held.size} numbers of {vectors} vectors of {width} columns")
-        coefficients = coefficients @ held.reshape(vectors, width)
-    rho = fractions(option(node, "rho", np.zeros(1)))
-    if len(rows.dims) != 2 or coefficients.size != width or rho.size != 1:
-        raise Refusal(f"{coefficients.size} coefficients for {width} columns")
-    weight = Tensor(coefficients.reshape(1, width), "rat")
-    return affine(ctx, ctx.vector(rows), weight, Tensor(rho, "rat"), (None, 1), "float")
-
-
-@rule(
     "ai.onnx.ml.LinearClassifier",
     attributes=[
         "coefficients", "intercepts", "multi_class", "post_transform",

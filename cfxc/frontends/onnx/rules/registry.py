@@ -8,10 +8,9 @@ from typing import TypeVar
 
 from ..context import Context
 from ..graph import Node
-from ..values import Value
+from ..values import Result, Value
 
 Inputs = Sequence[Value | None]
-Result = Value | tuple[Value | None, ...]
 Rule = Callable[[Context, Node, Inputs], Result]
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ....ir import Literal, Op, Operand, ops
+from ....ir import Literal, Op, Operand, Tensor, ops
 from ..context import Context, option
 from ..graph import Dims, Node
 from ..values import (
@@ -320,16 +320,35 @@ def _reduced(ctx: Context, op: type[Op], rows: Rows, group: Indices) -> Operand:
     ],
 )  # fmt: skip
 def _imputer(ctx: Context, node: Node, inputs: Inputs) -> Value:
-    """What stands in for numbers of the table that are missing; others are never."""
+    """What stands in for numbers of the table that are missing, or that equal another one."""
     if not np.isnan(option(node, "replaced_value_float", 0.0)):
-        raise Refusal("replaces a number, not missing values")
+        return _replaced(ctx, node, ctx.numeric(argument(inputs, 0)))
     rows = ctx.with_gaps(argument(inputs, 0))
     if not rows.gaps:
         return rows
-    count, fills = size_of(rows.dims), np.ravel(option(node, "imputed_value_floats", ()))
-    if fills.size not in (1, count) or not np.isfinite(fills).all():
-        raise Refusal(f"attribute 'imputed_value_floats' has {fills.size} entries, of {count}")
-    stand = [Fraction(float(fill)) for fill in np.broadcast_to(fills, count)]
-    made = ctx.filled(rows, range(count), stand)
-    operand = made[0] if count == 1 else ctx.let(ops.Concat(tuple(made)))
+    stand = _stand_ins(node, "imputed_value_floats", size_of(rows.dims))
+    made = ctx.filled(rows, range(len(stand)), stand)
+    operand = made[0] if len(stand) == 1 else ctx.let(ops.Concat(tuple(made)))
     return Rows(operand, rows.dims, rows.dtype)
+
+
+def _replaced(ctx: Context, node: Node, rows: Rows) -> Value:
+    """What stands in for numbers that equal the one that is replaced."""
+    if rows.dtype not in ("float", "int"):
+        raise Refusal(f"imputes columns of type {rows.dtype}")
+    single = rows.dtype == "float"
+    marker = option(node, "replaced_value_float" if single else "replaced_value_int64", 0)
+    name = "imputed_value_floats" if single else "imputed_value_int64s"
+    stand = np.array(_stand_ins(node, name, size_of(rows.dims)), dtype=object)
+    x = ctx.vector(rows)
+    hits = ctx.let(ops.Eq(x, Literal(Fraction(marker))))
+    return ctx.rows(
+        ops.Select(hits, ctx.let(ops.Constant(Tensor(stand, "rat"))), x), rows.dims, rows.dtype
+    )
+
+
+def _stand_ins(node: Node, name: str, count: int) -> list[Fraction]:
+    fills = np.ravel(option(node, name, ()))
+    if fills.size not in (1, count) or not np.isfinite(fills).all():
+        raise Refusal(f"attribute {name!r} has {fills.size} entries, of {count}")
+    return [Fraction(fill) for fill in np.broadcast_to(fills, count).tolist()]

@@ -5,16 +5,24 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 from itertools import combinations_with_replacement
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from ...ir import Tensor, ops
-from .lowering import Lowering
+from ..ir import Op, Operand, Tensor, ops
 
 Exact = npt.NDArray[Any]
 """An array of rationals."""
+Value = TypeVar("Value", bound=Operand, covariant=True)
+Named = TypeVar("Named", bound=Operand)
+
+
+class Growing(Protocol[Value]):
+    """A program that grows, whatever grows it."""
+
+    def let(self, op: Op) -> Value:
+        """Append an assignment and return its value's name."""
 
 
 def exact(values: Any) -> Exact:
@@ -37,12 +45,14 @@ def _over_one(values: Exact) -> tuple[Exact, int]:
     return np.asarray(np.frompyfunc(lambda v: int(v * over), 1, 1)(values), dtype=object), over
 
 
-def exact_affine(lowering: Lowering, x: str, weight: Exact, bias: Exact) -> str:
+def exact_affine(lowering: Growing[Named], x: Operand, weight: Exact, bias: Exact) -> Named:
     """``W x + b``, shapes (m, n), (n,), (m,)."""
     return lowering.let(ops.Affine(x, Tensor(weight, "rat"), Tensor(bias, "rat")))
 
 
-def quadratic(lowering: Lowering, x: str, squares: Exact, weight: Exact, bias: Exact) -> str:
+def quadratic(
+    lowering: Growing[Named], x: Operand, squares: Exact, weight: Exact, bias: Exact
+) -> Named:
     """The vector of ``x' Q_r x + w_r x + b_r``; shapes (m, n, n), (m, n), (m,).
 
     One product for each pair of columns whose coefficient is not zero in all rows.
@@ -62,4 +72,4 @@ def quadratic(lowering: Lowering, x: str, squares: Exact, weight: Exact, bias: E
     return exact_affine(lowering, lowering.let(ops.Concat((products, x))), wide, bias)
 
 
-__all__ = ["Exact", "dot", "exact", "exact_affine", "quadratic"]
+__all__ = ["Exact", "Growing", "dot", "exact", "exact_affine", "quadratic"]

@@ -1,0 +1,214 @@
+// The answer: what changes, what is proved, what else could be tried, and what can be kept.
+
+import { $, make, post, save } from "/static/api.js";
+
+const BADGES = {
+  optimal: ["proved", "✓ proved nearest"], feasible: ["open", "◌ not proved nearest"],
+  infeasible: ["proved", "✕ proved: none exists"], unknown: ["open", "◌ nothing found yet"],
+  unchanged: ["open", "= as it is"],
+};
+
+export function showBounds(progress) {
+  $("bounds").hidden = progress === null;
+  if (progress === null) return;
+  const lower = Number(progress.lower);
+  const upper = progress.upper === null ? null : Number(progress.upper);
+  const end = upper === null ? Math.max(2 * lower, 1e-9) : Math.max(upper * 1.15, 1e-9);
+  const [low, gap, best] = $("bounds").querySelector(".bar").children;
+  low.style.width = `${Math.min(100, (100 * lower) / end)}%`;
+  best.hidden = upper === null;
+  if (upper !== null) best.style.left = `calc(${(100 * upper) / end}% - 2px)`;
+  gap.style.left = low.style.width;
+  gap.style.width = upper === null ? "100%" : `${Math.max(0, (100 * (upper - lower)) / end)}%`;
+}
+
+export function progressText(progress) {
+  const best = progress.upper === null ? "nothing found yet" : `nearest so far ${progress.upper}`;
+  return `Searching, ${progress.seconds.toFixed(0)} s: ${best}; proved: nothing below ${progress.lower}.`;
+}
+
+export function showAnswer(model, form, asked, answer, id) {
+  const [kind, badge] = BADGES[answer.status];
+  const parts = [
+    make("p", { class: "verdict" }, make("span", { class: `badge ${kind}` }, badge), make("span", {}, answer.headline)),
+    facts(answer.proof),
+  ];
+  answer.answers.forEach((one, i) => parts.push(changes(one, answer.before,
+    answer.answers.length > 1 ? `Answer ${i + 1} of ${answer.answers.length}` : "Changes", i)));
+  if (answer.fewer) parts.push(make("p", {}, answer.fewer));
+  if (answer.status === "infeasible") parts.push(...reasons(answer));
+  const start = answer.answers[0] || answer.relaxed;
+  parts.push(tryOut(model, form, asked, start, answer.target));
+  if (answer.kept) parts.push(downloads(model, answer, id));
+  parts.push(recipes(answer.recipes));
+  parts.push(make("details", {}, make("summary", {}, "In one line"), make("p", {}, answer.summary)));
+  $("found").replaceChildren(...parts.filter((part) => part !== null));
+}
+
+const facts = (sentences) => make("ul", { class: "facts" }, ...sentences.map((text) => make("li", {}, text)));
+
+function changes(one, before, title, place = 0) {
+  if (!one.changes.length) return null;
+  const rows = one.changes.map((change) => make("tr", {},
+    make("th", { scope: "row" }, change.label), make("td", {}, change.before), make("td", { class: "after" }, change.after)));
+  return make("div", {},
+    make("table", { class: "changes", "data-answer": place },
+      make("caption", {}, title),
+      make("thead", {}, make("tr", {}, ...["feature", "now", "instead"].map((text) => make("th", { scope: "col" }, text)))),
+      make("tbody", {}, ...rows),
+      make("tfoot", {}, make("tr", {}, make("th", { scope: "row" }, "outcome"), make("td", {}, before),
+        make("td", { class: "after" }, one.outcome)))),
+    make("p", { class: "hint" }, `Distance (${one.measure}): at most ${one.distance}; proved: nothing below ${one.lower}.`));
+}
+
+function reasons(answer) {
+  const parts = [make("h3", {}, "Why there is none")];
+  parts.push(answer.rules.length
+    ? make("ul", { class: "facts rules" }, ...answer.rules.map((rule) => make("li", {}, rule)))
+    : make("p", {}, "No row of the feature space has this outcome, whatever may change."));
+  if (answer.relaxed) {
+    parts.push(make("p", { class: "relaxed" }, `Without “${answer.relaxed.given_up.join("” and “")}” there is one:`));
+    parts.push(changes(answer.relaxed, answer.before, "Changes then"));
+  }
+  return parts;
+}
+
+// Sliders for what the answer changes, and for what is added; the deployed model answers live.
+function tryOut(model, form, asked, start, target) {
+  const point = { ...asked.fields, ...(start ? start.point : {}) };
+  const outcome = make("output", { id: "try-outcome" }, start ? start.outcome : "…");
+  const box = make("p", { class: "try-outcome", "aria-live": "polite" }, "The model says: ", outcome);
+  const lines = make("div", {});
+  const shown = new Set();
+  let latest = 0;
+  async function ask() {
+    const mine = (latest += 1);
+    try {
+      const said = await (await post("/api/outcome", { fields: point })).json();
+      if (mine === latest) {
+        outcome.textContent = said.outcome;
+        box.classList.toggle("reached", start !== null && start !== undefined && said.outcome === start.outcome);
+      }
+    } catch (error) {
+      if (mine === latest) outcome.textContent = Object.values(error.where || {})[0] || error.message;
+    }
+  }
+  let timer = 0;
+  const soon = () => {
+    clearTimeout(timer);
+    timer = setTimeout(ask, 120);
+  };
+  const controls = [];
+  function add(feature) {
+    if (shown.has(feature.name)) return;
+    shown.add(feature.name);
+    const [line, put] = control(feature, point, soon);
+    controls.push([feature.name, put]);
+    lines.append(line);
+  }
+  const changed = start ? start.changes.map((change) => change.name) : [];
+  model.features.filter((feature) => changed.includes(feature.name)).forEach(add);
+  const more = make("select", { id: "try-more", "aria-label": "Another feature to try" }, make("option", { value: "" }, "another feature …"),
+    ...model.features.map((feature, i) => make("option", { value: i }, feature.label)));
+  more.addEventListener("change", () => {
+    if (more.value !== "") add(model.features[Number(more.value)]);
+    more.value = "";
+  });
+  const reset = (words, fields) => {
+    const button = make("button", { type: "button" }, words);
+    button.addEventListener("click", () => {
+      Object.assign(point, fields);
+      controls.forEach(([name, put]) => put(point[name]));
+      ask();
+    });
+    return button;
+  };
+  if (start) box.classList.add("reached");
+  else ask();
+  return make("section", { class: "what-if no-print", "aria-label": "Try values" }, make("h2", {}, "Try values"),
+    make("p", { class: "hint" }, "What the deployed model says of other values. It is no proof."), lines, box,
+    make("div", { class: "buttons" }, more, reset("as now", asked.fields), start ? reset("as answered", start.point) : null));
+}
+
+function control(feature, point, changed) {
+  const label = feature.label + (feature.unit ? ` (${feature.unit})` : "");
+  if (feature.options) {
+    const choice = make("select", { "aria-label": label, "data-try": feature.name }, ...feature.options.map((text, i) => make("option", { value: i }, text)));
+    choice.value = point[feature.name];
+    choice.addEventListener("change", () => {
+      point[feature.name] = Number(choice.value);
+      changed();
+    });
+    return [make("div", { class: "try" }, make("span", {}, label), choice), (value) => (choice.value = value)];
+  }
+  const slider = make("input", { type: "range", min: feature.lower, max: feature.upper, step: feature.step || "any", "aria-label": `${label}, slider`, "data-try": feature.name });
+  const box = make("input", { inputmode: "decimal", autocomplete: "off", "aria-label": label });
+  const put = (value) => {
+    slider.value = value;
+    box.value = value;
+  };
+  put(point[feature.name]);
+  slider.addEventListener("input", () => {
+    box.value = slider.value;
+    point[feature.name] = slider.value;
+    changed();
+  });
+  box.addEventListener("input", () => {
+    slider.value = box.value;
+    point[feature.name] = box.value;
+    changed();
+  });
+  return [make("div", { class: "try" }, make("span", {}, label), slider, box), put];
+}
+
+function downloads(model, answer, id) {
+  const said = make("p", { class: "error", role: "alert", hidden: true });
+  const locale = make("select", { "aria-label": "Language of the letter" }, ...model.locales.map((each) => make("option", { value: each }, each)));
+  locale.value = "en";
+  const button = (words, path, body, name) => {
+    const made = make("button", { type: "button", "data-save": name }, words);
+    made.addEventListener("click", async () => {
+      said.hidden = true;
+      made.disabled = true;
+      made.textContent = "working …";
+      try {
+        const response = await post(path, { id, locale: locale.value, ...body });
+        save(await response.blob(), name);
+      } catch (error) {
+        said.textContent = error.message;
+        said.hidden = false;
+      }
+      made.textContent = words;
+      made.disabled = false;
+    });
+    return made;
+  };
+  const letters = model.letters.map((kind) => button(`Letter (${kind.toUpperCase()})`, "/api/letter", { kind }, `letter.${kind}`));
+  const without = Object.values(model.no_letters).map((why) => make("p", { class: "hint" }, why));
+  return make("div", { class: "downloads" }, make("h3", {}, "Keep it"),
+    make("div", { class: "buttons" }, button("Certificate (JSON)", "/api/certificate", {}, "certificate.json"), ...letters,
+      letters.length ? locale : null), said, ...without);
+}
+
+function recipes(given) {
+  const row = make("button", { type: "button" }, "row.json");
+  row.addEventListener("click", () => save(new Blob([JSON.stringify(given.row, null, 2)], { type: "application/json" }), "row.json"));
+  const block = (title, text) => {
+    const copy = make("button", { type: "button" }, "Copy");
+    const pre = make("pre", { tabindex: "0", "aria-label": title }, text);
+    copy.addEventListener("click", async () => {
+      try {
+        await navigator.clipboard.writeText(text);
+        copy.textContent = "Copied";
+      } catch {
+        getSelection().selectAllChildren(pre);
+        copy.textContent = "Selected";
+      }
+      setTimeout(() => (copy.textContent = "Copy"), 1500);
+    });
+    return [make("h3", {}, title), pre, copy];
+  };
+  return make("details", { class: "recipes" }, make("summary", {}, "The same outside of this page"),
+    make("p", { class: "hint" }, "The command reads the instance from the file ", row, "."),
+    ...block("On the command line", given.command), ...block("In Python", given.python));
+}

@@ -1,0 +1,174 @@
+// The question: fields for the instance, what is wanted, and what may change.
+
+import { $, get, make } from "/static/api.js";
+
+const MOVES = {
+  free: "free", fixed: "keep", increase: "only up", decrease: "only down", conditional: "if …",
+};
+const MEASURES = {
+  sparse: "fewest changes, then smallest", l1: "smallest sum of changes (l1)", l0: "fewest changes (l0)",
+  l2: "smallest, large ones count more (l2)", linf: "smallest largest change (l∞)",
+};
+
+export class Form {
+  constructor(model, changed) {
+    this.model = model;
+    this.changed = changed;
+    this.people = null;
+    this.parts = new Map();
+    this.buildWanted();
+    this.buildFeatures();
+    const isMenu = (event) => event.target.tagName === "SELECT"; // chosen at once, unlike text
+    $("question").addEventListener("input", (event) => isMenu(event) || this.edited(event));
+    $("question").addEventListener("change", (event) => isMenu(event) && this.edited(event));
+  }
+
+  edited(event) {
+    if (event.target.closest("#picker") || event.target.id === "live") return;
+    const feature = event.target.dataset && event.target.dataset.value;
+    this.changed(feature !== undefined);
+  }
+
+  buildWanted() {
+    const { outcomes, target, distances, distance, criteria, seconds } = this.model;
+    if (outcomes === null) {
+      for (const id of ["low-line", "high-line"]) $(id).hidden = false;
+      $("target-line").hidden = true;
+      if (Array.isArray(target)) [$("low").value, $("high").value] = target;
+    } else {
+      $("target").append(...outcomes.map((label) => make("option", { value: label }, label)));
+      if (target !== null) $("target").value = target;
+    }
+    if (distance) $("distance").append(make("option", { value: "" }, "as in the question file"));
+    for (const name of distances) $("distance").append(make("option", { value: name }, MEASURES[name] || name));
+    for (let n = 1; n <= 8; n += 1) $("count").append(make("option", { value: n }, String(n)));
+    $("seconds").max = seconds;
+    $("seconds").value = Math.min(10, seconds);
+    if (criteria.length) {
+      $("criteria").textContent = `Always asked for besides: ${criteria.join("; ")}`;
+      $("criteria").hidden = false;
+    }
+  }
+
+  buildFeatures() {
+    const heads = ["feature", "may change?", "value", "at least", "at most"];
+    const line = make("div", { class: "heads", "aria-hidden": "true" }, ...heads.map((text) => make("span", {}, text)));
+    $("features").append(line, ...this.model.features.map((feature, i) => this.buildFeature(feature, i)));
+  }
+
+  buildFeature(feature, i) {
+    const id = `f${i}`;
+    const described = `${id}-about ${id}-error`;
+    const unit = feature.unit ? ` (${feature.unit})` : "";
+    const name = make("div", { class: "name" },
+      make("label", { for: id }, feature.label + unit),
+      make("span", { class: "hint", id: `${id}-about` }, feature.options ? null : feature.about));
+    const value = feature.options
+      ? make("select", { id, "data-value": "", "aria-describedby": described },
+        ...feature.options.map((text, place) => make("option", { value: place }, text)))
+      : make("input", { id, "data-value": "", inputmode: "decimal", autocomplete: "off", "aria-describedby": described,
+        placeholder: feature.missing ? "missing" : "" });
+    const moves = make("select", { "aria-label": `${feature.label}: may it change?` },
+      ...feature.moves.map((move) => make("option", { value: move },
+        move === "conditional" ? `if ${feature.condition}` : MOVES[move])));
+    moves.disabled = feature.moves.length < 2;
+    const limits = feature.options || moves.disabled ? [] : ["at least", "at most"].map((words, end) => make("input", {
+      inputmode: "decimal", autocomplete: "off", "aria-label": `${feature.label}: ${words}`,
+      "aria-describedby": `${id}-error`, placeholder: end ? `≤ ${feature.upper}` : `≥ ${feature.lower}` }));
+    const error = make("p", { class: "error", id: `${id}-error`, hidden: true });
+    this.parts.set(feature.name, { feature, value, moves, limits, error });
+    return make("div", { class: feature.options ? "feature choice" : "feature" }, name, moves, value, ...limits, error);
+  }
+
+  fields() {
+    const found = {};
+    for (const [name, { feature, value }] of this.parts) found[name] = feature.options ? Number(value.value) : value.value;
+    return found;
+  }
+
+  fill(fields) {
+    for (const [name, { value }] of this.parts) value.value = fields[name];
+  }
+
+  question() {
+    const moves = {};
+    const limits = {};
+    for (const [name, part] of this.parts) {
+      moves[name] = part.moves.value;
+      if (part.limits.some((input) => input.value.trim())) limits[name] = part.limits.map((input) => input.value);
+    }
+    const asked = {
+      fields: this.fields(), moves, limits, count: Number($("count").value), distance: $("distance").value,
+      conditions: $("conditions").value.split("\n").filter((line) => line.trim()),
+    };
+    if ($("seconds").value) asked.seconds = Number($("seconds").value);
+    if (this.model.outcomes === null) {
+      const range = [$("low").value.trim(), $("high").value.trim()];
+      if (range[0] || range[1]) asked.range = range.join(":");
+    } else asked.target = $("target").value;
+    return asked;
+  }
+
+  // Shows what is wrong beside the fields, and goes to the first.
+  mark(where, focus) {
+    let first = null;
+    for (const [name, { value, limits, error }] of this.parts) {
+      const said = where[name];
+      error.textContent = said || "";
+      error.hidden = !said;
+      for (const input of [value, ...limits]) input.setAttribute("aria-invalid", said ? "true" : "false");
+      if (said && !first) first = value;
+    }
+    if (first && focus) first.focus();
+    return first !== null;
+  }
+
+  async pick(row) {
+    const { rows } = this.people;
+    $("row-error").hidden = true;
+    try {
+      this.fill((await get(`/api/people/${encodeURIComponent(row)}`)).fields);
+      $("row").value = row;
+      this.changed(true);
+    } catch (error) {
+      const known = rows.length ? `rows ${rows[0]} to ${rows[rows.length - 1]}` : "no rows";
+      $("row-error").textContent = error.message === "Not Found" ? `There is no row ${row}; the table has ${known}.` : error.message;
+      $("row-error").hidden = false;
+    }
+  }
+
+  async loadPeople() {
+    if (!this.model.rows) {
+      this.fill(Object.fromEntries(this.model.features.map((feature) => [feature.name, feature.start])));
+      this.changed(true);
+      return;
+    }
+    this.people = await get("/api/people");
+    const { rows, outcomes, wrong } = this.people;
+    $("picker").hidden = false;
+    const skipped = Object.keys(wrong).length;
+    $("rows").textContent = `0 to ${this.model.rows - 1}${skipped ? `, ${skipped} of them wrong` : ""}`;
+    const different = outcomes && this.model.outcomes ? [...new Set(outcomes)].sort() : [];
+    $("only-line").hidden = different.length < 2;
+    $("only").append(make("option", { value: "" }, "any"), ...different.map((each) =>
+      make("option", { value: each }, `${each} (${outcomes.filter((one) => one === each).length})`)));
+    $("row").addEventListener("change", () => this.pick(Number($("row").value)));
+    $("previous").addEventListener("click", () => this.step(-1));
+    $("next").addEventListener("click", () => this.step(1));
+    $("only").addEventListener("change", () => this.step(0));
+    const wanted = $("target").value;
+    const start = different.length > 1 ? rows.find((row, i) => outcomes[i] !== wanted) : rows[0];
+    if (rows.length) await this.pick(start === undefined ? rows[0] : start);
+  }
+
+  step(by) {
+    const { rows, outcomes } = this.people;
+    const only = $("only").value;
+    const known = rows.filter((row, i) => !only || outcomes[i] === only);
+    if (!known.length) return;
+    const here = Number($("row").value || 0);
+    const next = by > 0 ? known.find((row) => row > here) : by < 0 ? known.filter((row) => row < here).pop()
+      : known.find((row) => row >= here);
+    this.pick(next === undefined ? known[by < 0 ? known.length - 1 : 0] : next);
+  }
+}

@@ -1,0 +1,139 @@
+// Puts the page together: loads the model, asks when it is told to, and calls off what is stale.
+
+import { $, get, make, post, stream } from "/static/api.js";
+import { progressText, showAnswer, showBounds } from "/static/answer.js";
+import { Form } from "/static/form.js";
+
+const PAUSE = 500; // milliseconds after the last edit
+let form = null;
+let model = null;
+let searching = null;
+let timer = 0;
+let asking = 0;
+let current = "";
+let moved = false;
+
+function say(text) {
+  $("status").textContent = text;
+}
+
+function searchingNow(on) {
+  $("stop").hidden = !on;
+  $("answer").setAttribute("aria-busy", String(on));
+}
+
+function callOff() {
+  if (searching) searching.abort();
+  searching = null;
+  searchingNow(false);
+}
+
+async function outcomeNow() {
+  const mine = (asking += 1);
+  try {
+    const said = await (await post("/api/outcome", { fields: form.fields() })).json();
+    if (mine !== asking) return;
+    $("now").textContent = said.outcome;
+    form.mark({}, false);
+  } catch (error) {
+    if (mine !== asking) return;
+    $("now").textContent = "not known: see the fields";
+    if (!form.mark(error.where || {}, false)) $("now").textContent = error.message;
+  }
+}
+
+function edited(value) {
+  if (searching) {
+    callOff();
+    say("The question has changed; the search was called off.");
+  } else if ($("found").childElementCount) say("The question has changed; this answer is for the one before.");
+  clearTimeout(timer);
+  moved = moved || value;
+  timer = setTimeout(() => {
+    if (moved) outcomeNow();
+    moved = false;
+    if ($("live").checked) find(false);
+  }, value ? 150 : PAUSE);
+}
+
+function told(message, asked) {
+  current = message.waiting ? "" : message.id;
+  if (message.waiting) say(`Waiting for a free search: place ${message.waiting} in the line.`);
+  else if (message.starting) say("Starting a search process …");
+  else if (message.progress) {
+    showBounds(message.progress);
+    say(progressText(message.progress));
+  } else if (message.error) {
+    showBounds(null);
+    say(message.error);
+    if (message.where) form.mark(message.where, true);
+  } else if (message.done) {
+    const answer = message.done;
+    const first = answer.answers[0];
+    showBounds(first && answer.status !== "unchanged" ? { lower: first.lower, upper: first.distance } : null);
+    showAnswer(model, form, asked, answer, message.id);
+    $("status").replaceChildren(`Done in ${answer.seconds} s. `, make("span", { class: "small" }, answer.headline));
+  }
+}
+
+async function find(focus) {
+  callOff();
+  clearTimeout(timer);
+  const mine = new AbortController();
+  searching = mine;
+  current = "";
+  const asked = form.question();
+  form.mark({}, false);
+  $("seconds-error").hidden = true;
+  $("found").replaceChildren();
+  showBounds(null);
+  searchingNow(true);
+  say("Searching …");
+  if (focus && matchMedia("(max-width: 860px)").matches) $("answer").scrollIntoView({ behavior: "smooth" });
+  try {
+    await stream("/api/explain", asked, mine.signal, (message) => searching === mine && told(message, asked));
+  } catch (error) {
+    if (error.name === "AbortError" || searching !== mine) return;
+    say(error.message);
+    showBounds(null);
+    if (form.mark(error.where || {}, focus)) say("Something is wrong with a value; see beside the fields.");
+    else if (error.message.startsWith("seconds:")) {
+      $("seconds-error").textContent = error.message;
+      $("seconds-error").hidden = false;
+    }
+  }
+  if (searching === mine) {
+    searching = null;
+    searchingNow(false);
+  }
+}
+
+async function begin() {
+  if (location.search) history.replaceState(null, "", "/");
+  try {
+    model = await get("/api/model");
+    $("model").textContent = model.name;
+    form = new Form(model, edited);
+    await form.loadPeople();
+  } catch (error) {
+    $("broken").textContent = error.message;
+    $("broken").hidden = false;
+    return;
+  }
+  $("question").addEventListener("submit", (event) => {
+    event.preventDefault();
+    find(true);
+  });
+  $("stop").addEventListener("click", () => {
+    say("Stopping …");
+    if (current) post("/api/stop", { id: current }).catch((error) => say(error.message));
+    else {
+      callOff();
+      say("Stopped.");
+    }
+  });
+  addEventListener("pagehide", callOff);
+  $("question").dataset.ready = "true";
+}
+
+begin();

@@ -1,0 +1,185 @@
+"""What a page sends is a question of the library, or is refused beside its field."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from cfxc.cli import main
+from cfxc.errors import CfxcError, InvalidInputError
+from cfxc.space import Feature, FeatureSpace
+from cfxc.web.asking import FieldErrors, moves_of, read_asked, read_fields
+from cfxc.web.recipes import recipes
+from cfxc.web.site import Site
+from cfxc.web.views import field_of, point_view, result_view
+from tests.web.pages import files
+
+FIELDS = {"age": "30", "pay gap": "20.5", "sector": 0}
+ASKED: dict[str, Any] = {"fields": FIELDS, "target": "yes", "distance": "l1", "seconds": 10}
+
+
+def test_a_question_is_the_library_s(site: Site) -> None:
+    limits = {"age": ["20", ""], "pay gap": ["", "40.1"]}
+    asked = read_asked(site, {**ASKED, "moves": {"sector": "fixed"}, "limits": limits}, 60)
+    assert asked.frame.iloc[0].to_dict() == {"age": 30, "pay gap": 20.5, "sector": "art"}
+    assert asked.model.space["sector"].action == "fixed"
+    assert asked.model.program is site.model.program
+    assert asked.question.target == "yes"
+    assert asked.question.time_limit == 10
+    assert list(asked.words.values()) == ["age is at least 20", "gap in pay is at most 40.1"]
+    assert asked.question.conditions[0] == "age >= 20"
+
+
+def test_a_limit_is_the_number_that_the_column_holds(site: Site) -> None:
+    """40.1 itself is admitted, though the double is above 401/10."""
+    fields = {**FIELDS, "pay gap": "20.5"}
+    asked = read_asked(site, {**ASKED, "fields": fields, "limits": {"pay gap": ["40.1", ""]}}, 60)
+    text = asked.question.conditions[0]
+    assert Fraction(float.fromhex(text.rsplit(" ", 1)[1])) == Fraction(40.1)
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "said"),
+    [
+        ("age", "thirty", "no number"),
+        ("age", "30.5", "whole"),
+        ("age", "900", "17|18|79"),
+        ("age", "", "missing"),
+        ("age", "nan", "missing"),
+        ("age", "inf", "infinite|range|above|finite"),
+        ("age", "1" * 500, "letters"),
+        ("age", 30, "text"),
+        ("age", None, "text"),
+        ("sector", 3, "choose one"),
+        ("sector", -1, "choose one"),
+        ("sector", True, "choose one"),
+        ("sector", "it", "choose one"),
+        ("sex", "0", "no feature"),
+    ],
+)
+def test_a_wrong_field_is_named(site: Site, field: str, value: Any, said: str) -> None:
+    with pytest.raises(FieldErrors) as caught:
+        read_fields(site, {**FIELDS, field: value})
+    assert list(caught.value.where) == [field]
+    assert re.search(said, caught.value.where[field]), caught.value.where
+
+
+def test_a_field_that_is_not_there_is_named(site: Site) -> None:
+    with pytest.raises(FieldErrors, match="sector: no value"):
+        read_fields(site, {"age": "30", "pay gap": "20"})
+
+
+@pytest.mark.parametrize(
+    ("odd", "said"),
+    [
+        ({"distance": "/etc/passwd"}, "distance"),
+        ({"distance": "mahalanobis=/etc/passwd"}, "distance"),
+        ({"distance": "mine.cfl"}, "distance"),
+        ({"seconds": 61}, "seconds"),
+        ({"seconds": 0}, "seconds"),
+        ({"seconds": float("nan")}, "seconds"),
+        ({"seconds": True}, "seconds"),
+        ({"count": 9}, "answers"),
+        ({"count": 1.0}, "answers"),
+        ({"range": "1:2"}, "not both"),
+        ({"moves": {"sector": "increase"}}, "free, fixed"),
+        ({"moves": {"sex": "fixed"}}, "no feature"),
+        ({"moves": []}, "reload"),
+        ({"limits": {"age": ["x", ""]}}, "no number"),
+        ({"limits": {"age": ["1"]}}, "least"),
+        ({"limits": {"age": ["inf", ""]}}, "age"),
+        ({"limits": {"sector": ["1", ""]}}, "no such number"),
+        ({"conditions": ["x"] * 21}, "at most 20"),
+        ({"conditions": "age > 3"}, "one a line"),
+        ({"conditions": ["a" * 401]}, "letters"),
+        ({"seeds": 3}, "no 'seeds'"),
+        ({"fields": 3}, "reload"),
+    ],
+)
+def test_a_wrong_question_is_refused(site: Site, odd: dict[str, Any], said: str) -> None:
+    with pytest.raises(CfxcError, match=said):
+        read_asked(site, {**ASKED, **odd}, 60)
+
+
+def test_a_page_asks_for_less_change_and_never_for_more() -> None:
+    number = {"lower": Fraction(0), "upper": Fraction(9)}
+    expected = {
+        "free": ["free", "increase", "decrease", "fixed"],
+        "increase": ["increase", "fixed"],
+        "fixed": ["fixed"],
+    }
+    for action, moves in expected.items():
+        assert moves_of(Feature("a", "integer", **number, action=action)) == moves
+    assert moves_of(Feature("a", "categorical", labels=("b", "c"))) == ["free", "fixed"]
+    conditional = Feature("a", "integer", **number, action="conditional", condition="a > 3")
+    assert moves_of(conditional) == ["conditional", "fixed"]
+
+
+def test_fields_are_what_was_read(site: Site) -> None:
+    """Every row of the table comes back from its fields, cell by cell."""
+    assert site.people is not None
+    for row in site.people.index[:50]:
+        frame = site.people.loc[[row]]
+        again = read_fields(site, point_view(site, frame))
+        assert again.iloc[0].to_dict() == frame.iloc[0].to_dict()
+
+
+def test_groups_of_columns_are_chosen_from_a_list(site: Site) -> None:
+    table = pd.DataFrame({"s_a": [1, 0, 0], "s_b": [0, 1, 0], "s_c": [0, 0, 1], "n": [1, 2, 3]})
+    space = FeatureSpace.infer(table, one_hot=["s_"])
+    over = Site(site.files, replace(site.model, space=space), site.base)
+    frame = read_fields(over, {"s": 1, "n": "2"})
+    assert frame.iloc[0].to_dict() == {"s_a": 0, "s_b": 1, "s_c": 0, "n": 2}
+    assert point_view(over, frame) == {"s": 1, "n": "2"}
+
+
+def test_a_missing_number_is_an_empty_field() -> None:
+    feature = Feature("a", "real", Fraction(0), Fraction(9), missing=True)
+    assert field_of(feature, feature.absent) == ""
+
+
+@pytest.mark.parametrize(
+    "odd", [{}, {"moves": {"sector": "fixed"}}, {"limits": {"age": ["", "50"]}}]
+)
+def test_recipes_give_the_same_answer(
+    site: Site, odd: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    asked = read_asked(site, {**ASKED, **odd}, 60)
+    result = asked.model.explain(asked.frame, asked.question)
+    given = recipes(site, asked)
+    monkeypatch.chdir(tmp_path)
+    Path("row.json").write_text(json.dumps(given["row"]))
+    exec(given["python"], {})
+    assert capsys.readouterr().out.strip() == result.summary()
+    assert main([*shlex.split(given["command"])[1:], "--json"]) == 0
+    said = json.loads(capsys.readouterr().out)
+    assert said["distance"] == result.distance
+    assert said["lower_bound"] == result.lower_bound
+
+
+def test_numbers_are_asked_for_by_a_range(folder: Path) -> None:
+    number = files(folder, "number", data=False).load()
+    asked = read_asked(number, {"fields": FIELDS, "range": "100:", "distance": "l1"}, 60)
+    result = asked.model.explain(asked.frame, asked.question)
+    assert result.outcome_after >= 100
+    assert "--range 100:" in recipes(number, asked)["command"]
+    with pytest.raises(InvalidInputError, match="--range"):
+        read_asked(number, {"fields": FIELDS, "range": ""}, 60)
+
+
+def test_no_bound_is_rounded_to_the_better(site: Site) -> None:
+    asked = read_asked(site, ASKED, 60)
+    result = asked.model.explain(asked.frame, asked.question)
+    (seen,) = result_view(site, asked, result)["answers"]
+    assert Fraction(seen["lower"]) <= result.exact_lower_bound
+    assert result.exact_distance is not None
+    assert Fraction(seen["distance"]) >= result.exact_distance

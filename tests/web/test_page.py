@@ -1,0 +1,310 @@
+"""The page in a real browser: Chromium with its driver, started here."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from selenium import webdriver
+from selenium.webdriver.common.by import By
+from selenium.webdriver.common.keys import Keys
+from selenium.webdriver.support.ui import Select
+
+import cfxc
+from tests.web.pages import SCRIPT, STARTS, Served, wait_for
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+DRIVER = shutil.which("chromedriver")
+pytestmark = pytest.mark.skipif(
+    CHROMIUM is None or DRIVER is None,
+    reason="no browser: apt-get install chromium chromium-driver",
+)
+WIDE, NARROW = (1280, 900), (390, 844)
+FLAGS = ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage")
+
+
+class Page:
+    """One browser with the page open."""
+
+    def __init__(self, address: str, downloads: Path, size: tuple[int, int] = WIDE) -> None:
+        options = webdriver.ChromeOptions()
+        options.binary_location = str(CHROMIUM)
+        for flag in (*FLAGS, f"--window-size={size[0]},{size[1]}"):
+            options.add_argument(flag)
+        options.add_experimental_option(
+            "prefs",
+            {"download.default_directory": str(downloads), "download.prompt_for_download": False},
+        )
+        options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+        self.downloads = downloads
+        self.driver = webdriver.Chrome(options, webdriver.ChromeService(str(DRIVER)))
+        width, height = size  # windows are no narrower than 500
+        metrics = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
+        self.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
+        self.driver.get(address)
+        wait_for(lambda: self("#question").get_attribute("data-ready"), 30)
+        wait_for(lambda: self("#now").text not in ("", "…"), 30)
+
+    def __call__(self, selector: str) -> Any:
+        """The first element."""
+        return self.driver.find_element(By.CSS_SELECTOR, selector)
+
+    def all(self, selector: str) -> list[Any]:
+        return self.driver.find_elements(By.CSS_SELECTOR, selector)
+
+    def text(self, selector: str) -> str:
+        return str(self(selector).text)
+
+    def value(self, label: str) -> Any:
+        """The field of a feature."""
+        return self(f"#{self.label(label).get_attribute('for')}")
+
+    def label(self, text: str) -> Any:
+        return next(each for each in self.all(".feature label") if text in each.text)
+
+    def choose(self, selector: str, value: str) -> None:
+        Select(self(selector)).select_by_value(value)
+
+    def type(self, field: Any, text: str) -> None:
+        field.send_keys(Keys.CONTROL, "a")
+        field.send_keys(text or Keys.DELETE)
+
+    def pick(self, row: int) -> None:
+        self.type(self("#row"), f"{row}")
+        self("#row").send_keys(Keys.TAB)
+
+    def refused(self) -> None:
+        """Ask for ``yes``, of the first row whose outcome is ``no``."""
+        self.choose("#target", "yes")
+        self.choose("#only", "no")
+        wait_for(lambda: self.text("#now") == "no")
+
+    def find(self) -> str:
+        """The status after a search."""
+        self("#find").click()
+        wait_for(lambda: self("#answer").get_attribute("aria-busy") == "false", STARTS)
+        return self.text("#status")
+
+    def save(self, name: str) -> Path:
+        """A file that was downloaded."""
+        path = self.downloads / name
+        self(f"[data-save='{name}']").click()
+        wait_for(lambda: path.exists() or self.all(".downloads .error:not([hidden])"), 60)
+        return path
+
+    def complaints(self) -> list[str]:
+        """What the browser complained of: scripts that were refused, errors."""
+        return [
+            entry["message"] for entry in self.driver.get_log("browser")
+            if "422" not in entry["message"]
+        ]  # fmt: skip
+
+
+@pytest.fixture
+def open_page(tmp_path: Path) -> Iterator[Callable[..., Page]]:
+    pages: list[Page] = []
+
+    def opened(server: Served, size: tuple[int, int] = WIDE) -> Page:
+        folder = tmp_path / f"downloads{len(pages)}"
+        folder.mkdir()
+        pages.append(Page(server.address, folder, size))
+        return pages[-1]
+
+    yield opened
+    for page in pages:
+        page.driver.quit()
+
+
+@pytest.fixture
+def page(open_page: Callable[..., Page], served: Served) -> Page:
+    return open_page(served)
+
+
+@pytest.fixture(scope="module")
+def hard(folder: Path) -> Iterator[Served]:
+    server = Served(folder, "hard", "--time-limit", "30")
+    yield server
+    code, said = server.end()
+    assert (code, "Traceback" in said) == (0, False)
+
+
+def test_pick_constrain_answer_keep(page: Page) -> None:
+    page.choose("#target", "yes")
+    page.choose("#only", "no")
+    first = int(page("#row").get_attribute("value"))
+    page("#next").click()
+    wait_for(lambda: int(page("#row").get_attribute("value")) > first)
+    wait_for(lambda: page.text("#now") == "no")
+    moves = page("select[aria-label='sector: may it change?']")
+    Select(moves).select_by_value("fixed")
+    assert "Done" in page.find()
+    assert "proved nearest" in page.text(".verdict")
+    changed = [each.text for each in page.all(".changes tbody th")]
+    assert changed
+    assert "sector" not in changed
+    assert page.text(".changes tfoot .after") == "yes"
+    assert cfxc.check(page.save("certificate.json")).ok
+    assert "<html" in page.save("letter.html").read_text("utf-8")
+    assert page.complaints() == []
+
+
+def test_a_slider_asks_the_model(page: Page) -> None:
+    page.refused()
+    page.find()
+    assert page.text("#try-outcome") == "yes"
+    next(each for each in page.all(".what-if button") if each.text == "as now").click()
+    wait_for(lambda: page.text("#try-outcome") == "no")
+    page.choose("#try-more", "0")
+    slider = page("input[type=range][data-try=age]")
+    slider.send_keys(Keys.END)
+    wait_for(lambda: page.text("#try-outcome") == "yes")
+    assert slider.get_attribute("value") == slider.get_attribute("max")
+
+
+def test_infeasible_says_why(page: Page) -> None:
+    page.refused()
+    for select in page.all("select[aria-label$='may it change?']"):
+        Select(select).select_by_value("fixed")
+    page.find()
+    assert "none exists" in page.text(".verdict")
+    assert any("may not change" in rule.text for rule in page.all(".rules li"))
+    assert "there is one" in page.text(".relaxed")
+    assert page.all(".changes tbody tr")
+
+
+@pytest.mark.parametrize("text", ["old", "", "900", "1e999"])
+def test_bad_input_is_told_beside_the_field(page: Page, text: str) -> None:
+    age = page.value("age")
+    page.type(age, text)
+    wait_for(lambda: age.get_attribute("aria-invalid") == "true", 30)
+    page.find()
+    assert "see beside" in page.text("#status")
+    told = page(f"#{age.get_attribute('id')}-error")
+    assert told.is_displayed()
+    assert "age" in told.text
+    assert page.driver.switch_to.active_element == age
+    page.type(age, "40")
+    wait_for(lambda: age.get_attribute("aria-invalid") == "false", 30)
+    assert not told.is_displayed()
+
+
+def test_a_wrong_condition_and_a_wrong_limit_are_told(page: Page) -> None:
+    page("details summary").click()
+    page("#conditions").send_keys("ages > 3")
+    assert "ages" in page.find()
+    page.type(page("#conditions"), "")
+    page.type(page("input[aria-label='age: at least']"), "x")
+    assert "see beside" in page.find()
+    page.type(page("input[aria-label='age: at least']"), "")
+    page.type(page("#seconds"), "1000")
+    assert "seconds" in page.find()
+    assert page("#seconds-error").is_displayed()
+    page.pick(5000)
+    wait_for(lambda: "no row 5000" in page.text("#row-error"))
+
+
+def test_time_out_says_what_is_open(open_page: Callable[..., Page], hard: Served) -> None:
+    page = open_page(hard)
+    page.choose("#distance", "l1")  # the fewest changes are found at once
+    page.type(page("#seconds"), "0.5")
+    other = {"yes": "no", "no": "yes"}[page.text("#now")]
+    page.choose("#target", other)
+    page.find()
+    assert re.search("not proved nearest|nothing found", page.text(".verdict"))
+    assert "lies below" in page.text(".facts") or "Nothing is proved" in page.text(".facts")
+
+
+def test_stop_and_edit_end_a_search(open_page: Callable[..., Page], hard: Served) -> None:
+    page = open_page(hard)
+    page.choose("#distance", "l1")
+    page.type(page("#seconds"), "30")
+    page.choose("#target", {"yes": "no", "no": "yes"}[page.text("#now")])
+    page("#find").click()
+    wait_for(
+        lambda: "Searching," in page.text("#status") and page("#bounds").is_displayed(), STARTS
+    )
+    page("#stop").click()
+    wait_for(lambda: page("#answer").get_attribute("aria-busy") == "false", 15)
+    assert page.all(".verdict")
+    page("#find").click()
+    wait_for(lambda: "Searching" in page.text("#status"))
+    page.choose("#count", "2")
+    wait_for(lambda: "called off" in page.text("#status"))
+    assert not page("#stop").is_displayed()
+
+
+def test_two_users_have_their_own_answers(open_page: Callable[..., Page], served: Served) -> None:
+    one, other = open_page(served), open_page(served, NARROW)
+    one.refused()
+    other.choose("#target", "no")
+    other.choose("#only", "yes")
+    wait_for(lambda: (one.text("#now"), other.text("#now")) == ("no", "yes"))
+    for page in (one, other):
+        page("#find").click()
+    for page, outcome in ((one, "yes"), (other, "no")):
+        wait_for(lambda page=page: page("#answer").get_attribute("aria-busy") == "false", STARTS)  # type: ignore[misc]
+        assert page.text(".changes tfoot .after") == outcome
+    row = json.loads(one.save("certificate.json").read_text("utf-8"))
+    assert row != json.loads(other.save("certificate.json").read_text("utf-8"))
+
+
+def test_live_asks_again_after_edits(page: Page) -> None:
+    page.choose("#target", "yes")
+    page("#live").click()
+    page.type(page.value("age"), "21")
+    wait_for(lambda: "Done" in page.text("#status"), 60)
+
+
+@pytest.mark.parametrize("size", [WIDE, NARROW])
+def test_nothing_is_wider_than_the_page(
+    open_page: Callable[..., Page], served: Served, size: tuple[int, int]
+) -> None:
+    page = open_page(served, size)
+    page.refused()
+    page.find()
+    for details in page.all("details summary"):
+        page.driver.execute_script("arguments[0].parentElement.open = true", details)
+    root = "document.documentElement"
+    width = page.driver.execute_script(f"return {root}.scrollWidth - {root}.clientWidth")
+    assert width <= 0
+    unnamed = page.driver.execute_script(
+        "return [...document.querySelectorAll('input,select,textarea,button')].filter("
+        "e => !e.labels.length && !e.getAttribute('aria-label') && !e.textContent.trim())"
+        ".map(e => e.outerHTML)"
+    )
+    assert unnamed == []
+    assert page.complaints() == []
+
+
+def test_hostile_names_are_shown_and_do_nothing(
+    open_page: Callable[..., Page], folder: Path
+) -> None:
+    server = Served(folder, "hostile")
+    try:
+        page = open_page(server)
+        now = page.text("#now")
+        page.choose("#target", next(t for t in ("no", SCRIPT) if t != now))
+        page.find()
+        assert page.all(".verdict")
+        assert SCRIPT in page.text("#features")
+        assert page.driver.title == "Nearest changes"
+        assert page.complaints() == []
+    finally:
+        assert server.end()[0] == 0
+
+
+def test_without_the_key_there_is_no_page(page: Page, served: Served) -> None:
+    page.driver.delete_all_cookies()
+    page.driver.get(served.address.partition("?")[0])
+    assert "key" in page.driver.find_element(By.TAG_NAME, "h1").text
+
+
+def test_the_key_leaves_the_address(page: Page) -> None:
+    assert "key" not in page.driver.current_url
+    page.driver.refresh()
+    wait_for(lambda: page("#question").get_attribute("data-ready"), 30)
