@@ -156,7 +156,7 @@ def test_certificates_are_checked_and_listed(
     assert [row[0] for row in rows] == ["bad.json", "broken.json", "good.json.gz"]
     assert rows[2][1:] == (made.content["hash"], "optimal", "accepted")
     assert rows[0][3].startswith("rejected: ")
-    assert "no certificate" in rows[1][3]
+    assert "no cfxc certificate" in rows[1][3]
     with pytest.raises(cfxc.InvalidInputError, match="no certificates"):
         cfxc.report(kept, tmp_path / "r.html", certificates=tmp_path / "none")
 
