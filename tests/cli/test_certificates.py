@@ -99,7 +99,8 @@ def test_bad_input(shell: Shell) -> None:
 
 
 def test_what_has_no_certificate_is_said_after_the_answer(shell: Shell) -> None:
-    ended = shell("explain", "mlp.skops", *ASKED, "--epsilon", "0.2", "--certificate", "c.json")
+    asked = (*ASKED, "--epsilon", "0.2", "--distance", "mahalanobis=data.csv")
+    ended = shell("explain", "mlp.skops", *asked, "--certificate", "c.json")
     assert "no certificate" in ended.err
     assert ended.code == 2
     assert "status" in ended.out
