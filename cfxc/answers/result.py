@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -258,6 +259,9 @@ class Result(Answer):
             certificate: Make the certificate and name its hash, where there can be one.
             qr: Show the hash, or the field ``certificate_url``, as a QR code too.
 
+        Warns:
+            UserWarning: it names no sender or recipient, or calls features by their columns.
+
         Raises:
             InvalidInputError, DataTypeError: a field is missing or unknown; there is no such
                 template or language; nothing has to change; the file cannot be written.
@@ -267,6 +271,8 @@ class Result(Answer):
         from .letters import Letter
 
         letter = Letter(path, template, locale, fields)
+        if lacking := letter.lacks(self):
+            warnings.warn(lacking, stacklevel=2)
         return letter.write(self, certificate=certificate, qr=qr)
 
     @property

@@ -122,7 +122,10 @@ def explain(
     finally:  # also if the reader of the output has gone
         refused = None if certificate is None else _certify(result, certificate)
         if letter is not None:  # it names the certificates that are kept
-            letter.write(result, certificate=certificate is not None, qr=wanted.qr)
+            with progress("finding the reasons for the letter, for at most 20 s …"):
+                letter.write(result, certificate=certificate is not None, qr=wanted.qr)
+            if lacking := letter.lacks(result):
+                print(f"note: {lacking}", file=sys.stderr)
             print(f"letter: {letter.path}", file=sys.stderr)
         if refused is not None:
             raise refused

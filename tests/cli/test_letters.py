@@ -24,6 +24,7 @@ def test_a_letter_names_the_certificate_that_is_kept(shell: Shell) -> None:
     ended = shell(*ASK, "--certificate", "c.json", "--letter", "l.html", "--locale", "fr")
     assert ended.code == 0
     assert "letter: l.html" in ended.err
+    assert "note: the letter names no sender and no recipient (fields of the letter)" in ended.err
     page = (shell.folder / "l.html").read_text("utf-8")
     assert '<html lang="fr">' in page
     (kept,) = HASH.findall(page)
