@@ -35,7 +35,7 @@ def test_whoever_has_it_is_told_so(model: Any) -> None:
     assert (answer.changes, answer.lower_bound, answer.gap) == ({}, 0.0, 0.0)
     assert answer.outcome_before == answer.outcome_after == "good"
     assert answer.reason == "already has the target outcome"
-    said = "optimal: already has the target outcome 'good', nothing needs to change"
+    said = "unchanged: already has the target outcome 'good', nothing needs to change"
     assert answer.summary() == said
     assert said.replace("'", "&#x27;") in answer._repr_html_() or said in answer._repr_html_()
     assert answer.to_dict()["unchanged"] is True
@@ -142,7 +142,9 @@ def test_a_plan_for_whoever_has_it_is_refused() -> None:
     person = TABLE[LINE.predict(TABLE) == "good"].iloc[[0]]
     mean = np.append(LINE.coef_[0] * 8, LINE.intercept_[0])
     moments = Moments.given(mean, np.eye(4) * 1e-2)
-    with pytest.raises(cfxc.NoChangeNeededError, match="already in the target 'good'"):
+    with pytest.raises(
+        cfxc.NoChangeNeededError, match=r"outcome already that is asked for .'good'."
+    ):
         line.plan(person, moments=moments, size=1)
 
 

@@ -11,7 +11,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
-from ..errors import UnsupportedError
+from ..errors import NoChangeNeededError, UnsupportedError
 from ..frontends.row_files import read_factual, read_known
 from ..stopping import INTERRUPTED as STOPPED
 from ..writing import check_writable
@@ -19,7 +19,7 @@ from .emission import Emit, Transformer, emission
 from .guard import INFEASIBLE, LIMIT, deliver
 from .interrupts import INTERRUPTED
 from .remedies import with_more
-from .report import doing, hint_at_caps, progress, say_next, show
+from .report import doing, hint_at_caps, hint_at_copies, progress, say_next, show
 from .tables import read_distance, read_favourable, read_target
 
 if TYPE_CHECKING:
@@ -110,7 +110,14 @@ def explain(
         model = replace(model, space=model.space.with_examples(known))
     question = question_of(model, instance, requested)
     with progress(f"searching, for at most {question.time_limit:g} s …") as watch:
-        result = model.explain(row, question, progress=watch)
+        try:
+            result = model.explain(row, question, progress=watch)
+        except NoChangeNeededError:  # the answer is the row, as where the outcome is favourable
+            model, question = (
+                replace(model, favourable=question.target),
+                question.with_(target=None),
+            )
+            result = model.explain(row, question, progress=watch)
     try:
         if as_json:
             print(json.dumps(result.to_dict(), ensure_ascii=False, allow_nan=False), flush=True)
@@ -118,6 +125,7 @@ def explain(
             _show_all(result, question.count)
             most = max(len(one.changes) for one in result.all())
             hint_at_caps(most, question.subject_to)
+            hint_at_copies(result)
             _say_next(source, instance, requested, result, written=letter is not None)
     finally:  # also if the reader of the output has gone
         refused = None if certificate is None else _certify(result, certificate)

@@ -166,8 +166,7 @@ def _proposed(model: CompiledModel, frame: pd.DataFrame) -> Proposal:
     from ..question.target import resolve_target
 
     outcomes = [plain_item(each) for each in model.predict(frame)]
-    why = "the favourable outcome"
-    wanted: Any = model.favourable
+    why, wanted = "", model.favourable
     if wanted is None and model.predictor.classes is None:
         numbers = np.array(outcomes, dtype=float)
         wanted = float(np.quantile(numbers, UPPER, method="higher")), None
@@ -178,6 +177,8 @@ def _proposed(model: CompiledModel, frame: pd.DataFrame) -> Proposal:
         named = ", ".join(map(repr, classes))
         why = f"to {wanted!r}, the rarest of {named}; edit it, or say --favourable"
     target = resolve_target(model.program, wanted, {})
+    if model.favourable is not None:
+        why = f"to {target}, the favourable outcome"
     without = [place for place, each in enumerate(outcomes) if not target.holds(each)]
     return Proposal(wanted, why, without[0] if without else 0)
 
