@@ -47,12 +47,11 @@ class Report:
         return self.to_markdown()
 
 
-def report(source: Any, *, policy: str | Path | None = None, run: str = page.UNRUN) -> Report:
+def report(source: Any, *, policy: str | Path | None = None) -> Report:
     """Check a certificate: a path, the values of its JSON, or what ``Result.certificate`` gives.
 
     Args:
         policy: A file of what a question must allow at least; see ``docs/how-to/certificates.md``.
-        run: Whether the model was run, as the page says it.
 
     Raises:
         InvalidInputError: there is nothing to check: a file cannot be read, or is no JSON.
@@ -66,7 +65,7 @@ def report(source: Any, *, policy: str | Path | None = None, run: str = page.UNR
     try:
         shown = checker.check(content, clock or checker.Clock(LONG))
         policies.require_same(shown.space, shown.question.features)
-        facts = page.facts(shown, run)
+        facts = page.facts(shown)
         if policy is not None:
             text = _text(Path(policy))
             policies.require_no_narrower(shown, text, facts["constraints"])

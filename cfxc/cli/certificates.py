@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import secrets
-from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Annotated
@@ -24,7 +22,7 @@ BELOW = 4
 """Exit code of an exported file that shows less than the certificate claims."""
 
 
-def check(
+def check_file(
     source: Path,
     model: str | None,
     rows: Path | None,
@@ -37,27 +35,12 @@ def check(
     as_json: bool,
 ) -> int:
     """Print what a certificate shows; the exit code says whether it holds."""
-    from ..certificates import report
+    from ..answers.checking import check
 
-    found = report(source, policy=policy)
-    if found.ok and model is not None:
-        from ..solvers.certification import require_program_of
-
-        seed = secrets.randbits(32) if seed is None else seed
-        try:
-            sampled = require_program_of(
-                found.content,
-                model,
-                trust_pickle=trust_pickle,
-                seed=seed,
-                rows=rows,
-                output=output,
-                cut=cut,
-            )
-            message = f"compiled anew, and the same program; run beside it: {sampled}"
-            found = replace(found, facts={**found.facts, "run": message})
-        except VerificationError as error:
-            found = replace(found, ok=False, reason=str(error), facts={})
+    found = check(
+        source, model=model, rows=rows, seed=seed, output=output, cut=cut,
+        trust_pickle=trust_pickle, policy=policy,
+    )  # fmt: skip
     if as_json:
         print(json.dumps({"ok": found.ok, "reason": found.reason, **found.facts}))
     else:
@@ -174,7 +157,9 @@ def check_command(
 
     Exit code 0 if it does, 5 if not.  The same check without cfxc: see the command checker.
     """
-    code = check(certificate, model, rows, seed, trust_pickle, decides, cut, policy, summary, json)
+    code = check_file(
+        certificate, model, rows, seed, trust_pickle, decides, cut, policy, summary, json
+    )
     return code or compare(certificate, vipr, cpc, json)
 
 
@@ -208,4 +193,4 @@ def export_command(
     return export(certificate, format, out, time_limit)
 
 
-__all__ = ["check", "checker", "compare", "export"]
+__all__ = ["check_file", "checker", "compare", "export"]

@@ -31,6 +31,7 @@ from .spaces import (
     Statement,
     Steps,
     Thermometer,
+    note_ranges,
 )  # fmt: skip
 
 if TYPE_CHECKING:
@@ -46,6 +47,7 @@ UPPER = 0.75
 SPACE_NOTES = """\
 # Check each feature: what it is (kind), from where to where an answer may go (lower, upper), in
 # which steps (resolution), and whether it may change (action: free, fixed, increase, decrease).
+# Rows outside of lower to upper, which are the ends of the table, are refused: widen them here.
 """
 QUESTION_NOTES = """\
 # What is asked of every row: cfxc explain and cfxc batch read it with --question.
@@ -118,6 +120,7 @@ def command(
     print(f"{space_file}: {', '.join(_kinds(space))}")
     print(f"{question_file}: {proposed.why}")
     row = f"{table}:{proposed.row}"
+    note_ranges(space_file)
     say_next("cfxc", "explain", *source.words(), "--question", question_file, "--factual", row)
     return 0
 

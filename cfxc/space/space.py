@@ -102,8 +102,9 @@ class FeatureSpace:
         (ordered categories: ordinal). Whole numbers, also in float columns: integer. Other
         numbers: real; if d <= 6 decimals write every value, with the resolution 10**-d, or the
         coarsest of 1, 1/2, 1/10, 1/20, … of which nine in ten values are multiples. The range is
-        the observed one; missing values are allowed where there are some.  Up to 500 of the rows
-        are kept as ``examples``.
+        the observed one; missing values are allowed where there are some.  Rows outside of
+        the ranges are refused: ``space.replace("age", upper=90)`` widens one.  Up to 500 of the
+        rows are kept as ``examples``.
 
         Args:
             X: Table of n >= 1 rows, of pandas, polars or pyarrow; one row per instance.

@@ -159,7 +159,7 @@ class Offence:
 
 
 def check_supported(estimator: Estimator) -> None:
-    """Refuse what cannot be lowered.
+    """Refuse what cannot be compiled.
 
     Raises:
         UnsupportedError: steps of unknown classes or with unsupported options, all of them.
@@ -170,7 +170,7 @@ def check_supported(estimator: Estimator) -> None:
     if unsupported := [offence.text for offence in offences if not offence.unfitted]:
         remedies = dict.fromkeys(one.remedy or ANOTHER for one in offences if not one.unfitted)
         raise UnsupportedError(
-            "this model cannot be lowered", unsupported, " ".join(list(remedies)[:REMEDIES])
+            "this model cannot be compiled", unsupported, " ".join(list(remedies)[:REMEDIES])
         )
     if unfitted := [offence.text for offence in offences]:
         raise InvalidInputError(
