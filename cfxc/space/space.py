@@ -28,7 +28,7 @@ from .cells import Codes, Value
 from .feature import WORDING, Feature, Kind, sort_of
 from .infer import Options, Resolution, actions_from, check_frame, infer_features
 from .names import by_name, listed, names_arguments, names_in, one_of, shown, suggestion
-from .page import features_table
+from .page import feature_lines, features_table
 from .tables import Tables, as_given, as_pandas, kind_of
 from .values import Label
 
@@ -162,7 +162,7 @@ class FeatureSpace:
         return name in self._by_name
 
     def __repr__(self) -> str:
-        return f"FeatureSpace({len(self)} features: {shown(self.names)})"
+        return feature_lines(self.features)
 
     def _repr_html_(self) -> str:
         return card(f"{len(self)} features", features_table(self.features))

@@ -192,6 +192,20 @@ def test_a_space_shows_its_features() -> None:
     ):  # fmt: skip
         assert text in shown
     assert "weight" in shown
+    space = cfxc.FeatureSpace(features)
+    assert repr(space) == str(space)
+    assert str(space).splitlines() == [
+        "FeatureSpace of 4 features",
+        "  rank: ordinal, low < mid < high; only up",
+        "  n: real, 0 to 1 in steps of 0.5 or missing; free; weight 2",
+        "  many: categorical, a, b, c, d, e, f, … 2 more; free",
+        "  k: integer, 0 to 9; if n >= 0",
+    ]
+    assert str(space["rank"]) == "rank: ordinal, low < mid < high; only up"
+    assert repr(space["rank"]).startswith("Feature(name='rank'")
+    wide = cfxc.FeatureSpace([cfxc.Feature(f"x{i}", "integer", 0, 1) for i in range(32)])
+    assert len(repr(wide).splitlines()) == 32
+    assert repr(wide).splitlines()[-1] == "  … and 2 more"
 
 
 @pytest.mark.parametrize("count", [0, 1])
