@@ -282,7 +282,7 @@ def _stranger(estimator: Estimator, table: Mapping[type, Any], role: str) -> str
         return f"is a subclass of {known[0]}, which may change what it does; use {known[0]} itself"
     if type(estimator) in TRANSFORMERS or estimator is None or estimator == "passthrough":
         return f"stands where a {role} is needed"
-    return f"no {role} that can be lowered"
+    return f"no {role} that can be compiled"
 
 
 def _below(step: str, name: str) -> str:
