@@ -5,6 +5,7 @@ PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
+ALONE  := $(VENV)/.installed-alone# the package without what its tests need
 SITE   := $(VENV)/.installed-docs
 KERNELS := $(shell find cfxc/kernels -name "*.?pp")
 TORCH  := 2.13.0# tested with; installed first, so that nothing brings another one
@@ -12,14 +13,14 @@ TORCH  := 2.13.0# tested with; installed first, so that nothing brings another o
 .PHONY: help demo test nightly sanitize lint types docs bench clean
 
 help:
-	@echo "make demo   the main job: nearest counterfactual for a patient, proved"
+	@echo "make demo   the main job: nearest counterfactual for a patient, proved (1 to 2 minutes)"
 	@echo "make nightly  the tests, all mutants, and an hour's search for false claims"
 	@echo "make test   the tests        make lint   ruff and the import contract"
 	@echo "make types  mypy, strict     make bench  the benchmarks (tables, slow)"
 	@echo "make sanitize  the kernels' tests with checks of every address and shift"
-	@echo "make docs   the site, in build/site; runs every example on its pages"
+	@echo "make docs   the site, in build/site; runs every example on its pages (minutes)"
 
-demo: $(STAMP)
+demo: $(ALONE)
 	$(BIN)/cfxc demo
 
 test: $(STAMP)
@@ -34,7 +35,7 @@ nightly: $(STAMP)
 KERNEL_TESTS := tests/solvers/box_search tests/solvers/mio/test_regions.py \
   tests/compiler/passes tests/methods/amortised/test_choices.py
 sanitize: $(STAMP)
-	rm $(STAMP)
+	rm -f $(STAMP) $(ALONE)
 	$(BIN)/python -m pip install --quiet --no-deps -C cmake.define.CFXC_SANITIZE=ON -e .
 	ASAN_OPTIONS=detect_leaks=0 LD_PRELOAD="$$($${CXX:-c++} -print-file-name=libasan.so)" \
 	  $(BIN)/python -m pytest -n auto $(KERNEL_TESTS)
@@ -50,6 +51,7 @@ types: $(STAMP)
 
 # Every warning is an error: a dead link, a page in no list, an example that fails.
 docs: $(SITE)
+	@echo "running every example: some minutes"
 	PATH="$(abspath $(BIN)):$$PATH" $(BIN)/python -m sphinx -W --keep-going -q docs build/site
 	@echo "build/site/index.html"
 
@@ -59,15 +61,25 @@ bench: $(STAMP)
 clean:
 	rm -rf $(VENV) build dist
 
-# once; again whenever the dependencies or the kernels change
-$(STAMP): pyproject.toml CMakeLists.txt $(KERNELS)
+define environment
 	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))' || \
 	  { echo "cfxc needs Python 3.11 to 3.13: make PYTHON=python3.12 …"; exit 1; }
+	@echo "installing into $(VENV), once: $(1)"
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
+endef
+
+# once; again whenever the dependencies or the kernels change
+$(ALONE): pyproject.toml CMakeLists.txt $(KERNELS)
+	$(call environment,one to two minutes and about 700 MB)
+	$(BIN)/python -m pip install --quiet -e .
+	@touch $@
+
+$(STAMP): pyproject.toml CMakeLists.txt $(KERNELS)
+	$(call environment,some minutes and about 2 GB with PyTorch and other libraries for the tests)
 	$(BIN)/python -m pip install --quiet torch==$(TORCH)
 	$(BIN)/python -m pip install --quiet -e '.[test]'
-	@touch $@
+	@touch $(ALONE) $@
 
 $(SITE): $(STAMP)
 	$(BIN)/python -m pip install --quiet -e '.[docs]'

@@ -26,11 +26,11 @@ from .version import __version__
 
 if TYPE_CHECKING:
     from . import datasets, metrics
+    from .answers.checking import check
     from .answers.overview import report
     from .answers.pictures import plot_changes, plot_costs
     from .answers.result import Result
     from .certificates import Report, export
-    from .certificates import report as check
     from .methods.amortised import Generator
     from .methods.bayes import AEP, SEP, BlackBox, CustomPotential, Evaluations, PotentialResult
     from .methods.frontier import Frontier
@@ -83,6 +83,7 @@ _LAZY = {
     "SEP": ".methods.bayes",
     "Singles": ".methods.singles",
     "TrustRegion": ".question.criteria",
+    "check": ".answers.checking",
     "compile": ".model",
     "export": ".certificates",
     "plot_changes": ".answers.pictures",
@@ -96,10 +97,6 @@ _LAZY = {
 def __getattr__(name: str) -> Any:
     if name in ("datasets", "metrics"):
         return import_module(f".{name}", __name__)
-    if name == "check":
-        from .certificates import report
-
-        return report
     if name not in _LAZY:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     value = getattr(import_module(_LAZY[name], __name__), name)

@@ -35,7 +35,7 @@ def test_whoever_has_it_is_told_so(model: Any) -> None:
     assert (answer.changes, answer.lower_bound, answer.gap) == ({}, 0.0, 0.0)
     assert answer.outcome_before == answer.outcome_after == "good"
     assert answer.reason == "already has the target outcome"
-    said = "optimal: already has the target outcome 'good', nothing needs to change"
+    said = "unchanged: already has the target outcome 'good', nothing needs to change"
     assert answer.summary() == said
     assert said.replace("'", "&#x27;") in answer._repr_html_() or said in answer._repr_html_()
     assert answer.to_dict()["unchanged"] is True

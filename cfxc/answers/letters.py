@@ -17,13 +17,18 @@ from ..certificates.checker import number
 from ..errors import InvalidInputError, UnsupportedError
 from ..question.domain import Domain
 from ..question.query import Query
-from ..show.letters.fields import Fields, checked, day_of, read_fields
+from ..show.letters.fields import OUTCOMES, Fields, checked, day_of, read_fields
 from ..show.letters.page import PARTS, Layout, as_pdf, check_kind, qr_code
 from ..show.letters.words import Words, clean, locale_of
+from ..show.progress import showing
+from ..space.feature import ACTIONS
 from ..writing import write_whole
+from .conditions import Part, grouped, parts_of, told
 from .conflicts import rules_of
 from .result import Result
 
+SENDERS = ("sender", "creditor", "controller")
+"""What templates call who sends the letter."""
 Given = Mapping[str, Any] | str | Path | None
 """Fields of a letter: a mapping, or the path of a TOML file."""
 
@@ -71,14 +76,36 @@ class Letter:
         """
         if result.unchanged or result.evidence is None:
             raise InvalidInputError(f"no letter to write: {result.summary()}")
-        words = Words(self.locale, result.evidence.query.space, self.fields, self.where)
-        content = _Content(result, words, self.fields, certificate, qr)
+        words = self._words(result)
+        if with_reasons := self.layout.uses("reasons"):
+            with showing("finding the reasons", None):
+                result.reasons  # noqa: B018  # kept, once found
+        content = _Content(result, words, self.fields, certificate, qr, with_reasons)
         return self.layout.fill(self._content(content))
+
+    def _words(self, result: Result) -> Words:
+        return Words(self.locale, result.evidence.query.space, self.fields, self.where)
+
+    def lacks(self, result: Result) -> str:
+        """One line about what a reader will miss; empty if nothing."""
+        if result.evidence is None:
+            return ""
+        found, words = list[str](), self._words(result)
+        texts = {name for name, text in self.fields.texts.items() if text.strip()}
+        roles = {"sender": texts.isdisjoint(SENDERS), "recipient": "recipient" not in texts}
+        if self.layout.name is not None and (absent := [name for name, no in roles.items() if no]):
+            found.append(f"names no {' and no '.join(absent)} (fields of the letter)")
+        if columns := [name for name, worded in words.features.items() if not worded.is_named]:
+            found.append(f"calls features as columns, such as {columns[0]!r} (label in the space)")
+        before = result.outcome_before
+        if isinstance(before, str) and before not in self.fields.outcomes:
+            found.append(f"calls the outcome {before!r} (fields, [{OUTCOMES}])")
+        return f"the letter {'; '.join(found)}" if found else ""
 
     def _content(self, facts: _Content) -> dict[str, Any]:
         """What a template sees: plain values alone."""
         texts = {name: clean(text) for name, text in self.fields.texts.items()}
-        sender = next((texts[n] for n in ("sender", "creditor", "controller") if n in texts), "")
+        sender = next((texts[name] for name in SENDERS if name in texts), "")
         words, reference = facts.words, texts.get("reference", "")
         head = {
             "language": str(words.locale.language),
@@ -93,7 +120,8 @@ class Letter:
         return {
             **(texts if name is None else own[name](texts)),
             "t": words.texts, "head": head, "answers": facts.answers(),
-            "reasons": facts.reasons(named=name == "adverse-action"), "given": facts.given(),
+            "reasons": facts.reasons(named=name == "adverse-action") if facts.with_reasons else {},
+            "given": facts.given(),
             "promise": facts.promise(), "check": facts.check(texts.get("certificate_url", "")),
         }  # fmt: skip
 
@@ -113,11 +141,14 @@ class _Content:
     """One answer in the words of a letter."""
 
     def __init__(
-        self, result: Result, words: Words, fields: Fields, certificate: bool, qr: bool
-    ) -> None:
+        self, result: Result, words: Words, fields: Fields, certificate: bool, qr: bool,
+        with_reasons: bool,
+    ) -> None:  # fmt: skip
         self.result, self.words, self.fields, self.qr = result, words, fields, qr
         self.query: Query = result.evidence.query
+        self.with_reasons = with_reasons
         self.wanted = words.wanted(self.query.target)
+        self.said = {one.text: parts_of(self.query, one) for one in self.query.constraints}
         self.certificates = dict(_certificates(result)) if certificate else {}
 
     def plain(self, texts: Mapping[str, str]) -> dict[str, Any]:
@@ -257,8 +288,10 @@ class _Content:
         if share * 1000 < 1:
             yield words.text("proof.nothing")
             return
-        place = "proof.share" if answer.status == "optimal" else "proof.feasible"
-        yield words.text(place, share=words.share(share))
+        if answer.status == "optimal":
+            yield words.text("proof.share", less=words.share_above(1 - share))
+        else:
+            yield words.text("proof.feasible", share=words.share(share))
 
     def _size(self) -> Iterator[str]:
         name = self.query.distance.name
@@ -285,18 +318,20 @@ class _Content:
         return {"intro": intro, "changes": self._changes(relaxed)}
 
     def _rules(self, texts: Sequence[str]) -> str:
-        """Rules as people read them: of actions in words, of conditions as they were asked."""
-        actions = {rule.text: rule.feature for rule in rules_of(self.query) if rule.feature}
-        domains = {domain.name: domain.feature.action for domain in self.query.domains}
-        found = []
-        for text in texts:
-            name = actions.get(text)
-            if name is None:
-                found.append(clean(text))
+        """Rules as people read them; those that there are no words for are counted."""
+        parts, rest = list[Part](), 0
+        for rule in rules_of(self.query):
+            if rule.text not in texts:
+                continue
+            if rule.feature is not None:
+                parts.append(Part(self.query.space[rule.feature].action, rule.feature))
+            elif rule.constraint is None:
+                parts.append(Part("known"))
+            elif (said := self.said[rule.constraint]) is None:
+                rest += 1
             else:
-                place = f"given.{domains[name]}_one"
-                found.append(self.words.text(place, label=self.words.label(name)))
-        return "; ".join(found)
+                parts += said
+        return "; ".join(told(parts, rest, self.words))
 
     def given(self) -> list[str]:
         """What changes were permitted."""
@@ -305,16 +340,17 @@ class _Content:
             found.append(words.text("given.steps", steps=words.listed(steps)))
         if gone := [d.name for d in self.query.domains if d.is_absent and d.is_fixed]:
             found.append(words.text("given.missing", labels=words.listed(map(words.label, gone))))
-        for action in ("fixed", "increase", "decrease"):
-            named = [d.name for d in self.query.domains if d.feature.action == action]
+        parts = [Part(d.feature.action, d.name) for d in self.query.domains]
+        parts += (part for each in self.said.values() for part in each or ())
+        for action, named in grouped(parts).items():
             if named:
                 labels = words.listed(map(words.label, named))
                 found.append(words.text(f"given.{action}", labels=labels))
-        rules = rules_of(self.query)
-        if conditions := [clean(rule.text) for rule in rules if rule.constraint is not None]:
+        others = [part for part in parts if part.relation not in (*grouped(parts), *ACTIONS)]
+        if conditions := told(others, list(self.said.values()).count(None), words):
             found.append(words.text("given.rules", rules="; ".join(conditions)))
         if self.query.hulls:
-            found.append(words.text("given.hull", rules=clean(self.query.hulls[0].text)))
+            found.append(words.text("given.hull"))
         return found
 
     def _step(self, domain: Domain) -> str:
@@ -325,7 +361,8 @@ class _Content:
     def promise(self) -> list[str]:
         """What the letter says and what not."""
         names = ["model", "future", "advice"]
-        if self._is_proved or self.result.reasons.ended == "infeasible":
+        whole = self.with_reasons and self.result.reasons.ended == "infeasible"
+        if self._is_proved or whole:
             names.append(self.result.semantics)
         return [self.words.text(f"promise.{name}") for name in names]
 

@@ -103,6 +103,7 @@ def report(
         "changes": _changes(found.table, changed),
         "groups": [] if own is None else [_group(found, own, name) for name in names],
         "answers": list(_listed(found.table)),
+        "source": "" if isinstance(answers, pd.DataFrame) else found.name,
         "left_out": max(len(found.table) - LISTED, 0),
         "certificates": [] if certificates is None else list(_certificates(Path(certificates))),
     }
@@ -341,9 +342,12 @@ def _listed(table: pd.DataFrame) -> Iterator[list[str]]:
             "" if pd.isna(record.get(name)) else text(record[name]) for name, text in CELLS.items()
         ]
         why = str(record["reason"] or "") if record["status"] != "unchanged" else ""
+        if record["status"] in ("unchanged", "error"):
+            cells[PROOF] = NOT_SEARCHED
         yield [str(index), str(head["status"].iloc[place]), *cells, str(record["changes"]), why]
 
 
+NOT_SEARCHED = "not searched"
 CELLS: dict[str, Callable[[Any], str]] = {
     "outcome_before": str,
     "outcome_after": str,
@@ -352,6 +356,7 @@ CELLS: dict[str, Callable[[Any], str]] = {
     "lower_bound_proof": str,
 }
 """How the cells of an answer are written; distances to the safe side."""
+PROOF = list(CELLS).index("lower_bound_proof")
 
 
 def _certificates(folder: Path) -> Iterator[dict[str, str]]:

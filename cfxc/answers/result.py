@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
 from math import isfinite
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal
 
 import pandas as pd
 
 from ..certificates.export import export, export_script
 from ..errors import UnsupportedError
 from ..ir.interval import ceil_float, floor_float
-from ..show.answers import as_html, as_lines
+from ..show.answers import as_html
 from ..show.numbers import shown
 from ..show.values import shares_of, texts_of
-from ..space.tables import as_given, as_pandas, indexed
+from ..space.tables import as_pandas
 from ..stopping import FINE
-from .cells import changes_between, plain_cell, plain_row, plain_texts
+from .answer import Answer
 
 if TYPE_CHECKING:  # a result is read where nothing is searched
     from ..question.query import Query
@@ -35,79 +35,9 @@ Semantics = Literal["real", "float"]
 Asked = Literal["auto", "real", "float"]
 """What ``semantics=`` takes; an answer states which of the two holds."""
 Status = Literal["optimal", "feasible", "infeasible", "unknown"]
-
-
-class Answer(ABC):
-    """What answers with one counterfactual have in common: a factual, and what changes."""
-
-    factual: Any
-    counterfactual: Any
-    outcome_before: Any
-    outcome_after: Any
-
-    @property
-    def changes(self) -> dict[str, tuple[Any, Any]]:
-        """Changed columns: name → (before, after)."""
-        if self.counterfactual is None:
-            return {}
-        return changes_between(as_pandas(self.factual), as_pandas(self.counterfactual))[0]
-
-    @abstractmethod
-    def _table(self) -> pd.DataFrame:
-        """Factual and counterfactual as rows."""
-
-    def to_frame(self) -> Any:
-        """Factual and counterfactuals as rows, indexed ``factual``, ``counterfactual`` …
-
-        Tables without an index have these names in a first column, ``row``.
-        """
-        return indexed(self._table(), self.factual)
-
-    def in_library_of(self, given: Any) -> Self:
-        """The same with rows in the library and dtypes of a table that was given."""
-        rows = {"factual": self.factual, "counterfactual": self.counterfactual}
-        made = {name: row if row is None else as_given(row, given) for name, row in rows.items()}
-        same: Any = self  # a dataclass, as all answers are
-        answer: Self = replace(same, **made)
-        return answer
-
-    @abstractmethod
-    def summary(self) -> str:
-        """One line: what was found and what was proved."""
-
-    def _plain_rows(self) -> dict[str, Any]:
-        """The rows and their outcomes as plain values for JSON."""
-        found = self.counterfactual
-        return {
-            "factual": plain_row(as_pandas(self.factual)),
-            "counterfactual": None if found is None else plain_row(as_pandas(found)),
-            "changes": {column: list(pair) for column, pair in self.changes.items()},
-            "outcome_before": plain_cell(self.outcome_before),
-            "outcome_after": plain_cell(self.outcome_after),
-        }
-
-    def _texts(self) -> tuple[list[str], list[str], list[list[str]]]:
-        """What things are called, their values before, and in each row after; all as texts."""
-        return plain_texts(self._table())
-
-    def _words(self) -> tuple[str, list[str]]:
-        """What was found, and what is proved of it, in plain words."""
-        return self.summary(), []
-
-    def to_html(self, *, show_only_changes: bool = True) -> str:
-        """The answer for a notebook or a page: what changes, and what is proved.
-
-        Args:
-            show_only_changes: Whether features that stay are folded away.
-        """
-        found, proved = self._words()
-        return as_html(found, proved, self.summary(), self._texts(), show_only_changes)
-
-    def _repr_html_(self) -> str:
-        return self.to_html()
-
-    def __repr__(self) -> str:
-        return as_lines(f"{type(self).__name__}({self.summary()})", self._texts())
+COPIES = "answers may be near copies"
+FEATURES = "asks for answers that change different features"
+"""Of several answers that change the same features, and what to ask for instead."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -258,6 +188,9 @@ class Result(Answer):
             certificate: Make the certificate and name its hash, where there can be one.
             qr: Show the hash, or the field ``certificate_url``, as a QR code too.
 
+        Warns:
+            UserWarning: it names no sender or recipient, or calls features by their columns.
+
         Raises:
             InvalidInputError, DataTypeError: a field is missing or unknown; there is no such
                 template or language; nothing has to change; the file cannot be written.
@@ -267,6 +200,8 @@ class Result(Answer):
         from .letters import Letter
 
         letter = Letter(path, template, locale, fields)
+        if lacking := letter.lacks(self):
+            warnings.warn(lacking, stacklevel=2)
         return letter.write(self, certificate=certificate, qr=qr)
 
     @property
@@ -325,6 +260,24 @@ class Result(Answer):
             return super()._texts()
         return texts_of(self.evidence.query.space, self._table())
 
+    def to_html(self, *, show_only_changes: bool = True) -> str:
+        found, proved = self._words()
+        names, before, after = self._texts()
+        if self.alternatives:  # each one's distance and what is proved of it, below its changes
+            names, before = [*names, "distance", "proof"], [*before, "", ""]
+            pairs = zip(after, self.all(), strict=True)
+            after = [[*row, *one.standing] for row, one in pairs]
+        texts = names, before, after
+        return as_html(found, proved, self.summary(), texts, show_only_changes)
+
+    @property
+    def standing(self) -> tuple[str, str]:
+        """The distance, and what is proved of it, in a few words."""
+        far = "" if self.exact_distance is None else shown(self.exact_distance, 1)
+        if self.status == "optimal":
+            return far, f"nearest to within {100 * self.epsilon:g} %"
+        return far, "not proved to be the nearest"
+
     def _words(self) -> tuple[str, list[str]]:
         if self.unchanged:
             return f"nothing needs to change: the outcome is {self.outcome_before} already", []
@@ -341,7 +294,11 @@ class Result(Answer):
         if self.status != "optimal":
             nearest = f"Not proved to be the nearest ({self.reason}): {far}."
         found = f"{self.outcome_before} → {self.outcome_after}"
-        return found, [nearest[0].upper() + nearest[1:], bound, self.default_target]
+        if self.alternatives:
+            found = f"{found}: {len(self.all())} answers"
+            nearest = f"the nearest of them is {nearest}" if self.status == "optimal" else nearest
+        copies = f"Hint: {COPIES}; diversity='features' {FEATURES}." if self.near_copies else ""
+        return found, [nearest[0].upper() + nearest[1:], bound, self.default_target, copies]
 
     def in_library_of(self, given: Any) -> Result:
         """The same with all rows in the library and dtypes of a table that was given."""
@@ -420,8 +377,22 @@ class Result(Answer):
     def summary(self) -> str:
         """One line: what was found and what was proved."""
         if self.unchanged:
-            return f"{self.status}: {self.reason} {self.target}, nothing needs to change"
-        return f"{self._found()}; {self.default_target}" if self.default_target else self._found()
+            return f"unchanged: {self.reason} {self.target}, nothing needs to change"
+        text = self._found()
+        if self.alternatives:
+            text = f"{len(self.all())} answers; the nearest: {text}"
+        return f"{text}; {self.default_target}" if self.default_target else text
+
+    @property
+    def near_copies(self) -> bool:
+        """Whether two of several answers change the same features."""
+        changed = [tuple(one.changes) for one in self.all()]
+        return len(set(changed)) < len(changed)
+
+    def __repr__(self) -> str:
+        text = super().__repr__()
+        hint = f"hint: {COPIES}; diversity='features' {FEATURES}"
+        return f"{text}\n  {hint}" if self.near_copies else text
 
     def _found(self) -> str:
         if self.status == "infeasible":

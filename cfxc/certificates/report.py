@@ -65,7 +65,6 @@ def report(
     factual: str | None = None,
     hash: str | None = None,
     seconds: float | None = None,
-    run: str = page.UNRUN,
 ) -> Report:
     """Check a certificate: a path, the values of its JSON, or what ``Result.certificate`` gives.
 
@@ -74,14 +73,13 @@ def report(
         factual: The row that it is to be about: ``people.csv:11`` (counted from 0), ``row.json``.
         hash: What its hash is to be, as a letter names it, or the first 16 digits or more.
         seconds: Of processor time that the check may take; by default what its size asks for.
-        run: Whether the model was run, as the page says it.
 
     Raises:
         InvalidInputError: there is nothing to check: a file cannot be read, or is no certificate,
             no policy, no row.
     """
     try:
-        return _report(source, policy, factual, hash, seconds, run)
+        return _report(source, policy, factual, hash, seconds)
     except inputs.WrongInput as error:
         raise InvalidInputError(page.printable(str(error))) from None
 
@@ -92,7 +90,6 @@ def _report(
     factual: str | None,
     hash: str | None,
     seconds: float | None,
-    run: str,
 ) -> Report:
     wide = None if policy is None else policies.read_policy(Path(policy))
     row = None if factual is None else binding.read_row(factual)
@@ -111,7 +108,7 @@ def _report(
             binding.require_hash(shown, digest)
         if row is not None and factual is not None:
             binding.require_factual(shown, row, factual)
-        facts = page.facts(shown, run)
+        facts = page.facts(shown)
         if wide is not None:
             policies.require_no_narrower(shown, wide, facts["constraints"])
     except checker.Rejected as error:

@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 import json
-import secrets
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from ..errors import InvalidInputError, VerificationError
+from ..errors import VerificationError
 from ..writing import write_whole
 from .flags import Cut, Decides, Json, Trust
 from .guard import guarded
-
-if TYPE_CHECKING:
-    from ..certificates import Report
 
 REJECTED, UNDECIDED = 5, 4
 """Exit codes of a certificate that does not hold, and where a limit came before a verdict."""
@@ -29,7 +25,7 @@ BELOW = 4
 
 @dataclass(frozen=True)
 class Options:
-    """What ``cfxc check`` is asked besides exported files."""
+    """What ``cfxc check`` is asked besides exported files; see :func:`cfxc.check`."""
 
     model: str | None = None
     rows: Path | None = None
@@ -41,64 +37,21 @@ class Options:
     factual: str | None = None
     hash: str | None = None
     seconds: float | None = None
-    summary: Path | None = None
-    as_json: bool = False
-
-    def require_sense(self) -> None:
-        """Raises ``InvalidInputError`` for what has no effect, and for rows that are not there."""
-        for name in ("rows", "seed", "output", "cut"):
-            if self.model is None and getattr(self, name) is not None:
-                raise InvalidInputError(f"--{name} has no effect without --model")
-        if self.rows is not None and not self.rows.is_file():
-            raise InvalidInputError(f"{self.rows}: cannot be read: no such file")
 
 
-def check(source: Path, options: Options) -> int:
+def check_file(source: Path, options: Options, summary: Path | None, as_json: bool) -> int:
     """Print what a certificate shows; the exit code says whether it holds."""
-    from ..certificates import report
+    from ..answers.checking import check
 
-    options.require_sense()
-    found = report(
-        source, policy=options.policy, factual=options.factual, hash=options.hash,
-        seconds=options.seconds,
-    )  # fmt: skip
-    if found.ok and options.model is not None:
-        found = _beside_model(found, options.model, options)
-    if options.as_json:
+    found = check(source, **{each.name: getattr(options, each.name) for each in fields(options)})
+    if as_json:
         said = {"ok": found.ok, "reason": found.reason, "verdict": found.verdict}
         print(json.dumps({**said, **found.facts}))
     else:
         print(found.summary())
-    if options.summary is not None:
-        write_whole(options.summary, found.to_markdown())
+    if summary is not None:
+        write_whole(summary, found.to_markdown())
     return 0 if found.ok else UNDECIDED if found.undecided else REJECTED
-
-
-def _beside_model(found: Report, model: str, options: Options) -> Report:
-    """The same where the model file compiles to the certificate's program; else a rejection."""
-    from ..certificates.auditing.report import ANEW
-    from ..certificates.checker import Undecided
-    from ..solvers.certification import require_program_of
-
-    seed = secrets.randbits(32) if options.seed is None else options.seed
-    try:
-        sampled = require_program_of(
-            found.content,
-            model,
-            shown=found.shown,
-            trust_pickle=options.trust_pickle,
-            seed=seed,
-            rows=options.rows,
-            output=options.output,
-            cut=options.cut,
-        )
-    except VerificationError as error:
-        return replace(found, ok=False, reason=str(error), facts={})
-    except Undecided as error:
-        return replace(found, ok=False, reason=str(error), facts={}, undecided=True)
-    named = "" if found.content["model"] else "the certificate names no model file; "
-    message = f"{named}compiled anew, and the same program; run beside it: {sampled.text}"
-    return replace(found, facts={**found.facts, "run": message, "verdict": ANEW})
 
 
 def checker(out: Path) -> int:
@@ -221,13 +174,8 @@ def check_command(
     Exit code 0 if it does, 5 if not, 4 if a limit was reached before a verdict, 2 for files that
     cannot be used.  The same check without cfxc: see the command checker.
     """
-    code = check(
-        certificate,
-        Options(
-            model, rows, seed, trust_pickle, decides, cut, policy, factual, hash, seconds,
-            summary, json,
-        ),
-    )  # fmt: skip
+    options = Options(model, rows, seed, trust_pickle, decides, cut, policy, factual, hash, seconds)
+    code = check_file(certificate, options, summary, json)
     return code or compare(certificate, vipr, cpc, json)
 
 
@@ -261,4 +209,4 @@ def export_command(
     return export(certificate, format, out, time_limit)
 
 
-__all__ = ["check", "checker", "compare", "export"]
+__all__ = ["check_file", "checker", "compare", "export"]

@@ -11,7 +11,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
-from ..errors import UnsupportedError
+from ..errors import NoChangeNeededError, UnsupportedError
 from ..frontends.row_files import read_factual, read_known
 from ..question.outcomes import read_favourable, read_target
 from ..stopping import INTERRUPTED as STOPPED
@@ -20,7 +20,7 @@ from .emission import Emit, Transformer, emission
 from .guard import INFEASIBLE, LIMIT, deliver
 from .interrupts import INTERRUPTED
 from .remedies import with_more
-from .report import doing, hint_at_caps, progress, say_next, show
+from .report import doing, hint_at_caps, hint_at_copies, progress, say_next, show
 from .tables import read_distance
 
 if TYPE_CHECKING:
@@ -130,7 +130,14 @@ def explain(
     for place in certificates[1:]:
         check_writable(place, wanted.path, *taken)
     with progress(f"searching, for at most {question.time_limit:g} s …") as watch:
-        result = model.explain(row, question, progress=watch)
+        try:
+            result = model.explain(row, question, progress=watch)
+        except NoChangeNeededError:  # the answer is the row, as where the outcome is favourable
+            model, question = (
+                replace(model, favourable=question.target),
+                question.with_(target=None),
+            )
+            result = model.explain(row, question, progress=watch)
     try:
         if as_json:
             print(json.dumps(result.to_dict(), ensure_ascii=False, allow_nan=False), flush=True)
@@ -138,11 +145,15 @@ def explain(
             _show_all(result, question.count)
             most = max(len(one.changes) for one in result.all())
             hint_at_caps(most, question.subject_to)
+            hint_at_copies(result)
             _say_next(source, instance, requested, result, written=letter is not None)
     finally:  # also if the reader of the output has gone
         refused = _certify(result, certificates)
         if letter is not None:  # it names the certificates that are kept
-            letter.write(result, certificate=bool(certificates), qr=wanted.qr)
+            with progress("finding the reasons for the letter, for at most 20 s …"):
+                letter.write(result, certificate=bool(certificates), qr=wanted.qr)
+            if lacking := letter.lacks(result):
+                print(f"note: {lacking}", file=sys.stderr)
             print(f"letter: {letter.path}", file=sys.stderr)
         if refused is not None:
             raise refused

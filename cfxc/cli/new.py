@@ -32,6 +32,7 @@ from .spaces import (
     Statement,
     Steps,
     Thermometer,
+    note_ranges,
 )  # fmt: skip
 
 if TYPE_CHECKING:
@@ -47,6 +48,7 @@ UPPER = 0.75
 SPACE_NOTES = """\
 # Check each feature: what it is (kind), from where to where an answer may go (lower, upper), in
 # which steps (resolution), and whether it may change (action: free, fixed, increase, decrease).
+# Rows outside of lower to upper, which are the ends of the table, are refused: widen them here.
 """
 QUESTION_NOTES = """\
 # What is asked of every row: cfxc explain and cfxc batch read it with --question.
@@ -122,6 +124,7 @@ def command(
         print(f"cfxc: no row is without that outcome; edit {question_file}", file=sys.stderr)
         return 0
     row = f"{table}:{proposed.row}"
+    note_ranges(space_file)
     say_next("cfxc", "explain", *source.words(), "--question", question_file, "--factual", row)
     return 0
 
@@ -170,8 +173,7 @@ def _proposed(model: CompiledModel, frame: pd.DataFrame) -> Proposal:
     from ..question.target import resolve_target
 
     outcomes = [plain_item(each) for each in model.predict(frame)]
-    why = "the favourable outcome"
-    wanted: Any = model.favourable
+    why, wanted = "", model.favourable
     if wanted is None and model.predictor.classes is None:
         numbers = np.array(outcomes, dtype=float)
         wanted = float(np.quantile(numbers, UPPER, method="higher")), None
@@ -183,6 +185,8 @@ def _proposed(model: CompiledModel, frame: pd.DataFrame) -> Proposal:
         named = ", ".join(map(repr, classes))
         why = f"to {wanted!r}, the rarest of {named}; edit it, or say --favourable"
     target = resolve_target(model.program, wanted, {})
+    if model.favourable is not None:
+        why = f"to {target}, the favourable outcome"
     without = [place for place, each in enumerate(outcomes) if not target.holds(each)]
     return Proposal(wanted, why, without[0] if without else None)
 

@@ -16,6 +16,8 @@ FILE = re.compile(r"^(?P<wrong>[^\n]+): cannot read [^\n]*\(nearest: '(?P<right>
 """The same of a file."""
 MEANT = re.compile(r"'(?P<wrong>\w+)' is unknown; did you mean (?P<right>\w+)\?")
 """The same of a condition."""
+LEVELS = re.compile(r"ordinal=\{'(?P<name>[^'\n]*)': \[(?P<levels>'[^\]\n…]*')\]\}")
+"""A column whose categories are to be put in order."""
 NUMBERED = re.compile(r"^(?P<file>.+): expected one row, found [1-9]")
 """A table where one row was to be named."""
 TRUSTS = "--trust-pickle"
@@ -51,6 +53,9 @@ def remedy(message: str) -> str:
         return line if (line := again(changed=changed)) != again() else ""
     if (found := MEANT.search(message)) is not None:
         return again(changed={found["wrong"]: found["right"]})
+    if (found := LEVELS.search(message)) is not None:
+        levels = ",".join(re.findall(r"'([^']*)'", found["levels"]))
+        return again("--ordinal", f"{found['name']}={levels}")
     if TRUSTS in message and TRUSTS not in _arguments and "runs the code" in message:
         return again(TRUSTS)
     if (found := NUMBERED.search(message)) is not None:

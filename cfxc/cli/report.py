@@ -145,6 +145,14 @@ def hint_at_caps(changed: int, subject_to: Sequence[Any]) -> None:
         )
 
 
+def hint_at_copies(result: Result) -> None:
+    """A line on stderr where several answers change the same features."""
+    from ..answers.result import COPIES, FEATURES
+
+    if result.near_copies:
+        print(f"hint: {COPIES}; --diversity features {FEATURES}", file=sys.stderr)
+
+
 def _changes(rows: Sequence[Change], console: Console, width: int) -> None:
     if not console.is_terminal:
         for name, before, after in rows:

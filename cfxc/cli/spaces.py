@@ -121,6 +121,14 @@ def _told_of(path: Path) -> Iterator[None]:
         raise type(error)(f"{path}: {error}") from error
 
 
+def note_ranges(space: Path) -> None:
+    """A line on stderr about what ranges are, and where they are widened."""
+    print(
+        f"note: ranges are those of the table, and rows outside are refused; widen them in {space}",
+        file=sys.stderr,
+    )
+
+
 @guarded
 def command(
     table: DataFile,
@@ -147,5 +155,6 @@ def command(
     )
     deliver(said.written(*said.infer(table, read_frame(table))), out)
     if out is not None:
+        note_ranges(out)
         say_next("cfxc", "explain", "MODEL", "--space", out, "--factual", f"{table}:0")
     return 0

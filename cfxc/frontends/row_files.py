@@ -299,14 +299,15 @@ def _parquet_row(path: Path, number: int | None, space: FeatureSpace) -> Mapping
 
 
 def _require_columns(path: Path, space: FeatureSpace, known: Sequence[str]) -> None:
-    from ..space.names import shown, suggestion
+    from ..space.names import renamed, shown, suggestion
 
     missing = [name for name in space.columns if name not in known]
     if missing:
-        remedy = _headless(known) or "add it, or correct the header"
+        remedy = f"; {_headless(known) or 'add it, or correct the header'}"
+        spelt = renamed(missing, [name for name in known if name not in space.columns])
         raise MissingColumnError(
             f"{path}: missing column{'s' * (len(missing) > 1)}: {shown(missing)}"
-            f"{suggestion(missing[0], known)}; {remedy}"
+            f"{spelt or suggestion(missing[0], known) + remedy}"
         )
 
 

@@ -27,7 +27,15 @@ from .literals import write_name
 from .parser import parse_expression, parse_program
 from .single import RESULT, SingleAssignment, single_assignment
 from .unroll import unroll_expression, unroll_program
-from .values import Cells, as_cells, constant_of, nearest_names, new_label
+from .values import (
+    Cells,
+    as_cells,
+    constant_of,
+    nearest_names,
+    new_label,
+    write_label,
+    write_path,
+)
 from .walk import rewrite, run
 from .wellformed import check_program
 
@@ -226,6 +234,10 @@ class Scope:
             return f"'{shown}' is an array: write one of its elements, such as {shown}[1]"
         if indexed:
             return f"there is no array '{shown}' with an element {written.rpartition('.')[2]}"
+        for name, sort in self.sorts.items():
+            if sort.kind == "category" and sort.labels.has(written):
+                feature = write_path(name.removeprefix("factual."))
+                return f"'{shown}' is unknown; quote labels: {feature} == {write_label(written)}"
         return f"'{shown}' is unknown{nearest_names(written, self._spellings())}"
 
     def _spellings(self) -> Iterator[str]:

@@ -54,6 +54,11 @@ def draw_bounds(trace: Floats, distance: str, ax: Any, path: Any) -> Any:
         seconds, lower, where="post", color=VERMILLION, lw=1.6, ls="--", marker="^", ms=4,
         markevery=_turns(lower), label="lower bound: nothing below",
     )  # fmt: skip
+    if found.sum() < 2:
+        axes.text(
+            0.5, 0.5, _at_once(seconds[-1], lower[-1], upper[-1]), ha="center", va="center",
+            fontsize=SMALL + 1, color=INK, transform=axes.transAxes,
+        )  # fmt: skip
     known = seconds[(seconds > 0) & (found | (lower > 0))]
     if len(known) and seconds[-1] > SLOW * known[0]:
         axes.set_xscale("log")
@@ -67,6 +72,12 @@ def draw_bounds(trace: Floats, distance: str, ax: Any, path: Any) -> Any:
     )
     tidy(axes)
     return saved(axes, path)
+
+
+def _at_once(seconds: float, lower: float, upper: float) -> str:
+    """A search whose first point was its last, or that met none, in words."""
+    point = "no point" if np.isnan(upper) else f"its first point, at {upper:.4g},"
+    return f"the search ended with {point}\nafter {seconds:.2g} s; nothing below {lower:.4g}"
 
 
 def _turns(values: Floats) -> list[int]:

@@ -1,4 +1,8 @@
-"""Features as lanes: each a line from its least to its largest value, with what changes on it."""
+"""Features as lanes: each a line from its least to its largest value, with what changes on it.
+
+Categories have no order, and so no line: what was stands at the left, what became of it at the
+right.
+"""
 
 from __future__ import annotations
 
@@ -39,6 +43,7 @@ WIDE, NARROW = 3.6, 2.0  # inches of a lane: alone, and beside many
 PITCH = 1.14  # from one column to the next, in lanes
 ROW = 0.62  # inches from one lane to the next
 HIGH = 0.33  # of a lane's height, of the bars behind it
+SIDES = 0.3, 0.7  # of a lane, where categories before and after stand
 Spot = tuple[float, float]
 
 
@@ -84,9 +89,16 @@ class Lane:
         apart = (log1p(last / unit) - log1p(first / unit)) / log1p(width / unit)
         return unit if apart >= CLOSE else last / 20 if last < UNSEEN * width else None
 
+    @property
+    def is_unordered(self) -> bool:
+        """Whether its values are categories without an order."""
+        return self.feature.is_symbolic and self.feature.kind != "ordinal"
+
     def place(self, value: Any) -> float:
         """Where a value stands: 0 at the left end, 1 at the right one."""
         feature = self.feature
+        if self.is_unordered:
+            return SIDES[feature.code(value) != feature.code(self.before)]
         if feature.is_symbolic:
             return float(self._places(np.array([feature.code(value)]))[0])
         return float(self._places(np.array([float(value)]))[0])
@@ -239,7 +251,7 @@ def _key(lanes: Sequence[Lane], purpose: str) -> tuple[list[Any], list[str]]:
         made.append((mark("D", "white", VERMILLION), "counterfactual (unproved)"))
     if any(lane.closed for lane in lanes):
         made.append((Patch(fc="white", ec=PALE, hatch="////"), "no value suffices, proved"))
-    rows = max((len(lane.data) for lane in lanes), default=0)
+    rows = max((len(lane.data) for lane in lanes if not lane.is_unordered), default=0)
     if rows:
         made.append((Patch(fc=PALER), f"{rows:,} rows of data"))
     return [handle for handle, _ in made], [text for _, text in made]
@@ -248,7 +260,7 @@ def _key(lanes: Sequence[Lane], purpose: str) -> tuple[list[Any], list[str]]:
 def _lane(axes: Any, lane: Lane, value: Any, spot: Spot, letters: float, proved: bool) -> None:
     """One feature in one column: data behind, the line, both marks, and what they stand for."""
     x, y = spot
-    if len(lane.data):
+    if len(lane.data) and not lane.is_unordered:
         at, heights, width = lane.bars()
         at, heights = at[heights > 0], heights[heights > 0]
         left, right, top = x + at - width / 2, x + at + width / 2, y + HIGH * heights
@@ -260,7 +272,8 @@ def _lane(axes: Any, lane: Lane, value: Any, spot: Spot, letters: float, proved:
             [x + lane.slot, x + 1], y - 0.13, y, fc="white", ec=PALE, hatch="////", lw=0,
             zorder=1,
         )  # fmt: skip
-    axes.plot([x + lane.slot, x + 1], [y, y], color=PALE, lw=2, solid_capstyle="butt", zorder=1)
+    if not lane.is_unordered:
+        axes.plot([x + lane.slot, x + 1], [y, y], color=PALE, lw=2, solid_capstyle="butt", zorder=1)
     before, after = lane.place(lane.before), lane.place(value)
     moved = value != lane.before
     if moved and abs(before - after) > 2 * CLOSE:
@@ -316,6 +329,10 @@ def _below(axes: Any, lane: Lane, value: Any, spot: Spot, letters: float) -> Non
             _text(axes, "log scale", middle, spot, letters, -0.16, INK)
         return
     labels = feature.labels
+    if lane.is_unordered:
+        if len(labels) > 2:
+            _text(axes, f"{len(labels)} categories", 0.5, spot, letters, -0.16, INK)
+        return
     places = [lane.place(label) for label in labels]
     axes.plot(
         [spot[0] + p for p in places], [spot[1]] * len(places), "|", color=PALE, ms=6, zorder=1
@@ -325,9 +342,14 @@ def _below(axes: Any, lane: Lane, value: Any, spot: Spot, letters: float) -> Non
         for label, text, place in zip(labels, texts, places, strict=True):
             if label not in (lane.before, value):
                 _text(axes, text, place, spot, letters, -0.16, INK)
-    elif len(labels) > 2:
-        kind = "levels, in order" if feature.kind == "ordinal" else "categories"
-        _text(axes, f"{len(labels)} {kind}", 0.5, spot, letters, -0.16, INK)
+        return
+    first, last = (short(texts[end], int(letters * 0.3)) for end in (0, -1))
+    _text(axes, first, 0.0, spot, letters, -0.16, INK, ha="left")
+    _text(axes, last, 1.0, spot, letters, -0.16, INK, ha="right")
+    between = f"{len(labels)} levels"
+    if len(first) + len(between) + len(last) + 4 <= letters:
+        place = (len(first) / letters + 1 - len(last) / letters) / 2
+        _text(axes, between, place, spot, letters, -0.16, INK)
 
 
 def _middle(text: tuple[float, int], letters: float) -> float:

@@ -59,7 +59,8 @@ def page(content: Mapping[str, Any]) -> str:
         quantiles = [f"{value:.6g}" for value in np.quantile(distances, shares)]
     filled = {
         **content,
-        "title": clean(content["title"]), "total": total, "moved": moved,
+        "title": clean(content["title"]), "source": clean(content["source"]),
+        "total": total, "moved": moved,
         "groups": [_group(each) for each in content["groups"]],
         "counts": [(name, count, MEANS[name]) for name, count in shown],
         "quantiles": quantiles,

@@ -32,6 +32,7 @@ def histogram(counts: Sequence[int], edges: Sequence[float], what: str) -> str:
     high, most = 160, max(counts, default=0) or 1
     step = (WIDTH - 60) / max(len(counts), 1)
     parts = [_text(50, 12, str(most), "end"), _text(50, high + 12, "0", "end")]
+    parts.append(f'<path d="M56 8V{high + 8}H{WIDTH - 4}" stroke="#888" fill="none"/>')
     for place, count in enumerate(counts):
         length = high * count / most
         parts.append(_box(56 + place * step, 8 + high - length, max(step - 1, 0.5), length))
@@ -44,7 +45,7 @@ def histogram(counts: Sequence[int], edges: Sequence[float], what: str) -> str:
 
 
 def ranges(rows: Sequence[tuple[str, Sequence[float]]], what: str) -> str:
-    """Lines from the first to the third quarter, with the median as a dot; empty ones are named."""
+    """Lines from the lower to the upper quartile, the median a dot; empty ones are named."""
     most = max((max(quarters) for _, quarters in rows if quarters), default=0) or 1
     room = WIDTH - LEFT - 90
     parts = []

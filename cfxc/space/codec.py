@@ -16,7 +16,7 @@ from .cells import Codes, Value, absent_of, check_number, encode_cell, encode_co
 from .feature import Feature
 from .groups import encode_group, encode_group_frame
 from .infer import check_frame
-from .names import meant, shown, suggestion
+from .names import renamed, shown, suggestion
 from .values import MISSING, Label, canonical, exact, key, number_text, scalar
 
 Extra = Literal["error", "ignore"]
@@ -38,13 +38,14 @@ def check_columns(columns: Sequence[str], given: Sequence[object], extra: Extra)
         raise MissingColumnError(
             f"missing column{'s' * (len(missing) > 1)}: {shown(missing)}"
             + (f"; there are unknown ones: {shown(unknown)}" if unknown else "")
-            + meant(missing[0], unknown)
+            + renamed(missing, unknown)
             + "; a row has every column of the space"
         )
     if unknown and extra != "ignore":
         raise InvalidInputError(
             f"unknown column{'s' * (len(unknown) > 1)}: {shown(unknown)}"
-            f"{suggestion(unknown[0], columns)}; leave {'them' if len(unknown) > 1 else 'it'} out"
+            f"{suggestion(unknown[0], columns)}; leave {'them' if len(unknown) > 1 else 'it'} out: "
+            "X[list(space.columns)]"
         )
     if len(set(given)) < len(given):
         twice = [column for column in columns if list(given).count(column) > 1]

@@ -131,6 +131,11 @@ class Feature:
         self._check_columns(where)
         self._check_wording(where)
 
+    def __str__(self) -> str:
+        from .page import feature_line
+
+        return feature_line(self)
+
     def _set(self, field: str, value: object) -> None:
         object.__setattr__(self, field, value)
 

@@ -96,10 +96,25 @@ def infer_features(
             group = prefix_of.get(name)
             hint = f"; it is part of group {group!r}" if group else ""
             raise MissingColumnError(f"no feature {name!r}{suggestion(name, known)}{hint}")
+    for feature in features:
+        _refuse_direction(feature, options.actions.get(feature.name, "free"))
     return tuple(
         dataclasses.replace(feature, action=options.actions.get(feature.name, "free"))
         for feature in features
     )
+
+
+def _refuse_direction(feature: Feature, action: Action) -> None:
+    """Categories have no order to rise or fall in.
+
+    Raises:
+        InvalidInputError: with the categories as levels, to be put in order.
+    """
+    if action in DIRECTED and feature.kind in ("categorical", "binary"):
+        raise InvalidInputError(
+            f"column {feature.name!r}: its categories have no order to {action} in; give them in "
+            f"rising order: ordinal={{{feature.name!r}: [{shown(feature.labels)}]}}"
+        )
 
 
 def check_frame(frame: object) -> None:

@@ -39,6 +39,16 @@ def meant(name: object, known: Iterable[object]) -> str:
     return f" (nearest: {shown(close)})" if close else ""
 
 
+def renamed(missing: Iterable[str], unknown: Iterable[object]) -> str:
+    """``; rename 'Age' to 'age'`` for every missing name that an unknown one is spelt like."""
+    left, pairs = list(unknown), list[str]()
+    for name in missing:
+        for close in nearest(name, left)[:1]:
+            left.remove(close)
+            pairs.append(f"{close!r} to {name!r}")
+    return f"; rename {', '.join(pairs)}" if pairs else ""
+
+
 def suggestion(name: object, known: Iterable[object]) -> str:
     """`` (nearest: 'age')`` if a known name is spelt like ``name``, else the known names."""
     known = list(known)

@@ -1,4 +1,4 @@
-"""A feature space as a table in a notebook."""
+"""A feature space as lines, and as a table in a notebook."""
 
 from __future__ import annotations
 
@@ -9,10 +9,26 @@ from .feature import Feature
 from .values import number_text
 
 LABELS = 6  # labels of a feature that are written out
+LINES = 30  # features that have a line each
 MOVES = {
     "free": "free", "fixed": "fixed", "increase": "only up", "decrease": "only down",
     "conditional": "if",
 }  # fmt: skip
+
+
+def feature_line(feature: Feature) -> str:
+    """Name, kind, values, how it may change, and its weight if that is not 1."""
+    moves = f"{MOVES[feature.action]} {feature.condition}".strip()
+    weight = "" if feature.weight == 1 else f"; weight {number_text(feature.weight)}"
+    return f"{feature.name}: {feature.kind}, {values_of(feature)}; {moves}{weight}"
+
+
+def feature_lines(features: Sequence[Feature]) -> str:
+    """A first line with how many there are, and one for each of the first."""
+    lines = [f"FeatureSpace of {len(features)} feature{'s' * (len(features) > 1)}"]
+    lines += [f"  {feature_line(feature)}" for feature in features[:LINES]]
+    more = len(features) - LINES
+    return "\n".join([*lines, *([f"  … and {more} more"] if more > 0 else [])])
 
 
 def features_table(features: Sequence[Feature]) -> str:
@@ -38,4 +54,4 @@ def values_of(feature: Feature) -> str:
     return f"{lower} to {upper}{step}{' or missing' if feature.missing else ''}"
 
 
-__all__ = ["features_table", "values_of"]
+__all__ = ["feature_line", "feature_lines", "features_table", "values_of"]

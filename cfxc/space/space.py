@@ -28,7 +28,7 @@ from .cells import Codes, Value
 from .feature import WORDING, Feature, Kind, sort_of
 from .infer import Options, Resolution, actions_from, check_frame, infer_features
 from .names import by_name, listed, names_arguments, names_in, one_of, shown, suggestion
-from .page import features_table
+from .page import feature_lines, features_table
 from .tables import Tables, as_given, as_pandas, kind_of
 from .values import Label
 
@@ -102,8 +102,9 @@ class FeatureSpace:
         (ordered categories: ordinal). Whole numbers, also in float columns: integer. Other
         numbers: real; if d <= 6 decimals write every value, with the resolution 10**-d, or the
         coarsest of 1, 1/2, 1/10, 1/20, … of which nine in ten values are multiples. The range is
-        the observed one; missing values are allowed where there are some.  Up to 500 of the rows
-        are kept as ``examples``.
+        the observed one; missing values are allowed where there are some.  Rows outside of
+        the ranges are refused: ``space.replace("age", upper=90)`` widens one.  Up to 500 of the
+        rows are kept as ``examples``.
 
         Args:
             X: Table of n >= 1 rows, of pandas, polars or pyarrow; one row per instance.
@@ -161,7 +162,7 @@ class FeatureSpace:
         return name in self._by_name
 
     def __repr__(self) -> str:
-        return f"FeatureSpace({len(self)} features: {shown(self.names)})"
+        return feature_lines(self.features)
 
     def _repr_html_(self) -> str:
         return card(f"{len(self)} features", features_table(self.features))

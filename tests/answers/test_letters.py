@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import re
+import warnings
 from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
@@ -240,7 +241,8 @@ def test_fields_of_a_file(tmp_path: Path, answers: dict[str, Result]) -> None:
     file.write_text(
         'sender = "A Bank"\ndate = 2026-11-25\n[wording.pay]\nlabel = "wages"\n', "utf-8"
     )
-    path = answers["optimal"].letter(tmp_path / "l.html", fields=file, qr=True)
+    with pytest.warns(UserWarning, match="names no recipient"):
+        path = answers["optimal"].letter(tmp_path / "l.html", fields=file, qr=True)
     text = path.read_text("utf-8")
     assert "A Bank" in text
     assert "November 25, 2026" in text
@@ -399,8 +401,36 @@ def test_what_was_asked_for_is_said(model: cfxc.CompiledModel) -> None:
     assert "“granted” with a probability of at least 90%" in plain(page(likely))
     surely = model.explain(row, subject_to=[cfxc.Margin(0.25)])
     assert "“granted” by a margin of 0.25" in plain(page(surely))
-    capped = model.explain(row, subject_to=["age >= factual.age", cfxc.MaxChanges(2)])
-    assert "Further conditions: age >= factual.age; " in plain(page(capped))
+    rules = ["pay >= factual.pay", "pay <= 5000", 'sector != "art" || member', cfxc.MaxChanges(2)]
+    capped = plain(page(model.explain(row, subject_to=rules)))
+    assert "Only increases were permitted of: monthly pay." in capped
+    assert (
+        "Further conditions: monthly pay is at most 5,000.00\u00a0€; at most 2 factors may "
+        "change; one that the sender can name." in capped
+    )
+    assert "factual" not in capped
+
+
+def test_what_a_letter_lacks_is_said(tmp_path: Path, answers: dict[str, Result]) -> None:
+    file, answer = tmp_path / "l.html", answers["optimal"]
+    with pytest.warns(UserWarning, match=r"^the letter names no sender and no recipient") as said:
+        answer.letter(file)
+    assert "calls features as columns, such as 'sector'" in str(said[0].message)
+    words = {"sector": {"label": "branch"}, "member": {"label": "membership"}}
+    whole = {"sender": "A", "recipient": "B", "wording": words, "outcomes": {"refused": "no"}}
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        answer.letter(file, fields=whole)
+
+
+def test_reasons_are_sought_only_where_they_are_shown(
+    tmp_path: Path, answers: dict[str, Result]
+) -> None:
+    answer = replace(answers["optimal"])
+    Letter("l.html", own(tmp_path, "{% include '_answers.html' %}")).page(answer)
+    assert "reasons" not in answer.__dict__
+    Letter("l.html", own(tmp_path, "{% include '_reasons.html' %}")).page(answer)
+    assert "reasons" in answer.__dict__
 
 
 def test_an_answer_among_known_rows(model: cfxc.CompiledModel) -> None:
@@ -408,7 +438,7 @@ def test_an_answer_among_known_rows(model: cfxc.CompiledModel) -> None:
     known = X[model.predict(X) == "granted"].iloc[:40]
     answer = model.explain(row, subject_to=[cfxc.TrustRegion(known, ["granted"] * len(known))])
     text = plain(page(answer))
-    assert "Permitted were only rows like those that are known" in text
+    assert "Permitted were only cases like those that are known" in text
     assert "There is no certificate with this letter." in text
 
 

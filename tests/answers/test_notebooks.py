@@ -123,6 +123,23 @@ def test_several_answers_stand_side_by_side() -> None:
     shown = read(answer._repr_html_()).shown
     assert {"instead 1", "instead 2"} <= set(shown)
     assert repr(answer).splitlines()[1:2] == ["  1:"]
+    assert answer.summary().startswith("2 answers; the nearest: optimal: ")
+    assert "answers" not in answer.alternatives[0].summary()
+    assert {"distance", "proof"} <= set(shown)
+    assert shown.count("nearest to within 0.1 %") == 2
+    assert any(text.endswith(": 2 answers") for text in shown)
+
+
+def test_answers_that_change_the_same_features_are_pointed_out() -> None:
+    model, X = small()
+    hint = "answers may be near copies; diversity='features' asks for"
+    near = model.explain(X.iloc[[1]], count=2)
+    assert near.near_copies
+    assert hint in repr(near).splitlines()[-1]
+    assert any(hint in text for text in read(near._repr_html_()).shown)
+    apart = model.explain(X.iloc[[1]], count=2, diversity="features")
+    assert not apart.near_copies
+    assert "hint" not in repr(apart)
 
 
 def test_a_group_of_columns_is_one_feature() -> None:
@@ -175,6 +192,20 @@ def test_a_space_shows_its_features() -> None:
     ):  # fmt: skip
         assert text in shown
     assert "weight" in shown
+    space = cfxc.FeatureSpace(features)
+    assert repr(space) == str(space)
+    assert str(space).splitlines() == [
+        "FeatureSpace of 4 features",
+        "  rank: ordinal, low < mid < high; only up",
+        "  n: real, 0 to 1 in steps of 0.5 or missing; free; weight 2",
+        "  many: categorical, a, b, c, d, e, f, … 2 more; free",
+        "  k: integer, 0 to 9; if n >= 0",
+    ]
+    assert str(space["rank"]) == "rank: ordinal, low < mid < high; only up"
+    assert repr(space["rank"]).startswith("Feature(name='rank'")
+    wide = cfxc.FeatureSpace([cfxc.Feature(f"x{i}", "integer", 0, 1) for i in range(32)])
+    assert len(repr(wide).splitlines()) == 32
+    assert repr(wide).splitlines()[-1] == "  … and 2 more"
 
 
 @pytest.mark.parametrize("count", [0, 1])

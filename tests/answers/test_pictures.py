@@ -102,6 +102,12 @@ def test_bounds_close_in(model: cfxc.CompiledModel) -> None:
     )
     assert bound == [(one.seconds, one.lower) for one in trace]
     assert found == [(one.seconds, one.upper) for one in trace if one.upper is not None]
+    assert "the search ended with" not in " ".join(text.get_text() for text in axes.texts)
+    last = replace(trace[-1], seconds=0.25)
+    for ended, point in ((last, "its first point, at"), (replace(last, upper=None), "no point")):
+        (said,) = replace(answer, trace=(trace[0], ended)).plot_bounds().texts
+        assert said.get_text().startswith(f"the search ended with {point}")
+        assert "after 0.25 s" in said.get_text()
 
 
 @pytest.mark.parametrize("method", ["smt", "mio"])

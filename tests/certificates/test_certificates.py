@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import gzip
+import inspect
 import json
 import subprocess
 import sys
 import venv
+from collections.abc import Sequence
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -202,6 +204,28 @@ def test_the_model_that_it_was_made_for(tmp_path: Path) -> None:
     assert main([str(saved), "--model", str(paths[0])]) == 3
     assert main([str(saved), "--model", str(paths[0]), "--trust-pickle"]) == 0
     assert main([str(saved), "--model", str(paths[1])]) == 1
+    _from_python(saved, paths, compiled)
+
+
+def _from_python(saved: Path, paths: Sequence[Path], compiled: cfxc.CompiledModel) -> None:
+    """The same by ``cfxc.check``: a file, a fitted model, or a compiled one."""
+    assert "not run" in cfxc.check(saved).facts["run"]
+    for model in (paths[0], joblib.load(paths[0]), compiled):
+        found = cfxc.check(saved, model=model, trust_pickle=True, seed=1)
+        assert found.ok, found.reason
+        assert "the same program; run beside it" in found.facts["run"]
+        assert ("compiled anew" in found.summary()) == (model is not compiled)
+    other = joblib.load(paths[1])
+    for model, why in (
+        (paths[1], "another model file"), (other, "is not what the model"),
+        (cfxc.compile(other, SPACE), "is not what the model"),
+    ):  # fmt: skip
+        found = cfxc.check(saved, model=model, trust_pickle=True)
+        assert (found.ok, found.shown) == (False, None)
+        assert why in found.reason
+    with pytest.raises(cfxc.InvalidInputError, match="rows is for checking against a model"):
+        cfxc.check(saved, rows="rows.csv")
+    assert "run" not in inspect.signature(cfxc.check).parameters
 
 
 def test_files_that_are_none(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -278,10 +278,6 @@ def test_unknown_columns_of_a_table(shell: Shell) -> None:
 # -- questions -----------------------------------------------------------------------------------
 
 
-def test_the_factual_is_in_the_target_already(shell: Shell) -> None:
-    assert "already in the target" in shell.refuses(*EXPLAIN, "--target", "no")
-
-
 @pytest.mark.parametrize(
     ("constraints", "named", "unnamed"),
     [

@@ -33,7 +33,8 @@ def expected(shell: Shell) -> pd.DataFrame:
 
 def test_all_who_are_refused(shell: Shell) -> None:
     ended = shell(*BATCH, "-o", "out.csv", "--target", "yes")
-    assert (ended.code, ended.err) == (0, "")
+    following = "next: cfxc report out.csv -o report.html --rows data.csv\n"
+    assert (ended.code, ended.err) == (0, following)
     found = pd.read_csv("out.csv", index_col="row", keep_default_na=False)
     truth = expected(shell)
     assert ended.out.splitlines()[0].split(maxsplit=1) == [
@@ -223,7 +224,7 @@ def test_somebody_has_to_say_what_is_wanted(shell: Shell) -> None:
 def test_other_tables_are_refused(shell: Shell) -> None:
     (shell.folder / "other.csv").write_text("agee,pay gap,sector\n3,4,it\n")
     message = shell.refuses(*BATCH[:-1], "other.csv", "-o", "out.csv", "--target", "yes")
-    assert "other.csv: missing column: 'age' (nearest: 'agee')" in message
+    assert "other.csv: missing column: 'age'; rename 'agee' to 'age'" in message
     (shell.folder / "other.parquet").write_bytes(b"junk")
     message = shell.refuses(*BATCH[:-1], "other.parquet", "-o", "out.csv", "--target", "yes")
     assert "other.parquet: cannot read the table: it is no Parquet" in message

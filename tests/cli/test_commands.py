@@ -565,6 +565,11 @@ def test_the_favourable_outcome_is_the_target_unless_one_is_named(shell: Shell) 
     assert had.code == 0
     assert "unchanged: already has the target outcome 'no'" in had.out
     assert json.loads(shell(*EXPLAIN, "--json", "--favourable", "no").out)["unchanged"] is True
+    (shell.folder / "q.toml").write_text('target = "no"\n')
+    for stated in (("--target", "no"), ("--question", "q.toml")):
+        same = shell(*EXPLAIN, *stated)
+        assert (same.code, same.out) == (0, had.out)
+        assert json.loads(shell(*EXPLAIN, *stated, "--json").out)["unchanged"] is True
     assert "no outcome of the model" in shell.refuses(*EXPLAIN, "--favourable", "perhaps")
     assert "asked" not in shell(*EXPLAIN, "--target", "yes").out
 
@@ -575,6 +580,7 @@ def test_a_favourable_range_of_a_regressor(shell: Shell) -> None:
     near = json.loads(shell(*base, "--favourable", "60:", "--json").out)
     assert near["target"] == [60.0, None]
     assert "unchanged" in shell(*base, "--favourable", ":60").out
+    assert "unchanged" in shell(*base, "--range", ":60").out
     assert "--favourable 'much': write LO:HI" in shell.refuses(*base, "--favourable", "much")
 
 

@@ -24,6 +24,7 @@ def test_a_letter_names_the_certificate_that_is_kept(shell: Shell) -> None:
     ended = shell(*ASK, "--certificate", "c.json", "--letter", "l.html", "--locale", "fr")
     assert ended.code == 0
     assert "letter: l.html" in ended.err
+    assert "note: the letter names no sender and no recipient (fields of the letter)" in ended.err
     page = (shell.folder / "l.html").read_text("utf-8")
     assert '<html lang="fr">' in page
     (kept,) = HASH.findall(page)
@@ -32,6 +33,8 @@ def test_a_letter_names_the_certificate_that_is_kept(shell: Shell) -> None:
 
 def test_each_of_several_answers_has_a_certificate_that_is_kept(shell: Shell) -> None:
     ended = shell(*ASK, "--count", "2", "--certificate", "c.json", "--letter", "l.html")
+    hint = "hint: answers may be near copies; --diversity features asks for answers"
+    assert hint in ended.err
     files = [shell.folder / "c.json", shell.folder / "c-2.json"]
     assert ended.err.index("certificate: c-2.json") < ended.err.index("letter: l.html")
     hashes = [json.loads(file.read_text())["hash"] for file in files]

@@ -30,6 +30,10 @@ TRIED = [
     ((*EXPLAIN, "--constraint", "agee >= 3"), "did you mean age"),
     ((*EXPLAIN, "--causal", "ages = 30"), "'ages'"),
     (("explain", "mlp.joblib", *HOW, *WHO, "--time-limit", "5"), "runs the code in it"),
+    ((*EXPLAIN, "--distance", "euclidean"), "nearest: 'l2'"),
+    ((*EXPLAIN, "--distance", "manhattan"), "nearest: 'l1'"),
+    ((*EXPLAIN, "--distance", "Hamming"), "nearest: 'l0'"),
+    ((*INFER, "--increase", "sector"), "ordinal={'sector': ['art', 'it', 'law']}"),
     ((*INFER[:2], "dta.csv", *INFER[3:]), "nearest: 'data.csv'"),
     ((*INFER, "--fixed", "agee"), "nearest: 'age'"),
     ((*INFER, "--drop", "sectors"), "nearest: 'sector'"),
@@ -68,6 +72,8 @@ NAMED = [
     ((*EXPLAIN, "--time-limit", "-5"), ["time_limit", "positive"]),
     ((*EXPLAIN, "--epsilon", "2"), ["epsilon", "between 0 and 1"]),
     ((*EXPLAIN, "--distance", "euclidean"), ["'euclidean'", "'l2'"]),
+    ((*EXPLAIN, "--constraint", "sector == it"), ['quote labels: sector == "it"']),
+    ((*EXPLAIN, "--constraint", "sector == 'it'"), ["constraint: sector == 'it'", '"a"']),
     ((*EXPLAIN, "--method", "mip"), ["'mip'", "mio"]),
     ((*EXPLAIN, "--constraint", "age = 3"), ["'='", "write '=='"]),
     ((*EXPLAIN, "--certificate", "nowhere/c.json"), ["no folder", "nowhere"]),
@@ -123,7 +129,7 @@ def test_rows_of_json_with_something_wrong(shell: Shell) -> None:
     for row, part in (
         ({**PERSON, "age": "30"}, "'30' is text"),
         ({**PERSON, "Age": 30}, ""),
-        ({"agee": 30, "pay gap": 20.5, "sector": "it"}, "nearest: 'agee'"),
+        ({"agee": 30, "pay gap": 20.5, "sector": "it"}, "rename 'agee' to 'age'"),
         ([PERSON], "one JSON object"),
     ):
         path.write_text(json.dumps(row))

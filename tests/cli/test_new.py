@@ -32,6 +32,8 @@ def test_from_a_table_to_an_answer(shell: Shell) -> None:
     assert (
         "made/space.toml: 3 features, 1 integer, 1 real, 1 categorical, fixed: sector" in made.out
     )
+    assert "made/question.toml: to 'yes', the favourable outcome" in made.out
+    assert "rows outside are refused; widen them in made/space.toml" in made.err
     explained = shell(*next_line(made.err))
     assert explained.code == 0
     assert "no → yes" in explained.out

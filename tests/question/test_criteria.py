@@ -177,8 +177,8 @@ def test_a_batch_asks_the_same(case):
     ("options", "match"),
     [
         ({"diversity": "l0"}, "unknown diversity 'l0': points, features"),
-        ({"subject_to": {"amount": "duration"}}, "subject_to is a list of"),
-        ({"subject_to": [{"amount": "duration"}]}, "subject_to is a list of"),
+        ({"subject_to": {"amount": "duration"}}, "no criterion: give a condition as text"),
+        ({"subject_to": [{"amount": "duration"}]}, "no criterion: give a condition as text"),
         ({"max_changes": 1}, "no option 'max_changes'"),
     ],
 )

@@ -312,7 +312,7 @@ def test_lower_bound_is_sound() -> None:
     ("spec", "kind", "message"),
     [
         ("L1", InvalidInputError, "unknown distance 'L1' (nearest: 'l1'"),
-        ("manhattan", InvalidInputError, "known: 'l0', 'l1', 'linf'"),
+        ("manhattan", InvalidInputError, "nearest: 'l1'"),
         ("l3", InvalidInputError, "unknown distance 'l3'"),
         ({"l2": 0.5, "l1": 0.5}, InvalidInputError, "l2 is a root and cannot be mixed"),
         ({"l2": 2}, InvalidInputError, "l2 is a root and cannot be mixed"),

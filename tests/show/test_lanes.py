@@ -44,9 +44,9 @@ def marks(axes: Any, label: str) -> list[tuple[float, float]]:
 
 def test_marks_stand_at_the_share_of_the_range() -> None:
     axes = drawn(number(20, 60), labels("b", "a", ["a", "b", "c", "d"]))
-    assert marks(axes, "factual") == [(0.2, 0), (0.375, -1)]
-    assert marks(axes, "counterfactual") == [(0.6, 0), (0.125, -1)]
-    assert {"20", "60", "0", "100", "b", "a", "c", "d"} == set(texts(axes))
+    assert marks(axes, "factual") == [(0.2, 0), (0.3, -1)]
+    assert marks(axes, "counterfactual") == [(0.6, 0), (0.7, -1)]
+    assert {"20", "60", "0", "100", "b", "a", "4 categories"} == set(texts(axes))
     assert [tick.get_text() for tick in axes.get_yticklabels()] == ["x", "c"]
     assert axes.get_title() == "no → yes"
 
@@ -110,6 +110,20 @@ def test_labels_are_written_where_there_is_room(count: int) -> None:
     axes = drawn(labels(names[0], names[-1], names))
     assert all(len(text) <= 66 for text in texts(axes))
     assert (f"{count} categories" in texts(axes)) == (count > 2)
+
+
+def test_categories_have_no_line_and_levels_have_their_ends_named() -> None:
+    rows = np.array([0.0, 1, 1])
+    axes = drawn(labels("b", "a", ["a", "b", "c"], data=rows))
+    assert not [line for line in axes.lines if len(line.get_xdata()) > 1]
+    assert not axes.patches
+    assert "3 rows of data" not in [text.get_text() for text in axes.get_legend().get_texts()]
+    names = tuple(f"level {i}" for i in range(30))
+    feature = Feature("c", "ordinal", labels=names)
+    axes = drawn(Lane(feature, names[4], (names[8],), (True,), rows))
+    assert {"level 0", "level 29", "30 levels"} <= set(texts(axes))
+    assert [line for line in axes.lines if len(line.get_xdata()) == 2]
+    assert axes.patches
 
 
 def test_what_is_unproved_or_ruled_out_looks_otherwise() -> None:

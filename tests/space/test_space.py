@@ -134,7 +134,7 @@ def test_mapping_like_access() -> None:
     assert SPACE.names == ("age", "pay", "phd", "job", "sector", "kids")
     assert "age" in SPACE
     assert "sector_a" not in SPACE
-    assert repr(SPACE).startswith("FeatureSpace(6 features: 'age'")
+    assert repr(SPACE).startswith("FeatureSpace of 6 features\n  age: ")
     with pytest.raises(MissingColumnError, match=r"'agee'.*'age'"):
         SPACE["agee"]
     with pytest.raises(MissingColumnError, match=r"'sector_c'.*'sector_"):

@@ -59,9 +59,9 @@ def _open_xgboost(path: Path, document: Document, model: XgbModel) -> Any:
     except ImportError as error:
         raise MissingExtraError("boosters", "xgboost", f"{path.name}: reading it") from error
     if model.saved_by not in KINDS:
-        raise UnsupportedError(f"{path}: an XGBoost {model.saved_by} cannot be lowered")
+        raise UnsupportedError(f"{path}: an XGBoost {model.saved_by} cannot be compiled")
     if model.flaws:
-        raise UnsupportedError(f"{path}: this XGBoost model cannot be lowered", model.flaws)
+        raise UnsupportedError(f"{path}: this XGBoost model cannot be compiled", model.flaws)
     content = rewritten(document, model)
     made = getattr(xgboost, KINDS[model.saved_by])()
     try:
@@ -77,7 +77,7 @@ def _open_lightgbm(path: Path, content: bytes, model: LgbModel) -> Any:
     except ImportError as error:
         raise MissingExtraError("boosters", "lightgbm", f"{path.name}: reading it") from error
     if model.flaws:
-        raise UnsupportedError(f"{path}: this LightGBM model cannot be lowered", model.flaws)
+        raise UnsupportedError(f"{path}: this LightGBM model cannot be compiled", model.flaws)
     text = rewritten_text(content, model)
     try:
         return lightgbm.Booster(model_str=text)
@@ -98,9 +98,9 @@ def _open_catboost(path: Path, document: CatDocument) -> Any:
     except ImportError as error:
         raise MissingExtraError("catboost", "catboost", f"{path.name}: reading it") from error
     if model.flaws:
-        raise UnsupportedError(f"{path}: this CatBoost model cannot be lowered", model.flaws)
+        raise UnsupportedError(f"{path}: this CatBoost model cannot be compiled", model.flaws)
     if lost_fractions(document):
-        raise UnsupportedError(f"{path}: this CatBoost model cannot be lowered", [FRACTIONS])
+        raise UnsupportedError(f"{path}: this CatBoost model cannot be compiled", [FRACTIONS])
     content = rewritten_catboost(document, model)
     classifies = model.loss in (*BINARY, *SEVERAL)
     made = (catboost.CatBoostClassifier if classifies else catboost.CatBoostRegressor)()

@@ -95,7 +95,7 @@ class NativePredictor:
 
     def __init__(self, native: Native, space: FeatureSpace, name: str) -> None:
         if flaws := list(native.flaws):
-            raise UnsupportedError(f"this {native.library} model cannot be lowered", flaws)
+            raise UnsupportedError(f"this {native.library} model cannot be compiled", flaws)
         self._native = native
         lowering = Lowering(name, space)
         with lowering.at(name):

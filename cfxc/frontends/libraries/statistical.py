@@ -216,7 +216,7 @@ def _of_formula(spec: Any, space: FeatureSpace) -> Design:
     """The terms of a formula: products of columns and of contrasts of categories."""
     if type(spec).__module__.split(".")[0] != "patsy":
         raise UnsupportedError(
-            "this statsmodels model cannot be lowered",
+            "this statsmodels model cannot be compiled",
             [f"its formula was read by {type(spec).__module__.split('.')[0]}, not by patsy"],
             "fit it with patsy, or on a table of columns",
         )
@@ -224,7 +224,7 @@ def _of_formula(spec: Any, space: FeatureSpace) -> Design:
     computed = [factor.code for factor, name in sources.items() if name is None]
     if computed:
         raise UnsupportedError(
-            "this statsmodels model cannot be lowered",
+            "this statsmodels model cannot be compiled",
             [f"its formula computes {shown(computed)}"], PLAIN,
         )  # fmt: skip
     names = tuple(dict.fromkeys(str(name) for name in sources.values()))

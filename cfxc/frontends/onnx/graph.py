@@ -208,7 +208,7 @@ def _refuse_unknown(proto: onnx.ModelProto, opsets: Mapping[str, int], name: str
     ]
     if offences:
         raise UnsupportedError(
-            f"{name} cannot be lowered", offences, "export the model again, without these"
+            f"{name} cannot be compiled", offences, "export the model again, without these"
         )
 
 
@@ -264,7 +264,7 @@ def _input(proto: onnx.ValueInfoProto, name: str) -> GraphInput:
     if element not in DTYPES:
         what = element_name(element) if element else f"a {kind}"
         raise UnsupportedError(
-            f"{name} cannot be lowered",
+            f"{name} cannot be compiled",
             [f"{name}: input {proto.name!r} holds {what}"],
             "inputs must be tensors of float, double, int32, int64, bool or text",
         )

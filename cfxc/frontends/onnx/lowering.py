@@ -106,13 +106,13 @@ def finished(
     try:
         verify(program)
     except VerificationError as error:  # an op over what it is not defined for here
-        raise UnsupportedError(f"{name} cannot be lowered", [str(error)], remedy) from error
+        raise UnsupportedError(f"{name} cannot be compiled", [str(error)], remedy) from error
     return program, answer
 
 
 def _raise(name: str, offences: list[str], remedy: str = REMEDY) -> None:
     if offences:
-        raise UnsupportedError(f"{name} cannot be lowered", offences, remedy)
+        raise UnsupportedError(f"{name} cannot be compiled", offences, remedy)
 
 
 def _lower_nodes(

@@ -24,7 +24,7 @@ ROWS = -(2**61)
 
 
 class Refusal(Exception):
-    """One node cannot be lowered; the message says why.  Collected, and raised at the end."""
+    """One node cannot be compiled; the message says why.  Collected, and raised at the end."""
 
 
 @dataclass(frozen=True)

@@ -87,7 +87,7 @@ def _export(name: str, module: Any, args: tuple[Any, ...], rows: Any) -> Any:
     except Exception as error:  # whatever the module's own code raises, too
         said = next((line for line in str(error).splitlines() if line.strip()), "")[:200]
         raise UnsupportedError(
-            f"{name} cannot be lowered",
+            f"{name} cannot be compiled",
             [f"{name}: torch.export cannot read it: {type(error).__name__}: {said}"],
             "branch with torch.where instead of if, and " + REMEDY,
         ) from error
@@ -103,7 +103,7 @@ def _plain(name: str, program: Any) -> Any:
             return program.run_decompositions(table)
     except Exception as error:
         said = str(error).splitlines()[0][:200] if str(error) else type(error).__name__
-        raise UnsupportedError(f"{name} cannot be lowered", [f"{name}: {said}"], REMEDY) from error
+        raise UnsupportedError(f"{name} cannot be compiled", [f"{name}: {said}"], REMEDY) from error
 
 
 @contextmanager
@@ -183,7 +183,7 @@ def _inputs(name: str, program: Any) -> tuple[GraphInput, ...]:
         if not isinstance(value, torch.Tensor) or value.dtype not in DTYPES:
             held = getattr(value, "dtype", type(place).__name__)
             raise UnsupportedError(
-                f"{name} cannot be lowered", [f"{name}: input {place!r} holds {held}"],
+                f"{name} cannot be compiled", [f"{name}: input {place!r} holds {held}"],
                 "inputs must be tensors of float32, float64, int64, int32 or bool",
             )  # fmt: skip
         dims = tuple(size if isinstance(size, int) else None for size in value.shape)

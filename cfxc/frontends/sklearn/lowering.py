@@ -177,13 +177,13 @@ class Lowering:
                 yield
         except VerificationError as error:  # parameters that no program holds
             raise UnsupportedError(
-                "this model cannot be lowered", [f"{self.where}: {error}"], TRAIN_AGAIN
+                "this model cannot be compiled", [f"{self.where}: {error}"], TRAIN_AGAIN
             ) from error
         finally:
             self._path.pop()
 
     def problem(self, text: str, remedy: str) -> None:
-        """Note that the current step cannot be lowered for this space, and what helps."""
+        """Note that the current step cannot be compiled for this space, and what helps."""
         self.problems.setdefault(f"{self.where}: {text}", remedy)
 
     def finish(self) -> None:
@@ -191,7 +191,7 @@ class Lowering:
         if self.problems:
             remedies = " ".join(dict.fromkeys(self.problems.values()))
             raise UnsupportedError(
-                "the model cannot be lowered for this feature space", list(self.problems), remedies
+                "the model cannot be compiled for this feature space", list(self.problems), remedies
             )
 
     def let(self, op: Op) -> str:

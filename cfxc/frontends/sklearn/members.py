@@ -62,7 +62,7 @@ def response(
     if (found := outputs.get(OUTPUTS[method])) is not None:
         return method, _enclosed(lowering, found, len(classes_of(member)))
     what = "probabilities" if method == "predict_proba" else "decision function"
-    lowering.problem(f"the {what} of {type(member).__name__} are not lowered", REPLACE)
+    lowering.problem(f"the {what} of {type(member).__name__} are not compiled", REPLACE)
     width = len(classes_of(member))
     if method == "decision_function" and width == 2:
         return method, Literal(Fraction(0))

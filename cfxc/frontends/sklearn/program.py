@@ -159,7 +159,7 @@ class Offence:
 
 
 def check_supported(estimator: Estimator) -> None:
-    """Refuse what cannot be lowered.
+    """Refuse what cannot be compiled.
 
     Raises:
         UnsupportedError: steps of unknown classes or with unsupported options, all of them.
@@ -170,7 +170,7 @@ def check_supported(estimator: Estimator) -> None:
     if unsupported := [offence.text for offence in offences if not offence.unfitted]:
         remedies = dict.fromkeys(one.remedy or ANOTHER for one in offences if not one.unfitted)
         raise UnsupportedError(
-            "this model cannot be lowered", unsupported, " ".join(list(remedies)[:REMEDIES])
+            "this model cannot be compiled", unsupported, " ".join(list(remedies)[:REMEDIES])
         )
     if unfitted := [offence.text for offence in offences]:
         raise InvalidInputError(
@@ -284,7 +284,7 @@ def _stranger(estimator: Estimator, table: Mapping[type, Any], role: str) -> str
         return f"is a subclass of {known[0]}, which may change what it does; use {known[0]} itself"
     if type(estimator) in TRANSFORMERS or estimator is None or estimator == "passthrough":
         return f"stands where a {role} is needed"
-    return f"no {role} that can be lowered"
+    return f"no {role} that can be compiled"
 
 
 def _below(step: str, name: str) -> str:

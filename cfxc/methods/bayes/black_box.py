@@ -10,8 +10,9 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
+from ...answers.answer import Answer
 from ...answers.cells import one_row
-from ...answers.result import Answer, Result, Status
+from ...answers.result import Result, Status
 from ...errors import DataTypeError, InvalidInputError, UnsupportedError
 from ...frontends.called import as_call, outputs_of
 from ...frontends.compiled import Compiled

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from types import FunctionType
 from typing import Any
 
 from ...errors import DataTypeError, InvalidInputError
@@ -37,9 +38,10 @@ def criteria_of(given: Any, allowed: Iterable[type[Criterion]] | None = None) ->
     kinds = None if allowed is None else tuple(allowed)
     for each in found:
         if not isinstance(each, Criterion):
+            what = "a function" if isinstance(each, FunctionType) else repr(each)
             raise DataTypeError(
-                "subject_to is a list of conditions as texts and of criteria such as "
-                f"cfxc.MaxChanges(3); {each!r} is none"
+                f"subject_to: {what} is no criterion: give a condition as text, such as "
+                "'age >= factual.age', or a criterion, such as cfxc.MaxChanges(3)"
             )
         if kinds is not None and not isinstance(each, kinds):
             names = ", ".join(kind.__name__ for kind in kinds)

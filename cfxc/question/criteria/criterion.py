@@ -92,7 +92,8 @@ class Instance:
         Raises:
             LanguageError: with line and column.
         """
-        source = f"constraint '{text.strip().splitlines()[0][:LONGEST] if text.strip() else ''}'"
+        first = text.strip().splitlines()[0][:LONGEST] if text.strip() else ""
+        source = f"constraint '{first}'" if "'" not in first else f"constraint: {first}"
         rising = [f.name for f in self.space if f.kind == "ordinal" and f.labels]
         cells = {f.name: f.held for f in self.space if f.kind == "real"}
         return compile_constraint(text, self._sorts, source, ordered=rising, cells=cells)

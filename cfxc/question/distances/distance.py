@@ -33,6 +33,11 @@ EUCLIDEAN: Final = "l2"
 SPARSE: Final = "sparse"
 #: The name of what :class:`Mahalanobis` gives.
 MAHALANOBIS: Final = "mahalanobis"
+#: What else norms are called.
+ALIASES: Final = {
+    "euclidean": EUCLIDEAN, "manhattan": "l1", "cityblock": "l1", "hamming": "l0",
+    "chebyshev": "linf", "max": "linf",
+}  # fmt: skip
 #: The only output of a distance.
 RESULT: Final = "result"
 
@@ -226,9 +231,10 @@ def resolve_distance(spec: DistanceLike, space: FeatureSpace) -> Distance:
             "line --distance mahalanobis=data.csv"
         )
     if _WORD.fullmatch(spec.strip()):
+        word = spec.strip()
+        alias = f" (nearest: {ALIASES[word.lower()]!r})" if word.lower() in ALIASES else ""
         raise InvalidInputError(
-            f"unknown distance {spec.strip()!r}"
-            f"{suggestion(spec.strip(), (*NORMS, EUCLIDEAN, SPARSE))}; a "
+            f"unknown distance {word!r}{alias or suggestion(word, (*NORMS, EUCLIDEAN, SPARSE))}; a "
             "file is given by a path that ends in .cfl"
         )
     return _from_text(spec, "distance", space)
@@ -281,7 +287,9 @@ def _coefficients(spec: Mapping[str, object]) -> Norms:
                 "program of your own"
             )
         if name not in values:
-            raise InvalidInputError(f"unknown distance {name!r}{suggestion(name, NORMS)}")
+            alias = ALIASES.get(str(name).lower())
+            near = f" (nearest: {alias!r})" if alias in NORMS else suggestion(name, NORMS)
+            raise InvalidInputError(f"unknown distance {name!r}{near}")
         values[name] = as_written(value, f"the coefficient of {name}")
         if values[name] < 0:
             shown = decimal_text(values[name])

@@ -69,6 +69,23 @@ class Layout:
                     f"{where}: {self.shown} has no field {name!r}{suggestion(name, fields)}"
                 )
 
+    def uses(self, part: str) -> bool:
+        """Whether the template, or one that it takes in, reads a part of the letter."""
+        from jinja2 import meta
+
+        waiting, seen = [self.text], set[str]()
+        while waiting:
+            parsed = self.environment.parse(waiting.pop())
+            if part in meta.find_undeclared_variables(parsed):
+                return True
+            for name in meta.find_referenced_templates(parsed):
+                if name is None:  # which one is known only when the page is made
+                    return True
+                if name not in seen and (FOLDER / name).is_file():
+                    seen.add(name)
+                    waiting.append((FOLDER / name).read_text("utf-8"))
+        return False
+
     def fill(self, content: Mapping[str, Any]) -> str:
         """The page in HTML.
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from decimal import Decimal, localcontext
 from fractions import Fraction
-from math import floor
+from math import ceil, floor
 from pathlib import Path
 from typing import Any
 
@@ -99,10 +99,17 @@ class Words:
 
     def share(self, share: Fraction) -> str:
         """A share in percent, rounded down to a tenth."""
+        return self._tenths(floor(share * 1000))
+
+    def share_above(self, share: Fraction) -> str:
+        """A share in percent, rounded up to a tenth."""
+        return self._tenths(ceil(share * 1000))
+
+    def _tenths(self, tenths: int) -> str:
         from babel.numbers import format_percent
 
-        tenths = Decimal(floor(share * 1000)) / 1000
-        return format_percent(tenths, locale=self.locale, decimal_quantization=False)
+        share = Decimal(tenths) / 1000
+        return format_percent(share, locale=self.locale, decimal_quantization=False)
 
     def chance(self, share: Fraction) -> str:
         """A probability in percent, with all its digits: rounded, it would be another question."""
@@ -162,6 +169,7 @@ class _Worded:
     unit: str
     format: str
     values: Mapping[str, str]
+    is_named: bool
 
     @classmethod
     def of(cls, feature: Feature, given: Mapping[str, Any], where: str) -> _Worded:
@@ -186,7 +194,8 @@ class _Worded:
             said = str(error).removeprefix(f"feature {feature.name!r}: ")
             raise type(error)(f"{where}: {said}") from error
         label, unit, pattern = (own.get(name) or getattr(feature, name) for name in WORDING)
-        return cls(feature, clean(label or feature.name), clean(unit), pattern, words)
+        name = clean(label or feature.name)
+        return cls(feature, name, clean(unit), pattern, words, is_named=bool(label))
 
 
 def _mapping(given: Any, where: str) -> Mapping[Any, Any]:

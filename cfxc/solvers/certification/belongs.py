@@ -14,6 +14,7 @@ from ...certificates.checker import Rejected, Shown, Undecided, check, number
 from ...errors import CfxcError, InvalidInputError, ModelFileError, VerificationError
 from ...frontends.files import load_model
 from ...frontends.predictor import Task, plain_item
+from ...ir import Program
 from ...question.query import make_query
 from ...space import FeatureSpace
 from ..rounding import deployed_slack
@@ -23,13 +24,14 @@ from .writer import written_program, written_semantics, written_slack
 
 
 def require_program_of(
-    content: Mapping[str, Any], model: str | Path, *, shown: Shown | None = None,
+    content: Mapping[str, Any], model: Any, *, shown: Shown | None = None,
     trust_pickle: bool = False, seed: int = 0, rows: Path | None = None,
     output: str | int | None = None, cut: float | None = None,
 ) -> Sampled:  # fmt: skip
-    """Compile a model file anew and compare: hash, features, program, outcomes of some rows.
+    """Compile a model anew and compare: hash of its file, features, program, outcomes of rows.
 
     Args:
+        model: A model file, a fitted model, or what ``cfxc.compile`` gave, which is taken as it is.
         shown: What the checker showed of it; it is checked again otherwise.
         seed: Of the rows that are drawn.
         rows: A CSV file of further rows.
@@ -44,8 +46,8 @@ def require_program_of(
         Undecided: running the program on the rows took longer than the checker's clock has.
         ModelFileError, UnsupportedError: the file cannot be opened or compiled.
     """
-    held = (content["model"] or {}).get("sha256")
-    if held is not None and held != file_hash(model):
+    held, is_file = (content["model"] or {}).get("sha256"), isinstance(model, str | Path)
+    if is_file and held is not None and held != file_hash(model):
         raise VerificationError(f"the certificate was made for another model file than {model}")
     try:
         space = FeatureSpace.from_toml(content["space"])
@@ -53,9 +55,14 @@ def require_program_of(
         raise VerificationError(f"the certificate's feature space: {error}") from None
     names, target = [feature.name for feature in space], content["question"]["target"]
     task: Task | None = "classifier" if "label" in target else None
-    program, predictor = load_model(
-        Path(model), space, trust_pickle=trust_pickle, task=task, output=output, cut=cut
-    )
+    if isinstance(getattr(model, "program", None), Program):
+        program, predictor, model = model.program, model.predictor, "the model"
+    else:
+        program, predictor = load_model(
+            Path(model) if is_file else model, space, trust_pickle=trust_pickle, task=task,
+            output=output, cut=cut,
+        )  # fmt: skip
+        model = model if is_file else "the model"
     given = zip(space, content["question"]["factual"], strict=True)
     factual = {f.name: _value(value) if f.labels else _number(f, value) for f, value in given}
     required = (

@@ -423,7 +423,7 @@ def test_rankers_are_refused(table: pd.DataFrame, space: FeatureSpace, tmp_path:
     one = np.zeros(len(table), int)
     ranker = xgb.XGBRanker(**XGB).fit(table, target(table, "two"), qid=one)
     ranker.save_model(tmp_path / "model.json")
-    with pytest.raises(UnsupportedError, match="XGBoost ranker cannot be lowered"):
+    with pytest.raises(UnsupportedError, match="XGBoost ranker cannot be compiled"):
         load_model(tmp_path / "model.json", space)
 
 

@@ -86,7 +86,7 @@ def test_all_unknown_steps_are_listed(people: pd.DataFrame, space: FeatureSpace)
     text = message(UnsupportedError, model, space)
     prefix = "pipeline step 'columns' (ColumnTransformer) > 'numbers' > pipeline step 'rbf'"
     assert f"{prefix} (RBFSampler): computes cosines" in text
-    assert "pipeline step 'own' (Doubled): no transformer that can be lowered" in text
+    assert "pipeline step 'own' (Doubled): no transformer that can be compiled" in text
     assert "pipeline step 'log' (FunctionTransformer): calls the Python function 'sin'" in text
     assert "pipeline step 'process' (GaussianProcessClassifier): it sums a smooth kernel" in text
     assert "scale" not in text
@@ -325,7 +325,7 @@ def test_probabilities_that_are_not_lowered(people: pd.DataFrame, space: Feature
     model = StackingClassifier([("machine", SVC(probability=True))], cv=2)
     model.fit(people[NUMBERS], people["member"])
     text = message(UnsupportedError, model, space.subset(NUMBERS))
-    assert "the probabilities of SVC are not lowered" in text
+    assert "the probabilities of SVC are not compiled" in text
 
 
 @pytest.mark.filterwarnings("ignore")

@@ -31,7 +31,7 @@ def native(booster: Any, space: FeatureSpace) -> Native:
     """
     found = stored(booster)
     if found.saved_by not in ("", "classifier", "regressor"):
-        raise UnsupportedError(f"an XGBoost {found.saved_by} cannot be lowered")
+        raise UnsupportedError(f"an XGBoost {found.saved_by} cannot be compiled")
     columns = columns_of(space, found.names, found.columns)
     classes = max(found.outputs, 2) if found.objective in CLASSIFIES else None
     fit = tables_of(found, columns)

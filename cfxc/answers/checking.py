@@ -1,0 +1,79 @@
+"""Whether a certificate holds, and whether it is about a given model."""
+
+from __future__ import annotations
+
+import secrets
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from ..certificates import Report, report
+from ..certificates.auditing.report import ANEW
+from ..certificates.checker import Undecided
+from ..errors import InvalidInputError, VerificationError
+
+
+def check(
+    certificate: Any,
+    *,
+    model: Any = None,
+    rows: str | Path | None = None,
+    seed: int | None = None,
+    output: str | int | None = None,
+    cut: float | None = None,
+    trust_pickle: bool = False,
+    policy: str | Path | None = None,
+    factual: str | None = None,
+    hash: str | None = None,
+    seconds: float | None = None,
+) -> Report:
+    """Check a certificate: that it holds, and if a model is given, that it is about this model.
+
+    Args:
+        certificate: A path, the values of its JSON, or what ``Result.certificate`` gives.
+        model: A model file or a fitted model, compiled anew; or what ``cfxc.compile`` gave.  Its
+            program must be the certificate's, and it is run beside it on some rows.
+        rows: A CSV file of further rows to run both on.
+        seed: Of the rows that are drawn; by default a random one.
+        output, cut, trust_pickle: As the model was compiled with (:func:`cfxc.compile`).
+        policy: A file of what a question must allow at least; see ``docs/how-to/certificates.md``.
+        factual: The row that it is to be about: ``people.csv:11`` (counted from 0), ``row.json``.
+        hash: What its hash is to be, as a letter names it, or the first 16 digits or more.
+        seconds: Of processor time that the check may take; by default what its size asks for.
+
+    Returns:
+        What was shown; ``ok`` says whether it holds, ``reason`` why not, ``undecided`` whether a
+        limit was reached before a verdict.
+
+    Raises:
+        InvalidInputError: there is nothing to check: a file cannot be read, or is no certificate,
+            no policy, no row; an option of the model without one.
+        ModelFileError, UnsupportedError: the model cannot be opened or compiled.
+    """
+    options = {"rows": rows, "seed": seed, "output": output, "cut": cut}
+    if model is None and (odd := [name for name, value in options.items() if value is not None]):
+        raise InvalidInputError(f"{odd[0]} has no effect without a model; give the model too")
+    if rows is not None and not Path(rows).is_file():
+        raise InvalidInputError(f"{rows}: cannot be read: no such file")
+    found = report(certificate, policy=policy, factual=factual, hash=hash, seconds=seconds)
+    if model is None or not found.ok:
+        return found
+    from ..solvers.certification import require_program_of
+
+    try:
+        sampled = require_program_of(
+            found.content, model, shown=found.shown, trust_pickle=trust_pickle,
+            seed=secrets.randbits(32) if seed is None else seed,
+            rows=None if rows is None else Path(rows), output=output, cut=cut,
+        )  # fmt: skip
+    except VerificationError as error:
+        return replace(found, ok=False, reason=str(error), facts={}, shown=None)
+    except Undecided as error:
+        return replace(found, ok=False, reason=str(error), facts={}, undecided=True)
+    named = "" if found.content["model"] else "the certificate names no model file; "
+    made = "" if hasattr(model, "program") else "compiled anew, and "
+    said = f"{named}{made}the same program; run beside it: {sampled.text}"
+    return replace(found, facts={**found.facts, "run": said, "verdict": ANEW})
+
+
+__all__ = ["check"]
