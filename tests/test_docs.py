@@ -117,7 +117,7 @@ def test_feature_space_of_the_page(tmp_path: Path) -> None:
     space = FeatureSpace.from_toml(tmp_path / "space.toml")
     table = pd.DataFrame(
         {
-            "age": [20, 30, 40], "pay gap": [1.25, 2.5, 3], "degree": ["none", "phd", "msc"],
+            "age": [20, 30, 40], "pay gap": [1.25, 2.51, 3], "degree": ["none", "phd", "msc"],
             "member": [True, False, True],
         }
     )  # fmt: skip
