@@ -190,7 +190,8 @@ def _say_next(
 ) -> None:
     """A letter about an answer; after one, all rows of the table, if a file says what is asked."""
     table, row = _numbered(instance.factual)
-    if not written and not result.unchanged and result.counterfactual is not None:
+    can_write = find_spec("babel") is not None and find_spec("jinja2") is not None
+    if can_write and not written and not result.unchanged and result.counterfactual is not None:
         kind = "html" if find_spec("weasyprint") is None else "pdf"
         say_next(*with_more("--letter", f"letter.{kind}"))
     elif row is not None and instance.question is not None and not requested.subject_to:

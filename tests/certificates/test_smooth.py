@@ -18,6 +18,8 @@ import onnx
 import pandas as pd
 import pytest
 from sklearn.compose import make_column_transformer
+from sklearn.ensemble import GradientBoostingClassifier
+from sklearn.model_selection import FixedThresholdClassifier
 from sklearn.neural_network import MLPClassifier, MLPRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import PowerTransformer, StandardScaler
@@ -342,6 +344,9 @@ MODELS = {
         network("logistic", 3),
     ),
     "machine": make_pipeline(StandardScaler(), SVC(kernel="sigmoid")),
+    "cut-off": FixedThresholdClassifier(
+        GradientBoostingClassifier(n_estimators=30, random_state=0), threshold=0.7
+    ),
 }
 
 

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from math import inf
 from typing import Any
 
-from ...certificates.checker import Clock, Question, Rejected, check
+from ...certificates.checker import Clock, Question, Rejected, Undecided, check
 from ...certificates.checker.slack import bounds
 from ...compiler.emit.smtlib import emit
 from ...errors import UnsupportedError
@@ -22,6 +21,7 @@ from .. import box_search
 from ..base import Outcome, Refuted
 from ..encoding.ball import everywhere
 from ..encoding.formula import Encoder
+from .steps import LONGEST
 from .writer import SECONDS, Certificate, certify, written_semantics, written_slack
 
 INSIDE = 1 - Fraction(1, 2**40)
@@ -55,12 +55,12 @@ class Evidence:
         try:
             return self._of(self.outcome.proof)
         except UnsupportedError as error:
-            why, proof = error, self._anew()
-        try:
-            if proof is not None:
-                return self._of(proof)
-        except UnsupportedError as error:
             why = error
+        for proof in self._anew():
+            try:
+                return self._of(proof)
+            except UnsupportedError as error:
+                why = error
         raise UnsupportedError(f"this answer has no certificate: {why}")
 
     @cached_property
@@ -96,31 +96,37 @@ class Evidence:
 
     def _of(self, proof: Any) -> Certificate:
         best = self.outcome.best
-        made = certify(
-            self.query,
-            status=self.status,
-            point=None if best is None else best.point,
-            lower=self.outcome.lower,
-            epsilon=self.epsilon,
-            proof=proof,
-            made={"cfxc": __version__, "python": platform.python_version(), "engine": self.solver},
-            model=self.model,
-        )
+        engine = {"cfxc": __version__, "python": platform.python_version(), "engine": self.solver}
         try:
-            check(made.to_dict(), Clock(inf))
+            made = certify(
+                self.query,
+                status=self.status,
+                point=None if best is None else best.point,
+                lower=self.outcome.lower,
+                epsilon=self.epsilon,
+                proof=proof,
+                made=engine,
+                model=self.model,
+            )
+            check(made.to_dict(), Clock(LONGEST))
+        except Undecided:
+            raise UnsupportedError(f"its proof takes more than {LONGEST:g} s to write") from None
         except Rejected as error:
             raise UnsupportedError(f"its proof is beyond the checker's rules: {error}") from None
         return made
 
-    def _anew(self) -> Any:
-        """A proof of the same bound by box search, or by linear programs; ``None`` if none is."""
+    def _anew(self) -> Iterator[Any]:
+        """Proofs of the same bound by box search, and by linear programs, which close more."""
         infeasible = self.status == "infeasible"
         radius = everywhere(self.query) if infeasible else self.outcome.lower
         if not infeasible and radius <= 0:
-            return None
+            return
         if not box_search.refuses(self.query):
-            return box_search.refute(self.query, min(radius, Fraction(1)), SECONDS)
-        return None if isinstance(self.outcome.proof, Refuted) else Refuted(self.query, radius)
+            found = box_search.refute(self.query, min(radius, Fraction(1)), SECONDS)
+            if found is not None:
+                yield found
+        if not isinstance(self.outcome.proof, Refuted):
+            yield Refuted(self.query, radius)
 
 
 def covered(query: Query) -> Query:

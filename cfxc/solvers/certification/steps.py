@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
-from math import inf
 from typing import Any
 
 from ...certificates.checker import Clock, Proof
@@ -20,6 +19,7 @@ from .prover import Given, prove, undecided
 SHARES = 2**40  # shares of costs are rounded down to so many parts
 Node = list[Any]
 DEEP = 40  # splits of one part, until its constraints are decided
+LONGEST = 300.0  # seconds of the processor to write a proof down, and to check it
 
 
 def proof_of(
@@ -50,7 +50,7 @@ class _Boxes:
     ) -> None:
         self.proof, self.scales = proof, scales
         self.content = {"radius": exact(radius), "lemmas": [], "nodes": [["distance"]]}
-        self.problem = Proof(*given, self.content, Clock(inf))
+        self.problem = Proof(*given, self.content, Clock(LONGEST))
         self.names = [domain.name for domain in proof.query.domains]
         program = simplified(proof.query.target_program)
         self.required = requirements(program, "in_target")
