@@ -291,7 +291,12 @@ class Question:
         return left / slope if slope else None
 
     def check(self, point: Point) -> tuple[Q, bool]:
-        """A counterfactual's distance, and whether it needs the slack; rejects what is none."""
+        """A counterfactual's distance, and whether it needs the slack; rejects what is none.
+
+        Raises:
+            Rejected: it is none.
+            Undecided: what lies beside a smooth function's value does not tell.
+        """
         for feature, value in zip(self.features, point, strict=True):
             fits = value in feature.all if feature.labels else feature.near(value, 1) == value
             need(fits, f"witness: {feature.name!a} may not be that")
@@ -299,12 +304,16 @@ class Question:
         def span(form: Form) -> tuple[Q, Q]:
             return self.program.between([form], point)[0]
 
-        need(all(self.verdict(t, span)[0] for t in self.truths), "witness: it breaks a constraint")
+        verdicts = [self.verdict(truth, span) for truth in self.truths]
+        need(all(perhaps for _, perhaps in verdicts), "witness: it breaks a constraint")
+        need(all(sure for sure, _ in verdicts), "limits: a witness too near to a constraint's edge")
         found = self.program.between([form for form, _ in self.target_rows], point)
-        values = [low for low, _ in found]
+        values, most = [low for low, _ in found], [high for _, high in found]
         strict = [strict for _, strict in self.target_rows]
+        missed = any(map(misses, most, strict))
+        need(not missed, "witness: it does not have the target outcome")
         reached = not any(map(misses, values, strict))
-        need(reached, "witness: it does not have the target outcome")
+        need(reached, "limits: a witness too near to the target's edge")
         needed = any(map(misses, (small(value - self.slack) for value in values), strict))
         deltas = [f.delta(v) for f, v in zip(self.features, point, strict=True)]
         return self.distance(deltas), needed

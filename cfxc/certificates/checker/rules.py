@@ -164,6 +164,8 @@ class Proof(Question):
                 ends: Any = self.extremes(k, rest[0], parts, signs, spans)
             else:
                 ends = [ONE] if kind == "one" else parts[k] if kind == "x" else spans[k]
+                if kind in CURVES:  # up to some milliseconds each
+                    self.clock.tick()
                 ends = images(kind, *ends) if kind in KINDS else ends
             both = [factor * z for z in ends]
             low, high = small(low + min(both)), small(high + max(both))
