@@ -34,7 +34,7 @@ def test_a_tie_of_equal_values_is_left_undecided(more: Any) -> None:
     """σ(2) - σ(2) is 0, but all that is known is that it lies beside 0: no reason to deny it."""
     outputs = [[[["one", 0], "1"]]] if more else [AHEAD]
     check.check(between_two(outputs, ["3", "2"], **more))
-    with pytest.raises(Undecided, match="too near"):
+    with pytest.raises(Undecided, match="a witness too near"):
         check.check(between_two(outputs, ["2", "2"], **more))
     with pytest.raises(Rejected, match=r"target outcome|breaks a constraint") as found:
         check.check(between_two(outputs, ["1", "2"], **more))

@@ -291,12 +291,7 @@ class Question:
         return left / slope if slope else None
 
     def check(self, point: Point) -> tuple[Q, bool]:
-        """A counterfactual's distance, and whether it needs the slack; rejects what is none.
-
-        Raises:
-            Rejected: it is none.
-            Undecided: what lies beside a smooth function's value does not tell.
-        """
+        """A counterfactual's distance, and whether it needs the slack; rejects what is none."""
         for feature, value in zip(self.features, point, strict=True):
             fits = value in feature.all if feature.labels else feature.near(value, 1) == value
             need(fits, f"witness: {feature.name!a} may not be that")
@@ -304,16 +299,14 @@ class Question:
         def span(form: Form) -> tuple[Q, Q]:
             return self.program.between([form], point)[0]
 
-        verdicts = [self.verdict(truth, span) for truth in self.truths]
-        need(all(perhaps for _, perhaps in verdicts), "witness: it breaks a constraint")
-        need(all(sure for sure, _ in verdicts), "limits: a witness too near to a constraint's edge")
+        sure, perhaps = self.verdict(("and", self.truths), span)
+        need(perhaps, "witness: it breaks a constraint")
+        need(sure, "limits: a witness too near a constraint's edge")
         found = self.program.between([form for form, _ in self.target_rows], point)
-        values, most = [low for low, _ in found], [high for _, high in found]
+        values, most = [*zip(*found, strict=True)] or [(), ()]
         strict = [strict for _, strict in self.target_rows]
-        missed = any(map(misses, most, strict))
-        need(not missed, "witness: it does not have the target outcome")
-        reached = not any(map(misses, values, strict))
-        need(reached, "limits: a witness too near to the target's edge")
+        need(not any(map(misses, most, strict)), "witness: it does not have the target outcome")
+        need(not any(map(misses, values, strict)), "limits: a witness too near the target's edge")
         needed = any(map(misses, (small(value - self.slack) for value in values), strict))
         deltas = [f.delta(v) for f, v in zip(self.features, point, strict=True)]
         return self.distance(deltas), needed
