@@ -67,9 +67,13 @@ def draw_question(rng: Random) -> Content:
                     "norms": norms, "constraints": []}  # fmt: skip
         content = {"features": features, "program": {}, "question": question}
         sizes = [len(values(content, j)) for j in range(count)]
-        if min(sizes) and 3 < math.prod(sizes) <= POINTS:
-            break
-    Programs(rng, content).draw()
+        if not (min(sizes) and 3 < math.prod(sizes) <= POINTS):
+            continue
+        try:
+            Programs(rng, content).draw()
+        except ValueError:  # products of huge exponentials: too many digits to be written
+            continue
+        break
     if rng.random() < 0.25:
         question["slack"] = str(rng.choice((F(1, 4), F(1, 2**40), F(1))))
     return content

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from fractions import Fraction as Q
 from typing import Any
 
-from ..checker import CONSTANT, Feature, Form, Question, Shown, need
+from ..checker import CONSTANT, Feature, Form, Question, Shown, Undecided, need
 from ..checker.smooth import CURVES
 
 LARGE = Q(1, 100)  # of epsilon, and of the gap between witness and bound
@@ -262,8 +262,14 @@ def _warnings(shown: Shown, outcome: str, had: bool) -> Iterator[str]:
 
 
 def _outcome(q: Question) -> tuple[str, bool]:
-    """The program's outcome of the factual, and whether it is the target."""
-    scores = q.program.values(q.program.outputs, [feature.own for feature in q.features])
+    """The program's outcome of the factual, and whether it is the target.
+
+    A smooth function's may be beyond what the checker can tell, and the proof need not ask for it.
+    """
+    try:
+        scores = q.program.values(q.program.outputs, [feature.own for feature in q.features])
+    except Undecided as error:
+        return f"unknown ({str(error).removeprefix('limits: ')})", False
     parts = (sum((f * scores[r] for r, f in row.items()), c) for row, c, _ in q.stated)
     had = not any(v < 0 or (v == 0 and row[2]) for v, row in zip(parts, q.stated, strict=True))
     if q.program.labels is None:

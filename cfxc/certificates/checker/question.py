@@ -299,12 +299,14 @@ class Question:
         def span(form: Form) -> tuple[Q, Q]:
             return self.program.between([form], point)[0]
 
-        need(all(self.verdict(t, span)[0] for t in self.truths), "witness: it breaks a constraint")
+        sure, perhaps = self.verdict(("and", self.truths), span)
+        need(perhaps, "witness: it breaks a constraint")
+        need(sure, "limits: a witness too near a constraint's edge")
         found = self.program.between([form for form, _ in self.target_rows], point)
-        values = [low for low, _ in found]
+        values, most = [*zip(*found, strict=True)] or [(), ()]
         strict = [strict for _, strict in self.target_rows]
-        reached = not any(map(misses, values, strict))
-        need(reached, "witness: it does not have the target outcome")
+        need(not any(map(misses, most, strict)), "witness: it does not have the target outcome")
+        need(not any(map(misses, values, strict)), "limits: a witness too near the target's edge")
         needed = any(map(misses, (small(value - self.slack) for value in values), strict))
         deltas = [f.delta(v) for f, v in zip(self.features, point, strict=True)]
         return self.distance(deltas), needed

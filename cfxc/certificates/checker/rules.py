@@ -16,10 +16,7 @@ from .reader import KEPT, Clock, Rejected, key, listed, members, need, number, s
 from .smooth import CURVES, least
 
 Spans = Sequence[tuple[Q, Q]]  # ranges of the forms that were made
-Signs = Mapping[
-    Any, Any
-]  # of units: k: -1 where z <= 0, 1 where z >= 0; (k, side): side z <= this or,
-# of side 0, z > this
+Signs = Mapping[Any, Any]  # k: -1, 1 (its sign); (k, side): side z <= this or, of side 0, z > this
 Worths = list[tuple[Q, Q]]  # of each leaf or value: what it adds, and what it pays
 SPLITS = ("cut", "label", "sign", "at")
 PLANES = {"over": ONE, "under": -ONE}  # on which side of a plane a product lies, or of a line f(z)
@@ -164,6 +161,8 @@ class Proof(Question):
                 ends: Any = self.extremes(k, rest[0], parts, signs, spans)
             else:
                 ends = [ONE] if kind == "one" else parts[k] if kind == "x" else spans[k]
+                if kind in CURVES:  # up to some milliseconds each
+                    self.clock.tick()
                 ends = images(kind, *ends) if kind in KINDS else ends
             both = [factor * z for z in ends]
             low, high = small(low + min(both)), small(high + max(both))

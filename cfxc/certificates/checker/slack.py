@@ -20,7 +20,6 @@ FLOATS = {
     "float32": (HALF_ULP, LEAST, 24, 2**127),
 }
 
-
 MOST = 1024
 LAST = 64  # units in the last place that the model's libraries may lose in a smooth function
 
