@@ -359,11 +359,11 @@ class _Content:
     def _infeasible(self) -> Iterator[str]:
         shown = self._shown(self.result, 1)
         yield self.words.text("change.infeasible", wanted=self.wanted, shown=shown)
-        if self.with_reasons and self.result.reasons.found:
-            yield self.words.text("change.apart")
         if self.result.conflict:
             rules = self._rules(self.result.conflict)
             yield self.words.text("change.conflict", rules=rules)
+        if self.with_reasons and self.result.reasons.found:
+            yield self.words.text("change.apart")
 
     def _relaxed(self) -> dict[str, Any] | None:
         relaxed = self.result.relaxed
