@@ -6,6 +6,7 @@ whom, the certificate if one was made.  The words are in ``cfxc/show/letters/loc
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from fractions import Fraction
@@ -25,10 +26,16 @@ from ..space.feature import ACTIONS
 from ..writing import write_whole
 from .conditions import Part, grouped, parts_of, told
 from .conflicts import rules_of
+from .reasons import Reason
 from .result import Result
 
 SENDERS = ("sender", "creditor", "controller")
 """What templates call who sends the letter."""
+RIGHTS = {
+    "review": "contact", "view": "contact", "contest": "contact", "more": "contact",
+    "contact": "contact", "complaint": "authority", "officer": "officer",
+}  # fmt: skip
+"""What a person may do about a decision, in ``european``, and the field that it takes."""
 Given = Mapping[str, Any] | str | Path | None
 """Fields of a letter: a mapping, or the path of a TOML file."""
 
@@ -105,6 +112,8 @@ class Letter:
     def _content(self, facts: _Content) -> dict[str, Any]:
         """What a template sees: plain values alone."""
         texts = {name: clean(text) for name, text in self.fields.texts.items()}
+        if "contact" in texts:  # a telephone number stays on one line
+            texts["contact"] = re.sub(r"(?<=\d) (?=\d)", "\u00a0", texts["contact"])
         sender = next((texts[name] for name in SENDERS if name in texts), "")
         words, reference = facts.words, texts.get("reference", "")
         head = {
@@ -122,7 +131,8 @@ class Letter:
             "t": words.texts, "head": head, "answers": facts.answers(),
             "reasons": facts.reasons(named=name == "adverse-action") if facts.with_reasons else {},
             "given": facts.given(),
-            "promise": facts.promise(), "check": facts.check(texts.get("certificate_url", "")),
+            "promise": [words.text("promise.advice")],
+            "check": facts.check(texts.get("certificate_url", "")),
         }  # fmt: skip
 
     def write(self, result: Result, *, certificate: bool = True, qr: bool = False) -> Path:
@@ -171,7 +181,10 @@ class _Content:
                 "no principal reasons were found, so the notice must say whom to ask for them: "
                 "give the field contact, with name, address and telephone number"
             )
-        return {"contact": contact, "notices": "", **texts}
+        model = self.words.text(
+            "adverse.model", outcome=self.words.outcome(self.result.outcome_before)
+        )
+        return {"contact": contact, "notices": "", "model": model, **texts}
 
     def european(self, texts: Mapping[str, str]) -> dict[str, Any]:
         """What ``european`` has of its own."""
@@ -179,14 +192,13 @@ class _Content:
         system = texts.get("system", "")
         named = f"european.{role}{'_named' if system else ''}"
         labels = [words.label(feature.name) for feature in self.query.space]
-        rights = {"review": "contact", "complaint": "authority", "officer": "officer"}
         return {
             "decision": self._decision(texts, "european.outcome"),
             "role": words.text(named, system=system),
             "factors": words.text("european.factors", factors=words.listed(labels)),
             "rights": [
-                words.text(f"european.{sentence}", **{field: texts[field]})
-                for sentence, field in rights.items()
+                words.text(f"european.{sentence}", **texts)
+                for sentence, field in RIGHTS.items()
                 if texts.get(field)
             ],
         }
@@ -200,26 +212,54 @@ class _Content:
         words, reasons = self.words, self.result.reasons
         if not reasons.found:
             place = "nothing" if reasons.ended == "infeasible" else "unknown"
-            note = words.text(f"reasons.{place}", wanted=self.wanted)
+            shown = self._shown(self.result)
+            note = words.text(f"reasons.{place}", wanted=self.wanted, shown=shown)
             return {"listed": [], "intro": "", "note": note}
-        items = []
-        for reason in reasons.found:
-            parts = [self._reason(name, *pair, named) for name, pair in reason.changes.items()]
-            joined = words.listed(parts)
-            items.append(
-                joined if len(parts) == 1 else words.text("reasons.together", factors=joined)
-            )
+        items = [self._reason(reason, named) for reason in reasons.found]
+        together = "_together" * any(len(reason.changes) > 1 for reason in reasons.found)
         ended = {"": "some", "infeasible": "all", "unknown": "partial"}[reasons.ended]
         if ended == "some" and all(reason.fewest for reason in reasons.found):
-            ended = "first"
-        intro = words.text("adverse.scored" if named else "reasons.intro", wanted=self.wanted)
-        return {"listed": items, "intro": intro, "note": words.text(f"reasons.{ended}")}
+            ended = f"first{together}"
+        place = "adverse.scored" if named else "reasons.intro"
+        intro = words.text(f"{place}{together}", wanted=self.wanted)
+        shown = self._shown(self.result)
+        note = words.text(f"reasons.{ended}", shown=shown, wanted=self.wanted)
+        return {"listed": items, "intro": intro, "note": note}
 
-    def _reason(self, name: str, own: Any, enough: Any, named: bool) -> str:
-        values = {"label": self.words.label(name), "value": self.words.value(name, own)}
-        if named:
-            return self.words.text("reasons.value", **values)
-        return self.words.text("reasons.enough", enough=self.words.value(name, enough), **values)
+    def _reason(self, reason: Reason, named: bool) -> str:
+        """A line about one reason: its factors as they are, and values that would have done."""
+        words, parts = self.words, list[str]()
+        alone = len(reason.changes) == 1
+        place = "value" if named else "enough" if alone else "part"
+        for name, (own, other) in reason.changes.items():
+            values = {
+                "label": words.heading(name) if alone else words.label(name),
+                "value": words.value(name, own), "enough": words.value(name, other),
+            }  # fmt: skip
+            parts.append(words.text(f"reasons.{place}", wanted=self.wanted, **values))
+        if alone:
+            return parts[0]
+        place = "reasons.together" if named else "reasons.together_enough"
+        return words.text(place, factors=words.listed(parts), wanted=self.wanted)
+
+    def _shown(self, answer: Result, place: int = 0) -> str:
+        """How strongly something was shown: that it is proved is said of what a certificate has."""
+        if self._is_certified(answer, place):
+            return self.words.text("shown.certificate")
+        kind = "solver" if answer.lower_bound_proof == "solver" else "search"
+        return self.words.text(f"shown.{kind}")
+
+    def _is_certified(self, answer: Result, place: int) -> bool:
+        """Whether the certificate of the answer of this number shows all that the search did."""
+        if place not in self.certificates:
+            return False
+        if not answer.exact_distance:
+            return True
+        lower, claim = answer.exact_lower_bound, self.certificates[place]["claim"]
+        base = len(self._changes(answer)) * (self.query.distance.per_change or 0)
+        rest = answer.exact_distance - base or Fraction(1)
+        held = self._claimed(claim) * answer.exact_distance
+        return (held - base) / rest * 1000 // 1 >= (lower - base) / rest * 1000 // 1
 
     def answers(self) -> dict[str, Any]:
         """What would have changed the outcome, and what was proved."""
@@ -228,7 +268,6 @@ class _Content:
         made: dict[str, Any] = {
             "found": [self._answer(one, place) for place, one in enumerate(found)],
             "intro": "", "notes": [], "relaxed": None,
-            "size": list(self._size()) if found else [],
         }  # fmt: skip
         if found:
             after = self.wanted if len(found) > 1 else self._after(found[0])
@@ -241,7 +280,7 @@ class _Content:
             made["notes"] = [words.text("change.unknown", wanted=self.wanted)]
         if found and result.stop_reason:
             more = {"infeasible": "no_more", "unknown": "more_unknown"}[result.stop_reason]
-            made["notes"] = [words.text(f"change.{more}")]
+            made["notes"] = [words.text(f"change.{more}", shown=self._shown(result))]
         return made
 
     def _after(self, answer: Result) -> str:
@@ -251,18 +290,30 @@ class _Content:
         )  # fmt: skip
 
     def _answer(self, answer: Result, place: int) -> dict[str, Any]:
-        proof = list(self._proof(answer))
+        proof = list(self._proof(answer, place + 1))
         if place:
-            proof.insert(0, self.words.text("proof.other"))
+            proof.insert(0, self.words.text(f"proof.{self._other(answer, place)}"))
         title = self.words.text("change.number", number=str(place + 1))
         return {"title": title, "changes": self._changes(answer), "proof": proof}
+
+    def _other(self, answer: Result, place: int) -> str:
+        """What a later answer is compared with: whether it leaves what those before change."""
+        own = self.query.factual
+        earlier = {
+            name
+            for one in self.result.all()[:place]
+            for name, value in one.evidence.outcome.best.point.items()
+            if value != own[name]
+        }
+        kept = {domain.name for domain in answer.evidence.query.domains if domain.is_fixed}
+        return "other_factors" if earlier <= kept else "other"
 
     def _changes(self, answer: Result) -> list[dict[str, str]]:
         """The features that change, their values in the person's own units."""
         point, words, own = answer.evidence.outcome.best.point, self.words, self.query.factual
         return [
             {
-                "label": words.label(name),
+                "label": words.heading(name),
                 "before": words.value(name, value),
                 "after": words.value(name, point[name]),
             }
@@ -270,28 +321,31 @@ class _Content:
             if point[name] != value
         ]
 
-    def _proof(self, answer: Result) -> Iterator[str]:
+    def _proof(self, answer: Result, place: int) -> Iterator[str]:
         """What was proved about smaller changes."""
-        words, unit = self.words, self.query.distance.per_change
+        unit, said = self.query.distance.per_change, {"wanted": self.wanted}
+        words, shown = self.words, self._shown(answer, place)
         distance, lower = answer.exact_distance, answer.exact_lower_bound
         assert distance is not None
         if unit:
-            base = len(self._changes(answer)) * unit
-            yield words.text("proof.fewest" if lower >= base else "proof.fewer")
-            distance, lower = distance - base, lower - base
-            if lower < 0:
-                return
+            changed = len(self._changes(answer))
+            distance, lower = distance - changed * unit, lower - changed * unit
+            if changed > 1:  # fewer than one factor is no change
+                place_of = "proof.fewest" if lower >= 0 else "proof.fewer"
+                yield words.text(place_of, shown=shown, **said)
+                if lower < 0:
+                    return
         if lower >= distance:
-            yield words.text("proof.equal")
+            yield words.text("proof.equal", shown=shown, **said)
             return
         share = lower / distance
         if share * 1000 < 1:
-            yield words.text("proof.nothing")
-            return
-        if answer.status == "optimal":
-            yield words.text("proof.share", less=words.share_above(1 - share))
+            yield words.text("proof.nothing", **said)
+        elif answer.status == "optimal":
+            less = words.share_above(1 - share)
+            yield words.text("proof.share", shown=shown, less=less, **said)
         else:
-            yield words.text("proof.feasible", share=words.share(share))
+            yield words.text("proof.feasible", shown=shown, share=words.share(share), **said)
 
     def _size(self) -> Iterator[str]:
         name = self.query.distance.name
@@ -303,10 +357,13 @@ class _Content:
             yield self.words.text("size.weighted")
 
     def _infeasible(self) -> Iterator[str]:
-        yield self.words.text("change.infeasible", wanted=self.wanted)
+        shown = self._shown(self.result, 1)
+        yield self.words.text("change.infeasible", wanted=self.wanted, shown=shown)
         if self.result.conflict:
             rules = self._rules(self.result.conflict)
             yield self.words.text("change.conflict", rules=rules)
+        if self.with_reasons and self.result.reasons.found:
+            yield self.words.text("change.apart")
 
     def _relaxed(self) -> dict[str, Any] | None:
         relaxed = self.result.relaxed
@@ -334,7 +391,7 @@ class _Content:
         return "; ".join(told(parts, rest, self.words))
 
     def given(self) -> list[str]:
-        """What changes were permitted."""
+        """What changes were considered."""
         words, found = self.words, [self.words.text("given.range")]
         if steps := [self._step(d) for d in self.query.domains if d.has_grid]:
             found.append(words.text("given.steps", steps=words.listed(steps)))
@@ -342,10 +399,16 @@ class _Content:
             found.append(words.text("given.missing", labels=words.listed(map(words.label, gone))))
         parts = [Part(d.feature.action, d.name) for d in self.query.domains]
         parts += (part for each in self.said.values() for part in each or ())
-        for action, named in grouped(parts).items():
-            if named:
-                labels = words.listed(map(words.label, named))
-                found.append(words.text(f"given.{action}", labels=labels))
+        kept = {action: names for action, names in grouped(parts).items() if names}
+        if self.result.status == "infeasible" and (names := kept.pop("fixed", [])):
+            labels = words.listed(map(words.label, names))
+            found.insert(0, words.text("given.as_is", labels=labels))
+        changes = [
+            words.text(f"given.{action}", labels=words.listed(map(words.label, names), "or"))
+            for action, names in kept.items()
+        ]
+        if changes:
+            found.append(words.text("given.not", changes="; ".join(changes)))
         others = [part for part in parts if part.relation not in (*grouped(parts), *ACTIONS)]
         if conditions := told(others, list(self.said.values()).count(None), words):
             found.append(words.text("given.rules", rules="; ".join(conditions)))
@@ -358,13 +421,15 @@ class _Content:
         values = {"label": self.words.label(name), "step": self.words.value(name, step)}
         return self.words.text("given.step", **values)
 
-    def promise(self) -> list[str]:
-        """What the letter says and what not."""
-        names = ["model", "future", "advice"]
+    def _details(self) -> list[str]:
+        """What the letter speaks of, how changes are measured, and how numbers are rounded."""
+        found = [self.words.text("promise.model")]
+        if self.result.counterfactual is not None:
+            found += self._size()
         whole = self.with_reasons and self.result.reasons.ended == "infeasible"
         if self._is_proved or whole:
-            names.append(self.result.semantics)
-        return [self.words.text(f"promise.{name}") for name in names]
+            found.append(self.words.text(f"promise.{self.result.semantics}"))
+        return found
 
     @property
     def _is_proved(self) -> bool:
@@ -374,14 +439,16 @@ class _Content:
         return certain or result.exact_lower_bound > 0
 
     def check(self, url: str) -> dict[str, Any]:
-        """How the answer can be checked."""
+        """How the answer can be checked, and what to know for it."""
         words, result, made = self.words, self.result, self.certificates
+        details = self._details()
         if not made:
             kept = result.lower_bound_proof in ("search", "certificate")
             place = "nothing" if not self._is_proved else "search" if kept else "solver"
             place = "unknown" if result.status == "unknown" else place
             sentence = words.text(f"check.{place}", by=result.proved_by)
-            return {"before": [sentence], "after": [], "hashes": [], "qr": ""}
+            before = [*details, sentence]
+            return {"before": before, "after": [], "hashes": [], "qr": ""}
         many = len(result.all()) > 1
         hashes = [
             {
@@ -395,17 +462,22 @@ class _Content:
         after.append(words.text("check.url", url=url) if url else words.text("check.ask"))
         listed = " ".join(f"sha256:{each['hash']}" for each in hashes)
         code = qr_code(url or f"cfxc certificate {listed}") if self.qr else ""
-        before = [words.text("check.certificate")]
+        before = [*details, words.text("check.certificate")]
         return {"before": before, "after": after, "hashes": hashes, "qr": code}
+
+    def _claimed(self, claim: Mapping[str, Any]) -> Fraction:
+        """The share of the distance that a certificate shows to be a lower bound, rounded down."""
+        share = Fraction(number(claim["lower_bound"]) / number(claim["distance"]))
+        if self.query.distance.is_squared:
+            share = Fraction(isqrt(int(share * 10**12)), 10**6)
+        return share
 
     def _weaker(self, claim: Mapping[str, Any]) -> Iterator[str]:
         """What a certificate does not show, which may be less than the search did."""
         result = self.result
         if not result.exact_distance:
             return
-        share = number(claim["lower_bound"]) / number(claim["distance"])
-        if self.query.distance.is_squared:
-            share = Fraction(isqrt(int(share * 10**12)), 10**6)
+        share = self._claimed(claim)
         if share * 1000 < 1:
             yield self.words.text("check.weakest")
         elif int(share * 1000) < int(result.exact_lower_bound / result.exact_distance * 1000):

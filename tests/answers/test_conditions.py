@@ -136,19 +136,19 @@ def test_a_number_that_may_be_lost_has_to_be_there() -> None:
 
 
 SAID = {
-    "en": "age and pay may not change; level may only increase; at most 2 factors may change; "
+    "en": "age and pay stay as they are; level does not fall; at most 2 factors change; "
     "sector is it or art; age is at least 2; 3 that the sender can name",
-    "de": "age und pay dürfen sich nicht ändern; level darf nur größer werden; höchstens 2 "
-    "Merkmale dürfen sich ändern; sector ist it oder art; age ist mindestens 2; 3, die der "
+    "de": "age und pay bleiben, wie sie sind; level fällt nicht; höchstens 2 "
+    "Merkmale ändern sich; sector ist it oder art; age ist mindestens 2; 3, die der "
     "Absender nennen kann",
-    "fr": "age et pay ne peuvent pas changer; level ne peut qu’augmenter; 2 éléments au plus "
-    "peuvent changer; sector vaut it ou art; age vaut au moins 2; 3 que l’expéditeur peut nommer",
+    "fr": "age et pay restent tels quels; level ne diminue pas; 2 éléments au plus "
+    "changent; sector vaut it ou art; age vaut au moins 2; 3 que l’expéditeur peut nommer",
 }
 
 INNER = {
-    "en": "age may change only if this holds: sector is not it and pay does not fall",
-    "de": "age darf sich nur ändern, wenn dies gilt: sector ist nicht it und pay fällt nicht",
-    "fr": "age ne peut changer que si ceci est vrai : sector ne vaut pas it et pay ne diminue pas",
+    "en": "age changes only if this holds: sector is not it and pay does not fall",
+    "de": "age ändert sich nur, wenn dies gilt: sector ist nicht it und pay fällt nicht",
+    "fr": "age ne change que si ceci est vrai : sector ne vaut pas it et pay ne diminue pas",
 }
 
 

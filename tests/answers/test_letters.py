@@ -152,14 +152,21 @@ def test_every_letter_says_what_was_proved_and_no_more(
     assert says("change.unknown") == (status in ("unknown", "unexplained"))
     assert says("check.unknown") == (status in ("unknown", "unexplained"))
     assert ("HASH" in text) == (status not in ("unknown", "unexplained"))
-    assert says("promise.future")
+    assert says("promise.advice")
+    assert says("promise.offer") == (status not in ("unknown", "unexplained"))
+    order = ["reasons.title" if template == "plain" else "change.title", "change.title"]
+    order += ["european.rights" if template == "european" else "promise.title", "check.title"]
+    headings = [text.index(f" {texts[part][name]} ") for part, name in
+                (place.split(".") for place in order)]  # fmt: skip
+    assert headings == sorted(headings)
     assert says("adverse.right") == (status == "unexplained" and template == "adverse-action")
     if template == "adverse-action":
         assert "Equal Credit Opportunity Act" in text
         for line in FIELDS[template]["agency"]:
             assert line in text
     if template == "european":
-        assert says("european.review")
+        for right in ("review", "view", "contest", "more", "contact"):
+            assert says(f"european.{right}")
         assert says("european.assisted_named")
 
 
@@ -183,8 +190,12 @@ def test_without_a_certificate_the_letter_says_so(answers: dict[str, Result]) ->
     for status in ("optimal", "feasible", "infeasible", "several"):
         text = page(answers[status], certificate=False)
         assert not HASH.search(text)
+        assert "It is proved" not in text
+        assert "Our search showed that" in text
         assert "There is no certificate with this letter." in text
-    assert "nothing was proved beyond" in page(answers["unproved"], certificate=False)
+    assert "nothing was shown of smaller changes beyond" in page(
+        answers["unproved"], certificate=False
+    )
 
 
 def test_a_certificate_that_shows_less_is_said_to(answers: dict[str, Result]) -> None:
@@ -196,13 +207,43 @@ def test_a_certificate_that_shows_less_is_said_to(answers: dict[str, Result]) ->
         certificate = type("Made", (), {"content": less})
         query, outcome = found.evidence.query, found.evidence.outcome
 
-    assert "not that smaller ones" in page(replace(found, evidence=Weak))
+    weak = page(replace(found, evidence=Weak))
+    assert "not that smaller ones" in weak
+    assert "It is proved" not in weak
+    assert "Our search showed that, of the changes considered" in weak
     unproved = replace(answers["unproved"], evidence=Weak)
     assert "not that smaller ones" in page(unproved)
     half = Fraction(found.exact_distance or 0) / 2
     less["claim"]["lower_bound"] = str(half)
-    assert "less than the search did: 50%" in page(replace(found, evidence=Weak))
+    weak = page(replace(found, evidence=Weak))
+    assert "less than the search did: 50%" in weak
+    assert "It is proved" not in weak
     assert "less than the search did" not in page(unproved)
+
+
+def test_that_solvers_said_so_is_said(answers: dict[str, Result]) -> None:
+    answer = replace(answers["optimal"], lower_bound_proof="solver")
+    text = plain(page(answer, certificate=False))
+    assert "Our search showed, by the word of the programs that it used, that" in text
+    assert "rests on the word of the programs" in text
+
+
+def test_an_infeasible_letter_says_first_what_was_taken_as_it_is(
+    answers: dict[str, Result],
+) -> None:
+    text = plain(page(answers["infeasible"]))
+    said = [
+        "For this letter, these were taken as they are: age, monthly pay, and sector.",
+        "It is proved that none of the changes considered would have led to “granted”.",
+        "These conditions together rule it out: monthly pay and sector stay as they are.",
+        "The reasons in this letter do not take these conditions into account.",
+        "Without this condition (monthly pay stays as it is)",
+        "This is not an offer: a new application is decided afresh, and the outcome may differ.",
+    ]
+    places = [text.index(sentence) for sentence in said]
+    assert places == sorted(places)
+    assert "Not considered" not in text
+    assert "may not" not in text
 
 
 def test_a_letter_about_nothing_is_refused(model: cfxc.CompiledModel) -> None:
@@ -265,6 +306,7 @@ def test_fields_of_a_file(tmp_path: Path, answers: dict[str, Result]) -> None:
         ("plain", {"outcomes": {"granted": 3}}, "outcomes.granted is a text"),
         ("european", {"role": "sole"}, "role is automated or assisted"),
         ("european", {"contact": ""}, "- contact: whom to ask"),
+        ("european", {"contact": "Ask"}, "contact 'Ask' does not say how to reach anybody"),
         ("adverse-action", {"agency": ""}, "- agency: name and address of the federal agency"),
     ],
 )
@@ -273,6 +315,14 @@ def test_wrong_fields(
 ) -> None:
     with pytest.raises((cfxc.InvalidInputError, cfxc.DataTypeError), match=said):
         page(answers["optimal"], template, **fields)
+
+
+@pytest.mark.parametrize(
+    "contact", ["a@b.org", "555-0100", "+49 30 12345", "a.org/ask", "http://a", "The loan office"]
+)
+def test_whom_to_ask_can_be_reached(contact: str, answers: dict[str, Result]) -> None:
+    text = page(answers["optimal"], "european", contact=contact)
+    assert contact in text.replace("\u00a0", " ")
 
 
 def test_wrong_letters(tmp_path: Path, answers: dict[str, Result]) -> None:
@@ -384,7 +434,7 @@ def test_languages_have_the_same_sentences() -> None:
     ("distance", "said"),
     [
         ("l0", "is the number of its factors"), ("l2", "root of the sum of squares"),
-        ("linf", "the largest among its factors"), ("sparse", "Fewer factors count as a smaller"),
+        ("linf", "the largest among its factors"), ("sparse", "fewer factors counts as smaller"),
         ({"l0": 0.5, "l1": 0.5}, "is measured by “0.5*l0 + 0.5*l1”"),
     ],
 )  # fmt: skip
@@ -392,7 +442,36 @@ def test_how_changes_are_measured(distance: Any, said: str, model: cfxc.Compiled
     answer = model.explain(person(model), distance=distance)
     text = plain(page(answer))
     assert said in text
-    assert ("changing fewer factors" in text) == (distance == "sparse")
+    assert "none of fewer factors" not in text  # than one
+
+
+def test_that_fewer_factors_do_not_do_is_said_of_several(model: cfxc.CompiledModel) -> None:
+    X = table()
+    alone = [X.assign(pay=X["pay"] + 400), X.assign(sector="it")]
+    both = model.predict(alone[0].assign(sector="it")) == "granted"
+    for other in alone:
+        both &= model.predict(other) == "refused"
+    answer = model.explain(
+        X[both].iloc[[0]], distance="sparse", subject_to=["pay <= factual.pay + 400"]
+    )
+    assert len(answer.changes) > 1
+    text = plain(page(answer))
+    assert "It is proved that, of the changes considered, none of fewer factors would" in text
+    reasons = answer.reasons
+    assert ("Only together: " in text) == any(len(one.changes) > 1 for one in reasons.found)
+    found = replace(answer)
+    only = replace(reasons.found[0], changes=answer.changes)
+    found.__dict__["reasons"] = replace(reasons, found=(only,), ended="")
+    assert "with the values in brackets together, the model would" in plain(page(found))
+    assert "for each line there are values with which" in plain(page(found, "adverse-action"))
+
+
+def test_what_a_later_answer_is_compared_with(model: cfxc.CompiledModel) -> None:
+    row = person(model)
+    for diversity, said in (("features", "that leave the factors of the possibilities above as"),
+                            ("points", "in the way that was asked for")):  # fmt: skip
+        answer = model.explain(row, count=2, diversity=diversity)
+        assert said in plain(page(answer))
 
 
 def test_what_was_asked_for_is_said(model: cfxc.CompiledModel) -> None:
@@ -403,9 +482,9 @@ def test_what_was_asked_for_is_said(model: cfxc.CompiledModel) -> None:
     assert "“granted” by a margin of 0.25" in plain(page(surely))
     rules = ["pay >= factual.pay", "pay <= 5000", 'sector != "art" || member', cfxc.MaxChanges(2)]
     capped = plain(page(model.explain(row, subject_to=rules)))
-    assert "Only increases were permitted of: monthly pay." in capped
+    assert "Not considered: a change of age; a lower monthly pay." in capped
     assert (
-        "Further conditions: monthly pay is at most 5,000.00\u00a0€; at most 2 factors may "
+        "Further conditions: monthly pay is at most 5,000.00\u00a0€; at most 2 factors "
         "change; one that the sender can name." in capped
     )
     assert "factual" not in capped
@@ -438,7 +517,7 @@ def test_an_answer_among_known_rows(model: cfxc.CompiledModel) -> None:
     known = X[model.predict(X) == "granted"].iloc[:40]
     answer = model.explain(row, subject_to=[cfxc.TrustRegion(known, ["granted"] * len(known))])
     text = plain(page(answer))
-    assert "Permitted were only cases like those that are known" in text
+    assert "Only cases like those that are known were considered" in text
     assert "There is no certificate with this letter." in text
 
 
@@ -481,10 +560,11 @@ def test_pdf(
 ) -> None:
     fields = {**FIELDS[template], **COMMON}
     path = answers[status].letter(tmp_path / "l.pdf", template, locale, fields, qr=True)
-    (text,) = pages_of(path)
-    flat = re.sub(r"\s+", " ", text)
+    pages = pages_of(path)
+    assert len(pages) <= 2
+    flat = re.sub(r"\s+", " ", " ".join(pages))
     assert catalogue(locale)["check"]["title"] in flat
-    assert "monthly pay" in flat
+    assert "Monthly pay" in flat
     assert HASH.search(flat)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -19,6 +20,10 @@ WORDING = "wording"
 """The table of words for features: ``[wording.NAME]`` with label, unit, format and values."""
 OUTCOMES = "outcomes"
 """The table of words for outcomes: ``label = "word"``."""
+REACHED = re.compile(r"[^\s@]+@[^\s@]+\.\w|https?://\S|www\.\S|\w\.[a-z]{2,}\b|\d(?:\W{0,3}\d){5,}")
+"""An e-mail address, a URL or a telephone number, anywhere in a text."""
+ENOUGH = 12
+"""Characters of a name or address that says whom to ask."""
 GIVEN = "fields"
 """What messages call fields that come from no file."""
 COMMON = {
@@ -142,6 +147,17 @@ def _refuse_odd(texts: Mapping[str, str], where: str, template: str) -> None:
         )
     if "role" in needs and texts["role"] not in ROLES:
         raise InvalidInputError(f"{where}: role is automated or assisted, not {texts['role']!r}")
+    if template == "european":
+        _refuse_unreachable(texts["contact"].strip(), where)
+
+
+def _refuse_unreachable(contact: str, where: str) -> None:
+    if len(contact) < ENOUGH and not REACHED.search(contact):
+        raise InvalidInputError(
+            f"{where}: contact {contact!r} does not say how to reach anybody; give an e-mail "
+            f"address, a telephone number, a URL, or a name and address ({ENOUGH} characters "
+            "or more)"
+        )
 
 
 def _table(given: Any, where: str) -> dict[str, Any]:

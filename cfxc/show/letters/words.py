@@ -68,6 +68,11 @@ class Words:
         """What a feature is called."""
         return self.features[name].label
 
+    def heading(self, name: str) -> str:
+        """The same where a line begins with it; names of columns stay as they are."""
+        label = self.label(name)
+        return label[:1].upper() + label[1:] if self.features[name].is_named else label
+
     def value(self, name: str, value: Any) -> str:
         """An exact value of a feature, as it would be typed in, in its unit."""
         worded = self.features[name]
