@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ..certificates import Report, report
-from ..certificates.auditing.report import ANEW
+from ..certificates.auditing.report import ANEW, SAME
 from ..certificates.checker import Undecided
 from ..errors import InvalidInputError, VerificationError
 
@@ -71,9 +71,9 @@ def check(
     except Undecided as error:
         return replace(found, ok=False, reason=str(error), facts={}, undecided=True)
     named = "" if found.content["model"] else "the certificate names no model file; "
-    made = "" if hasattr(model, "program") else "compiled anew, and "
+    made, verdict = ("", SAME) if hasattr(model, "program") else ("compiled anew, and ", ANEW)
     said = f"{named}{made}the same program; run beside it: {sampled.text}"
-    return replace(found, facts={**found.facts, "run": said, "verdict": ANEW})
+    return replace(found, facts={**found.facts, "run": said, "verdict": verdict})
 
 
 __all__ = ["check"]

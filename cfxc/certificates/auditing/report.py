@@ -32,6 +32,7 @@ MOVES = {"free": "any", "conditional": "any", "fixed": "may not change", "increa
 HOLDS = "accepted: the proof holds; "
 UNKNOWN = HOLDS + "the model was not run"
 ANEW = HOLDS + "the program was compiled anew from the model and is the same"
+SAME = HOLDS + "the program is the compiled model's"
 UNRUN = "not run: that the program is the model's is not shown"
 NOT_SHOWN = "Not shown: that the model is any good, or that its data were honest."
 
