@@ -223,7 +223,7 @@ def _from_python(saved: Path, paths: Sequence[Path], compiled: cfxc.CompiledMode
         found = cfxc.check(saved, model=model, trust_pickle=True)
         assert (found.ok, found.shown) == (False, None)
         assert why in found.reason
-    with pytest.raises(cfxc.InvalidInputError, match="rows is for checking against a model"):
+    with pytest.raises(cfxc.InvalidInputError, match="rows has no effect without a model"):
         cfxc.check(saved, rows="rows.csv")
     assert "run" not in inspect.signature(cfxc.check).parameters
 
