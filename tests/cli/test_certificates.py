@@ -86,8 +86,8 @@ def test_bad_input(shell: Shell) -> None:
         assert f"{name}: this is no cfxc certificate: " in shell.refuses("check", name)
     (shell.folder / "odd.toml").write_text("colour = 1")
     for options, why in (
-        (("--rows", "data.csv"), "--rows has no effect without --model"),
-        (("--cut", "0.3"), "--cut has no effect without --model"),
+        (("--rows", "data.csv"), "rows has no effect without a model"),
+        (("--cut", "0.3"), "cut has no effect without a model"),
         (("--model", "tree.skops", "--rows", "no.csv"), "no.csv: cannot be read"),
         (("--policy", "odd.toml"), "odd.toml: this is no policy: unknown ['colour']"),
         (("--hash", "12"), "give 16 to 64 hexadecimal digits"),

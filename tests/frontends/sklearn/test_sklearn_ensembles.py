@@ -385,5 +385,5 @@ def test_probabilities_that_are_not_lowered(people: pd.DataFrame, targets: dict[
     panel = [("tree", DecisionTreeClassifier()), ("odd", DecisionTreeClassifier())]
     model = ensemble.VotingClassifier(panel, voting="soft").fit(table, targets["binary"])
     model.estimators_[1] = forest
-    with pytest.raises(UnsupportedError, match="probabilities of IsolationForest are not lowered"):
+    with pytest.raises(UnsupportedError, match="probabilities of IsolationForest are not compiled"):
         lower(model, FeatureSpace.infer(table))

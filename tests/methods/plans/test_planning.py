@@ -288,7 +288,7 @@ GIVEN = Moments.given(np.zeros(3), np.eye(3))
         ({"limit": -1}, "limit"),
         ({"apart": -1}, "apart"),
         ({"time_limit": 0}, "time_limit"),
-        ({"subject_to": 3}, "subject_to is a list of"),
+        ({"subject_to": 3}, "no criterion: give a condition"),
         ({"subject_to": "nope > 1"}, "nope"),
         ({"subject_to": cfxc.Margin(1)}, "and no Margin"),
         ({"target": 7}, "target 7"),
@@ -307,7 +307,7 @@ def test_unknown_options_are_refused(model, person, moments):
 def test_somebody_who_is_accepted_needs_no_plan(model, moments):
     X, _ = data()
     accepted = X[model.predict(X) == 1].iloc[[0]]
-    with pytest.raises(InvalidInputError, match="already in the target"):
+    with pytest.raises(InvalidInputError, match="outcome already that is asked for"):
         model.plan(accepted, moments=moments, target=1)
 
 
