@@ -93,7 +93,9 @@ class Instance:
 
 def _numbered(text: str) -> tuple[str, str | None]:
     """A table's file and the number of a row in it, if one is named."""
-    return re.fullmatch(r"(.*?)(?::(\d+))?", text, re.DOTALL).groups()  # type: ignore[union-attr,return-value]
+    found = re.fullmatch(r"(.*?)(?::(\d+))?", text, re.DOTALL)
+    assert found is not None  # any text matches
+    return found[1], found[2]
 
 
 def compile_model(

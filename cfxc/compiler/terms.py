@@ -27,8 +27,7 @@ Kind = Literal[
     "const", "var", "linear", "max", "mul", "apply", "ite", "le", "lt", "not", "and", "or"
 ]
 Number = Fraction | int
-EVERY = 256  # terms between two looks at the clock
-LONG = 16  # a sum of more terms takes a look of its own
+EVERY, LONG = 256, 16  # terms between two looks at the clock; a sum of more takes one of its own
 
 
 class Term:

@@ -43,6 +43,7 @@ from cfxc.errors import (
     ModelFileError,
     UnsupportedError,
 )
+from cfxc.frontends import skops_file
 from cfxc.frontends.files import load_model
 from cfxc.frontends.predictor import Predictor
 from cfxc.ir import Program
@@ -210,6 +211,11 @@ TUNED = {
     "searched": GridSearchCV(LogisticRegression(), {"C": [0.1, 1]}, scoring=make_scorer(f1_score)),
     "cut": TunedThresholdClassifierCV(LogisticRegression()),
 }
+
+
+def test_the_checker_trusts_the_same_types() -> None:
+    assert set(skops_file.TRUSTED) == sampling.TRUSTED
+    assert sampling._of_tuning() == skops_file._of_tuning()
 
 
 @pytest.mark.parametrize("name", TUNED)

@@ -334,11 +334,11 @@ def opened(path: Path, question: Any, trust_pickle: bool) -> Predict:
 def _skops(path: Path) -> Any:
     import skops.io as sio
 
-    if unknown := set(sio.get_untrusted_types(file=path)) - TRUSTED:
-        TRUSTED.update(_of_tuning())
-        if strangers := sorted(unknown - TRUSTED):
-            raise NotRun(f"it holds types that are not trusted: {', '.join(strangers[:5])}")
-    return sio.load(path, trusted=sorted(TRUSTED))
+    unknown = set(sio.get_untrusted_types(file=path)) - TRUSTED
+    trusted = TRUSTED | _of_tuning() if unknown else TRUSTED
+    if strangers := sorted(unknown - trusted):
+        raise NotRun(f"it holds types that are not trusted: {', '.join(strangers[:5])}")
+    return sio.load(path, trusted=sorted(trusted))
 
 
 def _of_tuning() -> set[str]:
