@@ -104,21 +104,23 @@ class Tensor:
             self._whole = scaled.reshape(self.array.shape), shared
         return self._whole
 
-    def dot(self, x: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        """The exact product of a matrix (m, n) and a vector of rationals (n,), as Fractions.
+    def affine(self, x: npt.NDArray[Any], bias: Tensor) -> npt.NDArray[Any]:
+        """``W x + b`` of a matrix W (m, n) and rationals x (n,), b (m,), exactly, as Fractions.
 
         Whole numbers are added up many times faster than fractions.
         """
-        weight, below = self.whole()
-        if not below:
-            return np.asarray(np.frompyfunc(Fraction, 1, 1)(self.exact().dot(x)))
+        (weight, below), (added, under) = self.whole(), bias.whole()
+        if not (below and under):
+            return np.asarray(np.frompyfunc(Fraction, 1, 1)(self.exact().dot(x) + bias.exact()))
         numbers = x.tolist()
         shared = lcm(*(number.denominator for number in numbers))
         scaled = np.empty(len(numbers), dtype=object)
         scaled[:] = [n.numerator * (shared // n.denominator) for n in numbers]
-        product = np.empty(weight.shape[0], dtype=object)
-        product[:] = [Fraction(above, below * shared) for above in weight.dot(scaled).tolist()]
-        return product
+        whole = lcm(below * shared, under)
+        total = weight.dot(scaled) * (whole // (below * shared)) + added * (whole // under)
+        found = np.empty(weight.shape[0], dtype=object)
+        found[:] = [Fraction(above, whole) for above in total.tolist()]
+        return found
 
     def exact_sum(self, rows: Sequence[int] | npt.NDArray[np.int64]) -> npt.NDArray[Any]:
         """The exact sum of some rows of a matrix, one entry per column."""

@@ -182,25 +182,32 @@ def test_malformed_texts_are_refused(text: str) -> None:
 class TestWholeNumbers:
     """What is computed over whole numbers is what fractions say."""
 
-    def test_a_product_is_that_of_fractions(self) -> None:
+    def test_an_affine_map_is_that_of_fractions(self) -> None:
         rng = np.random.default_rng(0)
-        for dtype in ("f64", "rat"):
-            weight = rng.normal(size=(5, 7))
-            exact = np.vectorize(lambda v: Fraction(v).limit_denominator(97), otypes=[object])
-            tensor = Tensor(weight if dtype == "f64" else exact(weight))
+        exact = np.vectorize(lambda v: Fraction(v).limit_denominator(97), otypes=[object])
+        for rational in (False, True):
+            weight, bias = rng.normal(size=(5, 7)), rng.normal(size=5)
+            tensor = Tensor(exact(weight) if rational else weight)
+            added = Tensor(exact(bias) if rational else bias)
             x = np.array([3, *(Fraction(int(k), 7) for k in rng.integers(-9, 9, 6))], dtype=object)
-            found = tensor.dot(x)
-            assert found.tolist() == tensor.exact().dot(x).tolist()
+            found = tensor.affine(x, added)
+            assert found.tolist() == (tensor.exact().dot(x) + added.exact()).tolist()
             assert {type(value) for value in found} == {Fraction}
 
     def test_where_no_common_denominator_is_of_use_fractions_are_added(self) -> None:
         primes = [Fraction(1, 10**600 + 2 * k + 1) for k in range(9)]
         tensor = Tensor(np.array([primes], dtype=object))
         assert tensor.whole()[1] == 0
-        assert tensor.dot(np.array([1] * 9, dtype=object)).tolist() == [sum(primes)]
+        ones = np.array([1] * 9, dtype=object)
+        assert tensor.affine(ones, Tensor([1])).tolist() == [sum(primes) + 1]
+        assert Tensor(np.ones((9, 1))).affine(ones[:1], Tensor(primes)).tolist() == [
+            prime + 1 for prime in primes
+        ]
 
-    def test_of_nothing_the_product_is_0(self) -> None:
-        assert Tensor(np.zeros((2, 0))).dot(np.empty(0, dtype=object)).tolist() == [0, 0]
+    def test_of_nothing_the_map_is_its_bias(self) -> None:
+        nothing = np.empty(0, dtype=object)
+        found = Tensor(np.zeros((2, 0))).affine(nothing, Tensor([0.5, 3.0]))
+        assert found.tolist() == [Fraction(1, 2), 3]
 
 
 class TestTaken:

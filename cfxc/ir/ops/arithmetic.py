@@ -335,7 +335,7 @@ class Affine(Op):
         return REAL.with_shape(shape[:1])
 
     def evaluate(self, *values: Value) -> Value:
-        return np.frompyfunc(Fraction, 1, 1)(self.weight.dot(values[0]) + self.bias.exact())
+        return self.weight.affine(values[0], self.bias)
 
     def interval(self, *bounds: Bounds) -> Bounds:
         weight, bias = map(Interval.constant, (self.weight.array, self.bias.array))

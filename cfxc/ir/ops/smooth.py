@@ -24,7 +24,7 @@ from .structure import interval_of
 
 PLACES = 60
 _FAR = 2000  # beyond it no double but the limit, or the one beside it, bounds the functions
-_LIMIT = Fraction(10**6)  # exp(-_LIMIT) is 0 to hundreds of thousands of places
+_LIMIT = 10**6  # exp(-_LIMIT) is 0 to hundreds of thousands of places
 
 _BITS = 230  # 10**-69: what is kept of a value, relative to it
 _POINT = _BITS + 60  # bits after the point of what is added up for it
@@ -46,23 +46,25 @@ def _short(value: Fraction, least: int = 0) -> Fraction:
 
 def exp(x: Fraction | int) -> Fraction:
     """e to the power x to more than ``PLACES`` places; ``VerificationError`` for x > 10**6."""
-    x = max(Fraction(x), -_LIMIT)
-    if x > _LIMIT:
-        raise VerificationError("exp overflows: its operand exceeds 10**6")
-    total, twos = _raised(x)
+    above, below = x.numerator, x.denominator
+    if abs(above) > _LIMIT * below:
+        if above > 0:
+            raise VerificationError("exp overflows: its operand exceeds 10**6")
+        above, below = -_LIMIT, 1
+    total, twos = _raised(above, below)
     spare = total.bit_length() - _BITS - 1
     total, twos = (total >> spare - 1) + 1 >> 1, twos + spare
     return Fraction(total << max(twos, 0), 1 << max(-twos, 0))
 
 
-def _raised(x: Fraction) -> tuple[int, int]:
-    """Whole numbers t, k with ``exp(x) = t 2**k`` to within a share of 2**-260.
+def _raised(above: int, below: int) -> tuple[int, int]:
+    """Whole numbers t, k with ``exp(x) = t 2**k`` to within a share of 2**-260, x = above / below.
 
     ``x = n ln 2 + 2**_HALVED r``: the series of exp(r), whose first terms number twenty, squared so
     many times.  Each of its roundings is below 2**-_POINT, and a square doubles what it is off.
     """
-    n = round(float(x) * 1.4426950408889634)
-    r = (x.numerator << _POINT + _MORE) // x.denominator - n * _LN_2 >> _MORE + _HALVED
+    n = round(above / below * 1.4426950408889634)
+    r = (above << _POINT + _MORE) // below - n * _LN_2 >> _MORE + _HALVED
     total = (1 << _POINT) + r
     term, place = r, 2
     while not -2 < term < 2:

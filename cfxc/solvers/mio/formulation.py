@@ -26,7 +26,7 @@ from ...compiler.linear_programs import Relaxed
 from ...compiler.mixed_integer import Affine, Model, Rounded
 from ...compiler.relaxation import CURVES
 from ...compiler.rewriting import AbsorbingPool
-from ...compiler.terms import Pool, Term
+from ...compiler.terms import Pool, Term, postorder
 from ...ir.linear import LinearForm
 from ...question.distances import Norms, root_above
 from ...question.domain import Domain
@@ -123,12 +123,8 @@ class Formulator(Encoder):
         """
         query, pool = self.query, AbsorbingPool()
         windows = self.windows(radius)
-        program = self.target(margin)
         norms = query.distance.norms
-        if radius is not None:
-            program = self.pruned(program, radius, windows)
-        inputs, facts = self._admissible(pool, windows)
-        facts.append(functional(program, inputs, pool)["in_target"])
+        inputs, facts = self._facts(pool, windows, radius, margin)
         domains = {domain.name: domain for domain in query.domains}
         cells = None
         if norms is not None and radius is not None and not query.hulls:
@@ -143,6 +139,33 @@ class Formulator(Encoder):
         writer.write()
         encoding = Encoding(pool, facts, inputs, domains, cells)
         return Formulation(writer.emission, encoding, writer)
+
+    def multiplies(self, radius: Fraction | None) -> bool:
+        """Whether numbers that both vary are multiplied, once what is constant is folded.
+
+        Raises:
+            UnsupportedError: one is divided by another.
+        """
+        pool = AbsorbingPool()
+        inputs, terms = self._facts(pool, self.windows(radius), radius)
+        if self.query.distance.norms is None and not self.query.distance.has_squares:
+            terms.append(self.distance(pool, inputs))
+        return any(term.kind == "mul" for term in postorder(terms))
+
+    def _facts(
+        self,
+        pool: Pool,
+        windows: list[Window],
+        radius: Fraction | None,
+        margin: Fraction = ZERO,
+    ) -> tuple[dict[str, Any], list[Term]]:
+        """The features as terms, and what holds of them within ``radius``: rules and target."""
+        program = self.target(margin)
+        if radius is not None:
+            program = self.pruned(program, radius, windows)
+        inputs, facts = self._admissible(pool, windows)
+        facts.append(functional(program, inputs, pool)["in_target"])
+        return inputs, facts
 
 
 class _Curved(Emitter):

@@ -34,10 +34,10 @@ def refuses(query: Query) -> str:
     if any(_multiplies(program) for program in programs):
         radius = Fraction(1) if query.distance.norms is not None else None
         try:
-            made = Formulator(query).formulate(radius)
+            varies = Formulator(query).multiplies(radius)
         except UnsupportedError as error:
             return str(error)
-        if made.is_curved and not alone:
+        if varies and not alone:
             return "a product of two numbers that both vary"
     return ""
 
