@@ -113,7 +113,6 @@ def test_as_wide_or_wider(text: str) -> None:
         (RULE + 'norms = "l2"', "policy: another distance"),
         (RULE + 'fixed = ["code"]', "policy: 'code': it may change, and the policy fixes it"),
         (RULE + 'fixed = ["m"]', "policy: the question has no feature 'm', which is to be fixed"),
-        ("", "policy: it has no constraint x <= 4"),
         ('constraints = ["x <= 3"]', "policy: it has no constraint x <= 4"),
     ],
 )  # fmt: skip
@@ -302,7 +301,8 @@ def test_sparse_is_what_the_number_of_features_makes_of_it() -> None:
 def test_features_that_a_policy_does_not_name() -> None:
     """They could be fixed, or have a range of one value: a policy says if that is all right."""
     part = of("n", kind="integer").replace('others = "any"\n', "")
-    assert verdict(part) == "policy: it says nothing of ['code'], and not others = 'any'"
+    left = 'policy: it says nothing of "x", "code", and not others = \'any\''
+    assert verdict(part) == left
     assert verdict(OWN.replace('others = "any"\n', "")) == ""
 
 
@@ -330,10 +330,16 @@ def test_over_the_interface(tmp_path: Path) -> None:
     path = tmp_path / "policy.toml"
     path.write_text(OWN, "utf-8")
     assert cfxc.check(changed(), policy=path).ok
-    path.write_text("", "utf-8")
+    path.write_text("fixed = ['cod', 'n']\nothers = 'any'", "utf-8")
     found = cfxc.check(changed(), policy=str(path))
-    assert found.reason == "policy: it has no constraint x <= 4"
+    assert found.reason == (
+        "policy: the question has no feature 'cod', which is to be fixed; did the policy mean "
+        "'code'?; 'n': it may change, and the policy fixes it; it has no constraint x <= 4"
+    )
     assert found.shown is None
+    path.write_text("version = 1", "utf-8")
+    with pytest.raises(InvalidInputError, match=r"no policy: it states nothing of what a question"):
+        cfxc.check(changed(), policy=path)
     path.write_bytes(b"\xff")
     with pytest.raises(InvalidInputError, match=r"policy.toml: cannot be read: not UTF-8 text"):
         cfxc.check(changed(), policy=path)

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ...arrays import Ints
+from ...arrays import Ints, distinct_values
 from ...ir import Builder, Let, Literal, Op, Program, Tensor, ops
 from ...ir.patterns import Definitions, before_scaling, constant_values, keep_outputs, vector_width
 from ...stopping import poll, polled
@@ -102,8 +102,7 @@ def _mapped(ensemble: ops.TreeEnsemble, weight: Any, bias: Any) -> ops.TreeEnsem
 def distinct_rows(matrix: Tensor, columns: Sequence[int]) -> tuple[Ints, Ints]:
     """Where each distinct row of some columns stands first, and which of these every row equals.
 
-    Column by column: sorting plain numbers is many times faster than sorting rows.  Rationals that
-    are not known to be the same count as different.
+    Rationals that are not known to be the same count as different.
     """
     codes = np.zeros(matrix.shape[0], dtype=np.int64)
     for number, column in enumerate(columns):
@@ -112,10 +111,10 @@ def distinct_rows(matrix: Tensor, columns: Sequence[int]) -> tuple[Ints, Ints]:
             values, every = matrix.coded
             own = _compact(every.reshape(matrix.shape)[:, column], len(values))
         else:
-            own = np.unique(matrix.array[:, column], return_inverse=True)[1]
+            own = distinct_values(matrix.array[:, column])[1]
         poll()
         if number:
-            own = np.unique(codes * (own.max(initial=0) + 1) + own, return_inverse=True)[1]
+            own = distinct_values(codes * (own.max(initial=0) + 1) + own)[1]
         codes = own
     first = np.empty(codes.max(initial=-1) + 1, dtype=np.int64)
     first[codes[::-1]] = np.arange(codes.size)[::-1]  # of equals, what is assigned last stays
