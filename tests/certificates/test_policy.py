@@ -53,8 +53,8 @@ def of(name: str, **entries: Any) -> str:
         of("n", kind="integer", lower=0, upper=4),
         of("n", kind="real", resolution=1, lower=0.0),
         of("n", kind="real", resolution="3"),
+        of("x", resolution="1/2", action="fixed"),
         of("n", kind="integer", action="increase"),
-        of("n", kind="integer", action="fixed"),
         of("n", kind="integer", action="conditional"),
         of("x", resolution="1/2"),
         of("x", resolution=1.5),
@@ -174,9 +174,36 @@ def test_one_way_and_fixed(action: str) -> None:
     assert said == f"policy: 'n': it may not change as it should: {action}, not free"
     assert verdict(RULE + space, content) == ""
     still = of("n", kind="integer", action="fixed")
-    assert verdict(still, content) == "", "what may not change need not"
+    changes = action == "increase"
+    assert ("the answer changes it" in verdict(still, content)) == changes
     other = {"increase": "decrease", "decrease": "increase", "fixed": "increase"}[action]
     assert "may not change as it should" in verdict(of("n", action=other), content)
+
+
+@pytest.mark.parametrize(
+    ("entries", "why"),
+    [
+        ({"action": "fixed"}, ", and its action is fixed"),
+        ({"action": "decrease"}, ", and its action is decrease"),
+        ({"kind": "real", "resolution": 2}, " to 3, off the policy's grid"),
+        ({"upper": 2}, " to 3, beyond the policy's range"),
+    ],
+)
+def test_the_answer_is_one_that_the_policy_allows(entries: dict[str, Any], why: str) -> None:
+    """The question may allow more than the policy; the change from 1 to 3 may not need it."""
+    said = verdict(of("n", **{"kind": "integer", **entries}))
+    assert f"'n': the answer changes it{why}" in said
+
+
+def test_a_label_of_the_answer_is_one_of_the_policy() -> None:
+    norms = {"l0": "1", "l1": "0", "linf": "0", "l2": "0"}
+    stay = (("proof",), {"radius": "0", "lemmas": [], "nodes": [["distance"]]})
+    claim = {"status": "feasible", "distance": "2/3", "lower_bound": "0", "epsilon": "0"}
+    content = changed((("question", "norms"), norms), (("claim",), claim), stay,
+                      (("witness",), ["3", "1/2", "b"]))  # fmt: skip
+    assert verdict(of("code", kind="categorical", labels=["b", "a"]), content) == ""
+    said = verdict(of("code", kind="categorical", labels=["c", "a"]), content)
+    assert said == "policy: 'code': the answer changes it to \"b\", which the policy does not list"
 
 
 def test_more_than_the_outcome_is_not_what_a_policy_of_labels_wants() -> None:

@@ -1,18 +1,19 @@
-"""Whose certificate it is: the row it is about, and the hash that a letter names."""
+"""What a certificate is compared with: a policy, the row it is about, the hash in a letter."""
 
 from __future__ import annotations
 
 import csv
 import json
 import re
+from dataclasses import dataclass
 from fractions import Fraction as Q
 from pathlib import Path
 from typing import Any
 
 from ..checker import Rejected, Shown, need, rounded
 from .inputs import WrongInput, text_of
-from .policy import document, stated
-from .report import exact, printable, quoted
+from .policy import Policy, document, read_policy, require_no_narrower, require_same, stated
+from .report import exact, facts, printable, quoted
 
 PARQUET = re.compile(r".+\.(parquet|pq)(:[0-9]*)?", re.IGNORECASE)
 NUMBERED = re.compile(r"(?P<path>.+\.csv):(?P<row>[0-9]{1,18})", re.IGNORECASE)
@@ -20,6 +21,50 @@ MISSING = ("", "na", "n/a", "#n/a", "<na>", "nan", "-nan", "null", "none")  # in
 TRUTHS = {"true": True, "false": False}
 HASH = re.compile(r"[0-9a-f]{16,64}")
 ROUND = Q(2) ** 1000  # what is larger is no double
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What a certificate has to be, besides true; read before it is checked."""
+
+    policy: Policy | None
+    row: dict[str, Any] | None
+    hash: str | None
+    said: tuple[str, ...]
+    """What it is compared with, as the report names it."""
+
+    @classmethod
+    def read(cls, policy: str | Path | None, factual: str | None, hash: str | None) -> Asked:
+        """From a file, a row's name and a letter; raises ``WrongInput``."""
+        wide = None if policy is None else read_policy(Path(policy))
+        row = None if factual is None else read_row(factual)
+        digest = None if hash is None else read_hash(hash)
+        silent = [] if wide is None else wide.silent
+        left = f" (which says nothing of {', '.join(silent)})" if silent else ""
+        said = [] if wide is None else [f"the policy {printable(str(policy))}{left}"]
+        said += [] if factual is None else [f"the row {printable(factual)}"]
+        said += [] if digest is None else [f"the hash {digest}"]
+        return cls(wide, row, digest, tuple(said))
+
+    def facts(self, shown: Shown) -> dict[str, Any]:
+        """What the report says of a certificate that is what was asked for.
+
+        Raises:
+            Rejected: it is not; or it is malformed.
+        """
+        require_same(shown.space, shown.question.features)
+        if self.hash is not None:
+            require_hash(shown, self.hash)
+        if self.row is not None:
+            require_factual(shown, self.row, self.said[self.policy is not None][len("the row ") :])
+        found = facts(shown)
+        if self.policy is not None:
+            unmet = require_no_narrower(shown, self.policy, found["constraints"])
+            found["warnings"] += [
+                f"The policy admits a constraint that was not asked: {printable(one)}"
+                for one in unmet
+            ]
+        return {**found, "compared with": list(self.said)}
 
 
 def read_hash(text: str) -> str:
@@ -165,4 +210,4 @@ def _number(cell: Any) -> Q | None:
     return Q(cell) if is_number else None
 
 
-__all__ = ["read_hash", "read_row", "require_factual", "require_hash"]
+__all__ = ["Asked", "read_hash", "read_row", "require_factual", "require_hash"]

@@ -16,7 +16,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from ..checker import ACTIONS, KINDS, ODD, Feature, Question, Rejected, Shown, listed, need
+from ..checker import ACTIONS, KINDS, ODD, Feature, Question, Rejected, Shown, listed, need, rounded
 from .inputs import WrongInput, text_of
 from .report import TEXT, exact, is_still, quoted
 
@@ -142,6 +142,12 @@ class Policy:
         self.norms = _norms(found["norms"]) if "norms" in found else None
         self.epsilon, self.slack = decimal(found.get("epsilon")), decimal(found.get("slack"))
 
+    @property
+    def silent(self) -> list[str]:
+        """Of what decides how much a certificate is worth, what it does not state."""
+        names = {"target": "the target", "norms": "the distance", "epsilon": "epsilon"}
+        return [said for name, said in names.items() if name not in self.found]
+
 
 def read_policy(path: Path) -> Policy:
     """The policy in a file; raises ``WrongInput`` if there is none."""
@@ -246,10 +252,11 @@ def _norms(given: Any) -> list[Q] | str:
     return known
 
 
-def require_no_narrower(shown: Shown, policy: Policy, rules: list[str]) -> None:
+def require_no_narrower(shown: Shown, policy: Policy, rules: list[str]) -> list[str]:
     """The question allows all that a policy allows, no more than it may, and measures as it does.
 
-    ``rules`` are the question's constraints as the report prints them.
+    ``rules`` are the question's constraints as the report prints them; returned are those of the
+    policy that are none of them.
 
     Raises:
         Rejected: it does not; says of every entry why.
@@ -261,6 +268,8 @@ def require_no_narrower(shown: Shown, policy: Policy, rules: list[str]) -> None:
         except Rejected as error:
             faults.append(str(error))
     need(not faults, f"policy: {'; '.join(faults)}")
+    known = {feature.name: feature for feature in shown.question.features}
+    return [str(rule) for rule in policy.constraints if _in_figures(rule, known) not in rules]
 
 
 def _requirements(shown: Shown, policy: Policy, rules: list[str]) -> Iterator[Callable[[], None]]:
@@ -271,6 +280,9 @@ def _requirements(shown: Shown, policy: Policy, rules: list[str]) -> Iterator[Ca
     read = {feature.name: feature for feature in stated(space, "space")}
     for wide in policy.features:
         yield partial(_require_feature, wide, known, read, question.norms[0] != 1)
+        if shown.witness is not None and wide.name in known:
+            place = list(known).index(wide.name)
+            yield partial(_require_change, wide, question.features[place], shown.witness[place])
     for name in policy.fixed:
         yield partial(_require_still, name, known)
     allowed = {_in_figures(rule, known) for rule in policy.constraints}
@@ -382,6 +394,27 @@ def _require_wide(wide: Stated, own: Feature, measured: bool) -> None:
     need(not (measured and wider), f"{where}{ranges[0]} wider than {ranges[1]}, {CHEAPER}")
     coarse = own.step is not None and (wide.step is None or wide.step % own.step)
     need(not coarse, f"{where}the grid is coarser")
+
+
+def _require_change(wide: Stated, own: Feature, value: Any) -> None:
+    """The answer itself is one that the policy allows, where the question allows more."""
+    if value == own.own or own.absent in (value, own.own):
+        return
+    where = f"{own.name!a}: the answer changes it"
+    way = "increase" if value > own.own else "decrease"
+    free = wide.action in (way, "free", "conditional")
+    need(free, f"{where}, and its action is {wide.action}")
+    if own.labels:
+        label = own.labels[value]
+        allowed = not wide.labels or label in wide.labels
+        need(allowed, f"{where} to {quoted(label[1])}, which the policy does not list")
+        return
+    low, high = (value if end is None else end for end in (wide.low, wide.high))
+    need(low <= value <= high, f"{where} to {exact(value)}, beyond the policy's range")
+    if wide.step not in (None, own.step):
+        nearest = round(value / wide.step) * wide.step
+        beside = (rounded(nearest, width) for width in (8, 4))
+        need(value in (nearest, *beside), f"{where} to {exact(value)}, off the policy's grid")
 
 
 def _in_figures(rule: Any, features: dict[str, Feature]) -> str:

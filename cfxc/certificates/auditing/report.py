@@ -336,6 +336,8 @@ def text(found: dict[str, Any]) -> str:
     model = f"{quoted(found['model'])}, SHA-256 {found['sha256']}" if found["sha256"] else "no file"
     closed = ", ".join(f"{n} by {rule}" for rule, n in found["parts closed"].items())
     lines = [found["verdict"], f"model: {model}; {found['run']}", f"target: {found['target']}"]
+    compared = found.get("compared with") or ["no policy, no row, no letter's hash"]
+    lines.insert(2, f"compared with: {'; '.join(compared)}")
     lines += [f"factual's outcome: {found['outcome']}", f"distance: {found['distance by']}"]
     free = f"{found['may change']} of {len(found['features'])} may change"
     lines.append(f"features, of which {free} (factual; range; grid; change; weight):")
