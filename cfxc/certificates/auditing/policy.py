@@ -18,7 +18,7 @@ from typing import Any
 
 from ..checker import ACTIONS, KINDS, ODD, Feature, Question, Rejected, Shown, listed, need, rounded
 from .inputs import WrongInput, text_of
-from .report import TEXT, exact, is_still, quoted
+from .report import TEXT, exact, is_loose, is_still, quoted
 
 DECIMAL = re.compile(r"-?[0-9]{1,400}(\.[0-9]{1,400}|/[1-9][0-9]{0,400})?", re.ASCII)
 SPACE = ("version", "columns", "tables", "feature")
@@ -342,6 +342,8 @@ def _require_epsilon(shown: Shown, policy: Policy) -> None:
         need(within, f"epsilon is {exact(shown.epsilon)}, more than {exact(policy.epsilon)}")
         only = shown.status == "feasible"
         need(not only, "epsilon: the claim is only that the change is feasible")
+        loose = policy.norms == "sparse" and is_loose(shown)
+        need(not loose, "epsilon: of as many changes, smaller ones by more may exist")
 
 
 def _require_slack(question: Question, policy: Policy) -> None:
