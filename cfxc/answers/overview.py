@@ -18,13 +18,13 @@ from ..arrays import Ints
 from ..errors import DataTypeError, InvalidInputError, MissingColumnError
 from ..frontends.csv_files import read_csv
 from ..frontends.row_files import read_parquet
-from ..show.numbers import shown
+from ..show.numbers import cell_text, shown
 from ..show.overview import page
 from ..space.names import suggestion
 from ..space.tables import as_pandas
 from ..writing import check_writable, write_whole
 from .batch import HEAD, PREFIX, part_start
-from .cells import cell_text, changes_between, changes_text, plain_cell
+from .cells import changes_between, changes_text, plain_cell
 from .pairing import Checked, checked_certificates
 
 STATUSES = ("optimal", "feasible", "infeasible", "unknown", "unchanged", "error")

@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+from typing import Any
 
 import pandas as pd
 import pytest
@@ -34,7 +35,8 @@ def expected(shell: Shell) -> pd.DataFrame:
 def test_all_who_are_refused(shell: Shell) -> None:
     ended = shell(*BATCH, "-o", "out.csv", "--target", "yes")
     following = "next: cfxc report out.csv -o report.html --rows data.csv\n"
-    assert (ended.code, ended.err) == (0, following)
+    assert ended.code == 0
+    assert ended.err.endswith(following)
     found = pd.read_csv("out.csv", index_col="row", keep_default_na=False)
     truth = expected(shell)
     assert ended.out.splitlines()[0].split(maxsplit=1) == [
@@ -168,6 +170,28 @@ def test_a_killed_batch_goes_on(shell: Shell, how: signal.Signals) -> None:
     truth = expected(shell)
     assert found.index.tolist() == truth.index.tolist()
     assert found["distance"].tolist() == pytest.approx(truth["distance"].tolist(), rel=2e-3)
+    assert not (found["reason"] == "interrupted").any()
+
+
+def test_answers_that_were_broken_off_are_asked_for_again(
+    shell: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    command, asked = (*BATCH, "-o", "out.csv", "--target", "yes", "--which", "0-9"), []
+
+    def broken_off(*given: Any) -> pd.DataFrame:
+        part = answer_part(*given)
+        asked.append(len(part))
+        if len(asked) == 1:
+            part.loc[part.index[-1], ["status", "reason"]] = "unknown", "interrupted"
+        return part
+
+    answer_part = answers.answer_part
+    monkeypatch.setattr(answers, "answer_part", broken_off)
+    ended = shell(*command)
+    assert ended.code == 130
+    assert "the same command goes on" in ended.err
+    assert shell(*command).code == 0
+    assert not (pd.read_csv("out.csv")["reason"] == "interrupted").any()
 
 
 def test_nothing_to_ask(shell: Shell) -> None:
