@@ -33,7 +33,7 @@ from ..frontends.compiled import Compiled
 from ..question.checks import positive_number
 from ..question.question import Question
 from ..solvers.base import Watch
-from ..stopping import INTERRUPTED, listening, now, until
+from ..stopping import listening, now, until
 from ..writing import held_alone, make_folder, write_whole, written_whole
 from .cells import changes_between, changes_text
 from .explaining import Explainer, explainer_of
@@ -48,8 +48,6 @@ SECONDS = 5.0
 PREFIX = "counterfactual."
 HEAD = "_question.json"  # readers of Parquet leave such names alone
 UNASKED = "interrupted before this instance was asked about"
-BROKEN_OFF = (UNASKED, INTERRUPTED)
-"""Reasons of answers that are not kept: the same instance is asked about again."""
 ERROR = "error"  # the status of a row that is not answered for what is wrong with it
 UNCHANGED = "unchanged"  # the status of a row that has the target outcome already
 ONE_EACH = {"count", "diversity", "apart", "relax", "seeds"}
@@ -151,7 +149,7 @@ class Batch:
             places = sent.popleft()
             own = self._own(places)
             self._measure(own.size, answer["seconds"].sum())
-            requested = ~answer["reason"].isin(BROKEN_OFF).to_numpy(bool)
+            requested = ~(answer["reason"] == UNASKED).to_numpy(bool)
             self._know(own[requested], answer[requested])
             known = self._table[self.first[places.start : places.stop]] >= 0
             count = len(places) if known.all() else int(np.argmin(known))

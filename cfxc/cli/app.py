@@ -70,11 +70,16 @@ def demo() -> int:
 
 @app.command("models")
 @guarded
-def supported(json: Json = False) -> int:
+def supported(
+    name: Annotated[
+        str | None, typer.Argument(metavar="NAME", help="One class or op.  [default: all]")
+    ] = None,
+    json: Json = False,
+) -> int:
     """Which models are supported, and why others are not."""
     from .models import models as run
 
-    return run(json)
+    return run(name, json)
 
 
 @app.command("compile")

@@ -40,6 +40,7 @@ def page(content: Mapping[str, Any]) -> str:
     Raises:
         MissingExtraError: Jinja2 is not installed.
     """
+    templates = environment()
     from markupsafe import Markup
 
     counts, distances, checked = content["counts"], content["distances"], content["certificates"]
@@ -74,7 +75,7 @@ def page(content: Mapping[str, Any]) -> str:
         "pictures": {name: Markup(text) for name, text in pictures.items()},
         "version": __version__,
     }  # fmt: skip
-    made: str = environment().from_string(TEMPLATE.read_text("utf-8")).render(filled)
+    made: str = templates.from_string(TEMPLATE.read_text("utf-8")).render(filled)
     return made
 
 

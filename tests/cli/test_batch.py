@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from typing import Any
 
 import pandas as pd
@@ -16,6 +17,8 @@ import pytest
 
 import cfxc
 from cfxc.answers import batch as answers
+from cfxc.answers.explaining import Explainer
+from cfxc.answers.result import Result
 from cfxc.cli import batch, report
 
 from .conftest import Shell
@@ -176,17 +179,16 @@ def test_a_killed_batch_goes_on(shell: Shell, how: signal.Signals) -> None:
 def test_answers_that_were_broken_off_are_asked_for_again(
     shell: Shell, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    command, asked = (*BATCH, "-o", "out.csv", "--target", "yes", "--which", "0-9"), []
+    command, told = (*BATCH, "-o", "out.csv", "--target", "yes", "--which", "0-9"), []
 
-    def broken_off(*given: Any) -> pd.DataFrame:
-        part = answer_part(*given)
-        asked.append(len(part))
-        if len(asked) == 1:
-            part.loc[part.index[-1], ["status", "reason"]] = "unknown", "interrupted"
-        return part
+    def broken_off(*given: Any) -> Result:
+        told.append(result(*given))
+        if len(told) == 2:
+            return replace(told[-1], status="feasible", reason="interrupted")
+        return told[-1]
 
-    answer_part = answers.answer_part
-    monkeypatch.setattr(answers, "answer_part", broken_off)
+    result = Explainer._result
+    monkeypatch.setattr(Explainer, "_result", broken_off)
     ended = shell(*command)
     assert ended.code == 130
     assert "the same command goes on" in ended.err
