@@ -17,7 +17,7 @@ from ...frontends.predictor import Task, plain_item
 from ...ir import Program
 from ...question.query import make_query
 from ...space import FeatureSpace
-from ..rounding import deployed_slack
+from ..rounding import deployed_slack, multiplied_out
 from .core import exact
 from .evidence import covered
 from .writer import written_program, written_semantics, written_slack
@@ -72,6 +72,7 @@ def require_program_of(
     )
     had = plain_item(predictor.predict(space.decode(factual))[0])
     query = make_query(program, space, factual, target=required, before=had, may_hold=True)
+    query = multiplied_out(query)
     if content["semantics"] != "real":
         unit = predictor.unit_roundoff
         query = covered(replace(query, slack=deployed_slack(query, unit), unit=unit))
