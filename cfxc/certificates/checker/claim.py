@@ -64,11 +64,8 @@ def _shown(certificate: Any, clock: Clock) -> Shown:
     need(semantics != "real" or proof.slack == 0, "question.slack: it must be 0, in real numbers")
     need(proof.slack >= least, f"question.slack: rounding may do {float(least)}, which is more")
     status, away, bound, epsilon, point, needed = _claim(parts["claim"], parts["witness"], proof)
-    need(
-        proof.slack <= most or not needed,
-        f"question.slack: the witness needs it, and it is more than {float(most)}, all that "
-        "rounding explains",
-    )
+    why = f"the witness needs more than {float(most)}, all that rounding explains"
+    need(proof.slack <= most or not needed, f"question.slack: {why}")
     return Shown(proof, status, away, bound, epsilon, semantics, point, needed, proof.walk(), model,
                  parts["space"], digest)  # fmt: skip
 
