@@ -13,7 +13,7 @@ from ...certificates.auditing.sampling import Differs, Sampled, compare
 from ...certificates.checker import Rejected, Shown, Undecided, check, number
 from ...errors import CfxcError, InvalidInputError, ModelFileError, VerificationError
 from ...frontends.files import load_model
-from ...frontends.predictor import Task, plain_item
+from ...frontends.predictor import DOUBLE, Task, plain_item
 from ...ir import Program
 from ...question.query import make_query
 from ...space import FeatureSpace
@@ -89,7 +89,8 @@ def require_program_of(
         raise VerificationError("the certificate's slack is not what the model's rounding may do")
     try:
         shown = check(dict(content)) if shown is None else shown
-        return compare(shown, content["space"], predictor.predict, seed, rows)
+        single = predictor.unit_roundoff > DOUBLE
+        return compare(shown, content["space"], predictor.predict, seed, rows, single=single)
     except Undecided:
         raise
     except WrongInput as error:
