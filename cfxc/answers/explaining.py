@@ -25,7 +25,7 @@ from ..solvers.base import Candidate, Known, Limits, Outcome, Point, Trace, Watc
 from ..solvers.certification.evidence import covered
 from ..solvers.engines import Engine, engine_for, search_within, smt_backend
 from ..solvers.hulls import slack_of
-from ..solvers.rounding import may_tie, slack_for
+from ..solvers.rounding import may_tie, multiplied_out, slack_for
 from ..solvers.smt import Backend, refuse_contradiction, refuse_negative_distance
 from ..stopping import (
     GRACE,
@@ -370,7 +370,8 @@ class Explainer:
         query = replace(query, hulls=tuple(hulls))
         predictor = model.predictor
         slack = slack_for(query, options.semantics, predictor)
-        query = covered(replace(query, unit=predictor.unit_roundoff, slack=slack))
+        query = multiplied_out(replace(query, unit=predictor.unit_roundoff, slack=slack))
+        query = covered(query)
         refuse_negative_distance(query, self.asking, seconds)
         method = options.method
         if options.diversity == "pool":

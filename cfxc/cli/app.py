@@ -104,7 +104,9 @@ def compile_(
     trust_pickle: Trust = False,
     after: Annotated[
         str | None,
-        typer.Option(metavar="PASS", help="Show the IR after narrow_argmax or fold_into_trees."),
+        typer.Option(
+            metavar="PASS", help="Show the IR after multiply_out, narrow_argmax or fold_into_trees."
+        ),
     ] = None,
     out: Output = None,
 ) -> int:

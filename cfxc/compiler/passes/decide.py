@@ -17,7 +17,7 @@ from ...ir.patterns import Definitions, before_scaling, constant_values, keep_ou
 from ...stopping import poll, polled
 
 
-def _rebuild(program: Program, rule: Callable[[Op, Definitions, Builder], Op]) -> Program:
+def rebuild(program: Program, rule: Callable[[Op, Definitions, Builder], Op]) -> Program:
     """Apply ``rule`` to every top-level assignment, earlier ones already rewritten."""
     builder = Builder(program.name)
     for name, sort in program.inputs:
@@ -38,7 +38,7 @@ def _rebuild(program: Program, rule: Callable[[Op, Definitions, Builder], Op]) -
 
 def narrow_argmax(program: Program) -> Program:
     """``argmax`` of two entries as ``x[1] - x[0] > 0``; positive scalings before it dropped."""
-    return _rebuild(program, _narrow)
+    return rebuild(program, _narrow)
 
 
 def _narrow(op: Op, definitions: Definitions, builder: Builder) -> Op:
@@ -58,7 +58,7 @@ def fold_into_trees(program: Program) -> Program:
 
     ``W (base + sum_t v_t) + b = (W base + b) + sum_t W v_t``; the sum has no other leaf.
     """
-    return _rebuild(program, _fold)
+    return rebuild(program, _fold)
 
 
 def _fold(op: Op, definitions: Definitions, builder: Builder) -> Op:
