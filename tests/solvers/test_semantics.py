@@ -12,6 +12,7 @@ import pandas as pd
 import pytest
 from sklearn.ensemble import RandomForestClassifier, VotingClassifier
 from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import FixedThresholdClassifier
 from sklearn.preprocessing import OneHotEncoder
 from sklearn.tree import DecisionTreeClassifier
 
@@ -113,8 +114,10 @@ def test_certificates_belong_to_models_with_their_slack(tmp_path: Path) -> None:
     require_program_of(certificate.to_dict(), path, trust_pickle=True)
     content = certificate.to_dict()
     wider = {**content, "question": {**content["question"], "slack": "1/100"}}
-    with pytest.raises(VerificationError, match="slack is not what"):
-        require_program_of(signed(wider), path, trust_pickle=True)
+    require_program_of(signed(wider), path, trust_pickle=True)  # of more points nothing is nearer
+    with pytest.raises(VerificationError, match="allows less than the model rounds"):
+        require_program_of(signed({**content, "question": {**content["question"], "slack": "0"}}),
+                           path, trust_pickle=True)  # fmt: skip
     narrower = {**content, "question": {**content["question"], "slack": "0"}}
     assert cfxc.check(signed(narrower)).reason.startswith("question.slack: rounding may do ")
     real = {**content, "semantics": "real"}
@@ -146,3 +149,20 @@ def test_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     assert main(checked) == 0
     assert main([*asked, "exact"]) == 2
     assert "unknown semantics 'exact': auto, real, float" in capsys.readouterr().err
+
+
+def test_certificates_behind_a_cut_off_on_a_probability() -> None:
+    """Where the checker derives more slack than the model needs, the bound is shown with that."""
+    xgboost = pytest.importorskip("xgboost")
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame(rng.normal(size=(400, 4)).round(2), columns=list("abcd"))
+    wanted = (table["a"] + table["b"] * table["c"] > 0.6).astype(int)
+    booster = xgboost.XGBClassifier(n_estimators=10, max_depth=2, random_state=0)
+    model = FixedThresholdClassifier(booster, threshold=0.1).fit(table, wanted)
+    compiled = cfxc.compile(model, FeatureSpace.infer(table))
+    row = table[model.predict(table) == 1].iloc[[3]]
+    result = compiled.explain(row, target=0)
+    content = result.certificate.to_dict()
+    assert result.evidence is not None
+    assert Fraction(content["question"]["slack"]) > result.evidence.query.slack > 0
+    assert cfxc.check(content, model=compiled).ok

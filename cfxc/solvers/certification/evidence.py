@@ -52,13 +52,10 @@ class Evidence:
         if self.status == "unknown":
             raise UnsupportedError("no counterfactual was found, so there is nothing to certify")
         self._refuse()
-        try:
-            return self._of(self.outcome.proof)
-        except UnsupportedError as error:
-            why = error
-        for proof in self._anew():
+        why: Exception | None = None
+        for evidence, proof in self._proofs():
             try:
-                return self._of(proof)
+                return evidence._of(proof)
             except UnsupportedError as error:
                 why = error
         raise UnsupportedError(f"this answer has no certificate: {why}")
@@ -115,6 +112,15 @@ class Evidence:
             raise UnsupportedError(f"its proof is beyond the checker's rules: {error}") from None
         return made
 
+    def _proofs(self) -> Iterator[tuple[Evidence, Any]]:
+        """The proof that was kept; ones that are made anew; and with the checker's own slack."""
+        yield self, self.outcome.proof
+        yield from ((self, proof) for proof in self._anew())
+        needed = _needed_slack(self.query)
+        if needed is not None and needed > self.query.slack > 0:
+            wider = replace(self, query=replace(self.query, slack=needed))
+            yield from ((wider, proof) for proof in wider._anew())
+
     def _anew(self) -> Iterator[Any]:
         """Proofs of the same bound by box search, and by linear programs, which close more."""
         infeasible = self.status == "infeasible"
@@ -137,6 +143,14 @@ def covered(query: Query) -> Query:
     """
     if not query.slack or any(isinstance(s.op, ops.TreeEnsemble) for s in query.program.lets()):
         return query
+    needed = _needed_slack(query)
+    return query if needed is None else replace(query, slack=max(query.slack, needed))
+
+
+def _needed_slack(query: Query) -> Fraction | None:
+    """The slack that the checker derives; ``None`` of questions that have no certificate."""
+    if not query.slack:
+        return Fraction(0)
     try:
         content = certify(
             replace(query, constraints=(), excluded=()), status="feasible", point=None,
@@ -144,9 +158,9 @@ def covered(query: Query) -> Query:
         ).to_dict()  # fmt: skip
         stated = Question(*(content[part] for part in ("features", "program", "question")))
         needed = bounds(stated, written_semantics(query))[0] / (written_slack(query) / query.slack)
-    except (UnsupportedError, Rejected):  # it has no certificate anyhow
-        return query
-    return replace(query, slack=max(query.slack, Fraction(ceil_float(needed))))
+    except (UnsupportedError, Rejected):
+        return None
+    return Fraction(ceil_float(needed))
 
 
 __all__ = ["Evidence", "covered"]
