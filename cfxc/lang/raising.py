@@ -1,4 +1,9 @@
-"""Scalar ops of the IR as expressions of the core language."""
+"""Core-level IR back to the core language: trees as nested ifs, networks as assignments.
+
+Karimi et al. (2020), figures 2b and 3b.  The text means what the IR means; numerals are written
+without their sort, so that a Real that is always whole may come back as an Int, and a label that
+is a number as a number.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Constant expressions: loop bounds, indices and array lengths."""
+"""Loops to sequences: loops of the core language are bounded, hence unrolled (appendix A).
+
+Constant expressions are their bounds, indices and array lengths.
+"""
 
 from __future__ import annotations
 

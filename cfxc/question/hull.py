@@ -1,4 +1,12 @@
-"""Points of a feature space as vectors, the convex hull of rows, and what lies near it."""
+"""Points of a feature space as vectors, the convex hull of rows, and what lies near it.
+
+With z the coordinates of a point (numbers and orders over their ranges, an indicator of each label
+of a category) and z_i those of the rows, the ε-hull (equation 3 of Maragno, Röber & Birbil 2022) is
+
+    { z :  Σ λ_i z_i = z + s,  Σ λ_i = 1,  λ >= 0,  ||s||_p <= ε }.
+
+For any normal a it lies within ``a·z <= max_i a·z_i + ε ||a||_*``, and nothing else does for all.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Cuts of logistic functions and exponentials as cuts of what they are functions of.
+"""What is asked of an outcome, and when a program reaches it.
+
+Cuts of logistic functions and exponentials become cuts of what they are functions of:
 
 ``sigmoid(z) >= t`` is ``z >= log(t / (1 - t))``, an entry of the softmax of two scores is the
 sigmoid of their difference, and ``exp(z) >= t`` is ``z >= log t``.  The logarithm is irrational for

@@ -1,4 +1,7 @@
-"""Checkpoints of training: one safetensors file, numbers and names in its head as JSON."""
+"""Training G and S (section 3.3), with early stopping and checkpoints.
+
+A checkpoint is one safetensors file, with numbers and names in its head as JSON.
+"""
 
 from __future__ import annotations
 

@@ -167,7 +167,7 @@ class Exactly:
 
 
 class Conditions:
-    """Constraints over rows and the instances they are of; see :class:`frontends.rules.Rules`."""
+    """Constraints over rows and the instances they are of, as ``Rules`` has them."""
 
     def __init__(self, constraints: Sequence[Constraint], space: FeatureSpace) -> None:
         self.texts = [each.text for each in constraints]

@@ -1,4 +1,23 @@
-"""Questions that several models must all answer with the target."""
+r"""The nearest point that enough of several models accept: search over which of them must.
+
+Let A_i be the rows that model i accepts (i = 1 … n), A_0 those that are always asked for, and s how
+many models may fail.  Sought is the nearest point of
+
+    A(s) = A_0 ∩ { x : |{i : x ∉ A_i}| ≤ s } .
+
+A *part* (R, E) holds the points of A(s) in A_i for every i ∈ R and in none for i ∈ E; the first is
+(∅, ∅).  Its *relaxation* is A_0 ∩ ⋂_{i∈R} A_i: a question to all models in R and no other, so its
+proved lower bound is one of the part.  If its nearest point is in A(s), the part is solved.  If
+not, take any s - |E| + 1 models v_1, v_2, … that are neither in R nor in E.  A point of the part
+fails at most s - |E| of those, so there is a first v_i that accepts it: it lies in the part (R ∪
+{v_i}, E ∪ {v_1, …, v_{i-1}}).  So the parts always cover A(s), and the least of their bounds is a
+bound of it; none exists if all of them are empty.  With s = 0 there is one part, whose R grows by
+models that the last point failed.
+
+Which models are chosen matters for speed alone: those that fail at the point, the often failed
+first.  A relaxation's bound holds for every part whose R is larger, and for all questions with more
+constraints: so the parts of one answer are where the search for the next one starts.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A file and settings, as ``question.toml`` and the command line write them."""
+"""What every criterion is: a condition beside the target, and how it is written and read."""
 
 from __future__ import annotations
 
