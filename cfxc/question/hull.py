@@ -20,23 +20,30 @@ import numpy.typing as npt
 import pandas as pd
 
 from ..arrays import Floats
-from ..ir import LabelTuple
 from ..space import Feature, FeatureSpace
+from .domain import Domain
 
 
 @dataclass(frozen=True)
 class Coordinate:
-    """A number that a feature stands for: itself over its range, or an entry of ``table``."""
+    """What a feature's value v is as a number: (v - offset)·scale, or an entry of ``table``."""
 
     feature: str
     scale: Fraction = Fraction(1)
     table: tuple[Fraction, ...] | None = None
+    offset: Fraction = Fraction(0)
 
-    def of(self, value: Any, labels: LabelTuple | None) -> Fraction:
+    def of(self, value: Any, feature: Feature) -> Fraction:
         """z for a value of the feature."""
-        if self.table is None or labels is None:
-            return Fraction(value) * self.scale
-        return self.table[labels.position(value)]
+        if self.table is None:
+            return (Fraction(value) - self.offset) * self.scale
+        return self.table[feature.label_tuple.position(value)]
+
+    def ends(self, domain: Domain) -> tuple[float, float]:
+        """The least and the largest z of admissible values."""
+        values = domain.allowed if domain.is_symbolic else (domain.lower, domain.upper)
+        found = [float(self.of(value, domain.feature)) for value in values]
+        return min(found), max(found)
 
 
 def coordinates_of(feature: Feature, *, first: int = 1) -> list[tuple[str, Coordinate]]:
@@ -48,10 +55,15 @@ def coordinates_of(feature: Feature, *, first: int = 1) -> list[tuple[str, Coord
         return []
     if not feature.is_symbolic:
         return [(feature.name, Coordinate(feature.name, 1 / feature.range))]
-    places = range(len(feature.labels))
     if feature.kind == "ordinal":
-        table = tuple(place / feature.range for place in places)
+        table = tuple(place / feature.range for place in range(len(feature.labels)))
         return [(feature.name, Coordinate(feature.name, table=table))]
+    return indicators_of(feature, first)
+
+
+def indicators_of(feature: Feature, first: int = 1) -> list[tuple[str, Coordinate]]:
+    """Of labels from ``first`` on, whether each is the feature's; each with a name."""
+    places = range(len(feature.labels))
     return [
         (
             f"{feature.name} = {feature.labels[one]!r}",
@@ -64,7 +76,8 @@ def coordinates_of(feature: Feature, *, first: int = 1) -> list[tuple[str, Coord
 def column_of(coordinate: Coordinate, codes: npt.NDArray[Any]) -> Floats:
     """The coordinate of n rows, whose feature was encoded as ``codes``; shape (n,)."""
     if coordinate.table is None:
-        return np.asarray(codes * float(coordinate.scale), dtype=np.float64)
+        moved = codes - float(coordinate.offset)
+        return np.asarray(moved * float(coordinate.scale), dtype=np.float64)
     return np.array([float(z) for z in coordinate.table])[codes.astype(np.int64)]
 
 
@@ -113,12 +126,7 @@ class Hull:
 
     def vector(self, space: FeatureSpace, values: Mapping[str, Any]) -> list[Fraction]:
         """The coordinates of a point, exactly."""
-        found = []
-        for each in self.coordinates:
-            feature = space[each.feature]
-            labels = feature.label_tuple if feature.is_symbolic else None
-            found.append(each.of(values[each.feature], labels))
-        return found
+        return [each.of(values[each.feature], space[each.feature]) for each in self.coordinates]
 
     def slack(self, z: Sequence[Fraction], rows: Sequence[int], shares: Floats) -> Fraction:
         """``||Σ λ_i z_i - z||``, rounded upward.  Shares are scaled to sum to 1."""

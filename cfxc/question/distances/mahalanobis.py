@@ -48,9 +48,8 @@ class Whitening:
         """The entries of ``W (z - ẑ)`` for two points, exactly."""
         moved = []
         for each in self.coordinates:
-            feature = space[each.feature]
-            labels = feature.label_tuple if feature.is_symbolic else None
-            moved.append(each.of(x[each.feature], labels) - each.of(own[each.feature], labels))
+            name, feature = each.feature, space[each.feature]
+            moved.append(each.of(x[name], feature) - each.of(own[name], feature))
         return [sum((w * moved[k] for w, k in row), Fraction(0)) for row in self.rows]
 
     @cached_property

@@ -16,7 +16,7 @@ from ...compiler.linear_programs import linear_solver, run_in_time
 from ...compiler.mixed_integer import Rounded, rounded
 from ...errors import CfxcError, SolverError
 from ...question.domain import Domain
-from ...question.hull import Coordinate, Hull
+from ...question.hull import Hull
 from ...question.query import Query
 from ...stopping import now
 from ..base import Candidate, Deployed, verify
@@ -196,17 +196,9 @@ def _admissible(query: Query, hull: Hull) -> Any:
     fits = np.ones(len(hull.points), dtype=np.bool_)
     for k, each in enumerate(hull.coordinates):
         column, domain = hull.points[:, k], domains[each.feature]
-        low, high = _range(domain, each)
+        low, high = each.ends(domain)
         fits &= (column >= low - ROUNDING) & (column <= high + ROUNDING)
     return fits
-
-
-def _range(domain: Domain, coordinate: Coordinate) -> tuple[float, float]:
-    """The least and largest z of admissible values."""
-    if not domain.is_symbolic:
-        return float(coordinate.of(domain.lower, None)), float(coordinate.of(domain.upper, None))
-    found = [float(coordinate.of(label, domain.labels)) for label in domain.allowed]
-    return min(found), max(found)
 
 
 def add_face(formulator: Formulator, face: Face) -> bool:
