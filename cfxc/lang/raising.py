@@ -64,12 +64,12 @@ SMALL: Final = 5
 _SORTS: Final[dict[str, ast.ScalarKind]] = {"bool": "Bool", "int": "Int", "real": "Real"}
 
 
-def to_text(program: Program, *, unnamed: bool = False) -> str:
+def to_text(program: Program) -> str:
     """Return the text of a core-level program; see :func:`to_ast`."""
-    return print_program(to_ast(program, unnamed=unnamed))
+    return print_program(to_ast(program))
 
 
-def to_ast(program: Program, *, unnamed: bool = False) -> ast.Program:
+def to_ast(program: Program) -> ast.Program:
     """Return the core-language program that computes what the core-level ``program`` does.
 
     Temporaries (names that start with ``%``) become parts of expressions, unless they are large
@@ -78,13 +78,12 @@ def to_ast(program: Program, *, unnamed: bool = False) -> ast.Program:
 
     Args:
         program: Scalars only; inputs keep their names.
-        unnamed: A program with one output returns it without its name, whatever it is.
 
     Raises:
         UnsupportedError: vectors, or labels that no text can tell apart; all are listed.
     """
     _check(program)
-    return _Raiser(_without_copies(without_unused(program)), unnamed).program()
+    return _Raiser(_without_copies(without_unused(program))).program()
 
 
 def _check(program: Program) -> None:
@@ -195,8 +194,8 @@ def _sort_of(sort: Sort) -> ast.Sort:
 class _Raiser:
     """``values`` are the expressions that stand for IR names read later."""
 
-    def __init__(self, program: Program, unnamed: bool) -> None:
-        self.ir, self.unnamed = program, unnamed
+    def __init__(self, program: Program) -> None:
+        self.ir = program
         self.reach = Reach(program)
         self.uses = _uses(program)
         self.assigned = Counter(let.name for let in program.lets())
@@ -229,7 +228,7 @@ class _Raiser:
         return ast.sequence(commands)
 
     def _return(self, outputs: Sequence[tuple[str, ast.Expr]]) -> ast.Return:
-        alone = len(outputs) == 1 and (self.unnamed or outputs[0][0] == RESULT)
+        alone = [name for name, _ in outputs] == [RESULT]
         return ast.Return(
             tuple(ast.Output(None if alone else name, value) for name, value in outputs)
         )
