@@ -399,6 +399,10 @@ class Feature:
                 return float(self.storage.type(number))
         return number
 
+    def typed(self, value: Fraction | float) -> Fraction | int:
+        """A number as programs have it: exact, and whole unless the feature is real."""
+        return Fraction(value) if self.kind == "real" else int(value)
+
     @property
     def steps(self) -> tuple[int, int] | None:
         """First and last k such that a cell holding ``k * resolution`` is in the range.

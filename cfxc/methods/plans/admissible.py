@@ -28,7 +28,7 @@ from ...question.distances import Distance
 from ...question.query import Query
 from ...solvers import mio
 from ...solvers.base import Limits, Outcome, Point
-from ...space.inputs import input_sort
+from ...space.feature import sort_of
 from ...stopping import INTERRUPTED, now
 from .encoding import Encoding
 
@@ -299,7 +299,7 @@ def _builder(encoding: Encoding, record: str) -> Builder:
     """With an input for every feature that an entry stands for."""
     builder = Builder("plan")
     for name in dict.fromkeys(entry.feature for entry in encoding.entries):
-        builder.input(f"{record}{name}", input_sort(encoding.space[name]))
+        builder.input(f"{record}{name}", sort_of(encoding.space[name]))
     return builder
 
 

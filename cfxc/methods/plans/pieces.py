@@ -135,7 +135,7 @@ class PieceReader(Reader):
     ) -> None:
         super().__init__(program)
         self.coordinates, self.z = coordinates, coordinates.at(point)
-        self.values: dict[str, Any] = {name: point[name] for name, _ in program.inputs}
+        self.values: dict[str, Any] = program.arguments(point)
         self.features = {name for name, sort in program.inputs if sort.labels}
         self.given = {
             name: [coordinates.number(name, point)]

@@ -16,6 +16,7 @@ from ...frontends.compiled import Compiled
 from ...ir import BatchEvaluator, Program
 from ...question.checks import positive_number, whole_number
 from ...question.target import Target
+from ...solvers.rows import leads
 from ...space import Feature
 from .local import check_model, point_of, target_of
 from .pieces import Coordinates
@@ -211,8 +212,4 @@ def _lead(found: Mapping[str, npt.NDArray[Any]], place: int) -> Floats:
     name = next((name for name in ("probability", "score") if name in found), None)
     if name is None:
         return np.where(np.asarray(found["label"]) == place, 1.0, -1.0)
-    scores = np.asarray(found[name], dtype=np.float64)
-    if scores.ndim == 1:
-        return scores if place else -scores
-    lead: Floats = scores[:, place] - np.delete(scores, place, axis=1).max(axis=1)
-    return lead
+    return leads(np.asarray(found[name], dtype=np.float64), place)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
@@ -14,8 +15,9 @@ from ...ir import Let, Literal, Program, Sort, ops
 from ...lang import compile_constraint
 from ...space import FeatureSpace
 from ...space.cells import absent_of
-from ...space.inputs import input_sort
+from ...space.feature import sort_of
 from ...space.names import shown
+from ...space.values import as_written
 from ..domain import Domain
 from ..effects import Effect
 from ..hull import Hull
@@ -84,7 +86,7 @@ class Instance:
 
     @cached_property
     def _sorts(self) -> dict[str, Sort]:
-        return {feature.name: input_sort(feature) for feature in self.space}
+        return {feature.name: sort_of(feature) for feature in self.space}
 
     def compile(self, text: str) -> Program:
         """The program of a condition in the core language, over ``x`` and ``factual``.
@@ -200,3 +202,20 @@ class Criterion:
     def from_flags(cls, given: Sequence[Any]) -> Sequence[Self]:
         """Them, from the values of their flag on the command line, one at least."""
         return [cls.from_toml(value) for value in given]
+
+
+@dataclass(frozen=True)
+class Least(Criterion):
+    """A criterion that asks for so much of something, at the least."""
+
+    least: Any
+
+    flag_type = float
+
+    @property
+    def exact(self) -> Fraction:
+        """``least`` as it was written."""
+        return as_written(self.least, self.name)
+
+    def to_toml(self) -> Any:
+        return self.least

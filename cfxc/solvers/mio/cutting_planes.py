@@ -185,9 +185,7 @@ def _back(domain: Domain, value: Any, share: Fraction) -> Any:
     own, away = Fraction(domain.factual), Fraction(value) - Fraction(domain.factual)
     goal = own + (1 - share) * away
     found = domain.ceil(goal) if away > 0 else domain.floor(goal)
-    if found is None:
-        return value
-    return int(found) if domain.sort.kind == "int" else found
+    return value if found is None else domain.feature.typed(found)
 
 
 def _admissible(query: Query, hull: Hull) -> Any:
