@@ -154,7 +154,7 @@ class PieceReader(Reader):
 
     def conjunction(self, operand: Operand) -> list[Inequality]:
         """Comparisons that all must hold; of other Booleans whether they are 1."""
-        op = self.definitions.get(operand) if isinstance(operand, str) else None
+        op = self.program.definition(operand)
         known = ops.And | ops.Le | ops.Lt | ops.Ge | ops.Gt
         if isinstance(operand, Literal) or isinstance(op, known):
             return super().conjunction(operand)

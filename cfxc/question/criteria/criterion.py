@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
@@ -17,7 +16,6 @@ from ...space import FeatureSpace
 from ...space.cells import absent_of
 from ...space.feature import sort_of
 from ...space.names import shown
-from ...space.values import as_written
 from ..domain import Domain
 from ..effects import Effect
 from ..hull import Hull
@@ -202,20 +200,3 @@ class Criterion:
     def from_flags(cls, given: Sequence[Any]) -> Sequence[Self]:
         """Them, from the values of their flag on the command line, one at least."""
         return [cls.from_toml(value) for value in given]
-
-
-@dataclass(frozen=True)
-class Least(Criterion):
-    """A criterion that asks for so much of something, at the least."""
-
-    least: Any
-
-    flag_type = float
-
-    @property
-    def exact(self) -> Fraction:
-        """``least`` as it was written."""
-        return as_written(self.least, self.name)
-
-    def to_toml(self) -> Any:
-        return self.least
