@@ -10,9 +10,10 @@ For any normal a it lies within ``a·z <= max_i a·z_i + ε ||a||_*``, and nothi
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import reduce
 from typing import Any, Literal
 
 import numpy as np
@@ -20,7 +21,11 @@ import numpy.typing as npt
 import pandas as pd
 
 from ..arrays import Floats
+from ..ir import Builder, Operand, Tensor, ops
+from ..ir import Literal as Constant
+from ..ir.tensor import fractions
 from ..space import Feature, FeatureSpace
+from ..space.feature import sort_of
 from .domain import Domain
 
 
@@ -73,12 +78,65 @@ def indicators_of(feature: Feature, first: int = 1) -> list[tuple[str, Coordinat
     ]
 
 
+def vector_of(
+    coordinates: Iterable[Coordinate], space: FeatureSpace, point: Mapping[str, Any]
+) -> tuple[Fraction, ...]:
+    """The coordinates of a point (feature → exact value), exactly."""
+    return tuple(each.of(point[each.feature], space[each.feature]) for each in coordinates)
+
+
 def column_of(coordinate: Coordinate, codes: npt.NDArray[Any]) -> Floats:
     """The coordinate of n rows, whose feature was encoded as ``codes``; shape (n,)."""
     if coordinate.table is None:
         moved = codes - float(coordinate.offset)
         return np.asarray(moved * float(coordinate.scale), dtype=np.float64)
     return np.array([float(z) for z in coordinate.table])[codes.astype(np.int64)]
+
+
+class Combining(Builder):
+    """Writes sums of coordinates over an input ``<record><feature>`` for each of their features."""
+
+    def __init__(
+        self, name: str, space: FeatureSpace, coordinates: Sequence[Coordinate], record: str = ""
+    ) -> None:
+        super().__init__(name)
+        self.space, self.coordinates, self.record = space, coordinates, record
+        self.reserve(space.names)
+        for feature in dict.fromkeys(each.feature for each in coordinates):
+            self.input(f"{record}{feature}", sort_of(space[feature]))
+
+    def combined(self, weights: Iterable[Fraction], constant: Fraction = Fraction(0)) -> Operand:
+        """``constant + Σ weight · z``, exactly."""
+        parts: list[Operand] = []
+        tables: list[tuple[str, list[Fraction]]] = []
+        for each, weight in zip(self.coordinates, weights, strict=True):
+            if each.table is not None:
+                tables.append((each.feature, [weight * z for z in each.table]))
+            elif weight:
+                constant -= weight * each.scale * each.offset
+                parts.append(self.times(each.feature, weight * each.scale))
+        return self.total([*parts, *self.looked_up(tables)], constant)
+
+    def times(self, feature: str, factor: Fraction) -> str:
+        """A number by a factor."""
+        return self.let(ops.Mul(f"{self.record}{feature}", Constant(factor)))
+
+    def looked_up(self, tables: Iterable[tuple[str, list[Fraction]]]) -> list[str]:
+        """What the label of each feature is worth, by the sum of its tables."""
+        sums: dict[str, list[Fraction]] = {}
+        for name, table in tables:
+            known = sums.get(name, [Fraction(0)] * len(table))
+            sums[name] = [x + y for x, y in zip(known, table, strict=True)]
+        found = []
+        for name, table in sums.items():
+            labels, worths = self.space[name].label_tuple, Tensor(fractions(table), "rat")
+            found.append(self.let(ops.Lookup(f"{self.record}{name}", labels, worths)))
+        return found
+
+    def total(self, parts: Iterable[Operand], constant: Fraction = Fraction(0)) -> Operand:
+        """The sum of the parts and a constant."""
+        start: Operand = Constant(constant)
+        return reduce(lambda x, y: self.let(ops.Add(x, y)), parts, start)
 
 
 Norm = Literal["l1", "l2", "linf"]
@@ -124,9 +182,9 @@ class Hull:
         """A slack that leaves room for rounding."""
         return self.reach - TOLERANCE / 2
 
-    def vector(self, space: FeatureSpace, values: Mapping[str, Any]) -> list[Fraction]:
+    def vector(self, space: FeatureSpace, values: Mapping[str, Any]) -> tuple[Fraction, ...]:
         """The coordinates of a point, exactly."""
-        return [each.of(values[each.feature], space[each.feature]) for each in self.coordinates]
+        return vector_of(self.coordinates, space, values)
 
     def slack(self, z: Sequence[Fraction], rows: Sequence[int], shares: Floats) -> Fraction:
         """``||Σ λ_i z_i - z||``, rounded upward.  Shares are scaled to sum to 1."""

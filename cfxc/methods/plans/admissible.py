@@ -13,23 +13,21 @@ causes), the original model gives it the target outcome, and μ̂ᵀx ≥ ε.  T
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import reduce
 
 import numpy as np
 
 from ...answers.original import Original
 from ...arrays import Floats
-from ...ir import Builder, Literal, Operand, Program, Tensor, ops
-from ...ir.tensor import fractions
+from ...ir import Builder, Literal, Operand, Program, ops
 from ...question.criteria import Constraint, MaxChanges
 from ...question.distances import Distance
+from ...question.hull import Combining, vector_of
 from ...question.query import Query
 from ...solvers import mio
 from ...solvers.base import Limits, Outcome, Point
-from ...space.feature import sort_of
 from ...stopping import INTERRUPTED, now
 from .encoding import Encoding
 
@@ -203,21 +201,20 @@ class _Squares:
 
     def exact(self, point: Point) -> Fraction:
         """|x - a|²."""
-        space = self.encoding.space
-        pairs = zip(self.encoding.entries, self.anchor, strict=False)
-        return sum(
-            ((e.of(point[e.feature], space[e.feature]) - a) ** 2 for e, a in pairs), Fraction(0)
-        )
+        return sum((away**2 for away in self._away(point)), Fraction(0))
+
+    def _away(self, point: Point) -> list[Fraction]:
+        x = vector_of(self.encoding.entries, self.encoding.space, point)
+        return [z - a for z, a in zip(x, self.anchor, strict=False)]
 
     def touch(self, point: Point) -> bool:
         """Add tangents where a row is; whether some of them are new."""
-        space, new = self.encoding.space, False
-        for entry, a, places in zip(self.encoding.entries, self.anchor, self.places, strict=False):
-            if not entry.table:
-                at = entry.of(point[entry.feature], space[entry.feature]) - a
-                if all(abs(at - other) > Fraction(1, 10**7) for other in places):
-                    places.add(at)
-                    new = True
+        new = False
+        away = self._away(point)
+        for entry, at, places in zip(self.encoding.entries, away, self.places, strict=True):
+            if not entry.table and all(abs(at - other) > Fraction(1, 10**7) for other in places):
+                places.add(at)
+                new = True
         return new
 
     def distance(self) -> Distance:
@@ -285,53 +282,17 @@ def _ratio(x: Floats, mean: Floats, covariance: Floats) -> float:
     return float(mean @ x) / float(np.sqrt(max(float(x @ covariance @ x), 1e-300)))
 
 
-# -- programs over features ----------------------------------------------------------------------
-
-
-class _Writing(Builder):
-    """Of a program with an input ``<record><feature>`` for every feature that entries stand for."""
+class _Writing(Combining):
+    """A program over the features that an encoding's entries stand for."""
 
     def __init__(self, encoding: Encoding, record: str = "") -> None:
-        super().__init__("plan")
-        self.encoding, self.record = encoding, record
-        for name in dict.fromkeys(entry.feature for entry in encoding.entries):
-            self.input(f"{record}{name}", sort_of(encoding.space[name]))
+        super().__init__("plan", encoding.space, encoding.entries, record)
 
     def linear(self, weights: Floats) -> Operand:
         """weightsᵀx over the features, exactly."""
-        constant, parts = Fraction(float(weights[-1])), list[Operand]()
-        tables: list[tuple[str, list[Fraction]]] = []
-        for entry, weight in zip(self.encoding.entries, weights.tolist(), strict=False):
-            factor = Fraction(weight)
-            if entry.table:
-                tables.append((entry.feature, [factor * z for z in entry.table]))
-            elif factor:
-                constant -= factor * entry.scale * entry.offset
-                parts.append(self.times(entry.feature, factor * entry.scale))
-        total = self.total([*parts, *self.looked_up(tables)])
-        return self.let(ops.Add(total, Literal(constant)))
-
-    def times(self, feature: str, factor: Fraction) -> str:
-        """A number by a factor."""
-        return self.let(ops.Mul(f"{self.record}{feature}", Literal(factor)))
-
-    def looked_up(self, tables: Iterable[tuple[str, list[Fraction]]]) -> list[str]:
-        """What the label of each feature is worth, by the sum of its tables."""
-        sums: dict[str, list[Fraction]] = {}
-        for name, table in tables:
-            known = sums.get(name, [Fraction(0)] * len(table))
-            sums[name] = [x + y for x, y in zip(known, table, strict=True)]
-        found = []
-        for name, table in sums.items():
-            labels, worths = self.encoding.space[name].label_tuple, Tensor(fractions(table), "rat")
-            found.append(self.let(ops.Lookup(f"{self.record}{name}", labels, worths)))
-        return found
+        *own, constant = map(Fraction, weights.tolist())
+        return self.combined(own, constant)
 
     def positive_part(self, lines: Sequence[Operand]) -> str:
         """The largest of some numbers and 0."""
         return self.let(ops.ReduceMax(self.let(ops.Concat((Literal(Fraction(0)), *lines)))))
-
-    def total(self, parts: Iterable[Operand]) -> Operand:
-        """The sum of the parts."""
-        zero: Operand = Literal(Fraction(0))
-        return reduce(lambda x, y: self.let(ops.Add(x, y)), parts, zero)

@@ -30,7 +30,7 @@ from ...errors import InvalidInputError, UnsupportedError
 from ...ir import Label, Program
 from ...ir.patterns import keep_outputs
 from ...question.domain import Domain
-from ...question.hull import Coordinate, coordinates_of, indicators_of
+from ...question.hull import Coordinate, coordinates_of, indicators_of, vector_of
 from ...space import Feature, FeatureSpace
 
 BIAS = "1"
@@ -77,10 +77,7 @@ class Encoding:
 
     def vector(self, point: Mapping[str, Any]) -> Floats:
         """x of exact values of the features, rounded to doubles; shape (d,)."""
-        exact = [
-            entry.of(point[entry.feature], self.space[entry.feature]) for entry in self.entries
-        ]
-        return np.array([*map(float, exact), 1.0])
+        return np.array([*map(float, vector_of(self.entries, self.space, point)), 1.0])
 
     def box(self, domains: Sequence[Domain]) -> tuple[Floats, Floats]:
         """The least and the largest value of each entry over an instance's admissible values."""

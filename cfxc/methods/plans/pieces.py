@@ -27,7 +27,7 @@ from ...errors import UnsupportedError
 from ...ir import Literal, Operand, Program, ops
 from ...ir.evaluator import run
 from ...ir.linear import ONE, Inequality, LinearForm
-from ...question.hull import Coordinate, column_of, coordinates_of, indicators_of
+from ...question.hull import Coordinate, column_of, coordinates_of, indicators_of, vector_of
 from ...space import FeatureSpace
 
 MINUS = Fraction(-1)
@@ -61,7 +61,7 @@ class Coordinates:
 
     def at(self, point: Mapping[str, Any]) -> tuple[Fraction, ...]:
         """z of a point (feature → exact value)."""
-        return tuple(each.of(point[each.feature], self.space[each.feature]) for each in self.parts)
+        return vector_of(self.parts, self.space, point)
 
     def rows(self, columns: Mapping[str, npt.NDArray[Any]]) -> Floats:
         """z of rows, columns of numbers and codes by feature; shape (n, d)."""
