@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..errors import InvalidInputError
 from ..frontends.row_files import reads
-from .target import check_favourable
 
 if TYPE_CHECKING:
     from ..frontends.compiled import Compiled
@@ -49,6 +48,8 @@ def read_favourable(model: M, text: str) -> M:
     Raises:
         InvalidInputError: the model has no such outcome.
     """
+    from .target import check_favourable  # with pandas, which no help needs
+
     is_label = model.predictor.classes is not None
     named = read_target(model, text, None) if is_label else _range(text, "--favourable")
     return replace(model, favourable=check_favourable(model.program, named))
