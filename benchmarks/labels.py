@@ -1,6 +1,7 @@
 """Labels of compiled programs beside those of the deployed models, for every kind of model.
 
-    python benchmarks/labels.py [--rows 100000] [--only PATTERN] [--seed 0] [--markdown FILE]
+    python benchmarks/labels.py [--rows 100000] [--only PATTERN] [--seed 0] [--referee 2]
+        [--markdown FILE]
     python benchmarks/labels.py --questions [--seconds 20]
 
 Half of the numbers of the rows lie at thresholds of the program, and one float beside them; some
@@ -65,7 +66,7 @@ def names_of(trained: Trained) -> set[str]:
     )
 
 
-def run(name: str, settings: Settings, rows: int, seed: int) -> Outcome:
+def run(name: str, settings: Settings, options: Namespace) -> Outcome:
     """All settings of an example: what compiles shares the rows."""
     began, outcome = time.perf_counter(), Outcome(name, set())
     compiled: dict[str, tuple[cfxc.CompiledModel, Trained]] = {}
@@ -84,10 +85,11 @@ def run(name: str, settings: Settings, rows: int, seed: int) -> Outcome:
         except CfxcError as error:
             outcome.refused[setting] = " ".join(str(error).split())
     for place, (setting, (model, trained)) in enumerate(compiled.items()):
-        rng = np.random.default_rng([seed, place])
+        rng = np.random.default_rng([options.seed, place])
         try:
-            frame = drawn(model, trained.table, -(-rows // len(compiled)), rng, ask=not place)
-            tally = check(model, frame, rng)
+            share = -(-options.rows // len(compiled))
+            frame = drawn(model, trained.table, share, rng, ask=not place)
+            tally = check(model, frame, rng, options.referee)
         except Exception as error:
             outcome.failed[setting] = f"{type(error).__name__}: {error}"
             continue
@@ -192,19 +194,21 @@ def report(outcomes: list[Outcome], options: Namespace) -> bool:
     """Print the tables; whether all is well."""
     table = by_kind(outcomes)
     table.show()
-    names = ("rows", "ties", "near", "wrong")
-    rows, ties, near, wrong = (sum(getattr(o.tally, n) for o in outcomes) for n in names)
+    names = ("rows", "ties", "near", "wrong", "unrefereed")
+    rows, ties, near, wrong, left = (sum(getattr(o.tally, n) for o in outcomes) for n in names)
     failed = [one for one in outcomes if one.failed]
     lacking = [] if options.only else missing(outcomes)
     said = (
         f"{len(table.rows)} kinds, {len(outcomes)} examples, {rows:,} rows, {ties} ties, "
         f"{near} near ties, "
-        f"{wrong} disagreements, {len(failed)} examples failed"
+        f"{wrong} disagreements, {left} rows left undecided, {len(failed)} examples failed"
     )
     print(said)
     print("no example:", ", ".join(lacking) or "none")
     if options.markdown:
-        command = circumstances("python benchmarks/labels.py")
+        given = f"--rows {options.rows} --referee {options.referee:g}"
+        given += f" --only '{options.only}'" if options.only else ""
+        command = circumstances(f"python benchmarks/labels.py {given}")
         options.markdown.write_text("\n".join([table.markdown(), said, "", command, ""]))
     return not wrong and not failed and not lacking
 
@@ -215,6 +219,9 @@ def main() -> int:
     parser.add_argument("--rows", type=int, default=100_000, help="of each example")
     parser.add_argument("--only", default="", help="examples in whose name this pattern is found")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument(
+        "--referee", type=float, default=2.0, help="seconds of exact arithmetic for 25,000 rows"
+    )
     parser.add_argument("--markdown", type=Path, help="a file for the table")
     parser.add_argument("--questions", action="store_true", help="ask one of each instead")
     parser.add_argument("--seconds", type=float, default=20.0, help="for a question")
@@ -226,7 +233,7 @@ def main() -> int:
     for name, make in examples():
         if not re.search(options.only, name):
             continue
-        outcomes.append(run(name, make(), options.rows, options.seed))
+        outcomes.append(run(name, make(), options))
         print(as_line(outcomes[-1]), file=sys.stderr, flush=True)
     return 0 if report(outcomes, options) else 1
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack, overload
 
@@ -11,6 +12,7 @@ from .answers.batch import ONE_EACH, PREFIX, Done, Run, explain_rows
 from .answers.cells import one_row
 from .answers.explaining import explainer_of
 from .answers.result import Result
+from .compiler.passes import multiply_out
 from .errors import DataTypeError, InvalidInputError
 from .frontends.compiled import Compiled
 from .frontends.files import load_model
@@ -366,6 +368,6 @@ def compile(
 def _prepare(program: Program) -> None:
     """Work out once, before any question's time counts, what every question needs."""
     program.digest  # noqa: B018  # caches go by it
-    for statement in program.lets():
+    for statement in chain(program.lets(), multiply_out(program).lets()):
         if isinstance(statement.op, ops.Affine):
             statement.op.weight.whole()

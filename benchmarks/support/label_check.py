@@ -31,7 +31,6 @@ from cfxc.solvers.rounding import slack_within
 
 REFEREED = 60  # numbers furthest apart that exact arithmetic decides; of labels, all
 SAMPLE = 15  # of all rows
-SECONDS = 2.0  # of the processor, for refereeing a chunk
 CHUNK = 25_000
 
 
@@ -54,15 +53,20 @@ class Tally:
         self.shown = [*self.shown, *other.shown][:6]
 
 
-def check(compiled: cfxc.CompiledModel, frame: pd.DataFrame, rng: np.random.Generator) -> Tally:
-    """The program and the deployed model on all rows."""
+def check(
+    compiled: cfxc.CompiledModel, frame: pd.DataFrame, rng: np.random.Generator, seconds: float
+) -> Tally:
+    """The program and the deployed model on all rows; exact arithmetic has seconds for a chunk."""
     tally = Tally()
     for start in range(0, len(frame), CHUNK):
-        tally.add(_checked(compiled, frame.iloc[start : start + CHUNK].reset_index(drop=True), rng))
+        chunk = frame.iloc[start : start + CHUNK].reset_index(drop=True)
+        tally.add(_checked(compiled, chunk, rng, seconds))
     return tally
 
 
-def _checked(compiled: cfxc.CompiledModel, frame: pd.DataFrame, rng: np.random.Generator) -> Tally:
+def _checked(
+    compiled: cfxc.CompiledModel, frame: pd.DataFrame, rng: np.random.Generator, seconds: float
+) -> Tally:
     deployed = np.asarray(compiled.predict(frame))
     found = BatchEvaluator(compiled.program)(compiled.space.encode_frame(frame, check_range=False))
     if compiled.predictor.task == "classifier":
@@ -83,7 +87,7 @@ def _checked(compiled: cfxc.CompiledModel, frame: pd.DataFrame, rng: np.random.G
     tally = Tally(rows=len(frame), differ=int(apart.sum()))
     asked = rng.permutation(far) if compiled.predictor.task == "classifier" else far
     others = rng.choice(len(frame), min(SAMPLE, len(frame)), replace=False)
-    stop = time.process_time() + SECONDS
+    stop = time.process_time() + seconds
     for place in [*others, *asked]:
         if time.process_time() > stop:
             tally.unrefereed += int(apart[place])

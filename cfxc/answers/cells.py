@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from ..errors import CfxcError, InvalidInputError
+from ..show.numbers import cell_text
 from ..space import FeatureSpace
 from ..space.codec import frame_cells
 from ..space.tables import as_pandas
@@ -40,11 +41,6 @@ def plain_cell(value: Any) -> Any:
         value = float(str(value))
     plain = value.item() if hasattr(value, "item") else value
     return None if pd.isna(plain) else plain
-
-
-def cell_text(cell: Any) -> str:
-    """A plain cell as text."""
-    return "missing" if cell is None else str(cell)
 
 
 def changes_text(changes: Mapping[str, tuple[Any, Any]]) -> str:

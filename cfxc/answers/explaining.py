@@ -25,7 +25,7 @@ from ..solvers.base import Candidate, Known, Limits, Outcome, Point, Trace, Watc
 from ..solvers.certification.evidence import covered
 from ..solvers.engines import Engine, engine_for, search_within, smt_backend
 from ..solvers.hulls import slack_of
-from ..solvers.rounding import may_tie, slack_for
+from ..solvers.rounding import may_tie, multiplied_out, slack_for
 from ..solvers.smt import Backend, refuse_contradiction, refuse_negative_distance
 from ..stopping import (
     GRACE,
@@ -209,7 +209,8 @@ class Explainer:
 
         Where the original model's answers do not depend on how many rows it is given, it is asked
         about all instances at once; the few whose answer it does not accept are searched again.
-        ``None`` for who was not answered yet when Ctrl-C was pressed, or the time of all was up.
+        ``None`` for who was not answered yet when Ctrl-C was pressed, or the time of all was up; or
+        who was, with less than the question's time and no proof.
         """
         found: dict[int, Result | CfxcError] = {}
         waiting, done, stop = list[Waiting](), dict[int, NoChangeNeededError](), ""
@@ -221,7 +222,7 @@ class Explainer:
             try:
                 one, stop = self._begun(frame, before, cells)
                 if stop == INTERRUPTED or (stop == LIMIT and left() <= 0):
-                    break  # it had less than its own time
+                    break
                 if one.outcome.best is not None and one.original.trusted:
                     one.span.end()
                     waiting.append(replace(one, place=i))
@@ -233,7 +234,17 @@ class Explainer:
             except Exception as error:
                 found[i] = _as_error(error)
         found |= self._told(waiting, stop) | self._all_unchanged(frames, done)
-        return [found.get(i) for i in range(len(frames))]
+        return [
+            None if i in found and self._is_cut_short(found[i]) else found.get(i)
+            for i in range(len(frames))
+        ]
+
+    def _is_cut_short(self, answer: Result | CfxcError) -> bool:
+        """Whether more would have been found in the question's own time."""
+        if isinstance(answer, CfxcError) or answer.status not in ("feasible", "unknown"):
+            return False
+        early = left() <= 0 and answer.seconds < self.question.time_limit
+        return answer.reason == INTERRUPTED or (answer.reason == LIMIT and early)
 
     def _before(self, frames: Sequence[pd.DataFrame]) -> list[Any]:
         """What the deployed model says of each instance, asked of all at once; else ``None``."""
@@ -359,7 +370,8 @@ class Explainer:
         query = replace(query, hulls=tuple(hulls))
         predictor = model.predictor
         slack = slack_for(query, options.semantics, predictor)
-        query = covered(replace(query, unit=predictor.unit_roundoff, slack=slack))
+        query = multiplied_out(replace(query, unit=predictor.unit_roundoff, slack=slack))
+        query = covered(query)
         refuse_negative_distance(query, self.asking, seconds)
         method = options.method
         if options.diversity == "pool":

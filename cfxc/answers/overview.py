@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -14,17 +15,17 @@ import numpy as np
 import pandas as pd
 
 from ..arrays import Ints
-from ..certificates import report as check
-from ..errors import CfxcError, DataTypeError, InvalidInputError, MissingColumnError
+from ..errors import DataTypeError, InvalidInputError, MissingColumnError
 from ..frontends.csv_files import read_csv
 from ..frontends.row_files import read_parquet
-from ..show.numbers import shown
+from ..show.numbers import cell_text, shown
 from ..show.overview import page
 from ..space.names import suggestion
 from ..space.tables import as_pandas
 from ..writing import check_writable, write_whole
 from .batch import HEAD, PREFIX, part_start
-from .cells import cell_text, changes_between, changes_text, plain_cell
+from .cells import changes_between, changes_text, plain_cell
+from .pairing import Checked, checked_certificates
 
 STATUSES = ("optimal", "feasible", "infeasible", "unknown", "unchanged", "error")
 """In the order of a report."""
@@ -34,6 +35,8 @@ GROUPS = 8
 """Different values of a column that are groups; numbers of more are cut into quarters."""
 LISTED = 1000
 """Answers in the table of a report."""
+CERTIFIED = "certificate"
+FAULT = "are missing, do not hold, or are not those of their answers"
 
 
 @dataclass(frozen=True)
@@ -77,8 +80,12 @@ def report(
             from, whose index the answers have; needed for groups.
         group: Columns of ``rows`` by which distances are compared; a number of many values is cut
             into quarters.
-        certificates: A folder of certificates, each of which is checked.
+        certificates: A folder of certificates, each of which is checked and compared with the
+            answer that names it.
         title: Of the page.
+
+    Warns:
+        UserWarning: certificates are missing, do not hold, or are not those of their answers.
 
     Raises:
         InvalidInputError, DataTypeError, MissingColumnError: there are no answers; the rows are
@@ -94,20 +101,25 @@ def report(
     if names and own is None:
         raise InvalidInputError("groups are columns of the rows that were asked about: give rows")
     changed = changed_of(found) if own is None else _compared(found, own)
+    checked = (
+        [] if certificates is None else checked_certificates(Path(certificates), found.table, own)
+    )
     content = {
         "title": title or "Counterfactual answers",
         "identity": found.identity,
         "counts": _counts(found),
-        "proofs": _proofs(found.table),
+        "proofs": _proofs(found.table, checked),
         "distances": found.table["distance"][_found(found.table)].astype(float).tolist(),
         "changes": _changes(found.table, changed),
         "groups": [] if own is None else [_group(found, own, name) for name in names],
-        "answers": list(_listed(found.table)),
+        "answers": list(_listed(found.table, checked)),
         "source": "" if isinstance(answers, pd.DataFrame) else found.name,
         "left_out": max(len(found.table) - LISTED, 0),
-        "certificates": [] if certificates is None else list(_certificates(Path(certificates))),
+        "certificates": checked,
     }
     write_whole(path, page(content))
+    if wrong := sum(not one.holds for one in checked):
+        warnings.warn(f"{wrong} of {len(checked)} certificates {FAULT}: see {path}", stacklevel=2)
     return Path(path)
 
 
@@ -292,10 +304,17 @@ def _counts(answers: Answers) -> list[tuple[str, int]]:
     return [*counts, *([("not asked yet", left)] if left else [])]
 
 
-def _proofs(table: pd.DataFrame) -> list[tuple[str, int]]:
+def _shown_by(table: pd.DataFrame, checked: list[Checked]) -> pd.Series[str]:
+    """Who showed each bound; a certificate where it was checked for the report."""
+    found = table["lower_bound_proof"].fillna("none").reset_index(drop=True)
+    held = [one.place for one in checked if one.holds]
+    return found.mask(found.index.isin(held), CERTIFIED)
+
+
+def _proofs(table: pd.DataFrame, checked: list[Checked]) -> list[tuple[str, int]]:
     """Who showed the bounds of those that were searched for."""
-    searched = table[table["status"].isin(STATUSES[:4])]
-    found = searched["lower_bound_proof"].fillna("none").value_counts()
+    searched = table["status"].isin(STATUSES[:4]).to_numpy()
+    found = _shown_by(table, checked)[searched].value_counts()
     return [(str(name), int(count)) for name, count in sorted(found.items())]
 
 
@@ -334,9 +353,9 @@ def _parts(column: pd.Series[Any]) -> Iterator[tuple[str, np.ndarray[Any, Any]]]
         yield "missing", codes < 0
 
 
-def _listed(table: pd.DataFrame) -> Iterator[list[str]]:
+def _listed(table: pd.DataFrame, checked: list[Checked]) -> Iterator[list[str]]:
     """The first answers, as texts."""
-    head = table.head(LISTED)
+    head = table.assign(lower_bound_proof=_shown_by(table, checked).to_numpy()).head(LISTED)
     for place, (index, record) in enumerate(zip(head.index, head.to_dict("records"), strict=True)):
         cells = [
             "" if pd.isna(record.get(name)) else text(record[name]) for name, text in CELLS.items()
@@ -357,29 +376,6 @@ CELLS: dict[str, Callable[[Any], str]] = {
 }
 """How the cells of an answer are written; distances to the safe side."""
 PROOF = list(CELLS).index("lower_bound_proof")
-
-
-def _certificates(folder: Path) -> Iterator[dict[str, str]]:
-    """The certificates of a folder, each checked.
-
-    Raises:
-        InvalidInputError: there is no such folder, or none in it.
-    """
-    files = sorted([*folder.glob("*.json"), *folder.glob("*.json.gz")])
-    files = [file for file in files if file.name != HEAD]
-    if not files:
-        raise InvalidInputError(f"{folder}: no certificates (.json, .json.gz)")
-    for file in files:
-        try:
-            made = check(file)
-        except CfxcError as error:
-            yield {"file": file.name, "hash": "", "claim": "", "verdict": str(error)}
-            continue
-        digest = str(made.facts.get("hash", "")) if made.ok else ""
-        claim = str(made.facts.get("status", "")) if made.ok else ""
-        refused = "undecided" if made.undecided else "rejected"
-        verdict = "accepted" if made.ok else f"{refused}: {made.reason}"
-        yield {"file": file.name, "hash": digest, "claim": claim, "verdict": verdict}
 
 
 __all__ = ["changed_of", "read_answers", "report"]

@@ -10,7 +10,6 @@ from typing import Any
 from ..errors import InvalidInputError
 from . import checker
 from .auditing import binding, inputs
-from .auditing import policy as policies
 from .auditing import report as page
 
 
@@ -91,9 +90,7 @@ def _report(
     hash: str | None,
     seconds: float | None,
 ) -> Report:
-    wide = None if policy is None else policies.read_policy(Path(policy))
-    row = None if factual is None else binding.read_row(factual)
-    digest = None if hash is None else binding.read_hash(hash)
+    asked = binding.Asked.read(policy, factual, hash)
     kept: Mapping[str, Any] = {}
     try:
         if isinstance(source, str | Path):
@@ -103,14 +100,7 @@ def _report(
             clock = checker.Clock(LONG)
         kept = content if isinstance(content, dict) else {}
         shown = checker.check(content, clock if seconds is None else checker.Clock(seconds))
-        policies.require_same(shown.space, shown.question.features)
-        if digest is not None:
-            binding.require_hash(shown, digest)
-        if row is not None and factual is not None:
-            binding.require_factual(shown, row, factual)
-        facts = page.facts(shown)
-        if wide is not None:
-            policies.require_no_narrower(shown, wide, facts["constraints"])
+        facts = asked.facts(shown)
     except checker.Rejected as error:
         return Report(False, str(error), {}, kept, None, isinstance(error, checker.Undecided))
     return Report(True, "", facts, kept, shown)

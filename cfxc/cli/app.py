@@ -70,11 +70,16 @@ def demo() -> int:
 
 @app.command("models")
 @guarded
-def supported(json: Json = False) -> int:
+def supported(
+    name: Annotated[
+        str | None, typer.Argument(metavar="NAME", help="One class or op.  [default: all]")
+    ] = None,
+    json: Json = False,
+) -> int:
     """Which models are supported, and why others are not."""
     from .models import models as run
 
-    return run(json)
+    return run(name, json)
 
 
 @app.command("compile")
@@ -99,7 +104,9 @@ def compile_(
     trust_pickle: Trust = False,
     after: Annotated[
         str | None,
-        typer.Option(metavar="PASS", help="Show the IR after narrow_argmax or fold_into_trees."),
+        typer.Option(
+            metavar="PASS", help="Show the IR after multiply_out, narrow_argmax or fold_into_trees."
+        ),
     ] = None,
     out: Output = None,
 ) -> int:

@@ -157,7 +157,7 @@ def batch(source: Source, asked: Instance, requested: Asked, order: Order) -> in
     done = _with_errors(answers, wrong)
     left = int((answers["reason"] == UNASKED).sum())
     if not left:
-        _deliver(done, order)
+        _deliver(done, table, order)
     _report(done, order, reported, left, time.monotonic() - started)
     if not left and not order.json and find_spec("jinja2") is not None:
         kept = [] if order.certificates is None else ["--certificates", str(order.certificates)]
@@ -307,10 +307,17 @@ def _with_errors(answers: pd.DataFrame, wrong: Mapping[int, str]) -> pd.DataFram
     return whole
 
 
-def _deliver(answers: pd.DataFrame, order: Order) -> None:
-    """Write the file, whole; its parts have served."""
+def _deliver(answers: pd.DataFrame, asked: pd.DataFrame, order: Order) -> None:
+    """Write the file, whole; its parts have served.
+
+    Whole numbers stay such: beside rows without an answer they would be written as 40.0.
+    """
+    from ..answers.batch import PREFIX
+
     if not order.is_file:
         return
+    whole = asked.select_dtypes("integer").columns
+    answers = answers.astype({f"{PREFIX}{name}": "Int64" for name in whole})
     with written_whole(order.out) as beside:
         if order.out.suffix.lower() in PARQUET:
             answers.to_parquet(beside)

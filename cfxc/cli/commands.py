@@ -198,6 +198,8 @@ def _say_next(
         say_next(*with_more("--letter", f"letter.{kind}"))
     elif row is not None and instance.question is not None and not requested.subject_to:
         words = [*source.words(), "--question", str(instance.question), "--rows", table]
+        if distance := requested.options.get("distance"):
+            words += ["--distance", distance]
         say_next("cfxc", "batch", *words, "-o", "answers.csv")
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import sys
 import time
 
+from ..show.numbers import cell_text
 from .commands import exit_code
-from .report import cell, progress, show
+from .report import progress, show
 
 FIXED = ("age", "sex")
 PATIENT = 13
@@ -34,7 +35,7 @@ def demo() -> int:
 
     print(f"{len(data.data)} diabetes patients; a forest of {len(forest.estimators_)} trees")
     print("predicts whether the disease progresses above or below the median in a year.")
-    values = ", ".join(f"{name} {cell(row[name].iloc[0])}" for name in row.columns)
+    values = ", ".join(f"{name} {cell_text(row[name].iloc[0])}" for name in row.columns)
     print(f"patient {row.index[0]}: {values}")
     print("The fewest changes, and the smallest of these, with which it predicts below;")
     print("age and sex are fixed:\n")

@@ -60,6 +60,10 @@ def emission(
         from ..compiler.pipeline import run_passes
 
         program = run_passes(program, after)
+    if kind is not Emit.ir:
+        from ..compiler.passes import multiply_out
+
+        program = multiply_out(program)
     if kind in (Emit.formula, Emit.smt2):
         return _formula(program, model.space, source, kind, transformer or Transformer.compact)
     if kind is Emit.mip and transformer is None:

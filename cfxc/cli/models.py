@@ -5,11 +5,15 @@ from __future__ import annotations
 import json
 
 
-def models(as_json: bool) -> int:
-    """Print what the registries know."""
+def models(name: str | None, as_json: bool) -> int:
+    """Print what the registries know, of all or of one name.
+
+    Raises:
+        InvalidInputError: no class or op has this name; names the nearest.
+    """
     from ..show import models as shown
 
-    found = shown.sections()
-    text = shown.as_text(found)
+    found = shown.sections() if name is None else shown.of_name(name)
+    text = shown.as_text(found, shares=name is None)
     print(json.dumps(shown.as_json(found), ensure_ascii=False) if as_json else text, end="")
     return 0

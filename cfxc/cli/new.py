@@ -21,6 +21,7 @@ from .guard import guarded
 from .remedies import again
 from .report import doing, say_next
 from .spaces import (
+    Categorical,
     DataFile,
     Decrease,
     Drop,
@@ -81,6 +82,7 @@ def command(
     one_hot: OneHot = None,
     thermometer: Thermometer = None,
     ordinal: Ordinal = None,
+    categorical: Categorical = None,
     resolution: Steps = None,
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="Replace files that are there.")
@@ -99,8 +101,9 @@ def command(
     space_file, question_file = out / "space.toml", out / "question.toml"
     _check(space_file, question_file, overwrite)
     said = Statement(
-        target, drop, fixed, increase, decrease, one_hot, thermometer, ordinal, resolution
-    )
+        target, drop, fixed, increase, decrease, one_hot, thermometer, ordinal, categorical,
+        resolution,
+    )  # fmt: skip
     source = Source(model, space_file, trust_pickle, task, decides, cut)
     frame = read_frame(table)
     if target is not None and target not in frame.columns:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import sys
+import warnings
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from ..frontends.csv_files import read_csv
+from .certificates import REJECTED
 from .flags import NAMES, Columns
 from .guard import guarded
 from .report import progress
@@ -36,12 +38,15 @@ def command(
     """A page about a batch of answers.
 
     One file of HTML: how many were answered and proved, distances, which features change, by group.
+    Exit code 5 if a certificate is missing, does not hold, or is not that of its answer.
     """
     from ..answers.overview import report
 
     table = None if rows is None else read_csv(rows).frame()
     names = list(group or []) if table is None else column_names(group, list(table.columns))
-    with progress(f"reading {answers} …"):
+    with progress(f"reading {answers} …"), warnings.catch_warnings(record=True) as told:
         report(answers, out, rows=table, group=names, certificates=certificates, title=title)
     print(f"report: {out}", file=sys.stderr)
-    return 0
+    for warning in told:
+        print(f"warning: {warning.message}", file=sys.stderr)
+    return REJECTED if told else 0

@@ -17,7 +17,7 @@ from ..errors import DataTypeError, InvalidInputError, MissingColumnError
 from ..frontends.csv_files import read_csv
 from ..frontends.row_files import read_factual, read_instances
 from ..question.outcomes import read_target
-from ..show.numbers import shown
+from ..show.numbers import cell_text, shown
 from ..stopping import TimeUp, now, until
 from ..writing import check_writable, write_whole
 from .commands import Source
@@ -35,7 +35,7 @@ from .flags import (
     takes,
 )
 from .guard import INFEASIBLE, LIMIT, check_picture, guarded
-from .report import Pair, cell, doing, lay_out
+from .report import Pair, doing, lay_out
 
 if TYPE_CHECKING:
     from ..methods.plans import Moments, PlanResult
@@ -273,7 +273,7 @@ def _changes(result: PlanResult) -> list[Pair]:
     """What each row of the plan changes, a line each."""
     lines = []
     for i, changes in enumerate(result.changes, start=1):
-        parts = [f"{name} {cell(a)} → {cell(b)}" for name, (a, b) in changes.items()]
+        parts = [f"{name} {cell_text(a)} → {cell_text(b)}" for name, (a, b) in changes.items()]
         lines.append((f"plan {i}", ", ".join(parts) or "nothing changes"))
     return lines
 

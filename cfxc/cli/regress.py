@@ -17,11 +17,12 @@ import typer
 
 from ..errors import InvalidInputError
 from ..frontends.row_files import read_factual
+from ..show.numbers import cell_text
 from ..writing import check_writable
 from .commands import Source
 from .flags import Asked, Cut, Decides, Factual, Json, ModelFile, SpaceFile, Task, Trust, takes
 from .guard import INFEASIBLE, LIMIT, check_picture, guarded
-from .report import Change, Pair, cell, changed, doing, hint_at_caps, lay_out, telling
+from .report import Change, Pair, changed, doing, hint_at_caps, lay_out, telling
 
 if TYPE_CHECKING:
     from ..frontends.predictor import Predictor
@@ -275,7 +276,7 @@ def _name(predictor: Predictor) -> str:
     """What the model's number is called."""
     if predictor.task == "regressor" or predictor.classes is None:
         return OUTPUT
-    return f"probability of {cell(predictor.classes[1])}"
+    return f"probability of {cell_text(predictor.classes[1])}"
 
 
 def _percent(share: float) -> str:

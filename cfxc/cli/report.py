@@ -16,7 +16,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from ..show.numbers import share_text, shown
+from ..show.numbers import cell_text, share_text, shown
 
 if TYPE_CHECKING:
     from ..answers.result import Result
@@ -109,7 +109,7 @@ class Page(Console):
 
 def show(result: Result, more: Sequence[Pair] = ()) -> None:
     """Print one answer: what changes; and below, how far that is and what is proved about it."""
-    outcome = ("outcome", cell(result.outcome_before), cell(result.outcome_after))
+    outcome = ("outcome", cell_text(result.outcome_before), cell_text(result.outcome_after))
     found = result.counterfactual is not None
     lay_out([*changed(result.changes), outcome] if found else [], [*_facts(result), *more])
 
@@ -128,7 +128,9 @@ def lay_out(rows: Sequence[Change], facts: Sequence[Pair]) -> None:
 
 def changed(changes: Mapping[str, tuple[Any, Any]]) -> list[Change]:
     """Changed columns as they are shown."""
-    return [(name, cell(before), cell(after)) for name, (before, after) in changes.items()]
+    return [
+        (name, cell_text(before), cell_text(after)) for name, (before, after) in changes.items()
+    ]
 
 
 def say_next(*words: str | Path) -> None:
@@ -186,7 +188,7 @@ def _facts(result: Result) -> Iterator[Pair]:
             away = shown(result.relaxed.exact_distance, 1)
             yield "possible", f"at distance {away}, without: {'; '.join(result.given_up)}"
             for name, (before, after) in result.relaxed.changes.items():
-                yield "", f"{name}  {cell(before)} → {cell(after)}"
+                yield "", f"{name}  {cell_text(before)} → {cell_text(after)}"
     elif result.exact_distance is None:
         yield "status", f"unknown: {result.reason}"
         if proved:
@@ -220,13 +222,3 @@ def _effort(result: Result) -> str:
         return f"{result.nodes} box{'es' * (result.nodes > 1)}"
     calls = sum(call.by != BOUNDS for call in result.calls)
     return f"{calls or 'no'} solver call{'s' * (calls > 1)}"
-
-
-def cell(value: Any) -> str:
-    """A cell as a user would write it."""
-    plain = value.item() if hasattr(value, "item") else value
-    if plain is None or plain != plain:
-        return "missing"
-    if isinstance(plain, float) and plain.is_integer() and abs(plain) < 1e15:
-        return str(int(plain))
-    return str(plain)

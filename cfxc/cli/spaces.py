@@ -17,7 +17,7 @@ from ..writing import check_writable
 from .flags import NAMES, Columns, Output
 from .guard import deliver, guarded
 from .report import say_next
-from .tables import advice, column_names, read_levels, read_steps, without
+from .tables import advice, column_names, notes, read_levels, read_steps, without
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -44,6 +44,9 @@ Ordinal = Annotated[
     Columns,
     typer.Option(metavar="LEVELS", help="In rising order: size=small,large; may be repeated."),
 ]
+Categorical = Annotated[
+    Columns, typer.Option(metavar=NAMES, help="Columns of numbers that are codes.")
+]
 Steps = Annotated[
     Columns, typer.Option(metavar="STEP", help="Of a number: pay=0.01; may be repeated.")
 ]
@@ -65,6 +68,7 @@ class Statement:
     one_hot: list[str] | None = None
     thermometer: list[str] | None = None
     ordinal: list[str] | None = None
+    categorical: list[str] | None = None
     resolution: list[str] | None = None
 
     def infer(self, table: Path, frame: pd.DataFrame) -> tuple[pd.DataFrame, FeatureSpace]:
@@ -87,10 +91,13 @@ class Statement:
                 one_hot=column_names(self.one_hot, columns),
                 thermometer=column_names(self.thermometer, columns),
                 ordinal=read_levels(self.ordinal, frame),
+                kinds=dict.fromkeys(column_names(self.categorical, columns), "categorical"),
                 resolution=read_steps(self.resolution, columns),
             )
         for line in advice(frame, space):
             print(f"cfxc: warning: {line}", file=sys.stderr)
+        for line in notes(frame, space):
+            print(f"note: {line}", file=sys.stderr)
         return frame, space
 
     def written(self, frame: pd.DataFrame, space: FeatureSpace) -> str:
@@ -141,6 +148,7 @@ def command(
     one_hot: OneHot = None,
     thermometer: Thermometer = None,
     ordinal: Ordinal = None,
+    categorical: Categorical = None,
     resolution: Steps = None,
 ) -> int:
     """Infer the feature space of a table: kinds, ranges, resolutions.
@@ -151,8 +159,9 @@ def command(
     """
     check_writable(out, table)
     said = Statement(
-        target, drop, fixed, increase, decrease, one_hot, thermometer, ordinal, resolution
-    )
+        target, drop, fixed, increase, decrease, one_hot, thermometer, ordinal, categorical,
+        resolution,
+    )  # fmt: skip
     deliver(said.written(*said.infer(table, read_frame(table))), out)
     if out is not None:
         note_ranges(out)

@@ -114,6 +114,12 @@ FEW_ROWS = 10
 """Tables shorter than this are not searched for columns that count their rows."""
 MANY_TEXTS, NEARLY_ALL = 50, 0.9
 """A column of more texts than this, different in this share of the rows, is taken for names."""
+FEW_CODES = 10
+"""Whole numbers of no more different values may be codes."""
+TAIL, HEAVY = 0.99, 0.05
+"""A tail is heavy where all rows but this share lie within that share of the range."""
+SHOWN = 5
+"""Columns that a note names."""
 
 
 def advice(frame: pd.DataFrame, space: FeatureSpace) -> Iterator[str]:
@@ -131,6 +137,32 @@ def advice(frame: pd.DataFrame, space: FeatureSpace) -> Iterator[str]:
                     f"a constraint cannot tell the feature {odd!r} from the value {odd} of the "
                     f"feature {name!r}; rename one of the two"
                 )
+
+
+def notes(frame: pd.DataFrame, space: FeatureSpace) -> Iterator[str]:
+    """What numbers may be besides amounts in even measure, one line for all columns alike."""
+    numbers = [f.name for f in space if f.kind in ("integer", "real") and f.name in frame]
+    codes = [
+        name
+        for name in numbers
+        if space[name].kind == "integer" and 2 < frame[name].nunique() <= FEW_CODES
+    ]
+    if codes:
+        yield (
+            f"whole numbers of few values, taken as amounts: {_listed(codes)}; of those that are "
+            "codes: --categorical"
+        )
+    spans = ((name, frame[name].dropna().quantile([0, TAIL, 1]).tolist()) for name in numbers)
+    tails = [n for n, (low, most, high) in spans if most - low < HEAVY * (high - low)]
+    if tails:
+        yield (
+            f"one row in a hundred has {1 - HEAVY:.0%} of the range of {_listed(tails)}; the range "
+            "is the unit of distances, so that changes of others count as small beside it"
+        )
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join([*names[:SHOWN], *(["…"] if len(names) > SHOWN else [])])
 
 
 def _looks_like(column: pd.Series[Any], name: str) -> str:

@@ -21,11 +21,12 @@ from ..environment import debug, has_checks, skipped_passes
 from ..errors import InvalidInputError
 from ..ir import Program, verify
 from ..stopping import poll
-from .passes import fold_into_trees, narrow_argmax
+from .passes import fold_into_trees, multiply_out, narrow_argmax
 
 Pass = Callable[[Program], Program]
 
 PASSES: Mapping[str, Pass] = {
+    "multiply_out": multiply_out,  # Σ_i a_i (v_i x + c)² → x' Q x + w x + b
     "narrow_argmax": narrow_argmax,  # argmax of two scores → the sign of their difference
     "fold_into_trees": fold_into_trees,  # W (Σ trees) + b → trees with leaves W v, base b
 }

@@ -32,6 +32,7 @@ SLACK = 1 + 2.0**-20  # for the rounding of this computation itself: sums of wha
 TINY = 2.0**-140  # underflow, of single floats too
 WHOLE = 2.0**24  # below it all whole numbers are floats
 LAST = 64.0  # units in the last place that logistic functions and their likes may lose
+POWER = 8.0  # and that a whole power may, beyond what its factors do
 
 
 class RoundingError:
@@ -111,9 +112,9 @@ class RoundingError:
         if isinstance(op, ops.Div) and not self.depends(op.y):
             return self.spread(op.x) / self.size(op.y)
         if isinstance(op, ops.Affine):
-            weight = np.abs(np.asarray(op.weight.array, dtype=np.float64))
+            weight = np.abs(op.weight.floats())
             inner = np.broadcast_to(self.spread(op.x), weight.shape[1])
-            found: Floats = weight @ inner + np.abs(np.asarray(op.bias.array, dtype=np.float64))
+            found: Floats = weight @ inner + np.abs(op.bias.floats())
             return found
         if isinstance(op, ops.TreeEnsemble):
             return np.abs(np.asarray(op.base.array, dtype=np.float64)) + _largest_leaves(op)
@@ -183,8 +184,16 @@ def _added(at: RoundingError, op: Any) -> Any:
 
 
 def _times(at: RoundingError, op: Any) -> Any:
+    """Powers may be those of a mathematical library, not products."""
     x, y = at.reach(op.x), at.reach(op.y)
-    return at.error(op.x) * y + at.error(op.y) * x + at.unit * x * y + TINY
+    last = POWER if op.x == op.y or _repeats(at, op) else 1.0
+    return at.error(op.x) * y + at.error(op.y) * x + last * at.unit * x * y + TINY
+
+
+def _repeats(at: RoundingError, op: Any) -> bool:
+    """Whether a product is multiplied by its own last factor once more."""
+    before = None if isinstance(op.x, Literal) else at.definitions.get(op.x)
+    return before is not None and isinstance(before.op, ops.Mul) and before.op.y == op.y
 
 
 def _over(at: RoundingError, op: Any) -> Any:
@@ -225,8 +234,7 @@ def _piecewise(at: RoundingError, op: Any) -> Any:
 
 
 def _affine(at: RoundingError, op: Any) -> Any:
-    weight = np.abs(np.asarray(op.weight.array, dtype=np.float64))
-    bias = np.abs(np.asarray(op.bias.array, dtype=np.float64))
+    weight, bias = np.abs(op.weight.floats()), np.abs(op.bias.floats())
     error = np.broadcast_to(at.error(op.x), weight.shape[1])
     if not error.any() and _counts(at, op, weight, bias):
         return np.zeros(bias.shape)

@@ -36,7 +36,7 @@ def kernel_values(to: Growing[Named], x: Operand, kernel: Kernel, vectors: Exact
     if kernel.kind == "rbf":
         return to.let(ops.Exp(squares(to, x, -gamma, vectors)))
     if kernel.kind == "poly" and kernel.degree == 0:
-        return to.let(ops.Constant(Tensor(np.ones(len(vectors)))))
+        return exact_affine(to, x, 0 * vectors, 0 * shift + 1)
     inner = exact_affine(to, x, gamma * vectors, shift)
     if kernel.kind == "tanh":
         return to.let(ops.Tanh(inner))

@@ -33,26 +33,36 @@ def exact(values: Any) -> Exact:
 
 def dot(left: Exact, right: Exact) -> Exact:
     """``left @ right``, over one denominator each: sums of fractions are slow."""
-    (first, below), (second, beneath) = _over_one(left), _over_one(right)
-    over = below * beneath
-    made = np.frompyfunc(lambda value: Fraction(value, over), 1, 1)(first.dot(second))
+    (first, below), (second, beneath) = over_one(left), over_one(right)
+    return divided(first.dot(second), below * beneath)
+
+
+def over_one(values: Exact) -> tuple[Exact, int]:
+    """Integers and the denominator that they have in common."""
+    over = math.lcm(*{value.denominator for value in values.ravel().tolist()})
+    whole = np.frompyfunc(lambda v: v.numerator * (over // v.denominator), 1, 1)(values)
+    return np.asarray(whole, dtype=object), over
+
+
+def divided(whole: Exact, over: int) -> Exact:
+    """Integers as fractions over one denominator."""
+    made = np.frompyfunc(lambda value: Fraction(value, over), 1, 1)(whole)
     return np.asarray(made, dtype=object)
 
 
-def _over_one(values: Exact) -> tuple[Exact, int]:
-    """Integers and the denominator that they have in common."""
-    over = math.lcm(*{value.denominator for value in values.ravel().tolist()})
-    return np.asarray(np.frompyfunc(lambda v: int(v * over), 1, 1)(values), dtype=object), over
+def affine(x: Operand, weight: Exact, bias: Exact) -> ops.Affine:
+    """``W x + b``, shapes (m, n), (n,), (m,)."""
+    return ops.Affine(x, Tensor(weight, "rat"), Tensor(bias, "rat"))
 
 
 def exact_affine(lowering: Growing[Named], x: Operand, weight: Exact, bias: Exact) -> Named:
-    """``W x + b``, shapes (m, n), (n,), (m,)."""
-    return lowering.let(ops.Affine(x, Tensor(weight, "rat"), Tensor(bias, "rat")))
+    """The same, appended."""
+    return lowering.let(affine(x, weight, bias))
 
 
 def quadratic(
     lowering: Growing[Named], x: Operand, squares: Exact, weight: Exact, bias: Exact
-) -> Named:
+) -> ops.Affine:
     """The vector of ``x' Q_r x + w_r x + b_r``; shapes (m, n, n), (m, n), (m,).
 
     One product for each pair of columns whose coefficient is not zero in all rows.
@@ -64,12 +74,15 @@ def quadratic(
         if any(both[:, i, j])
     ]
     if not pairs:
-        return exact_affine(lowering, x, weight, bias)
+        return affine(x, weight, bias)
     left, right = (lowering.let(ops.Take(x, one)) for one in zip(*pairs, strict=True))
     products = lowering.let(ops.Mul(left, right))
     factors = [both[:, i, j] / (2 if i == j else 1) for i, j in pairs]
     wide = np.concatenate([np.array(factors, dtype=object).T, weight], axis=1)
-    return exact_affine(lowering, lowering.let(ops.Concat((products, x))), wide, bias)
+    return affine(lowering.let(ops.Concat((products, x))), wide, bias)
 
 
-__all__ = ["Exact", "Growing", "dot", "exact", "exact_affine", "quadratic"]
+__all__ = [
+    "Exact", "Growing", "affine", "divided", "dot", "exact", "exact_affine", "over_one",
+    "quadratic",
+]  # fmt: skip

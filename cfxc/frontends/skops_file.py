@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec
 from inspect import isfunction
 from pathlib import Path
 from typing import Any
@@ -125,8 +126,25 @@ def _of_tuning() -> set[str]:
     return {f"{one.__module__}.{one.__name__}" for one in kept}
 
 
+EXTRAS = {
+    "catboost": "'cfxc[catboost]'",
+    "imblearn": "imbalanced-learn",
+    "lightgbm": "'cfxc[boosters]'",
+    "lineartree": "linear-tree",
+    "sklearn": "scikit-learn",
+    "xgboost": "'cfxc[boosters]'",
+}
+"""What to install for a package that a model is made of, where its name differs."""
+
+
 def damaged(path: Path, error: Exception) -> ModelFileError:
     """What to say about a file that cannot be opened, whatever went wrong inside."""
+    package = str(getattr(error, "name", "")).partition(".")[0]
+    if isinstance(error, ModuleNotFoundError) and package and find_spec(package) is None:
+        return ModelFileError(
+            f"{path}: the model is made of parts of {package}, which is not installed: pip install "
+            f"{EXTRAS.get(package, package)} and try again"
+        )
     lines = str(error).splitlines()
     reason = f"{type(error).__name__}: {lines[0][:200]}" if lines else type(error).__name__
     return ModelFileError(

@@ -86,8 +86,8 @@ class Options(TypedDict, total=False):
         Option(
             None,
             anything,
-            "Wanted label.  By default the favourable one, else the other one of two; or "
-            "``(low, high)`` for a number, either end ``None`` for open; or a potential such as "
+            "Wanted outcome.  By default the favourable label, else the other one of two; a "
+            "range is ``(low, high)``, either end ``None`` for open; or a potential such as "
             "``cfxc.SEP(width=10)``: an output about so much away, found by calling the model "
             "(:class:`cfxc.BlackBox`).",
             "LABEL",

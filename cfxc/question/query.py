@@ -40,7 +40,8 @@ class Query:
     ``distance``: see :class:`Distance`; ``slack``: by how much the score that decides may miss, for
     the deployed model's rounding (0: as the exact program has it); ``unit``: the unit roundoff of
     the deployed model's arithmetic; ``effects``: of the causal model, whose equations are among the
-    constraints; ``hulls``: of which the point lies in one, if there are any.
+    constraints; ``hulls``: of which the point lies in one, if there are any; ``computed``: the
+    program as libraries compute it, for bounds of rounding, where ``program`` is a smaller one.
     """
 
     space: FeatureSpace
@@ -55,6 +56,7 @@ class Query:
     unit: Fraction = DOUBLE
     effects: tuple[Effect, ...] = ()
     hulls: tuple[Hull, ...] = ()
+    computed: Program | None = None
 
     @cached_property
     def rules(self) -> Rules:

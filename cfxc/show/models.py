@@ -22,10 +22,12 @@ from sklearn.feature_extraction import image, text
 from sklearn.impute._iterative import IterativeImputer  # public behind a switch for experiments
 from sklearn.utils import all_estimators
 
+from ..errors import InvalidInputError
 from ..frontends.loaded import PARTS, register_loaded
 from ..frontends.onnx.coverage import OPSETS, coverage
 from ..frontends.sklearn import MODELS, REFUSED, TRANSFORMERS, WRAPPERS
 from ..frontends.sklearn.registry import PIPELINES, RESULTS
+from ..space.names import meant
 
 EXACT, ENCLOSED, REFUSES = "✔", "≈", "–"
 WORDS = {EXACT: "exact", ENCLOSED: "enclosed", REFUSES: "refused"}
@@ -156,19 +158,40 @@ def _sentences(reason: str, remedy: str) -> str:
     return f"{reason}. {remedy}" if remedy else reason
 
 
-def as_text(found: Sequence[Section]) -> str:
-    """Lines for a terminal."""
+def of_name(name: str) -> list[Section]:
+    """The rows of one class or op, in any spelling of capitals.
+
+    Raises:
+        InvalidInputError: there is none; names the nearest.
+    """
+    every = sections()
+    found = [
+        Section(each.title, rows)
+        for each in every
+        if (rows := [row for row in each.rows if row.name.lower() == name.lower()])
+    ]
+    if not found:
+        names = [row.name for each in every for row in each.rows]
+        raise InvalidInputError(
+            f"no class or op is called {name!r}{meant(name, names)}; cfxc models lists all, of "
+            "other libraries those that are installed"
+        )
+    return found
+
+
+def as_text(found: Sequence[Section], *, shares: bool = True) -> str:
+    """Lines for a terminal; ``shares``: how many of each table are read."""
     width = max(len(row.name) for section in found for row in section.rows)
     lines: list[str] = []
     for section in found:
-        lines += [f"{section.title}: {section.share}", ""]
+        lines += [f"{section.title}{f': {section.share}' if shares else ''}", ""]
         for row in section.rows:
             start = f"  {row.mark} {row.name:{width}}  "
             note = textwrap.wrap(row.note, LINE - len(start)) or [""]
             lines += [(start + note[0]).rstrip()]
             lines += [" " * len(start) + more for more in note[1:]]
         lines.append("")
-    return "\n".join([*lines, *_legend(found), ""])
+    return "\n".join([*lines, *list(_legend(found))[: 2 if shares else 1], ""])
 
 
 def as_json(found: Sequence[Section]) -> Mapping[str, Any]:

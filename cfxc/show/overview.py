@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -26,8 +27,8 @@ MEANS = {
     "not asked yet": "the batch was interrupted before",
 }
 PROOFS = {
-    "certificate": "in a certificate that the checker accepted",
-    "search": "by a search that kept its proof",
+    "certificate": "in a certificate that was checked for this report, and is the answer's",
+    "search": "by an exact search; no certificate of it was checked here",
     "solver": "on the word of a solver",
     "none": "nothing was proved above 0",
 }
@@ -39,9 +40,10 @@ def page(content: Mapping[str, Any]) -> str:
     Raises:
         MissingExtraError: Jinja2 is not installed.
     """
+    templates = environment()
     from markupsafe import Markup
 
-    counts, distances = content["counts"], content["distances"]
+    counts, distances, checked = content["counts"], content["distances"], content["certificates"]
     total = sum(count for _, count in counts) or 1
     shown = [(name, count) for name, count in counts if count]
     changes = [(clean(name), count) for name, count in content["changes"]]
@@ -67,12 +69,13 @@ def page(content: Mapping[str, Any]) -> str:
         "proofs": [(name, count, PROOFS.get(name, "")) for name, count in content["proofs"]],
         "answers": [[clean(cell) for cell in row] for row in content["answers"]],
         "certificates": [
-            {name: clean(cell) for name, cell in one.items()} for one in content["certificates"]
+            {name: clean(str(cell)) for name, cell in asdict(one).items()} for one in checked
         ],
+        "held": sum(one.holds for one in checked),
         "pictures": {name: Markup(text) for name, text in pictures.items()},
         "version": __version__,
     }  # fmt: skip
-    made: str = environment().from_string(TEMPLATE.read_text("utf-8")).render(filled)
+    made: str = templates.from_string(TEMPLATE.read_text("utf-8")).render(filled)
     return made
 
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import suppress
+from dataclasses import replace
 from fractions import Fraction
 from functools import lru_cache
 
 import numpy as np
 
+from ..compiler.passes import multiply_out
 from ..compiler.rounding_error import RoundingError, final
 from ..errors import UnsupportedError
 from ..frontends.predictor import Predictor
@@ -36,6 +38,12 @@ def slack_for(query: Query, semantics: str, predictor: Predictor) -> Fraction:
         if semantics == "float":
             raise
         return Fraction(0)
+
+
+def multiplied_out(query: Query) -> Query:
+    """The question of the smaller program; rounding stays that of what libraries compute."""
+    small = multiply_out(query.program)
+    return replace(query, program=small, computed=query.computed or query.program)
 
 
 def may_tie(program: Program, predictor: Predictor) -> bool:
@@ -67,7 +75,7 @@ def deployed_slack(query: Query, unit: Fraction) -> Fraction:
         own = Fraction(domain.factual)
         box.append((domain.name, (min(low, own, domain.lower), max(high, own))))
     try:
-        return slack_within(query.program, query.target, tuple(box), unit)
+        return slack_within(query.computed or query.program, query.target, tuple(box), unit)
     except UnsupportedError as error:
         raise UnsupportedError(
             f"semantics='float' is not known for this model: {error}",

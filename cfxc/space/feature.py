@@ -428,6 +428,11 @@ class Feature:
         """
         code = self.codes.get(key(label))
         if code is None:
+            if label is None and self.kind == "ordinal":
+                raise InvalidInputError(
+                    f"{self.name}: a value is missing, which has no place in an order; fill it in, "
+                    "or make the feature categorical, with a label for what is missing"
+                )
             text = "a missing value" if label is None else repr(label)
             close = nearest(label, self.labels) if isinstance(label, str) else []
             raise InvalidInputError(

@@ -112,6 +112,11 @@ def _refuse_direction(feature: Feature, action: Action) -> None:
         InvalidInputError: with the categories as levels, to be put in order.
     """
     if action in DIRECTED and feature.kind in ("categorical", "binary"):
+        if None in feature.labels:
+            raise InvalidInputError(
+                f"column {feature.name!r}: its categories have no order to {action} in, and "
+                "missing values no place in one; fill these in, and give the others in rising order"
+            )
         raise InvalidInputError(
             f"column {feature.name!r}: its categories have no order to {action} in; give them in "
             f"rising order: ordinal={{{feature.name!r}: [{shown(feature.labels)}]}}"

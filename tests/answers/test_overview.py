@@ -134,11 +134,11 @@ def test_numbers_that_are_filled_in_or_lost(tmp_path: Path) -> None:
         for place, target in enumerate((True, False))
     ])  # fmt: skip
     lost, filled = table["changes"]
-    assert lost == "a: 3.0 → missing"
+    assert lost == "a: 3 → missing"
     assert filled.startswith("a: missing → ")
     for given in (rows, None):
         page = cfxc.report(table, tmp_path / "r.html", rows=given).read_text("utf-8")
-        assert "a: 3.0 → missing" in page
+        assert "a: 3 → missing" in page
 
 
 def test_certificates_are_checked_and_listed(
@@ -153,15 +153,54 @@ def test_certificates_are_checked_and_listed(
     content["claim"]["lower_bound"] = content["claim"]["distance"] + "0"
     (folder / "bad.json").write_text(json.dumps(content))
     (folder / "broken.json").write_text("{")
-    page = cfxc.report(kept, tmp_path / "r.html", certificates=folder).read_text("utf-8")
+    with pytest.warns(UserWarning, match="3 of 3 certificates are missing, do not hold"):
+        cfxc.report(kept, tmp_path / "r.html", certificates=folder)
+    page = (tmp_path / "r.html").read_text("utf-8")
     rows = re.findall(r"<tr><td>(\S+json\S*)</td><td><code>(.*?)</code></td><td>(.*?)</td>"
                       r"<td>(.*?)</td></tr>", page)  # fmt: skip
     assert [row[0] for row in rows] == ["bad.json", "broken.json", "good.json.gz"]
-    assert rows[2][1:] == (made.content["hash"], "optimal", "accepted")
+    assert rows[2][1:] == (made.content["hash"], "optimal", "accepted; no answer names it")
     assert rows[0][3].startswith("rejected: ")
     assert "no cfxc certificate" in rows[1][3]
     with pytest.raises(cfxc.InvalidInputError, match="no certificates"):
         cfxc.report(kept, tmp_path / "r.html", certificates=tmp_path / "none")
+
+
+def test_certificates_are_those_of_the_answers_that_name_them(
+    model: cfxc.CompiledModel, tmp_path: Path
+) -> None:
+    rows, folder, out = people(40), tmp_path / "certificates", tmp_path / "r.html"
+    table = model.explain_batch(rows, certificates=folder)
+    files = sorted(folder.glob("*.json*"))
+    page = cfxc.report(table, out, rows=rows, certificates=folder).read_text("utf-8")
+    assert f"All {len(files)} certificates hold, and are those of their answers." in page
+    assert "by an exact search" not in page
+
+    def told(answers: pd.DataFrame) -> str:
+        with pytest.warns(UserWarning, match="are missing, do not hold, or are not those"):
+            cfxc.report(answers, out, rows=rows, certificates=folder)
+        return html.unescape(out.read_text("utf-8"))
+
+    place = int(np.flatnonzero(table["certificate"] == files[0].name)[0])
+    for column, value, said in (
+        ("distance", 0.25, "distance: "),
+        ("lower_bound", 1e-9, "lower bound: "),
+        ("status", "feasible", f"it claims {table['status'].iloc[place]}"),
+    ):
+        edited = table.copy()
+        edited.iloc[place, edited.columns.get_loc(column)] = value
+        assert f"accepted, but not this answer's: {said}" in told(edited)
+    edited = table.copy()
+    edited.iloc[place, edited.columns.get_loc(f"{PREFIX}age")] += 1
+    with pytest.warns(UserWarning, match="not those of"):  # the rows would be told from others
+        cfxc.report(edited, out, certificates=folder)
+    assert "but not this answer's: witness: 'age' is" in html.unescape(out.read_text("utf-8"))
+    first, second = (file.read_bytes() for file in files[:2])
+    files[0].write_bytes(second)
+    files[1].write_bytes(first)
+    assert told(table).count("factual: ") == 2
+    files[0].unlink()
+    assert "missing: there is no such file" in told(table)
 
 
 def test_a_batch_that_is_not_done(kept: Path, tmp_path: Path) -> None:

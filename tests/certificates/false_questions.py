@@ -477,13 +477,16 @@ class Meaning:
 
 @lru_cache(2**16)
 def curve(kind: str, z: F) -> F:
-    """A smooth function to some 90 places; mpmath knows it, and not the checker."""
+    """A smooth function to some 90 places; mpmath knows it, and not the checker.
+
+    Never below 2⁻¹²⁰⁰, which no float tells from 0: fractions of such numbers take long.
+    """
     if kind == "softplus" and z > 0:
         return z + curve(kind, -z)
     near = min(max(z, F(-FAR)), F(FAR))  # beyond, the checker refuses exp, and all others are flat
     with mpmath.workprec(400):
         x = mpmath.mpf(near.numerator) / near.denominator
-        sign, digits, power, _ = CURVES[kind](x)._mpf_
+        sign, digits, power, _ = max(CURVES[kind](x), mpmath.mpf(2) ** -1200)._mpf_
         return F(-1 if sign else 1) * F(int(digits)) * F(2) ** power
 
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from fractions import Fraction
 from random import Random
 from typing import Any
 
 import numpy as np
+from scipy.special import ndtr
 
 from cfxc.certificates.checker import Question, Rejected
 from cfxc.certificates.checker.slack import Rounding
@@ -24,11 +26,21 @@ RANGES = ((0.1, 0.0, 1.0), (3.0, -4.0, 4.0), (16777217.0, 0.0, 33554432.0), (5e-
           (1e300, 0.0, 1e300))  # fmt: skip
 
 
+SMOOTH = ("exp", "sigmoid", "tanh", "softplus", "gelu", "silu", "mish", "elu")
+CURVES: dict[str, Any] = {
+    "exp": np.exp,
+    "sigmoid": lambda z: 1 / (1 + np.exp(-z)),
+    "softplus": lambda z: np.logaddexp(z.dtype.type(0), z),
+    "normal": ndtr,
+}
+"""Smooth functions as libraries compute them in floats."""
+
+
 class Refused(Exception):
     """The checker allows no slack for this program, or takes it for none."""
 
 
-def draw_program(rng: Random) -> Content:
+def draw_program(rng: Random, smooth: Sequence[str] = SMOOTH) -> Content:
     """A question whose program cancels, underflows, or is large, now and then."""
     features = []
     hard = rng.random() < 0.3
@@ -47,6 +59,10 @@ def draw_program(rng: Random) -> Content:
         if named and rng.random() < 0.5:
             made.append(["product", rng.choice(named), rng.choice(named)])
             continue
+        if rng.random() < 0.3:
+            form = _form(rng, features, made, trees if hard else [], hard)
+            _bend(rng.choice(smooth), form, made)
+            continue
         kind = rng.choice(("unit", "step", "single", "form", "form"))
         made.append([kind, _form(rng, features, made, trees if hard else [], hard)])
     named = [k for k, (kind, *_) in enumerate(made) if kind == "form"]
@@ -57,6 +73,33 @@ def draw_program(rng: Random) -> Content:
     return question(
         features, outputs, made=made, trees=trees, labels=["a", "b"], target={"label": "b"}
     )
+
+
+def _bend(name: str, form: list[Any], made: list[Any]) -> None:
+    """Append a smooth function of a form, as certificates write it; refused where exp is in it."""
+
+    def let(kind: str, *given: Any) -> list[Any]:
+        made.append([kind, *given])
+        return [kind, len(made) - 1]
+
+    def twice(source: list[Any]) -> list[Any]:
+        return let("form", [[let("sigmoid", [[source, "2"]]), "2"], [["one", 0], "-1"]])
+
+    if name in ("exp", "sigmoid", "softplus"):
+        let(name, form)
+        return
+    z = let("form", form)
+    if name == "tanh":
+        twice(z)
+    elif name == "elu":
+        below = let("unit", [[z, "-1"]])
+        raised = let("exp", [[below, "-1"]])
+        let("form", [[let("unit", [[z, "1"]]), "1"], [raised, "1"], [["one", 0], "-1"]])
+    elif name == "mish":
+        let("product", z[1], twice(let("softplus", [[z, "1"]]))[1])
+    else:
+        gate = let({"gelu": "normal", "silu": "sigmoid"}[name], [[z, "1"]])
+        let("product", z[1], let("form", [[gate, "1"]])[1])
 
 
 def _form(rng: Random, features: Any, made: Any, trees: Any, hard: bool) -> list[Any]:
@@ -100,6 +143,9 @@ class Floats:
             if kind == "form":
                 self.made.append(z)
                 continue
+            if kind in CURVES:
+                self.made.append(self.type(CURVES[kind](z)))
+                continue
             made = max(z, self.type(0)) if kind == "unit" else self.type(z >= 0)
             self.made.append(self.type(np.float32(z)) if kind == "single" else made)
         return [self.form(form) for form in self.program["outputs"]]
@@ -125,7 +171,7 @@ class Floats:
             node = ensemble["nodes"][root]
             while type(node[0]) is int or node[0] == "form":
                 j, test, *both = node[-4:]
-                value = self.made[j] if node[0] == "form" else self.point[j]
+                value = float(self.made[j]) if node[0] == "form" else self.point[j]
                 node = ensemble["nodes"][both[0 if F(value) <= F(test) else 1]]
             found.append(self.held(F(node[0])))
         return self.sum(found)

@@ -122,11 +122,22 @@ def test_long_numbers_in_the_scores_of_many_labels() -> None:
 
 
 def test_a_slack_that_rounding_does_not_explain() -> None:
-    """With a slack of 4 a witness may miss the target by 4."""
-    for slack, said in (("4", "all that rounding explains"), ("1/1000000000000", "does not close")):
-        asked = question([N], [[[["x", 0], "1"], [["one", 0], "-9"]]], slack=slack)
-        with pytest.raises(checker.Rejected, match=said):  # 9 does reach it
-            checker.check(certificate(asked, NEVER, semantics="float"))
+    """With a slack of 4 a witness may miss the target by 4; without one it only asks for more."""
+    asked = {
+        slack: question([N], [[[["x", 0], "1"], [["one", 0], "-9"]]], slack=slack)
+        for slack in ("4", "1/1000000000000")
+    }
+    for each in asked.values():
+        with pytest.raises(checker.Rejected, match="does not close"):  # 10 does reach it
+            checker.check(certificate(each, NEVER, semantics="float"))
+    for value, distance, needs in (("7", "1/2", True), ("10", "4/5", False)):
+        found = certificate(asked["4"], NOWHERE | {"radius": "0"}, "feasible", distance=distance,
+                            witness=[value], semantics="float")  # fmt: skip
+        if not needs:
+            assert not checker.check(found).within_slack
+            continue
+        with pytest.raises(checker.Rejected, match="all that rounding explains"):
+            checker.check(found)
 
 
 def test_a_policy_limits_slack_and_gaps() -> None:

@@ -76,11 +76,13 @@ def test_a_lone_surrogate() -> None:
         (["gt", [[N, "-1"], [ONE, "5"]]], "n < 5"),
         (["ge", [[N, "2"], [X, "-1/2"], [ONE, "1"]]], "2*n >= 0.5*x - 1"),
         (["ge", [[N, "1"], [X, "-1"]]], "n >= x"),
-        (["ge", []], "0 <= 0"),
-        (["ge", [[ONE, "1"]]], "0 <= 1"),
+        (["ge", []], "always"),
+        (["gt", [[ONE, "-1"]]], "never"),
         (["not", ["gt", [[["is", 2, 1], "1"], [ONE, "-1/2"]]]], 'not ([code = "b"] > 0.5)'),
         (["and"], "always"),
         (["not", ["or"]], "not (never)"),
+        (["or", ["gt", []], ["ge", [[N, "1"]]]], "n >= 0"),
+        (["or", ["ge", []], ["ge", [[N, "1"]]]], "always"),
         (["or", ["and", ["ge", [[N, "1"]]], ["ge", [[X, "1"]]]], ["ge", [[X, "1"]]]],
          "(n >= 0 and x >= 0) or x >= 0"),
         (["and", ["or", ["ge", [[N, "1"]]]]], "n >= 0"),
@@ -160,8 +162,14 @@ def test_warnings() -> None:
                       "epsilon": "0"}), (("witness",), None),
         (("proof", "nodes"), [["bound", "0", [["row", 0, "1"]], []]]),
     )  # fmt: skip
-    assert still.facts["warnings"] == ["No feature may change."]
-    assert "No admissible change leads to the target outcome." in still.to_markdown()
+    assert still.facts["warnings"] == [
+        "No feature may change.",
+        "Constraints: 1. Without them a change may exist.",
+    ]
+    assert (
+        "No change within these ranges, grids and constraints has the target outcome."
+        in still.to_markdown()
+    )
     assert still.facts["changes"] == {}
     assert still.facts["distance"] is None
 

@@ -53,8 +53,8 @@ def of(name: str, **entries: Any) -> str:
         of("n", kind="integer", lower=0, upper=4),
         of("n", kind="real", resolution=1, lower=0.0),
         of("n", kind="real", resolution="3"),
+        of("x", resolution="1/2", action="fixed"),
         of("n", kind="integer", action="increase"),
-        of("n", kind="integer", action="fixed"),
         of("n", kind="integer", action="conditional"),
         of("x", resolution="1/2"),
         of("x", resolution=1.5),
@@ -113,7 +113,6 @@ def test_as_wide_or_wider(text: str) -> None:
         (RULE + 'norms = "l2"', "policy: another distance"),
         (RULE + 'fixed = ["code"]', "policy: 'code': it may change, and the policy fixes it"),
         (RULE + 'fixed = ["m"]', "policy: the question has no feature 'm', which is to be fixed"),
-        ("", "policy: it has no constraint x <= 4"),
         ('constraints = ["x <= 3"]', "policy: it has no constraint x <= 4"),
     ],
 )  # fmt: skip
@@ -175,9 +174,36 @@ def test_one_way_and_fixed(action: str) -> None:
     assert said == f"policy: 'n': it may not change as it should: {action}, not free"
     assert verdict(RULE + space, content) == ""
     still = of("n", kind="integer", action="fixed")
-    assert verdict(still, content) == "", "what may not change need not"
+    changes = action == "increase"
+    assert ("the answer changes it" in verdict(still, content)) == changes
     other = {"increase": "decrease", "decrease": "increase", "fixed": "increase"}[action]
     assert "may not change as it should" in verdict(of("n", action=other), content)
+
+
+@pytest.mark.parametrize(
+    ("entries", "why"),
+    [
+        ({"action": "fixed"}, ", and its action is fixed"),
+        ({"action": "decrease"}, ", and its action is decrease"),
+        ({"kind": "real", "resolution": 2}, " to 3, off the policy's grid"),
+        ({"upper": 2}, " to 3, beyond the policy's range"),
+    ],
+)
+def test_the_answer_is_one_that_the_policy_allows(entries: dict[str, Any], why: str) -> None:
+    """The question may allow more than the policy; the change from 1 to 3 may not need it."""
+    said = verdict(of("n", **{"kind": "integer", **entries}))
+    assert f"'n': the answer changes it{why}" in said
+
+
+def test_a_label_of_the_answer_is_one_of_the_policy() -> None:
+    norms = {"l0": "1", "l1": "0", "linf": "0", "l2": "0"}
+    stay = (("proof",), {"radius": "0", "lemmas": [], "nodes": [["distance"]]})
+    claim = {"status": "feasible", "distance": "2/3", "lower_bound": "0", "epsilon": "0"}
+    content = changed((("question", "norms"), norms), (("claim",), claim), stay,
+                      (("witness",), ["3", "1/2", "b"]))  # fmt: skip
+    assert verdict(of("code", kind="categorical", labels=["b", "a"]), content) == ""
+    said = verdict(of("code", kind="categorical", labels=["c", "a"]), content)
+    assert said == "policy: 'code': the answer changes it to \"b\", which the policy does not list"
 
 
 def test_more_than_the_outcome_is_not_what_a_policy_of_labels_wants() -> None:
@@ -302,7 +328,8 @@ def test_sparse_is_what_the_number_of_features_makes_of_it() -> None:
 def test_features_that_a_policy_does_not_name() -> None:
     """They could be fixed, or have a range of one value: a policy says if that is all right."""
     part = of("n", kind="integer").replace('others = "any"\n', "")
-    assert verdict(part) == "policy: it says nothing of ['code'], and not others = 'any'"
+    left = 'policy: it says nothing of "x", "code", and not others = \'any\''
+    assert verdict(part) == left
     assert verdict(OWN.replace('others = "any"\n', "")) == ""
 
 
@@ -330,10 +357,16 @@ def test_over_the_interface(tmp_path: Path) -> None:
     path = tmp_path / "policy.toml"
     path.write_text(OWN, "utf-8")
     assert cfxc.check(changed(), policy=path).ok
-    path.write_text("", "utf-8")
+    path.write_text("fixed = ['cod', 'n']\nothers = 'any'", "utf-8")
     found = cfxc.check(changed(), policy=str(path))
-    assert found.reason == "policy: it has no constraint x <= 4"
+    assert found.reason == (
+        "policy: the question has no feature 'cod', which is to be fixed; did the policy mean "
+        "'code'?; 'n': it may change, and the policy fixes it; it has no constraint x <= 4"
+    )
     assert found.shown is None
+    path.write_text("version = 1", "utf-8")
+    with pytest.raises(InvalidInputError, match=r"no policy: it states nothing of what a question"):
+        cfxc.check(changed(), policy=path)
     path.write_bytes(b"\xff")
     with pytest.raises(InvalidInputError, match=r"policy.toml: cannot be read: not UTF-8 text"):
         cfxc.check(changed(), policy=path)

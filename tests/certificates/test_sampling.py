@@ -405,7 +405,7 @@ def test_tiny_scores_do_not_pass_beside_any_model(forest: tuple[Path, dict[str, 
 def test_too_many_labels_that_differ_within_rounding(
     forest: tuple[Path, dict[str, Any]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(sampling.NEAR, forest[1]["semantics"], 10**6)
+    monkeypatch.setitem(sampling.NEAR, 53, 10**6)
     monkeypatch.setattr(sampling, "FEW", 10**12)
     model, shown = joblib.load(forest[0]), checker.check(forest[1])
     one = shown._replace(witness=None)

@@ -7,7 +7,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from cfxc.cli.tables import advice
+from cfxc.cli.tables import advice, notes
 from cfxc.space import FeatureSpace
 
 ODD: list[tuple[str, list[Any], str]] = [
@@ -60,3 +60,22 @@ def test_names_that_clash(names: list[str], odd: list[str]) -> None:
     frame = pd.DataFrame({name: [1.5, 2.5, 9] for name in names})
     lines = list(advice(frame, FeatureSpace.infer(frame)))
     assert [line.split("'")[1] for line in lines] == odd
+
+
+def test_numbers_that_may_be_codes_and_ranges_of_few_rows() -> None:
+    n = 400
+    frame = pd.DataFrame(
+        {
+            "school": [i % 4 for i in range(n)],
+            "flag": [i % 2 for i in range(n)],
+            "age": [18 + i % 60 for i in range(n)],
+            "income": [float(i) for i in range(n - 1)] + [1e6],
+        }
+    )
+    codes, tails = notes(frame, FeatureSpace.infer(frame))
+    assert codes == (
+        "whole numbers of few values, taken as amounts: school; of those that are codes: "
+        "--categorical"
+    )
+    assert tails.startswith("one row in a hundred has 95% of the range of income; the range is")
+    (tails,) = notes(frame, FeatureSpace.infer(frame, kinds={"school": "categorical"}))

@@ -9,12 +9,16 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
+from typing import Any
 
 import pandas as pd
 import pytest
 
 import cfxc
 from cfxc.answers import batch as answers
+from cfxc.answers.explaining import Explainer
+from cfxc.answers.result import Result
 from cfxc.cli import batch, report
 
 from .conftest import Shell
@@ -34,7 +38,8 @@ def expected(shell: Shell) -> pd.DataFrame:
 def test_all_who_are_refused(shell: Shell) -> None:
     ended = shell(*BATCH, "-o", "out.csv", "--target", "yes")
     following = "next: cfxc report out.csv -o report.html --rows data.csv\n"
-    assert (ended.code, ended.err) == (0, following)
+    assert ended.code == 0
+    assert ended.err.endswith(following)
     found = pd.read_csv("out.csv", index_col="row", keep_default_na=False)
     truth = expected(shell)
     assert ended.out.splitlines()[0].split(maxsplit=1) == [
@@ -168,6 +173,27 @@ def test_a_killed_batch_goes_on(shell: Shell, how: signal.Signals) -> None:
     truth = expected(shell)
     assert found.index.tolist() == truth.index.tolist()
     assert found["distance"].tolist() == pytest.approx(truth["distance"].tolist(), rel=2e-3)
+    assert not (found["reason"] == "interrupted").any()
+
+
+def test_answers_that_were_broken_off_are_asked_for_again(
+    shell: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    command, told = (*BATCH, "-o", "out.csv", "--target", "yes", "--which", "0-9"), []
+
+    def broken_off(*given: Any) -> Result:
+        told.append(result(*given))
+        if len(told) == 2:
+            return replace(told[-1], status="feasible", reason="interrupted")
+        return told[-1]
+
+    result = Explainer._result
+    monkeypatch.setattr(Explainer, "_result", broken_off)
+    ended = shell(*command)
+    assert ended.code == 130
+    assert "the same command goes on" in ended.err
+    assert shell(*command).code == 0
+    assert not (pd.read_csv("out.csv")["reason"] == "interrupted").any()
 
 
 def test_nothing_to_ask(shell: Shell) -> None:

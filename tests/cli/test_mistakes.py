@@ -64,7 +64,7 @@ NAMED = [
     (("explain", "tree.skops", *WHO), ["--space"]),
     (("explian", "tree.skops"), ["explian"]),
     ((*EXPLAIN, "--tagret", "yes"), ["--tagret", "--target"]),
-    ((*EXPLAIN, "--count", "many"), ["--count", "integer"]),
+    ((*EXPLAIN, "--count", "many"), ["--count", "not a valid int"]),
     ((*EXPLAIN, "--target", "7"), ["'7'", '"yes"']),
     ((*EXPLAIN, "--range", "1:2"), ["--target LABEL"]),
     ((*EXPLAIN, "--probability", "80"), ["probability", "between 0 and 1"]),

@@ -55,7 +55,7 @@ def test_answers_do_not_depend_on_passes(skip: str, monkeypatch: pytest.MonkeyPa
 
 def test_an_unknown_pass(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CFXC_SKIP", "fold")
-    with pytest.raises(cfxc.InvalidInputError, match="no pass 'fold'; there are narrow_argmax"):
+    with pytest.raises(cfxc.InvalidInputError, match="no pass 'fold'; there are multiply_out"):
         simplified(MODEL.program)
 
 

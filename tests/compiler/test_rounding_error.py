@@ -7,8 +7,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from torch.nn import functional
 
 from cfxc.compiler.rounding_error import RULES, RoundingError, final
 from cfxc.errors import UnsupportedError
@@ -53,20 +55,27 @@ def test_scores_of_models(kind: str) -> None:
             assert abs(Q(one) - Q(float(other))) <= Q(float(most))
 
 
+UNITS: dict[Any, Any] = {
+    ops.Relu: functional.relu, ops.Sigmoid: torch.sigmoid, ops.Tanh: torch.tanh,
+    ops.Softplus: functional.softplus, ops.Gelu: functional.gelu, ops.Silu: functional.silu,
+    ops.Mish: functional.mish, ops.Elu: functional.elu,
+}  # fmt: skip
+
+
 @settings(max_examples=80, deadline=None)
-@given(st.integers(0, 10**6))
-def test_networks_in_single_floats_in_any_order(seed: int) -> None:
+@given(st.integers(0, 10**6), st.lists(st.sampled_from([*UNITS]), min_size=3, max_size=3))
+def test_networks_in_single_floats_in_any_order(seed: int, units: list[Any]) -> None:
     rng = np.random.default_rng(seed)
     sizes = [int(n) for n in rng.integers(1, 6, size=3)]
     builder = Builder("network")
     values = builder.let(ops.Concat(tuple(builder.input(f"x{i}", REAL) for i in range(sizes[0]))))
     layers = []
-    for wide, narrow in zip(sizes, [*sizes[1:], 1], strict=True):
+    for unit, wide, narrow in zip(units, sizes, [*sizes[1:], 1], strict=True):
         weight = rng.normal(size=(narrow, wide)).astype(np.float32)
         bias = rng.normal(size=narrow).astype(np.float32)
-        layers.append((weight, bias))
+        layers.append((UNITS[unit], weight, bias))
         tensors = Tensor(weight.astype(np.float64)), Tensor(bias.astype(np.float64))
-        values = builder.let(ops.Relu(builder.let(ops.Affine(values, *tensors))))
+        values = builder.let(unit(builder.let(ops.Affine(values, *tensors))))
     program = builder.build(value=builder.let(ops.Item(values, 0)))
     box = {f"x{i}": Interval.of(-5.0, 5.0) for i in range(sizes[0])}
     at = RoundingError(program, box, SINGLE)
@@ -74,12 +83,12 @@ def test_networks_in_single_floats_in_any_order(seed: int) -> None:
     exact = evaluate(program, {f"x{i}": Q(float(v)) for i, v in enumerate(x)})["value"]
     for _ in range(4):
         found = x
-        for weight, bias in layers:
+        for unit, weight, bias in layers:
             order = rng.permutation(weight.shape[1])
             total = np.zeros(weight.shape[0], dtype=np.float32)
             for j in order:
                 total = (total + weight[:, j] * found[j]).astype(np.float32)
-            found = np.maximum(total + bias, np.float32(0))
+            found = unit(torch.from_numpy(total + bias)).numpy()
         assert abs(exact - Q(float(found[0]))) <= Q(float(at.error(program.output("value"))))
     assert final(at, program.output("value")) >= at.error(program.output("value"))
 

@@ -35,7 +35,7 @@ from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
 import cfxc
-from cfxc.certificates.auditing import sampling
+from cfxc.certificates.auditing import models
 from cfxc.errors import (
     CfxcError,
     InvalidInputError,
@@ -214,8 +214,8 @@ TUNED = {
 
 
 def test_the_checker_trusts_the_same_types() -> None:
-    assert set(skops_file.TRUSTED) == sampling.TRUSTED
-    assert sampling._of_tuning() == skops_file._of_tuning()
+    assert set(skops_file.TRUSTED) == models.TRUSTED
+    assert models._of_tuning() == skops_file._of_tuning()
 
 
 @pytest.mark.parametrize("name", TUNED)
@@ -227,7 +227,7 @@ def test_skops_of_pipelines_as_people_write_them(tmp_path: Path, name: str) -> N
     skops.io.dump(model, tmp_path / "m.skops")
     compiled = cfxc.compile(tmp_path / "m.skops", FeatureSpace.infer(X))
     assert (compiled.predict(X) == model.predict(X)).all()
-    assert (sampling._skops(tmp_path / "m.skops").predict(X) == model.predict(X)).all()
+    assert (models._skops(tmp_path / "m.skops").predict(X) == model.predict(X)).all()
 
 
 @pytest.mark.parametrize("change", ["child", "cycle", "feature", "leaf"])

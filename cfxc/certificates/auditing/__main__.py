@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from ..checker import Clock, Rejected, Shown, Undecided, check, need
-from . import binding, inputs, policy, report
+from . import binding, inputs, report
 from .inputs import WrongInput
 
 CODES = (
@@ -76,19 +76,10 @@ def require_sense(options: argparse.Namespace) -> None:
 def examined(options: argparse.Namespace) -> tuple[dict[str, Any], int]:
     """What is shown, and the exit code."""
     require_sense(options)
-    wide = policy.read_policy(options.policy) if options.policy else None
-    row = binding.read_row(options.factual) if options.factual else None
-    digest = binding.read_hash(options.hash) if options.hash is not None else None
+    asked = binding.Asked.read(options.policy, options.factual, options.hash)
     certificate, clock = inputs.certificate(options.certificate)
     shown = check(certificate, clock if options.seconds is None else Clock(options.seconds))
-    policy.require_same(shown.space, shown.question.features)
-    if digest is not None:
-        binding.require_hash(shown, digest)
-    if row is not None:
-        binding.require_factual(shown, row, options.factual)
-    found, code = report.facts(shown), 0
-    if wide is not None:
-        policy.require_no_narrower(shown, wide, found["constraints"])
+    found, code = asked.facts(shown), 0
     if options.model is not None:
         found["run"], found["verdict"], code = run_model(certificate, shown, options)
     return found, code

@@ -1,18 +1,19 @@
-"""Whose certificate it is: the row it is about, and the hash that a letter names."""
+"""What a certificate is compared with: a policy, the row it is about, the hash in a letter."""
 
 from __future__ import annotations
 
 import csv
 import json
 import re
+from dataclasses import dataclass
 from fractions import Fraction as Q
 from pathlib import Path
 from typing import Any
 
-from ..checker import Rejected, Shown, need, rounded
+from ..checker import Feature, Rejected, Shown, need, rounded
 from .inputs import WrongInput, text_of
-from .policy import document, stated
-from .report import exact, printable, quoted
+from .policy import Policy, document, read_policy, require_no_narrower, require_same, stated
+from .report import exact, facts, printable, quoted
 
 PARQUET = re.compile(r".+\.(parquet|pq)(:[0-9]*)?", re.IGNORECASE)
 NUMBERED = re.compile(r"(?P<path>.+\.csv):(?P<row>[0-9]{1,18})", re.IGNORECASE)
@@ -20,6 +21,50 @@ MISSING = ("", "na", "n/a", "#n/a", "<na>", "nan", "-nan", "null", "none")  # in
 TRUTHS = {"true": True, "false": False}
 HASH = re.compile(r"[0-9a-f]{16,64}")
 ROUND = Q(2) ** 1000  # what is larger is no double
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What a certificate has to be, besides true; read before it is checked."""
+
+    policy: Policy | None
+    row: dict[str, Any] | None
+    hash: str | None
+    said: tuple[str, ...]
+    """What it is compared with, as the report names it."""
+
+    @classmethod
+    def read(cls, policy: str | Path | None, factual: str | None, hash: str | None) -> Asked:
+        """From a file, a row's name and a letter; raises ``WrongInput``."""
+        wide = None if policy is None else read_policy(Path(policy))
+        row = None if factual is None else read_row(factual)
+        digest = None if hash is None else read_hash(hash)
+        silent = [] if wide is None else wide.silent
+        left = f" (which says nothing of {', '.join(silent)})" if silent else ""
+        said = [] if wide is None else [f"the policy {printable(str(policy))}{left}"]
+        said += [] if factual is None else [f"the row {printable(factual)}"]
+        said += [] if digest is None else [f"the hash {digest}"]
+        return cls(wide, row, digest, tuple(said))
+
+    def facts(self, shown: Shown) -> dict[str, Any]:
+        """What the report says of a certificate that is what was asked for.
+
+        Raises:
+            Rejected: it is not; or it is malformed.
+        """
+        require_same(shown.space, shown.question.features)
+        if self.hash is not None:
+            require_hash(shown, self.hash)
+        if self.row is not None:
+            require_row(shown, self.row, self.said[self.policy is not None][len("the row ") :])
+        found = facts(shown)
+        if self.policy is not None:
+            unmet = require_no_narrower(shown, self.policy, found["constraints"])
+            found["warnings"] += [
+                f"The policy admits a constraint that was not asked: {printable(one)}"
+                for one in unmet
+            ]
+        return {**found, "compared with": list(self.said)}
 
 
 def read_hash(text: str) -> str:
@@ -83,51 +128,53 @@ def _of_table(path: Path, body: str, number: int | None) -> dict[str, Any]:
     return dict(zip(header, row, strict=True))
 
 
-def require_factual(shown: Shown, row: dict[str, Any], where: str) -> None:
-    """The certificate is about this row: each number is the same double, each label the same.
+def require_row(
+    shown: Shown, row: dict[str, Any], where: str, point: list[Any] | None = None
+) -> None:
+    """A row is the factual, or another point: each number the same double, each label the same.
 
     Raises:
         Rejected: they differ; names the first feature that does.
         WrongInput: the row lacks a column.
     """
-    for given, feature in zip(
-        stated(document(shown.space, "space"), "space"), shown.question.features, strict=True
-    ):
+    space = stated(document(shown.space, "space"), "space")
+    features = shown.question.features
+    values = [feature.own for feature in features] if point is None else point
+    what = "factual" if point is None else "witness"
+    for given, feature, value in zip(space, features, values, strict=True):
         lacking = [name for name in given.columns if name not in row]
         if lacking:
             raise WrongInput(f"{where}: it has no column {lacking[0]!a}")
         cells = [row[name] for name in given.columns]
-        if not _is_held(feature, cells, given.encoding):
-            own = "missing" if _is_gone(feature) else exact(feature.own)
-            own = quoted(feature.labels[feature.own][1]) if feature.labels else own
+        if not _is_held(feature, value, cells, given.encoding):
+            held = "missing" if _is_gone(feature, value) else exact(value)
+            held = quoted(feature.labels[value][1]) if feature.labels else held
             shown_as = ["missing" if _is_missing(cell) else str(cell)[:40] for cell in cells]
             cell = printable(", ".join(shown_as))
-            told = f"is {own} in the certificate, and {cell} in {printable(where)}"
-            raise Rejected(f"factual: {feature.name!a} {told}")
+            told = f"is {held} in the certificate, and {cell} in {printable(where)}"
+            raise Rejected(f"{what}: {feature.name!a} {told}")
 
 
-def _is_gone(feature: Any) -> bool:
-    """Whether the factual's number is missing."""
-    return bool(feature.gap or (feature.absent is not None and feature.own == feature.absent))
+def _is_gone(feature: Feature, value: Any) -> bool:
+    """Whether a number is missing."""
+    return feature.gap or (feature.absent is not None and value == feature.absent)
 
 
-def _is_held(feature: Any, cells: list[Any], encoding: str | None) -> bool:
-    """Whether cells hold the factual's own value of a feature."""
+def _is_held(feature: Feature, own: Any, cells: list[Any], encoding: str | None) -> bool:
+    """Whether cells hold a value of a feature."""
     if encoding in ("one_hot", "thermometer"):
         bits, one_hot = [_number(cell) for cell in cells], encoding == "one_hot"
-        return bits == [
-            Q(feature.own == i if one_hot else feature.own > i) for i in range(len(cells))
-        ]
+        return bits == [Q(own == i if one_hot else own > i) for i in range(len(cells))]
     (cell,) = cells
     if feature.labels:
-        return _is_label(feature.labels[feature.own][1], cell)
-    if _is_gone(feature):
+        return _is_label(feature.labels[own][1], cell)
+    if _is_gone(feature, own):
         return _is_missing(cell)
     value = _number(cell)
     if value is None or abs(value) >= ROUND:
         return False
     value = value if feature.width == 0 and value.denominator == 1 else Q(float(value))
-    return bool(feature.own == (rounded(value, 4) if feature.width == 4 else value))
+    return bool(own == (rounded(value, 4) if feature.width == 4 else value))
 
 
 def _is_missing(cell: Any) -> bool:
@@ -165,4 +212,4 @@ def _number(cell: Any) -> Q | None:
     return Q(cell) if is_number else None
 
 
-__all__ = ["read_hash", "read_row", "require_factual", "require_hash"]
+__all__ = ["Asked", "read_hash", "read_row", "require_hash", "require_row"]

@@ -8,14 +8,17 @@ from __future__ import annotations
 
 import re
 import tomllib
+from collections.abc import Callable, Iterator
 from decimal import Context, Decimal
+from difflib import get_close_matches
 from fractions import Fraction as Q
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from ..checker import ACTIONS, KINDS, ODD, Feature, Question, Rejected, Shown, listed, need
+from ..checker import ACTIONS, KINDS, ODD, Feature, Question, Rejected, Shown, listed, need, rounded
 from .inputs import WrongInput, text_of
-from .report import TEXT, exact, is_still, quoted
+from .report import TEXT, exact, is_loose, is_still, quoted
 
 DECIMAL = re.compile(r"-?[0-9]{1,400}(\.[0-9]{1,400}|/[1-9][0-9]{0,400})?", re.ASCII)
 SPACE = ("version", "columns", "tables", "feature")
@@ -133,10 +136,17 @@ class Policy:
         self.constraints = listed(found.get("constraints", []), "policy.constraints")
         need(all(type(name) is str for name in self.fixed), "policy.fixed: it holds no names")
         need(found.get("others", "any") == "any", "policy.others: it is 'any', or not there")
+        need(set(found) - {"version"}, "it states nothing of what a question must allow")
         self.others = "others" in found
         self.target = Target(found["target"]) if "target" in found else None
         self.norms = _norms(found["norms"]) if "norms" in found else None
         self.epsilon, self.slack = decimal(found.get("epsilon")), decimal(found.get("slack"))
+
+    @property
+    def silent(self) -> list[str]:
+        """Of what decides how much a certificate is worth, what it does not state."""
+        names = {"target": "the target", "norms": "the distance", "epsilon": "epsilon"}
+        return [said for name, said in names.items() if name not in self.found]
 
 
 def read_policy(path: Path) -> Policy:
@@ -242,57 +252,101 @@ def _norms(given: Any) -> list[Q] | str:
     return known
 
 
-def require_no_narrower(shown: Shown, policy: Policy, rules: list[str]) -> None:
+def require_no_narrower(shown: Shown, policy: Policy, rules: list[str]) -> list[str]:
     """The question allows all that a policy allows, no more than it may, and measures as it does.
 
-    ``rules`` are the question's constraints as the report prints them.
+    ``rules`` are the question's constraints as the report prints them; returned are those of the
+    policy that are none of them.
+
+    Raises:
+        Rejected: it does not; says of every entry why.
     """
-    try:
-        _require(shown, policy, rules)
-    except Rejected as error:
-        raise type(error)(f"policy: {error}") from None
+    faults = []
+    for required in _requirements(shown, policy, rules):
+        try:
+            required()
+        except Rejected as error:
+            faults.append(str(error))
+    need(not faults, f"policy: {'; '.join(faults)}")
+    known = {feature.name: feature for feature in shown.question.features}
+    return [str(rule) for rule in policy.constraints if _in_figures(rule, known) not in rules]
 
 
-def _require(shown: Shown, policy: Policy, rules: list[str]) -> None:
+def _requirements(shown: Shown, policy: Policy, rules: list[str]) -> Iterator[Callable[[], None]]:
+    """Functions that reject, one for each entry of a policy."""
     question = shown.question
     known = {feature.name: feature for feature in question.features}
     space = document(shown.space, "space")
     read = {feature.name: feature for feature in stated(space, "space")}
-    is_measured = question.norms[0] != 1
     for wide in policy.features:
-        need(wide.name in known, f"the question has no feature {wide.name!a}")
-        _require_wide(wide, known[wide.name], is_measured)
-        same = (wide.columns, wide.encoding) == (read[wide.name].columns, read[wide.name].encoding)
-        need(same, f"{wide.name!a}: it is made of other columns")
+        yield partial(_require_feature, wide, known, read, question.norms[0] != 1)
+        if shown.witness is not None and wide.name in known:
+            place = list(known).index(wide.name)
+            yield partial(_require_change, wide, question.features[place], shown.witness[place])
     for name in policy.fixed:
-        need(name in known, f"the question has no feature {name!a}, which is to be fixed")
-        need(is_still(known[name]), f"{name!a}: it may change, and the policy fixes it")
+        yield partial(_require_still, name, known)
     allowed = {_in_figures(rule, known) for rule in policy.constraints}
     for rule in rules:
-        need(rule in allowed and "about " not in rule, f"it has no constraint {rule}")
+        held = rule in allowed and "about " not in rule
+        yield partial(need, held, f"it has no constraint {rule}")
     if policy.target is not None:
-        policy.target.require_of(question)
-    _require_figures(shown, policy)
-    left = [] if policy.others else sorted(set(known) - {wide.name for wide in policy.features})
-    if not left and not policy.others:
-        need(_columns(policy.found) == _columns(space), "other columns")
-    need(not left, f"it says nothing of {left[:1]!a}, and not others = 'any'")
+        yield partial(policy.target.require_of, question)
+    yield partial(_require_norms, question, policy)
+    yield partial(_require_epsilon, shown, policy)
+    yield partial(_require_slack, question, policy)
+    if policy.others:
+        return
+    left = [quoted(name) for name in known if name not in {one.name for one in policy.features}]
+    said = f"it says nothing of {', '.join(left[:5])}{', …' * (len(left) > 5)}"
+    yield partial(need, not left, f"{said}, and not others = 'any'")
+    same = left or _columns(policy.found) == _columns(space)
+    yield partial(need, same, "other columns")
 
 
-def _require_figures(shown: Shown, policy: Policy) -> None:
-    """Distance, epsilon and slack."""
-    question, norms = shown.question, policy.norms
+def _feature(name: str, known: dict[str, Feature], why: str = "") -> Feature:
+    """A feature by its name; a policy that misspells one is not the question's fault."""
+    near = get_close_matches(name, known, 1)
+    hint = f"; did the policy mean {near[0]!a}?" if near else ""
+    need(name in known, f"the question has no feature {name!a}{why}{hint}")
+    return known[name]
+
+
+def _require_feature(
+    wide: Stated, known: dict[str, Feature], read: dict[str, Stated], measured: bool
+) -> None:
+    own = _feature(wide.name, known)
+    _require_wide(wide, own, measured)
+    made = read[wide.name]
+    same = (wide.columns, wide.encoding) == (made.columns, made.encoding)
+    need(same, f"{wide.name!a}: it is made of other columns")
+
+
+def _require_still(name: str, known: dict[str, Feature]) -> None:
+    own = _feature(name, known, ", which is to be fixed")
+    need(is_still(own), f"{name!a}: it may change, and the policy fixes it")
+
+
+def _require_norms(question: Question, policy: Policy) -> None:
+    norms = policy.norms
     if norms == "sparse":
         unit = Q(1, len(question.features) + 1)
         norms = [1 - unit, unit, Q(0), Q(0)]
         alike = len({feature.weight for feature in question.features}) == 1
         need(alike, "another distance: 'sparse' is of features of one weight")
     need(norms in (None, question.norms), "another distance")
+
+
+def _require_epsilon(shown: Shown, policy: Policy) -> None:
     if policy.epsilon is not None:
         within = shown.epsilon <= _most(policy.epsilon)
         need(within, f"epsilon is {exact(shown.epsilon)}, more than {exact(policy.epsilon)}")
         only = shown.status == "feasible"
         need(not only, "epsilon: the claim is only that the change is feasible")
+        loose = policy.norms == "sparse" and is_loose(shown)
+        need(not loose, "epsilon: of as many changes, smaller ones by more may exist")
+
+
+def _require_slack(question: Question, policy: Policy) -> None:
     if policy.slack is not None:
         within = question.slack <= _most(policy.slack)
         need(within, f"the slack is {exact(question.slack)}, more than {exact(policy.slack)}")
@@ -342,6 +396,27 @@ def _require_wide(wide: Stated, own: Feature, measured: bool) -> None:
     need(not (measured and wider), f"{where}{ranges[0]} wider than {ranges[1]}, {CHEAPER}")
     coarse = own.step is not None and (wide.step is None or wide.step % own.step)
     need(not coarse, f"{where}the grid is coarser")
+
+
+def _require_change(wide: Stated, own: Feature, value: Any) -> None:
+    """The answer itself is one that the policy allows, where the question allows more."""
+    if value == own.own or own.absent in (value, own.own):
+        return
+    where = f"{own.name!a}: the answer changes it"
+    way = "increase" if value > own.own else "decrease"
+    free = wide.action in (way, "free", "conditional")
+    need(free, f"{where}, and its action is {wide.action}")
+    if own.labels:
+        label = own.labels[value]
+        allowed = not wide.labels or label in wide.labels
+        need(allowed, f"{where} to {quoted(label[1])}, which the policy does not list")
+        return
+    low, high = (value if end is None else end for end in (wide.low, wide.high))
+    need(low <= value <= high, f"{where} to {exact(value)}, beyond the policy's range")
+    if wide.step not in (None, own.step):
+        nearest = round(value / wide.step) * wide.step
+        beside = (rounded(nearest, width) for width in (8, 4))
+        need(value in (nearest, *beside), f"{where} to {exact(value)}, off the policy's grid")
 
 
 def _in_figures(rule: Any, features: dict[str, Feature]) -> str:

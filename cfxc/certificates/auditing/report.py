@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from fractions import Fraction as Q
 from typing import Any
 
-from ..checker import CONSTANT, Feature, Form, Question, Shown, Undecided, need
+from ..checker import CONSTANT, Feature, Form, Question, Shown, Undecided, misses, need
 from ..checker.smooth import CURVES
 
 LARGE = Q(1, 100)  # of epsilon, and of the gap between witness and bound
@@ -19,7 +19,7 @@ NEARER = "The change leads to the target outcome; no admissible change nearer th
 CLAIMS = {
     "optimal": f"{NEARER}, and the two differ by at most epsilon times the distance.",
     "feasible": f"{NEARER}, but one between the two may.",
-    "infeasible": "No admissible change leads to the target outcome.",
+    "infeasible": "No change within these ranges, grids and constraints has the target outcome.",
 }
 SEMANTICS = {
     "real": "exact arithmetic; the model as it runs may round otherwise at ties",
@@ -91,6 +91,8 @@ def condition(question: Question, truth: Any, inner: bool = False) -> str:
     if kind == "ge" and (cap := _cap(question, parts[0])):
         return cap
     if kind in ("ge", "gt"):
+        if not set(parts[0]) - {CONSTANT}:
+            return "never" if misses(parts[0].get(CONSTANT, Q(0)), kind == "gt") else "always"
         left, right = (_side(parts[0], sign) for sign in (1, -1))
         constant = parts[0].get(CONSTANT, Q(0))
         sides = (right, left, constant, "<") if not left else (left, right, -constant, ">")
@@ -100,10 +102,13 @@ def condition(question: Question, truth: Any, inner: bool = False) -> str:
         return f"{_sum(question, first)} {relation} {_sum(question, both)}"
     if kind == "not":
         return f"not ({condition(question, parts[0])})"
-    if not parts:
-        return "always" if kind == "and" else "never"
-    text = f" {kind} ".join(condition(question, part, True) for part in parts)
-    return f"({text})" if inner and len(parts) > 1 else text
+    neutral, decisive = ("always", "never") if kind == "and" else ("never", "always")
+    texts = [condition(question, part, True) for part in parts]
+    kept = [text for text in texts if text != neutral]
+    if decisive in kept or not kept:
+        return decisive if kept else neutral
+    text = f" {kind} ".join(kept)
+    return f"({text})" if inner and len(kept) > 1 else text
 
 
 def _cap(question: Question, form: Form) -> str:
@@ -242,6 +247,19 @@ def is_still(feature: Feature) -> bool:
     return len(feature.all) == 1 if feature.labels else feature.lower == feature.upper
 
 
+def is_loose(shown: Shown) -> bool:
+    """Whether of as many changes, sizes may exist that are less than these by more than epsilon.
+
+    Of a mix with l0, epsilon is a share of a distance that is count for the most part.
+    """
+    q = shown.question
+    if not q.norms[0] or shown.distance is None or q.norms[0] == 1:
+        return False
+    deltas = map(type(q.features[0]).delta, q.features, shown.witness or ())
+    count = q.norms[0] * sum(share for share, d in zip(q.shares, deltas, strict=True) if d)
+    return shown.distance - shown.bound > shown.epsilon * (shown.distance - count)
+
+
 def _warnings(shown: Shown, outcome: str, had: bool) -> Iterator[str]:
     """What makes a claim worth less than it sounds."""
     q, power = shown.question, 2 if shown.question.squared else 1
@@ -254,10 +272,19 @@ def _warnings(shown: Shown, outcome: str, had: bool) -> Iterator[str]:
         yield "No feature may change."
     elif free * 3 < every:
         yield f"Only {free} of {every} features may change."
+    for feature in q.features:
+        if not feature.weight and not is_still(feature):
+            yield f"Changes of {name_of(feature.name)} cost nothing."
+    if shown.witness is None and q.truths:
+        yield f"Constraints: {len(q.truths)}. Without them a change may exist."
+    if shown.distance and not shown.bound:
+        yield "The bound is 0: nothing is shown of what is nearer."
     if shown.epsilon > LARGE:
         yield f"Epsilon is {exact(shown.epsilon)}: something nearer by as large a share may exist."
     if shown.distance is not None and shown.bound < shown.distance * (1 - LARGE) ** power:
         yield "The witness is farther than the bound by more than 1 %: something nearer may exist."
+    elif is_loose(shown):
+        yield "Of as many changes, ones that are smaller by more than epsilon may exist."
     if shown.within_slack:
         yield "In exact arithmetic the witness misses the outcome by less than the slack."
 
@@ -336,6 +363,8 @@ def text(found: dict[str, Any]) -> str:
     model = f"{quoted(found['model'])}, SHA-256 {found['sha256']}" if found["sha256"] else "no file"
     closed = ", ".join(f"{n} by {rule}" for rule, n in found["parts closed"].items())
     lines = [found["verdict"], f"model: {model}; {found['run']}", f"target: {found['target']}"]
+    compared = found.get("compared with") or ["no policy, no row, no letter's hash"]
+    lines.insert(2, f"compared with: {'; '.join(compared)}")
     lines += [f"factual's outcome: {found['outcome']}", f"distance: {found['distance by']}"]
     free = f"{found['may change']} of {len(found['features'])} may change"
     lines.append(f"features, of which {free} (factual; range; grid; change; weight):")

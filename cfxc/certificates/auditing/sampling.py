@@ -1,12 +1,10 @@
 """Run a model file beside a certificate's program: on the factual, the witness, and other rows.
 
-The checker calls this with ``--model``.  It needs pandas and what runs the model (onnxruntime;
-skops or joblib, and scikit-learn; xgboost; lightgbm; catboost), and nothing else of cfxc.
+The checker calls this with ``--model``.  It needs pandas and what runs the model (:mod:`.models`).
 """
 
 from __future__ import annotations
 
-import json
 import math
 import random
 import time
@@ -14,36 +12,33 @@ import tomllib
 from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 from importlib import import_module
-from inspect import isfunction
 from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..checker import Clock, Undecided
 from .inputs import WrongInput
-from .trusted import TRUSTED
+from .models import NotRun, Predict, computes_singles, opened
 
 if TYPE_CHECKING:
     import pandas as pd
 
 ROWS, MOST = 400, 20_000  # drawn, and read from a file
-NEAR = {"real": Fraction(1, 10**5), "float": Fraction(1, 10**5), "float32": Fraction(1, 10**4)}
-"""Of the median lead of the scores, by the arithmetic of the bound: less may be rounding."""
+NEAR = {53: Fraction(1, 10**5), 24: Fraction(1, 10**4)}
+"""Of the median lead of the scores, by the bits of the model's floats: less may be rounding."""
+TOP = {53: 2**1023, 24: 2**127}
+"""What all values stay below, by the same."""
 FEW = 1024  # times less than that is a tie, and is not counted
 EXCUSED = 0.02  # the share of rows, at most, of which the labels may differ as near as that
-CLASSIFY = ("binary:hinge", "binary:logistic", "multi:softmax", "multi:softprob")
-SINGLE = (".onnx", ".json", ".ubj")  # files of models that compute in single floats
+LEFT = 0.5  # and of those that the model alone may put beyond floats
+LOST = object()
+"""What a model says of a row that it does not take, or that is not finite."""
 EMPTY: dict[str, Callable[[], Any]] = {
     "nan": lambda: math.nan,
     "none": lambda: None,
     "na": lambda: import_module("pandas").NA,
 }
 """How a column of objects writes a missing cell, by what the space calls it."""
-Predict = Callable[["pd.DataFrame"], Any]
-
-
-class NotRun(Exception):
-    """The model could not be run; says why."""
 
 
 class Differs(Exception):
@@ -74,11 +69,11 @@ def run(
         WrongInput: the file of rows cannot be used.
     """
     try:
-        single = model.suffix.lower() in SINGLE and not _is_catboost(model)
+        single = computes_singles(model)
         if single and shown.semantics == "float":
             return "it computes in single floats, and the slack allows for doubles", "", None
         predict = opened(model, shown.question, trust_pickle)
-        return "", "", compare(shown, space, predict, seed, data)
+        return "", "", compare(shown, space, predict, seed, data, single=single)
     except (Undecided, WrongInput):
         raise
     except Differs as error:
@@ -91,9 +86,13 @@ def run(
 
 
 def compare(
-    shown: Any, space: str, predict: Predict, seed: int = 0, data: Path | None = None
-) -> Sampled:
+    shown: Any, space: str, predict: Predict, seed: int = 0, data: Path | None = None, *,
+    single: bool = False,
+) -> Sampled:  # fmt: skip
     """Run both on rows; says on how many, and how many labels differ within rounding.
+
+    ``single``: whether the model computes in single floats, as ``float32`` semantics say it does.
+    Rows whose values grow beyond floats are left out, and counted; factual and witness never are.
 
     Raises:
         Differs: they say different things.
@@ -101,29 +100,117 @@ def compare(
         WrongInput: the rows of the file cannot be read.
     """
     question, rng = shown.question, random.Random(seed)
+    bits = 24 if single or shown.semantics == "float32" else 53
     _wind(question.clock, ROWS)
-    rows, read, left = list(_points(question, shown.witness, rng)), 0, 0
-    outcomes = list(predict(table(question, space, rows)))
+    drawn = list(_points(question, shown.witness, rng))
+    ran, read, left = _beside(question, space, drawn, predict, TOP[bits], KNOWN), 0, 0
     if data is not None:
-        more, frame, left = _given(question, space, data)
-        rows, outcomes, read = rows + more, outcomes + list(predict(frame)), len(more)
-    _wind(question.clock, len(rows))
-    scores = [question.program.values(question.program.outputs, row) for row in rows]
-    near, excused = NEAR[shown.semantics] * median(map(_lead, scores)), 0
-    for number, (score, outcome) in enumerate(zip(scores, outcomes, strict=True)):
-        miss = _miss(question.program, score, outcome)
-        which = ("the factual", "the witness")[number] if number < 2 else f"row {number}"
-        if miss is None or miss > near:
-            raise Differs(f"of {which} the model says {outcome!r}, and the program does not")
-        excused += miss * FEW > near
-    if shown.witness is not None and not _reaches(question, outcomes[1]):
-        raise Differs(f"of the witness the model says {outcomes[1]!r}, which is not the target")
-    if question.program.labels is not None and excused > EXCUSED * len(rows):
-        raise Differs(f"{excused} of {len(rows)} labels differ within rounding: too many")
-    where = f"{len(rows) - read} rows drawn with seed {seed}"
+        more, left = _given(question, data, space)
+        read = len(more)
+        _wind(question.clock, read)
+        beside = _beside(question, space, more, predict, TOP[bits])
+        ran += [(len(drawn) + number, *pair) for number, *pair in beside]
+    found = [each for each in ran if each[-1] is not LOST]
+    if len(found) < (1 - LEFT) * len(ran):
+        lost = len(ran) - len(found)
+        raise Differs(f"the model says nothing finite of {lost} of {len(ran)} rows: too many")
+    away = len(drawn) + read - len(found)
+    near, excused = _agreed(shown, found, NEAR[bits])
+    where = f"{len(drawn)} rows drawn with seed {seed}"
     where += f" and {read} rows of {data.name!a}" if data is not None else ""
     where += f", where {left} have values that the program does not know" if left else ""
-    return Sampled(len(rows), f"{where}; {excused} differ within {float(near):.3g} of a tie")
+    where += f"; {away} are left out, beyond floats" if away else ""
+    return Sampled(len(found), f"{where}; {excused} differ within {float(near):.3g} of a tie")
+
+
+KNOWN = 2  # rows that are run whatever they are: the factual, and the witness
+Ran = tuple[int, list[Fraction], Any]  # the number of a row, what the program says, and the model
+
+
+def _beside(
+    question: Any, space: str, rows: Sequence[Any], predict: Predict, top: int, known: int = 0
+) -> list[Ran]:
+    """What both say of rows, but of those that the program puts beyond floats; never of the first
+    ``known``.
+    """
+    scores = [
+        _scores(question, row, None if number < known else top) for number, row in enumerate(rows)
+    ]
+    kept = [number for number, each in enumerate(scores) if each is not None]
+    if not kept:
+        return []
+    outcomes = _outcomes(predict, table(question, space, [rows[i] for i in kept]))
+    _wind(question.clock, len(rows))
+    numbers, found = question.program.labels is None, list[Ran]()
+    for number, outcome in zip(kept, outcomes, strict=True):
+        is_lost = outcome is LOST or (numbers and not math.isfinite(float(outcome)))
+        if number < known and is_lost:
+            said = "nothing" if outcome is LOST else repr(outcome)
+            raise Differs(f"of {_name(number)} the model says {said}, and the program does not")
+        found.append((number, scores[number] or [], LOST if is_lost else outcome))
+    return found
+
+
+def _scores(question: Any, row: Any, top: int | None) -> list[Fraction] | None:
+    """What the program says of a row; ``None`` if anything on the way is not below ``top``."""
+    program = question.program
+    made = [{(kind, k): Fraction(1)} for k, kind in enumerate(program.kinds)] if top else []
+    try:
+        values: list[Fraction] = program.values([*program.outputs, *made], row)
+    except Undecided:
+        if top is None or time.process_time() > question.clock.end:
+            raise
+        return None
+    if top and any(abs(value) >= top for value in values):
+        return None
+    return values[: len(program.outputs)]
+
+
+def _outcomes(predict: Predict, frame: pd.DataFrame) -> list[Any]:
+    """What a model says of rows; each alone where it does not take all, as libraries refuse inf."""
+    try:
+        return list(predict(frame))
+    except (ArithmeticError, ValueError):
+        found = list[Any]()
+        for number in range(len(frame)):
+            try:
+                found.extend(predict(frame.iloc[[number]]))
+            except (ArithmeticError, ValueError):
+                found.append(LOST)
+        if all(one is LOST for one in found):
+            raise
+        return found
+
+
+def _agreed(shown: Any, found: Sequence[Ran], share: Fraction) -> tuple[Fraction, int]:
+    """What counts as near, and how many rows differ within that.
+
+    Numbers may differ by a share of the median's size or of their own, whichever is more.
+
+    Raises:
+        Differs: some row differs by more.
+    """
+    question = shown.question
+    near, excused = share * median(_lead(scores) for _, scores, _ in found), 0
+    numbers = question.program.labels is None
+    for number, scores, outcome in found:
+        miss = _miss(question.program, scores, outcome)
+        most = max(near, share * abs(scores[0])) if numbers else near
+        if miss is None or miss > most:
+            raise Differs(
+                f"of {_name(number)} the model says {outcome!r}, and the program does not"
+            )
+        excused += miss * FEW > most
+        witness = number == 1 and shown.witness is not None
+        if witness and not _reaches(question, outcome):
+            raise Differs(f"of the witness the model says {outcome!r}, which is not the target")
+    if not numbers and excused > EXCUSED * len(found):
+        raise Differs(f"{excused} of {len(found)} labels differ within rounding: too many")
+    return near, excused
+
+
+def _name(number: int) -> str:
+    return ("the factual", "the witness")[number] if number < KNOWN else f"row {number}"
 
 
 def _wind(clock: Clock, rows: int) -> None:
@@ -247,11 +334,8 @@ def _cell(label: Any) -> Any:
     return float(label) if isinstance(label, Fraction) else label
 
 
-def _given(question: Any, space: str, data: Path) -> tuple[list[list[Any]], pd.DataFrame, int]:
-    """The rows of a CSV file that the program knows all values of, as points and as a table.
-
-    And how many others there are.
-    """
+def _given(question: Any, data: Path, space: str) -> tuple[list[list[Any]], int]:
+    """The rows of a CSV file whose values the program knows, and how many others there are."""
     import pandas as pd
 
     document = tomllib.loads(space)
@@ -273,7 +357,7 @@ def _given(question: Any, space: str, data: Path) -> tuple[list[list[Any]], pd.D
             points.append(point)
     if not points:
         raise WrongInput(f"{data.name}: no row that the program knows all values of")
-    return points, table(question, space, points), len(frame) - len(points)
+    return points, len(frame) - len(points)
 
 
 def _value(feature: Any, cells: list[Any], encoding: str) -> Any:
@@ -295,201 +379,3 @@ def _value(feature: Any, cells: list[Any], encoding: str) -> Any:
         return feature.absent
     held = None if missing or isinstance(cell, str) else Fraction(cell)
     return held if held is not None and feature.on_grid(held, 1) == held else None
-
-
-# -- models ---------------------------------------------------------------------------------------
-
-
-def opened(path: Path, question: Any, trust_pickle: bool) -> Predict:
-    """What the model in a file says of the rows of a table.
-
-    Raises:
-        NotRun: its kind is not known, its library is missing, or it is not to be trusted.
-    """
-    suffix, has_labels = path.suffix.lower(), question.program.labels is not None
-    try:
-        if suffix == ".onnx":
-            return _onnx(path, question)
-        if suffix == ".skops":
-            return _estimator(_skops(path))
-        if suffix in (".pkl", ".pickle", ".joblib"):
-            if not trust_pickle:
-                raise NotRun(f"a {suffix} file runs code when it is opened; see --trust-pickle")
-            import joblib
-
-            return _estimator(joblib.load(path))
-        if _is_catboost(path):
-            return _catboost(path, has_labels)
-        if suffix in (".json", ".ubj"):
-            return _xgboost(path)
-        if suffix == ".txt":
-            import lightgbm
-
-            return _lightgbm(lightgbm.Booster(model_file=str(path)), has_labels)
-    except ImportError as error:
-        raise NotRun(f"{error.name or error} is not installed") from None
-    raise NotRun(f"a file of kind {suffix!r} is not known")
-
-
-def _skops(path: Path) -> Any:
-    import skops.io as sio
-
-    unknown = set(sio.get_untrusted_types(file=path)) - TRUSTED
-    trusted = TRUSTED | _of_tuning() if unknown else TRUSTED
-    if strangers := sorted(unknown - trusted):
-        raise NotRun(f"it holds types that are not trusted: {', '.join(strangers[:5])}")
-    return sio.load(path, trusted=sorted(trusted))
-
-
-def _of_tuning() -> set[str]:
-    """What searches over settings and cut-offs keep: functions of arrays, and splitters."""
-    import sklearn.metrics
-    import sklearn.model_selection
-
-    scores, splits = vars(sklearn.metrics).values(), vars(sklearn.model_selection).values()
-    kept = [one for one in scores if isfunction(one)]
-    kept += [
-        one for one in splits if getattr(one, "__module__", "") == "sklearn.model_selection._split"
-    ]
-    return {f"{one.__module__}.{one.__name__}" for one in kept}
-
-
-def _estimator(model: Any) -> Predict:
-    """A fitted estimator, or a native booster that was pickled."""
-    library = type(model).__module__.split(".")[0]
-    if type(model).__name__ == "Booster" and library in ("xgboost", "lightgbm"):
-        return _native(model) if library == "xgboost" else _lightgbm(model, _classifies(model))
-
-    def predict(frame: pd.DataFrame) -> Any:
-        names = getattr(model, "feature_names_in_", None)
-        chosen = frame.to_numpy() if names is None else frame[list(names)]
-        return model.predict(chosen).reshape(len(frame)).tolist()
-
-    return predict
-
-
-def _xgboost(path: Path) -> Predict:
-    import xgboost
-
-    booster = xgboost.Booster(model_file=str(path))
-    kind = json.loads(booster.attr("scikit_learn") or "{}").get("_estimator_type")
-    if kind is None:
-        return _native(booster)
-    model = xgboost.XGBClassifier() if kind == "classifier" else xgboost.XGBRegressor()
-    model.load_model(path)
-
-    def predict(frame: pd.DataFrame) -> Any:
-        return model.predict(_named(frame, booster.feature_names)).tolist()
-
-    return predict
-
-
-def _is_catboost(path: Path) -> bool:
-    suffix = path.suffix.lower()
-    return suffix == ".cbm" or (suffix == ".json" and b'"features_info"' in path.read_bytes())
-
-
-def _catboost(path: Path, has_labels: bool) -> Predict:
-    import catboost
-
-    model = (catboost.CatBoostClassifier if has_labels else catboost.CatBoostRegressor)()
-    model.load_model(str(path), format=path.suffix[1:].lower())
-
-    def predict(frame: pd.DataFrame) -> Any:
-        chosen = _named(frame, model.feature_names_)
-        return model.predict(chosen).reshape(len(frame)).tolist()
-
-    return predict
-
-
-def _native(booster: Any) -> Predict:
-    import xgboost
-
-    objective = json.loads(booster.save_config())["learner"]["objective"]["name"]
-
-    def predict(frame: pd.DataFrame) -> Any:
-        chosen = _named(frame, booster.feature_names)
-        numbers = booster.predict(xgboost.DMatrix(chosen, enable_categorical=True))
-        return _labels(numbers, objective in CLASSIFY, given=objective == "multi:softmax")
-
-    return predict
-
-
-def _classifies(booster: Any) -> bool:
-    text = booster.model_to_string(num_iteration=1)
-    return "objective=binary" in text or "objective=multiclass" in text
-
-
-def _lightgbm(booster: Any, has_labels: bool) -> Predict:
-    def predict(frame: pd.DataFrame) -> Any:
-        written = {name.replace(" ", "_"): name for name in frame.columns}
-        names = [written.get(name, name) for name in booster.feature_name()]
-        return _labels(booster.predict(_named(frame, names)), has_labels)
-
-    return predict
-
-
-def _named(frame: pd.DataFrame, names: Sequence[str] | None) -> pd.DataFrame:
-    """The columns that a booster knows by name; all in order, if it knows none of these names."""
-    if names is None or not set(names) <= set(frame.columns):
-        return frame.set_axis(list(names or range(frame.shape[1])), axis=1)
-    return frame[list(names)]
-
-
-def _labels(numbers: Any, has_labels: bool, *, given: bool = False) -> list[Any]:
-    """A booster's predictions; or the class above one half, the likeliest, or the one it gives."""
-    if has_labels and not given:
-        numbers = numbers > 1 / 2 if numbers.ndim == 1 else numbers.argmax(axis=1)
-    found: list[Any] = (numbers.astype("int64") if has_labels else numbers).tolist()
-    return found
-
-
-def _onnx(path: Path, question: Any) -> Predict:
-    import onnxruntime
-
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = options.inter_op_num_threads = 1
-    options.log_severity_level = 4
-    session = onnxruntime.InferenceSession(
-        path.read_bytes(), options, providers=["CPUExecutionProvider"]
-    )
-    outputs, labels = session.get_outputs(), question.program.labels
-    decides = [o.name for o in outputs if o.type in ("tensor(string)", "tensor(int64)")]
-    if (labels is not None and not decides) or (labels is None and len(outputs) != 1):
-        raise NotRun("it gives numbers, and how they are read is not in the file")
-    source = outputs[0].name if labels is None else sorted(decides, key=_known_name)[0]
-
-    def predict(frame: pd.DataFrame) -> Any:
-        feeds = dict(_feeds(session.get_inputs(), frame))
-        rows = [
-            session.run([source], {name: array[i : i + 1] for name, array in feeds.items()})[0]
-            for i in range(len(frame))
-        ]
-        return [row.reshape(-1)[0] for row in rows]
-
-    return predict
-
-
-def _known_name(name: str) -> tuple[bool, str]:
-    return name not in ("output_label", "label", "predicted_label", "class"), name
-
-
-def _feeds(inputs: Sequence[Any], frame: pd.DataFrame) -> Iterator[tuple[str, Any]]:
-    """The columns of a table as a graph's inputs: by name one by one, or in order."""
-    names, widths = [item.name for item in inputs], [item.shape[-1:] for item in inputs]
-    columns = {name if name in names else _sanitised(name): name for name in frame.columns}
-    by_name, start = set(names) <= set(columns) and all(w in ([1], []) for w in widths), 0
-    for item, width in zip(inputs, widths, strict=True):
-        free = frame.shape[1] - start if len(inputs) == 1 or not width else width[0]
-        if not by_name and not isinstance(free, int):
-            raise NotRun(f"how many columns its input {item.name!r} takes is not in the file")
-        chosen = [columns[item.name]] if by_name else list(frame.columns[start : start + free])
-        start += len(chosen)
-        names_of = {"float": "float32", "double": "float64", "string": object}
-        kind = item.type.removeprefix("tensor(").removesuffix(")")  # else as NumPy calls it
-        array = frame[chosen].to_numpy().astype(names_of.get(kind, kind))
-        yield item.name, array.reshape(-1) if len(item.shape) == 1 else array
-
-
-def _sanitised(name: str) -> str:
-    return "".join(sign if sign.isalnum() or sign == "_" else "_" for sign in name)

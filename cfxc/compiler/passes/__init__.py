@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from .compare import compare_features
 from .decide import fold_into_trees, narrow_argmax
+from .multiply_out import multiply_out
 from .prune import SLACK, Ball, make_walk, prune_trees
 
 __all__ = [
@@ -12,6 +13,7 @@ __all__ = [
     "compare_features",
     "fold_into_trees",
     "make_walk",
+    "multiply_out",
     "narrow_argmax",
     "prune_trees",
 ]

@@ -11,13 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from ...arrays import Ints
+from ...arrays import Ints, distinct_values
 from ...ir import Builder, Let, Literal, Op, Program, Tensor, ops
 from ...ir.patterns import Definitions, before_scaling, constant_values, keep_outputs, vector_width
 from ...stopping import poll, polled
 
 
-def _rebuild(program: Program, rule: Callable[[Op, Definitions, Builder], Op]) -> Program:
+def rebuild(program: Program, rule: Callable[[Op, Definitions, Builder], Op]) -> Program:
     """Apply ``rule`` to every top-level assignment, earlier ones already rewritten."""
     builder = Builder(program.name)
     for name, sort in program.inputs:
@@ -38,7 +38,7 @@ def _rebuild(program: Program, rule: Callable[[Op, Definitions, Builder], Op]) -
 
 def narrow_argmax(program: Program) -> Program:
     """``argmax`` of two entries as ``x[1] - x[0] > 0``; positive scalings before it dropped."""
-    return _rebuild(program, _narrow)
+    return rebuild(program, _narrow)
 
 
 def _narrow(op: Op, definitions: Definitions, builder: Builder) -> Op:
@@ -58,7 +58,7 @@ def fold_into_trees(program: Program) -> Program:
 
     ``W (base + sum_t v_t) + b = (W base + b) + sum_t W v_t``; the sum has no other leaf.
     """
-    return _rebuild(program, _fold)
+    return rebuild(program, _fold)
 
 
 def _fold(op: Op, definitions: Definitions, builder: Builder) -> Op:
@@ -102,8 +102,7 @@ def _mapped(ensemble: ops.TreeEnsemble, weight: Any, bias: Any) -> ops.TreeEnsem
 def distinct_rows(matrix: Tensor, columns: Sequence[int]) -> tuple[Ints, Ints]:
     """Where each distinct row of some columns stands first, and which of these every row equals.
 
-    Column by column: sorting plain numbers is many times faster than sorting rows.  Rationals that
-    are not known to be the same count as different.
+    Rationals that are not known to be the same count as different.
     """
     codes = np.zeros(matrix.shape[0], dtype=np.int64)
     for number, column in enumerate(columns):
@@ -112,10 +111,10 @@ def distinct_rows(matrix: Tensor, columns: Sequence[int]) -> tuple[Ints, Ints]:
             values, every = matrix.coded
             own = _compact(every.reshape(matrix.shape)[:, column], len(values))
         else:
-            own = np.unique(matrix.array[:, column], return_inverse=True)[1]
+            own = distinct_values(matrix.array[:, column])[1]
         poll()
         if number:
-            own = np.unique(codes * (own.max(initial=0) + 1) + own, return_inverse=True)[1]
+            own = distinct_values(codes * (own.max(initial=0) + 1) + own)[1]
         codes = own
     first = np.empty(codes.max(initial=-1) + 1, dtype=np.int64)
     first[codes[::-1]] = np.arange(codes.size)[::-1]  # of equals, what is assigned last stays

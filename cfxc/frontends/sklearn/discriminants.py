@@ -144,7 +144,8 @@ def lower_quadratic_discriminant(
         constant = -HALF * Fraction(float(logs[place])) + Fraction(float(priors[place]))
         biases.append(constant - HALF * shift.dot(square).dot(shift))
     parts = (np.array(part, dtype=object) for part in (squares, weights, biases))
-    return _with_lead(lowering, discriminant, quadratic(lowering, x, *parts))
+    scores = lowering.let(quadratic(lowering, x, *parts))
+    return _with_lead(lowering, discriminant, scores)
 
 
 def _uniform(centroids: Estimator) -> bool:
@@ -208,6 +209,7 @@ def lower_elliptic_envelope(
     precision = -exact(envelope.get_precision())
     flat = np.full((1, len(place)), Fraction(0), dtype=object)
     bias = np.array([-Fraction(float(envelope.offset_))], dtype=object)
-    score = lowering.let(ops.Item(quadratic(lowering, x, precision[None], flat, bias), 0))
+    values = lowering.let(quadratic(lowering, x, precision[None], flat, bias))
+    score = lowering.let(ops.Item(values, 0))
     label = binary_label_from(lowering, outlier_or_inlier(envelope), score, ZERO)
     return {"label": label, "score": score}

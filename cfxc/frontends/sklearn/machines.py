@@ -16,7 +16,7 @@ from sklearn.svm import SVC, SVR, NuSVC, NuSVR, OneClassSVM
 
 from ...ir import Operand, ops
 from ..kernel_functions import Kernel, kernel_values, pair_weights
-from ..quadratics import Exact, dot, exact, exact_affine, quadratic
+from ..quadratics import Exact, exact, exact_affine
 from .linear import (
     ZERO,
     binary_label,
@@ -53,28 +53,12 @@ def expansion(
     lowering: Lowering, refs: tuple[Ref, ...], kernel: Kernel, vectors: Exact, dual: Exact,
     bias: Exact,
 ) -> str:  # fmt: skip
-    """``Σ_i dual[r, i] K(vectors[i], x) + bias[r]`` for all r; shapes (m, n), (k, m), (k,)."""
-    x = lowering.vector(refs)
-    if kernel.kind == "linear":
-        return exact_affine(lowering, x, dot(dual, vectors), bias)
-    if kernel.kind == "poly" and kernel.degree <= 2:
-        return _low_degree(lowering, x, kernel, vectors, dual, bias)
-    return exact_affine(lowering, kernel_values(lowering, x, kernel, vectors), dual, bias)
+    """``Σ_i dual[r, i] K(vectors[i], x) + bias[r]`` for all r; shapes (m, n), (k, m), (k,).
 
-
-def _low_degree(
-    lowering: Lowering, x: str, kernel: Kernel, vectors: Exact, dual: Exact, bias: Exact
-) -> str:
-    """A polynomial kernel of degree up to 2, multiplied out."""
-    gamma, shift, weights = kernel.gamma, kernel.coef0, dual.sum(axis=1)
-    if kernel.degree == 0:
-        return exact_affine(lowering, x, Fraction(0) * dot(dual, vectors), bias + weights)
-    if kernel.degree == 1:
-        return exact_affine(lowering, x, gamma * dot(dual, vectors), bias + shift * weights)
-    squares = [gamma**2 * dot(vectors.T * row, vectors) for row in dual]
-    weight = 2 * gamma * shift * dot(dual, vectors)
-    bias = bias + shift**2 * weights
-    return quadratic(lowering, x, np.array(squares, dtype=object), weight, bias)
+    Added up as libraries do: what rounding may do depends on it.
+    """
+    kernels = kernel_values(lowering, lowering.vector(refs), kernel, vectors)
+    return exact_affine(lowering, kernels, dual, bias)
 
 
 def _pairs(machine: Estimator) -> tuple[Exact, Exact]:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from fractions import Fraction
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 from sklearn.decomposition import MiniBatchSparsePCA, SparsePCA
+from threadpoolctl import ThreadpoolController
 
 from ...errors import MissingColumnError
 from ...ir import Label
@@ -21,6 +22,15 @@ from ..predictor import DOUBLE, SINGLE, Task, class_labels
 from .program import check_supported, fitted_names, model_columns
 from .registry import MODELS, WRAPPERS, Estimator, own_tables
 from .structure import last_step
+
+FEW = 100
+"""Rows for which no threads are started: where others compute, each waits for a turn."""
+
+
+@cache
+def _threads() -> ThreadpoolController:
+    """OpenMP's threads of the libraries that are loaded by now."""
+    return ThreadpoolController()
 
 
 def _parameters(estimator: Estimator) -> Iterator[tuple[str, Any]]:
@@ -107,7 +117,9 @@ class SklearnPredictor:
     def _run(self, method: Callable[[Any], Any], frame: pd.DataFrame) -> npt.NDArray[Any]:
         if len(frame) == 1 and self._takes_no_single_row:
             return np.asarray(method(self.table(pd.concat([frame, frame]))))[:1]
-        return np.asarray(method(self.table(frame)))
+        table = self.table(frame)
+        with _threads().limit(limits=1 if len(frame) < FEW else None, user_api="openmp"):
+            return np.asarray(method(table))
 
     def table(self, frame: pd.DataFrame) -> Any:
         """The part of ``frame`` that the estimator takes, in the form it was trained on."""

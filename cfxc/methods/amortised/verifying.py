@@ -11,6 +11,7 @@ import numpy.typing as npt
 from scipy.special import softmax
 
 from ...arrays import Floats
+from ...compiler.passes import multiply_out
 from ...errors import UnsupportedError
 from ...frontends.predictor import DOUBLE
 from ...ir import BatchEvaluator, Program, evaluate
@@ -45,7 +46,7 @@ class Judge:
         self.labels = program.output_sorts["label"].labels
         known = (name for name in ("probability", "score") if name in names)
         self.source = next(known, "label")
-        self.program = keep_outputs(program, [self.source])
+        self.program = multiply_out(keep_outputs(program, [self.source]))
         self.evaluator = BatchEvaluator(self.program)
         self.spread = 1.0
         if self.source == "score":
@@ -100,7 +101,7 @@ class Goal:
     def __init__(
         self, program: Program, space: FeatureSpace, target: Target, columns: Columns
     ) -> None:
-        self.space = space
+        self.space, program = space, multiply_out(program)
         self.exact = target_program(program, target, Fraction(0))
         self.plain = BatchEvaluator(self.exact)
         self.clear: BatchEvaluator | None = None

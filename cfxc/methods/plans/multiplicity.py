@@ -39,7 +39,7 @@ from ...question.query import Query
 from ...question.question import Question, asked_of
 from ...solvers.base import Outcome, Point
 from ...solvers.engines import engine_for
-from ...solvers.rounding import slack_for
+from ...solvers.rounding import multiplied_out, slack_for
 from ...solvers.smt import refuse_contradiction
 from ...space.values import as_written
 from ...stopping import INTERRUPTED
@@ -303,9 +303,9 @@ def _decider(question: Question, query: Query, model: Compiled, i: int) -> Decid
     target = plain
     for criterion in question.subject_to:
         target = criterion.stricter(model.program, target)
-    asked = replace(query, program=model.program, target=target)
+    asked = multiplied_out(replace(query, program=model.program, computed=None, target=target))
     slack = slack_for(asked, question.semantics, model.predictor)
-    return Decider(model.program, target, slack)
+    return Decider(asked.program, target, slack)
 
 
 def _status(members: Sequence[Member], stop_reason: str) -> Status:

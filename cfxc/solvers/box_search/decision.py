@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ...arrays import Floats, Ints
+from ...arrays import Floats, Ints, distinct_values
 from ...compiler.linear_reader import requirements
 from ...compiler.passes.decide import distinct_rows
 from ...compiler.pipeline import simplified
@@ -252,10 +252,10 @@ def _cuts(splits: RawSplits, features: int) -> tuple[tuple[Floats, ...], Ints]:
     cut_of, seen = np.full(splits.cut.size, -1, dtype=np.int64), 0
     for j in range(features):
         own = np.flatnonzero((splits.input == j) & ~np.isnan(splits.cut))
-        distinct, inverse = np.unique(splits.cut[own], return_inverse=True)
+        found, inverse = distinct_values(splits.cut[own])
         cut_of[own] = inverse + seen
-        seen += distinct.size
-        cuts.append(distinct)
+        seen += found.size
+        cuts.append(found)
     return tuple(cuts), cut_of
 
 

@@ -13,11 +13,11 @@ from ...certificates.auditing.sampling import Differs, Sampled, compare
 from ...certificates.checker import Rejected, Shown, Undecided, check, number
 from ...errors import CfxcError, InvalidInputError, ModelFileError, VerificationError
 from ...frontends.files import load_model
-from ...frontends.predictor import Predictor, Task, plain_item
+from ...frontends.predictor import DOUBLE, Predictor, Task, plain_item
 from ...ir import Program
 from ...question.query import Query, make_query
 from ...space import FeatureSpace
-from ..rounding import deployed_slack
+from ..rounding import deployed_slack, multiplied_out
 from .core import exact
 from .evidence import covered
 from .writer import written_program, written_semantics, written_slack
@@ -65,7 +65,8 @@ def require_program_of(
     _require_same(content, space, query, str(model) if is_file else "the model")
     try:
         shown = check(dict(content)) if shown is None else shown
-        return compare(shown, content["space"], predictor.predict, seed, rows)
+        single = predictor.unit_roundoff > DOUBLE
+        return compare(shown, content["space"], predictor.predict, seed, rows, single=single)
     except Undecided:
         raise
     except WrongInput as error:
@@ -88,6 +89,7 @@ def _asked_again(
     )
     had = plain_item(predictor.predict(space.decode(factual))[0])
     query = make_query(program, space, factual, target=required, before=had, may_hold=True)
+    query = multiplied_out(query)
     if content["semantics"] == "real":
         return query
     unit = predictor.unit_roundoff
