@@ -39,8 +39,8 @@ class BatchEvaluator:
     """
 
     def __init__(self, program: Program) -> None:
+        program.sorts  # noqa: B018  # verifies on first use
         self.program = program
-        self.sorts = program.sorts
 
     def __call__(self, columns: Mapping[str, Array]) -> dict[str, Array]:
         names = {name for name, _ in self.program.inputs}
@@ -63,7 +63,7 @@ class BatchEvaluator:
     def _let(self, values: Mapping[str, Array], statement: Let) -> Array:
         op = statement.op
         operands = list(op.operands())
-        sorts = [self._sort(operand) for operand in operands]
+        sorts = [self.program.sort_of(operand) for operand in operands]
         arrays = [self._read(values, operand) for operand in operands]
         if isinstance(op, ALIGNED):
             rank = max(array.ndim for array in arrays)
@@ -71,9 +71,6 @@ class BatchEvaluator:
         rule = rule_of(RULES, op)
         assert rule is not None  # every op has one
         return rule(op, sorts, *arrays)
-
-    def _sort(self, operand: Operand) -> Sort:
-        return operand.sort if isinstance(operand, Literal) else self.sorts[operand]
 
     def _read(self, values: Mapping[str, Array], operand: Operand) -> Array:
         if isinstance(operand, Literal):
@@ -88,7 +85,7 @@ def all_hold(
     """Of which rows every program says that it ``holds``; it gets the columns that it takes."""
     good = np.ones(rows, dtype=bool)
     for evaluator in evaluators:
-        held = evaluator({name: columns[name] for name, _ in evaluator.program.inputs})
+        held = evaluator(evaluator.program.arguments(columns))
         good &= np.broadcast_to(held["holds"], good.shape).astype(bool)
     return good
 

@@ -128,6 +128,14 @@ class Interval:
         """The smallest interval around both."""
         return Interval(np.minimum(self.lower, other.lower), np.maximum(self.upper, other.upper))
 
+    def minimum(self, other: Interval) -> Interval:
+        """Encloses the smaller of two values."""
+        return Interval(np.minimum(self.lower, other.lower), np.minimum(self.upper, other.upper))
+
+    def maximum(self, other: Interval) -> Interval:
+        """Encloses the larger of two values."""
+        return Interval(np.maximum(self.lower, other.lower), np.maximum(self.upper, other.upper))
+
     def monotone(self, function: Callable[[Floats], Floats]) -> Interval:
         """Image under an increasing function that is exact on doubles."""
         return Interval(function(self.lower), function(self.upper))

@@ -252,6 +252,12 @@ def require_numeric(*sorts: Sort) -> None:
         require(sort.is_numeric, f"a number is needed, not {sort}")
 
 
+def require_vector(sort: Sort, name: str) -> None:
+    """Raise ``VerificationError`` unless the operand of op ``name`` is a vector of numbers."""
+    require_numeric(sort)
+    require(len(sort.shape) == 1 and sort.shape[0] > 0, f"{name} needs a vector, not {sort}")
+
+
 def broadcast_shape(*sorts: Sort) -> tuple[int, ...]:
     """The numpy broadcast of the operands' shapes."""
     try:

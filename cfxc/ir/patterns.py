@@ -54,11 +54,10 @@ def deciding(program: Program) -> ops.Argmax | ops.Gt | ops.Ge | None:
 
     ``None`` if it is chosen otherwise.
     """
-    definitions: dict[Operand, Op] = {each.name: each.op for each in program.lets()}
-    category = definitions.get(program.output("label"))
-    chosen = definitions.get(category.index) if isinstance(category, ops.Category) else None
+    category = program.definition(program.output("label"))
+    chosen = program.definition(category.index) if isinstance(category, ops.Category) else None
     if isinstance(chosen, ops.Select) and [chosen.x, chosen.y] == [Literal(1), Literal(0)]:
-        chosen = definitions.get(chosen.condition)
+        chosen = program.definition(chosen.condition)
         return chosen if isinstance(chosen, ops.Gt | ops.Ge) else None
     return chosen if isinstance(chosen, ops.Argmax) else None
 

@@ -8,6 +8,7 @@ core-level bodies use scalar ops and ``If``.  Single assignment is weak: the two
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -56,6 +57,20 @@ class Program:
     def lets(self) -> Iterator[Let]:
         """Every assignment, in textual order."""
         return (s for _, s in walk(self.body) if isinstance(s, Let))
+
+    @cached_property
+    def definitions(self) -> Mapping[str, Op]:
+        """The op behind each name that one assignment alone defines."""
+        times = Counter(let.name for let in self.lets())
+        return {let.name: let.op for let in self.lets() if times[let.name] == 1}
+
+    def definition(self, operand: Operand) -> Op | None:
+        """The op behind an operand; ``None`` of literals, inputs, and what both branches assign."""
+        return self.definitions.get(operand) if isinstance(operand, str) else None
+
+    def arguments(self, scope: Mapping[str, T]) -> dict[str, T]:
+        """What each input is in a scope, which may have other names too."""
+        return {name: scope[name] for name, _ in self.inputs}
 
     @cached_property
     def digest(self) -> str:
@@ -180,7 +195,7 @@ class Builder:
 
     def inline(self, program: Program, arguments: Mapping[str, Operand]) -> dict[str, Operand]:
         """Append ``program`` with its inputs bound to operands; returns its outputs' operands."""
-        names: dict[str, Operand] = {name: arguments[name] for name, _ in program.inputs}
+        names = program.arguments(arguments)
 
         def renamed(operand: Operand) -> Operand:
             return operand if isinstance(operand, Literal) else names[operand]

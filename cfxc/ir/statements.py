@@ -40,7 +40,7 @@ def walk(body: Iterable[Statement]) -> Iterator[Event]:
 
     Iterative, so any depth of nesting is fine.
     """
-    stack: list[Iterator[Event]] = [(("let" if isinstance(s, Let) else "if", s) for s in body)]
+    stack = [_events(body)]
     while stack:
         event = next(stack[-1], None)
         if event is None:

@@ -17,7 +17,7 @@ from .lower import (
     lower_program,
 )
 from .parser import parse_expression, parse_program
-from .printer import print_command, print_expression, print_program
+from .printer import print_expression, print_program
 from .raising import to_ast, to_text
 from .unroll import unroll_expression, unroll_program
 from .wellformed import check_program
@@ -32,7 +32,6 @@ __all__ = [
     "lower_program",
     "parse_expression",
     "parse_program",
-    "print_command",
     "print_expression",
     "print_program",
     "to_ast",

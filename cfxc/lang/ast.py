@@ -14,7 +14,7 @@ Every tree that can be built is in canonical form, so that parsing is the invers
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Final, Literal, TypeAlias, get_args
 
@@ -113,7 +113,7 @@ class Index(Expr):
         return (self.index,)
 
     def rebuild(self, operands: tuple[Expr, ...]) -> Expr:
-        return Index(self.base, operands[0], line=self.line, column=self.column)
+        return replace(self, index=operands[0])
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -132,7 +132,7 @@ class Unary(Expr):
         return (self.operand,)
 
     def rebuild(self, operands: tuple[Expr, ...]) -> Expr:
-        return unary(self.operator, operands[0], line=self.line, column=self.column)
+        return unary(self.operator, operands[0], **self.place)
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -156,7 +156,7 @@ class Binary(Expr):
 
     def rebuild(self, operands: tuple[Expr, ...]) -> Expr:
         left, right = operands
-        return binary(self.operator, left, right, line=self.line, column=self.column)
+        return binary(self.operator, left, right, **self.place)
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -177,7 +177,7 @@ class Member(Expr):
         return (self.operand,)
 
     def rebuild(self, operands: tuple[Expr, ...]) -> Expr:
-        return Member(operands[0], self.items, line=self.line, column=self.column)
+        return replace(self, operand=operands[0])
 
 
 Literals: Final = (Number, Label, Boolean, Missing)
@@ -205,7 +205,7 @@ class Call(Expr):
         return self.arguments
 
     def rebuild(self, operands: tuple[Expr, ...]) -> Expr:
-        return Call(self.function, operands, line=self.line, column=self.column)
+        return replace(self, arguments=operands)
 
 
 def negate(operand: Expr, *, line: int = 0, column: int = 0) -> Expr:
@@ -218,7 +218,7 @@ def negate(operand: Expr, *, line: int = 0, column: int = 0) -> Expr:
 def divide(left: Expr, right: Expr, *, line: int = 0, column: int = 0) -> Expr:
     """Return ``left / right``, a :class:`Number` if both are; InvalidInputError for ``e / 0``."""
     if isinstance(left, Number) and isinstance(right, Number) and right.value:
-        return Number(left.value / right.value, line=left.line, column=left.column)
+        return Number(left.value / right.value, **left.place)
     return Binary("/", left, right, line=line, column=column)
 
 
@@ -324,7 +324,7 @@ def sequence(commands: Iterable[Command], *, line: int = 0, column: int = 0) -> 
         return Skip(line=line, column=column)
     if len(flat) == 1:
         return flat[0]
-    return Sequence(tuple(flat), line=flat[0].line, column=flat[0].column)
+    return Sequence(tuple(flat), **flat[0].place)
 
 
 # -- programs ------------------------------------------------------------------------------------

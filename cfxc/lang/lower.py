@@ -93,7 +93,6 @@ def lower_expression(
     expression: ast.Expr,
     inputs: Mapping[str, Sort],
     *,
-    constants: Mapping[str, int | Fraction] | None = None,
     source: str = "expression",
 ) -> Program:
     """Return the IR program with the one output ``result``, the value of ``expression``.
@@ -103,7 +102,7 @@ def lower_expression(
     Raises:
         LanguageError: unknown names, or values without the sorts they need.
     """
-    flat = unroll_expression(expression, constants=constants, source=source)
+    flat = unroll_expression(expression, source=source)
     return _lower_value(flat, Scope(inputs, source), RESULT)
 
 
@@ -210,15 +209,14 @@ class Scope:
         if isinstance(node, ast.Index):
             assert isinstance(node.index, ast.Number)
             written = f"{written}.{node.index.value}"
-        place = {"line": node.line, "column": node.column}
         if written in self.fixed:
-            return ast.Number(self.fixed[written], **place)
+            return ast.Number(self.fixed[written], **node.place)
         name = self.aliases.get(written)
         if name is None:
             shown = ".".join(map(write_name, base.parts))
             message = self._unknown(written, shown, isinstance(node, ast.Index))
             self.violations.append(Violation(node.line, node.column, message))
-            return ast.Number(Fraction(0), **place)
+            return ast.Number(Fraction(0), **node.place)
         if name in self.clashes:
             raise InvalidInputError(
                 f"{self.source}: '{written}' is the feature '{name}' as well as the factual value "
@@ -227,7 +225,7 @@ class Scope:
         self.used.add(name)
         if isinstance(node, ast.Name):
             self.spelling.setdefault(name, node.parts)
-        return ast.Name((name,), **place)
+        return ast.Name((name,), **node.place)
 
     def _unknown(self, written: str, shown: str, indexed: bool) -> str:
         if f"{written}.1" in self.aliases or f"{written}.1" in self.fixed:

@@ -42,6 +42,11 @@ class Node:
     line: int = field(default=0, kw_only=True, compare=False)
     column: int = field(default=0, kw_only=True, compare=False)
 
+    @property
+    def place(self) -> dict[str, int]:
+        """The position, as the keywords that put another node there."""
+        return {"line": self.line, "column": self.column}
+
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Node):
             return NotImplemented

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cache
 from importlib.resources import files
 from typing import Any, TypeVar, cast
@@ -15,7 +16,6 @@ from ..errors import DataTypeError, InvalidInputError, LanguageError
 from . import ast
 from .diagnostics import excerpt, suggestion
 from .literals import KEYWORDS, read_name, read_number, unquote
-from .node import Node
 from .printer import print_expression
 
 T = TypeVar("T")
@@ -31,14 +31,7 @@ def parse_program(text: str, source: str = "program") -> ast.Program:
         LanguageError: the text does not parse; the message shows the place and what was expected.
     """
     program: ast.Program = _parse(text, source, "program_text")
-    return ast.Program(
-        program.name,
-        program.parameters,
-        program.body,
-        source,
-        line=program.line,
-        column=program.column,
-    )
+    return replace(program, source=source)
 
 
 def parse_expression(text: str, source: str = "expression") -> ast.Expr:
@@ -98,10 +91,6 @@ def _at(token: Token) -> dict[str, int]:
     return {"line": token.line or 0, "column": token.column or 0}
 
 
-def _like(node: Node) -> dict[str, int]:
-    return {"line": node.line, "column": node.column}
-
-
 def _guarded(token: Token, build: Callable[[], T]) -> T:
     """Return ``build()``; what the tree refuses is an error at ``token``."""
     try:
@@ -128,7 +117,7 @@ class _Builder(Transformer[Token, Any]):
         (content,) = parts
         if isinstance(content, ast.Program):
             return content
-        return ast.Program(None, (), content, "", **_like(content))
+        return ast.Program(None, (), content, "", **content.place)
 
     def expression_text(self, parts: list[Any]) -> ast.Expr:
         return cast(ast.Expr, parts[0])
@@ -189,7 +178,7 @@ class _Builder(Transformer[Token, Any]):
 
     def return_value(self, parts: list[Any]) -> ast.Return:
         token, value = parts
-        return ast.Return((ast.Output(None, value, **_like(value)),), **_at(token))
+        return ast.Return((ast.Output(None, value, **value.place),), **_at(token))
 
     def return_named(self, parts: list[Any]) -> ast.Return:
         token, *outputs = parts
@@ -219,7 +208,7 @@ class _Builder(Transformer[Token, Any]):
 
     def member(self, parts: list[Any]) -> ast.Member:
         operand, token, *items = parts
-        return _guarded(token, lambda: ast.Member(operand, tuple(items), **_like(operand)))
+        return _guarded(token, lambda: ast.Member(operand, tuple(items), **operand.place))
 
     def unary(self, parts: list[Any]) -> ast.Expr:
         token, operand = parts
@@ -246,7 +235,7 @@ class _Builder(Transformer[Token, Any]):
 
     def index(self, parts: list[Any]) -> ast.Index:
         base, index = parts
-        return ast.Index(base, index, **_like(base))
+        return ast.Index(base, index, **base.place)
 
     def call(self, parts: list[Any]) -> ast.Call:
         function, *arguments = parts

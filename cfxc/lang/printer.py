@@ -73,11 +73,6 @@ def print_program(program: Program) -> str:
     return writer.text()
 
 
-def print_command(command: Command) -> str:
-    """Return the text of ``command``, ending in a newline."""
-    return print_program(Program(None, (), command))
-
-
 def print_expression(expression: Expr) -> str:
     """Return the text of ``expression`` on one line."""
     return _expression(expression).replace(_BREAK, " ")

@@ -1,4 +1,9 @@
-"""Scalar ops of the IR as expressions of the core language."""
+"""Core-level IR back to the core language: trees as nested ifs, networks as assignments.
+
+Karimi et al. (2020), figures 2b and 3b.  The text means what the IR means; numerals are written
+without their sort, so that a Real that is always whole may come back as an Int, and a label that
+is a number as a number.
+"""
 
 from __future__ import annotations
 
@@ -59,12 +64,12 @@ SMALL: Final = 5
 _SORTS: Final[dict[str, ast.ScalarKind]] = {"bool": "Bool", "int": "Int", "real": "Real"}
 
 
-def to_text(program: Program, *, unnamed: bool = False) -> str:
+def to_text(program: Program) -> str:
     """Return the text of a core-level program; see :func:`to_ast`."""
-    return print_program(to_ast(program, unnamed=unnamed))
+    return print_program(to_ast(program))
 
 
-def to_ast(program: Program, *, unnamed: bool = False) -> ast.Program:
+def to_ast(program: Program) -> ast.Program:
     """Return the core-language program that computes what the core-level ``program`` does.
 
     Temporaries (names that start with ``%``) become parts of expressions, unless they are large
@@ -73,13 +78,12 @@ def to_ast(program: Program, *, unnamed: bool = False) -> ast.Program:
 
     Args:
         program: Scalars only; inputs keep their names.
-        unnamed: A program with one output returns it without its name, whatever it is.
 
     Raises:
         UnsupportedError: vectors, or labels that no text can tell apart; all are listed.
     """
     _check(program)
-    return _Raiser(_without_copies(without_unused(program)), unnamed).program()
+    return _Raiser(_without_copies(without_unused(program))).program()
 
 
 def _check(program: Program) -> None:
@@ -190,8 +194,8 @@ def _sort_of(sort: Sort) -> ast.Sort:
 class _Raiser:
     """``values`` are the expressions that stand for IR names read later."""
 
-    def __init__(self, program: Program, unnamed: bool) -> None:
-        self.ir, self.unnamed = program, unnamed
+    def __init__(self, program: Program) -> None:
+        self.ir = program
         self.reach = Reach(program)
         self.uses = _uses(program)
         self.assigned = Counter(let.name for let in program.lets())
@@ -224,7 +228,7 @@ class _Raiser:
         return ast.sequence(commands)
 
     def _return(self, outputs: Sequence[tuple[str, ast.Expr]]) -> ast.Return:
-        alone = len(outputs) == 1 and (self.unnamed or outputs[0][0] == RESULT)
+        alone = [name for name, _ in outputs] == [RESULT]
         return ast.Return(
             tuple(ast.Output(None if alone else name, value) for name, value in outputs)
         )

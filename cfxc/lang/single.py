@@ -171,12 +171,12 @@ class _Renamer:
         return shares
 
     def _assign(
-        self, place: Command, variable: Variable, value: Expr, final: Mapping[Variable, str]
+        self, near: Command, variable: Variable, value: Expr, final: Mapping[Variable, str]
     ) -> Assign:
         name = final[variable] if variable in final else self.fresh(variable)
         self._name(variable, name)
         self.assignments[name] = self.assignments.get(name, 0) + 1
-        return Assign(name, value, line=place.line, column=place.column)
+        return Assign(name, value, **near.place)
 
     def _conditional(
         self, command: If, final: Mapping[Variable, str]
@@ -188,18 +188,17 @@ class _Renamer:
         otherwise = yield self._branch(command, command.otherwise, names_after)
         for variable, name in names_after.items():
             self._name(variable, name)
-        place = {"line": command.line, "column": command.column}
-        return [If(guard, sequence(then), sequence(otherwise), **place)]
+        return [If(guard, sequence(then), sequence(otherwise), **command.place)]
 
     def _branch(
-        self, place: If, branch: Command, names_after: Mapping[Variable, str]
+        self, near: If, branch: Command, names_after: Mapping[Variable, str]
     ) -> Generator[Any, Any, list[Command]]:
         mark = len(self.trail)
         commands: list[Command] = yield self.command(branch, names_after)
         for variable, name in names_after.items():
             if variable in self.names and self.names[variable] != name:
-                old = Name((self.names[variable],), line=place.line, column=place.column)
-                commands.append(self._assign(place, variable, old, names_after))
+                old = Name((self.names[variable],), **near.place)
+                commands.append(self._assign(near, variable, old, names_after))
         while len(self.trail) > mark:
             changed, old_name = self.trail.pop()
             if old_name is None:
@@ -221,5 +220,5 @@ class _Renamer:
         if not isinstance(node, Name):
             return node
         if len(node.parts) == 1 and node.root in self.names:
-            return Name((self.names[node.root],), line=node.line, column=node.column)
+            return Name((self.names[node.root],), **node.place)
         return self.read(node)

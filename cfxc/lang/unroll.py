@@ -1,9 +1,13 @@
-"""Constant expressions: loop bounds, indices and array lengths."""
+"""Loops to sequences: loops of the core language are bounded, hence unrolled (appendix A).
+
+Constant expressions are their bounds, indices and array lengths.
+"""
 
 from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Collection, Generator, Mapping
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any, Final
 
@@ -136,18 +140,13 @@ def unroll_program(
         refuse([fault.violation], program.source)
 
 
-def unroll_expression(
-    expression: Expr,
-    *,
-    constants: Mapping[str, int | Fraction] | None = None,
-    source: str = "expression",
-) -> Expr:
-    """Return ``expression`` with constants replaced by numbers and indices folded.
+def unroll_expression(expression: Expr, *, source: str = "expression") -> Expr:
+    """Return ``expression`` with its indices folded to numbers.
 
     Raises:
         LanguageError: as :func:`unroll_program`.
     """
-    unroller = _Unroller(Program(None, (), sequence(())), dict(constants or {}), 0)
+    unroller = _Unroller(Program(None, (), sequence(())), {}, 0)
     try:
         return unroller.expression(expression)
     except Fault as fault:
@@ -163,19 +162,16 @@ class _Unroller:
         self.left = limit
 
     def program_without_loops(self) -> Program:
-        old = self.program
-        parameters = tuple(self._parameter(parameter) for parameter in old.parameters)
-        body = run(self._command(old.body))
-        return Program(old.name, parameters, body, old.source, line=old.line, column=old.column)
+        parameters = tuple(map(self._parameter, self.program.parameters))
+        body = run(self._command(self.program.body))
+        return replace(self.program, parameters=parameters, body=body)
 
     def _parameter(self, parameter: Parameter) -> Parameter:
         sort = parameter.sort
         if not isinstance(sort, ArraySort):
             return parameter
-        place = {"line": sort.length.line, "column": sort.length.column}
-        length = Number(Fraction(self.lengths[parameter.name]), **place)
-        array = ArraySort(sort.element, length, line=sort.line, column=sort.column)
-        return Parameter(parameter.name, array, line=parameter.line, column=parameter.column)
+        length = Number(Fraction(self.lengths[parameter.name]), **sort.length.place)
+        return replace(parameter, sort=replace(sort, length=length))
 
     def _count(self, place: Command, more: int) -> None:
         self.left -= more
@@ -185,12 +181,11 @@ class _Unroller:
     # -- commands ----------------------------------------------------------------------------------
 
     def _command(self, old: Command) -> Generator[Any, Any, Command]:
-        place = {"line": old.line, "column": old.column}
         if isinstance(old, Sequence):
             commands = []
             for each in old.commands:
                 commands.append((yield self._command(each)))
-            return sequence(commands, **place)
+            return sequence(commands, **old.place)
         if isinstance(old, For):
             unrolled: Command = yield self._loop(old)
             return unrolled
@@ -199,18 +194,17 @@ class _Unroller:
             guard = self.expression(old.guard)
             then = yield self._command(old.then)
             otherwise = yield self._command(old.otherwise)
-            return If(guard, then, otherwise, **place)
+            return replace(old, guard=guard, then=then, otherwise=otherwise)
         if isinstance(old, Assign):
             if old.target in self.values:
                 raise Fault(old, f"'{old.target}' is a constant and cannot be assigned")
-            return Assign(old.target, self.expression(old.value), **place)
+            return replace(old, value=self.expression(old.value))
         if isinstance(old, Return):
-            return Return(tuple(self._output(output) for output in old.outputs), **place)
+            return replace(old, outputs=tuple(map(self._output, old.outputs)))
         return old
 
     def _output(self, output: Output) -> Output:
-        value = self.expression(output.value)
-        return Output(output.name, value, line=output.line, column=output.column)
+        return replace(output, value=self.expression(output.value))
 
     def _loop(self, old: For) -> Generator[Any, Any, Command]:
         first = evaluate_integer(old.first, self.values, "a loop bound")
@@ -223,7 +217,7 @@ class _Unroller:
             self.values[old.variable] = value
             rounds.append((yield self._command(old.body)))
         self.values.pop(old.variable, None)
-        return sequence(rounds, line=old.line, column=old.column)
+        return sequence(rounds, **old.place)
 
     # -- expressions -------------------------------------------------------------------------------
 
@@ -235,18 +229,18 @@ class _Unroller:
 
     def _rule(self, node: Expr) -> Expr:
         if isinstance(node, Name) and len(node.parts) == 1 and node.root in self.values:
-            return Number(Fraction(self.values[node.root]), line=node.line, column=node.column)
+            return Number(Fraction(self.values[node.root]), **node.place)
         if isinstance(node, Index):
             return self._index(node)
         return node
 
     def _index(self, node: Index) -> Index:
         position = evaluate_integer(node.index, self.values, "an index")
-        name, place = node.index, {"line": node.index.line, "column": node.index.column}
         base = ".".join(node.base.parts)
         length = self.lengths.get(base) if len(node.base.parts) == 1 else None
         if position < 1 or (length is not None and position > length):
             known = "1 and up" if length is None else f"1 to {length}"
-            raise Fault(name, f"index {position} lies outside {base}, whose elements are {known}")
-        index = Number(Fraction(position), **place)
-        return Index(node.base, index, line=node.line, column=node.column)
+            raise Fault(
+                node.index, f"index {position} lies outside {base}, whose elements are {known}"
+            )
+        return replace(node, index=Number(Fraction(position), **node.index.place))

@@ -272,7 +272,7 @@ def as_cells(expression: Expr, cells: Cells) -> Expr:
         held = number.value if cell is None else cell(number.value)
         if isinstance(held, float) and abs(held) == float("inf"):
             return number
-        return Number(Fraction(held), line=number.line, column=number.column)
+        return Number(Fraction(held), **number.place)
 
     def rule(node: Expr) -> Expr:
         if isinstance(node, Member):

@@ -32,6 +32,20 @@ def one_of(*known: str) -> Callable[[Any, str], str]:
     return check
 
 
+def _double(value: Any, demand: str) -> float:
+    """A real number as a double, infinite beyond the largest.
+
+    Raises:
+        DataTypeError: it is none; ``demand`` says what it must be.
+    """
+    if isinstance(value, bool) or not isinstance(value, Real):
+        raise DataTypeError(f"{demand}, not {value!r}")
+    try:
+        return float(value)
+    except OverflowError:
+        return -inf if value < 0 else inf
+
+
 def positive_number(value: Any, name: str, *, finite: bool = False) -> float:
     """A number > 0, which may be infinite unless it is to be ``finite``.
 
@@ -39,12 +53,7 @@ def positive_number(value: Any, name: str, *, finite: bool = False) -> float:
         DataTypeError, InvalidInputError: naming the option.
     """
     demand = f"{name} must be a positive{', finite' * finite} number"
-    if isinstance(value, bool) or not isinstance(value, Real):
-        raise DataTypeError(f"{demand}, not {value!r}")
-    try:
-        number = float(value)
-    except OverflowError:
-        number = inf
+    number = _double(value, demand)
     if not number > 0 or (finite and number == inf):
         raise InvalidInputError(f"{demand}, not {value}")
     return number
@@ -57,11 +66,10 @@ def proper_share(value: Any, name: str) -> float:
         DataTypeError, InvalidInputError: naming the option.
     """
     demand = f"{name} must be a number between 0 and 1, such as 0.001 for a thousandth"
-    if isinstance(value, bool) or not isinstance(value, Real):
-        raise DataTypeError(f"{demand}, not {value!r}")
-    if not 0 < float(value) < 1:
+    number = _double(value, demand)
+    if not 0 < number < 1:
         raise InvalidInputError(f"{demand}, not {value}")
-    return float(value)
+    return number
 
 
 def number_from_zero(value: Any, name: str) -> float:
@@ -70,11 +78,10 @@ def number_from_zero(value: Any, name: str) -> float:
     Raises:
         DataTypeError, InvalidInputError: naming the option.
     """
-    if isinstance(value, bool) or not isinstance(value, Real):
-        raise DataTypeError(f"{name} must be a number >= 0, not {value!r}")
-    if not 0 <= float(value) < inf:
-        raise InvalidInputError(f"{name} must be finite and >= 0, not {float(value)}")
-    return float(value)
+    number = _double(value, f"{name} must be a number >= 0")
+    if not 0 <= number < inf:
+        raise InvalidInputError(f"{name} must be finite and >= 0, not {number}")
+    return number
 
 
 def closed_share(value: Any, name: str) -> float:
@@ -84,11 +91,10 @@ def closed_share(value: Any, name: str) -> float:
         DataTypeError, InvalidInputError: naming the option.
     """
     demand = f"{name} is a share from 0 to 1"
-    if isinstance(value, bool) or not isinstance(value, Real):
-        raise DataTypeError(f"{demand}, not {value!r}")
-    if not 0 <= float(value) <= 1:
+    number = _double(value, demand)
+    if not 0 <= number <= 1:
         raise InvalidInputError(f"{demand}, not {value}")
-    return float(value)
+    return number
 
 
 def non_negative(value: Any, name: str) -> Fraction:

@@ -15,8 +15,7 @@ from ..ir import LabelTuple, Sort
 from ..ir.interval import ceil_float, floor_float
 from ..ir.sorts import NO_LABELS
 from ..space import Feature
-from ..space.feature import first_true
-from ..space.inputs import input_sort
+from ..space.feature import first_true, sort_of
 from ..stopping import polled
 
 WHOLE = 2**53
@@ -50,7 +49,7 @@ class Domain:
 
     @property
     def sort(self) -> Sort:
-        return input_sort(self.feature)
+        return sort_of(self.feature)
 
     @property
     def is_symbolic(self) -> bool:

@@ -37,7 +37,7 @@ class Mechanism:
 
     def effect(self, values: Mapping[str, Any]) -> Fraction:
         """c_i(p_i), exactly."""
-        found = evaluate(self.program, {name: values[name] for name in self.parents})
+        found = evaluate(self.program, self.program.arguments(values))
         return Fraction(found[self.output])
 
 
@@ -71,7 +71,7 @@ class Effect:
 
     def follow(self, columns: Mapping[str, npt.NDArray[Any]]) -> Floats:
         """x_i of rows of columns (n,), in doubles: nearest to the equation's, in range and grid."""
-        given = {name: columns[name] for name in self.mechanism.parents}
+        given = self.mechanism.program.arguments(columns)
         values = self.mechanism.batch(given)[self.mechanism.output] + float(self.own)
         step = self.domain.step
         if step is not None:

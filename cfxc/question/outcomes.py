@@ -48,7 +48,7 @@ def read_favourable(model: M, text: str) -> M:
     Raises:
         InvalidInputError: the model has no such outcome.
     """
-    from .target import check_favourable
+    from .target import check_favourable  # with pandas, which no help needs
 
     is_label = model.predictor.classes is not None
     named = read_target(model, text, None) if is_label else _range(text, "--favourable")

@@ -95,7 +95,7 @@ class Query:
         """What makes a point inadmissible: ranges, actions, constraints; empty if nothing."""
         found = self.rules.violated(values)
         for program in self.excluded:
-            if not evaluate(program, {name: values[name] for name, _ in program.inputs})["holds"]:
+            if not evaluate(program, program.arguments(values))["holds"]:
                 found.append("differs from all that are excluded")
         return found
 
@@ -108,8 +108,7 @@ class Query:
         scope = self.rules.scope(values) | deltas
         scope |= {f"x.{name}": value for name, value in values.items()}
         program = self.distance.program
-        arguments = {name: scope[name] for name, _ in program.inputs}
-        return Fraction(evaluate(program, arguments)["result"])
+        return Fraction(evaluate(program, program.arguments(scope))["result"])
 
     @cached_property
     def spacing(self) -> Fraction | None:
@@ -118,6 +117,11 @@ class Query:
         alone = norms is not None and norms.l0 == 1 and len(weights) == 1
         alone = alone and not any(hull.weight for hull in self.hulls)
         return Fraction(1, len(self.domains)) if alone else None
+
+    @property
+    def is_finite(self) -> bool:
+        """Whether no feature has more admissible values than labels, or steps of a grid."""
+        return all(domain.is_symbolic or domain.step for domain in self.domains)
 
     def without(self, point: Mapping[str, Any], apart: Fraction = Fraction(0)) -> Query:
         """The same question, excluding one point: some feature must differ from it (§4.2).
@@ -143,8 +147,7 @@ class Query:
                 if domain.first is not None:
                     tests.append(builder.let(ops.Le(x, Literal(absent_of(domain.feature)))))
             else:
-                exact = int(value) if domain.sort.kind == "int" else Fraction(value)
-                tests.append(builder.let(ops.Ne(x, Literal(exact))))
+                tests.append(builder.let(ops.Ne(x, Literal(domain.feature.typed(value)))))
         differs = builder.let(ops.Or(tuple(tests))) if tests else Literal(False)
         return replace(self, excluded=(*self.excluded, builder.build(holds=differs)))
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from ..errors import InvalidInputError
 from ..ir import Let, Literal, evaluate, ops
+from ..lang.literals import quote
 from ..space import Feature, FeatureSpace
 from .criteria.criterion import Constraint, Criterion, Instance
 from .domain import Domain, domain_of, is_admissible
@@ -32,8 +33,7 @@ class Rules:
         found = [d.name for d in self.domains if not is_admissible(d, values[d.name])]
         scope = self.scope(values)
         for text, program, _ in self.constraints:
-            arguments = {name: scope[name] for name, _ in program.inputs}
-            if not evaluate(program, arguments)["holds"]:
+            if not evaluate(program, program.arguments(scope))["holds"]:
                 found.append(text)
         return found
 
@@ -87,5 +87,5 @@ def _conditional(instance: Instance, domain: Domain) -> Constraint:
 
 def conditional_constraint(feature: Feature) -> str:
     """The constraint that a conditional action stands for."""
-    quoted = "`" + feature.name.replace("\\", "\\\\").replace("`", "\\`") + "`"
-    return f"({feature.condition}\n) || x.{quoted} == factual.{quoted}"  # it may end in a comment
+    name = quote(feature.name, "`")
+    return f"({feature.condition}\n) || x.{name} == factual.{name}"  # it may end in a comment

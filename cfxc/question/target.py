@@ -1,4 +1,6 @@
-"""Cuts of logistic functions and exponentials as cuts of what they are functions of.
+"""What is asked of an outcome, and when a program reaches it.
+
+Cuts of logistic functions and exponentials become cuts of what they are functions of:
 
 ``sigmoid(z) >= t`` is ``z >= log(t / (1 - t))``, an entry of the softmax of two scores is the
 sigmoid of their difference, and ``exp(z) >= t`` is ``z >= log t``.  The logarithm is irrational for
@@ -19,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import InvalidInputError
-from ..ir import Builder, Label, Literal, Op, Operand, Program, Tensor, ops
+from ..ir import Builder, Label, Literal, Operand, Program, Tensor, ops
 from ..ir.linear import LinearForm
 from ..ir.patterns import before_scaling, deciding, keep_outputs, scaling
 from ..ir.sorts import label_key, preview
@@ -80,7 +82,7 @@ def _form(operand: Operand, program: Program) -> Chances | None:
     """A scalar as a form of chances; ``None`` if it is something else."""
     if isinstance(operand, Literal):
         return LinearForm.of(operand.value)
-    op = _definition(operand, program)
+    op = program.definition(operand)
     if isinstance(op, ops.Identity):
         return _form(op.x, program)
     if isinstance(op, ops.Sigmoid | ops.Exp):
@@ -98,13 +100,9 @@ def _form(operand: Operand, program: Program) -> Chances | None:
     return None
 
 
-def _definition(name: Operand, program: Program) -> Op | None:
-    return next((each.op for each in program.lets() if each.name == name), None)
-
-
 def _entry(op: ops.Item, program: Program) -> Chances | None:
     """An entry of several chances, or of numbers put side by side."""
-    vector = _definition(op.x, program)
+    vector = program.definition(op.x)
     if isinstance(vector, ops.Concat):
         scalars = all(isinstance(p, Literal) or not program.sorts[p].shape for p in vector.parts)
         return _form(vector.parts[op.index], program) if scalars else None
@@ -122,12 +120,17 @@ def _argument(
     """z, where the chance is its sigmoid, or what it is the exponential of."""
     if not isinstance(chance, ops.Item):
         return chance.x
-    vector = _definition(chance.x, program)
+    vector = program.definition(chance.x)
     assert isinstance(vector, ops.Sigmoid | ops.Softmax | ops.Exp)
     if not isinstance(vector, ops.Softmax):
         return builder.let(ops.Item(vector.x, chance.index))
-    signs = Tensor(np.array([[-1.0, 1.0]] if chance.index else [[1.0, -1.0]]))
-    lead = builder.let(ops.Affine(vector.x, signs, Tensor(np.zeros(1))))
+    return _lead_of_two(builder, vector.x, chance.index)
+
+
+def _lead_of_two(builder: Builder, x: Operand, place: int) -> Operand:
+    """By how much an entry of two is larger than the other."""
+    signs = Tensor(np.array([[-1.0, 1.0]] if place else [[1.0, -1.0]]))
+    lead = builder.let(ops.Affine(x, signs, Tensor(np.zeros(1))))
     return builder.let(ops.Item(lead, 0))
 
 
@@ -271,29 +274,30 @@ def target_program(program: Program, target: Target, margin: Fraction) -> Progra
         builder.input(name, sort)
     builder.reserve(program.sorts)
     builder.extend(program.body)
-    definitions = {statement.name: statement.op for statement in program.lets()}
     if target.is_range:
         decided = _in_range(builder, program, target, margin)
-    elif _is_likeliest(program, definitions) and 2 * (target.chance or 0) > 1 and not target.margin:
+    elif _is_likeliest(program) and 2 * (target.chance or 0) > 1 and not target.margin:
         # no other label is likelier then
-        decided = _likely(builder, program, definitions, target, margin)
+        decided = _likely(builder, program, target, margin)
     else:
-        decided = _decisions(builder, program, definitions, target, margin)
+        decided = _decisions(builder, program, target, margin)
         if target.chance is not None:
-            likely = _likely(builder, program, definitions, target, margin)
+            likely = _likely(builder, program, target, margin)
             decided = builder.let(ops.And((decided, likely)))
     return keep_outputs(builder.build(in_target=decided), ["in_target"])
 
 
-def _is_likeliest(program: Program, definitions: Mapping[str, Op]) -> bool:
+def _is_likeliest(program: Program) -> bool:
     """Whether the label is known to be the likeliest one: thresholds may say otherwise."""
     decision, probability = deciding(program), dict(program.outputs).get("probability")
     if not isinstance(decision, ops.Argmax):
         return decision is not None and decision.y == Literal(Fraction(0))
-    op = definitions.get(probability) if isinstance(probability, str) else None
+    op = None if probability is None else program.definition(probability)
     likely = op.x if isinstance(op, ops.Softmax) else probability
     scores = [
-        before_scaling(each, definitions) for each in (likely, decision.x) if isinstance(each, str)
+        before_scaling(each, program.definitions)
+        for each in (likely, decision.x)
+        if isinstance(each, str)
     ]
     return len(scores) == 2 and scores[0] == scores[1]
 
@@ -319,28 +323,22 @@ def _test(
     return builder.let(relation(x, _plus(builder, y, margin)))
 
 
-def _decisions(
-    builder: Builder,
-    program: Program,
-    definitions: Mapping[str, Op],
-    target: Target,
-    margin: Fraction,
-) -> Operand:
+def _decisions(builder: Builder, program: Program, target: Target, margin: Fraction) -> Operand:
     """``label == target`` as comparisons of scores, looking through argmax and sign tests."""
     label, sorts = program.output("label"), program.sorts
     plain = ops.IsLabel(label, target.label)
-    op = definitions.get(label) if isinstance(label, str) else None
-    if not isinstance(op, ops.Category) or not isinstance(op.index, str):
+    op = program.definition(label)
+    if not isinstance(op, ops.Category):
         return builder.let(plain)
     position = op.labels.position(target.label)
-    decision = definitions.get(op.index)
+    decision = program.definition(op.index)
     if isinstance(decision, ops.Argmax):
         assert isinstance(decision.x, str)  # a vector, so no literal
-        x, larger = scaling(decision.x, definitions)
+        x, larger = scaling(decision.x, program.definitions)
         return _wins(builder, x, sorts[x].shape[0], position, margin + target.margin / larger)
-    if isinstance(decision, ops.Select) and isinstance(decision.condition, str):
+    if isinstance(decision, ops.Select):
         chosen = [Literal(0), Literal(1)]
-        test = definitions.get(decision.condition)
+        test = program.definition(decision.condition)
         if isinstance(test, ops.Gt | ops.Ge) and [decision.y, decision.x] == chosen:
             opposite = ops.Le if isinstance(test, ops.Gt) else ops.Lt
             margin += target.margin
@@ -357,44 +355,33 @@ def score_scale(program: Program, target: Target) -> Fraction:
     decision = None if target.is_range else deciding(program)
     if not isinstance(decision, ops.Argmax) or not isinstance(decision.x, str):
         return Fraction(1)
-    return scaling(decision.x, {each.name: each.op for each in program.lets()})[1]
+    return scaling(decision.x, program.definitions)[1]
 
 
 def compares_logits(program: Program) -> bool:
     """Whether a probability is compared as the logit that it is a function of."""
-    definitions = {statement.name: statement.op for statement in program.lets()}
-    probability = program.output("probability")
-    op = definitions.get(probability) if isinstance(probability, str) else None
+    op = program.definition(program.output("probability"))
     if isinstance(op, ops.Concat) and len(op.parts) == 2:
-        op = definitions.get(op.parts[1]) if isinstance(op.parts[1], str) else None
-        return isinstance(op, ops.Sigmoid)
+        return isinstance(program.definition(op.parts[1]), ops.Sigmoid)
     return isinstance(op, ops.Softmax) and len(program.output_sorts["label"].labels) == 2
 
 
-def _likely(
-    builder: Builder,
-    program: Program,
-    definitions: Mapping[str, Op],
-    target: Target,
-    margin: Fraction,
-) -> Operand:
+def _likely(builder: Builder, program: Program, target: Target, margin: Fraction) -> Operand:
     """The label's probability is at least ``chance``: as a score, where it is a function of one."""
     assert target.chance is not None
     places = program.output_sorts["label"].labels
     probability, place = program.output("probability"), places.position(target.label)
-    op = definitions.get(probability) if isinstance(probability, str) else None
+    op = program.definition(probability)
     if isinstance(op, ops.Concat) and len(places) == 2:  # (1 - p, p)
-        share = definitions.get(op.parts[1]) if isinstance(op.parts[1], str) else None
+        share = program.definition(op.parts[1])
         if isinstance(share, ops.Sigmoid):
             bound = logit(target.chance) + margin
             if place:
                 return builder.let(ops.Ge(share.x, Literal(bound)))
             return builder.let(ops.Le(share.x, Literal(-bound)))
     if isinstance(op, ops.Softmax) and len(places) == 2:
-        signs = Tensor(np.array([[-1.0, 1.0]] if place else [[1.0, -1.0]]))
-        lead = builder.let(ops.Affine(op.x, signs, Tensor(np.zeros(1))))
-        least = Literal(logit(target.chance) + margin)
-        return builder.let(ops.Ge(builder.let(ops.Item(lead, 0)), least))
+        lead = _lead_of_two(builder, op.x, place)
+        return builder.let(ops.Ge(lead, Literal(logit(target.chance) + margin)))
     if isinstance(op, ops.Softmax):
         return _likely_of_many(builder, op.x, len(places), place, target.chance, margin)
     entry = builder.let(ops.Item(probability, place))

@@ -14,7 +14,7 @@ from ..compiler.passes import multiply_out
 from ..compiler.rounding_error import RoundingError, final
 from ..errors import UnsupportedError
 from ..frontends.predictor import Predictor
-from ..ir import Op, Operand, Program, ops
+from ..ir import Operand, Program, ops
 from ..ir.interval import Bounds, Choice, Interval
 from ..ir.patterns import before_scaling, deciding
 from ..question.query import Query
@@ -121,9 +121,7 @@ def slack_within(
     at = RoundingError(program, bounds, unit)
     if target.is_range:
         return Fraction(final(at, program.output("value")))
-    definitions = {statement.name: statement.op for statement in program.lets()}
-    compared = _compared(program, definitions)
-    slack = sum((Fraction(final(at, each)) for each in compared), Fraction(0))
+    slack = sum((Fraction(final(at, each)) for each in _compared(program)), Fraction(0))
     if target.chance is None:
         return slack
     if compares_logits(program):
@@ -131,11 +129,11 @@ def slack_within(
     return max(slack, Fraction(final(at, program.output("probability"))))
 
 
-def _compared(program: Program, definitions: dict[str, Op]) -> tuple[Operand, Operand]:
+def _compared(program: Program) -> tuple[Operand, Operand]:
     """The two scores that are compared, as ``target_program`` compares them."""
     decision = deciding(program)
     if isinstance(decision, ops.Argmax) and isinstance(decision.x, str):
-        score = before_scaling(decision.x, definitions)
+        score = before_scaling(decision.x, program.definitions)
         return score, score
     if isinstance(decision, ops.Gt | ops.Ge):
         return decision.x, decision.y

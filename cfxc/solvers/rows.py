@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
@@ -81,10 +80,20 @@ def _code(domain: Domain, value: Any) -> float:
     return float(value)
 
 
+def leads(scores: Floats, place: int) -> Floats:
+    """By how much the score of a label leads that of its strongest rival, of rows (n, classes).
+
+    Of two classes there may be the score of the second alone, shape (n,).
+    """
+    if scores.ndim == 1:
+        return scores if place else -scores
+    return np.asarray(scores[:, place] - np.delete(scores, place, axis=1).max(axis=1))
+
+
 def exact_value(feature: Feature, code: float) -> Value:
     """The exact value that a number of the batch evaluator stands for; NaN is a missing one."""
     if feature.is_symbolic:
         return feature.labels[int(code)]
     if np.isnan(code):
         return None
-    return Fraction(code) if feature.kind == "real" else int(code)
+    return feature.typed(code)

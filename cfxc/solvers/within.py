@@ -13,9 +13,9 @@ from fractions import Fraction
 
 import numpy as np
 
-from ..ir import Builder, Literal, Operand, Program, Tensor, ops
-from ..ir.tensor import fractions
+from ..ir import Literal, Program, ops
 from ..question.criteria import Constraint
+from ..question.hull import Combining
 from ..question.query import Query
 from ..stopping import now
 from .base import Candidate, Deployed, Outcome, verify
@@ -77,22 +77,8 @@ def _constraint(query: Query, face: Face) -> Program:
     size = float(np.abs(face.normal).max()) or 1.0
     normal = face.normal / size
     most = Fraction(face.support / size) + hull.reach * Fraction(face.dual / size)
-    builder = Builder("face")
-    sorts = {domain.name: domain.sort for domain in query.domains}
-    builder.reserve(sorts)
-    total: Operand = Literal(Fraction(0))
-    given: set[str] = set()
-    for factor, each in zip(normal.tolist(), hull.coordinates, strict=True):
-        if not factor:
-            continue
-        if each.feature not in given:
-            builder.input(each.feature, sorts[each.feature])
-            given.add(each.feature)
-        if each.table is None:
-            part = builder.let(ops.Mul(each.feature, Literal(Fraction(factor) * each.scale)))
-        else:
-            labels = query.space[each.feature].label_tuple
-            table = Tensor(fractions([Fraction(factor) * z for z in each.table]), "rat")
-            part = builder.let(ops.Lookup(each.feature, labels, table))
-        total = builder.let(ops.Add(total, part))
+    pairs = zip(normal.tolist(), hull.coordinates, strict=True)
+    used = [(Fraction(factor), each) for factor, each in pairs if factor]
+    builder = Combining("face", query.space, [each for _, each in used])
+    total = builder.combined(factor for factor, _ in used)
     return builder.build(holds=builder.let(ops.Le(total, Literal(most))))

@@ -62,7 +62,7 @@ def encode_cell(feature: Feature, cell: object, *, check_range: bool) -> Value:
 def absent_of(feature: Feature) -> Fraction | int:
     """What stands for a missing number of a feature that may miss it, in the feature's type."""
     assert feature.absent is not None
-    return feature.absent if feature.kind == "real" else int(feature.absent)
+    return feature.typed(feature.absent)
 
 
 def check_number(feature: Feature, value: Fraction, *, check_range: bool) -> Fraction | int:
@@ -83,7 +83,7 @@ def check_number(feature: Feature, value: Fraction, *, check_range: bool) -> Fra
             raise InvalidInputError(_outside(feature, value, ""))
     if feature.absent is not None and value <= feature.absent:
         raise InvalidInputError(_outside(feature, value, "", AS_MISSING))
-    return value if feature.kind == "real" else int(value)
+    return feature.typed(value)
 
 
 def encode_column(feature: Feature, column: pd.Series[Any], *, check_range: bool) -> Floats | Codes:

@@ -29,6 +29,7 @@ from .values import (
     exact,
     key,
     number_text,
+    storage_of,
 )
 
 Kind = Literal["real", "integer", "ordinal", "categorical", "binary"]
@@ -274,8 +275,8 @@ class Feature:
                 f"{where}: a column of dtype {name} cannot hold {held}; correct dtype, which is "
                 f"{self._default_dtypes()[0]} if nothing is said"
             )
-        plain = getattr(dtype, "numpy_dtype", dtype)
-        if self.encoding != "plain" or not isinstance(plain, np.dtype):
+        plain = storage_of(dtype)
+        if self.encoding != "plain" or plain is None:
             return
         if plain.kind in "iub" and plain is dtype and (self.missing or None in self.labels):
             raise InvalidInputError(f"{where}: a column of dtype {name} cannot hold missing values")
@@ -399,6 +400,10 @@ class Feature:
                 return float(self.storage.type(number))
         return number
 
+    def typed(self, value: Fraction | float) -> Fraction | int:
+        """A number as programs have it: exact, and whole unless the feature is real."""
+        return Fraction(value) if self.kind == "real" else int(value)
+
     @property
     def steps(self) -> tuple[int, int] | None:
         """First and last k such that a cell holding ``k * resolution`` is in the range.
@@ -463,9 +468,8 @@ class Feature:
     @cached_property
     def storage(self) -> np.dtype[Any]:
         """NumPy dtype behind the first column's pandas dtype; ``object`` if there is none."""
-        dtype = pd.api.types.pandas_dtype(self.dtype)
-        plain = getattr(dtype, "numpy_dtype", dtype)
-        return plain if isinstance(plain, np.dtype) else np.dtype(object)
+        plain = storage_of(pd.api.types.pandas_dtype(self.dtype))
+        return np.dtype(object) if plain is None else plain
 
 
 def first_true(condition: Callable[[int], bool], near: int) -> int:

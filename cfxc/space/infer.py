@@ -35,6 +35,7 @@ from .values import (
     key,
     missing_as,
     scalar,
+    storage_of,
 )
 
 Resolution = Literal["auto"] | Mapping[str, object]
@@ -346,8 +347,8 @@ def _step(present: Floats, dtype: object) -> Fraction | None:
     if nine in ten of the values other than 0 are multiples of it (readings on a scale, of which a
     few are means: 97, 101, 84.33).  ``None``: there is no such d.
     """
-    held = getattr(dtype, "numpy_dtype", dtype)
-    width = held if isinstance(held, np.dtype) and held.kind == "f" else present.dtype
+    held = storage_of(dtype)
+    width = held if held is not None and held.kind == "f" else present.dtype
     used = present[present != 0]
     coarse = None
     for places in range(_MAX_PLACES + 1):

@@ -21,14 +21,10 @@ from .feature import sort_of
 Number = int | float
 
 
-input_sort = sort_of
-"""Sort of the program input of a feature."""
-
-
 def declare_inputs(builder: Builder, space: FeatureSpace) -> None:
     """Declare one input per feature of ``space``, under its name and in its order."""
     for feature in space:
-        builder.input(feature.name, input_sort(feature))
+        builder.input(feature.name, sort_of(feature))
 
 
 @dataclass(frozen=True)
@@ -152,23 +148,6 @@ def parts_of(builder: Builder, numbers: Sequence[Column]) -> list[Operand]:
         else:
             parts.extend(name for _ in columns)
     return parts
-
-
-def column_category(builder: Builder, space: FeatureSpace, name: str) -> Operand:
-    """The category that column ``name`` holds: the input of a plain symbolic feature.
-
-    Raises:
-        MissingColumnError: the space has no such column.
-        UnsupportedError: the column holds numbers.
-    """
-    found = column(space, name)
-    if not found.feature.is_symbolic or found.feature.encoding != "plain":
-        raise UnsupportedError(
-            "the model takes a column of numbers for categories",
-            [f"column {name!r} (feature {found.feature.name!r}, {found.feature.kind})"],
-            "declare it categorical in the feature space (kind = categorical, and its labels)",
-        )
-    return found.feature.name
 
 
 def _usable(space: FeatureSpace, names: Sequence[str]) -> list[Column]:

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from ..errors import DataTypeError
+from .values import storage_of
 
 Tables = Literal["pandas", "polars"]
 """Whose tables a model takes."""
@@ -146,8 +147,8 @@ def _dtype_of(dtype: Any) -> Any:
 
     if isinstance(dtype, pd.CategoricalDtype):
         return nw.Categorical() if dtype.categories.inferred_type == "string" else None
-    plain = getattr(dtype, "numpy_dtype", dtype)
-    if isinstance(plain, np.dtype) and plain.kind in NAMES:
+    plain = storage_of(dtype)
+    if plain is not None and plain.kind in NAMES:
         name, least = NAMES[plain.kind]
         return getattr(nw, f"{name}{max(8 * plain.itemsize, least)}")()
     return nw.Boolean() if pd.api.types.is_bool_dtype(dtype) else None

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable
 from decimal import Decimal
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -132,6 +133,12 @@ def scalar(cell: object, where: str) -> Label:
 def is_dictionary(dtype: object) -> bool:
     """Whether it is pyarrow's dtype of categories."""
     return isinstance(dtype, pd.ArrowDtype) and issubclass(dtype.type, pd.CategoricalDtype.type)
+
+
+def storage_of(dtype: object) -> np.dtype[Any] | None:
+    """NumPy's dtype behind one of pandas; ``None`` if there is none."""
+    plain = getattr(dtype, "numpy_dtype", dtype)
+    return plain if isinstance(plain, np.dtype) else None
 
 
 def dtype_name(dtype: object) -> str:

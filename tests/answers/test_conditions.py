@@ -16,7 +16,7 @@ from cfxc.ir import Builder, evaluate, ops
 from cfxc.question.query import Query, make_query
 from cfxc.show.letters.fields import Fields
 from cfxc.show.letters.words import LANGUAGES, Words
-from cfxc.space.inputs import input_sort
+from cfxc.space.feature import sort_of
 
 pytest.importorskip("babel")
 
@@ -49,7 +49,7 @@ def asked(subject_to: Sequence[Any], **changed: Any) -> Query:
         )
     )
     builder = Builder("twice the age")
-    inputs = {feature.name: builder.input(feature.name, input_sort(feature)) for feature in space}
+    inputs = {feature.name: builder.input(feature.name, sort_of(feature)) for feature in space}
     program = builder.build(value=builder.let(ops.Add(inputs["age"], inputs["age"])))
     return make_query(program, space, FACTUAL, target=(8, None), subject_to=subject_to)
 

@@ -413,7 +413,7 @@ def test_temporaries_of_programs_keep_off_the_names_of_inputs() -> None:
 
 def test_expressions_have_one_result_of_their_own_sort() -> None:
     inputs = {"unused": REAL, "n": INT, "s": category("u", "v")}
-    program = lower_expression(parse_expression("n * J + 1"), inputs, constants={"J": 2})
+    program = lower_expression(parse_expression("n * 2 + 1"), inputs)
     assert program.inputs == (("n", INT),)
     assert evaluate(program, {"n": 3}) == {"result": 7}
     label = lower_expression(parse_expression('ite(n > 1, "p", none)'), inputs)

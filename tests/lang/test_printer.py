@@ -14,7 +14,6 @@ from cfxc.lang import (
     ast,
     parse_expression,
     parse_program,
-    print_command,
     print_expression,
     print_program,
 )
@@ -277,7 +276,3 @@ def test_long_branches_stand_on_their_own_lines() -> None:
     assert lines[0] == "if a then {"
     assert lines[-2:] == ["};", "return x"]
     assert max(map(len, lines)) <= 100
-
-
-def test_a_command_is_printed_as_a_program_without_header() -> None:
-    assert print_command(ast.Skip()) == "skip\n"

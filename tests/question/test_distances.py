@@ -33,7 +33,7 @@ from cfxc.question.distances import (
 )
 from cfxc.question.query import make_query
 from cfxc.space import Feature, FeatureSpace
-from cfxc.space.inputs import input_sort
+from cfxc.space.feature import sort_of
 
 F = Fraction
 
@@ -242,7 +242,7 @@ def test_norms_add_up_to_what_their_programs_say(data: st.DataObject) -> None:
     space = SPACE.replace("age", weight=data.draw(st.fractions(0, 5)))
     builder = Builder("free")
     for feature in space:
-        builder.input(feature.name, input_sort(feature))
+        builder.input(feature.name, sort_of(feature))
     program = builder.build(value=Literal(F(0)))
     query = make_query(program, space, FACTUAL, target=(1, None), distance=spec)
     point = {

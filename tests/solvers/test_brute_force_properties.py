@@ -31,7 +31,7 @@ from cfxc.question.query import make_query
 from cfxc.solvers.base import Limits, Outcome
 from cfxc.solvers.smt import backend, search
 from cfxc.space import Feature
-from cfxc.space.inputs import input_sort
+from cfxc.space.feature import sort_of
 from tests.solvers.grids import (
     NORMS,
     Metric,
@@ -93,7 +93,7 @@ def columns(draw: Draw, builder: Builder, space: FeatureSpace) -> str:
     parts: list[Operand] = []
     rounded = draw(st.booleans())
     for feature in space:
-        x = builder.input(feature.name, input_sort(feature))
+        x = builder.input(feature.name, sort_of(feature))
         if feature.labels:
             table = [[F(k == i) for k in range(len(feature.labels))] for i in range(2)]
             hot = np.array(table, dtype=object).T
@@ -307,7 +307,7 @@ def test_labels_that_are_equal_numbers() -> None:
     """Asked for 1 and then for True, one program has two targets."""
     space = FeatureSpace((Feature("n", "integer", lower=F(0), upper=F(2)),))
     builder = Builder("p")
-    index = builder.let(ops.Identity(builder.input("n", input_sort(space["n"]))))
+    index = builder.let(ops.Identity(builder.input("n", sort_of(space["n"]))))
     program = builder.build(label=builder.let(ops.Category(index, LabelTuple(LABELS))))
     for target, distance in ((1, F(1, 2)), (True, F(1))):
         outcome = ask(Asked(space, program, {"n": 0}, target), "l1")
@@ -329,8 +329,8 @@ def test_ties_that_only_the_formula_wins() -> None:
         )
     )
     builder = Builder("tie")
-    a, b = (builder.input(f.name, input_sort(f)) for f in space if f.name != "c")
-    builder.input("c", input_sort(space["c"]))
+    a, b = (builder.input(f.name, sort_of(f)) for f in space if f.name != "c")
+    builder.input("c", sort_of(space["c"]))
     x = builder.let(ops.Concat((builder.let(ops.RoundFloat32(a)), b)))
     row, shift = np.array([[F(1, 2), F(-1, 2)]], dtype=object), np.array([F(-1, 2)], dtype=object)
     score = builder.let(ops.Affine(x, Tensor(row, "rat"), Tensor(shift, "rat")))
@@ -369,7 +369,7 @@ def nested(draw: Draw, space: FeatureSpace) -> Program:
             )
         return f"y := {draw(st.integers(0, 5))}"
 
-    sorts = ", ".join(f"{f.name}: {input_sort(f)}" for f in space)
+    sorts = ", ".join(f"{f.name}: {sort_of(f)}" for f in space)
     return compile_program(f"program p({sorts}) {{ {command(3)}; return value = y }}")
 
 

@@ -18,7 +18,7 @@ from cfxc.question.query import Query, make_query
 from cfxc.solvers.base import Deployed, Limits, Outcome, Point, verify
 from cfxc.solvers.smt import Answer, Backend, backend, search
 from cfxc.space import Feature
-from cfxc.space.inputs import input_sort
+from cfxc.space.feature import sort_of
 from tests.solvers.grids import NORMS, brute_force, distance_of, norm
 from tests.solvers.kinds import EPSILON, KINDS, outcome_of, task, trained
 
@@ -44,7 +44,7 @@ TEXT = """
 def query(
     distance: Any = "l1", space: FeatureSpace = SPACE, subject_to: Sequence[str] = ()
 ) -> Query:
-    sorts = ", ".join(f"{f.name}: {input_sort(f)}" for f in space)
+    sorts = ", ".join(f"{f.name}: {sort_of(f)}" for f in space)
     program = compile_program(f"program p({sorts}) {{ {TEXT} }}")
     return make_query(program, space, OWN, target="yes", distance=distance, subject_to=subject_to)
 

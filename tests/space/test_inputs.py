@@ -13,13 +13,12 @@ import pytest
 from cfxc.errors import MissingColumnError, UnsupportedError
 from cfxc.ir import INT, REAL, BatchEvaluator, Builder, Operand, category, evaluate, ops
 from cfxc.space import Feature, FeatureSpace
+from cfxc.space.feature import sort_of
 from cfxc.space.inputs import (
     column,
-    column_category,
     column_value,
     column_vector,
     declare_inputs,
-    input_sort,
 )
 
 FRAME = pd.DataFrame(
@@ -67,8 +66,8 @@ def test_sorts() -> None:
         ("s", category("x", "y", "z")),
     ]
     levels = Feature("size", "ordinal", labels=("S", "M", "L"))
-    assert input_sort(levels) == category("S", "M", "L")
-    assert input_sort(Feature("n", "integer", lower=0, upper=3)) == INT
+    assert sort_of(levels) == category("S", "M", "L")
+    assert sort_of(Feature("n", "integer", lower=0, upper=3)) == INT
 
 
 @pytest.mark.parametrize("name", NUMBERS)
@@ -110,16 +109,6 @@ def test_thermometer_that_starts_above_its_first_step() -> None:
     space = space.replace("t", lower=2)
     assert [column(space, f"t_{i}").step for i in (1, 2, 3)] == [2, 2, 3]
     assert column(space, "t_2").integers == range(2)
-
-
-def test_category() -> None:
-    builder = Builder("columns")
-    declare_inputs(builder, SPACE)
-    assert column_category(builder, SPACE, "sector") == "sector"
-    assert column_category(builder, SPACE, "code") == "code"
-    for name in ("age", "s_x", "t_1"):
-        with pytest.raises(UnsupportedError, match=f"column '{name}'"):
-            column_category(builder, SPACE, name)
 
 
 def test_text_and_missing_values_are_no_numbers() -> None:

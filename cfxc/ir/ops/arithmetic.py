@@ -22,6 +22,7 @@ from ..op import (
     register,
     require,
     require_numeric,
+    require_vector,
 )
 from ..sorts import REAL, Sort
 from ..tensor import Tensor
@@ -96,21 +97,13 @@ class Div(Binary):
         return REAL.with_shape(broadcast_shape(*operands))
 
 
-def _smaller(x: Interval, y: Interval) -> Interval:
-    return Interval(np.minimum(x.lower, y.lower), np.minimum(x.upper, y.upper))
-
-
-def _larger(x: Interval, y: Interval) -> Interval:
-    return Interval(np.maximum(x.lower, y.lower), np.maximum(x.upper, y.upper))
-
-
 @register("minimum")
 @dataclass(frozen=True)
 class Minimum(Binary):
     """``min(x, y)``."""
 
     function = staticmethod(lambda x, y: min(x, y))
-    bounds_function = staticmethod(_smaller)
+    bounds_function = staticmethod(Interval.minimum)
 
 
 @register("maximum")
@@ -119,7 +112,7 @@ class Maximum(Binary):
     """``max(x, y)``."""
 
     function = staticmethod(lambda x, y: max(x, y))
-    bounds_function = staticmethod(_larger)
+    bounds_function = staticmethod(Interval.maximum)
 
 
 @dataclass(frozen=True)
@@ -148,6 +141,17 @@ class Neg(Unary):
         return -interval_of(bounds[0])
 
 
+@dataclass(frozen=True)
+class RealFunction(Op):
+    """A function of one number, elementwise; Real."""
+
+    x: Operand
+
+    def sort(self, *operands: Sort) -> Sort:
+        require_numeric(*operands)
+        return REAL.with_shape(operands[0].shape)
+
+
 class Hinges(NamedTuple):
     """``constant + slope x + Σ_i change_i max(x - place_i, 0)``, places rising."""
 
@@ -169,22 +173,16 @@ class Hinges(NamedTuple):
 
 
 @dataclass(frozen=True)
-class PiecewiseLinear(Op):
+class PiecewiseLinear(RealFunction):
     """A continuous, piecewise linear function of one number, elementwise; Real.
 
     ``hinges`` is all that a subclass must say: evaluators, enclosures, formulae, mixed-integer
     programs, certificates and roundings derive from it.  A subclass may do any of them better.
     """
 
-    x: Operand
-
     def hinges(self) -> Hinges:
         """The function."""
         raise TypeError(f"{type(self).__name__} defines no hinges")
-
-    def sort(self, *operands: Sort) -> Sort:
-        require_numeric(*operands)
-        return REAL.with_shape(operands[0].shape)
 
     def evaluate(self, *values: Value) -> Value:
         constant, slope, turns = self.hinges()
@@ -295,14 +293,8 @@ class Clip(PiecewiseLinear):
 
 @register("round_float32")
 @dataclass(frozen=True)
-class RoundFloat32(Op):
+class RoundFloat32(RealFunction):
     """The IEEE single-precision number nearest to ``x``, ties to even; Real."""
-
-    x: Operand
-
-    def sort(self, *operands: Sort) -> Sort:
-        require_numeric(*operands)
-        return REAL.with_shape(operands[0].shape)
 
     def evaluate(self, *values: Value) -> Value:
         return elementwise(round_to_float32, values[0])
@@ -349,10 +341,8 @@ class Reduction(Op):
     x: Operand
 
     def sort(self, *operands: Sort) -> Sort:
-        (x,) = operands
-        require_numeric(x)
-        require(len(x.shape) == 1 and x.shape[0] > 0, f"{self.name} needs a vector, not {x}")
-        return x.with_shape(())
+        require_vector(operands[0], self.name)
+        return operands[0].with_shape(())
 
 
 @register("reduce_sum")

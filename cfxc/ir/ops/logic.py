@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from dataclasses import dataclass
-from functools import reduce
+from functools import partial, reduce
 from typing import Any, ClassVar
 
 import numpy as np
@@ -20,6 +20,7 @@ from ..op import (
     register,
     require,
     require_numeric,
+    require_vector,
 )
 from ..sorts import BOOL, INT, Label, Sort, label_key
 from .structure import choice_of, interval_of
@@ -40,6 +41,12 @@ class Comparison(Op):
     def evaluate(self, *values: Value) -> Value:
         return elementwise(lambda x, y: bool(type(self).function(x, y)), *values)
 
+    def interval(self, *bounds: Bounds) -> Bounds:
+        # an order holds surely if it does at both pairs of opposite ends, and maybe if at one
+        x, y = map(interval_of, bounds)
+        low, high = self.function(x.lower, y.upper), self.function(x.upper, y.lower)
+        return truth(low & high, low | high)
+
 
 @register("le")
 @dataclass(frozen=True)
@@ -47,10 +54,6 @@ class Le(Comparison):
     """``x <= y``."""
 
     function = staticmethod(operator.le)
-
-    def interval(self, *bounds: Bounds) -> Bounds:
-        x, y = map(interval_of, bounds)
-        return truth(x.upper <= y.lower, x.lower <= y.upper)
 
 
 @register("lt")
@@ -60,10 +63,6 @@ class Lt(Comparison):
 
     function = staticmethod(operator.lt)
 
-    def interval(self, *bounds: Bounds) -> Bounds:
-        x, y = map(interval_of, bounds)
-        return truth(x.upper < y.lower, x.lower < y.upper)
-
 
 @register("ge")
 @dataclass(frozen=True)
@@ -72,10 +71,6 @@ class Ge(Comparison):
 
     function = staticmethod(operator.ge)
 
-    def interval(self, *bounds: Bounds) -> Bounds:
-        x, y = map(interval_of, bounds)
-        return truth(x.lower >= y.upper, x.upper >= y.lower)
-
 
 @register("gt")
 @dataclass(frozen=True)
@@ -83,10 +78,6 @@ class Gt(Comparison):
     """``x > y``."""
 
     function = staticmethod(operator.gt)
-
-    def interval(self, *bounds: Bounds) -> Bounds:
-        x, y = map(interval_of, bounds)
-        return truth(x.lower > y.upper, x.upper > y.lower)
 
 
 def _surely_equal(x: Interval, y: Interval) -> Any:
@@ -157,11 +148,19 @@ class Connective(Op):
     """A Boolean function of any number of Booleans, elementwise."""
 
     parts: tuple[Operand, ...]
+    function: ClassVar[staticmethod[[bool, bool], bool]]
+    bounds_function: ClassVar[staticmethod[[Interval, Interval], Interval]]
 
     def sort(self, *operands: Sort) -> Sort:
         require(bool(operands), f"{self.name} needs at least one part")
         require(all(sort.kind == "bool" for sort in operands), f"{self.name} joins Booleans")
         return BOOL.with_shape(broadcast_shape(*operands))
+
+    def evaluate(self, *values: Value) -> Value:
+        return reduce(partial(elementwise, type(self).function), values)
+
+    def interval(self, *bounds: Bounds) -> Bounds:
+        return reduce(type(self).bounds_function, map(interval_of, bounds))
 
 
 @register("and")
@@ -169,13 +168,8 @@ class Connective(Op):
 class And(Connective):
     """All of the parts."""
 
-    def evaluate(self, *values: Value) -> Value:
-        return reduce(lambda x, y: elementwise(lambda a, b: a and b, x, y), values)
-
-    def interval(self, *bounds: Bounds) -> Bounds:
-        parts = [interval_of(part) for part in bounds]
-        lower = np.minimum.reduce(np.broadcast_arrays(*(part.lower for part in parts)))
-        return Interval(lower, np.minimum.reduce(np.broadcast_arrays(*(p.upper for p in parts))))
+    function = staticmethod(operator.and_)
+    bounds_function = staticmethod(Interval.minimum)
 
 
 @register("or")
@@ -183,13 +177,8 @@ class And(Connective):
 class Or(Connective):
     """At least one of the parts."""
 
-    def evaluate(self, *values: Value) -> Value:
-        return reduce(lambda x, y: elementwise(lambda a, b: a or b, x, y), values)
-
-    def interval(self, *bounds: Bounds) -> Bounds:
-        parts = [interval_of(part) for part in bounds]
-        lower = np.maximum.reduce(np.broadcast_arrays(*(part.lower for part in parts)))
-        return Interval(lower, np.maximum.reduce(np.broadcast_arrays(*(p.upper for p in parts))))
+    function = staticmethod(operator.or_)
+    bounds_function = staticmethod(Interval.maximum)
 
 
 @register("not")
@@ -256,9 +245,7 @@ class Argmax(Op):
     x: Operand
 
     def sort(self, *operands: Sort) -> Sort:
-        (x,) = operands
-        require_numeric(x)
-        require(len(x.shape) == 1 and x.shape[0] > 0, f"argmax needs a vector, not {x}")
+        require_vector(operands[0], self.name)
         return INT
 
     def evaluate(self, *values: Value) -> Value:

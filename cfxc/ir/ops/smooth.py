@@ -18,8 +18,9 @@ import numpy as np
 
 from ...errors import VerificationError
 from ..interval import Bounds, Interval, ceil_float, floor_float
-from ..op import Op, Operand, Value, elementwise, register, require, require_numeric
+from ..op import Op, Operand, Value, elementwise, register, require_vector
 from ..sorts import REAL, Sort
+from .arithmetic import RealFunction
 from .structure import interval_of
 
 PLACES = 60
@@ -89,7 +90,7 @@ def tanh(x: Fraction | int) -> Fraction:
 
 
 @dataclass(frozen=True)
-class Smooth(Op):
+class Smooth(RealFunction):
     """A function with a Lipschitz continuous derivative, elementwise; Real.
 
     The class attributes are all that a subclass must say: the exact evaluator, enclosures, formulae
@@ -109,7 +110,6 @@ class Smooth(Op):
         exact_at_zero: Whether it is evaluated without any error at 0.
     """
 
-    x: Operand
     function: ClassVar[staticmethod[[Any], Fraction]]
     slope: ClassVar[staticmethod[[Any], Fraction]]
     least: ClassVar[float]
@@ -121,10 +121,6 @@ class Smooth(Op):
     algebraic: ClassVar[bool] = False
     relative: ClassVar[bool] = False
     exact_at_zero: ClassVar[bool] = True
-
-    def sort(self, *operands: Sort) -> Sort:
-        require_numeric(*operands)
-        return REAL.with_shape(operands[0].shape)
 
     def evaluate(self, *values: Value) -> Value:
         return elementwise(type(self).function, values[0])
@@ -256,10 +252,8 @@ class Softmax(Op):
     x: Operand
 
     def sort(self, *operands: Sort) -> Sort:
-        (x,) = operands
-        require_numeric(x)
-        require(len(x.shape) == 1 and x.shape[0] > 0, f"softmax needs a vector, not {x}")
-        return REAL.with_shape(x.shape)
+        require_vector(operands[0], self.name)
+        return REAL.with_shape(operands[0].shape)
 
     def evaluate(self, *values: Value) -> Value:
         entries = values[0].tolist()

@@ -24,7 +24,7 @@ from .levels import Codes, Levels
 from .material import Material
 from .menus import check_asked
 from .sampling import Done
-from .settings import check_settings
+from .settings import Settings
 from .storage import Stored, read, write
 from .training import Watch, train
 
@@ -90,7 +90,7 @@ class Generator:
                 "cfxc.Generator(cfxc.compile(model, space))"
             )
         drawn = int(np.random.SeedSequence().generate_state(1)[0])
-        self.settings = check_settings(
+        self.settings = Settings(
             buckets=buckets, bucket_rows=bucket_rows, hidden=hidden, temperature=temperature,
             alpha=alpha, learning_rate=learning_rate, epochs=epochs, batch_size=batch_size,
             selector=selector, gradient=gradient, draws=draws, held_out=held_out,
@@ -150,12 +150,13 @@ class Generator:
             )
         material = Material.of(program, levels, raw)
         targets = _trained_for(named, material)
-        file, identity = None, self._identity(material, targets)
+        file = None
         if checkpoint is not None:
-            file = _checkpoint_in(Path(checkpoint))
+            make_folder(Path(checkpoint))
+            file = Path(checkpoint) / CHECKPOINT
         trained = train(
-            program, material, targets, settings,
-            checkpoint=file, identity=identity, progress=progress,
+            program, material, targets, settings, checkpoint=file,
+            identity=self._identity(material, targets), progress=progress,
         )  # fmt: skip
         self._stored = Stored(
             program.digest, self.space, levels, settings, tuple(targets.tolist()),
@@ -355,22 +356,11 @@ def _trained_for(named: Codes | None, material: Material) -> Codes:
     labels, given = material.judge.labels, np.unique(material.before)
     if named is None and given.size > 1:
         return given
-    never = [p for p in range(len(labels)) if p not in given] if named is None else [
-        p for p in named.tolist() if p not in given
-    ]  # fmt: skip
+    asked = np.arange(len(labels)) if named is None else named
+    never = [p for p in asked.tolist() if p not in given]
     if named is not None and not never:
         return named
     raise InvalidInputError(
         f"the model gives {preview([labels[p] for p in never])} to none of these rows; train on "
         "rows of every target outcome, such as those the model was trained on"
     )
-
-
-def _checkpoint_in(folder: Path) -> Path:
-    """The file in a folder that is there, or is made.
-
-    Raises:
-        InvalidInputError: it cannot be made.
-    """
-    make_folder(folder)
-    return folder / CHECKPOINT

@@ -192,5 +192,5 @@ class StraightThrough:
 
 
 def _pairs(score: Tensor) -> Tensor:
-    """As :func:`judging.pairs`."""
+    """As :func:`.verifying.pairs`, of tensors."""
     return score if score.ndim == 2 else torch.stack([0 * score, score], dim=1)

@@ -166,6 +166,11 @@ class Levels:
         """Levels of all features by columns of data."""
         return cls([levels_of(f, columns[f.name], buckets, rows) for f in space])
 
+    @property
+    def numbers(self) -> list[Feature]:
+        """The features that are numbers."""
+        return [each.feature for each in self.features if not each.feature.is_symbolic]
+
     def codes(self, columns: Mapping[str, npt.NDArray[Any]]) -> Codes:
         """The level of each instance in each feature (n, J)."""
         return np.stack([each.of(columns[each.feature.name]) for each in self.features], axis=1)

@@ -40,16 +40,6 @@ class Menus:
     refused: Codes
 
 
-def check_diversity(diversity: Any) -> None:
-    """Refuse what is no way to choose.
-
-    Raises:
-        InvalidInputError: naming those that are.
-    """
-    if diversity is not None and diversity not in DIVERSITY:
-        raise InvalidInputError(f"unknown diversity {diversity!r}: 'maxmin', 'dpp' or None")
-
-
 class Choosing:
     """Chooses and verifies: what was chosen and did not verify gives way to the next best.
 
@@ -190,14 +180,14 @@ def check_asked(
         DataTypeError, InvalidInputError: naming the option and what it may be.
     """
     count = whole_number(n, "n", 1)
-    check_diversity(diversity)
+    if diversity not in DIVERSITY:
+        raise InvalidInputError(f"unknown diversity {diversity!r}: 'maxmin', 'dpp' or None")
     for name, given in (("polish", polish), ("exact", exact)):
         if not isinstance(given, bool):
             raise DataTypeError(f"{name} is True or False, not {given!r}")
     criteria = criteria_of(subject_to, (Condition, MaxChanges))
     most = next((each.most for each in criteria if isinstance(each, MaxChanges)), None)
-    numbers = sum(not each.feature.is_symbolic for each in levels.features)
-    limits = Limits(_most(sparsity, numbers), most)
+    limits = Limits(_most(sparsity, len(levels.numbers)), most)
     return Asked(
         count, limits, diversity, polish, exact,
         tuple(each for each in criteria if isinstance(each, Condition)),

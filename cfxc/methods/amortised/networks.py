@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
@@ -36,7 +37,7 @@ class Networks(nn.Module):  # type: ignore[misc]  # torch has no types here
     ``selector=False``: π_i = 1, so that G alone decides (B.4).
     """
 
-    def __init__(self, levels: Levels, classes: int, hidden: tuple[int, ...], selector: bool):
+    def __init__(self, levels: Levels, classes: int, hidden: Sequence[int], selector: bool):
         super().__init__()
         sizes = [len(levels.features[j]) for j in levels.free.tolist()]
         self.places = torch.from_numpy(levels.places)
@@ -78,7 +79,7 @@ def drawn(q: Tensor, draws: int, rng: torch.Generator) -> Tensor:
     return found.reshape(n, k, draws).transpose(1, 2)
 
 
-def _layers(inputs: int, hidden: tuple[int, ...], outputs: int) -> nn.Sequential:
+def _layers(inputs: int, hidden: Sequence[int], outputs: int) -> nn.Sequential:
     layers: list[nn.Module] = []
     for units in hidden:
         layers += [nn.Linear(inputs, units), nn.ReLU()]

@@ -13,6 +13,7 @@ import pandas as pd
 from ...answers.explaining import explainer_of
 from ...errors import InvalidInputError, UnsupportedError
 from ...frontends.compiled import Compiled
+from ...lang.literals import quote
 from ...question.criteria import Condition, MaxChanges
 from ...question.question import Question
 from ...space import Feature, FeatureSpace
@@ -73,7 +74,7 @@ def _nearest(
     """The nearest one that changes exactly these features, or ``None`` if none was found."""
     named = [f for f, is_changed in zip(model.space, changed, strict=True) if is_changed]
     alone = replace(model, space=holding(model.space, [feature.name for feature in named]))
-    differ = [f"x.{quoted(f)} != factual.{quoted(f)}" for f in named]
+    differ = [" != ".join(_now_and_before(feature)) for feature in named]
     try:
         question = Question(
             target=target, distance=distance, seeds=row, time_limit=seconds,
@@ -92,11 +93,6 @@ def holding(space: FeatureSpace, free: Sequence[str]) -> FeatureSpace:
         for feature in space
     ]
     return FeatureSpace(tuple(features), space.columns, tables=space.tables)
-
-
-def quoted(feature: Feature) -> str:
-    """The feature's name as constraints write it."""
-    return "`" + feature.name.replace("\\", "\\\\").replace("`", "\\`") + "`"
 
 
 ROWS = 5
@@ -125,13 +121,13 @@ def reached(
     counts = np.bincount(menus.instances, minlength=len(instances))
     rows, none = np.zeros(len(instances), np.int64), np.zeros(len(instances), dtype=bool)
     new, frames = list[int](), [menus.frame] if len(menus.frame) else []
+    engines = _Engines(model, instances, levels, asked)
     for instance in np.flatnonzero(
         (counts == 0) & (instances.before != instances.targets)
     ).tolist():
-        left = deadline - time.monotonic()
-        if left <= 0:
+        if time.monotonic() >= deadline:
             break
-        found, none[instance] = _asked_about(model, instances, instance, levels, asked, left)
+        found, none[instance] = engines.asked_about(instance, deadline)
         frames += found
         new += [instance] * len(found)
         rows[instance] = len(found)
@@ -146,71 +142,72 @@ def reached(
     return Reached(Menus(who[order], whole, frame, menus.refused), rows, none)
 
 
-def _asked_about(
-    model: Compiled, instances: Instances, instance: int, levels: Levels, asked: Asked, left: float
-) -> tuple[list[pd.DataFrame], bool]:
-    """Rows for one instance, and whether it is proved that there are none.
+@dataclass(frozen=True)
+class _Engines:
+    """The exact engines, asked about single instances."""
 
-    How many numbers change is a condition that makes searches slower: it is only put where the
-    nearest rows change too many.
-    """
-    deadline = time.monotonic() + left
-    numbers = [each.feature for each in levels.features if not each.feature.is_symbolic]
-    rounds: list[tuple[str, ...]] = [()]
-    if asked.limits.numbers is not None and asked.limits.numbers < len(numbers):
-        rounds.append(_at_most(numbers, asked.limits.numbers))
-    for further in rounds:
-        seconds = min(deadline - time.monotonic(), SECONDS)
-        result = (
-            _explained(model, instances, instance, asked, further, seconds) if seconds > 0 else None
+    model: Compiled
+    instances: Instances
+    levels: Levels
+    asked: Asked
+
+    def asked_about(self, instance: int, deadline: float) -> tuple[list[pd.DataFrame], bool]:
+        """Rows for one instance, and whether it is proved that there are none.
+
+        How many numbers change is a condition that makes searches slower: it is only put where the
+        nearest rows change too many.
+        """
+        most, rounds = self.asked.limits.numbers, list[tuple[str, ...]]([()])
+        if most is not None and most < len(self.levels.numbers):
+            rounds.append(_at_most(self.levels.numbers, most))
+        for further in rounds:
+            seconds = min(deadline - time.monotonic(), SECONDS)
+            result = self._explained(instance, further, seconds) if seconds > 0 else None
+            if result is None:
+                continue
+            if result.status == "infeasible":
+                return [], True
+            rows = [one.counterfactual for one in (result, *result.alternatives)]
+            kept = [row for row in rows if row is not None and self._keeps(instance, row)]
+            if kept:
+                return kept, False
+        return [], False
+
+    def _explained(self, instance: int, further: tuple[str, ...], seconds: float) -> Result | None:
+        """What the engines say; ``None`` if no engine takes the model, or the constraints."""
+        model, instances, asked = self.model, self.instances, self.asked
+        few = [] if asked.limits.changes is None else [MaxChanges(asked.limits.changes)]
+        try:
+            label = target_at(model.program, int(instances.targets[instance])).label
+            question = Question(
+                target=label, subject_to=[*asked.conditions, *further, *few], time_limit=seconds,
+                random_state=asked.seed, count=min(asked.n, ROWS), diversity="features",
+            )  # fmt: skip
+            return replace(explainer_of(model, question), conflicts=False).answer(
+                instances.frame.iloc[[instance]]
+            )
+        except (UnsupportedError, InvalidInputError):  # rows or rules that no engine takes
+            return None
+
+    def _keeps(self, instance: int, row: pd.DataFrame) -> bool:
+        """Whether a row changes few enough numbers."""
+        most, before = self.asked.limits.numbers, self.instances.frame.iloc[instance]
+        changed = sum(
+            any(row[name].iloc[0] != before[name] for name in feature.columns)
+            for feature in self.levels.numbers
         )
-        if result is None:
-            continue
-        if result.status == "infeasible":
-            return [], True
-        rows = [one.counterfactual for one in (result, *result.alternatives)]
-        kept = [r for r in rows if r is not None and _keeps(instances, levels, instance, r, asked)]
-        if kept:
-            return kept, False
-    return [], False
+        return most is None or changed <= most
 
 
 def _at_most(numbers: Sequence[Feature], most: int) -> tuple[str, ...]:
     """So many of the numbers may change."""
-    pairs = [(f"x.{quoted(each)}", f"factual.{quoted(each)}") for each in numbers]
+    pairs = [_now_and_before(each) for each in numbers]
     if not most:
         return tuple(f"{new} == {own}" for new, own in pairs)
     return (" + ".join(f"ite({new} == {own}, 0, 1)" for new, own in pairs) + f" <= {most}",)
 
 
-def _explained(
-    model: Compiled, instances: Instances, instance: int, asked: Asked, further: tuple[str, ...],
-    seconds: float,
-) -> Result | None:  # fmt: skip
-    """What the engines say; ``None`` if no engine takes the model, or the constraints."""
-    few = [] if asked.limits.changes is None else [MaxChanges(asked.limits.changes)]
-    try:
-        label = target_at(model.program, int(instances.targets[instance])).label
-        question = Question(
-            target=label, subject_to=[*asked.conditions, *further, *few], time_limit=seconds,
-            random_state=asked.seed, count=min(asked.n, ROWS), diversity="features",
-        )  # fmt: skip
-        return replace(explainer_of(model, question), conflicts=False).answer(
-            instances.frame.iloc[[instance]]
-        )
-    except (UnsupportedError, InvalidInputError):  # rows or rules that no engine takes
-        return None
-
-
-def _keeps(
-    instances: Instances, levels: Levels, instance: int, row: pd.DataFrame, asked: Asked
-) -> bool:
-    """Whether a row changes few enough numbers."""
-    if asked.limits.numbers is None:
-        return True
-    before = instances.frame.iloc[instance]
-    numbers = [each.feature for each in levels.features if not each.feature.is_symbolic]
-    changed = sum(
-        any(row[name].iloc[0] != before[name] for name in feature.columns) for feature in numbers
-    )
-    return changed <= asked.limits.numbers
+def _now_and_before(feature: Feature) -> tuple[str, str]:
+    """A feature of the row and of the instance, as conditions write them."""
+    name = quote(feature.name, "`")
+    return f"x.{name}", f"factual.{name}"

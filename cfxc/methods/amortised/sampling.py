@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
+from scipy.special import expit, softmax
 
 from ...arrays import Floats
 from ...ir import Program
@@ -40,10 +41,8 @@ class Laws:
 
     def tempered(self, temperature: float) -> Floats:
         """q = (1 - π) z + π p (n, K, L), logits divided by a temperature: above 1, more varied."""
-        scaled = self.logits / temperature
-        raised = np.exp(scaled - scaled.max(axis=2, keepdims=True))
-        p = raised / raised.sum(axis=2, keepdims=True)
-        share = _sigmoid(self.select / temperature)[..., None]
+        p = softmax(self.logits / temperature, axis=2)
+        share = expit(self.select / temperature)[..., None]
         own = self.own[..., None] == np.arange(p.shape[2])
         law: Floats = (1 - share) * own + share * p
         return law
@@ -93,68 +92,10 @@ def forward(weights: Weights, name: str, inputs: Singles) -> Singles:
     return found
 
 
-def _sigmoid(x: Floats) -> Floats:
-    small = np.exp(-np.abs(x))
-    share: Floats = np.where(x >= 0, 1 / (1 + small), small / (1 + small))
-    return share
-
-
 Small = npt.NDArray[np.int16]
 
 MUTATED = 1.5
 """How many features of a found row are drawn anew, on average."""
-
-
-def climbed(
-    instances: Instances, levels: Levels, judge: Judge, reach: Mask, instance: int, most: tuple[int,
-        ...],
-    is_number: Mask,
-) -> Codes:  # fmt: skip
-    """The rows (m, J) that greedy single changes lead through, from the instance's own.
-
-    Each step takes the change that makes the target label likeliest, while it becomes likelier.
-
-    Args:
-        reach: Where the instance may go in each free feature (K, L).
-        most: How many numbers, and how many features, may change.
-    """
-    here, seen = instances.own[instance], list[Codes]()
-    best = _chances(instances, levels, judge, instance, here[None])[0]
-    for _ in range(2 * levels.free.size):
-        moves = _moves(here, instances.own[instance], levels, reach, most, is_number)
-        if not len(moves):
-            break
-        chances = _chances(instances, levels, judge, instance, moves)
-        top = int(chances.argmax())
-        if chances[top] <= best:
-            break
-        here, best = moves[top], chances[top]
-        seen.append(here)
-    return np.array(seen, np.int64).reshape(len(seen), instances.own.shape[1])
-
-
-def _moves(
-    here: Codes, own: Codes, levels: Levels, reach: Mask, most: tuple[int, ...], is_number: Mask
-) -> Codes:
-    """All rows that differ in one free feature and keep to the limits."""
-    k, level = np.nonzero(reach)
-    other = level != here[levels.free[k]]
-    rows = np.repeat(here[None], int(other.sum()), axis=0)
-    rows[np.arange(len(rows)), levels.free[k[other]]] = level[other]
-    moved = rows[:, levels.free] != own[levels.free]
-    numbers = (moved & is_number).sum(axis=1)
-    fits: Mask = (numbers <= most[0]) & (moved.sum(axis=1) <= most[1])
-    return rows[fits]
-
-
-def _chances(
-    instances: Instances, levels: Levels, judge: Judge, instance: int, rows: Codes
-) -> Floats:
-    """log P(target label) of rows."""
-    who = np.full(len(rows), instance)
-    logs = judge.log_chances(levels.columns(instances.raw, who, instances.own, rows))
-    chances: Floats = logs[:, instances.targets[instance]]
-    return chances
 
 
 def mutated(rows: Codes, reach: Mask, free: Codes, rng: np.random.Generator) -> Codes:
@@ -226,14 +167,14 @@ class Drawing:
     """Draws for instances from their laws, and keeps what seems to be a counterfactual."""
 
     def __init__(
-        self, program: Program, instances: Instances, levels: Levels, laws: Laws, goals: dict[int,
-            Goal],
-        conditions: Conditions, limits: Limits,
+        self, program: Program, instances: Instances, levels: Levels, laws: Laws,
+        goals: dict[int, Goal], conditions: Conditions, limits: Limits,
     ) -> None:  # fmt: skip
         self.program, self.instances, self.levels, self.laws = program, instances, levels, laws
-        self.goals, self.conditions, self.limits = goals, conditions, limits
-        numbers = [not levels.features[j].feature.is_symbolic for j in levels.free.tolist()]
-        self.is_number = np.array(numbers)
+        self.goals, self.conditions = goals, conditions
+        symbolic = np.array([levels.features[j].feature.is_symbolic for j in levels.free.tolist()])
+        caps = ((limits.numbers, ~symbolic), (limits.changes, np.ones_like(symbolic)))
+        self.caps = [(most, counted) for most, counted in caps if most is not None]
         self.judge = Judge(program, instances.raw)
 
     def run(
@@ -291,26 +232,61 @@ class Drawing:
         first = np.cumsum(counts) - counts
         picked = first[who, None] + rng.integers(0, counts[who, None], (who.size, draws))
         rows = pool.codes[picked.ravel()]
-        instances = np.repeat(who, draws)
-        raw = {name: column[instances] for name, column in self.instances.raw.items()}
-        reach = self.levels.reach(raw, self.instances.own[instances])
+        reach = self._reach(np.repeat(who, draws))
         found = mutated(rows, reach, self.levels.free, rng)[:, self.levels.free]
         return found.reshape(who.size, draws, self.levels.free.size)
 
+    def _reach(self, who: Codes) -> Mask:
+        """Where each of some instances may go in each free feature (n, K, L)."""
+        raw = {name: column[who] for name, column in self.instances.raw.items()}
+        return self.levels.reach(raw, self.instances.own[who])
+
     def _climb(self, who: Codes, pool: Pool, deadline: float) -> None:
         """Ascend for those of whom nothing was found."""
-        most = (self.limits.numbers, self.limits.changes)
-        free = self.levels.free.size
-        limits = tuple(free if limit is None else limit for limit in most)
         for instance in who[pool.counts()[who] == 0].tolist():
             if time.monotonic() > deadline:
                 return
-            raw = {name: column[[instance]] for name, column in self.instances.raw.items()}
-            reach = self.levels.reach(raw, self.instances.own[[instance]])[0]
-            rows = climbed(
-                self.instances, self.levels, self.judge, reach, instance, limits, self.is_number
-            )
+            rows = self._climbed(instance)
             pool.add(*self._valid(np.full(len(rows), instance), rows))
+
+    def _climbed(self, instance: int) -> Codes:
+        """The rows (m, J) that greedy single changes lead through, from the instance's own.
+
+        Each step takes the change that makes the target label likeliest, while it becomes likelier.
+        """
+        reach = self._reach(np.array([instance]))[0]
+        here, seen = self.instances.own[instance], list[Codes]()
+        best = self._chances(instance, here[None])[0]
+        for _ in range(2 * self.levels.free.size):
+            moves = self._moves(instance, here, reach)
+            if not len(moves):
+                break
+            chances = self._chances(instance, moves)
+            top = int(chances.argmax())
+            if chances[top] <= best:
+                break
+            here, best = moves[top], chances[top]
+            seen.append(here)
+        return np.array(seen, np.int64).reshape(len(seen), here.size)
+
+    def _moves(self, instance: int, here: Codes, reach: Mask) -> Codes:
+        """All rows that differ from one in one free feature and keep to the limits."""
+        free = self.levels.free
+        k, level = np.nonzero(reach)
+        other = level != here[free[k]]
+        rows = np.repeat(here[None], int(other.sum()), axis=0)
+        rows[np.arange(len(rows)), free[k[other]]] = level[other]
+        moved = rows[:, free] != self.instances.own[instance][free]
+        fits = np.ones(len(rows), dtype=bool)
+        for most, counted in self.caps:
+            fits &= (moved & counted).sum(axis=1) <= most
+        return rows[fits]
+
+    def _chances(self, instance: int, rows: Codes) -> Floats:
+        """log P(target label) of rows of one instance."""
+        logs = self.judge.log_chances(self.columns(np.full(len(rows), instance), rows))
+        chances: Floats = logs[:, self.instances.targets[instance]]
+        return chances
 
     def _valid(self, instances: Codes, codes: Codes) -> tuple[Codes, Codes]:
         """Rows that seem valid, each once."""
@@ -321,17 +297,12 @@ class Drawing:
 
     def _within_limits(self, chosen: Codes, own: Codes, rng: np.random.Generator) -> None:
         """Take back changes picked at random where there are too many, in place."""
-        most = {"numbers": self.limits.numbers, "changes": self.limits.changes}
-        for what, limit in most.items():
-            if limit is None:
-                continue
-            moved = chosen != own[:, None]
-            if what == "numbers":
-                moved &= self.is_number
-            if (moved.sum(axis=2) > limit).any():
+        for most, counted in self.caps:
+            moved = (chosen != own[:, None]) & counted
+            if (moved.sum(axis=2) > most).any():
                 noise = np.where(moved, rng.random(moved.shape), 2.0)
                 rank = noise.argsort(axis=2).argsort(axis=2)
-                back = moved & (rank >= limit)
+                back = moved & (rank >= most)
                 np.copyto(chosen, own[:, None], where=back)
 
     def seem_valid(self, instances: Codes, codes: Codes) -> Mask:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any
 
 from ...errors import DataTypeError, InvalidInputError
@@ -32,11 +32,14 @@ class Settings:
         held_out: Share of the rows that only tell when to stop.
         patience: Epochs without a lower loss on them before training stops.
         random_state: Seed of everything that is drawn while training.
+
+    Raises:
+        DataTypeError, InvalidInputError: naming the setting and what it may be.
     """
 
     buckets: int = 4
     bucket_rows: int = 100
-    hidden: tuple[int, ...] = (50, 50)
+    hidden: Sequence[int] = (50, 50)
     temperature: float = 0.2
     alpha: float = 1e-3
     learning_rate: float = 1e-4
@@ -49,36 +52,30 @@ class Settings:
     patience: int = 20
     random_state: int = 0
 
+    def __post_init__(self) -> None:
+        for name, least in _WHOLE.items():
+            self._set(name, whole_number(getattr(self, name), name, least))
+        for name in ("temperature", "learning_rate"):
+            self._set(name, positive_number(getattr(self, name), name, finite=True))
+        self._set("alpha", number_from_zero(self.alpha, "alpha"))
+        self._set("hidden", _units(self.hidden))
+        self._set("held_out", closed_share(self.held_out, "held_out"))
+        if self.held_out == 1:
+            raise InvalidInputError("held_out is a share below 1: else no row is left to train on")
+        if not isinstance(self.selector, bool):
+            raise DataTypeError(f"selector is True or False, not {self.selector!r}")
+        if self.gradient not in GRADIENTS:
+            raise InvalidInputError(f"unknown gradient {self.gradient!r}: {', '.join(GRADIENTS)}")
 
-def check_settings(**given: Any) -> Settings:
-    """Settings from what a user gave.
-
-    Raises:
-        DataTypeError, InvalidInputError: naming the setting and what it may be.
-    """
-    checked: dict[str, Any] = {}
-    for name, least in _WHOLE.items():
-        checked[name] = whole_number(given[name], name, least)
-    for name in ("temperature", "learning_rate"):
-        checked[name] = positive_number(given[name], name, finite=True)
-    checked["alpha"] = number_from_zero(given["alpha"], "alpha")
-    checked["hidden"] = _units(given["hidden"])
-    checked["held_out"] = closed_share(given["held_out"], "held_out")
-    if checked["held_out"] == 1:
-        raise InvalidInputError("held_out is a share below 1: else no row is left to train on")
-    if not isinstance(given["selector"], bool):
-        raise DataTypeError(f"selector is True or False, not {given['selector']!r}")
-    if given["gradient"] not in GRADIENTS:
-        raise InvalidInputError(f"unknown gradient {given['gradient']!r}: {', '.join(GRADIENTS)}")
-    return Settings(selector=given["selector"], gradient=given["gradient"], **checked)
+    def _set(self, name: str, value: object) -> None:
+        object.__setattr__(self, name, value)
 
 
 _WHOLE = {
     "buckets": 1, "bucket_rows": 1, "epochs": 1, "batch_size": 1, "draws": 2, "patience": 1,
     "random_state": 0,
 }  # fmt: skip
-assert {*_WHOLE, "temperature", "learning_rate", "alpha", "hidden", "held_out", "selector",
-        "gradient"} == {field.name for field in fields(Settings)}  # fmt: skip
+"""The least of every whole number."""
 
 
 def _units(value: Any) -> tuple[int, ...]:

@@ -18,7 +18,7 @@ from ...space import FeatureSpace
 from ...writing import make_folder, write_together
 from .levels import Levels
 from .sampling import Weights
-from .settings import Settings, check_settings
+from .settings import Settings
 
 FORMAT, VERSION = "cfxc generator", 1
 HEAD, WEIGHTS = "generator.json", "weights.safetensors"
@@ -140,7 +140,7 @@ def _settings(found: dict[str, Any], where: str) -> Settings:
     if set(found) != known:
         odd = sorted(set(found) ^ known)
         raise ModelFileError(f"{where}: settings unknown or missing: {', '.join(odd[:7])}")
-    return check_settings(**found)
+    return Settings(**found)
 
 
 def _weights(path: Path, digest: str) -> Weights:

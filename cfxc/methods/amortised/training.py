@@ -1,4 +1,7 @@
-"""Checkpoints of training: one safetensors file, numbers and names in its head as JSON."""
+"""Training G and S (section 3.3), with early stopping and checkpoints.
+
+A checkpoint is one safetensors file, with numbers and names in its head as JSON.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
@@ -24,6 +26,7 @@ from .gradients import Gradient, gradient_of
 from .levels import Codes
 from .material import Material
 from .networks import Batch, Networks, drawn, effective
+from .sampling import Singles
 from .settings import Settings
 
 FORMAT = "cfxc generator checkpoint 1"
@@ -92,8 +95,6 @@ def _unflatten(tree: Any, tensors: dict[str, torch.Tensor]) -> Any:
         return [_unflatten(each, tensors) for each in value]
     return value
 
-
-Singles = npt.NDArray[np.float32]
 
 HELD_OUT_DRAWS = 2
 """Samples of each held-out row, the same noise in every epoch."""

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from scipy.special import softmax
 
 from ...arrays import Floats
 from ...compiler.passes import multiply_out
@@ -58,7 +59,7 @@ class Judge:
             chances = np.zeros((found.shape[0], len(self.labels)))
             np.put_along_axis(chances, found[:, None].astype(np.int64), 1.0, axis=1)
         elif self.source == "score":
-            chances = _softmax(pairs(found / self.spread))
+            chances = softmax(pairs(found / self.spread), axis=1)
         else:
             chances = found
         logs: Floats = np.log(np.maximum(chances, LEAST))
@@ -84,12 +85,6 @@ def in_chunks(
 def pairs(score: Any) -> Any:
     """Scores of two classes (n, 2) from the one of the second; others as they are."""
     return score if score.ndim == 2 else np.stack([0 * score, score], axis=1)
-
-
-def _softmax(scores: Floats) -> Floats:
-    raised = np.exp(scores - scores.max(axis=1, keepdims=True))
-    shares: Floats = raised / raised.sum(axis=1, keepdims=True)
-    return shares
 
 
 Columns = Mapping[str, npt.NDArray[Any]]
@@ -168,7 +163,7 @@ class Exactly:
 
 
 class Conditions:
-    """Constraints over rows and the instances they are of; see :class:`frontends.rules.Rules`."""
+    """Constraints over rows and the instances they are of, as ``Rules`` has them."""
 
     def __init__(self, constraints: Sequence[Constraint], space: FeatureSpace) -> None:
         self.texts = [each.text for each in constraints]

@@ -21,14 +21,13 @@ import numpy as np
 
 from ...answers.original import Original
 from ...arrays import Floats
-from ...ir import Builder, Literal, Operand, Program, Tensor, ops
-from ...ir.tensor import fractions
+from ...ir import Builder, Literal, Operand, Program, ops
 from ...question.criteria import Constraint, MaxChanges
 from ...question.distances import Distance
+from ...question.hull import Combining, vector_of
 from ...question.query import Query
 from ...solvers import mio
 from ...solvers.base import Limits, Outcome, Point
-from ...space.inputs import input_sort
 from ...stopping import INTERRUPTED, now
 from .encoding import Encoding
 
@@ -202,79 +201,70 @@ class _Squares:
 
     def exact(self, point: Point) -> Fraction:
         """|x - a|²."""
-        space = self.encoding.space
-        pairs = zip(self.encoding.entries, self.anchor, strict=False)
-        return sum(
-            ((e.of(point[e.feature], space[e.feature]) - a) ** 2 for e, a in pairs), Fraction(0)
-        )
+        return sum((away**2 for away in self._away(point)), Fraction(0))
+
+    def _away(self, point: Point) -> list[Fraction]:
+        x = vector_of(self.encoding.entries, self.encoding.space, point)
+        return [z - a for z, a in zip(x, self.anchor, strict=False)]
 
     def touch(self, point: Point) -> bool:
         """Add tangents where a row is; whether some of them are new."""
-        space, new = self.encoding.space, False
-        for entry, a, places in zip(self.encoding.entries, self.anchor, self.places, strict=False):
-            if not entry.table:
-                at = entry.of(point[entry.feature], space[entry.feature]) - a
-                if all(abs(at - other) > Fraction(1, 10**7) for other in places):
-                    places.add(at)
-                    new = True
+        new = False
+        away = self._away(point)
+        for entry, at, places in zip(self.encoding.entries, away, self.places, strict=True):
+            if not entry.table and all(abs(at - other) > Fraction(1, 10**7) for other in places):
+                places.add(at)
+                new = True
         return new
 
     def distance(self) -> Distance:
         """The lower bound on |x - a|², to minimise."""
-        builder = _builder(self.encoding, "x.")
-        total = self._total(builder, "x.")
-        program = builder.build(result=total)
-        name = "squared distance of vectors"
-        return Distance(name, program, None, str(program), is_absolute=True)
+        writing = _Writing(self.encoding, "x.")
+        return _to_minimise("squared distance of vectors", writing, self._total(writing))
 
     def at_most(self, square: Fraction) -> Program:
         """Features → ``holds``: the lower bound is at most ``square``."""
-        builder = _builder(self.encoding, "")
-        total = self._total(builder, "")
-        return builder.build(holds=builder.let(ops.Le(total, Literal(square))))
+        writing = _Writing(self.encoding)
+        return writing.build(holds=writing.let(ops.Le(self._total(writing), Literal(square))))
 
-    def _total(self, builder: Builder, record: str) -> Operand:
+    def _total(self, writing: _Writing) -> Operand:
         parts: list[Operand] = []
-        tables: dict[str, list[Fraction]] = {}
+        tables: list[tuple[str, list[Fraction]]] = []
         for entry, a, places in zip(self.encoding.entries, self.anchor, self.places, strict=False):
             if entry.table:
-                table = tables.setdefault(entry.feature, [Fraction(0)] * len(entry.table))
-                tables[entry.feature] = [
-                    old + (z - a) ** 2 for old, z in zip(table, entry.table, strict=True)
-                ]
+                tables.append((entry.feature, [(z - a) ** 2 for z in entry.table]))
                 continue
-            lines: list[Operand] = [Literal(Fraction(0))]
+            lines = []
             for t in sorted(places):  # y² >= 2ty - t², y = (v - offset)·scale - a
-                slope = 2 * t * entry.scale
+                scaled = writing.times(entry.feature, 2 * t * entry.scale)
                 shift = -2 * t * (entry.offset * entry.scale + a) - t * t
-                scaled = builder.let(ops.Mul(f"{record}{entry.feature}", Literal(slope)))
-                lines.append(builder.let(ops.Add(scaled, Literal(shift))))
-            parts.append(builder.let(ops.ReduceMax(builder.let(ops.Concat(tuple(lines))))))
-        for name, table in tables.items():
-            parts.append(_looked_up(builder, self.encoding, record, name, table))
-        return _sum(builder, parts)
+                lines.append(writing.let(ops.Add(scaled, Literal(shift))))
+            parts.append(writing.positive_part(lines))
+        return writing.total([*parts, *writing.looked_up(tables)])
 
 
 def linear_program(encoding: Encoding, weights: Floats, least: float) -> Program:
     """Features → ``holds``: weightsᵀx ≥ least, exactly in the features."""
-    builder = _builder(encoding, "")
-    total = _linear(builder, encoding, "", weights)
-    return builder.build(holds=builder.let(ops.Ge(total, Literal(Fraction(least)))))
+    writing = _Writing(encoding)
+    total = writing.linear(weights)
+    return writing.build(holds=writing.let(ops.Ge(total, Literal(Fraction(least)))))
 
 
 def _gain(
     encoding: Encoding, mean: Floats, ratio: float, slopes: Sequence[Floats], query: Query
 ) -> Distance:
     """M - (μ̂ᵀx - r₀ max(0, gᵀx)), to minimise; M the largest μ̂ᵀx, so that it is at least 0."""
-    builder = _builder(encoding, "x.")
+    writing = _Writing(encoding, "x.")
     low, high = encoding.box(query.domains)
     most = float(np.where(mean > 0, high, low) @ mean) + 1.0
-    lines: list[Operand] = [Literal(Fraction(0))]
-    lines += [_linear(builder, encoding, "x.", ratio * slope) for slope in slopes]
-    worst = builder.let(ops.ReduceMax(builder.let(ops.Concat(tuple(lines)))))
-    gone = _linear(builder, encoding, "x.", np.append(-mean[:-1], most - mean[-1]))
-    program = builder.build(result=builder.let(ops.Add(worst, gone)))
-    name = "what is missing of the radius"
+    worst = writing.positive_part([writing.linear(ratio * slope) for slope in slopes])
+    gone = writing.linear(np.append(-mean[:-1], most - mean[-1]))
+    result = writing.let(ops.Add(worst, gone))
+    return _to_minimise("what is missing of the radius", writing, result)
+
+
+def _to_minimise(name: str, builder: Builder, result: Operand) -> Distance:
+    program = builder.build(result=result)
     return Distance(name, program, None, str(program), is_absolute=True)
 
 
@@ -292,46 +282,17 @@ def _ratio(x: Floats, mean: Floats, covariance: Floats) -> float:
     return float(mean @ x) / float(np.sqrt(max(float(x @ covariance @ x), 1e-300)))
 
 
-# -- programs over features ----------------------------------------------------------------------
+class _Writing(Combining):
+    """A program over the features that an encoding's entries stand for."""
 
+    def __init__(self, encoding: Encoding, record: str = "") -> None:
+        super().__init__("plan", encoding.space, encoding.entries, record)
 
-def _builder(encoding: Encoding, record: str) -> Builder:
-    """With an input for every feature that an entry stands for."""
-    builder = Builder("plan")
-    for name in dict.fromkeys(entry.feature for entry in encoding.entries):
-        builder.input(f"{record}{name}", input_sort(encoding.space[name]))
-    return builder
+    def linear(self, weights: Floats) -> Operand:
+        """weightsᵀx over the features, exactly."""
+        *own, constant = map(Fraction, weights.tolist())
+        return self.combined(own, constant)
 
-
-def _linear(builder: Builder, encoding: Encoding, record: str, weights: Floats) -> Operand:
-    """weightsᵀx over the features, exactly."""
-    constant, parts = Fraction(float(weights[-1])), list[Operand]()
-    tables: dict[str, list[Fraction]] = {}
-    for entry, weight in zip(encoding.entries, weights.tolist(), strict=False):
-        factor = Fraction(weight)
-        if entry.table:
-            table = tables.setdefault(entry.feature, [Fraction(0)] * len(entry.table))
-            tables[entry.feature] = [
-                old + factor * z for old, z in zip(table, entry.table, strict=True)
-            ]
-        elif factor:
-            constant -= factor * entry.scale * entry.offset
-            factor *= entry.scale
-            parts.append(builder.let(ops.Mul(f"{record}{entry.feature}", Literal(factor))))
-    for name, table in tables.items():
-        parts.append(_looked_up(builder, encoding, record, name, table))
-    return builder.let(ops.Add(_sum(builder, parts), Literal(constant)))
-
-
-def _looked_up(
-    builder: Builder, encoding: Encoding, record: str, name: str, table: Sequence[Fraction]
-) -> Operand:
-    labels = encoding.space[name].label_tuple
-    return builder.let(ops.Lookup(f"{record}{name}", labels, Tensor(fractions(list(table)), "rat")))
-
-
-def _sum(builder: Builder, parts: Sequence[Operand]) -> Operand:
-    total: Operand = Literal(Fraction(0))
-    for part in parts:
-        total = builder.let(ops.Add(total, part))
-    return total
+    def positive_part(self, lines: Sequence[Operand]) -> str:
+        """The largest of some numbers and 0."""
+        return self.let(ops.ReduceMax(self.let(ops.Concat((Literal(Fraction(0)), *lines)))))

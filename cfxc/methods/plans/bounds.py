@@ -55,6 +55,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 from math import asin, atan2, cos, hypot, inf, nextafter, pi, sqrt
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -135,15 +136,9 @@ def prove(problem: Reduced, side: Side) -> tuple[Certificate, Fraction]:
         found = _of_one_row(problem, side)
         if found is not None:
             return found
-    try:
-        from .programs import SOLVERS, solve_bound
-    except ModuleNotFoundError as error:
-        if (error.name or "").split(".")[0] not in ("cvxpy", "clarabel", "scs"):
-            raise
-        raise MissingExtraError("plans", str(error.name), "bounds on plans") from error
-    best, said = None, list[str]()
-    for name in SOLVERS:
-        solution = solve_bound(problem, side, name)
+    solvers, best, said = programs(), None, list[str]()
+    for name in solvers.SOLVERS:
+        solution = solvers.solve_bound(problem, side, name)
         if isinstance(solution, str):
             said.append(f"{name}: {solution}")
             continue
@@ -161,6 +156,21 @@ def prove(problem: Reduced, side: Side) -> tuple[Certificate, Fraction]:
             "of very different sizes may be the reason; standardise the features"
         )
     return best
+
+
+def programs() -> ModuleType:
+    """The module of the semidefinite programs.
+
+    Raises:
+        MissingExtraError: a library that they need is not installed.
+    """
+    try:
+        from . import programs
+    except ModuleNotFoundError as error:
+        if (error.name or "").split(".")[0] not in ("cvxpy", "clarabel", "scs"):
+            raise
+        raise MissingExtraError("plans", str(error.name), "bounds on plans") from error
+    return programs
 
 
 def _of_one_row(problem: Reduced, side: Side) -> tuple[Certificate, Fraction] | None:

@@ -1,4 +1,7 @@
-"""Small matrices of exact rationals: products of doubles, equations, definiteness."""
+"""Plans in few coordinates, and dual points that prove bounds there; all in exact rationals.
+
+The derivation is in :mod:`cfxc.methods.plans.bounds`.
+"""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ import numpy as np
 from ...arrays import Floats
 from ...errors import InvalidInputError, MissingExtraError, SolverError
 from ...question.checks import number_from_zero, whole_number
-from .bounds import read
+from .bounds import programs, read
 from .certificate import Reduced, exact
 from .moments import array_of, covariance_of, mean_of
 
@@ -96,8 +96,7 @@ def requirement_correction(
     Raises:
         InvalidInputError: shapes that do not fit, ε < 0, or nothing that may move changes μ̂ᵀx.
     """
-    rows, center = array_of(plan, "plan", 2), mean_of(mean)
-    _same_width(rows, center)
+    rows, center = _rows_and_mean(plan, mean)
     margin = number_from_zero(epsilon, "epsilon")
     direction = np.where(free_entries(fixed, len(center)), center, 0.0)
     short = [j for j in range(len(rows)) if _margin(rows[j], center) < margin]
@@ -193,11 +192,9 @@ def worst_masses(plan: Any, mean: Any, covariance: Any, radius: float) -> Floats
 
 
 def _masses(problem: Reduced) -> Floats:
-    from .programs import SOLVERS, solve_bound
-
-    said = []
-    for name in SOLVERS:
-        solution = solve_bound(problem, "lower", name)
+    solvers, said = programs(), []
+    for name in solvers.SOLVERS:
+        solution = solvers.solve_bound(problem, "lower", name)
         if not isinstance(solution, str):
             return np.array([max(float(piece[-1, -1]), 0.0) for piece in solution.pieces[1:]])
         said.append(f"{name}: {solution}")
@@ -209,12 +206,7 @@ def _moving(rows: Floats, covariance: Floats, radius: float) -> list[int]:
     if radius > 0:
         return [j for j in range(len(rows)) if rows[j].any()]
     spread = exact(covariance)
-    found = []
-    for j in range(len(rows)):
-        x = exact(rows[j])
-        if x @ spread @ x != 0:
-            found.append(j)
-    return found
+    return [j for j, x in enumerate(map(exact, rows)) if x @ spread @ x != 0]
 
 
 def farthest_border(
@@ -264,18 +256,19 @@ def _cone(row: Floats, mean: Floats, covariance: Floats, limit: float, free: Any
 
 
 def _arrays(plan: Any, mean: Any, covariance: Any) -> tuple[Floats, Floats, Floats]:
-    rows, center = array_of(plan, "plan", 2), mean_of(mean)
-    _same_width(rows, center)
+    rows, center = _rows_and_mean(plan, mean)
     spread, _ = covariance_of(covariance, len(center))
     return rows, center, (spread + spread.T) / 2
 
 
-def _same_width(rows: Floats, mean: Floats) -> None:
-    if rows.shape[1] != len(mean):
+def _rows_and_mean(plan: Any, mean: Any) -> tuple[Floats, Floats]:
+    rows, center = array_of(plan, "plan", 2), mean_of(mean)
+    if rows.shape[1] != len(center):
         raise InvalidInputError(
-            f"plan has {rows.shape[1]} columns and mean has {len(mean)} entries: both need one for "
-            "each parameter"
+            f"plan has {rows.shape[1]} columns and mean has {len(center)} entries: both need one "
+            "for each parameter"
         )
+    return rows, center
 
 
 def free_entries(fixed: Iterable[int], size: int) -> Any:

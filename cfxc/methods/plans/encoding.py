@@ -19,7 +19,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -31,6 +30,7 @@ from ...errors import InvalidInputError, UnsupportedError
 from ...ir import Label, Program
 from ...ir.patterns import keep_outputs
 from ...question.domain import Domain
+from ...question.hull import Coordinate, coordinates_of, indicators_of, vector_of
 from ...space import Feature, FeatureSpace
 
 BIAS = "1"
@@ -39,32 +39,18 @@ STRAIGHT = Fraction(1, 10**9)  # of the largest step: by how much places of an o
 
 
 @dataclass(frozen=True)
-class Entry:
-    """One entry of x: (v - offset)·scale of a number, or an entry of ``table`` per label."""
-
-    name: str
-    feature: str
-    offset: Fraction = Fraction(0)
-    scale: Fraction = Fraction(1)
-    table: tuple[Fraction, ...] = ()
-
-    def of(self, value: Any, feature: Feature) -> Fraction:
-        """Its value, exactly."""
-        if self.table:
-            return self.table[feature.label_tuple.position(value)]
-        return (Fraction(value) - self.offset) * self.scale
-
-
-@dataclass(frozen=True)
 class Encoding:
     """x of rows and θ of models over one feature space.
 
     Attributes:
+        names: What the entries of x and θ stand for, the intercept last.
+        entries: Those of x but for the trailing 1.
         classes: The two labels; xᵀθ > 0 is the second.
     """
 
     space: FeatureSpace
-    entries: tuple[Entry, ...]
+    names: tuple[str, ...]
+    entries: tuple[Coordinate, ...]
     classes: tuple[Label, Label]
 
     @classmethod
@@ -77,16 +63,12 @@ class Encoding:
         classes = _two_labels(program)
         tables = _Score.of(program).tables
         used = _inputs_of(program)
-        entries = []
+        named = []
         for feature in space:
             if feature.name in used and feature.range:
-                entries += _entries(feature, tables.get(feature.name))
-        return cls(space, tuple(entries), classes)
-
-    @cached_property
-    def names(self) -> tuple[str, ...]:
-        """What the entries of x and θ stand for, the intercept last."""
-        return (*(entry.name for entry in self.entries), BIAS)
+                named += _entries(feature, tables.get(feature.name))
+        names = (*(name for name, _ in named), BIAS)
+        return cls(space, names, tuple(entry for _, entry in named), classes)
 
     @property
     def size(self) -> int:
@@ -95,24 +77,14 @@ class Encoding:
 
     def vector(self, point: Mapping[str, Any]) -> Floats:
         """x of exact values of the features, rounded to doubles; shape (d,)."""
-        exact = [
-            entry.of(point[entry.feature], self.space[entry.feature]) for entry in self.entries
-        ]
-        return np.array([*map(float, exact), 1.0])
+        return np.array([*map(float, vector_of(self.entries, self.space, point)), 1.0])
 
     def box(self, domains: Sequence[Domain]) -> tuple[Floats, Floats]:
         """The least and the largest value of each entry over an instance's admissible values."""
         known = {domain.name: domain for domain in domains}
-        low, high = [], []
-        for entry in self.entries:
-            domain = known[entry.feature]
-            if domain.is_symbolic:
-                values = [entry.of(label, domain.feature) for label in domain.allowed]
-            else:
-                values = [entry.of(end, domain.feature) for end in (domain.lower, domain.upper)]
-            low.append(float(min(values)))
-            high.append(float(max(values)))
-        return np.array([*low, 1.0]), np.array([*high, 1.0])
+        ends = [entry.ends(known[entry.feature]) for entry in self.entries]
+        low, high = np.array([*ends, (1.0, 1.0)]).T
+        return low, high
 
     def parameters(self, program: Program) -> Floats:
         """θ with xᵀθ the score of a linear classifier, rounded to doubles; shape (d,).
@@ -210,22 +182,14 @@ def _inputs_of(program: Program) -> set[str]:
     return {name for name in inputs if name in read}
 
 
-def _entries(feature: Feature, table: tuple[Fraction, ...] | None) -> list[Entry]:
+def _entries(feature: Feature, table: tuple[Fraction, ...] | None) -> list[tuple[str, Coordinate]]:
     if not feature.is_symbolic:
-        return [Entry(feature.name, feature.name, feature.bounds[0], 1 / feature.range)]
-    count = len(feature.labels)
-    if count == 2 or (feature.kind == "ordinal" and table is not None and _is_straight(table)):
-        places = tuple(Fraction(place, count - 1) for place in range(count))
-        name = feature.name if count > 2 else f"{feature.name} = {feature.labels[1]!r}"
-        return [Entry(name, feature.name, table=places)]
-    return [
-        Entry(
-            f"{feature.name} = {feature.labels[one]!r}",
-            feature.name,
-            table=tuple(Fraction(int(place == one)) for place in range(count)),
-        )
-        for one in range(1, count)
-    ]
+        scale, lower = 1 / feature.range, feature.bounds[0]
+        return [(feature.name, Coordinate(feature.name, scale, offset=lower))]
+    is_order = feature.kind == "ordinal" and len(feature.labels) > 2
+    if is_order and table is not None and _is_straight(table):
+        return coordinates_of(feature)
+    return indicators_of(feature)
 
 
 def _is_straight(table: Sequence[Fraction]) -> bool:
@@ -239,7 +203,7 @@ def _is_straight(table: Sequence[Fraction]) -> bool:
 
 
 def _weights(
-    feature: Feature, own: Sequence[Entry], table: tuple[Fraction, ...] | None
+    feature: Feature, own: Sequence[Coordinate], table: tuple[Fraction, ...] | None
 ) -> tuple[list[Fraction], Fraction]:
     """θ of a category's entries, and what its first label adds to the intercept."""
     if table is None:

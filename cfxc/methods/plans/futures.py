@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-from joblib import Parallel, cpu_count, delayed
+from joblib import Parallel, delayed
 from sklearn.base import clone
 from sklearn.covariance import ledoit_wolf_shrinkage
 
@@ -18,7 +18,7 @@ from ...arrays import Floats, Ints
 from ...errors import DataTypeError, InvalidInputError
 from ...frontends.compiled import Compiled
 from ...frontends.sklearn import lower
-from ...question.checks import closed_share, number_from_zero, whole_number
+from ...question.checks import closed_share, number_from_zero, processors, whole_number
 from ...space import FeatureSpace
 from ...space.tables import as_pandas
 from ...stopping import polled
@@ -172,8 +172,7 @@ def retrained_moments(
             data with one outcome only, a covariance that is not positive definite.
         UnsupportedError: no linear classifier of two outcomes.
     """
-    count, jobs = whole_number(n, "n", 2), cpu_count() if n_jobs == -1 else n_jobs
-    whole_number(jobs, "n_jobs", 1)
+    count, jobs = whole_number(n, "n", 2), processors(n_jobs, "n_jobs")
     seed = whole_number(random_state, "random_state", 0)
     part = number_from_zero(share, "share")
     if not 0 < part <= 1:

@@ -30,7 +30,7 @@ from ...arrays import Floats
 from ...compiler.pipeline import simplified
 from ...errors import DataTypeError, InvalidInputError
 from ...frontends.compiled import Compiled
-from ...ir import Program, evaluate
+from ...ir import evaluate
 from ...ir.linear import Inequality
 from ...question.target import Target, resolve_target, target_program
 from ...space import FeatureSpace
@@ -244,7 +244,7 @@ def local_moments(
 
 def check_model(model: Any, name: str) -> None:
     """Refuse what is not compiled."""
-    if not isinstance(getattr(model, "program", None), Program):
+    if not isinstance(model, Compiled):
         raise DataTypeError(
             f"{name} is a {type(model).__name__}: compile it first, with cfxc.compile"
         )

@@ -44,6 +44,7 @@ from ...solvers.smt import refuse_contradiction
 from ...space.values import as_written
 from ...stopping import INTERRUPTED
 from .answer import Member, RobustPlan
+from .local import check_model
 from .parts import Answer, Decider, Models, Search, joint
 
 DIVERSITY = ("points", "features")
@@ -105,10 +106,7 @@ def _checked(model: Any, others: Any, share: Any) -> tuple[tuple[Compiled, ...],
         raise DataTypeError(f"others is a list of compiled models, not {type(others).__name__}")
     models = (model, *others)
     for i, each in enumerate(models):
-        if not isinstance(each, Compiled):
-            raise DataTypeError(
-                f"{_name(i)} is a {type(each).__name__}: compile it first, with cfxc.compile"
-            )
+        check_model(each, _name(i))
     if len(models) == 1:
         raise InvalidInputError(
             "others is empty: give at least one other model, or ask model.explain"

@@ -1,11 +1,30 @@
-"""Questions that several models must all answer with the target."""
+r"""The nearest point that enough of several models accept: search over which of them must.
+
+Let A_i be the rows that model i accepts (i = 1 … n), A_0 those that are always asked for, and s how
+many models may fail.  Sought is the nearest point of
+
+    A(s) = A_0 ∩ { x : |{i : x ∉ A_i}| ≤ s } .
+
+A *part* (R, E) holds the points of A(s) in A_i for every i ∈ R and in none for i ∈ E; the first is
+(∅, ∅).  Its *relaxation* is A_0 ∩ ⋂_{i∈R} A_i: a question to all models in R and no other, so its
+proved lower bound is one of the part.  If its nearest point is in A(s), the part is solved.  If
+not, take any s - |E| + 1 models v_1, v_2, … that are neither in R nor in E.  A point of the part
+fails at most s - |E| of those, so there is a first v_i that accepts it: it lies in the part (R ∪
+{v_i}, E ∪ {v_1, …, v_{i-1}}).  So the parts always cover A(s), and the least of their bounds is a
+bound of it; none exists if all of them are empty.  With s = 0 there is one part, whose R grows by
+models that the last point failed.
+
+Which models are chosen matters for speed alone: those that fail at the point, the often failed
+first.  A relaxation's bound holds for every part whose R is larger, and for all questions with more
+constraints: so the parts of one answer are where the search for the next one starts.
+"""
 
 from __future__ import annotations
 
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from fractions import Fraction
 from functools import lru_cache
 
@@ -143,7 +162,8 @@ class Search:
                 break
             known = self._best(part.required, self.count)
             if known and part.lower >= measure.below(known.candidate.distance, self.epsilon):
-                self._replace(part, self._split(part, known.fails))
+                self.parts.remove(part)
+                self.parts += self._split(part, known.fails)
                 continue
             left = deadline - time.monotonic()
             tries = [each for each in self._tries(part, best) if each not in tried]
@@ -190,9 +210,9 @@ class Search:
             if each.infeasible or not required <= each.required:
                 continue
             if outcome.infeasible or outcome.lower > each.lower:
-                self.parts[i] = Part(
-                    each.required, each.spared, max(each.lower, outcome.lower),
-                    outcome.infeasible, outcome.proved_by,
+                self.parts[i] = replace(
+                    each, lower=max(each.lower, outcome.lower), infeasible=outcome.infeasible,
+                    provers=outcome.proved_by,
                 )  # fmt: skip
 
     def _split(self, part: Part, fails: Models) -> Iterable[Part]:
@@ -202,16 +222,11 @@ class Search:
         order = sorted(rest, key=lambda i: (i not in fails, -self.often[i], i))
         if not spare:
             chosen = [i for i in order if i in fails][: max(1, len(part.required))]
-            yield Part(part.required.union(chosen), part.spared, part.lower, False, part.provers)
+            yield replace(part, required=part.required.union(chosen))
         else:
             for i, model in enumerate(order[: spare + 1]):
                 spared = part.spared.union(order[:i])
-                yield Part(part.required | {model}, spared, part.lower, False, part.provers)
-
-    def _replace(self, part: Part, parts: Iterable[Part]) -> None:
-        new = list(parts)
-        self.parts.remove(part)
-        self.parts += new
+                yield replace(part, required=part.required | {model}, spared=spared)
 
     def _all(self, required: Models) -> list[Known]:
         """Points that all of some models accept, nearest first."""
@@ -226,6 +241,5 @@ class Search:
     def _answer(self, reason: str) -> Answer:
         best = self._best(NONE, self.spare)
         alive = [part.lower for part in self.parts if not part.infeasible]
-        if not alive:
-            return Answer(best, Fraction(0), best is None, tuple(self.parts), reason)
-        return Answer(best, min(alive), False, tuple(self.parts), reason)
+        lower = min(alive, default=Fraction(0))
+        return Answer(best, lower, not alive and best is None, tuple(self.parts), reason)

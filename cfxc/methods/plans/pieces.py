@@ -19,12 +19,15 @@ from math import prod
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
+from ...arrays import Floats
 from ...compiler.linear_reader import LINEAR, Entries, Form, Reader, spread
 from ...errors import UnsupportedError
 from ...ir import Literal, Operand, Program, ops
 from ...ir.evaluator import run
-from ...ir.linear import ONE, ZERO, Inequality, LinearForm
+from ...ir.linear import ONE, Inequality, LinearForm
+from ...question.hull import Coordinate, column_of, coordinates_of, indicators_of, vector_of
 from ...space import FeatureSpace
 
 MINUS = Fraction(-1)
@@ -39,36 +42,32 @@ class Coordinates:
 
     Attributes:
         names: The feature, or ``feature = label``.
+        parts: What each is of its feature.
         place: Feature → index of its first coordinate.
     """
 
     space: FeatureSpace
     names: tuple[str, ...]
+    parts: tuple[Coordinate, ...]
     place: Mapping[str, int]
 
     @classmethod
     def of(cls, space: FeatureSpace) -> Coordinates:
-        names, place = list[str](), dict[str, int]()
+        named, place = list[tuple[str, Coordinate]](), dict[str, int]()
         for feature in space:
-            place[feature.name] = len(names)
-            if feature.is_symbolic:
-                names += [f"{feature.name} = {label!r}" for label in feature.labels[1:]]
-            elif feature.range:
-                names.append(feature.name)
-        return cls(space, tuple(names), place)
+            place[feature.name] = len(named)
+            named += indicators_of(feature) if feature.is_symbolic else coordinates_of(feature)
+        return cls(space, tuple(name for name, _ in named), tuple(z for _, z in named), place)
 
     def at(self, point: Mapping[str, Any]) -> tuple[Fraction, ...]:
         """z of a point (feature → exact value)."""
-        z = [ZERO] * len(self.names)
-        for feature in self.space:
-            value, first = point[feature.name], self.place[feature.name]
-            if feature.is_symbolic:
-                position = feature.label_tuple.position(value)
-                if position:
-                    z[first + position - 1] = ONE
-            elif feature.range:
-                z[first] = Fraction(value) / feature.range
-        return tuple(z)
+        return vector_of(self.parts, self.space, point)
+
+    def rows(self, columns: Mapping[str, npt.NDArray[Any]]) -> Floats:
+        """z of rows, columns of numbers and codes by feature; shape (n, d)."""
+        found = [column_of(each, columns[each.feature]) for each in self.parts]
+        count = len(next(iter(columns.values())))
+        return np.array(found, dtype=np.float64).T.reshape(count, len(found))
 
     def number(self, name: str, point: Mapping[str, Any]) -> Form:
         """A numeric feature as a form."""
@@ -136,7 +135,7 @@ class PieceReader(Reader):
     ) -> None:
         super().__init__(program)
         self.coordinates, self.z = coordinates, coordinates.at(point)
-        self.values: dict[str, Any] = {name: point[name] for name, _ in program.inputs}
+        self.values: dict[str, Any] = program.arguments(point)
         self.features = {name for name, sort in program.inputs if sort.labels}
         self.given = {
             name: [coordinates.number(name, point)]
@@ -155,7 +154,7 @@ class PieceReader(Reader):
 
     def conjunction(self, operand: Operand) -> list[Inequality]:
         """Comparisons that all must hold; of other Booleans whether they are 1."""
-        op = self.definitions.get(operand) if isinstance(operand, str) else None
+        op = self.program.definition(operand)
         known = ops.And | ops.Le | ops.Lt | ops.Ge | ops.Gt
         if isinstance(operand, Literal) or isinstance(op, known):
             return super().conjunction(operand)

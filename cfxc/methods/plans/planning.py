@@ -164,7 +164,7 @@ def _admissible(
     options: PlanOptions,
     target: Any,
     subject_to: Any,
-    deadline: float | None = None,
+    deadline: float,
 ) -> tuple[Admissible, Moments]:
     """The rows that the instance's plan may hold, and the moments signed towards the target.
 
@@ -172,7 +172,6 @@ def _admissible(
         CfxcError: the row, the target or a constraint is bad.
     """
     criteria = criteria_of(subject_to, (Condition, Accepts, MaxChanges, Causal))
-    seed = options.copa.random_state
     factual = model.space.encode_row(frame)
     wanted = resolve_target(model.program, target, evaluate(model.program, dict(factual)))
     signed = moments.towards(wanted.label)
@@ -185,10 +184,9 @@ def _admissible(
         model.predict, model.space, query.target, frame, by_row=False,
         chance=partial(chance_of, model.predictor),
     )  # fmt: skip
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(options.copa.random_state)
     query = at_rest(query, encoding)
-    end = now() + options.time_limit if deadline is None else deadline
-    return Admissible(query, original, encoding, end, rng, options.apart), signed
+    return Admissible(query, original, encoding, deadline, rng, options.apart), signed
 
 
 @dataclass
@@ -270,9 +268,9 @@ class _Work:
     def _improved(self, found: list[Found]) -> list[Found]:
         """The plan with its rows that fail most often moved, where that raises L*."""
         options, mean, covariance = self.options, self.moments.mean, self.moments.covariance
-        if not options.corrections or not options.limit or min(self._margins(found)) <= 0:
-            return found
         vectors = np.array([one.vector for one in found])
+        if not options.corrections or not options.limit or min(vectors @ mean) <= 0:
+            return found
         masses = worst_masses(vectors, mean, covariance, options.radius)
         made, moved = list(found), []
         for j in np.argsort(-masses, kind="stable")[: options.corrections].tolist():
@@ -289,9 +287,6 @@ class _Work:
             return made
         self.trace.pop()
         return found
-
-    def _margins(self, found: Sequence[Found]) -> list[float]:
-        return [float(one.vector @ self.moments.mean) for one in found]
 
     def _note(self, name: str, found: Sequence[Found], moved: Sequence[int]) -> None:
         if found:

@@ -16,6 +16,7 @@ from ...frontends.compiled import Compiled
 from ...ir import BatchEvaluator, Program
 from ...question.checks import positive_number, whole_number
 from ...question.target import Target
+from ...solvers.rows import leads
 from ...space import Feature
 from .local import check_model, point_of, target_of
 from .pieces import Coordinates
@@ -107,7 +108,7 @@ def surrogate(
 
     def drawn(number: int) -> tuple[Floats, Floats, Floats]:
         columns, weights = _perturbed(space, point, number, scale, kernel, rng)
-        return _coordinates(coordinates, columns), margin(columns), weights
+        return coordinates.rows(columns), margin(columns), weights
 
     z, m, w = drawn(count)
     fresh, truth, v = drawn(count)
@@ -115,22 +116,20 @@ def surrogate(
         raise InvalidInputError(f"width {kernel:g}: no drawn row has any weight; make it larger")
     a, b = _ridge(z, m, w, penalty)
     own = {name: np.array([_code(space[name], value)]) for name, value in point.items()}
-    said, right = fresh @ a + b, truth >= 0
-    share = float(v @ right / v.sum())
-    varies = float(v @ (truth - v @ truth / v.sum()) ** 2)
+    said = coordinates.rows(own) @ a + b
     return Surrogate(
-        coordinates=coordinates,
-        coefficients=a,
-        intercept=b,
-        target=wanted,
-        agreement=float(v @ ((said >= 0) == right) / v.sum()),
-        baseline=max(share, 1 - share),
-        r2=1 - float(v @ (said - truth) ** 2) / varies if varies else 0.0,
-        agrees_at_row=bool(
-            (_coordinates(coordinates, own) @ a + b >= 0)[0] == (margin(own) >= 0)[0]
-        ),
-        samples=count,
-    )
+        coordinates, a, b, wanted, *_faithfulness(fresh @ a + b, truth, v),
+        agrees_at_row=bool((said >= 0)[0] == (margin(own) >= 0)[0]), samples=count,
+    )  # fmt: skip
+
+
+def _faithfulness(said: Floats, truth: Floats, weights: Floats) -> tuple[float, float, float]:
+    """Of a surrogate's margins beside the model's: ``agreement``, ``baseline`` and ``r2``."""
+    total, right = weights.sum(), truth >= 0
+    agreement, reached = (float(weights @ each / total) for each in ((said >= 0) == right, right))
+    varies = float(weights @ (truth - weights @ truth / total) ** 2)
+    r2 = 1 - float(weights @ (said - truth) ** 2) / varies if varies else 0.0
+    return agreement, max(reached, 1 - reached), r2
 
 
 def _ridge(z: Floats, m: Floats, w: Floats, penalty: float) -> tuple[Floats, float]:
@@ -183,19 +182,6 @@ def _code(feature: Feature, value: Any) -> Any:
     return float(value)
 
 
-def _coordinates(coordinates: Coordinates, columns: Columns) -> Floats:
-    """z of rows, shape (n, d)."""
-    found: list[npt.NDArray[Any]] = []
-    for feature in coordinates.space:
-        column = columns[feature.name]
-        if feature.is_symbolic:
-            found += [column == place for place in range(1, len(feature.labels))]
-        elif feature.range:
-            found.append(column / float(feature.range))
-    count = len(next(iter(columns.values())))
-    return np.array(found, dtype=np.float64).T.reshape(count, len(found))
-
-
 class _Margin:
     """How far rows reach a target, in doubles: 0 or more where they do."""
 
@@ -226,8 +212,4 @@ def _lead(found: Mapping[str, npt.NDArray[Any]], place: int) -> Floats:
     name = next((name for name in ("probability", "score") if name in found), None)
     if name is None:
         return np.where(np.asarray(found["label"]) == place, 1.0, -1.0)
-    scores = np.asarray(found[name], dtype=np.float64)
-    if scores.ndim == 1:
-        return scores if place else -scores
-    lead: Floats = scores[:, place] - np.delete(scores, place, axis=1).max(axis=1)
-    return lead
+    return leads(np.asarray(found[name], dtype=np.float64), place)

@@ -11,9 +11,8 @@ from .accepts import Accepts
 from .causal import Causal
 from .condition import Condition
 from .criterion import Constraint, Criterion, Instance
-from .margin import Margin
 from .max_changes import MaxChanges
-from .probability import Probability
+from .sureness import Margin, Probability
 from .trust_region import TrustRegion
 
 CRITERIA: Mapping[str, type[Criterion]] = {

@@ -17,7 +17,7 @@ from ...frontends.row_files import once
 from ...lang.lower import lower_expression
 from ...lang.parser import parse_expression
 from ...space import FeatureSpace
-from ...space.inputs import input_sort
+from ...space.feature import sort_of
 from ...space.names import shown, suggestion
 from ..effects import Effect, Mechanism, effects_of
 from .criterion import Constraint, Criterion, Instance
@@ -111,7 +111,7 @@ class Causal(Criterion):
         mechanism = self.equations[name]
         if isinstance(mechanism, str):
             source = f"causal model, {name}"
-            sorts = {feature.name: input_sort(feature) for feature in space}
+            sorts = {feature.name: sort_of(feature) for feature in space}
             program = lower_expression(parse_expression(mechanism, source), sorts, source=source)
             output = "result"
         else:

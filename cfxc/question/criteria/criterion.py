@@ -1,4 +1,4 @@
-"""A file and settings, as ``question.toml`` and the command line write them."""
+"""What every criterion is: a condition beside the target, and how it is written and read."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ...ir import Let, Literal, Program, Sort, ops
 from ...lang import compile_constraint
 from ...space import FeatureSpace
 from ...space.cells import absent_of
-from ...space.inputs import input_sort
+from ...space.feature import sort_of
 from ...space.names import shown
 from ..domain import Domain
 from ..effects import Effect
@@ -84,7 +84,7 @@ class Instance:
 
     @cached_property
     def _sorts(self) -> dict[str, Sort]:
-        return {feature.name: input_sort(feature) for feature in self.space}
+        return {feature.name: sort_of(feature) for feature in self.space}
 
     def compile(self, text: str) -> Program:
         """The program of a condition in the core language, over ``x`` and ``factual``.

@@ -18,7 +18,7 @@ from ...ir.evaluator import enclose
 from ...ir.interval import Bounds, Choice, Interval, floor_float
 from ...lang import ast, lower_program, parse_program
 from ...space import FeatureSpace
-from ...space.inputs import input_sort
+from ...space.feature import sort_of
 from ...space.names import suggestion
 from ...space.values import as_written, decimal_text
 from .delta import delta_name
@@ -415,7 +415,7 @@ def _lower(
         inputs[delta_name(position)] = REAL
         weights[f"weight.{position}"] = feature.weight
     for record in ("x", "factual"):
-        inputs |= {f"{record}.{feature.name}": input_sort(feature) for feature in space}
+        inputs |= {f"{record}.{feature.name}": sort_of(feature) for feature in space}
     lowered = lower_program(
         tree,
         name=name,

@@ -16,7 +16,7 @@ from ...errors import DataTypeError, InvalidInputError
 from ...ir import Builder, Literal, Operand, Program, Tensor, ops
 from ...ir.tensor import fractions
 from ...space import FeatureSpace
-from ...space.inputs import input_sort
+from ...space.feature import sort_of
 from ...space.tables import as_pandas
 from ..hull import Coordinate, column_of, coordinates_of
 
@@ -48,9 +48,8 @@ class Whitening:
         """The entries of ``W (z - ẑ)`` for two points, exactly."""
         moved = []
         for each in self.coordinates:
-            feature = space[each.feature]
-            labels = feature.label_tuple if feature.is_symbolic else None
-            moved.append(each.of(x[each.feature], labels) - each.of(own[each.feature], labels))
+            name, feature = each.feature, space[each.feature]
+            moved.append(each.of(x[name], feature) - each.of(own[name], feature))
         return [sum((w * moved[k] for w, k in row), Fraction(0)) for row in self.rows]
 
     @cached_property
@@ -166,7 +165,7 @@ def whitened_program(whitening: Whitening, space: FeatureSpace) -> Program:
     builder = Builder("mahalanobis")
     for record in ("x", "factual"):
         for feature in space:
-            builder.input(f"{record}.{feature.name}", input_sort(feature))
+            builder.input(f"{record}.{feature.name}", sort_of(feature))
     moved: list[Operand] = []
     for each in whitening.coordinates:
         feature = space[each.feature]

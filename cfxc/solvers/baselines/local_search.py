@@ -26,7 +26,7 @@ from ...question.query import Query
 from ...stopping import poll
 from ..base import Candidate, Deployed, Point, verify
 from ..encoding.ball import shares_of, weights_of
-from ..rows import PointRows
+from ..rows import PointRows, leads
 
 MAX_MOVES = 64  # per numeric feature and round
 RESOLUTION = 1e-4  # of the radius that all features need to move at once
@@ -376,8 +376,8 @@ class LocalSearch(PointRows):
         columns = self.columns(rows)
         scope = {f"x.{name}": column for name, column in columns.items()}
         scope |= BatchEvaluator(self.query.delta)(columns) | self.factual(rows.shape[0])
-        names = [name for name, _ in self.query.distance.program.inputs]
-        spread = {name: np.broadcast_to(scope[name], (rows.shape[0],)) for name in names}
+        given = self.query.distance.program.arguments(scope)
+        spread = {name: np.broadcast_to(each, (rows.shape[0],)) for name, each in given.items()}
         return np.asarray(self.distance(spread)["result"], dtype=np.float64)
 
     def _deltas(self, rows: Floats) -> Floats:
@@ -418,14 +418,7 @@ def _score_evaluator(query: Query) -> Any:
         if not name:
             hits: Floats = (result["label"] == position).astype(np.float64)
             return hits
-        scores = np.asarray(result[name], dtype=np.float64)
-        if scores.ndim == 1:
-            signed: Floats = scores if position else -scores
-            return signed
-        own = scores[:, position]
-        rivals = np.delete(scores, position, axis=1)
-        ahead: Floats = own - rivals.max(axis=1)
-        return ahead
+        return leads(np.asarray(result[name], dtype=np.float64), position)
 
     return lead
 

@@ -71,9 +71,7 @@ class Cells:
             elif chosen[j] == self.home[j]:
                 point[domain.name] = domain.factual
             else:
-                point[domain.name] = (
-                    int(value) if domain.sort.kind == "int" else Fraction(float(value))
-                )
+                point[domain.name] = domain.feature.typed(float(value))
         return point
 
     def around(self, query: Query, point: Mapping[str, Any]) -> Ints:

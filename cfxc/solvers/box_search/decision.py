@@ -118,12 +118,13 @@ def decision_of(target: Program, ranges: Ranges) -> Decision:
         else:
             tables.setdefault((j, bool(source.steps)), []).append((source, factors))
     for (j, _), terms in tables.items():
-        splits, root, worths = table_tree(j, terms, words)
-        parts.append(
-            _Part(splits, np.array([root]), [_distinct(w) for w in zip(*worths, strict=True)])
-        )
+        parts.append(_of_tree(*table_tree(j, terms, words)))
     made = _decision(parts, required, tuple(ramps), ranges)
     return replace(made, alone=tuple({j for j, _ in tables}))
+
+
+def _of_tree(splits: RawSplits, root: int, worths: Worths) -> _Part:
+    return _Part(splits, np.array([root]), [_distinct(w) for w in zip(*worths, strict=True)])
 
 
 def _of_ensemble(
@@ -195,10 +196,7 @@ def with_trees(
     decision: Decision, trees: Sequence[tuple[RawSplits, int, Worths]], features: int
 ) -> Decision:
     """A decision with more trees, after its own: splits, root, and every node's worths (K,)."""
-    parts = [
-        _Part(splits, np.array([root]), [_distinct(w) for w in zip(*worths, strict=True)])
-        for splits, root, worths in trees
-    ]
+    parts = [_of_tree(*tree) for tree in trees]
     sizes = [decision.left.size, *(part.splits.input.size for part in parts)]
     starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
     joined = _joined_splits([decision.splits, *(part.splits for part in parts)], starts)

@@ -76,9 +76,7 @@ def search(query: Query, deployed: Deployed, limits: Limits) -> Outcome:
     Raises:
         UnsupportedError: box search ``refuses`` the query.
     """
-    reason = refuses(query)
-    if reason:
-        raise UnsupportedError(f"box search does not take this question: {reason}")
+    _require_taken(query)
     return searched(lambda: BoxSearch(make_problem(query), deployed, limits), limits)
 
 
@@ -88,9 +86,7 @@ def refute(query: Query, radius: Fraction, seconds: float) -> SplitTree | None:
     Raises:
         UnsupportedError: box search ``refuses`` the query.
     """
-    reason = refuses(query)
-    if reason:
-        raise UnsupportedError(f"box search does not take this question: {reason}")
+    _require_taken(query)
     limits = Limits(Fraction(1, 10**9), seconds)
     with until(now() + seconds), suppress(TimeUp):
         found = BoxSearch(make_problem(query), lambda _: True, limits)
@@ -98,6 +94,11 @@ def refute(query: Query, radius: Fraction, seconds: float) -> SplitTree | None:
             proof: SplitTree = found.outcome.proof
             return proof
     return None
+
+
+def _require_taken(query: Query) -> None:
+    if reason := refuses(query):
+        raise UnsupportedError(f"box search does not take this question: {reason}")
 
 
 class BoxSearch(Search):
@@ -380,7 +381,7 @@ class BoxSearch(Search):
                     step = domain.ceil if away > 0 else domain.floor
                     value = step(float(state.aim[j]) + nudge * away)
                     if value is not None:
-                        point[domain.name] = int(value) if domain.sort.kind == "int" else value
+                        point[domain.name] = domain.feature.typed(value)
             if self._accept(point) is not None:
                 self._shrink(state)
             if int(state.control[RADIUS]) < before:

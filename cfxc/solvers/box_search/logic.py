@@ -68,7 +68,7 @@ def make_constraints(query: Query) -> Constraints:
     requested = [(each.program, scope) for each in query.constraints]
     requested += [(program, inputs) for program in query.excluded]
     facts = [
-        functional(program, {name: values[name] for name, _ in program.inputs}, pool)["holds"]
+        functional(program, program.arguments(values), pool)["holds"]
         for program, values in requested
     ]
     made = _compiled(pool.and_(*facts), reads, len(query.domains))

@@ -13,9 +13,9 @@ from ...certificates.auditing.sampling import Differs, Sampled, compare
 from ...certificates.checker import Rejected, Shown, Undecided, check, number
 from ...errors import CfxcError, InvalidInputError, ModelFileError, VerificationError
 from ...frontends.files import load_model
-from ...frontends.predictor import DOUBLE, Task, plain_item
+from ...frontends.predictor import DOUBLE, Predictor, Task, plain_item
 from ...ir import Program
-from ...question.query import make_query
+from ...question.query import Query, make_query
 from ...space import FeatureSpace
 from ..rounding import deployed_slack, multiplied_out
 from .evidence import covered
@@ -52,40 +52,16 @@ def require_program_of(
         space = FeatureSpace.from_toml(content["space"])
     except CfxcError as error:
         raise VerificationError(f"the certificate's feature space: {error}") from None
-    names, target = [feature.name for feature in space], content["question"]["target"]
-    task: Task | None = "classifier" if "label" in target else None
     if isinstance(getattr(model, "program", None), Program):
-        program, predictor, model = model.program, model.predictor, "the model"
+        program, predictor = model.program, model.predictor
     else:
+        task: Task | None = "classifier" if "label" in content["question"]["target"] else None
         program, predictor = load_model(
             Path(model) if is_file else model, space, trust_pickle=trust_pickle, task=task,
             output=output, cut=cut,
         )  # fmt: skip
-        model = model if is_file else "the model"
-    given = zip(space, content["question"]["factual"], strict=True)
-    factual = {f.name: _value(value) if f.labels else _number(f, value) for f, value in given}
-    required = (
-        _value(target["label"])
-        if "label" in target
-        else tuple(None if e is None else number(e) for e in target.values())
-    )
-    had = plain_item(predictor.predict(space.decode(factual))[0])
-    query = make_query(program, space, factual, target=required, before=had, may_hold=True)
-    query = multiplied_out(query)
-    if content["semantics"] != "real":
-        unit = predictor.unit_roundoff
-        query = covered(replace(query, slack=deployed_slack(query, unit), unit=unit))
-    if content["semantics"] != written_semantics(query):
-        raise VerificationError("the certificate's semantics is not the arithmetic of the model")
-    features, made = written_program(query)
-    stated = content["program"]
-    known = {**stated, "made": stated["made"][: len(made["made"])]}  # constraints add to them
-    if [f["name"] for f in content["features"]] != names or content["features"] != features:
-        raise VerificationError("the certificate's features are not those of its feature space")
-    if known != made:
-        raise VerificationError(f"the certificate's program is not what {model} computes")
-    if number(content["question"]["slack"]) < written_slack(query):
-        raise VerificationError("the certificate allows less than the model rounds")
+    query = _asked_again(content, space, program, predictor)
+    _require_same(content, space, query, str(model) if is_file else "the model")
     try:
         shown = check(dict(content)) if shown is None else shown
         single = predictor.unit_roundoff > DOUBLE
@@ -96,6 +72,45 @@ def require_program_of(
         raise InvalidInputError(str(error)) from None
     except (Differs, Rejected) as error:
         raise VerificationError(f"the certificate's program: {error}") from None
+
+
+def _asked_again(
+    content: Mapping[str, Any], space: FeatureSpace, program: Program, predictor: Predictor
+) -> Query:
+    """The certificate's question, asked of a program; without its constraints."""
+    target = content["question"]["target"]
+    given = zip(space, content["question"]["factual"], strict=True)
+    factual = {f.name: _value(value) if f.labels else _number(f, value) for f, value in given}
+    required = (
+        _value(target["label"])
+        if "label" in target
+        else tuple(None if e is None else number(e) for e in target.values())
+    )
+    had = plain_item(predictor.predict(space.decode(factual))[0])
+    query = make_query(program, space, factual, target=required, before=had, may_hold=True)
+    query = multiplied_out(query)
+    if content["semantics"] == "real":
+        return query
+    unit = predictor.unit_roundoff
+    return covered(replace(query, slack=deployed_slack(query, unit), unit=unit))
+
+
+def _require_same(
+    content: Mapping[str, Any], space: FeatureSpace, query: Query, model: str
+) -> None:
+    """Raise ``VerificationError`` unless a certificate states what is written of a query."""
+    if content["semantics"] != written_semantics(query):
+        raise VerificationError("the certificate's semantics is not the arithmetic of the model")
+    features, made = written_program(query)
+    stated = content["program"]
+    known = {**stated, "made": stated["made"][: len(made["made"])]}  # constraints add to them
+    names = [feature["name"] for feature in content["features"]]
+    if names != list(space.names) or content["features"] != features:
+        raise VerificationError("the certificate's features are not those of its feature space")
+    if known != made:
+        raise VerificationError(f"the certificate's program is not what {model} computes")
+    if number(content["question"]["slack"]) < written_slack(query):
+        raise VerificationError("the certificate allows less than the model rounds")
 
 
 def file_hash(path: str | Path) -> str:

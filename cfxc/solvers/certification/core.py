@@ -134,7 +134,7 @@ class CoreReader(UnitReader):
 
     def decision(self, operand: Operand) -> tuple[list[Any], list[Form]]:
         """The labels of a category and a form for each: the first of the largest decides."""
-        category = self.definitions.get(operand) if isinstance(operand, str) else None
+        category = self.program.definition(operand)
         if not isinstance(category, ops.Category) or not isinstance(category.index, str):
             raise UnsupportedError("a certificate cannot hold how the label is chosen")
         labels, index = list(category.labels), self.definitions.get(category.index)
@@ -171,15 +171,14 @@ class CoreReader(UnitReader):
 
     def _scores(self, operand: Operand) -> Operand:
         """What a softmax orders."""
-        op = self.definitions.get(operand) if isinstance(operand, str) else None
+        op = self.program.definition(operand)
         return self._scores(op.x) if isinstance(op, ops.Softmax) else operand
 
     def _compared(self, op: Any) -> tuple[Form, Form]:
         """The two sides; a logistic function and one half as what it squashes and 0."""
-        inner = self.definitions.get(op.x) if isinstance(op.x, str) else None
-        place = 0
-        if isinstance(inner, ops.Item) and isinstance(inner.x, str):
-            place, inner = inner.index, self.definitions.get(inner.x)
+        inner, place = self.program.definition(op.x), 0
+        if isinstance(inner, ops.Item):
+            place, inner = inner.index, self.program.definition(inner.x)
         (y,) = self.entries(op.y)
         if isinstance(inner, ops.Sigmoid) and y == LinearForm.of(Fraction(1, 2)):
             return self.entries(inner.x)[place], LinearForm.of(0)

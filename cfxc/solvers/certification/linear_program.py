@@ -26,6 +26,7 @@ from .leaves import paying, trees_in
 from .solution import WRONG, Solution
 
 Key = tuple[Any, ...]  # name and place of an inequality and, of planes, slopes
+Inequality = tuple[Key, Floats, float, float]  # row @ x >= side, and how much slack counts in it
 SHARES = 2**40  # parts into which shares are rounded down
 READ = ("one", "x", "is", "tree")  # what is not made
 ZERO = Fraction(0)
@@ -257,66 +258,75 @@ class LinearProgram:
         budget = duals.pop(("budget", 0), ZERO)
         return self._multipliers(duals, budget)
 
-    def _inequalities(self) -> tuple[list[Key], list[Floats], list[float]]:
-        """Names, rows and right sides of ``row @ x >= side``."""
-        names: list[Key] = []
-        rows: list[Floats] = []
-        sides: list[float] = []
+    def _inequalities(self, *, budget: bool) -> Iterator[Inequality]:
+        """All rows whose duals are multipliers, with a place for the slack, the last column."""
+        yield from self._required()
+        yield from self._of_units()
+        yield from self._of_products()
+        yield from self._of_curves()
+        for k, name, sign in self._limits():
+            end = float(self.spans[k][sign < 0])
+            yield (name, k), sign * self.z[k], sign * (end - self.z0[k]), 1.0
+        yield from self._of_costs()
+        if budget:
+            distance, shift = self.objective()
+            yield ("budget", 0), -distance, shift - float(self.problem.radius), 0.0
 
-        def add(name: Key, row: Floats, side: float, *, slack: bool) -> None:
-            row = row.copy()
-            row[-1] = float(slack)
-            names.append(name)
-            rows.append(row)
-            sides.append(side)
-
+    def _required(self) -> Iterator[Inequality]:
+        """The forms that the target asks for, and the signs that were split by."""
         for i, (form, _) in enumerate(self.problem.rows):
             if all(source[0] in READ or source[1] < self.depth for source in form):
                 row, shift = self.form(form)
-                add(("row", i), row, -shift, slack=True)
+                yield ("row", i), row, -shift, 1.0
         for k, sign in self.signs.items():
             if not isinstance(k, tuple) and k < self.depth:
-                add(("sign", k), sign * self.z[k], -sign * self.z0[k], slack=True)
+                yield ("sign", k), sign * self.z[k], -sign * self.z0[k], 1.0
+
+    def _of_units(self) -> Iterator[Inequality]:
+        """``max(z, 0)`` is at least z, and at most its chord."""
         for k, column in self.open.items():
             low, high = map(float, self.spans[k])
             above = -self.z[k]
             above[column] += 1.0
-            add(("above", k), above, self.z0[k], slack=False)
+            yield ("above", k), above, self.z0[k], 0.0
             steep = high / (high - low)
             chord = steep * self.z[k]
             chord[column] -= 1.0
-            add(("chord", k), chord, -steep * (self.z0[k] - low), slack=False)
+            yield ("chord", k), chord, -steep * (self.z0[k] - low), 0.0
+
+    def _of_products(self) -> Iterator[Inequality]:
+        """Planes over and under products."""
         for k, column in self.products.items():
             for side, p, q in self._planes(k):
                 i, m = self.problem.program.factors[k]
                 name = "over" if side > 0 else "under"
                 row = -side * (float(q) * self.z[i] + float(p) * self.z[m])
                 row[column] += side
-                least = -self.problem.plane(k, Fraction(side), [p, q], self.spans).get(
-                    CONSTANT, ZERO
-                )
+                plane = self.problem.plane(k, Fraction(side), [p, q], self.spans)
                 shift = side * (float(q) * self.z0[i] + float(p) * self.z0[m])
-                add((name, k, p, q), row, float(least) + shift, slack=False)
+                yield (name, k, p, q), row, float(-plane.get(CONSTANT, ZERO)) + shift, 0.0
+
+    def _of_curves(self) -> Iterator[Inequality]:
+        """Lines over and under smooth functions."""
         for k, column in self.curves.items():
             for side, slope, place, start in self._lines(k):
                 row = -side * slope * self.z[k]
                 row[column] += side
                 key = "over" if side > 0 else "under", k, Fraction(slope), Fraction(place)
-                add(key, row, side * (start + slope * self.z0[k]), slack=False)
-        for k, name, sign in self._limits():
-            end = float(self.spans[k][sign < 0])
-            add((name, k), sign * self.z[k], sign * (end - self.z0[k]), slack=True)
+                yield key, row, side * (start + slope * self.z0[k]), 0.0
+
+    def _of_costs(self) -> Iterator[Inequality]:
+        """What leaves cost, and what the largest change is at least."""
         for t, j in self.pairs:
             row = np.zeros(len(self.cost) + 1)
             for leaf in self.trees[t].leaves:
                 row[leaf.column] = -leaf.costs[j]
             row[self.paid[j]] = 1.0
-            add(("share", t, j), row, 0.0, slack=False)
+            yield ("share", t, j), row, 0.0, 0.0
         if self.top >= 0:
             for j, (row, start) in enumerate(self._changes()):
                 row[self.top] += 1.0
-                add(("peak", j), row, start, slack=False)
-        return names, rows, sides
+                yield ("peak", j), row, start, 0.0
 
     def influence(self) -> dict[int, float]:
         """By how much a product or smooth function being larger by 1 may change the rows, about."""
@@ -383,30 +393,21 @@ class LinearProgram:
     def _solve(
         self, cost: Floats, *, budget: bool
     ) -> tuple[dict[Key, Fraction] | None, Floats | None]:
-        names, rows, sides = self._inequalities()
-        count, width = len(names), cost.size
-        tops = [np.inf] * count
-        if budget:
-            names.append(("budget", 0))
-            distance, shift = self.objective()
-            rows.append(-distance)
-            sides.append(shift - float(self.problem.radius))
-            tops.append(np.inf)
-        for up, down, square, slope, below in self._squares:
-            row = np.zeros(width)
-            row[square], row[up], row[down] = 1.0, -slope, -slope
+        names: list[Key] = []
+        rows: list[Floats] = []
+        sides: list[float] = []
+        for name, row, side, slack in self._inequalities(budget=budget):
+            row = row.copy()
+            row[-1] = slack
+            names.append(name)
             rows.append(row)
-            sides.append(below)
-            tops.append(np.inf)
-        for j, column in self.paid.items():
-            row = np.zeros(width)
-            own = self._own(j)
-            row[own], row[column] = -np.array(self.cost)[own], 1.0
+            sides.append(side)
+        for row, side in self._definitions():
             rows.append(row)
-            sides.append(self._start(j))
-            tops.append(np.inf)
+            sides.append(side)
+        tops = [np.inf] * len(rows)
         for group in self.groups:
-            row = np.zeros(width)
+            row = np.zeros(cost.size)
             row[group] = 1.0
             rows.append(row)
             sides.append(1.0)
@@ -423,6 +424,18 @@ class LinearProgram:
             if dual > SMALLEST
         }
         return found, values
+
+    def _definitions(self) -> Iterator[tuple[Floats, float]]:
+        """Rows and right sides of what squares, and the costs of features, are at least."""
+        for up, down, square, slope, below in self._squares:
+            row = np.zeros(len(self.cost) + 1)
+            row[square], row[up], row[down] = 1.0, -slope, -slope
+            yield row, below
+        for j, column in self.paid.items():
+            row = np.zeros(len(self.cost) + 1)
+            own = self._own(j)
+            row[own], row[column] = -np.array(self.cost)[own], 1.0
+            yield row, self._start(j)
 
 
 def _run(

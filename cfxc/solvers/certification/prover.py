@@ -1,4 +1,11 @@
-"""Where to split a part over which a constraint is neither true nor false."""
+"""Makes the proof that nothing lies within a radius: branch and bound by linear programs.
+
+It works on the certificate's own program, and every part is closed by the checker's own rules, so
+what is made here is what the checker takes.  The linear program of a part minimises the distance
+over its inequalities; its duals are the multipliers that close the part, if exact arithmetic says
+so.  Else the part is split where the program's solution is wrong by most: on the sign of a unit, a
+label, or a number.
+"""
 
 from __future__ import annotations
 

@@ -182,11 +182,10 @@ def written_slack(query: Query) -> Fraction:
     """
     if not query.slack or query.target.is_range:
         return query.slack
-    definitions = {statement.name: statement.op for statement in query.program.lets()}
     decision = deciding(query.program)
     scores = None if decision is None else decision.x
     if not isinstance(scores, str) or isinstance(
-        definitions.get(scores), ops.Softmax | ops.Sigmoid
+        query.program.definition(scores), ops.Softmax | ops.Sigmoid
     ):
         raise UnsupportedError("a certificate cannot hold the slack of squashed scores")
     return query.slack * score_scale(query.program, query.target)

@@ -177,8 +177,7 @@ class Encoder:
         scope |= {f"x.{name}": value for name, value in inputs.items()}
         scope |= factual_terms(pool, query)
         program = query.distance.program
-        arguments = {name: scope[name] for name, _ in program.inputs}
-        result: Term = functional(program, arguments, pool)["result"]
+        result: Term = functional(program, program.arguments(scope), pool)["result"]
         return result
 
     def _squares_within(
@@ -251,7 +250,7 @@ class Encoder:
         requested = [(each.program, scope) for each in self.query.constraints]
         requested += [(program, inputs) for program in self.query.excluded]
         return [
-            functional(program, {name: values[name] for name, _ in program.inputs}, pool)["holds"]
+            functional(program, program.arguments(values), pool)["holds"]
             for program, values in requested
         ]
 

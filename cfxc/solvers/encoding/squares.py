@@ -17,7 +17,6 @@ import numpy as np
 
 from ...compiler.functional import Symbolic
 from ...compiler.terms import Term
-from ...ir import LabelTuple
 from ...ir.interval import ceil_float
 from ...question.distances import root_above
 from ...question.distances.mahalanobis import Whitening
@@ -96,7 +95,7 @@ def whitened_forms(
     assert whitening is not None
     domains = {domain.name: domain for domain in query.domains}
     factual = [
-        each.of(domains[each.feature].factual, _labels(domains[each.feature]))
+        each.of(domains[each.feature].factual, domains[each.feature].feature)
         for each in whitening.coordinates
     ]
     parts = coordinate_parts(query, whitening.coordinates, inputs, number, truth)
@@ -105,10 +104,6 @@ def whitened_forms(
         made = [(w * factor, form) for w, k in row for factor, form in parts[k]]
         forms.append((made, -sum((w * factual[k] for w, k in row), Fraction(0))))
     return forms
-
-
-def _labels(domain: Domain) -> LabelTuple | None:
-    return domain.labels if domain.is_symbolic else None
 
 
 def whitened_limits(query: Query, square: Fraction) -> list[Fraction | None]:

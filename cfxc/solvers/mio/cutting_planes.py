@@ -16,7 +16,7 @@ from ...compiler.linear_programs import linear_solver, run_in_time
 from ...compiler.mixed_integer import Rounded, rounded
 from ...errors import CfxcError, SolverError
 from ...question.domain import Domain
-from ...question.hull import Coordinate, Hull
+from ...question.hull import Hull
 from ...question.query import Query
 from ...stopping import now
 from ..base import Candidate, Deployed, verify
@@ -185,9 +185,7 @@ def _back(domain: Domain, value: Any, share: Fraction) -> Any:
     own, away = Fraction(domain.factual), Fraction(value) - Fraction(domain.factual)
     goal = own + (1 - share) * away
     found = domain.ceil(goal) if away > 0 else domain.floor(goal)
-    if found is None:
-        return value
-    return int(found) if domain.sort.kind == "int" else found
+    return value if found is None else domain.feature.typed(found)
 
 
 def _admissible(query: Query, hull: Hull) -> Any:
@@ -196,17 +194,9 @@ def _admissible(query: Query, hull: Hull) -> Any:
     fits = np.ones(len(hull.points), dtype=np.bool_)
     for k, each in enumerate(hull.coordinates):
         column, domain = hull.points[:, k], domains[each.feature]
-        low, high = _range(domain, each)
+        low, high = each.ends(domain)
         fits &= (column >= low - ROUNDING) & (column <= high + ROUNDING)
     return fits
-
-
-def _range(domain: Domain, coordinate: Coordinate) -> tuple[float, float]:
-    """The least and largest z of admissible values."""
-    if not domain.is_symbolic:
-        return float(coordinate.of(domain.lower, None)), float(coordinate.of(domain.upper, None))
-    found = [float(coordinate.of(label, domain.labels)) for label in domain.allowed]
-    return min(found), max(found)
 
 
 def add_face(formulator: Formulator, face: Face) -> bool:

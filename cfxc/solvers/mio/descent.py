@@ -21,7 +21,7 @@ from ...compiler.mixed_integer import Rounded
 from ...errors import SolverError
 from ...question.criteria import MaxChanges
 from ...question.domain import Domain
-from ...question.hull import Coordinate
+from ...question.hull import Coordinate, column_of
 from ...question.query import Query
 from ...stopping import now
 from ..base import Point
@@ -303,10 +303,7 @@ class Descent:
         """Coordinates (n, K) of rows (n, J)."""
         found = np.empty((len(rows), len(self.coordinates)))
         for k, (j, each) in enumerate(self.coordinates):
-            if each.table is None:
-                found[:, k] = rows[:, j] * float(each.scale)
-            else:
-                found[:, k] = np.array([float(one) for one in each.table])[rows[:, j].astype(int)]
+            found[:, k] = column_of(each, rows[:, j])
         return found
 
     def _box(self, row: Floats, allowed: Any) -> tuple[Floats, Floats]:

@@ -372,12 +372,16 @@ class _Writer:
         up = self.model.column(f"{domain.name} up", 0, max(most, ZERO), unit is not None)
         self.model.constrain(up - most * there, None, 0, "missing")
         moved = (low - own) * there + steps * up + own
+        self._is(domain, moved, error)
+        return Move(there, there, there)
+
+    def _is(self, domain: Domain, value: Affine, error: Fraction) -> None:
+        """Let the feature be ``value``, or what its cell holds of it, which may be off so much."""
         if error:
             rounding = self.model.column(f"{domain.name} rounding", -error, error)
             self.roundings.update(rounding.terms)
-            moved = moved + rounding
-        self.emission.variables[self.inputs[domain.name]] = moved
-        return Move(there, there, there)
+            value = value + rounding
+        self.emission.variables[self.inputs[domain.name]] = value
 
     def _lost(self, domain: Domain, forms: Sequence[Affine], move: Move, counted: bool) -> Move:
         """The move of a number that may also be missing, in which p and n are 0 then."""
@@ -415,11 +419,7 @@ class _Writer:
         self.pairs.append(tuple(j for form in forms for j in form.terms))
         moved = steps * (forms[0] - forms[1]) + own
         moved = self._within(moved, low, high, domain)
-        if error:
-            rounding = self.model.column(f"{domain.name} rounding", -error, error)
-            self.roundings.update(rounding.terms)
-            moved = moved + rounding
-        self.emission.variables[self.inputs[domain.name]] = moved
+        self._is(domain, moved, error)
         move, size = Move(*[LinearForm({})] * 3), domain.feature.range
         if size:
             # both ends may be off by the rounding of a cell: δ_j is smaller by as much, at most

@@ -47,10 +47,8 @@ def goes_by_regions(query: Query) -> bool:
 
     Under l2 costs are known by tangents alone, and only grids make boxes that are points.
     """
-    distance, domains = query.distance, query.domains
-    finite = all(domain.is_symbolic or domain.step for domain in domains)
-    plain = distance.whitening is None and not query.hulls
-    return plain and (finite or not distance.has_squares)
+    plain = query.distance.whitening is None and not query.hulls
+    return plain and (query.is_finite or not query.distance.has_squares)
 
 
 def _programs(query: Query) -> Iterator[Program]:

@@ -133,7 +133,7 @@ class ProgramSearch(PointSearch):
         return True
 
     def _step(self) -> bool:
-        """One solve; whether another one makes sense."""
+        """One search of a ball; whether another one makes sense."""
         best = self.outcome.best
         self.report(self.outcome.lower, None if best is None else best.distance, self.outcome.nodes)
         radius = self._radius()
@@ -152,8 +152,10 @@ class ProgramSearch(PointSearch):
                 return True
         if self.query.hulls and radius is not None and self._branch(formulation, radius):
             return True
-        if not self._is_open():
-            return False
+        return self._is_open() and self._solve_once(formulation, radius)
+
+    def _solve_once(self, formulation: Formulation, radius: Fraction | None) -> bool:
+        """One solve by the solver; whether another step makes sense."""
         formulation, answer = self._solve(self._sharpened(formulation))
         if answer.status == "infeasible":
             self._empty(radius, self.solver.name)
@@ -228,7 +230,7 @@ class ProgramSearch(PointSearch):
     def _explore(self, formulation: Formulation, radius: Fraction | None) -> bool:
         """A search by regions; whether it closed the ball or found something nearer."""
         before, started = self.outcome.best, now()
-        patience = self.patience if self._finite() else self.patience / 2
+        patience = self.patience if self.query.is_finite else self.patience / 2
         end = min(self.deadline, started + patience)
         ending = Regions(formulation).run(self._offer, end)
         self.outcome.nodes += ending.boxes
@@ -389,7 +391,7 @@ class ProgramSearch(PointSearch):
         point = formulation.lift(values)
         found, best = verify(self.query, point, lambda _: True), self.outcome.best
         known = found is not None and best is not None and found.distance >= best.distance
-        if self._finite() and (found is None or known):
+        if self.query.is_finite and (found is None or known):
             self.excluded += 1
             if self.excluded <= EXCLUSIONS:
                 self.formulator = self.formulator.without(point)
@@ -413,9 +415,6 @@ class ProgramSearch(PointSearch):
                 f"{self.solver.name} cannot tell the target's border{within} from its inside"
             )
         return False
-
-    def _finite(self) -> bool:
-        return all(domain.is_symbolic or domain.step for domain in self.query.domains)
 
 
 def _report(size: int, answer: Answer, encoding: float, solving: float) -> str:

@@ -178,8 +178,7 @@ class _Search(PointSearch):
         Formulae leave slack around steps and roundings and enclose smooth functions; the exact
         program rejects the point, so a search that excludes it misses nothing.
         """
-        finite = all(domain.is_symbolic or domain.step for domain in self.query.domains)
-        return finite and verify(self.query, point, lambda _: True) is None
+        return self.query.is_finite and verify(self.query, point, lambda _: True) is None
 
     def _decide_with_margin(self, radius: Fraction | None, point: Point) -> Verdict:
         """Look for a point that wins by more than this solution, which is no counterfactual.

@@ -88,8 +88,7 @@ def _ends(query: Query) -> Iterator[Point]:
         if not domain.is_symbolic:
             for end in (domain.ceil(domain.lower), domain.floor(domain.upper)):
                 if end is not None:
-                    held = int(end) if domain.sort.kind == "int" else end
-                    yield {**query.factual, domain.name: held}
+                    yield {**query.factual, domain.name: domain.feature.typed(end)}
 
 
 def _refuse_negative_at(query: Query, point: Point) -> None:

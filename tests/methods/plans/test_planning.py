@@ -124,9 +124,8 @@ def engine(model, person, moments, **options):
     encoding = Encoding.of(model.program, model.space)
     rows, signed = _admissible(
         model, person, encoding, _moments_for(moments, encoding), check_plan_options(**known),
-        None, (),
+        None, (), time.monotonic() + 60,
     )  # fmt: skip
-    rows.deadline = time.monotonic() + 60
     return rows, signed
 
 
