@@ -479,24 +479,38 @@ def test_what_was_asked_for_is_said(model: cfxc.CompiledModel) -> None:
     likely = model.explain(row, subject_to=[cfxc.Probability(0.9)])
     assert "“granted” with a probability of at least 90%" in plain(page(likely))
     surely = model.explain(row, subject_to=[cfxc.Margin(0.25)])
-    assert "“granted” by a margin of 0.25" in plain(page(surely))
-    rules = ["pay >= factual.pay", "pay <= 5000", 'sector != "art" || member', cfxc.MaxChanges(2)]
+    text = plain(page(surely))
+    assert "“granted” with a lead in points of at least 0.25" in text
+    assert "the lead is how far they lie beyond the line between the outcomes" in text
+    for asked in (likely, surely):
+        assert "more than “granted” alone, for which less may have been enough" in plain(
+            page(asked)
+        )
+    rules = [
+        "pay >= factual.pay", "pay <= 5000", 'sector != "art" || member', cfxc.MaxChanges(2),
+        "age <= 2 * factual.age - 1",
+    ]  # fmt: skip
     capped = plain(page(model.explain(row, subject_to=rules)))
     assert "Not considered: a change of age; a lower monthly pay." in capped
     assert (
-        "Further conditions: monthly pay is at most 5,000.00\u00a0€; at most 2 factors "
-        "change; one that the sender can name." in capped
+        "Further conditions: monthly pay is at most 5,000.00\u00a0€; at most 2 factors change; "
+        "age is at most 139\u00a0years; one that the sender can name." in capped
     )
     assert "factual" not in capped
 
 
 def test_what_a_letter_lacks_is_said(tmp_path: Path, answers: dict[str, Result]) -> None:
     file, answer = tmp_path / "l.html", answers["optimal"]
-    with pytest.warns(UserWarning, match=r"^the letter names no sender and no recipient") as said:
+    with pytest.warns(
+        UserWarning, match="^the letter names no sender, no recipient and no c"
+    ) as said:
         answer.letter(file)
     assert "calls features as columns, such as 'sector'" in str(said[0].message)
     words = {"sector": {"label": "branch"}, "member": {"label": "membership"}}
-    whole = {"sender": "A", "recipient": "B", "wording": words, "outcomes": {"refused": "no"}}
+    whole: dict[str, Any] = {"sender": "A", "recipient": "B", "contact": "C", "wording": words}
+    with pytest.warns(UserWarning, match="^the letter calls an outcome 'granted'"):
+        answer.letter(file, fields={**whole, "outcomes": {"refused": "no"}})
+    whole["outcomes"] = {"refused": "no", "granted": "yes"}
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         answer.letter(file, fields=whole)
