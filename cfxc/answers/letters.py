@@ -77,7 +77,7 @@ class Letter:
 
         Raises:
             InvalidInputError: the answer is that nothing has to change; the template asks for what
-                is not there.
+                is not there; there is nothing for a QR code to show.
         """
         if result.unchanged or result.evidence is None:
             raise InvalidInputError(f"no letter to write: {result.summary()}")
@@ -86,6 +86,11 @@ class Letter:
             with showing("finding the reasons", None):
                 result.reasons  # noqa: B018  # kept, once found
         content = Content(result, words, certificate, qr, with_reasons)
+        if qr and not certificate and not content.certificates:
+            raise InvalidInputError(
+                "a QR code shows the hash of a certificate, and none is made; certificate=True "
+                "makes one"
+            )
         return self.layout.fill(self._content(content))
 
     def _words(self, result: Result) -> Words:

@@ -121,7 +121,7 @@ def explain(
     """Print the nearest counterfactual of one instance, and what is proved about it."""
     taken = (*source.files, *instance.files)
     check_writable(certificate, wanted.path, *taken)
-    letter = wanted.ready(taken)
+    letter = wanted.ready(taken, certified=certificate is not None)
     with doing("compiling …"):
         model = source.load(favourable=instance.favourable)
     row = read_factual(instance.factual, model.space)
@@ -157,7 +157,8 @@ def explain(
         refused = _certify(result, certificates)
         if letter is not None:  # it names the certificates that are kept
             with progress("finding the reasons for the letter, for at most 20 s …"):
-                letter.write(result, qr=wanted.qr)
+                made = any(one.lower_bound_proof == "certificate" for one in result.all())
+                letter.write(result, qr=wanted.qr and made)
             if lacking := letter.lacks(result):
                 print(f"note: {lacking}", file=sys.stderr)
             print(f"letter: {letter.path}", file=sys.stderr)

@@ -26,11 +26,12 @@ class Wanted:
     fields: Path | None
     qr: bool
 
-    def ready(self, taken: Sequence[str | Path | None] = ()) -> Letter | None:
+    def ready(self, taken: Sequence[str | Path | None], *, certified: bool) -> Letter | None:
         """The letter to write, if one is wanted.
 
         Args:
             taken: Files that the letter must not replace.
+            certified: Whether a certificate is kept.
 
         Raises:
             CfxcError: it cannot be written, or there is nothing to write it to.
@@ -41,6 +42,8 @@ class Wanted:
             if odd:
                 raise InvalidInputError(f"{odd[0]} is for letters: name the file with --letter")
             return None
+        if self.qr and not certified:
+            raise InvalidInputError("--qr shows a certificate's hash: keep it with --certificate")
         from ..answers.letters import Letter
 
         check_writable(self.path, self.template, self.fields, *taken)

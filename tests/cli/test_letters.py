@@ -79,6 +79,7 @@ def test_words_are_checked_before_the_search(shell: Shell) -> None:
     [
         (["--locale", "de"], "--locale is for letters"),
         (["--qr"], "--qr is for letters"),
+        (["--letter", "l.html", "--qr"], "keep it with --certificate"),
         (["--letter", "l.txt"], "a letter is .html or .pdf"),
         (["--letter", "no/l.html"], "no folder"),
         (["--letter", "l.html", "--locale", "xx"], "letters are written in"),
