@@ -50,8 +50,8 @@ def explain(
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="Write a letter to the person: .html, .pdf.  Several answers then change different "
-            "features, unless --diversity or --apart is given.",
+            help="Write a letter to the person: .html, .pdf.  Several answers then change "
+            "different features, unless --diversity or --apart is given.",
         ),
     ] = None,
     template: Annotated[
