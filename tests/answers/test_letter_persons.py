@@ -114,11 +114,11 @@ def test_what_follows_from_other_features_is_said_to(fitted: Any, space: cfxc.Fe
     model = cfxc.compile(fitted, space, favourable=1)
     text = letter(model.explain(ROW, subject_to=[follows, "used <= 0.5 * factual.used"]))
     assert "delay follows from share of credit used by a rule that the sender can name" in text
-    assert "Delay changes because it follows from share of credit used." in text
+    assert "Delay: this change follows from share of credit used." in text
     assert "share of credit used is at most 44%" in text
     alone = letter(model.explain(ROW, subject_to=[follows, "used == factual.used"]))
     assert "follows from share" in alone
-    assert "changes because" not in alone
+    assert "this change follows" not in alone
 
 
 def test_that_less_may_have_been_enough(fitted: Any, space: cfxc.FeatureSpace) -> None:
