@@ -13,6 +13,8 @@ from fractions import Fraction
 from math import ceil, floor, isinf
 from typing import Any
 
+import numpy as np
+
 from ..ir import evaluate
 from ..lang import ast, parse_expression
 from ..lang.printer import print_expression
@@ -33,6 +35,10 @@ OTHER = {
     "==": "is", ">=": "at_least", "<=": "at_most", ">": "above", "<": "below", "!=": "is_not",
 }  # fmt: skip
 """Of another number."""
+INWARD = {"<": "<=", "<=": "<=", ">": ">=", ">=": ">="}
+"""Relations with the first number inside that cells hold, where they hold none at the bound."""
+Form = tuple[Fraction, Fraction]
+ZERO = Fraction(0)
 TURNED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "==": "==", "!=": "!="}
 
 
@@ -42,7 +48,8 @@ class Part:
 
     ``relation``: one of :data:`OWN` or :data:`OTHER`; ``one_of``, ``none_of`` (labels), ``there``
     (a number is not missing), ``only_if`` (it changes only where other parts hold), ``at_most_n``
-    (of all features), ``known`` (rows like those that are known).
+    (of all features), ``known`` (rows like those that are known), ``follows`` (from features,
+    though not how).
     """
 
     relation: str
@@ -56,6 +63,10 @@ def parts_of(query: Query, constraint: Constraint) -> tuple[Part, ...] | None:
         return (Part("at_most_n", value=constraint.by.most),)
     if isinstance(constraint.by, Condition):
         return _condition(query, constraint.by.text)
+    for effect in query.effects:
+        name, parents = effect.mechanism.name, effect.mechanism.parents
+        if constraint.text == effect.mechanism.text and parents:
+            return (Part("follows", name, parents),)
     for domain in query.domains:
         feature = domain.feature
         is_conditional = constraint.by is None and feature.action == "conditional"
@@ -130,14 +141,18 @@ def _comparison(query: Query, domain: Domain, node: ast.Expr) -> Part | None:
     names = [_name(side, query) for side in sides]
     if names[0] != domain.name:
         sides, names, relation = sides[::-1], names[::-1], TURNED[relation]
-    if names[0] != domain.name:
-        return None
-    if names[1] == f"factual.{domain.name}":
+    if names[0] == domain.name and names[1] == f"factual.{domain.name}":
         return Part(OWN[relation], domain.name)
-    value = _number(sides[1], query)
-    if isinstance(sides[1], ast.Number) and value is not None:
-        value = _in_cells(domain.feature, value)
-    return None if value is None else _bound(domain, relation, value)
+    if names[0] == domain.name and isinstance(sides[1], ast.Number):
+        value = _in_cells(domain.feature, sides[1].value)
+        return None if value is None else _bound(domain, relation, value)
+    forms = [_form(side, query) for side in sides]
+    if forms[0] is None or forms[1] is None:
+        return None
+    slope, offset = (y - x for x, y in zip(forms[1], forms[0], strict=True))
+    if not slope:
+        return None
+    return _bound(domain, relation if slope > 0 else TURNED[relation], -offset / slope)
 
 
 def _name(node: ast.Expr, query: Query) -> str:
@@ -153,20 +168,32 @@ def _name(node: ast.Expr, query: Query) -> str:
     return rest if root == "x" else written
 
 
-def _number(node: ast.Expr, query: Query) -> Fraction | None:
-    """The exact number that an expression over the factual is."""
+def _form(node: ast.Expr, query: Query) -> Form | None:
+    """An expression over the factual and one number x as ``a x + b``: (a, b), exactly."""
     if isinstance(node, ast.Number):
-        return node.value
-    name = _name(node, query)
-    if name.startswith("factual."):
+        return ZERO, node.value
+    if name := _name(node, query):
         feature = query.space[name.removeprefix("factual.")]
-        return None if feature.is_symbolic else Fraction(query.factual[feature.name])
-    if not isinstance(node, ast.Binary) or node.operator not in ("+", "-", "*"):
+        if feature.is_symbolic:
+            return None
+        own = name.startswith("factual.")
+        return (ZERO, Fraction(query.factual[feature.name])) if own else (Fraction(1), ZERO)
+    if not isinstance(node, ast.Binary):
         return None
-    left, right = _number(node.left, query), _number(node.right, query)
-    if left is None or right is None:
-        return None
-    return {"+": left + right, "-": left - right, "*": left * right}[node.operator]
+    left, right = _form(node.left, query), _form(node.right, query)
+    return None if left is None or right is None else _computed(node.operator, left, right)
+
+
+def _computed(operator: str, left: Form, right: Form) -> Form | None:
+    """What two forms give; ``None`` if it is no such form."""
+    if operator in ("+", "-"):
+        sign = 1 if operator == "+" else -1
+        return left[0] + sign * right[0], left[1] + sign * right[1]
+    if operator == "*" and not (left[0] and right[0]):
+        return left[0] * right[1] + left[1] * right[0], left[1] * right[1]
+    if operator == "/" and not right[0] and right[1]:
+        return left[0] / right[1], left[1] / right[1]
+    return None
 
 
 def _in_cells(feature: Feature, value: Fraction) -> Fraction | None:
@@ -178,14 +205,35 @@ def _in_cells(feature: Feature, value: Fraction) -> Fraction | None:
 
 
 def _bound(domain: Domain, relation: str, value: Fraction) -> Part | None:
-    """A relation with a number that can be written with all its digits."""
+    """A relation with a number that cells hold, which says the same of all that they hold."""
     feature = domain.feature
-    if feature.kind != "real" and relation in ("<=", ">="):
-        value = Fraction(floor(value) if relation == "<=" else ceil(value))
+    if feature.kind != "real" and value % 1 and relation in INWARD:
+        value = Fraction(floor(value) if relation[0] == "<" else ceil(value))
+        relation = INWARD[relation]
     held = feature.held(value)
-    if isinf(held) or Fraction(held) != value or (feature.kind != "real" and value % 1):
+    if isinf(held) or (feature.kind != "real" and value % 1):
         return None
-    return Part(OTHER[relation], domain.name, value)
+    if Fraction(held) == value:
+        return Part(OTHER[relation], domain.name, value)
+    if relation not in INWARD or feature.storage.kind != "f":
+        return None
+    return _beside(feature, relation[0], value)
+
+
+def _beside(feature: Feature, side: str, value: Fraction) -> Part | None:
+    """A number that no cell holds is between two that cells do: the one with fewer digits."""
+    number = feature.storage.type(feature.held(value))
+    above = Fraction(float(number)) > value
+    other = np.nextafter(number, number.dtype.type(-np.inf if above else np.inf))
+    low, high = (other, number) if above else (number, other)
+    if not np.isfinite(low) or not np.isfinite(high):
+        return None
+    within, beyond = (low, high) if side == "<" else (high, low)
+    if len(str(within)) <= len(str(beyond)):
+        relation, shown = INWARD[side], within
+    else:
+        relation, shown = side, beyond
+    return Part(OTHER[relation], feature.name, Fraction(float(shown)))
 
 
 GROUPED = ("fixed", "increase", "decrease")
@@ -222,6 +270,9 @@ def _told(part: Part, words: Words) -> str:
     if part.relation == "at_most_n":
         few = f"{place}_one" if part.value == 1 else place
         return words.text(few, number=words.number(Decimal(part.value)))
+    if part.relation == "follows":
+        causes = words.listed(map(words.label, part.value))
+        return words.text(place, label=label, causes=causes)
     if part.relation == "only_if":
         rules = [_told(inner, words) for inner in part.value]
         return words.text(place, label=label, rules=words.listed(rules))

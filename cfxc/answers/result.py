@@ -173,7 +173,7 @@ class Result(Answer):
         locale: str = "en",
         fields: Given = None,
         *,
-        certificate: bool = True,
+        certificate: bool | None = None,
         qr: bool = False,
     ) -> Path:
         """Write a letter to the person whom the decision was about; see ``docs/how-to/letters.md``.
@@ -185,11 +185,14 @@ class Result(Answer):
             locale: ``en``, ``de`` or ``fr``, also with a region (``de-AT``).
             fields: Sender, recipient, … as the template has them, and words for features and
                 outcomes: a mapping, or the path of a TOML file.
-            certificate: Make the certificate and name its hash, where there can be one.
+            certificate: Whether to name certificates by their hashes. By default those that are
+                made already, as ``result.certificate`` does; ``True`` makes those of all answers,
+                where there can be one (which may take minutes); ``False`` names none.
             qr: Show the hash, or the field ``certificate_url``, as a QR code too.
 
         Warns:
-            UserWarning: it names no sender or recipient, or calls features by their columns.
+            UserWarning: it names no sender, recipient or contact, or calls features and outcomes
+                as columns and models do.
 
         Raises:
             InvalidInputError, DataTypeError: a field is missing or unknown; there is no such

@@ -47,7 +47,12 @@ def explain(
         typer.Option(metavar="FILE", help="Write the certificate; .gz compresses it."),
     ] = None,
     letter: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write a letter to the person: .html, .pdf.")
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Write a letter to the person: .html, .pdf.  Several answers then change "
+            "different features, unless --diversity or --apart is given.",
+        ),
     ] = None,
     template: Annotated[
         str | None,

@@ -19,6 +19,7 @@ from ..writing import check_writable
 from .emission import Emit, Transformer, emission
 from .guard import INFEASIBLE, LIMIT, deliver
 from .interrupts import INTERRUPTED
+from .letters import apart_for_letters
 from .remedies import with_more
 from .report import doing, hint_at_caps, hint_at_copies, progress, say_next, show
 from .tables import read_distance
@@ -120,7 +121,7 @@ def explain(
     """Print the nearest counterfactual of one instance, and what is proved about it."""
     taken = (*source.files, *instance.files)
     check_writable(certificate, wanted.path, *taken)
-    letter = wanted.ready(taken)
+    letter = wanted.ready(taken, certified=certificate is not None)
     with doing("compiling …"):
         model = source.load(favourable=instance.favourable)
     row = read_factual(instance.factual, model.space)
@@ -128,6 +129,9 @@ def explain(
     if known is not None:
         model = replace(model, space=model.space.with_examples(known))
     question = question_of(model, instance, requested)
+    if letter is not None:
+        letter.check(model.space, model.program)
+        question = apart_for_letters(question)
     certificates = _places(certificate, question.count)
     for place in certificates[1:]:
         check_writable(place, wanted.path, *taken)
@@ -153,7 +157,8 @@ def explain(
         refused = _certify(result, certificates)
         if letter is not None:  # it names the certificates that are kept
             with progress("finding the reasons for the letter, for at most 20 s …"):
-                letter.write(result, certificate=bool(certificates), qr=wanted.qr)
+                made = any(one.lower_bound_proof == "certificate" for one in result.all())
+                letter.write(result, qr=wanted.qr and made)
             if lacking := letter.lacks(result):
                 print(f"note: {lacking}", file=sys.stderr)
             print(f"letter: {letter.path}", file=sys.stderr)

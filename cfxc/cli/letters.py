@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +13,7 @@ from ..writing import check_writable
 
 if TYPE_CHECKING:
     from ..answers.letters import Letter
+    from ..question.question import Question
 
 
 @dataclass(frozen=True)
@@ -24,11 +26,12 @@ class Wanted:
     fields: Path | None
     qr: bool
 
-    def ready(self, taken: Sequence[str | Path | None] = ()) -> Letter | None:
+    def ready(self, taken: Sequence[str | Path | None], *, certified: bool) -> Letter | None:
         """The letter to write, if one is wanted.
 
         Args:
             taken: Files that the letter must not replace.
+            certified: Whether a certificate is kept.
 
         Raises:
             CfxcError: it cannot be written, or there is nothing to write it to.
@@ -39,10 +42,26 @@ class Wanted:
             if odd:
                 raise InvalidInputError(f"{odd[0]} is for letters: name the file with --letter")
             return None
+        if self.qr and not certified:
+            raise InvalidInputError("--qr shows a certificate's hash: keep it with --certificate")
         from ..answers.letters import Letter
 
         check_writable(self.path, self.template, self.fields, *taken)
         return Letter(self.path, self.template or "plain", self.locale or "en", self.fields)
 
 
-__all__ = ["Wanted"]
+def apart_for_letters(question: Question) -> Question:
+    """A question whose answers, if several, change different features where it does not say how
+    they differ: near copies are of no use to a person.
+    """
+    if question.count == 1 or not {"diversity", "apart"}.isdisjoint(question.given):
+        return question
+    print(
+        "note: for the letter, each possibility changes other features; --diversity points asks "
+        "for the nearest ones",
+        file=sys.stderr,
+    )
+    return question.with_(diversity="features")
+
+
+__all__ = ["Wanted", "apart_for_letters"]

@@ -44,8 +44,8 @@ FILLED = ("may fill", "free")
 DIRECTED: tuple[Action, ...] = ("increase", "decrease")
 WORDING = ("label", "unit", "format")
 """The fields that are for readers alone."""
-PATTERN = re.compile(r"[^#0-9.,;%‰¤E'@*+\-]*[#,]*0[0,]*(\.0*#*)?[^#0-9.,;%‰¤E'@*+\-]*")
-"""Number patterns of Unicode's locale data, less those that scale numbers or show but a part."""
+PATTERN = re.compile(r"[^#0-9.,;%‰¤E'@*+\-]*[#,]*0[0,]*(\.0*#*)?(\s*%|[^#0-9.,;%‰¤E'@*+\-]*)")
+"""Number patterns of Unicode's locale data that show all of a number, as it is or in percent."""
 
 
 @dataclass(frozen=True)
@@ -236,7 +236,7 @@ class Feature:
         if self.format and not PATTERN.fullmatch(self.format):
             raise InvalidInputError(
                 f"{where}: format {self.format!r} is no pattern of a number; write e.g. '0', "
-                "'#,##0.00' or '$#,##0.00'"
+                "'#,##0.00', '$#,##0.00' or, of shares, '0%'"
             )
 
     def _check_columns(self, where: str) -> None:

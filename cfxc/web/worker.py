@@ -76,9 +76,8 @@ class Worker:
 
     def _letter(self, job: Mapping[str, Any]) -> dict[str, Any]:
         result = self._answer_of(job)
-        certified = result.lower_bound_proof == "certificate"
         with until(now() + job["seconds"]):
-            result.letter(job["path"], locale=job["locale"], certificate=certified)
+            result.letter(job["path"], locale=job["locale"])
         return {"path": job["path"]}
 
     def _answer_of(self, job: Mapping[str, Any]) -> Result:

@@ -69,13 +69,17 @@ def meant(part: Part, row: Mapping[str, Any], own: Mapping[str, Any]) -> bool:
 
 
 def rows() -> list[dict[str, Any]]:
-    half, near = 0.5, [np.nextafter(0.5, 0), np.nextafter(0.5, 1), 0.7, np.nextafter(0.7, 0)]
-    pays = [Fraction(float(pay)) for pay in (0.0, half, 1.0, *near)]
+    close = (0.5, 0.7, 0.45, 3 / 7)
+    near = [np.nextafter(one, side) for one in close for side in (0, one, 1)]
+    pays = [Fraction(float(pay)) for pay in (0.0, 1.0, *near)]
     found = product(range(7), pays, ("it", "law", "art", None), LEVELS, (False, True))
     return [dict(zip(FACTUAL, values, strict=True)) for values in found]
 
 
 TOLD = [
+    "pay <= factual.age / 7", "pay * 2 <= 1", "pay * -2 <= -1", "pay >= 0.9 * factual.pay",
+    "pay < 1.4 * factual.pay", "pay - 0.2 <= factual.pay", "age < 0.9 * factual.age",
+    "age > 3 - factual.pay", "factual.age - age <= 3 * age - 2", "pay > 7 * factual.pay - 2.8",
     "age == factual.age", "age >= factual.age", "factual.age >= age",
     "age > factual.age", "x.age < factual.age", "age != factual.age", "age <= 4", "4 < age",
     "age <= 4.5", "age >= 1/3", "age <= factual.age + 1", "age <= 2 * factual.age - 1",
@@ -88,7 +92,7 @@ TOLD = [
 ]  # fmt: skip
 COUNTED = [
     "age >= 2 || pay > 0.5", "age + pay <= 4", "age <= pay", "factual.age <= 3", "abs(age) <= 2",
-    "age <= 2.5 * pay", "pay <= factual.age / 7", "pay * 2 <= 1", 'sector == "it" -> member',
+    "age <= 2.5 * pay", 'sector == "it" -> member',
     "age == 2.5", "member -> age > 2",
 ]  # fmt: skip
 
@@ -141,14 +145,14 @@ SAID = {
     "de": "age und pay bleiben, wie sie sind; level fällt nicht; höchstens 2 "
     "Merkmale ändern sich; sector ist it oder art; age ist mindestens 2; 3, die der "
     "Absender nennen kann",
-    "fr": "age et pay restent tels quels; level ne diminue pas; 2 éléments au plus "
+    "fr": "age et pay restent tels quels; level ne diminue pas; au plus 2 éléments "
     "changent; sector vaut it ou art; age vaut au moins 2; 3 que l’expéditeur peut nommer",
 }
 
 INNER = {
     "en": "age changes only if this holds: sector is not it and pay does not fall",
     "de": "age ändert sich nur, wenn dies gilt: sector ist nicht it und pay fällt nicht",
-    "fr": "age ne change que si ceci est vrai : sector ne vaut pas it et pay ne diminue pas",
+    "fr": "age ne change que si ceci est vrai : sector ne vaut pas it et pay ne diminue pas",
 }
 
 

@@ -24,7 +24,10 @@ def test_a_letter_names_the_certificate_that_is_kept(shell: Shell) -> None:
     ended = shell(*ASK, "--certificate", "c.json", "--letter", "l.html", "--locale", "fr")
     assert ended.code == 0
     assert "letter: l.html" in ended.err
-    assert "note: the letter names no sender and no recipient (fields of the letter)" in ended.err
+    assert (
+        "note: the letter names no sender, no recipient and no contact (fields of the letter)"
+        in ended.err
+    )
     page = (shell.folder / "l.html").read_text("utf-8")
     assert '<html lang="fr">' in page
     (kept,) = HASH.findall(page)
@@ -32,7 +35,8 @@ def test_a_letter_names_the_certificate_that_is_kept(shell: Shell) -> None:
 
 
 def test_each_of_several_answers_has_a_certificate_that_is_kept(shell: Shell) -> None:
-    ended = shell(*ASK, "--count", "2", "--certificate", "c.json", "--letter", "l.html")
+    several = ("--count", "2", "--diversity", "points")
+    ended = shell(*ASK, *several, "--certificate", "c.json", "--letter", "l.html")
     hint = "hint: answers may be near copies; --diversity features asks for answers"
     assert hint in ended.err
     files = [shell.folder / "c.json", shell.folder / "c-2.json"]
@@ -51,11 +55,31 @@ def test_a_letter_without_a_certificate_promises_none(shell: Shell) -> None:
     assert "There is no certificate with this letter." in page
 
 
+def test_several_answers_of_a_letter_change_different_features(shell: Shell) -> None:
+    ended = shell(*ASK, "--count", "2", "--letter", "l.html")
+    assert "--diversity points asks for the nearest ones" in ended.err
+    assert "near copies" not in ended.err
+    page = (shell.folder / "l.html").read_text("utf-8")
+    assert "leave the factors of the possibilities above" in page
+
+
+def test_words_are_checked_before_the_search(shell: Shell) -> None:
+    for words, said in (
+        ("[wording.sector.values]\nlaws = 'x'", "no category 'laws'"),
+        ("[outcomes]\ngrantd = 'x'", "the model has no outcome 'grantd'"),
+    ):
+        (shell.folder / "f.toml").write_text(words)
+        flags = ("--letter", "l.html", "--fields", "f.toml", "--certificate", "c.json")
+        assert said in shell.refuses(*ASK, *flags)
+        assert not (shell.folder / "c.json").exists()
+
+
 @pytest.mark.parametrize(
     ("flags", "said"),
     [
         (["--locale", "de"], "--locale is for letters"),
         (["--qr"], "--qr is for letters"),
+        (["--letter", "l.html", "--qr"], "keep it with --certificate"),
         (["--letter", "l.txt"], "a letter is .html or .pdf"),
         (["--letter", "no/l.html"], "no folder"),
         (["--letter", "l.html", "--locale", "xx"], "letters are written in"),

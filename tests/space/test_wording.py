@@ -65,7 +65,7 @@ def test_a_batch_goes_on_under_other_words(tmp_path: Path) -> None:
         ("pay", {"label": 3}, "label is a text"),
         ("pay", {"unit": None}, "unit is a text"),
         ("pay", {"format": "two digits"}, "no pattern of a number"),
-        ("pay", {"format": "0.0%"}, "no pattern of a number"),
+        ("pay", {"format": "%0.0"}, "no pattern of a number"),
         ("pay", {"format": "0‰"}, "no pattern of a number"),
         ("pay", {"format": "¤0"}, "no pattern of a number"),
         ("pay", {"format": "0;0"}, "no pattern of a number"),

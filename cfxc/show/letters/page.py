@@ -18,7 +18,9 @@ LIBRARIES = (
 NOWHERE = "http://nowhere.invalid/"
 """Where a page in PDF is, so that what it names without an address is asked for, and refused."""
 KINDS = (".html", ".htm", ".pdf")
-PARTS = frozenset({"answers", "reasons", "head", "foot", "size", "check", "given", "promise", "t"})
+PARTS = frozenset(
+    {"answers", "reasons", "head", "foot", "size", "check", "given", "promise", "t", "values"}
+)
 """What a page has beside fields; see :func:`cfxc.answers.letters.page_of`."""
 
 

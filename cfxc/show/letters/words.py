@@ -17,6 +17,7 @@ from ...errors import DataTypeError, InvalidInputError, MissingExtraError
 from ...space import Feature
 from ...space.feature import WORDING
 from ...space.names import suggestion
+from ...space.values import Key, Label, key
 from .fields import Fields
 
 CATALOGUES = Path(__file__).parent / "locales"
@@ -42,13 +43,17 @@ def _is_odd(letter: str) -> bool:
 class Words:
     """What a letter in a language calls features, values, numbers and outcomes.
 
-    ``texts``: the sentences of the language, by part and name.
+    ``texts``: the sentences of the language, by part and name; ``labels``: those of the model.
     """
 
-    def __init__(self, locale: str, features: Iterable[Feature], fields: Fields, where: str):
+    def __init__(
+        self, locale: str, features: Iterable[Feature], fields: Fields, where: str,
+        labels: Iterable[Label] = (),
+    ) -> None:  # fmt: skip
         self.locale = locale_of(locale)
         self.texts = catalogue(self.locale.language)
-        self.outcomes = {name: clean(word) for name, word in fields.outcomes.items()}
+        words = {name: clean(word) for name, word in fields.outcomes.items()}
+        self.outcomes = by_label(words, labels, f"{where}: outcomes: the model has no outcome")
         known = {feature.name: feature for feature in features}
         for name in fields.wording:
             if name not in known:
@@ -81,13 +86,26 @@ class Words:
             return self._category(worded, value)
         if feature.is_absent(value):
             return self.text("words.missing")
-        number = self.number(written(feature, Fraction(value)), worded.format)
+        number = self.bare(name, value)
         return f"{number}\u00a0{worded.unit}" if worded.unit else number
 
+    def bare(self, name: str, value: Any) -> str:
+        """A number of a feature without its unit."""
+        worded = self.features[name]
+        return self.number(written(worded.feature, Fraction(value)), worded.format)
+
+    def step(self, name: str, step: Any) -> str:
+        """A feature's step; units that are words would have to agree with it, and are left out."""
+        is_word = any(letter.isalpha() for letter in self.features[name].unit)
+        return self.bare(name, step) if is_word else self.value(name, step)
+
+    def count(self, number: int) -> str:
+        """How many there are of something."""
+        return self.number(Decimal(number))
+
     def _category(self, worded: _Worded, label: Any) -> str:
-        text = "missing" if label is None else str(label)
-        if text in worded.values:
-            return worded.values[text]
+        if key(label) in worded.values:
+            return worded.values[key(label)]
         if label is None:
             return self.text("words.missing")
         if isinstance(label, bool):
@@ -98,6 +116,9 @@ class Words:
         """A number with all its digits: a pattern adds zeros, and takes none away."""
         from babel.numbers import format_decimal
 
+        if pattern.endswith("%"):  # each language has its own space before the sign
+            sign = self.locale.percent_formats[None].suffix[0]
+            pattern = pattern.removesuffix("%").rstrip() + sign
         with localcontext(prec=DIGITS):
             kept = pattern or None
             return format_decimal(number, kept, self.locale, decimal_quantization=False)
@@ -129,6 +150,10 @@ class Words:
 
         return format_list(list(items), style, self.locale)
 
+    def joined(self, items: Iterable[str]) -> str:
+        """Items that may hold commas, one after the other."""
+        return self.text("words.semicolon").join(items)
+
     def day(self, day: Any) -> str:
         """A date, its month as a word."""
         from babel.dates import format_date
@@ -136,15 +161,20 @@ class Words:
         return format_date(day, "long", self.locale)
 
     def outcome(self, label: Any) -> str:
-        """An outcome in quotes, or as a number."""
-        text = str(label)
-        if text in self.outcomes:
-            return self.text("words.quoted", text=self.outcomes[text])
-        if isinstance(label, bool):
-            return self.text("words.quoted", text=self.text("words.yes" if label else "words.no"))
-        if isinstance(label, int | float):
-            return self.number(decimal_of(label))
-        return self.text("words.quoted", text=clean(text))
+        """A label of the model, in quotes."""
+        if key(label) in self.outcomes:
+            text = self.outcomes[key(label)]
+        elif isinstance(label, bool):
+            text = self.text("words.yes" if label else "words.no")
+        elif isinstance(label, int | float):
+            text = self.number(decimal_of(label))
+        else:
+            text = clean(str(label))
+        return self.text("words.quoted", text=text)
+
+    def output(self, number: Any) -> str:
+        """What a model of numbers gave."""
+        return self.number(decimal_of(number))
 
     def wanted(self, target: Any) -> str:
         """What was asked for: an outcome, or a range of numbers."""
@@ -173,7 +203,7 @@ class _Worded:
     label: str
     unit: str
     format: str
-    values: Mapping[str, str]
+    values: Mapping[Key, str]
     is_named: bool
 
     @classmethod
@@ -184,15 +214,9 @@ class _Worded:
             if name not in WORDING:
                 near = suggestion(name, [*WORDING, "values"])
                 raise InvalidInputError(f"{where}: there is no {name!r}{near}")
-        words = {
-            str(label): clean(_word(word, f"{where}.values.{label}"))
-            for label, word in values.items()
-        }
-        known = {"missing" if label is None else str(label) for label in feature.labels}
-        for label in words:
-            if label not in known:
-                near = suggestion(label, known)
-                raise InvalidInputError(f"{where}.values: no category {label!r}{near}")
+        texts = {label: clean(_word(word, f"{where}.values.{label}"))
+                 for label, word in values.items()}  # fmt: skip
+        words = by_label(texts, feature.labels, f"{where}.values: no category")
         try:
             replace(feature, **own)  # the same checks as in a space
         except (InvalidInputError, DataTypeError) as error:
@@ -207,6 +231,32 @@ def _mapping(given: Any, where: str) -> Mapping[Any, Any]:
     if not isinstance(given, Mapping):
         raise DataTypeError(f"{where}: a table of words by category, not {given!r}")
     return given
+
+
+def names_of(label: Label) -> tuple[str, ...]:
+    """What a file of fields may call a label: as Python writes it, and as TOML does."""
+    if label is None:
+        return ("missing",)
+    text = str(label)
+    if isinstance(label, bool):
+        return text, text.lower()
+    return (text, text.removesuffix(".0")) if isinstance(label, float) else (text,)
+
+
+def by_label(words: Mapping[str, str], labels: Iterable[Label], what: str) -> dict[Key, str]:
+    """Words by the labels that they are for; a name that two labels share is of the first.
+
+    Raises:
+        InvalidInputError: no label is called so; ``what`` begins the message.
+    """
+    names: dict[str, Key] = {}
+    for place in (0, -1):  # a text "true" goes before the truth value
+        for label in labels:
+            names.setdefault(names_of(label)[place], key(label))
+    for name in words:
+        if str(name) not in names:
+            raise InvalidInputError(f"{what} {name!r}{suggestion(name, names)}")
+    return {names[str(name)]: word for name, word in words.items()}
 
 
 def _word(given: Any, where: str) -> str:
