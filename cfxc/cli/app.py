@@ -54,8 +54,8 @@ def root(
     """From a trained model to logic to the nearest counterfactual, proved.
 
     Exit codes: 0 done, 1 a fault of cfxc, 2 bad input, 3 no counterfactual exists (proved), 4 a
-    limit was reached (the best answer is printed), 5 a certificate does not hold, 130 Ctrl-C was
-    pressed (a search prints its best answer).
+    limit was reached (the best answer is printed) or no certificate can be written, 5 one does not
+    hold, 130 Ctrl-C was pressed (a search prints its best answer).
     """
 
 

@@ -6,7 +6,7 @@ import json
 from dataclasses import dataclass, fields
 from fractions import Fraction
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -21,6 +21,14 @@ REJECTED, UNDECIDED = 5, 4
 
 BELOW = 4
 """Exit code of an exported file that shows less than the certificate claims."""
+
+
+@dataclass(frozen=True)
+class Exported:
+    """Files for other checkers that are to be about a certificate."""
+
+    vipr: Path | None = None
+    cpc: Path | None = None
 
 
 @dataclass(frozen=True)
@@ -39,19 +47,25 @@ class Options:
     seconds: float | None = None
 
 
-def check_file(source: Path, options: Options, summary: Path | None, as_json: bool) -> int:
-    """Print what a certificate shows; the exit code says whether it holds."""
+def check_file(
+    source: Path, options: Options, exported: Exported, summary: Path | None, as_json: bool
+) -> int:
+    """Print what a certificate shows, a rejection first; the exit code says whether it holds."""
     from ..answers.checking import check
 
     found = check(source, **{each.name: getattr(options, each.name) for each in fields(options)})
+    code = 0 if found.ok else UNDECIDED if found.undecided else REJECTED
+    lines, compared = _compare(found.content, exported, as_json) if found.ok else ([], 0)
     if as_json:
         said = {"ok": found.ok, "reason": found.reason, "verdict": found.verdict}
-        print(json.dumps({**said, **found.facts}))
+        lines = [json.dumps({**said, **found.facts}), *lines]
     else:
-        print(found.summary())
+        first = compared == REJECTED
+        lines = [*lines, found.summary()] if first else [found.summary(), *lines]
+    print("\n".join(lines))
     if summary is not None:
         write_whole(summary, found.to_markdown())
-    return 0 if found.ok else UNDECIDED if found.undecided else REJECTED
+    return code or compared
 
 
 def checker(out: Path) -> int:
@@ -62,33 +76,30 @@ def checker(out: Path) -> int:
     return 0
 
 
-def compare(source: Path, vipr: Path | None, cpc: Path | None, as_json: bool) -> int:
-    """Say whether exported files are about a certificate that holds, and what is left to run."""
-    if vipr is None and cpc is None:
-        return 0
-    from ..certificates import report
+def _compare(content: Any, exported: Exported, as_json: bool) -> tuple[list[str], int]:
+    """Whether exported files are about a certificate that holds, and what is left to run."""
     from ..certificates.export.compare import compare_cpc, compare_vipr
 
-    content, code = report(source).content, 0
-    for path, made in ((vipr, compare_vipr), (cpc, compare_cpc)):
+    lines, code = list[str](), 0
+    for path, made in ((exported.vipr, compare_vipr), (exported.cpc, compare_cpc)):
         if path is None:
             continue
         try:
             found = made(content, path)
         except VerificationError as error:
             refused = {"file": str(path), "ok": False, "reason": str(error)}
-            print(json.dumps(refused) if as_json else f"rejected: {error}")
-            return REJECTED
+            said = json.dumps(refused) if as_json else f"REJECTED: {path}: {error}"
+            return [*lines, said], REJECTED
         shown = _beside(found.claimed, found.shown, found.squared)
         left = "" if found.message else f"Remains to be run: {found.remains}"
         if as_json:
-            lines = {"file": str(path), "ok": True, "about": found.about, "shown": shown}
-            print(json.dumps({**lines, "said": found.message, "remains": left}))
+            held = {"file": str(path), "ok": True, "about": found.about, "shown": shown}
+            lines.append(json.dumps({**held, "said": found.message, "remains": left}))
         else:
-            print(f"{path} is about this certificate. Compared: {found.about}.")
-            print(f"  {shown}\n  {found.message or left}")
+            lines.append(f"{path} is about this certificate. Compared: {found.about}.")
+            lines += [f"  {shown}", f"  {found.message or left}"]
         code = code if found.reaches else BELOW
-    return code
+    return lines, code
 
 
 def export(source: Path, format: str, out: Path, time_limit: float) -> int:
@@ -175,8 +186,7 @@ def check_command(
     cannot be used.  The same check without cfxc: see the command checker.
     """
     options = Options(model, rows, seed, trust_pickle, decides, cut, policy, factual, hash, seconds)
-    code = check_file(certificate, options, summary, json)
-    return code or compare(certificate, vipr, cpc, json)
+    return check_file(certificate, options, Exported(vipr, cpc), summary, json)
 
 
 @guarded
@@ -209,4 +219,4 @@ def export_command(
     return export(certificate, format, out, time_limit)
 
 
-__all__ = ["check_file", "checker", "compare", "export"]
+__all__ = ["check_file", "checker", "export"]

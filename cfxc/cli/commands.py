@@ -163,8 +163,9 @@ def explain(
                 print(f"note: {lacking}", file=sys.stderr)
             print(f"letter: {letter.path}", file=sys.stderr)
         if refused is not None:
-            raise refused
-    return exit_code(result)
+            print(f"cfxc: no certificate is written: {refused}", file=sys.stderr)
+    code = exit_code(result)
+    return LIMIT if refused is not None and not code else code
 
 
 def _places(path: Path | None, count: int) -> list[Path]:

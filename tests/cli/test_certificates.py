@@ -102,7 +102,7 @@ def test_what_has_no_certificate_is_said_after_the_answer(shell: Shell) -> None:
     asked = (*ASKED, "--epsilon", "0.2", "--distance", "mahalanobis=data.csv")
     ended = shell("explain", "mlp.skops", *asked, "--certificate", "c.json")
     assert "no certificate" in ended.err
-    assert ended.code == 2
+    assert ended.code == 4
     assert "status" in ended.out
     assert not (shell.folder / "c.json").exists()
 

@@ -209,4 +209,4 @@ def test_the_command(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     rows = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert [row["ok"] for row in rows] == [True, True, True]
     assert main(["check", str(folder / "range.json"), *files]) == 5
-    assert "rejected: " in capsys.readouterr().out
+    assert "REJECTED: " in capsys.readouterr().out
