@@ -284,7 +284,7 @@ class FeatureSpace:
         """
         if names := [feature.name for feature in self.features if feature.missing]:
             raise UnsupportedError(
-                f"{what} computes with numbers that may be missing: {shown(names)}",
+                f"{what} needs every number, and these may be missing: {shown(names)}",
                 remedy="leave out rows that lack them, and infer the space from the others",
             )
 
