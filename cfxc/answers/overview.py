@@ -35,7 +35,7 @@ GROUPS = 8
 """Different values of a column that are groups; numbers of more are cut into quarters."""
 LISTED = 1000
 """Answers in the table of a report."""
-CERTIFIED = "certificate"
+CERTIFIED, UNCHECKED = "certificate", "a certificate elsewhere"
 FAULT = "are missing, do not hold, or are not those of their answers"
 
 
@@ -77,7 +77,7 @@ def report(
             or the file of ``cfxc batch``, ``.csv`` or ``.parquet``.
         path: Of the page, ``.html``.  It is returned.
         rows: The rows that were asked about, in their order, or the table that they were chosen
-            from, whose index the answers have; needed for groups.
+            from, whose index the answers have; needed for groups and certificates.
         group: Columns of ``rows`` by which distances are compared; a number of many values is cut
             into quarters.
         certificates: A folder of certificates, each of which is checked and compared with the
@@ -101,9 +101,11 @@ def report(
     if names and own is None:
         raise InvalidInputError("groups are columns of the rows that were asked about: give rows")
     changed = changed_of(found) if own is None else _compared(found, own)
-    checked = (
-        [] if certificates is None else checked_certificates(Path(certificates), found.table, own)
-    )
+    checked = list[Checked]()
+    if certificates is not None:
+        if own is None:
+            raise InvalidInputError("certificates are of the rows that were asked about: give rows")
+        checked = checked_certificates(Path(certificates), found.table, own)
     content = {
         "title": title or "Counterfactual answers",
         "identity": found.identity,
@@ -308,7 +310,7 @@ def _shown_by(table: pd.DataFrame, checked: list[Checked]) -> pd.Series[str]:
     """Who showed each bound; a certificate where it was checked for the report."""
     found = table["lower_bound_proof"].fillna("none").reset_index(drop=True)
     held = [one.place for one in checked if one.holds]
-    return found.mask(found.index.isin(held), CERTIFIED)
+    return found.replace(CERTIFIED, UNCHECKED).mask(found.index.isin(held), CERTIFIED)
 
 
 def _proofs(table: pd.DataFrame, checked: list[Checked]) -> list[tuple[str, int]]:

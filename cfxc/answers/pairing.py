@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,14 +13,19 @@ import pandas as pd
 
 from ..certificates import Report
 from ..certificates import report as check
-from ..certificates.auditing.binding import require_row
+from ..certificates.auditing.binding import is_label, require_row
 from ..certificates.auditing.inputs import WrongInput
-from ..certificates.checker import Rejected
+from ..certificates.auditing.report import quoted
+from ..certificates.checker import Rejected, Shown
 from ..errors import CfxcError, InvalidInputError
+from ..show.numbers import cell_text
 from .batch import HEAD, PREFIX
 from .cells import plain_cell
 
 COLUMN = "certificate"
+NONE = "none: "
+"""How a cell begins that says why there is no certificate."""
+ASKED = ("the feature space", "the distance", "epsilon", "the arithmetic", "the model")
 NEAR = 1e-12
 """Relative; distances are written as doubles, rounded to different sides."""
 
@@ -30,26 +36,27 @@ class Checked:
 
     Attributes:
         file: Its name.
-        hash, claim: Of one that holds.
         verdict: Whether it was accepted, and whether it is the answer's.
         holds: Whether it was, and is.
         place: Of the answer that names it.
+        hash, claim: Of one that holds.
+        question: What is asked of every row alike.
     """
 
     file: str
-    hash: str
-    claim: str
     verdict: str
-    holds: bool
+    holds: bool = False
     place: int | None = None
+    hash: str = ""
+    claim: str = ""
+    question: tuple[Any, ...] = ()
 
 
-def checked_certificates(
-    folder: Path, table: pd.DataFrame, rows: pd.DataFrame | None
-) -> list[Checked]:
+def checked_certificates(folder: Path, table: pd.DataFrame, rows: pd.DataFrame) -> list[Checked]:
     """Every certificate of a folder, and those that answers name and that are not there.
 
-    ``table`` holds the answers, ``rows`` those that were asked about, in the same order.
+    ``table`` holds the answers, ``rows`` those that were asked about, in the same order.  What most
+    certificates ask of their rows is what the batch asked.
 
     Raises:
         InvalidInputError: there is no such folder, or none in it.
@@ -61,54 +68,70 @@ def checked_certificates(
     named: list[tuple[str, int | None]] = [
         (name, place)
         for place, name in enumerate(table.get(COLUMN, ()))
-        if isinstance(name, str) and name.endswith((".json", ".json.gz"))
+        if isinstance(name, str) and name and not name.startswith(NONE)
     ]
     named += [(name, None) for name in files.keys() - {name for name, _ in named}]
     found = []
     for name, place in sorted(named, key=lambda pair: pair[0]):
-        before = None if place is None or rows is None else _cells(rows, place)
-        answer = None if place is None else table.iloc[place]
-        found.append(_checked(name, files.get(name), place, answer, before))
-    return found
+        pair = None if place is None else (rows.iloc[place], table.iloc[place])
+        found.append(replace(_checked(name, files.get(name), pair), place=place))
+    counts = Counter(one.question for one in found if one.holds)
+    usual = counts.most_common(1)[0][0] if counts else ()
+    return [_asked_alike(one, usual) if one.holds else one for one in found]
 
 
-def _checked(
-    name: str, path: Path | None, place: int | None, answer: Any, before: Mapping[str, str] | None
-) -> Checked:
+def _asked_alike(one: Checked, usual: tuple[Any, ...]) -> Checked:
+    pairs = zip(ASKED, one.question, usual, strict=True)
+    odd = [name for name, own, theirs in pairs if own != theirs]
+    if not odd:
+        return one
+    verdict = f"{one.verdict}, but it asks otherwise than most: {', '.join(odd)}"
+    return replace(one, holds=False, verdict=verdict)
+
+
+def _checked(name: str, path: Path | None, pair: tuple[Any, Any] | None) -> Checked:
     if path is None:
-        return Checked(name, "", "", "missing: there is no such file", False, place)
+        return Checked(name, "missing: there is no such file")
     try:
         made = check(path)
     except CfxcError as error:
-        return Checked(name, "", "", str(error), False, place)
+        return Checked(name, str(error))
     if not made.ok or made.shown is None:
-        refused = "undecided" if made.undecided else "rejected"
-        return Checked(name, "", "", f"{refused}: {made.reason}", False, place)
-    faults = [] if answer is None else list(_faults(made, answer, before))
-    verdict, kept = "accepted", place is not None and not faults
+        return Checked(name, f"{'undecided' if made.undecided else 'rejected'}: {made.reason}")
+    shown, verdict = made.shown, "accepted"
+    faults = [] if pair is None else list(_faults(made, made.shown, *pair))
     if faults:
         verdict = f"accepted, but not this answer's: {'; '.join(faults)}"
-    elif answer is None:
+    elif pair is None:
         verdict = "accepted; no answer names it"
-    return Checked(name, made.shown.hash, made.shown.status, verdict, kept, place)
+    question = shown.question
+    asked = shown.space, tuple(question.norms), shown.epsilon, shown.semantics, shown.model
+    return Checked(
+        name, verdict, pair is not None and not faults, None, shown.hash, shown.status, asked
+    )
 
 
-def _faults(made: Report, answer: Any, before: Mapping[str, str] | None) -> Iterator[str]:
+def _faults(made: Report, shown: Shown, row: Any, answer: Any) -> Iterator[str]:
     """In what a certificate is not what an answer says."""
-    shown = made.shown
-    assert shown is not None
     if shown.status != answer["status"]:
         yield f"it claims {shown.status}"
     columns = [str(name) for name in answer.index if str(name).startswith(PREFIX)]
-    after = {name.removeprefix(PREFIX): _text(answer[name]) for name in columns}
-    witness = None if shown.witness is None else list(shown.witness)
-    points = [(before, None), (None if witness is None else after, witness)]
-    for row, point in points:
-        if row is not None:
-            try:
-                require_row(shown, dict(row), "the batch", point)
-            except (Rejected, WrongInput) as error:
-                yield str(error)
+    yield from _differing(shown, row.to_dict(), None)
+    if shown.witness is not None:
+        after = {name.removeprefix(PREFIX): answer[name] for name in columns}
+        yield from _differing(shown, after, list(shown.witness))
+    labels = shown.question.program.labels
+    if labels is not None:
+        now = [label for _, label in labels if quoted(label) == made.facts["outcome"]]
+        for name, held in (
+            ("outcome_before", now),
+            ("outcome_after", [labels[shown.question.place][1]]),
+        ):
+            told = plain_cell(answer[name])
+            if told is not None and not any(
+                is_label(x, text) for x in held for text in _texts(told)
+            ):
+                yield f"{name.replace('_', ' ')}: {told!a}"
     for name, fact in (("distance", "distance"), ("lower_bound", "lower bound")):
         own, theirs = made.facts[fact], plain_cell(answer[name])
         if (own is None) != (theirs is None):
@@ -117,14 +140,29 @@ def _faults(made: Report, answer: Any, before: Mapping[str, str] | None) -> Iter
             yield f"{fact}: {own:.9g} in it, and {theirs:.9g}"
 
 
-def _cells(rows: pd.DataFrame, place: int) -> dict[str, str]:
-    return {str(name): _text(rows[name].iloc[place]) for name in rows}
+def _differing(shown: Shown, cells: Mapping[Any, Any], point: list[Any] | None) -> Iterator[str]:
+    """In what cells are not the factual, or another point, whichever way they were read."""
+    texts = {str(name): _texts(cell) for name, cell in cells.items()}
+    why = ""
+    for way in range(2):
+        row = {name: both[way] for name, both in texts.items()}
+        try:
+            require_row(shown, row, "the batch", point)
+        except (Rejected, WrongInput) as error:
+            why = why or str(error)
+        else:
+            return
+    yield why
 
 
-def _text(cell: Any) -> str:
-    """A cell as a CSV file has it; what reads one may have made a number of a label."""
+def _texts(cell: Any) -> tuple[str, str]:
+    """A cell as Python writes it, and as a file may have: reading makes True of the label ``true``,
+    and 2.0 of ``2`` where other rows have none.
+    """
     plain = plain_cell(cell)
-    return "" if plain is None else str(plain)
+    if plain is None:
+        return "", ""
+    return str(plain), str(plain).lower() if isinstance(plain, bool) else cell_text(plain)
 
 
 __all__ = ["Checked", "checked_certificates"]

@@ -17,6 +17,7 @@ from sklearn.tree import DecisionTreeClassifier
 import cfxc
 from cfxc.answers import overview
 from cfxc.answers.batch import HEAD, PREFIX, part_start
+from cfxc.answers.cells import changes_between, changes_text
 from cfxc.answers.overview import Answers, changed_of, read_answers
 
 pytest.importorskip("jinja2")
@@ -154,7 +155,7 @@ def test_certificates_are_checked_and_listed(
     (folder / "bad.json").write_text(json.dumps(content))
     (folder / "broken.json").write_text("{")
     with pytest.warns(UserWarning, match="3 of 3 certificates are missing, do not hold"):
-        cfxc.report(kept, tmp_path / "r.html", certificates=folder)
+        cfxc.report(kept, tmp_path / "r.html", rows=people(), certificates=folder)
     page = (tmp_path / "r.html").read_text("utf-8")
     rows = re.findall(r"<tr><td>(\S+json\S*)</td><td><code>(.*?)</code></td><td>(.*?)</td>"
                       r"<td>(.*?)</td></tr>", page)  # fmt: skip
@@ -162,8 +163,11 @@ def test_certificates_are_checked_and_listed(
     assert rows[2][1:] == (made.content["hash"], "optimal", "accepted; no answer names it")
     assert rows[0][3].startswith("rejected: ")
     assert "no cfxc certificate" in rows[1][3]
+    none = tmp_path / "none"
     with pytest.raises(cfxc.InvalidInputError, match="no certificates"):
-        cfxc.report(kept, tmp_path / "r.html", certificates=tmp_path / "none")
+        cfxc.report(kept, tmp_path / "r.html", rows=people(), certificates=none)
+    with pytest.raises(cfxc.InvalidInputError, match="give rows"):
+        cfxc.report(kept, tmp_path / "r.html", certificates=folder)
 
 
 def test_certificates_are_those_of_the_answers_that_name_them(
@@ -186,15 +190,31 @@ def test_certificates_are_those_of_the_answers_that_name_them(
         ("distance", 0.25, "distance: "),
         ("lower_bound", 1e-9, "lower bound: "),
         ("status", "feasible", f"it claims {table['status'].iloc[place]}"),
+        ("outcome_before", "<yes>", "outcome before: '<yes>'"),
+        ("outcome_after", "no", "outcome after: 'no'"),
     ):
         edited = table.copy()
         edited.iloc[place, edited.columns.get_loc(column)] = value
         assert f"accepted, but not this answer's: {said}" in told(edited)
     edited = table.copy()
     edited.iloc[place, edited.columns.get_loc(f"{PREFIX}age")] += 1
-    with pytest.warns(UserWarning, match="not those of"):  # the rows would be told from others
-        cfxc.report(edited, out, certificates=folder)
-    assert "but not this answer's: witness: 'age' is" in html.unescape(out.read_text("utf-8"))
+    with pytest.raises(cfxc.InvalidInputError, match="is not the one that was asked about"):
+        cfxc.report(edited, out, rows=rows, certificates=folder)
+    after = edited.loc[:, [f"{PREFIX}{name}" for name in rows]].set_axis(rows.columns, axis=1)
+    pairs = changes_between(rows.iloc[[place]], after.iloc[[place]])
+    edited.iloc[place, edited.columns.get_loc("changes")] = changes_text(pairs[0])
+    assert "but not this answer's: witness: 'age' is" in told(edited)
+    edited = table.copy()
+    edited["certificate"] = edited["certificate"].str.upper()
+    edited["lower_bound_proof"] = "certificate"
+    page = told(edited)
+    assert page.count("missing: there is no such file") == len(files)
+    assert "in a certificate that was checked for this report" not in page
+    odd = model.explain(rows.iloc[[place]], epsilon=0.5).certificate
+    kept = files[0].read_bytes()
+    odd.save(files[0])
+    assert "but it asks otherwise than most: epsilon" in told(table)
+    files[0].write_bytes(kept)
     first, second = (file.read_bytes() for file in files[:2])
     files[0].write_bytes(second)
     files[1].write_bytes(first)

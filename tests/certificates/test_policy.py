@@ -206,6 +206,23 @@ def test_a_label_of_the_answer_is_one_of_the_policy() -> None:
     assert said == "policy: 'code': the answer changes it to \"b\", which the policy does not list"
 
 
+@pytest.mark.parametrize("encoding", ["one_hot", "thermometer"])
+def test_labels_of_columns_are_in_the_policy_s_order(encoding: str) -> None:
+    """Another order of labels gives the same columns other names."""
+    columns = f'encoding = "{encoding}"\ncolumns = ["a", "b", "c"]'
+    space = SPACE.replace('dtype = "object"', f'dtype = "object"\n{columns}')
+    content = changed((("space",), space))
+    named = "labels = ['b', 'a', 'c']"
+    assert verdict(RULE + space, content) == ""
+    said = verdict(RULE + space.replace('labels = ["a", "b", "c"]', named), content)
+    assert said == "policy: 'code': the labels are in another order"
+
+
+def test_directions_of_labels_are_the_policy_s() -> None:
+    policy = of("code", kind="categorical", labels=["b", "a"], action="increase")
+    assert verdict(policy) == "policy: 'code': the labels are in another order"
+
+
 def test_more_than_the_outcome_is_not_what_a_policy_of_labels_wants() -> None:
     """A margin makes every change farther: the bound of another question."""
     target = {"label": "yes", "margin": "1/2", "least": None}

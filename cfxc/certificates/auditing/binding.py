@@ -167,7 +167,7 @@ def _is_held(feature: Feature, own: Any, cells: list[Any], encoding: str | None)
         return bits == [Q(own == i if one_hot else own > i) for i in range(len(cells))]
     (cell,) = cells
     if feature.labels:
-        return _is_label(feature.labels[own][1], cell)
+        return is_label(feature.labels[own][1], cell)
     if _is_gone(feature, own):
         return _is_missing(cell)
     value = _number(cell)
@@ -183,7 +183,7 @@ def _is_missing(cell: Any) -> bool:
     )
 
 
-def _is_label(label: Any, cell: Any) -> bool:
+def is_label(label: Any, cell: Any) -> bool:
     """Whether a cell is a label; in a CSV file all cells are texts."""
     if label is None:
         return _is_missing(cell)
@@ -212,4 +212,4 @@ def _number(cell: Any) -> Q | None:
     return Q(cell) if is_number else None
 
 
-__all__ = ["Asked", "read_hash", "read_row", "require_hash", "require_row"]
+__all__ = ["Asked", "is_label", "read_hash", "read_row", "require_hash", "require_row"]

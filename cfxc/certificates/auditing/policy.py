@@ -376,7 +376,8 @@ def _require_wide(wide: Stated, own: Feature, measured: bool) -> None:
         plain = (wide.low, wide.high, wide.step) == (None, None, None) or not own.labels
         need(plain, f"{where}labels, and no numbers")
         places = [own.labels.index(label) for label in wide.labels if label in own.labels]
-        in_order = own.kind != "ordinal" or places == sorted(places)
+        ordered = own.kind == "ordinal" or wide.encoding or wide.action in ("increase", "decrease")
+        in_order = not ordered or places == sorted(places)
         need(in_order, f"{where}the labels are in another order")
         if measured and own.kind == "ordinal" and wide.labels:
             had, wanted = len(own.labels), len(wide.labels)
@@ -400,12 +401,18 @@ def _require_wide(wide: Stated, own: Feature, measured: bool) -> None:
 
 def _require_change(wide: Stated, own: Feature, value: Any) -> None:
     """The answer itself is one that the policy allows, where the question allows more."""
-    if value == own.own or own.absent in (value, own.own):
+    if value == own.own:
         return
     where = f"{own.name!a}: the answer changes it"
-    way = "increase" if value > own.own else "decrease"
-    free = wide.action in (way, "free", "conditional")
-    need(free, f"{where}, and its action is {wide.action}")
+    if own.absent in (value, own.own):
+        filled = value != own.absent
+        need(wide.opens(own), f"{where}{' from' if filled else ' to'} missing, which it may not")
+        if not filled:
+            return
+    else:
+        way = "increase" if value > own.own else "decrease"
+        free = wide.action in (way, "free", "conditional")
+        need(free, f"{where}, and its action is {wide.action}")
     if own.labels:
         label = own.labels[value]
         allowed = not wide.labels or label in wide.labels
