@@ -224,10 +224,9 @@ class Batch:
         rows, folder = self.rows.iloc[own], self.run.certificates
         if folder is None:
             return rows, self.deadline, None
-        names = [
-            label if isinstance(label, int) else place
-            for label, place in zip(rows.index, own.tolist(), strict=True)
-        ]
+        index = self.rows.index
+        numbered = index.is_unique and pd.api.types.is_integer_dtype(index)
+        names = rows.index.tolist() if numbered else own.tolist()
         return rows, self.deadline, [Path(folder, f"row-{name}.json.gz") for name in names]
 
     def table(self) -> pd.DataFrame:

@@ -464,6 +464,11 @@ def test_certificates_in_a_folder(case, tmp_path):
     assert table["certificate"].tolist() == names
     assert {path.name for path in folder.iterdir()} == set(names)
     assert all(cfxc.check(folder / name).ok for name in names)
+    for labels in ([5, 5, 6], [1, "a", 0]):  # that name no row, or not all
+        rows = people.iloc[[0, 1, 2]].set_axis(labels)
+        table = compiled.explain_batch(rows, target=1, certificates=tmp_path / f"{labels[0]}")
+        named = [name for name in table["certificate"] if name]
+        assert named == [f"row-{i}.json.gz" for i, name in enumerate(table["certificate"]) if name]
     odd = people.iloc[:1].assign(age=1000)
     table = compiled.explain_batch(pd.concat([people.iloc[:1], odd]), target=1, certificates=folder)
     assert table["certificate"].tolist() == ["row-0.json.gz", ""]

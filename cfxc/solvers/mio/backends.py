@@ -41,6 +41,13 @@ class Answer:
     pool: Sequence[Floats] = ()
 
 
+def solve_constants(program: Rounded) -> Answer:
+    """Of a program without columns, which solvers refuse."""
+    if (program.row_lower > 0).any() or (program.row_upper < 0).any():
+        return Answer("infeasible")
+    return Answer("optimal", _finite(program.offset / program.scale), np.empty(0))
+
+
 class Backend(ABC):
     """A mixed-integer solver."""
 

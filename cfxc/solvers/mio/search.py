@@ -41,7 +41,7 @@ from ..base import (
 from ..encoding.ball import everywhere
 from ..incumbent import PointSearch
 from ..rounding import margins_of
-from .backends import Answer, Backend
+from .backends import Answer, Backend, solve_constants
 from .branching import Branching
 from .cutting_planes import enclose, is_cut_off, separate, sharpen, simplified
 from .descent import Descent
@@ -324,7 +324,10 @@ class ProgramSearch(PointSearch):
         hurried = self.outcome.best is not None and not self.limits.pool
         share = min(left, self.share) if hurried else left / (1 + self.limits.pool)
         gap = float(self._gap())
-        answer = self.solver.solve(program, seconds=share, gap=gap)
+        if program.lower.size:
+            answer = self.solver.solve(program, seconds=share, gap=gap)
+        else:
+            answer = solve_constants(program)
         self.outcome.nodes += answer.nodes
         spent = now() - encoded
         size = program.lower.size

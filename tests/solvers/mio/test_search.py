@@ -15,14 +15,16 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from sklearn.svm import OneClassSVM
 
 import cfxc
 from cfxc import FeatureSpace
+from cfxc.compiler.mixed_integer import Rounded
 from cfxc.errors import InvalidInputError, MissingExtraError
 from cfxc.question.query import Query, make_query
 from cfxc.solvers import mio
 from cfxc.solvers.base import Deployed, Limits, Outcome, Point
-from cfxc.solvers.mio.backends import Answer, Highs
+from cfxc.solvers.mio.backends import Answer, Highs, solve_constants
 from cfxc.solvers.smt import backend as smt_backend
 from cfxc.solvers.smt import search as smt_search
 from cfxc.space import Feature
@@ -348,3 +350,25 @@ def test_a_solver_that_gives_up(monkeypatch: pytest.MonkeyPatch) -> None:
     assert outcome.reason == "HiGHS lost its way in rounding"
     assert 1 <= len(asked_for) <= 4
     assert "HiGHS" not in outcome.provers
+
+
+def test_a_program_without_columns() -> None:
+    """What has nothing left to decide holds, or does not; HiGHS calls it empty."""
+    nothing, rows = np.empty(0), np.array([-1.0, 0.0])
+    program = Rounded.of(nothing, (nothing, nothing), np.empty((2, 0)), (rows, rows + 1))
+    assert solve_constants(replace(program, offset=3.0)).bound == 3.0
+    assert solve_constants(replace(program, row_lower=rows + 0.5)).status == "infeasible"
+
+
+def test_nothing_is_left_to_decide_of_a_one_class_machine() -> None:
+    rng = np.random.default_rng(1)
+    table = pd.DataFrame(rng.integers(0, 12, size=(60, 2)), columns=["a", "b"])
+    machine = OneClassSVM(kernel="poly", degree=2, coef0=1, gamma=1, nu=0.4).fit(table)
+    model = cfxc.compile(machine, cfxc.FeatureSpace.infer(table))
+    row = table[machine.predict(table) == -1].iloc[[0]]
+    every = pd.DataFrame([(a, b) for a in range(12) for b in range(12)], columns=["a", "b"])
+    wanted = every[machine.predict(every) == 1]
+    nearest = ((wanted - row.iloc[0]).abs() / 11).mean(axis=1).min()
+    for semantics in ("real", "float"):
+        result = model.explain(row, target=1, semantics=semantics)
+        assert result.distance == pytest.approx(nearest)
