@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..errors import CfxcError, InvalidInputError
+from ..errors import CfxcError, InvalidInputError, MissingExtraError
 from ..frontends.row_files import PARQUET, read_people
 from ..writing import check_writable, written_whole
 from .commands import Instance, Source, question_of
@@ -169,6 +169,10 @@ def batch(source: Source, asked: Instance, requested: Asked, order: Order) -> in
 
 def _check(order: Order, taken: Sequence[str | Path | None]) -> None:
     """Refuse places that cannot be written, or are read, before any work."""
+    if find_spec("pyarrow") is None:
+        raise MissingExtraError(
+            "parquet", "pyarrow", "cfxc batch, which keeps answers as they come,"
+        )
     if order.is_file:
         check_writable(order.out, *taken)
         if order.out.exists() and not order.overwrite:

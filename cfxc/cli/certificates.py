@@ -10,15 +10,15 @@ from typing import Annotated, Any
 
 import typer
 
-from ..errors import VerificationError
+from ..errors import InvalidInputError, VerificationError
 from ..writing import write_whole
 from .flags import Cut, Decides, Json, Trust
 from .guard import guarded
 
 REJECTED, UNDECIDED = 5, 4
 """Exit codes of a certificate that does not hold, and where a limit came before a verdict."""
-
-
+PAGES = (".md", ".txt")
+"""How the names of pages to read end."""
 BELOW = 4
 """Exit code of an exported file that shows less than the certificate claims."""
 
@@ -53,6 +53,8 @@ def check_file(
     """Print what a certificate shows, a rejection first; the exit code says whether it holds."""
     from ..answers.checking import check
 
+    if summary is not None and summary.suffix.lower() not in PAGES:
+        raise InvalidInputError(f"{summary}: the page is Markdown: {' or '.join(PAGES)}")
     found = check(source, **{each.name: getattr(options, each.name) for each in fields(options)})
     code = 0 if found.ok else UNDECIDED if found.undecided else REJECTED
     lines, compared = _compare(found.content, exported, as_json) if found.ok else ([], 0)

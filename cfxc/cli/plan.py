@@ -8,12 +8,13 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..errors import DataTypeError, InvalidInputError, MissingColumnError
+from ..errors import DataTypeError, InvalidInputError, MissingColumnError, MissingExtraError
 from ..frontends.csv_files import read_csv
 from ..frontends.row_files import read_factual, read_instances
 from ..question.outcomes import read_target
@@ -82,6 +83,8 @@ def plan(source: Source, question: Question, as_json: bool) -> int:
     """Print a plan for one instance, and how likely all of it stays valid."""
     started, deadline = time.monotonic(), now() + question.time_limit
     _check_sources(question)
+    if question.correct is None and find_spec("torch") is None:
+        raise MissingExtraError("plans", "torch", "cfxc plan")
     check_writable(question.save_moments)
     check_picture(question.plot, "plotting bounds")
     with doing("compiling …"):

@@ -96,7 +96,7 @@ class Problem:
             raise UnsupportedError(
                 f"VIPR: no proof within the time limit: {sum(c.whole for c in self.columns)} whole "
                 f"columns of {len(self.columns)}, {len(self.rows)} rows",
-                remedy="allow more time",
+                remedy="allow more time (time_limit; --time-limit)",
             )
         return left
 
