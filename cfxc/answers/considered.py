@@ -42,6 +42,8 @@ class Considered:
             found = [words.text("given.range")]
         if steps := [self._step(d) for d in domains if d.has_grid]:
             found.append(words.text("given.steps", steps=words.listed(steps)))
+            if whole := [d.name for d in domains if d.feature.kind == "integer" and not d.is_fixed]:
+                found.append(words.text("given.whole", labels=self._labels(whole)))
         if gone := [d.name for d in domains if d.is_absent and d.is_fixed]:
             found.append(words.text("given.missing", labels=self._labels(gone)))
         parts = [_action(d) for d in domains if not (d.is_absent and d.is_fixed)]

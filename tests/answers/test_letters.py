@@ -134,7 +134,7 @@ def test_an_infeasible_letter_says_first_what_was_taken_as_it_is(
         "It is proved that none of the changes considered would have led to “granted”.",
         "These conditions together rule it out: monthly pay and sector stay as they are.",
         "The reasons in this letter do not take these conditions into account.",
-        "Without this condition (monthly pay stays as it is)",
+        "Without this (monthly pay stays as it is)",
         "This is not an offer: a new application is decided afresh, and the outcome may differ.",
     ]
     places = [text.index(sentence) for sentence in said]

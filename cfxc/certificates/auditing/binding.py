@@ -167,7 +167,10 @@ def _is_held(feature: Feature, own: Any, cells: list[Any], encoding: str | None)
         return bits == [Q(own == i if one_hot else own > i) for i in range(len(cells))]
     (cell,) = cells
     if feature.labels:
-        return is_label(feature.labels[own][1], cell)
+        label = feature.labels[own][1]
+        others = (one for _, one in feature.labels if one is not None)  # such as "NA"
+        other = label is None and cell in others
+        return is_label(label, cell) and not other
     if _is_gone(feature, own):
         return _is_missing(cell)
     value = _number(cell)

@@ -58,7 +58,10 @@ class Stated:
         need(type(gap) is bool or gap in ("keep", *GAPS), f"{where}: missing")
         self.gap, self.fills, self.loses = gap is not False, gap in GAPS, gap == GAPS[1]
         counts = self.kind == "integer" or (self.kind == "ordinal" and not labels)
-        self.step = Q(1) if counts else decimal(given.get("resolution"))
+        self.step = decimal(given.get("resolution"))
+        need(not counts or self.step in (None, 1), f"{where}: whole numbers, and a resolution")
+        self.step = Q(1) if counts else self.step
+        self.conditional = "condition" in given
 
     def opens(self, own: Feature) -> bool:
         """Whether a missing number is admissible beside others, for the factual of a question."""
@@ -146,7 +149,8 @@ class Policy:
     def silent(self) -> list[str]:
         """Of what decides how much a certificate is worth, what it does not state."""
         names = {"target": "the target", "norms": "the distance", "epsilon": "epsilon"}
-        return [said for name, said in names.items() if name not in self.found]
+        left = [said for name, said in names.items() if name not in self.found]
+        return left + ["conditions of features"] * any(one.conditional for one in self.features)
 
 
 def read_policy(path: Path) -> Policy:
