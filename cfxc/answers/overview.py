@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -49,6 +49,7 @@ class Answers:
         asked: How many these are.
         name: What messages call it.
         identity: The hash of question and rows, of answers that were kept.
+        texts: Of a CSV file, its cells by column: reading makes True of the label ``true``.
     """
 
     table: pd.DataFrame
@@ -56,6 +57,7 @@ class Answers:
     asked: int
     name: str
     identity: str = ""
+    texts: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
 
 def report(
@@ -130,7 +132,7 @@ def _given(answers: Any) -> Answers:
     if isinstance(answers, str | Path):
         path = Path(answers)
         if path.suffix.lower() in (".csv", ".parquet", ".pq"):
-            return _answers_in(_read_file(path), str(path))
+            return _read_file(path)
         return read_answers(path)
     table = as_pandas(answers)
     if not isinstance(table, pd.DataFrame):
@@ -149,19 +151,21 @@ def _answers_in(table: pd.DataFrame, name: str) -> Answers:
     return Answers(table, np.arange(len(table)), len(table), name)
 
 
-def _read_file(path: Path) -> pd.DataFrame:
-    """The table that ``cfxc batch`` wrote; its index is the number of the row.
+def _read_file(path: Path) -> Answers:
+    """What ``cfxc batch`` wrote; the table's index is the number of the row.
 
     Raises:
         InvalidInputError: it cannot be read.
         MissingExtraError: Parquet cannot be read.
     """
     if path.suffix.lower() != ".csv":
-        return read_parquet(path)
-    table = read_csv(path).frame()
+        return _answers_in(read_parquet(path), str(path))
+    read = read_csv(path)
+    table, cells = read.frame(), dict(zip(read.header, zip(*read.rows, strict=True), strict=True))
     texts = [name for name in ("changes", "reason") if name in table]
     table[texts] = table[texts].astype(object).fillna("")
-    return table.set_index("row") if "row" in table else table
+    table = table.set_index("row") if "row" in table else table
+    return replace(_answers_in(table, str(path)), texts=cells)
 
 
 def read_answers(path: Path) -> Answers:
@@ -240,6 +244,9 @@ def _compared(answers: Answers, rows: pd.DataFrame) -> list[list[str]]:
     table, has = answers.table, _found(answers.table)
     after = table.loc[:, [c for c in table if str(c).startswith(PREFIX)]]
     after = after.set_axis([str(c).removeprefix(PREFIX) for c in after], axis=1)
+    for name in after:
+        if (cells := answers.texts.get(f"{PREFIX}{name}")) and _is_text(rows[name]):
+            after[name] = pd.Series([cell or None for cell in cells], after.index, dtype=object)
     changed: list[list[str]] = [[] for _ in range(len(table))]
     before, after = rows.loc[has, list(after.columns)], after.loc[has]
     with suppress(ValueError, TypeError):  # then they are told apart below
@@ -254,6 +261,10 @@ def _compared(answers: Answers, rows: pd.DataFrame) -> list[list[str]]:
             )
         changed[place] = list(pair)
     return changed
+
+
+def _is_text(column: pd.Series[Any]) -> bool:
+    return all(isinstance(cell, str) for cell in column.dropna())
 
 
 def changed_of(answers: Answers) -> list[list[str]]:

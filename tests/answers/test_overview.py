@@ -11,7 +11,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.compose import make_column_transformer
 from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder
 from sklearn.tree import DecisionTreeClassifier
 
 import cfxc
@@ -41,9 +44,6 @@ def model() -> cfxc.CompiledModel:
     X = people()
     linear = LogisticRegression(max_iter=1000)
     linear.fit(X[["age", "pay"]], X["pay"] + X["age"] / 4 > 42)
-    from sklearn.compose import make_column_transformer
-    from sklearn.pipeline import make_pipeline
-
     chosen = make_column_transformer(("passthrough", ["age", "pay"]))
     tree = make_pipeline(chosen, DecisionTreeClassifier(max_depth=4, random_state=0))
     tree.fit(X, np.where(X["pay"] + X["age"] / 4 > 42, "<yes>", "no"))
@@ -221,6 +221,23 @@ def test_certificates_are_those_of_the_answers_that_name_them(
     assert told(table).count("factual: ") == 2
     files[0].unlink()
     assert "missing: there is no such file" in told(table)
+
+
+@pytest.mark.parametrize("labels", [["true", "false", "maybe"], ["1", "2", "07"]])
+def test_labels_of_a_file_that_read_as_something_else(labels: list[str], tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    rows = pd.DataFrame({"said": rng.choice(labels, 60), "n": rng.integers(0, 9, 60)})
+    wanted = (rows["said"] == labels[0]) | (rows["n"] > 6)
+    encode = make_column_transformer((OneHotEncoder(), ["said"]), remainder="passthrough")
+    tree = make_pipeline(encode, DecisionTreeClassifier(random_state=0)).fit(rows, wanted)
+    model = cfxc.compile(tree, cfxc.FeatureSpace.infer(rows))
+    refused, folder = rows[~wanted].reset_index(drop=True), tmp_path / "certificates"
+    table = model.explain_batch(refused, target=True, distance="l0", certificates=folder)
+    table.rename_axis("row").to_csv(tmp_path / "answers.csv")
+    page = cfxc.report(
+        tmp_path / "answers.csv", tmp_path / "r.html", rows=refused, certificates=folder
+    )
+    assert "certificates hold, and are those of their answers" in page.read_text("utf-8")
 
 
 def test_a_batch_that_is_not_done(kept: Path, tmp_path: Path) -> None:

@@ -235,12 +235,16 @@ def test_more_than_the_outcome_is_not_what_a_policy_of_labels_wants() -> None:
 
 def test_labels_are_compared_with_their_types() -> None:
     one = [(("program", "labels"), [0, 1]), (("question", "target"), {"label": 1})]
-    assert verdict(RULE + "target = 1", changed(*one)) == ""
-    for other in ("true", "1.0", '"1"'):
+    for same in ("1", "1.0"):
+        assert verdict(RULE + f"target = {same}", changed(*one)) == ""
+    for other in ("true", "0.0", '"1"'):
         assert verdict(RULE + f"target = {other}", changed(*one)).startswith("policy: ")
     half = [(("program", "labels"), [{"float": "1"}, {"float": "1/2"}]),
             (("question", "target"), {"label": {"float": "1/2"}})]  # fmt: skip
     assert verdict(RULE + "target = 0.5", changed(*half)) == ""
+    whole = [(("program", "labels"), [{"float": "0"}, {"float": "1"}]),
+             (("question", "target"), {"label": {"float": "1"}})]  # fmt: skip
+    assert verdict(RULE + "target = 1", changed(*whole)) == ""
 
 
 def test_ranges_as_targets() -> None:

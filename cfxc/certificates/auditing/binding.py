@@ -13,7 +13,7 @@ from typing import Any
 from ..checker import Feature, Rejected, Shown, need, rounded
 from .inputs import WrongInput, text_of
 from .policy import Policy, document, read_policy, require_no_narrower, require_same, stated
-from .report import exact, facts, printable, quoted
+from .report import exact, facts, name_of, printable, quoted
 
 PARQUET = re.compile(r".+\.(parquet|pq)(:[0-9]*)?", re.IGNORECASE)
 NUMBERED = re.compile(r"(?P<path>.+\.csv):(?P<row>[0-9]{1,18})", re.IGNORECASE)
@@ -58,6 +58,11 @@ class Asked:
         if self.row is not None:
             require_row(shown, self.row, self.said[self.policy is not None][len("the row ") :])
         found = facts(shown)
+        found["warnings"] += [
+            f"{name_of(one.name)} is the model's column {quoted(one.columns[0])}."
+            for one in stated(document(shown.space, "space"), "space")
+            if one.encoding is None and one.columns != [one.name]
+        ]
         if self.policy is not None:
             unmet = require_no_narrower(shown, self.policy, found["constraints"])
             found["warnings"] += [

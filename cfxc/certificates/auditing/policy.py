@@ -199,9 +199,12 @@ class Target:
             need(all(map(_is, ends, self.ends)), "target: another range")
             return
         assert self.label is not None
-        need(self.label in labels, f"target: the program has no label {quoted(self.label[1])}")
-        own, wanted = labels[question.place], quoted(self.label[1])
-        need(own == self.label, f"target: it is {quoted(own[1])}, and the policy's {wanted}")
+        kind, value = self.label
+        alike = [x for x in labels if x[1] == value and {kind, x[0]} <= {"int", "float"}]
+        label = self.label if self.label in labels or not alike else alike[0]
+        need(label in labels, f"target: the program has no label {quoted(value)}")
+        own, wanted = labels[question.place], quoted(value)
+        need(own == label, f"target: it is {quoted(own[1])}, and the policy's {wanted}")
         asked = f"target: its margin is {exact(question.margin)}, not "
         need(question.least is None or self.least is not None, "target: a least score besides")
         if self.chance is not None:
