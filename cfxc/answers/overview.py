@@ -35,6 +35,7 @@ GROUPS = 8
 """Different values of a column that are groups; numbers of more are cut into quarters."""
 LISTED = 1000
 """Answers in the table of a report."""
+OUTCOMES = ("outcome_before", "outcome_after")
 CERTIFIED, UNCHECKED = "certificate", "a certificate elsewhere"
 FAULT = "are missing, do not hold, or are not those of their answers"
 
@@ -107,7 +108,9 @@ def report(
     if certificates is not None:
         if own is None:
             raise InvalidInputError("certificates are of the rows that were asked about: give rows")
-        checked = checked_certificates(Path(certificates), found.table, own)
+        written = {name: found.texts[name] for name in OUTCOMES if name in found.texts}
+        said = {name: [text or None for text in texts] for name, texts in written.items()}
+        checked = checked_certificates(Path(certificates), found.table.assign(**said), own)
     content = {
         "title": title or "Counterfactual answers",
         "identity": found.identity,
@@ -120,6 +123,7 @@ def report(
         "source": "" if isinstance(answers, pd.DataFrame) else found.name,
         "left_out": max(len(found.table) - LISTED, 0),
         "certificates": checked,
+        "uncertified": _uncertified(found.table, checked) if checked else 0,
     }
     write_whole(path, page(content))
     if wrong := sum(not one.holds for one in checked):
@@ -322,6 +326,12 @@ def _shown_by(table: pd.DataFrame, checked: list[Checked]) -> pd.Series[str]:
     found = table["lower_bound_proof"].fillna("none").reset_index(drop=True)
     held = [one.place for one in checked if one.holds]
     return found.replace(CERTIFIED, UNCHECKED).mask(found.index.isin(held), CERTIFIED)
+
+
+def _uncertified(table: pd.DataFrame, checked: list[Checked]) -> int:
+    """How many answers of a search no certificate that holds is of."""
+    answered = np.flatnonzero(table["status"].isin(STATUSES[:3]))
+    return len({*answered.tolist()} - {one.place for one in checked if one.holds})
 
 
 def _proofs(table: pd.DataFrame, checked: list[Checked]) -> list[tuple[str, int]]:

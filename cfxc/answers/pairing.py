@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -25,9 +26,13 @@ from .cells import plain_cell
 COLUMN = "certificate"
 NONE = "none: "
 """How a cell begins that says why there is no certificate."""
-ASKED = ("the feature space", "the distance", "epsilon", "the arithmetic", "the model")
+ASKED = (
+    "the feature space", "the distance", "epsilon", "the arithmetic", "the model", "the program",
+)  # fmt: skip
 NEAR = 1e-12
 """Relative; distances are written as doubles, rounded to different sides."""
+ROUNDED = 1e-4
+"""The same of a model's numbers, which may be single floats."""
 
 
 @dataclass(frozen=True)
@@ -105,7 +110,11 @@ def _checked(name: str, path: Path | None, pair: tuple[Any, Any] | None) -> Chec
     elif pair is None:
         verdict = "accepted; no answer names it"
     question = shown.question
-    asked = shown.space, tuple(question.norms), shown.epsilon, shown.semantics, shown.model
+    program = [made.content["program"][part] for part in ("labels", "trees", "outputs")]
+    asked = (
+        shown.space, tuple(question.norms), shown.epsilon, shown.semantics, shown.model,
+        json.dumps(program),
+    )  # fmt: skip
     return Checked(
         name, verdict, pair is not None and not faults, None, shown.hash, shown.status, asked
     )
@@ -120,24 +129,39 @@ def _faults(made: Report, shown: Shown, row: Any, answer: Any) -> Iterator[str]:
     if shown.witness is not None:
         after = {name.removeprefix(PREFIX): answer[name] for name in columns}
         yield from _differing(shown, after, list(shown.witness))
-    labels = shown.question.program.labels
-    if labels is not None:
-        now = [label for _, label in labels if quoted(label) == made.facts["outcome"]]
-        for name, held in (
-            ("outcome_before", now),
-            ("outcome_after", [labels[shown.question.place][1]]),
-        ):
-            told = plain_cell(answer[name])
-            if told is not None and not any(
-                is_label(x, text) for x in held for text in _texts(told)
-            ):
-                yield f"{name.replace('_', ' ')}: {told!a}"
+    yield from _other_outcomes(made, shown, answer)
     for name, fact in (("distance", "distance"), ("lower_bound", "lower bound")):
         own, theirs = made.facts[fact], plain_cell(answer[name])
         if (own is None) != (theirs is None):
             yield f"{fact}: {own} in it, and {theirs}"
         elif own is not None and theirs is not None and not math.isclose(own, theirs, rel_tol=NEAR):
             yield f"{fact}: {own:.9g} in it, and {theirs:.9g}"
+
+
+def _other_outcomes(made: Report, shown: Shown, answer: Any) -> Iterator[str]:
+    """Outcomes that are not the program's of the factual, or of the witness."""
+    question = shown.question
+    labels, program = question.program.labels, question.program
+    for name, point in (
+        ("outcome_before", [feature.own for feature in question.features]),
+        ("outcome_after", shown.witness),
+    ):
+        told = plain_cell(answer[name])
+        if told is None or point is None:
+            continue
+        if labels is None:
+            try:
+                value = float(program.values(program.outputs, list(point))[0])
+            except Rejected:  # a smooth function's, beyond what the checker can tell
+                continue
+            same = math.isclose(value, float(told), rel_tol=ROUNDED, abs_tol=ROUNDED)
+        elif name == "outcome_after":
+            same = any(is_label(labels[question.place][1], text) for text in _texts(told))
+        else:
+            held = [label for _, label in labels if quoted(label) == made.facts["outcome"]]
+            same = not held or any(is_label(x, text) for x in held for text in _texts(told))
+        if not same:
+            yield f"{name.replace('_', ' ')}: {told!a}"
 
 
 def _differing(shown: Shown, cells: Mapping[Any, Any], point: list[Any] | None) -> Iterator[str]:

@@ -15,7 +15,7 @@ from sklearn.compose import make_column_transformer
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
-from sklearn.tree import DecisionTreeClassifier
+from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 import cfxc
 from cfxc.answers import overview
@@ -238,6 +238,31 @@ def test_labels_of_a_file_that_read_as_something_else(labels: list[str], tmp_pat
         tmp_path / "answers.csv", tmp_path / "r.html", rows=refused, certificates=folder
     )
     assert "certificates hold, and are those of their answers" in page.read_text("utf-8")
+
+
+def test_outcomes_of_a_file_are_those_of_its_certificates(tmp_path: Path) -> None:
+    rows = people(60)[["age", "pay"]]
+    folder, out, file = tmp_path / "certificates", tmp_path / "r.html", tmp_path / "answers.csv"
+    grades = np.where(rows["pay"] > 30, "1.50", "2.00")
+    value = DecisionTreeRegressor(max_depth=3, random_state=0).fit(rows, rows["pay"])
+    grade = DecisionTreeClassifier(max_depth=3, random_state=0).fit(rows, grades)
+    for name, tree, target in (("value", value, (40, None)), ("grade", grade, "1.50")):
+        model = cfxc.compile(tree, cfxc.FeatureSpace.infer(rows))
+        held = np.array([tree.predict(rows) == target if name == "grade" else rows["pay"] > 25])
+        asked = rows[~held.ravel()]
+        table = model.explain_batch(asked, target=target, certificates=folder / name)
+        table.rename_axis("row").to_csv(file)
+        page = cfxc.report(file, out, rows=rows, certificates=folder / name).read_text("utf-8")
+        assert "certificates hold, and are those of their answers.</strong>" in page
+        for column in ("outcome_before", "outcome_after"):
+            table.assign(**{column: "7.25"}).rename_axis("row").to_csv(file)
+            with pytest.warns(UserWarning, match=f"{len(table)} of {len(table)} certificates"):
+                cfxc.report(file, out, rows=rows, certificates=folder / name)
+        blank = table.assign(certificate=[*table["certificate"].iloc[:-1], ""])
+        (folder / name / table["certificate"].iloc[-1]).unlink()
+        blank.rename_axis("row").to_csv(file)
+        page = cfxc.report(file, out, rows=rows, certificates=folder / name).read_text("utf-8")
+        assert "1 of the answers below have none that holds." in page
 
 
 def test_a_batch_that_is_not_done(kept: Path, tmp_path: Path) -> None:

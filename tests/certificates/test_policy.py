@@ -221,6 +221,11 @@ def test_labels_of_columns_are_in_the_policy_s_order(encoding: str) -> None:
 def test_directions_of_labels_are_the_policy_s() -> None:
     policy = of("code", kind="categorical", labels=["b", "a"], action="increase")
     assert verdict(policy) == "policy: 'code': the labels are in another order"
+    policy = of("code", kind="categorical", action="increase")
+    assert verdict(policy) == "policy: 'code': the policy lists no labels, whose order counts"
+    coarse = of("n", kind="integer", resolution=2)
+    with pytest.raises(WrongInput, match="whole numbers, and a resolution"):
+        verdict(coarse)
 
 
 def test_more_than_the_outcome_is_not_what_a_policy_of_labels_wants() -> None:

@@ -384,6 +384,8 @@ def _require_wide(wide: Stated, own: Feature, measured: bool) -> None:
         need(plain, f"{where}labels, and no numbers")
         places = [own.labels.index(label) for label in wide.labels if label in own.labels]
         ordered = own.kind == "ordinal" or wide.encoding or wide.action in ("increase", "decrease")
+        listed_ = wide.labels or not ordered or (own.kind == "ordinal" and not wide.encoding)
+        need(listed_, f"{where}the policy lists no labels, whose order counts")
         in_order = not ordered or places == sorted(places)
         need(in_order, f"{where}the labels are in another order")
         if measured and own.kind == "ordinal" and wide.labels:
