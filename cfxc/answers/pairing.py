@@ -60,8 +60,9 @@ class Checked:
 def checked_certificates(folder: Path, table: pd.DataFrame, rows: pd.DataFrame) -> list[Checked]:
     """Every certificate of a folder, and those that answers name and that are not there.
 
-    ``table`` holds the answers, ``rows`` those that were asked about, in the same order.  What most
-    certificates ask of their rows is what the batch asked.
+    ``table`` holds the answers, ``rows`` those that were asked about, in the same order.  A file
+    that no answer names is of the row whose number it bears.  What most certificates ask of their
+    rows is what the batch asked.
 
     Raises:
         InvalidInputError: there is no such folder, or none in it.
@@ -75,7 +76,9 @@ def checked_certificates(folder: Path, table: pd.DataFrame, rows: pd.DataFrame) 
         for place, name in enumerate(table.get(COLUMN, ()))
         if isinstance(name, str) and name and not name.startswith(NONE)
     ]
-    named += [(name, None) for name in files.keys() - {name for name, _ in named}]
+    numbered = {f"row-{label}.json.gz": place for place, label in enumerate(table.index)}
+    others = files.keys() - {name for name, _ in named}
+    named += [(name, numbered.get(name)) for name in others]
     found = []
     for name, place in sorted(named, key=lambda pair: pair[0]):
         pair = None if place is None else (rows.iloc[place], table.iloc[place])

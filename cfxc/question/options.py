@@ -262,8 +262,13 @@ def checked(given: Mapping[str, Any]) -> dict[str, Any]:
         name: option.check(given.get(name, option.default), name)
         for name, option in OPTIONS.items()
     }
+    sure = [str(each) for each in found["subject_to"] if each.name in ("margin", "probability")]
     texts = [str(each) for each in found["subject_to"]]
     for each in found["relax"]:
+        if each in sure:
+            raise InvalidInputError(
+                f"relax: {each} is part of the outcome that is asked for; ask again without it"
+            )
         if each not in (*RELAXABLE, *texts):
             known = [*RELAXABLE, *(str(c) for c in found["subject_to"] if isinstance(c, Condition))]
             raise InvalidInputError(f"relax: {each!r} is none of {', '.join(known)}")

@@ -95,3 +95,9 @@ def test_conditions_are_told_as_written() -> None:
     assert answer.conflict == (condition, "age may not change")  # either one opens the way
     assert answer.given_up == (condition,)
     assert answer.to_dict()["conflict"] == list(answer.conflict)
+
+
+def test_how_sure_the_outcome_is_cannot_be_given_up() -> None:
+    sure = cfxc.Probability(0.9)
+    with pytest.raises(cfxc.InvalidInputError, match="is part of the outcome that is asked for"):
+        cfxc.Question(subject_to=[sure], relax=[sure])
