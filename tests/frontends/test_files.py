@@ -160,7 +160,7 @@ def test_pickles_of_other_things(space: FeatureSpace, tmp_path: Path) -> None:
 
 def test_pickles_that_need_what_is_not_installed(space: FeatureSpace, tmp_path: Path) -> None:
     (tmp_path / "m.pkl").write_bytes(b"cno_such_package\nModel\n.")
-    with pytest.raises(ModelFileError, match="packages that are not installed"):
+    with pytest.raises(ModelFileError, match="is not installed: pip install"):
         load_model(tmp_path / "m.pkl", space, trust_pickle=True)
 
 
