@@ -368,9 +368,15 @@ class Result(Answer):
 
     @property
     def beyond(self) -> str:
-        """What an answer that there is none leaves open: rounding at the ends of a range."""
+        """What an answer that there is none leaves open: an outcome that is less sure, or rounding
+        at the ends of a range.
+        """
+        if self.status != "infeasible":
+            return ""
+        if self.evidence is not None and not (target := self.evidence.query.target).is_plain:
+            return f"it was asked for {target}; the label by itself may be reached"
         is_range = self.target_values is not None and len(self.target_values) == 2
-        if self.status != "infeasible" or self.semantics == "float" or not is_range:
+        if self.semantics == "float" or not is_range:
             return ""
         return (
             "the deployed model may reach an end of the range by rounding, which semantics='float' "

@@ -359,8 +359,11 @@ def _report(answers: pd.DataFrame, order: Order, reported: str, left: int, secon
     if order.certificates is not None:
         pairs.append(("certificates", f"{certificates} in {order.certificates}"))
     lay_out([], [*pairs, ("written", where), ("seconds", f"{seconds:.1f}")])
-    for row, why in answers["reason"][answers["status"] == "error"].head(SHOWN).items():
+    wrong = answers["reason"][answers["status"] == "error"]
+    for row, why in wrong.head(SHOWN).items():
         print(f"cfxc: row {row}: {why}", file=sys.stderr)
+    if more := max(len(wrong) - SHOWN, 0):
+        print(f"cfxc: and {more} more; the column reason says why", file=sys.stderr)
     if left:
         print(f"cfxc: {left} rows are left; the same command goes on with them", file=sys.stderr)
 

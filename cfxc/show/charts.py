@@ -201,6 +201,7 @@ def draw_shares(groups: Sequence[Group], ax: Any, path: Any) -> Any:
                 label="_proved share may be up to here",
             )  # fmt: skip
     axes.set(xlim=(0, end * 1.05), ylim=(0, 1.03), xlabel="distance")
+    axes.locator_params(axis="x", nbins=5)
     axes.set_ylabel("share with a counterfactual within it")
     if any(map(_is_open, groups)):
         from matplotlib.patches import Patch

@@ -73,7 +73,7 @@ def proof_of(script: str, seconds: float, *, message: float | None = None) -> st
         if proof is None:
             raise UnsupportedError(
                 f"cvc5 has no proof of the lower bound within {message or seconds:.3g} s",
-                ["give it longer, or export to vipr"],
+                ["allow more time (time_limit; --time-limit), or export to vipr"],
             )
         if not any(each in proof for each in TRUST):
             screened(proof, script)
