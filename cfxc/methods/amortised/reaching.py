@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -43,11 +43,12 @@ def polished(
     All other features stay, and those changed still change.  Rows that come to be the same as an
     earlier one are dropped.  What the time does not reach, or no engine takes, stays as it is.
     """
-    frames, kept, moved = list[pd.DataFrame](), list[int](), np.zeros(len(instances), np.int64)
+    found, kept, moved = dict[int, pd.DataFrame](), list[int](), np.zeros(len(instances), np.int64)
     seen: set[tuple[Any, ...]] = set()
-    for i, instance in enumerate(menus.instances.tolist()):
-        row = menus.frame.iloc[[i]]
+    cells = menus.frame.itertuples(index=False, name=None)
+    for i, (instance, values) in enumerate(zip(menus.instances.tolist(), cells, strict=True)):
         if time.monotonic() < deadline:
+            row = menus.frame.iloc[[i]]
             changed = menus.codes[i] != instances.own[instance]
             factual = instances.frame.iloc[[instance]]
             target = target_at(model.program, int(instances.targets[instance])).label
@@ -55,16 +56,24 @@ def polished(
                 model, factual, row, changed, target, distance, conditions,
                 max(deadline - time.monotonic(), LEAST_SECONDS),
             )  # fmt: skip
-            moved[instance] += near is not None
-            row = row if near is None else near
-        key = (instance, *row.iloc[0].tolist())
-        if key not in seen:
+            if near is not None:
+                moved[instance] += 1
+                found[i], values = near, tuple(near.iloc[0].tolist())
+        if (key := (instance, *values)) not in seen:
             seen.add(key)
-            frames.append(row)
             kept.append(i)
-    frame = pd.concat(frames, ignore_index=True) if frames else menus.frame
     at = np.array(kept, np.int64)
+    frame = _replaced(menus.frame, kept, found)
     return Menus(menus.instances[at], menus.codes[at], frame, menus.refused), moved
+
+
+def _replaced(
+    frame: pd.DataFrame, kept: Sequence[int], found: Mapping[int, pd.DataFrame]
+) -> pd.DataFrame:
+    """The rows of a table that are kept, in their order, some of them other ones."""
+    same, other = [i for i in kept if i not in found], [i for i in kept if i in found]
+    rows = pd.concat([frame.iloc[same], *map(found.__getitem__, other)], ignore_index=True)
+    return rows.iloc[np.argsort([*same, *other])].reset_index(drop=True)
 
 
 def _nearest(
