@@ -17,6 +17,7 @@ import numpy as np
 from ..errors import UnsupportedError
 from ..ir import Label, LabelTuple, Op, ops
 from ..ir.op import entering, rule_of
+from ..stopping import polled
 
 Scalar = TypeVar("Scalar")
 Number = Fraction | int
@@ -289,10 +290,9 @@ def _softmax(a: Algebra[Any], op: ops.Softmax, kinds: Sequence[str], x: Any) -> 
 @rule(ops.Affine)
 def _affine(a: Algebra[Any], op: ops.Affine, kinds: Sequence[str], x: Any) -> Any:
     weight, bias, terms = op.weight.exact(), op.bias.exact().tolist(), x.tolist()
-    rows = [
-        a.linear(row, terms, constant) for row, constant in zip(weight.tolist(), bias, strict=True)
-    ]
-    return vector([a.name(row, "z") for row in rows])
+    pairs = zip(weight.tolist(), bias, strict=True)
+    rows = [a.linear(row, terms, constant) for row, constant in polled(pairs, 32)]
+    return vector([a.name(row, "z") for row in polled(rows, 32)])
 
 
 @rule(ops.ReduceSum)
