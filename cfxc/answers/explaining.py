@@ -7,7 +7,6 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cache, partial
-from itertools import takewhile
 from typing import Any, Literal
 
 import numpy as np
@@ -21,14 +20,13 @@ from ..question.distances import Distance, penalised, recognised, resolve_distan
 from ..question.query import Query, make_query
 from ..question.question import Question
 from ..question.target import Target
-from ..solvers.base import Candidate, Known, Limits, Outcome, Point, Trace, Watch, verify
+from ..solvers.base import Candidate, Limits, Outcome, Point, Trace, Watch
 from ..solvers.certification.evidence import covered
 from ..solvers.engines import Engine, engine_for, search_within, smt_backend
 from ..solvers.hulls import slack_of
 from ..solvers.rounding import may_tie, multiplied_out, slack_for
 from ..solvers.smt import Backend, refuse_contradiction, refuse_negative_distance
 from ..stopping import (
-    GRACE,
     INTERRUPTED,
     LIMIT,
     STOPS,
@@ -45,7 +43,7 @@ from .cells import Cells, cells_of
 from .conflicts import asker, conflict_of, given_up_in_order, with_conflict
 from .original import Original
 from .result import Result, result_of
-from .seeds import Seeds, examples_of, nearest_of
+from .seeds import Seeds, examples_of, known_row, nearest_of
 
 MET = "met on the way to the nearest one"
 """Why nothing more is known of a counterfactual from a pool."""
@@ -99,7 +97,7 @@ class Explainer:
             raise InvalidInputError("diversity='clusters' needs a trust_region with clusters")
         original = self._original(query, engine, frame)
         if engine is None:
-            best = _known_row(query, original, partial(examples_of, query))
+            best = known_row(query, original, partial(examples_of, query))
             return self._result(query, engine, original, Outcome(best=best, reason=stop), span)
         found: list[Result] = []
         stop_reason: Literal["", "infeasible", "unknown"] = ""
@@ -427,7 +425,7 @@ class Explainer:
         limits, predictor = replace(limits, watch=trace), self.model.predictor
         query, outcome = search_within(query, engine, original.flips, limits, predictor)
         if outcome.best is None and not outcome.infeasible:
-            outcome.best = _known_row(query, original, known)
+            outcome.best = known_row(query, original, known)
         outcome.trace = trace.closed(query.distance, outcome)
         if outcome.infeasible:
             refuse(1.0)
@@ -497,13 +495,3 @@ def _as_error(error: Exception) -> CfxcError:
     if isinstance(error, CfxcError):
         return error
     return SolverError(f"internal error, please report it: {type(error).__name__}: {error}")
-
-
-def _known_row(query: Query, original: Original, known: Known) -> Candidate | None:
-    """The nearest known row that is a counterfactual, where a search has none to show."""
-    end = now() + GRACE
-    with suppress(*STOPS):  # also if Ctrl-C is pressed again, while the model is asked
-        tried = takewhile(lambda pair: not pair[0] or now() < end, enumerate(known()))
-        verified = (verify(query, point, original.flips) for _, point in tried)
-        return next((one for one in verified if one is not None), None)
-    return None

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
+from itertools import takewhile
 from typing import Any, Protocol
 
 import numpy as np
@@ -14,11 +16,13 @@ from ..frontends.compiled import Compiled
 from ..question.criteria import Condition, MaxChanges
 from ..question.query import Query
 from ..question.question import Question
-from ..solvers.base import Point
+from ..solvers.base import Candidate, Known, Point, verify
 from ..solvers.baselines.local_search import LocalSearch
 from ..solvers.rows import exact_value
 from ..space import FeatureSpace
 from ..space.tables import as_pandas
+from ..stopping import GRACE, STOPS, now
+from .original import Original
 
 NEAREST = 3
 """Valid rows that are moved towards the instance before the search begins."""
@@ -143,3 +147,13 @@ def _generator(model: Compiled, source: Any) -> Source:
         raise InvalidInputError("seeds: the generator was made for another model")
     found: Source = source
     return found
+
+
+def known_row(query: Query, original: Original, known: Known) -> Candidate | None:
+    """The nearest known row that is a counterfactual, where a search has none to show."""
+    end = now() + GRACE
+    with suppress(*STOPS):  # also if Ctrl-C is pressed again, while the model is asked
+        tried = takewhile(lambda pair: not pair[0] or now() < end, enumerate(known()))
+        verified = (verify(query, point, original.flips) for _, point in tried)
+        return next((one for one in verified if one is not None), None)
+    return None
