@@ -206,7 +206,7 @@ def read_answers(path: Path) -> Answers:
         raise MissingExtraError("parquet", "pyarrow", "a report about a directory of answers")
     try:
         head = json.loads((path / HEAD).read_text("utf-8"))
-        asked, identity = head["rows"], head["sha256"]
+        asked, identity = int(head["rows"]), str(head["sha256"])
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise InvalidInputError(
             f"{path}: no answers of a batch; name the folder or file (.csv, .parquet) of "
@@ -224,7 +224,13 @@ def read_answers(path: Path) -> Answers:
             tables[-1].index = pd.Index(places[-1])
     if not tables:
         raise InvalidInputError(f"{path}: nothing is answered yet")
-    return Answers(pd.concat(tables), np.concatenate(places), asked, str(path), identity)
+    found = np.concatenate(places)
+    if (np.diff(found) <= 0).any() or found[-1] >= asked:
+        raise InvalidInputError(
+            f"{path}: its parts hold an instance twice, or more than the {asked} that were asked "
+            "about: delete those that are not of this batch"
+        )
+    return Answers(pd.concat(tables), found, asked, str(path), identity)
 
 
 def _same_rows(answers: Answers, rows: Any) -> pd.DataFrame:

@@ -396,6 +396,12 @@ def test_a_batch_that_is_not_done(kept: Path, tmp_path: Path) -> None:
     (folder / last).write_bytes((kept / last).read_bytes())
     page = cfxc.report(folder, tmp_path / "r.html", rows=people(), group=HOSTILE).read_text()
     assert numbers(page, "Answered and proved")["not asked yet"] == part_start(Path(last))
+    for again in (240, part_start(Path(last)) + 1):
+        twice = folder / f"part-{again:09d}.parquet"
+        twice.write_bytes((kept / last).read_bytes())
+        with pytest.raises(cfxc.InvalidInputError, match="parts hold an instance twice, or more"):
+            cfxc.report(folder, tmp_path / "r.html")
+        twice.unlink()
     (folder / last).write_bytes(b"none")
     with pytest.raises(cfxc.InvalidInputError, match=rf"{last}.*damaged"):
         cfxc.report(folder, tmp_path / "r.html")
