@@ -72,6 +72,7 @@ def of(name: str, **entries: Any) -> str:
         RULE + "norms = {l1 = 1.0}",
         "version = 1\n" + RULE,
         RULE + "fixed = []",
+        RULE + 'semantics = "real"',
         'others = "any"\nconstraints = ["x <= 4", "n >= factual.n"]',
     ],
 )
@@ -112,6 +113,7 @@ def test_as_wide_or_wider(text: str) -> None:
         (RULE + "norms = [1, 0, 0, 0]", "policy: another distance"),
         (RULE + 'norms = "sparse"', "policy: another distance"),
         (RULE + 'norms = "l2"', "policy: another distance"),
+        (RULE + 'semantics = "float"', "policy: the semantics is real, and not float"),
         (RULE + 'fixed = ["code"]', "policy: 'code': it may change, and the policy fixes it"),
         (RULE + 'fixed = ["m"]', "policy: the question has no feature 'm', which is to be fixed"),
         ('constraints = ["x <= 3"]', "policy: it has no constraint x <= 4"),
@@ -132,6 +134,7 @@ def test_narrower(text: str, why: str) -> None:
         ("feature = [1]", "malformed: TypeError"),
         ("feature = 1", "policy.feature: no list"),
         ("constraints = 'x <= 4'", "policy.constraints: no list"),
+        ("semantics = 'exact'", "policy.semantics: it is none of real, float, float32"),
         ("fixed = [1]", "policy.fixed: it holds no names"),
         ("others = 'all'", "policy.others: it is 'any', or not there"),
         (of("n", action="fixd"), "policy.feature[0]: its action is none of free, fixed, increase"),

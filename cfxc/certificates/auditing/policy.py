@@ -18,11 +18,12 @@ from typing import Any
 
 from ..checker import ACTIONS, KINDS, ODD, Feature, Question, Rejected, Shown, listed, need, rounded
 from .inputs import WrongInput, text_of
-from .report import TEXT, exact, is_loose, is_still, name_of, quoted
+from .report import SEMANTICS, TEXT, exact, is_loose, is_still, name_of, quoted
 
 DECIMAL = re.compile(r"-?[0-9]{1,400}(\.[0-9]{1,400}|/[1-9][0-9]{0,400})?", re.ASCII)
 SPACE = ("version", "columns", "tables", "feature")
-POLICY = (*SPACE, "others", "constraints", "target", "norms", "epsilon", "slack", "fixed")
+POLICY = (*SPACE, "others", "constraints", "target", "norms", "epsilon", "slack", "fixed",
+          "semantics")  # fmt: skip
 NEARLY = Q(1, 2**22)  # leads count from where the label changes: in single floats beside log odds 0
 CHEAPER = "which makes its changes cheaper than the policy's"
 GAPS = ("may fill", "free")
@@ -142,6 +143,9 @@ class Policy:
         self.others = "others" in found
         self.target = Target(found["target"]) if "target" in found else None
         self.norms = _norms(found["norms"]) if "norms" in found else None
+        self.semantics = found.get("semantics")
+        known = ", ".join(SEMANTICS)
+        need(self.semantics in (None, *SEMANTICS), f"policy.semantics: it is none of {known}")
         self.epsilon, self.slack = decimal(found.get("epsilon")), decimal(found.get("slack"))
 
     @property
@@ -305,6 +309,8 @@ def _requirements(shown: Shown, policy: Policy, rules: list[str]) -> Iterator[Ca
     yield partial(_require_norms, question, policy)
     yield partial(_require_epsilon, shown, policy)
     yield partial(_require_slack, question, policy)
+    same = policy.semantics in (None, shown.semantics)
+    yield partial(need, same, f"the semantics is {shown.semantics}, and not {policy.semantics}")
     if policy.others:
         return
     left = [quoted(name) for name in known if name not in {one.name for one in policy.features}]
