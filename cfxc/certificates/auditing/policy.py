@@ -309,8 +309,8 @@ def _requirements(shown: Shown, policy: Policy, rules: list[str]) -> Iterator[Ca
     yield partial(_require_norms, question, policy)
     yield partial(_require_epsilon, shown, policy)
     yield partial(_require_slack, question, policy)
-    same = policy.semantics in (None, shown.semantics)
-    yield partial(need, same, f"the semantics is {shown.semantics}, and not {policy.semantics}")
+    own, stated_ = shown.semantics, policy.semantics
+    yield partial(need, stated_ in (None, own), f"the semantics is {own}, and not {stated_}")
     if policy.others:
         return
     left = [quoted(name) for name in known if name not in {one.name for one in policy.features}]
