@@ -185,8 +185,16 @@ def _read_file(path: Path) -> Answers:
     table, cells = read.frame(), dict(zip(read.header, zip(*read.rows, strict=True), strict=True))
     texts = [name for name in ("changes", "reason") if name in table]
     table[texts] = table[texts].astype(object).fillna("")
-    table = table.set_index("row") if "row" in table else table
+    if "row" in table:
+        table = table.set_index("row")
+        _require_once(table.index, str(path))
     return replace(_answers_in(table, str(path)), texts=cells)
+
+
+def _require_once(index: pd.Index[Any], name: str) -> None:
+    if not index.is_unique:
+        twice = index[index.duplicated()][0]
+        raise InvalidInputError(f"{name}: row {twice} is answered twice")
 
 
 def read_answers(path: Path) -> Answers:
@@ -245,9 +253,7 @@ def _same_rows(answers: Answers, rows: Any) -> pd.DataFrame:
     if len(rows) == answers.asked:
         own = rows.iloc[answers.places]
     elif rows.index.is_unique and index.isin(rows.index).all():
-        if not index.is_unique:
-            twice = index[index.duplicated()][0]
-            raise InvalidInputError(f"{answers.name}: row {twice} is answered twice")
+        _require_once(index, answers.name)
         own = rows.loc[index]
     else:
         raise InvalidInputError(

@@ -331,8 +331,11 @@ def test_answers_that_were_cut_or_repeated(
 
     assert "40 instances. " in told(table)
     assert "9 instances, of 40 rows that were given. " in told(table.iloc[:9])
+    for places in ([*range(9), 3], [*range(39), 3]):  # also of as many as were asked about
+        with pytest.raises(cfxc.InvalidInputError, match="row 3 is answered twice"):
+            told(table.iloc[places])
     with pytest.raises(cfxc.InvalidInputError, match="row 3 is answered twice"):
-        told(table.iloc[[*range(9), 3]])
+        cfxc.report(table.iloc[[*range(9), 3]], out, rows=rows)
     for column in ("outcome_before", "outcome_after"):
         with pytest.warns(UserWarning, match="are missing, do not hold"):
             page = told(table.assign(**{column: None}), certificates=folder)
