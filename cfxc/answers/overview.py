@@ -25,12 +25,14 @@ from ..space.tables import as_pandas
 from ..writing import check_writable, write_whole
 from .batch import HEAD, PREFIX, part_start
 from .cells import changes_between, changes_text, plain_cell
-from .pairing import Checked, checked_certificates
+from .pairing import Checked, asked_of, checked_certificates
 
 STATUSES = ("optimal", "feasible", "infeasible", "unknown", "unchanged", "error")
 """In the order of a report."""
-NEEDED = ("status", "distance", "changes")
+NEEDED = ("status", "distance", "changes", "reason", "lower_bound_proof")
 """Columns that answers have."""
+NUMBERS = ("distance", "lower_bound")
+"""Columns of numbers, where they are there."""
 GROUPS = 8
 """Different values of a column that are groups; numbers of more are cut into quarters."""
 LISTED = 1000
@@ -68,6 +70,7 @@ def report(
     rows: Any = None,
     group: str | Sequence[str] = (),
     certificates: str | Path | None = None,
+    policy: str | Path | None = None,
     title: str = "",
 ) -> Path:
     """Write a report about a batch of answers: one page of HTML that needs nothing else.
@@ -85,6 +88,7 @@ def report(
             into quarters.
         certificates: A folder of certificates, each of which is checked and compared with the
             answer that names it.
+        policy: A file of what each certificate must ask; without one, it is as most of them do.
         title: Of the page.
 
     Warns:
@@ -105,12 +109,15 @@ def report(
         raise InvalidInputError("groups are columns of the rows that were asked about: give rows")
     changed = changed_of(found) if own is None else _compared(found, own)
     checked = list[Checked]()
+    if policy is not None and certificates is None:
+        raise InvalidInputError("a policy is what certificates are compared with: give these too")
     if certificates is not None:
         if own is None:
             raise InvalidInputError("certificates are of the rows that were asked about: give rows")
         written = {name: found.texts[name] for name in OUTCOMES if name in found.texts}
         said = {name: [text or None for text in texts] for name, texts in written.items()}
-        checked = checked_certificates(Path(certificates), found.table.assign(**said), own)
+        table = found.table.assign(**said)
+        checked = checked_certificates(Path(certificates), table, own, policy)
     content = {
         "title": title or "Counterfactual answers",
         "identity": found.identity,
@@ -123,6 +130,9 @@ def report(
         "source": "" if isinstance(answers, pd.DataFrame) else found.name,
         "left_out": max(len(found.table) - LISTED, 0),
         "certificates": checked,
+        "asked": asked_of(checked),
+        "policy": "" if policy is None else str(policy),
+        "given": 0 if rows is None else len(rows),
         "uncertified": _uncertified(found.table, checked) if checked else 0,
     }
     write_whole(path, page(content))
@@ -152,6 +162,13 @@ def _answers_in(table: pd.DataFrame, name: str) -> Answers:
         raise MissingColumnError(
             f"{name} has no column {lacking[0]!r}: it holds no answers of a batch"
         )
+    for column in NUMBERS:
+        try:
+            pd.to_numeric(table.get(column, 0.0))
+        except (ValueError, TypeError):
+            raise InvalidInputError(
+                f"{name}: the column {column!r} holds something else than numbers"
+            ) from None
     return Answers(table, np.arange(len(table)), len(table), name)
 
 
@@ -168,8 +185,16 @@ def _read_file(path: Path) -> Answers:
     table, cells = read.frame(), dict(zip(read.header, zip(*read.rows, strict=True), strict=True))
     texts = [name for name in ("changes", "reason") if name in table]
     table[texts] = table[texts].astype(object).fillna("")
-    table = table.set_index("row") if "row" in table else table
+    if "row" in table:
+        table = table.set_index("row")
+        _require_once(table.index, str(path))
     return replace(_answers_in(table, str(path)), texts=cells)
+
+
+def _require_once(index: pd.Index[Any], name: str) -> None:
+    if not index.is_unique:
+        twice = index[index.duplicated()][0]
+        raise InvalidInputError(f"{name}: row {twice} is answered twice")
 
 
 def read_answers(path: Path) -> Answers:
@@ -189,7 +214,7 @@ def read_answers(path: Path) -> Answers:
         raise MissingExtraError("parquet", "pyarrow", "a report about a directory of answers")
     try:
         head = json.loads((path / HEAD).read_text("utf-8"))
-        asked, identity = head["rows"], head["sha256"]
+        asked, identity = int(head["rows"]), str(head["sha256"])
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise InvalidInputError(
             f"{path}: no answers of a batch; name the folder or file (.csv, .parquet) of "
@@ -207,7 +232,13 @@ def read_answers(path: Path) -> Answers:
             tables[-1].index = pd.Index(places[-1])
     if not tables:
         raise InvalidInputError(f"{path}: nothing is answered yet")
-    return Answers(pd.concat(tables), np.concatenate(places), asked, str(path), identity)
+    found = np.concatenate(places)
+    if (np.diff(found) <= 0).any() or found[-1] >= asked:
+        raise InvalidInputError(
+            f"{path}: its parts hold an instance twice, or more than the {asked} that were asked "
+            "about: delete those that are not of this batch"
+        )
+    return Answers(pd.concat(tables), found, asked, str(path), identity)
 
 
 def _same_rows(answers: Answers, rows: Any) -> pd.DataFrame:
@@ -222,6 +253,7 @@ def _same_rows(answers: Answers, rows: Any) -> pd.DataFrame:
     if len(rows) == answers.asked:
         own = rows.iloc[answers.places]
     elif rows.index.is_unique and index.isin(rows.index).all():
+        _require_once(index, answers.name)
         own = rows.loc[index]
     else:
         raise InvalidInputError(

@@ -14,21 +14,26 @@ import pandas as pd
 
 from ..certificates import Report
 from ..certificates import report as check
-from ..certificates.auditing.binding import is_label, require_row
+from ..certificates.auditing.binding import Asked, is_label, require_row
 from ..certificates.auditing.inputs import WrongInput
 from ..certificates.auditing.report import quoted
 from ..certificates.checker import Rejected, Shown
-from ..errors import CfxcError, InvalidInputError
+from ..certificates.checker.program import Program
+from ..errors import CfxcError, InvalidInputError, MissingColumnError
 from ..show.numbers import cell_text
 from .batch import HEAD, PREFIX
 from .cells import plain_cell
 
 COLUMN = "certificate"
+COMPARED = ("outcome_before", "outcome_after", "lower_bound")
+"""Columns of answers, beside those that every report needs."""
 NONE = "none: "
 """How a cell begins that says why there is no certificate."""
 ASKED = (
     "the feature space", "the distance", "epsilon", "the arithmetic", "the model", "the program",
+    "the target", "the number of constraints",
 )  # fmt: skip
+TEXTS = ("the target", "the distance", "epsilon", "the arithmetic", "the number of constraints")
 NEAR = 1e-12
 """Relative; distances are written as doubles, rounded to different sides."""
 ROUNDED = 1e-4
@@ -45,6 +50,7 @@ class Checked:
         holds: Whether it was, and is.
         place: Of the answer that names it.
         hash, claim: Of one that holds.
+        notes: What makes its claim worth less than it sounds.
         question: What is asked of every row alike.
     """
 
@@ -54,19 +60,31 @@ class Checked:
     place: int | None = None
     hash: str = ""
     claim: str = ""
+    notes: str = ""
     question: tuple[Any, ...] = ()
 
 
-def checked_certificates(folder: Path, table: pd.DataFrame, rows: pd.DataFrame) -> list[Checked]:
+def checked_certificates(
+    folder: Path, table: pd.DataFrame, rows: pd.DataFrame, policy: str | Path | None = None
+) -> list[Checked]:
     """Every certificate of a folder, and those that answers name and that are not there.
 
     ``table`` holds the answers, ``rows`` those that were asked about, in the same order.  A file
     that no answer names is of the row whose number it bears.  What most certificates ask of their
-    rows is what the batch asked.
+    rows is what the batch asked.  A ``policy`` says what each has to ask.
 
     Raises:
-        InvalidInputError: there is no such folder, or none in it.
+        InvalidInputError: there is no such folder, or none in it; the policy is none.
+        MissingColumnError: the answers lack what certificates are compared with.
     """
+    try:
+        Asked.read(policy, None, None)
+    except WrongInput as error:
+        raise InvalidInputError(str(error)) from None
+    if lacking := [name for name in COMPARED if name not in table]:
+        raise MissingColumnError(
+            f"the answers have no column {lacking[0]!r}, which certificates are compared with"
+        )
     files = {path.name: path for path in [*folder.glob("*.json"), *folder.glob("*.json.gz")]}
     files.pop(HEAD, None)
     if not files:
@@ -82,10 +100,17 @@ def checked_certificates(folder: Path, table: pd.DataFrame, rows: pd.DataFrame) 
     found = []
     for name, place in sorted(named, key=lambda pair: pair[0]):
         pair = None if place is None else (rows.iloc[place], table.iloc[place])
-        found.append(replace(_checked(name, files.get(name), pair), place=place))
+        found.append(replace(_checked(name, files.get(name), pair, policy), place=place))
     counts = Counter(one.question for one in found if one.holds)
     usual = counts.most_common(1)[0][0] if counts else ()
     return [_asked_alike(one, usual) if one.holds else one for one in found]
+
+
+def asked_of(checked: list[Checked]) -> list[tuple[str, str]]:
+    """What the certificates that hold ask of every row alike, as far as it is a short text."""
+    usual = next((one.question for one in checked if one.holds), None)
+    pairs = [] if usual is None else zip(ASKED, usual, strict=True)
+    return [(name, text) for name, text in pairs if name in TEXTS]
 
 
 def _asked_alike(one: Checked, usual: tuple[Any, ...]) -> Checked:
@@ -97,11 +122,13 @@ def _asked_alike(one: Checked, usual: tuple[Any, ...]) -> Checked:
     return replace(one, holds=False, verdict=verdict)
 
 
-def _checked(name: str, path: Path | None, pair: tuple[Any, Any] | None) -> Checked:
+def _checked(
+    name: str, path: Path | None, pair: tuple[Any, Any] | None, policy: str | Path | None
+) -> Checked:
     if path is None:
         return Checked(name, "missing: there is no such file")
     try:
-        made = check(path)
+        made = check(path, policy=policy)
     except CfxcError as error:
         return Checked(name, str(error))
     if not made.ok or made.shown is None:
@@ -112,15 +139,36 @@ def _checked(name: str, path: Path | None, pair: tuple[Any, Any] | None) -> Chec
         verdict = f"accepted, but not this answer's: {'; '.join(faults)}"
     elif pair is None:
         verdict = "accepted; no answer names it"
-    question = shown.question
-    program = [made.content["program"][part] for part in ("labels", "trees", "outputs")]
-    asked = (
-        shown.space, tuple(question.norms), shown.epsilon, shown.semantics, shown.model,
-        json.dumps(program),
-    )  # fmt: skip
     return Checked(
-        name, verdict, pair is not None and not faults, None, shown.hash, shown.status, asked
-    )
+        name, verdict, pair is not None and not faults, None, shown.hash, shown.status,
+        " ".join(made.facts["warnings"]), _asked(made, shown),
+    )  # fmt: skip
+
+
+def _asked(made: Report, shown: Shown) -> tuple[Any, ...]:
+    """What is asked of every row alike, in the order of ``ASKED``.
+
+    A batch may ask each row for the other one of two labels.  Constraints hold figures of the row.
+    """
+    facts, program, labels = made.facts, made.content["program"], shown.question.program.labels
+    target = facts["target"]
+    if labels is not None and len(labels) == 2:
+        own = quoted(labels[shown.question.place][1])
+        target = f"one of two labels{target.removeprefix(own)}"
+    parts = [program[part] for part in ("labels", "trees", "outputs")]
+    parts.append(program["made"][: _of_model(shown.question.program)])
+    return (
+        shown.space, facts["distance by"], facts["epsilon"], facts["semantics"], shown.model,
+        json.dumps(parts), target, str(len(shown.question.truths)),
+    )  # fmt: skip
+
+
+def _of_model(program: Program) -> int:
+    """How many of the values that are made on the way outputs read; constraints add others."""
+    read = {source for form in program.outputs for source in form}
+    own = [source[1] + 1 for source in read if source[0] in program.kinds]
+    own += [program.needs[source[1]] for source in read if source[0] == "tree"]
+    return max(own, default=0)
 
 
 def _faults(made: Report, shown: Shown, row: Any, answer: Any) -> Iterator[str]:
@@ -150,9 +198,11 @@ def _other_outcomes(made: Report, shown: Shown, answer: Any) -> Iterator[str]:
         ("outcome_after", shown.witness),
     ):
         told = plain_cell(answer[name])
-        if told is None or point is None:
+        if point is None:
             continue
-        if labels is None:
+        if told is None:
+            same = False
+        elif labels is None:
             try:
                 value = float(program.values(program.outputs, list(point))[0])
             except Rejected:  # a smooth function's, beyond what the checker can tell
@@ -192,4 +242,4 @@ def _texts(cell: Any) -> tuple[str, str]:
     return str(plain), str(plain).lower() if isinstance(plain, bool) else cell_text(plain)
 
 
-__all__ = ["Checked", "checked_certificates"]
+__all__ = ["Checked", "asked_of", "checked_certificates"]

@@ -33,6 +33,9 @@ def command(
     certificates: Annotated[
         Path | None, typer.Option(metavar="FOLDER", help="Certificates to check and to list.")
     ] = None,
+    policy: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="What each certificate must ask (TOML).")
+    ] = None,
     title: Annotated[str, typer.Option(help="Of the page.")] = "",
 ) -> int:
     """A page about a batch of answers.
@@ -45,7 +48,10 @@ def command(
     table = None if rows is None else read_csv(rows).frame()
     names = list(group or []) if table is None else column_names(group, list(table.columns))
     with progress(f"reading {answers} …"), warnings.catch_warnings(record=True) as told:
-        report(answers, out, rows=table, group=names, certificates=certificates, title=title)
+        report(
+            answers, out, rows=table, group=names, certificates=certificates, policy=policy,
+            title=title,
+        )  # fmt: skip
     print(f"report: {out}", file=sys.stderr)
     for warning in told:
         print(f"warning: {warning.message}", file=sys.stderr)

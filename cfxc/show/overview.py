@@ -63,11 +63,13 @@ def page(content: Mapping[str, Any]) -> str:
     filled = {
         **content,
         "title": clean(content["title"]), "source": clean(content["source"]),
+        "policy": clean(content["policy"]),
         "total": total, "moved": moved,
         "groups": [_group(each) for each in content["groups"]],
         "counts": [(name, count, MEANS[name]) for name, count in shown],
         "quantiles": quantiles,
         "proofs": [(name, count, PROOFS.get(name, "")) for name, count in content["proofs"]],
+        "asked": [(name, clean(text)) for name, text in content["asked"]],
         "answers": [[clean(cell) for cell in row] for row in content["answers"]],
         "certificates": [
             {name: clean(str(cell)) for name, cell in asdict(one).items()} for one in checked

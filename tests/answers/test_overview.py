@@ -13,6 +13,7 @@ import pandas as pd
 import pytest
 from sklearn.compose import make_column_transformer
 from sklearn.linear_model import LogisticRegression
+from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
@@ -158,7 +159,7 @@ def test_certificates_are_checked_and_listed(
         cfxc.report(kept, tmp_path / "r.html", rows=people(), certificates=folder)
     page = (tmp_path / "r.html").read_text("utf-8")
     rows = re.findall(r"<tr><td>(\S+json\S*)</td><td><code>(.*?)</code></td><td>(.*?)</td>"
-                      r"<td>(.*?)</td></tr>", page)  # fmt: skip
+                      r"<td>(.*?)</td><td>.*?</td></tr>", page)  # fmt: skip
     assert [row[0] for row in rows] == ["bad.json", "broken.json", "good.json.gz"]
     assert rows[2][1:] == (made.content["hash"], "optimal", "accepted; no answer names it")
     assert rows[0][3].startswith("rejected: ")
@@ -229,6 +230,123 @@ def test_certificates_are_those_of_the_answers_that_name_them(
     assert "missing: there is no such file" in told(table)
 
 
+@pytest.fixture(scope="module")
+def batch(tmp_path_factory: pytest.TempPathFactory) -> tuple[Any, pd.DataFrame, Any, Path]:
+    """Of a line: a compiled model, rows, answers, and their certificates."""
+    rows = people(40)[["age", "pay"]]
+    linear = LogisticRegression(max_iter=1000).fit(rows, rows["pay"] + rows["age"] / 4 > 42)
+    model = cfxc.compile(linear, cfxc.FeatureSpace.infer(rows), favourable=True)
+    folder = tmp_path_factory.mktemp("batch") / "certificates"
+    return model, rows, model.explain_batch(rows, certificates=folder), folder
+
+
+def replaced(
+    batch: tuple[Any, pd.DataFrame, Any, Path], place: int, model: Any, folder: Path, **asked: Any
+) -> Any:
+    """The answers and certificates with those of another model or question at one place."""
+    _, rows, table, kept = batch
+    other = model.explain_batch(rows.iloc[[place]], certificates=folder, **asked)
+    for file in set(kept.glob("*.gz")) - {kept / other["certificate"].iloc[0]}:
+        (folder / file.name).write_bytes(file.read_bytes())
+    return pd.concat([table.iloc[:place], other, table.iloc[place + 1 :]])
+
+
+@pytest.mark.parametrize(
+    ("asked", "status", "said"),
+    [
+        (["pay <= factual.pay + 1", "age <= factual.age"], "infeasible", "number of constraints"),
+        (["pay <= 100"], "optimal", "number of constraints"),
+        ([cfxc.Margin(5000)], "infeasible", "the target"),
+    ],
+)
+def test_one_certificate_of_a_narrower_question(
+    batch: tuple[Any, pd.DataFrame, Any, Path], asked: list[Any], status: str, said: str,
+    tmp_path: Path,
+) -> None:  # fmt: skip
+    model, rows, table, _ = batch
+    place = int(np.flatnonzero(table["status"] == "optimal")[0])
+    edited = replaced(batch, place, model, tmp_path / "c", subject_to=asked)
+    assert edited["status"].iloc[place] == status
+    with pytest.warns(UserWarning, match="1 of .* certificates are missing, do not hold"):
+        cfxc.report(edited, tmp_path / "r.html", rows=rows, certificates=tmp_path / "c")
+    page = (tmp_path / "r.html").read_text("utf-8")
+    assert page.count("it asks otherwise than most: ") == 1
+    assert said in page.split("it asks otherwise than most: ")[1].split("</td>")[0]
+    assert "<tr><td>the number of constraints</td><td>0</td></tr>" in page
+    assert ("Without them a change may exist." in page) == (len(asked) == 2)
+
+
+def test_networks_of_equal_outputs_are_told_apart(tmp_path: Path) -> None:
+    """A model in memory has no file: what its hidden units compute is compared too."""
+    rows = people(30)[["age", "pay"]]
+    network = MLPClassifier((3,), max_iter=3000, random_state=0)
+    network.fit(rows, rows["pay"] + rows["age"] / 4 > 42)
+    space = cfxc.FeatureSpace.infer(rows)
+    batch = [cfxc.compile(network, space), rows, None, tmp_path / "own"]
+    asked: dict[str, Any] = {"target": True, "subject_to": ["pay <= 2 * factual.pay"]}
+    batch[2] = batch[0].explain_batch(rows, certificates=batch[3], **asked)
+    page = cfxc.report(batch[2], tmp_path / "r.html", rows=rows, certificates=batch[3])
+    assert "certificates hold, and are those of their answers.</strong>" in page.read_text("utf-8")
+    place = int(np.flatnonzero(batch[2]["status"] == "optimal")[0])
+    network.coefs_[0] = network.coefs_[0] * 1.1
+    other = cfxc.compile(network, space)
+    edited = replaced(tuple(batch), place, other, tmp_path / "c", **asked)  # type: ignore[arg-type]
+    with pytest.warns(UserWarning, match="1 of .* certificates are missing, do not hold"):
+        cfxc.report(edited, tmp_path / "r.html", rows=rows, certificates=tmp_path / "c")
+    said = (tmp_path / "r.html").read_text("utf-8")
+    assert "it asks otherwise than most: the program<" in said
+
+
+def test_certificates_are_compared_with_a_policy(
+    batch: tuple[Any, pd.DataFrame, Any, Path], tmp_path: Path
+) -> None:
+    """All of a batch may ask alike, and not what they should."""
+    model, rows, table, folder = batch
+    policy, out = tmp_path / "policy.toml", tmp_path / "r.html"
+    asked = 'target = true\nnorms = "l1"\nepsilon = 0.001\n'
+    policy.write_text(asked + model.space.to_toml(), "utf-8")
+    given: dict[str, Any] = {"rows": rows, "certificates": folder}
+    page = cfxc.report(table, out, **given, policy=policy).read_text("utf-8")
+    assert f"compared with the policy {policy}" in page
+    assert "with no policy" not in page
+    assert "with no policy" in cfxc.report(table, out, **given).read_text("utf-8")
+    policy.write_text(asked.replace("l1", "l0") + model.space.to_toml(), "utf-8")
+    with pytest.warns(UserWarning, match="are missing, do not hold"):
+        cfxc.report(table, out, **given, policy=policy)
+    assert "rejected: policy: another distance" in out.read_text("utf-8")
+    for wrong, said in ((given, "cannot be read"), ({}, "a policy is what certificates are")):
+        with pytest.raises(cfxc.InvalidInputError, match=said):
+            cfxc.report(table, out, **wrong, policy=tmp_path / "none.toml")
+
+
+def test_answers_that_were_cut_or_repeated(
+    batch: tuple[Any, pd.DataFrame, Any, Path], tmp_path: Path
+) -> None:
+    _, rows, table, folder = batch
+    out, file = tmp_path / "r.html", tmp_path / "answers.csv"
+
+    def told(answers: pd.DataFrame, **more: Any) -> str:
+        answers.rename_axis("row").to_csv(file)
+        return cfxc.report(file, out, rows=rows, **more).read_text("utf-8")
+
+    assert "40 instances. " in told(table)
+    assert "9 instances, of 40 rows that were given. " in told(table.iloc[:9])
+    for places in ([*range(9), 3], [*range(39), 3]):  # also of as many as were asked about
+        with pytest.raises(cfxc.InvalidInputError, match="row 3 is answered twice"):
+            told(table.iloc[places])
+    with pytest.raises(cfxc.InvalidInputError, match="row 3 is answered twice"):
+        cfxc.report(table.iloc[[*range(9), 3]], out, rows=rows)
+    for column in ("outcome_before", "outcome_after"):
+        with pytest.warns(UserWarning, match="are missing, do not hold"):
+            page = told(table.assign(**{column: None}), certificates=folder)
+        assert f"{column.replace('_', ' ')}: None" in page
+    for column in ("outcome_before", "outcome_after", "lower_bound", "reason"):
+        with pytest.raises(cfxc.MissingColumnError, match=f"no column '{column}'"):
+            told(table.drop(columns=column), certificates=folder)
+    with pytest.raises(cfxc.InvalidInputError, match="'distance' holds something else than n"):
+        told(table.assign(distance="far"))
+
+
 @pytest.mark.parametrize("labels", [["true", "false", "maybe"], ["1", "2", "07"]])
 def test_labels_of_a_file_that_read_as_something_else(labels: list[str], tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
@@ -281,6 +399,12 @@ def test_a_batch_that_is_not_done(kept: Path, tmp_path: Path) -> None:
     (folder / last).write_bytes((kept / last).read_bytes())
     page = cfxc.report(folder, tmp_path / "r.html", rows=people(), group=HOSTILE).read_text()
     assert numbers(page, "Answered and proved")["not asked yet"] == part_start(Path(last))
+    for again in (240, part_start(Path(last)) + 1):
+        twice = folder / f"part-{again:09d}.parquet"
+        twice.write_bytes((kept / last).read_bytes())
+        with pytest.raises(cfxc.InvalidInputError, match="parts hold an instance twice, or more"):
+            cfxc.report(folder, tmp_path / "r.html")
+        twice.unlink()
     (folder / last).write_bytes(b"none")
     with pytest.raises(cfxc.InvalidInputError, match=rf"{last}.*damaged"):
         cfxc.report(folder, tmp_path / "r.html")

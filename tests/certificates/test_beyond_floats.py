@@ -14,6 +14,7 @@ import cfxc
 from cfxc import Feature, FeatureSpace
 from cfxc.certificates import checker
 from cfxc.certificates.auditing.sampling import Differs, compare
+from tests.certificates.mutants import rehashed
 
 ROWS = pd.DataFrame({"x": np.arange(20) / 4, "y": np.arange(20) % 3 / 2})
 Predict = Callable[[pd.DataFrame], Any]
@@ -118,3 +119,20 @@ def test_numbers_are_compared_by_their_own_size(off: float, differs: bool) -> No
             compare(shown, content["space"], nearly)
     else:
         assert compare(shown, content["space"], nearly).rows == 402
+
+
+def test_a_program_that_calls_its_rows_too_large() -> None:
+    """What is beyond floats in the program alone is no excuse for another model."""
+    compiled, content = certified(LinearRegression().fit(ROWS, ROWS.x), 10)
+    form = ["form", [[["one", 0], str(2**1023)], [["x", 0], "1"]]]
+    content["program"]["made"].append(form)
+    content["program"]["outputs"][0].append([["form", len(content["program"]["made"]) - 1], "0"])
+    shown, predict = checker.check(rehashed(content)), compiled.predictor.predict
+    assert compare(shown, content["space"], predict).rows == 402  # and the own model still agrees
+    known = [1.0, float(shown.witness[0])]
+
+    def other(frame: pd.DataFrame) -> Any:
+        return predict(frame) + ~frame.x.isin(known)
+
+    with pytest.raises(Differs, match=r"of \d+ of 402 rows, with values beyond floats, it does"):
+        compare(shown, content["space"], other)

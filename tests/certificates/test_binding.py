@@ -12,6 +12,7 @@ from sklearn.compose import make_column_transformer
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OrdinalEncoder
+from sklearn.tree import DecisionTreeClassifier
 
 import cfxc
 
@@ -75,3 +76,33 @@ def test_it_is_about_its_row_and_no_other(
         found += [other] if held.ok else []
     assert found == same
     assert place in found
+
+
+def test_names_that_are_not_the_model_s(tmp_path: Path) -> None:
+    """A space may call a column by another label; and a model without names takes its order."""
+    table = pd.DataFrame({"n": RNG.integers(0, 9, 60), "in_x": RNG.integers(0, 2, 60)})
+    table = table.assign(in_y=1 - table["in_x"])
+    tree = DecisionTreeClassifier(max_depth=3, random_state=0)
+    tree.fit(table.to_numpy(), table["n"] + 3 * table["in_x"] > 6)
+    space = cfxc.FeatureSpace.infer(table, one_hot="in_")
+    file, row = tmp_path / "space.toml", table[["n", "in_x", "in_y"]].iloc[[0]]
+    row.to_csv(tmp_path / "own.csv", index=False)
+    row[["in_y", "n", "in_x"]].to_csv(tmp_path / "other.csv", index=False)
+
+    def notes(text: str, name: str) -> list[str]:
+        file.write_text(text, "utf-8")
+        model = cfxc.compile(tree, cfxc.FeatureSpace.from_toml(file))
+        made = model.explain(row, target=not tree.predict(row.to_numpy())[0]).certificate
+        return [
+            one for one in cfxc.check(made, factual=str(tmp_path / name)).facts["warnings"]
+            if "column" in one
+        ]  # fmt: skip
+
+    plain = space.to_toml()
+    assert notes(plain, "own.csv") == []
+    (said,) = notes(plain, "other.csv")
+    assert said.startswith("The row has its columns in another order than the certificate")
+    swapped = plain.replace('labels = ["x", "y"]', 'labels = ["y", "x"]')
+    assert swapped != plain
+    columns = [f'in = "{a}" is the model\'s column "in_{b}".' for a, b in ("yx", "xy")]
+    assert notes(swapped, "own.csv") == columns

@@ -108,7 +108,7 @@ def test_what_is_made_on_the_way_is_written_out() -> None:
                     (CONSTRAINTS, [rule]))  # fmt: skip
     question = checker.Question(*(parts[part] for part in ("features", "program", "question")))
     (text,) = [report.condition(question, truth) for truth in question.truths]
-    assert text == "[2*max(0, n) >= 0] + float32(1/3*x) + trees0#f2824bdf109a[0] >= 0"
+    assert text == "[2*max(0, n) >= 0] + float32(1/3*x) + trees0#f2824bdf109a9d9c[0] >= 0"
 
 
 @pytest.mark.parametrize(

@@ -8,9 +8,11 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 from sklearn.compose import make_column_transformer
+from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 from sklearn.tree import DecisionTreeClassifier
@@ -55,7 +57,6 @@ def of(name: str, **entries: Any) -> str:
         of("n", kind="real", resolution="3"),
         of("x", resolution="1/2", action="fixed"),
         of("n", kind="integer", action="increase"),
-        of("n", kind="integer", action="conditional"),
         of("x", resolution="1/2"),
         of("x", resolution=1.5),
         of("x", resolution=1e0),
@@ -71,6 +72,7 @@ def of(name: str, **entries: Any) -> str:
         RULE + "norms = {l1 = 1.0}",
         "version = 1\n" + RULE,
         RULE + "fixed = []",
+        RULE + 'semantics = "real"',
         'others = "any"\nconstraints = ["x <= 4", "n >= factual.n"]',
     ],
 )
@@ -111,6 +113,7 @@ def test_as_wide_or_wider(text: str) -> None:
         (RULE + "norms = [1, 0, 0, 0]", "policy: another distance"),
         (RULE + 'norms = "sparse"', "policy: another distance"),
         (RULE + 'norms = "l2"', "policy: another distance"),
+        (RULE + 'semantics = "float"', "policy: the semantics is real, and not float"),
         (RULE + 'fixed = ["code"]', "policy: 'code': it may change, and the policy fixes it"),
         (RULE + 'fixed = ["m"]', "policy: the question has no feature 'm', which is to be fixed"),
         ('constraints = ["x <= 3"]', "policy: it has no constraint x <= 4"),
@@ -131,6 +134,7 @@ def test_narrower(text: str, why: str) -> None:
         ("feature = [1]", "malformed: TypeError"),
         ("feature = 1", "policy.feature: no list"),
         ("constraints = 'x <= 4'", "policy.constraints: no list"),
+        ("semantics = 'exact'", "policy.semantics: it is none of real, float, float32"),
         ("fixed = [1]", "policy.fixed: it holds no names"),
         ("others = 'all'", "policy.others: it is 'any', or not there"),
         (of("n", action="fixd"), "policy.feature[0]: its action is none of free, fixed, increase"),
@@ -377,6 +381,65 @@ def test_numbers_that_are_not_printed_in_full_match_nothing() -> None:
     (rule,) = facts(checker.check(content))["constraints"]
     assert "about " in rule
     assert verdict(f"constraints = ['{rule}']", content).startswith("policy: it has no constraint")
+
+
+def lines() -> tuple[pd.DataFrame, Any]:
+    """Rows, and a line through them for each of three grades."""
+    rng = np.random.default_rng(0)
+    rows = pd.DataFrame({"age": rng.integers(18, 80, 99), "pay": rng.normal(30, 9, 99).round(2)})
+    grades = np.where(rows["pay"] + rows["age"] / 4 > 42, 2, rows["age"] > 50)
+    return rows, LogisticRegression(max_iter=5000).fit(rows, grades)
+
+
+@pytest.mark.parametrize("when", ["age >= 40", "age <= 90"])
+def test_what_changes_under_a_condition_was_asked_so(when: str) -> None:
+    """A question without it gives an answer that the policy may not allow."""
+    rows, model = lines()
+    space = cfxc.FeatureSpace.infer(rows)
+    bound = space.replace("pay", action="conditional", condition=when)
+    row = rows[model.predict(rows) == 0].iloc[[0]]
+    asked, free = (
+        cfxc.compile(model, one).explain(row, target=2).certificate.to_dict()
+        for one in (bound, space)
+    )
+    (rule,) = facts(checker.check(asked))["constraints"]
+    own = float(row["pay"].iloc[0])
+    listed = rule.replace(
+        f"pay >= {own} and pay <= {own}", "pay >= factual.pay and pay <= factual.pay"
+    )
+    unasked = "'pay': the answer changes it, and its condition was not asked: "
+    for held in ([listed], [rule]):
+        text = f"constraints = {held}\n{bound.to_toml()}"
+        assert verdict(text, asked) == ""
+        assert verdict(text, free) == f"policy: {unasked}{held[0]}"
+    silent = verdict(bound.to_toml(), free)
+    assert silent == f"policy: {unasked}list it in the policy's constraints, as the check prints it"
+    other = f"constraints = ['age >= factual.pay', {rule!r}]\n{space.to_toml()}"
+    assert verdict(other, free) == ""
+
+
+def test_a_probability_is_of_two_labels() -> None:
+    """Who leads each of two others by its logit may have less."""
+    rows, model = lines()
+    model.coef_[1], model.intercept_[1] = model.coef_[0], model.intercept_[0]
+    compiled = cfxc.compile(model, cfxc.FeatureSpace.infer(rows))
+    row = rows[model.predict(rows) == 0].iloc[[0]]
+    result = compiled.explain(row, target=2, subject_to=[cfxc.Margin(math.log(4))])
+    assert model.predict_proba(result.counterfactual)[0, 2] < 0.8
+    wanted = 'constraints = []\nothers = "any"\ntarget = {label = 2, probability = 0.8}'
+    said = verdict(wanted, result.certificate.to_dict())
+    assert said == "policy: target: a lead is no probability of one label among several"
+
+
+def test_what_a_policy_leaves_open_is_said() -> None:
+    own = 'target = "yes"\nnorms = "l1"\nepsilon = 1\n'
+    assert policy.Policy(own + SPACE).silent == []
+    assert policy.Policy(own + RULE).silent == ["features that it does not name"]
+    half = SPACE.replace("upper = 4", "")
+    assert half != SPACE
+    assert policy.Policy(half).silent == [
+        "the target", "the distance", "epsilon", "the ranges of some features"
+    ]  # fmt: skip
 
 
 def test_over_the_interface(tmp_path: Path) -> None:

@@ -259,6 +259,27 @@ def test_files_that_cannot_be_run(name: str, why: str, tmp_path: Path) -> None:
     assert why in unrun
 
 
+def test_a_margin_is_of_scores_that_are_not_compared(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Scores ten times as large say the same labels, and a lead of 1 is a tenth of what it was."""
+    model = LogisticRegression(max_iter=1000).fit(NUMBERS, wanted(0))
+    path, saved = tmp_path / "m.skops", tmp_path / "c.json"
+    skops.io.dump(model, path)
+    own = path.read_bytes()
+    model.coef_, model.intercept_ = model.coef_ * 10, model.intercept_ * 10
+    row = NUMBERS[model.predict(NUMBERS) == 0].iloc[[0]]
+    compiled = cfxc.compile(model, GROUPS)
+    for criteria, alone in (([cfxc.Margin(1)], True), ([], False)):
+        made = compiled.explain(row, target=1, subject_to=criteria).certificate
+        made.save(saved)
+        assert main([str(saved), "--model", str(path)]) == 0
+        assert ("LABELS ALONE were compared" in capsys.readouterr().out) == alone
+        with pytest.raises(AssertionError):
+            assert cfxc.check(saved, model=path).ok
+    assert path.read_bytes() == own
+
+
 # -- rows ------------------------------------------------------------------------------------------
 
 

@@ -56,7 +56,10 @@ def run_model(certificate: Any, shown: Shown, options: argparse.Namespace) -> tu
     if sampled is None:
         held = "ONLY ITS HASH was compared; " if named else "NOTHING of it was compared; "
         return f"{unnamed}{held}it was not run: {report.printable(unrun)}", report.UNKNOWN, 3
-    message = f"{unnamed}run beside the program: sampled on {sampled.text}"
+    question = shown.question
+    scored = question.program.labels and (question.margin or question.least is not None)
+    scores = "; LABELS ALONE were compared, not the scores of the margin" if scored else ""
+    message = f"{unnamed}run beside the program: sampled on {sampled.text}{scores}"
     return message, report.agreed(sampled.rows), 0
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction as Q
 from pathlib import Path
@@ -12,7 +13,15 @@ from typing import Any
 
 from ..checker import Feature, Rejected, Shown, need, rounded
 from .inputs import WrongInput, text_of
-from .policy import Policy, document, read_policy, require_no_narrower, require_same, stated
+from .policy import (
+    Policy,
+    columns_of,
+    document,
+    read_policy,
+    require_no_narrower,
+    require_same,
+    stated,
+)
 from .report import exact, facts, name_of, printable, quoted
 
 PARQUET = re.compile(r".+\.(parquet|pq)(:[0-9]*)?", re.IGNORECASE)
@@ -58,11 +67,7 @@ class Asked:
         if self.row is not None:
             require_row(shown, self.row, self.said[self.policy is not None][len("the row ") :])
         found = facts(shown)
-        found["warnings"] += [
-            f"{name_of(one.name)} is the model's column {quoted(one.columns[0])}."
-            for one in stated(document(shown.space, "space"), "space")
-            if one.encoding is None and one.columns != [one.name]
-        ]
+        found["warnings"] += list(self._named(document(shown.space, "space")))
         if self.policy is not None:
             unmet = require_no_narrower(shown, self.policy, found["constraints"])
             found["warnings"] += [
@@ -70,6 +75,23 @@ class Asked:
                 for one in unmet
             ]
         return {**found, "compared with": list(self.said)}
+
+    def _named(self, space: dict[str, Any]) -> Iterator[str]:
+        """Where the certificate's names are not those of the model's columns, or of the row's."""
+        for one in stated(space, "space"):
+            name = name_of(one.name)
+            if one.encoding is None and one.columns != [one.name]:
+                yield f"{name} is the model's column {quoted(one.columns[0])}."
+            pairs = zip(one.labels, one.columns, strict=False)
+            for (_, label), column in pairs if one.encoding == "one_hot" else ():
+                if not column.endswith(str(label)):
+                    yield f"{name} = {quoted(label)} is the model's column {quoted(column)}."
+        columns = columns_of(space)
+        if self.row is not None and columns != [one for one in self.row if one in columns]:
+            yield (
+                "The row has its columns in another order than the certificate, which is the order "
+                "that a model file without names of columns takes them in."
+            )
 
 
 def read_hash(text: str) -> str:

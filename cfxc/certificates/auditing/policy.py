@@ -18,11 +18,12 @@ from typing import Any
 
 from ..checker import ACTIONS, KINDS, ODD, Feature, Question, Rejected, Shown, listed, need, rounded
 from .inputs import WrongInput, text_of
-from .report import TEXT, exact, is_loose, is_still, quoted
+from .report import SEMANTICS, TEXT, exact, is_loose, is_still, name_of, quoted
 
 DECIMAL = re.compile(r"-?[0-9]{1,400}(\.[0-9]{1,400}|/[1-9][0-9]{0,400})?", re.ASCII)
 SPACE = ("version", "columns", "tables", "feature")
-POLICY = (*SPACE, "others", "constraints", "target", "norms", "epsilon", "slack", "fixed")
+POLICY = (*SPACE, "others", "constraints", "target", "norms", "epsilon", "slack", "fixed",
+          "semantics")  # fmt: skip
 NEARLY = Q(1, 2**22)  # leads count from where the label changes: in single floats beside log odds 0
 CHEAPER = "which makes its changes cheaper than the policy's"
 GAPS = ("may fill", "free")
@@ -61,7 +62,6 @@ class Stated:
         self.step = decimal(given.get("resolution"))
         need(not counts or self.step in (None, 1), f"{where}: whole numbers, and a resolution")
         self.step = Q(1) if counts else self.step
-        self.conditional = "condition" in given
 
     def opens(self, own: Feature) -> bool:
         """Whether a missing number is admissible beside others, for the factual of a question."""
@@ -143,6 +143,9 @@ class Policy:
         self.others = "others" in found
         self.target = Target(found["target"]) if "target" in found else None
         self.norms = _norms(found["norms"]) if "norms" in found else None
+        self.semantics = found.get("semantics")
+        known = ", ".join(SEMANTICS)
+        need(self.semantics in (None, *SEMANTICS), f"policy.semantics: it is none of {known}")
         self.epsilon, self.slack = decimal(found.get("epsilon")), decimal(found.get("slack"))
 
     @property
@@ -150,7 +153,9 @@ class Policy:
         """Of what decides how much a certificate is worth, what it does not state."""
         names = {"target": "the target", "norms": "the distance", "epsilon": "epsilon"}
         left = [said for name, said in names.items() if name not in self.found]
-        return left + ["conditions of features"] * any(one.conditional for one in self.features)
+        open_ = any(None in (x.low, x.high) and not x.labels for x in self.features)
+        left += ["the ranges of some features"] * open_
+        return left + ["features that it does not name"] * self.others
 
 
 def read_policy(path: Path) -> Policy:
@@ -208,6 +213,7 @@ class Target:
         asked = f"target: its margin is {exact(question.margin)}, not "
         need(question.least is None or self.least is not None, "target: a least score besides")
         if self.chance is not None:
+            need(len(labels) == 2, "target: a lead is no probability of one label among several")
             low, high = lead_of(self.chance)
             wanted = f"the log odds {float(high - NEARLY):.8g} of a probability of"
             inside = low <= question.margin <= high
@@ -290,6 +296,8 @@ def _requirements(shown: Shown, policy: Policy, rules: list[str]) -> Iterator[Ca
         if shown.witness is not None and wide.name in known:
             place = list(known).index(wide.name)
             yield partial(_require_change, wide, question.features[place], shown.witness[place])
+            if wide.action == "conditional" and shown.witness[place] != known[wide.name].own:
+                yield partial(_require_condition, wide.name, known, policy, rules)
     for name in policy.fixed:
         yield partial(_require_still, name, known)
     allowed = {_in_figures(rule, known) for rule in policy.constraints}
@@ -301,12 +309,14 @@ def _requirements(shown: Shown, policy: Policy, rules: list[str]) -> Iterator[Ca
     yield partial(_require_norms, question, policy)
     yield partial(_require_epsilon, shown, policy)
     yield partial(_require_slack, question, policy)
+    own, stated_ = shown.semantics, policy.semantics
+    yield partial(need, stated_ in (None, own), f"the semantics is {own}, and not {stated_}")
     if policy.others:
         return
     left = [quoted(name) for name in known if name not in {one.name for one in policy.features}]
     said = f"it says nothing of {', '.join(left[:5])}{', …' * (len(left) > 5)}"
     yield partial(need, not left, f"{said}, and not others = 'any'")
-    same = left or _columns(policy.found) == _columns(space)
+    same = left or columns_of(policy.found) == columns_of(space)
     yield partial(need, same, "other columns")
 
 
@@ -359,7 +369,7 @@ def _require_slack(question: Question, policy: Policy) -> None:
         need(within, f"the slack is {exact(question.slack)}, more than {exact(policy.slack)}")
 
 
-def _columns(space: dict[str, Any]) -> list[Any]:
+def columns_of(space: dict[str, Any]) -> list[Any]:
     """The model's columns, in their order."""
     features = listed(space.get("feature", []), "feature")
     made = [column for one in features for column in one.get("columns", [one["name"]])]
@@ -433,6 +443,20 @@ def _require_change(wide: Stated, own: Feature, value: Any) -> None:
         nearest = round(value / wide.step) * wide.step
         beside = (rounded(nearest, width) for width in (8, 4))
         need(value in (nearest, *beside), f"{where} to {exact(value)}, off the policy's grid")
+
+
+def _require_condition(
+    name: str, features: dict[str, Feature], policy: Policy, rules: list[str]
+) -> None:
+    """All that a policy's constraints say of a feature was asked, as it changes under a condition.
+
+    The condition itself is a text that the checker does not read.
+    """
+    word = re.compile(rf"(?<![\w.]){re.escape(name_of(name))}(?!\w)")
+    own = [str(rule) for rule in policy.constraints if word.search(str(rule))]
+    held = own and all(_in_figures(rule, features) in rules for rule in own)
+    why = "list it in the policy's constraints, as the check prints it" if not own else own[0]
+    need(held, f"{name!a}: the answer changes it, and its condition was not asked: {why}")
 
 
 def _in_figures(rule: Any, features: dict[str, Feature]) -> str:

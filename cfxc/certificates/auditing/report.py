@@ -192,7 +192,7 @@ def _term(question: Question, source: Any, factor: Q, depth: int) -> str:
 
 
 def _digest(question: Question, k: int, depth: int) -> str:
-    """What tells trees from others: of what was checked of them, its hash's first digits."""
+    """What tells trees from others: of what was checked of them, its hash's first 16 digits."""
     roots, nodes = question.program.trees[k]
     held = [
         tuple(sorted(part) if isinstance(part, frozenset) else part for part in n) for n in nodes
@@ -200,7 +200,7 @@ def _digest(question: Question, k: int, depth: int) -> str:
     tested = sorted({n[0][1] for n in nodes if isinstance(n, tuple) and isinstance(n[0], tuple)})
     if tested:
         held += [tuple(_sum(question, question.program.made[i], depth - 1) for i in tested)]
-    return hashlib.sha256(repr((roots, held)).encode()).hexdigest()[:12]
+    return hashlib.sha256(repr((roots, held)).encode()).hexdigest()[:16]
 
 
 def undecided(why: str) -> str:

@@ -29,7 +29,7 @@ NEAR = {53: Fraction(1, 10**5), 24: Fraction(1, 10**4)}
 TOP = {53: 2**1023, 24: 2**127}
 """What all values stay below, by the same."""
 FEW = 1024  # times less than that is a tie, and is not counted
-EXCUSED = 0.02  # the share of rows, at most, of which the labels may differ as near as that
+EXCUSED = 0.02  # the share of rows, at most, of which labels may differ so near, or beyond floats
 LEFT = 0.5  # and of those that the model alone may put beyond floats
 LOST = object()
 """What a model says of a row that it does not take, or that is not finite."""
@@ -92,7 +92,8 @@ def compare(
     """Run both on rows; says on how many, and how many labels differ within rounding.
 
     ``single``: whether the model computes in single floats, as ``float32`` semantics say it does.
-    Rows whose values grow beyond floats are left out, and counted; factual and witness never are.
+    Rows whose values grow beyond floats are left out, and counted, where the model says nothing
+    finite; where it differs, there may only be few of them.  Factual and witness never are.
 
     Raises:
         Differs: they say different things.
@@ -109,50 +110,67 @@ def compare(
         read = len(more)
         _wind(question.clock, read)
         beside = _beside(question, space, more, predict, TOP[bits])
-        ran += [(len(drawn) + number, *pair) for number, *pair in beside]
-    found = [each for each in ran if each[-1] is not LOST]
-    if len(found) < (1 - LEFT) * len(ran):
-        lost = len(ran) - len(found)
-        raise Differs(f"the model says nothing finite of {lost} of {len(ran)} rows: too many")
-    away = len(drawn) + read - len(found)
+        ran += [each._replace(number=len(drawn) + each.number) for each in beside]
+    plain = [each for each in ran if not each.beyond]
+    found = [each for each in plain if each.outcome is not LOST]
+    if len(found) < (1 - LEFT) * len(plain):
+        lost = len(plain) - len(found)
+        raise Differs(f"the model says nothing finite of {lost} of {len(plain)} rows: too many")
     near, excused = _agreed(shown, found, NEAR[bits])
+    grown = [each for each in ran if each.beyond and each.outcome is not LOST]
+    alike = [each for each in grown if _is_near(question.program, each, near, NEAR[bits])]
+    if len(grown) - len(alike) > EXCUSED * len(ran):
+        other = f"{len(grown) - len(alike)} of {len(ran)} rows"
+        raise Differs(f"of {other}, with values beyond floats, it does not say the same: too many")
     where = f"{len(drawn)} rows drawn with seed {seed}"
     where += f" and {read} rows of {data.name!a}" if data is not None else ""
     where += f", where {left} have values that the program does not know" if left else ""
+    away = len(ran) - len(found) - len(alike)
     where += f"; {away} are left out, beyond floats" if away else ""
-    return Sampled(len(found), f"{where}; {excused} differ within {float(near):.3g} of a tie")
+    text = f"{where}; {excused} differ within {float(near):.3g} of a tie"
+    return Sampled(len(found) + len(alike), text)
 
 
 KNOWN = 2  # rows that are run whatever they are: the factual, and the witness
-Ran = tuple[int, list[Fraction], Any]  # the number of a row, what the program says, and the model
+
+
+class Ran(NamedTuple):
+    """What both say of a row.
+
+    Attributes:
+        number: Of the row.
+        scores: What the program says; ``None`` if it cannot be told.
+        beyond: Whether that is, or something on the way is, beyond the model's floats.
+        outcome: What the model says.
+    """
+
+    number: int
+    scores: list[Fraction] | None
+    beyond: bool
+    outcome: Any
 
 
 def _beside(
     question: Any, space: str, rows: Sequence[Any], predict: Predict, top: int, known: int = 0
 ) -> list[Ran]:
-    """What both say of rows, but of those that the program puts beyond floats; never of the first
-    ``known``.
-    """
+    """What both say of rows; of the first ``known`` both say something finite."""
     scores = [
         _scores(question, row, None if number < known else top) for number, row in enumerate(rows)
     ]
-    kept = [number for number, each in enumerate(scores) if each is not None]
-    if not kept:
-        return []
-    outcomes = _outcomes(predict, table(question, space, [rows[i] for i in kept]))
+    outcomes = _outcomes(predict, table(question, space, rows))
     _wind(question.clock, len(rows))
     numbers, found = question.program.labels is None, list[Ran]()
-    for number, outcome in zip(kept, outcomes, strict=True):
+    for number, (own, outcome) in enumerate(zip(scores, outcomes, strict=True)):
         is_lost = outcome is LOST or (numbers and not math.isfinite(float(outcome)))
         if number < known and is_lost:
             said = "nothing" if outcome is LOST else repr(outcome)
             raise Differs(f"of {_name(number)} the model says {said}, and the program does not")
-        found.append((number, scores[number] or [], LOST if is_lost else outcome))
+        found.append(Ran(number, *own, LOST if is_lost else outcome))
     return found
 
 
-def _scores(question: Any, row: Any, top: int | None) -> list[Fraction] | None:
-    """What the program says of a row; ``None`` if anything on the way is not below ``top``."""
+def _scores(question: Any, row: Any, top: int | None) -> tuple[list[Fraction] | None, bool]:
+    """What the program says of a row, and whether anything on the way is not below ``top``."""
     program = question.program
     made = [{(kind, k): Fraction(1)} for k, kind in enumerate(program.kinds)] if top else []
     try:
@@ -160,10 +178,9 @@ def _scores(question: Any, row: Any, top: int | None) -> list[Fraction] | None:
     except Undecided:
         if top is None or time.process_time() > question.clock.end:
             raise
-        return None
-    if top and any(abs(value) >= top for value in values):
-        return None
-    return values[: len(program.outputs)]
+        return None, True
+    beyond = top is not None and any(abs(value) >= top for value in values)
+    return values[: len(program.outputs)], beyond
 
 
 def _outcomes(predict: Predict, frame: pd.DataFrame) -> list[Any]:
@@ -191,16 +208,15 @@ def _agreed(shown: Any, found: Sequence[Ran], share: Fraction) -> tuple[Fraction
         Differs: some row differs by more.
     """
     question = shown.question
-    near, excused = share * median(_lead(scores) for _, scores, _ in found), 0
+    near, excused = share * median(_lead(each.scores or []) for each in found), 0
     numbers = question.program.labels is None
-    for number, scores, outcome in found:
-        miss = _miss(question.program, scores, outcome)
-        most = max(near, share * abs(scores[0])) if numbers else near
-        if miss is None or miss > most:
+    for each in found:
+        number, outcome = each.number, each.outcome
+        if not _is_near(question.program, each, near, share):
             raise Differs(
                 f"of {_name(number)} the model says {outcome!r}, and the program does not"
             )
-        excused += miss * FEW > most
+        excused += not _is_near(question.program, each, near / FEW, share / FEW)
         witness = number == 1 and shown.witness is not None
         if witness and not _reaches(question, outcome):
             raise Differs(f"of the witness the model says {outcome!r}, which is not the target")
@@ -231,6 +247,15 @@ def _lead(scores: list[Fraction]) -> Fraction:
     """By how much the largest score leads, or how large the only one is."""
     ordered = sorted(scores, reverse=True)
     return ordered[0] - ordered[1] if len(ordered) > 1 else abs(ordered[0])
+
+
+def _is_near(program: Any, each: Ran, near: Fraction, share: Fraction) -> bool:
+    """Whether a program misses what a model says of a row by what counts as near, or by less."""
+    if each.scores is None:
+        return False
+    miss = _miss(program, each.scores, each.outcome)
+    own = share * abs(each.scores[0]) if program.labels is None else 0
+    return miss is not None and miss <= max(near, own)
 
 
 def _miss(program: Any, scores: list[Fraction], outcome: Any) -> Fraction | None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from decimal import Decimal, localcontext
@@ -51,7 +53,7 @@ class Words:
         labels: Iterable[Label] = (),
     ) -> None:  # fmt: skip
         self.locale = locale_of(locale)
-        self.texts = catalogue(self.locale.language)
+        self.texts, labels = catalogue(self.locale.language), list(labels)
         words = {name: clean(word) for name, word in fields.outcomes.items()}
         self.outcomes = by_label(words, labels, f"{where}: outcomes: the model has no outcome")
         known = {feature.name: feature for feature in features}
@@ -63,6 +65,13 @@ class Words:
             name: _Worded.of(feature, fields.wording.get(name, {}), f"{where}: wording.{name}")
             for name, feature in known.items()
         }
+        called = [(name, one.label) for name, one in self.features.items()]
+        _require_apart(called, f"{where}: wording: features")
+        called = [(self._plain(one), self._named(one, self.outcomes)) for one in labels]
+        _require_apart(called, f"{where}: outcomes")
+        for name, one in self.features.items():
+            named = [(self._plain(x), self._named(x, one.values)) for x in one.feature.labels]
+            _require_apart(named, f"{where}: wording.{name}.values")
 
     def text(self, place: str, **values: str) -> str:
         """A sentence of the catalogue, such as ``proof.equal``, with values put in."""
@@ -83,7 +92,7 @@ class Words:
         worded = self.features[name]
         feature = worded.feature
         if feature.is_symbolic:
-            return self._category(worded, value)
+            return self._named(value, worded.values)
         if feature.is_absent(value):
             return self.text("words.missing")
         number = self.bare(name, value)
@@ -103,9 +112,13 @@ class Words:
         """How many there are of something."""
         return self.number(Decimal(number))
 
-    def _category(self, worded: _Worded, label: Any) -> str:
-        if key(label) in worded.values:
-            return worded.values[key(label)]
+    def _named(self, label: Any, words: Mapping[Key, str]) -> str:
+        """A category or an outcome, in words if there are some for it."""
+        found = words.get(key(label))
+        return self._plain(label) if found is None else found
+
+    def _plain(self, label: Any) -> str:
+        """A category or an outcome as the model calls it."""
         if label is None:
             return self.text("words.missing")
         if isinstance(label, bool):
@@ -162,14 +175,7 @@ class Words:
 
     def outcome(self, label: Any) -> str:
         """A label of the model, in quotes."""
-        if key(label) in self.outcomes:
-            text = self.outcomes[key(label)]
-        elif isinstance(label, bool):
-            text = self.text("words.yes" if label else "words.no")
-        elif isinstance(label, int | float):
-            text = self.number(decimal_of(label))
-        else:
-            text = clean(str(label))
+        text = self._named(label, self.outcomes)
         return self.text("words.quoted", text=text)
 
     def output(self, number: Any) -> str:
@@ -223,6 +229,11 @@ class _Worded:
             said = str(error).removeprefix(f"feature {feature.name!r}: ")
             raise type(error)(f"{where}: {said}") from error
         label, unit, pattern = (own.get(name) or getattr(feature, name) for name in WORDING)
+        if re.match(r"[\s.,'’]*\d", unit):
+            raise InvalidInputError(
+                f"{where}: unit {unit!r} begins with a digit, and would be read as part of the "
+                "number; write it in words"
+            )
         name = clean(label or feature.name)
         return cls(feature, name, clean(unit), pattern, words, is_named=bool(label))
 
@@ -257,6 +268,20 @@ def by_label(words: Mapping[str, str], labels: Iterable[Label], what: str) -> di
         if str(name) not in names:
             raise InvalidInputError(f"{what} {name!r}{suggestion(name, names)}")
     return {names[str(name)]: word for name, word in words.items()}
+
+
+def _require_apart(called: list[tuple[str, str]], where: str) -> None:
+    """Raise ``InvalidInputError`` where a word is that of another, or another's own name."""
+    names = Counter(name.casefold() for name, _ in called)
+    words = Counter(word.casefold() for _, word in called)
+    for name, word in called:
+        folded = word.casefold()
+        others = words[folded] - 1 + names[folded] - (folded == name.casefold())
+        if word != name and others:
+            raise InvalidInputError(
+                f"{where}: {name!r} is called {word!r}, and so is another one: a reader could not "
+                "tell them apart"
+            )
 
 
 def _word(given: Any, where: str) -> str:
