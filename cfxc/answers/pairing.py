@@ -115,8 +115,8 @@ def _checked(name: str, path: Path | None, pair: tuple[Any, Any] | None) -> Chec
     question = shown.question
     program = [made.content["program"][part] for part in ("labels", "trees", "outputs")]
     asked = (
-        shown.space, tuple(question.norms), shown.epsilon, shown.semantics, shown.model,
-        json.dumps(program),
+        shown.space, tuple(question.norms), shown.epsilon, shown.semantics,
+        tuple(shown.model or ()), json.dumps(program),
     )  # fmt: skip
     return Checked(
         name, verdict, pair is not None and not faults, None, shown.hash, shown.status, asked

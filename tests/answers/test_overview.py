@@ -8,6 +8,7 @@ import re
 from pathlib import Path
 from typing import Any
 
+import joblib
 import numpy as np
 import pandas as pd
 import pytest
@@ -40,14 +41,18 @@ def people(n: int = 240) -> pd.DataFrame:
 
 
 @pytest.fixture(scope="module")
-def model() -> cfxc.CompiledModel:
+def model(tmp_path_factory: pytest.TempPathFactory) -> cfxc.CompiledModel:
+    """From a file, as on the command line: its certificates name it."""
     X = people()
     linear = LogisticRegression(max_iter=1000)
     linear.fit(X[["age", "pay"]], X["pay"] + X["age"] / 4 > 42)
     chosen = make_column_transformer(("passthrough", ["age", "pay"]))
     tree = make_pipeline(chosen, DecisionTreeClassifier(max_depth=4, random_state=0))
     tree.fit(X, np.where(X["pay"] + X["age"] / 4 > 42, "<yes>", "no"))
-    return cfxc.compile(tree, cfxc.FeatureSpace.infer(X), favourable="<yes>")
+    file = tmp_path_factory.mktemp("model") / "tree.joblib"
+    joblib.dump(tree, file)
+    space = cfxc.FeatureSpace.infer(X)
+    return cfxc.compile(file, space, favourable="<yes>", trust_pickle=True)
 
 
 @pytest.fixture(scope="module")
