@@ -83,6 +83,8 @@ def test_the_page_counts_what_the_table_says(
             changes = int(table["changes"].str.contains(rf"\b{name}: ").sum())
             shown = re.search(rf">{name}</text>.*?<text[^>]*>(\d+) \(", page)
             assert (int(shown[1]) if shown else 0) == changes
+        sizes = table["changes"][table["changes"] != ""].str.count(" → ").value_counts()
+        assert numbers(page, "Which features change") == {str(k): n for k, n in sizes.items()}
         assert "lower quartile" in page
         assert page.count("<td>not searched</td>") == counts.get("unchanged", 0)
         assert (f"Answers: {given}." in page) == (given is kept)
