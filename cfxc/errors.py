@@ -59,6 +59,12 @@ class UnsupportedError(CfxcError, TypeError):
         super().__init__("\n".join([what, *shown] + ([remedy] if remedy else [])))
 
 
+class OutOfTimeError(UnsupportedError):
+    """Nothing was found within the time limit, which may be raised."""
+
+    exit_code = 4
+
+
 class LanguageError(CfxcError, SyntaxError):
     """A text (core language, IR or constraint) does not parse or is not well-formed.
 

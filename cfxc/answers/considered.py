@@ -35,22 +35,25 @@ class Considered:
             ranges: List the features' ranges, if they are few or ``infeasible``.
         """
         words, domains = self.words, self.query.domains
-        open_ = [d.feature for d in domains if not d.is_fixed]
+        parts = [_action(d) for d in domains if not (d.is_absent and d.is_fixed)]
+        parts += (part for each in self.said.values() for part in each or ())
+        kept = {action: names for action, names in grouped(parts).items() if names}
+        still = kept.get("fixed", [])  # also by a condition
+        moving = [d for d in domains if not d.is_fixed and d.name not in still]
+        open_ = [d.feature for d in moving]
         if open_ and ranges and (infeasible or len(open_) <= SHORT):
             found = [words.text("given.ranges", ranges=self.ranges(open_))]
         else:
             found = [words.text("given.range")]
-        if steps := [self._step(d) for d in domains if d.has_grid]:
+        if steps := [self._step(d) for d in moving if d.has_grid]:
             found.append(words.text("given.steps", steps=words.listed(steps)))
-            if whole := [d.name for d in domains if d.feature.kind == "integer" and not d.is_fixed]:
+            if whole := [d.name for d in moving if d.feature.kind == "integer"]:
                 found.append(words.text("given.whole", labels=self._labels(whole)))
         if gone := [d.name for d in domains if d.is_absent and d.is_fixed]:
             found.append(words.text("given.missing", labels=self._labels(gone)))
-        parts = [_action(d) for d in domains if not (d.is_absent and d.is_fixed)]
-        parts += (part for each in self.said.values() for part in each or ())
-        kept = {action: names for action, names in grouped(parts).items() if names}
-        if infeasible and (names := kept.pop("fixed", [])):
-            found.insert(0, words.text("given.as_is", labels=self._labels(names)))
+        if infeasible and still:
+            del kept["fixed"]
+            found.insert(0, words.text("given.as_is", labels=self._labels(still)))
         changes = [
             words.text(f"given.{action}", labels=words.listed(map(words.label, names), "or"))
             for action, names in kept.items()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import warnings
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -125,6 +126,7 @@ def report(
         "proofs": _proofs(found.table, checked),
         "distances": found.table["distance"][_found(found.table)].astype(float).tolist(),
         "changes": _changes(found.table, changed),
+        "sizes": sorted(Counter(len(names) for names in changed if names).items()),
         "groups": [] if own is None else [_group(found, own, name) for name in names],
         "answers": list(_listed(found.table, checked)),
         "source": "" if isinstance(answers, pd.DataFrame) else found.name,

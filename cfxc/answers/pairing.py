@@ -158,7 +158,8 @@ def _asked(made: Report, shown: Shown) -> tuple[Any, ...]:
     parts = [program[part] for part in ("labels", "trees", "outputs")]
     parts.append(program["made"][: _of_model(shown.question.program)])
     return (
-        shown.space, facts["distance by"], facts["epsilon"], facts["semantics"], shown.model,
+        shown.space, facts["distance by"], facts["epsilon"], facts["semantics"],
+        tuple(shown.model or ()),
         json.dumps(parts), target, str(len(shown.question.truths)),
     )  # fmt: skip
 

@@ -230,7 +230,8 @@ def _show_all(result: Result, count: int) -> None:
     found = result.all()
     for number, one in enumerate(found, start=1):
         if count > 1:
-            print(f"{chr(10) * (number > 1)}{number} of {len(found)} found, {count} asked for")
+            fewer = f" ({count} were asked for)" if len(found) < count else ""
+            print(f"{chr(10) * (number > 1)}answer {number} of {len(found)}{fewer}")
         show(one)
     if result.stop_reason:
         print("\n" + FEWER[result.stop_reason])

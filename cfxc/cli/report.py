@@ -92,7 +92,7 @@ def doing(text: str) -> Iterator[None]:
 def standing(now: Progress) -> str:
     """Where a search stands, in a few words."""
     upper = "nothing found yet" if now.upper is None else f"best {now.upper:.6g}"
-    return f"{upper}, nothing below {now.lower:.6g}"
+    return f"{upper}, nothing below {now.lower:.6g}" if now.lower > 0 else upper
 
 
 class Page(Console):

@@ -40,13 +40,17 @@ def meant(name: object, known: Iterable[object]) -> str:
 
 
 def renamed(missing: Iterable[str], unknown: Iterable[object]) -> str:
-    """``; rename 'Age' to 'age'`` for every missing name that an unknown one is spelt like."""
-    left, pairs = list(unknown), list[str]()
-    for name in missing:
+    """``; rename 'Age' to 'age'`` for every missing name that an unknown one is spelt like.
+
+    Nothing if these are less than half.
+    """
+    names, left, pairs = list(missing), list(unknown), list[str]()
+    for name in names:
         for close in nearest(name, left)[:1]:
             left.remove(close)
             pairs.append(f"{close!r} to {name!r}")
-    return f"; rename {', '.join(pairs)}" if pairs else ""
+    few = 2 * len(pairs) < len(names)  # then it is another table, with some names alike
+    return f"; rename {', '.join(pairs)}" if pairs and not few else ""
 
 
 def suggestion(name: object, known: Iterable[object]) -> str:

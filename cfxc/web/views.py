@@ -56,7 +56,7 @@ def _feature_view(site: Site, feature: Feature) -> dict[str, Any]:
     return {
         "name": feature.name,
         "label": site.words.label(feature.name),
-        "unit": clean(feature.unit),
+        "unit": clean(feature.unit.rpartition("|")[2]),
         "about": clean(values_of(feature)),
         "options": [_level(site, feature, level) for level in feature.levels] if chosen else None,
         "lower": None if lower is None else field_of(feature, lower),

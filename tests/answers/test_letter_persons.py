@@ -80,9 +80,8 @@ def test_the_ranges_that_were_set_are_listed_where_nothing_helps(
     fixed = model.explain(ROW, subject_to=["employed == factual.employed"])
     creditor = {"creditor": "A", "action": "B.", "agency": "C", "contact": "D"}
     notice = letter(fixed, template="adverse-action", **creditor)
-    assert (
-        f"considered: monthly income (1,167 to 1,168{GAP}€), delay (28 to 29.5{GAP}days)" in notice
-    )
+    both = f"monthly income (1,167 to 1,168{GAP}€) and delay (28 to 29.5{GAP}days)"
+    assert f"considered: {both}." in notice
     assert "taken as they are: share of credit used and employed." in notice
     assert notice.count("\nD\n") == 1
 

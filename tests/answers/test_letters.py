@@ -141,6 +141,8 @@ def test_an_infeasible_letter_says_first_what_was_taken_as_it_is(
     assert places == sorted(places)
     assert "Not considered" not in text
     assert "may not" not in text
+    assert "were considered: " in text
+    assert "monthly pay (" not in text  # a range would say that it was changed
 
 
 def test_a_letter_about_nothing_is_refused(letter_model: cfxc.CompiledModel) -> None:

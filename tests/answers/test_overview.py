@@ -8,6 +8,7 @@ import re
 from pathlib import Path
 from typing import Any
 
+import joblib
 import numpy as np
 import pandas as pd
 import pytest
@@ -41,14 +42,18 @@ def people(n: int = 240) -> pd.DataFrame:
 
 
 @pytest.fixture(scope="module")
-def model() -> cfxc.CompiledModel:
+def model(tmp_path_factory: pytest.TempPathFactory) -> cfxc.CompiledModel:
+    """From a file, as on the command line: its certificates name it."""
     X = people()
     linear = LogisticRegression(max_iter=1000)
     linear.fit(X[["age", "pay"]], X["pay"] + X["age"] / 4 > 42)
     chosen = make_column_transformer(("passthrough", ["age", "pay"]))
     tree = make_pipeline(chosen, DecisionTreeClassifier(max_depth=4, random_state=0))
     tree.fit(X, np.where(X["pay"] + X["age"] / 4 > 42, "<yes>", "no"))
-    return cfxc.compile(tree, cfxc.FeatureSpace.infer(X), favourable="<yes>")
+    file = tmp_path_factory.mktemp("model") / "tree.joblib"
+    joblib.dump(tree, file)
+    space = cfxc.FeatureSpace.infer(X)
+    return cfxc.compile(file, space, favourable="<yes>", trust_pickle=True)
 
 
 @pytest.fixture(scope="module")
@@ -79,6 +84,8 @@ def test_the_page_counts_what_the_table_says(
             changes = int(table["changes"].str.contains(rf"\b{name}: ").sum())
             shown = re.search(rf">{name}</text>.*?<text[^>]*>(\d+) \(", page)
             assert (int(shown[1]) if shown else 0) == changes
+        sizes = table["changes"][table["changes"] != ""].str.count(" → ").value_counts()
+        assert numbers(page, "Which features change") == {str(k): n for k, n in sizes.items()}
         assert "lower quartile" in page
         assert page.count("<td>not searched</td>") == counts.get("unchanged", 0)
         assert (f"Answers: {given}." in page) == (given is kept)

@@ -85,6 +85,8 @@ def test_what_is_no_certificate(name: str, saved: Path, capsys: pytest.CaptureFi
 def test_what_cannot_be_read(saved: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([str(saved.parent / "none.json")]) == 2
     assert "none.json: cannot be read: No such file" in capsys.readouterr().out
+    assert main([str(saved.parent)]) == 2
+    assert capsys.readouterr().out == f"{saved.parent}: a folder; name one certificate in it\n"
     zipped = saved.with_suffix(".json.gz")
     for body in (WHOLE, gzip.compress(WHOLE)[:200]):
         zipped.write_bytes(body)
@@ -207,10 +209,10 @@ def test_wrong_input(
     [
         ("a.csv:1", "code,n,x,more\na,2,.5,z\na,1.0,5e-1,z\n", ""),
         ("a.csv:0", "code,n,x\na,2,0.5\n", "'n' is 1 in the certificate, and 2 in a.csv:0"),
-        ("a.csv", "code,n,x\nb,1,0.5\n", "'code' is \"a\" in the certificate, and b in a.csv"),
+        ("a.csv", "code,n,x\nb,1,0.5\n", '\'code\' is "a" in the certificate, and "b" in a.csv'),
         ("a.csv", "code,n,x\na,1,0.5000001\n", "'x' is 0.5 in the certificate, and 0.5000001"),
         ("a.csv", "code,n,x\na,,0.5\n", "'n' is 1 in the certificate, and missing in a.csv"),
-        ("a.csv", "code,n,x\na,one,0.5\n", "'n' is 1 in the certificate, and one in a.csv"),
+        ("a.csv", "code,n,x\na,one,0.5\n", '\'n\' is 1 in the certificate, and "one" in a.csv'),
         ("a.csv", "code,n,x\na,1e999,0.5\n", "'n' is 1 in the certificate, and 1e999 in"),
         ("a.json", '{"code": "a", "n": 1, "x": 0.5}', ""),
         ("a.json", '{"code": "a", "n": 1, "x": null}', "'x' is 0.5 in the certificate, and miss"),

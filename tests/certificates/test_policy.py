@@ -112,7 +112,7 @@ def test_as_wide_or_wider(text: str) -> None:
         (RULE + "target = {lower = 1}", "policy: target: it is a label, and the policy's a range"),
         (RULE + "norms = [1, 0, 0, 0]", "policy: another distance"),
         (RULE + 'norms = "sparse"', "policy: another distance"),
-        (RULE + 'norms = "l2"', "policy: another distance"),
+        (RULE + 'norms = "l2"', "policy: another distance: it is 1 l1, and the policy's 1 l2"),
         (RULE + 'semantics = "float"', "policy: the semantics is real, and not float"),
         (RULE + 'fixed = ["code"]', "policy: 'code': it may change, and the policy fixes it"),
         (RULE + 'fixed = ["m"]', "policy: the question has no feature 'm', which is to be fixed"),

@@ -251,6 +251,10 @@ def test_other_tables_are_refused(shell: Shell) -> None:
     (shell.folder / "other.csv").write_text("agee,pay gap,sector\n3,4,it\n")
     message = shell.refuses(*BATCH[:-1], "other.csv", "-o", "out.csv", "--target", "yes")
     assert "other.csv: missing column: 'age'; rename 'agee' to 'age'" in message
+    (shell.folder / "far.csv").write_text("agee,school\n3,x\n")
+    message = shell.refuses(*BATCH[:-1], "far.csv", "-o", "out.csv", "--target", "yes")
+    assert "far.csv: missing columns: 'age', 'pay gap', 'sector'" in message
+    assert "rename" not in message  # one name alike of three: another table
     (shell.folder / "other.parquet").write_bytes(b"junk")
     message = shell.refuses(*BATCH[:-1], "other.parquet", "-o", "out.csv", "--target", "yes")
     assert "other.parquet: cannot read the table: it is no Parquet" in message

@@ -358,7 +358,7 @@ def test_several_counterfactuals_differ(shell: Shell) -> None:
     first = json.loads(ended.out)
     (second,) = first["alternatives"]
     assert first["counterfactual"] != second["counterfactual"]
-    assert "2 of 2 found, 2 asked for" in shell(*EXPLAIN, "--count", "2").out
+    assert "answer 2 of 2\n" in shell(*EXPLAIN, "--count", "2").out
 
 
 def test_when_there_are_fewer_than_asked_for(shell: Shell) -> None:
@@ -367,7 +367,7 @@ def test_when_there_are_fewer_than_asked_for(shell: Shell) -> None:
     only = " && ".join(f"`{name}` == {json.dumps(value)}" for name, value in nearest.items())
     ended = shell(*EXPLAIN, "--count", "3", "--constraint", only)
     assert ended.code == 0
-    assert "1 of 1 found, 3 asked for" in ended.out
+    assert "answer 1 of 1 (3 were asked for)" in ended.out
     assert ended.out.endswith("\nno other one exists, proved\n")
 
 

@@ -145,6 +145,11 @@ def test_bounds_as_they_move(monkeypatch: pytest.MonkeyPatch) -> None:
     assert re.fullmatch(r"searching, [01] s: best 0\.5, nothing below 0\.25", last)
 
 
+def test_a_bound_of_0_is_no_news() -> None:
+    assert report.standing(cfxc.Progress(1.0, 0.0, None, 3)) == "nothing found yet"
+    assert report.standing(cfxc.Progress(1.0, 0.0, 0.5, 3)) == "best 0.5"
+
+
 @pytest.mark.parametrize("text", ["compiling …", "retraining the model 1000 times …"])
 def test_whatever_takes_long_says_so_again_and_again(
     text: str, monkeypatch: pytest.MonkeyPatch

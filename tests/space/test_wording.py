@@ -113,3 +113,24 @@ def test_a_shown_number_is_the_one_that_the_column_holds(
     typed = text.replace(group, "").replace(point, ".").replace("\u2212", "-")
     typed = typed.replace("$", "").removesuffix("kg").strip()
     assert kind(Decimal(typed)) == cell
+
+
+@pytest.mark.parametrize(
+    ("locale", "value", "said"),
+    [
+        ("en", 1, "1 month"),
+        ("en", 0, "0 months"),
+        ("en", 12, "12 months"),
+        ("fr", 0, "0 month"),
+        ("fr", 2, "2 months"),
+        ("de", 1, "1 month"),
+    ],
+)
+def test_a_unit_agrees_with_its_number(locale: str, value: int, said: str) -> None:
+    pytest.importorskip("babel")
+    from cfxc.show.letters.fields import Fields
+    from cfxc.show.letters.words import Words
+
+    feature = cfxc.Feature("duration", "integer", lower=0, upper=72, unit="month|months")
+    words = Words(locale, [feature], Fields({}, {}, {}), "fields")
+    assert words.value("duration", value) == said.replace(" ", "\u00a0")

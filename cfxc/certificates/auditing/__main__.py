@@ -45,7 +45,10 @@ def run_model(certificate: Any, shown: Shown, options: argparse.Namespace) -> tu
     """What running the model beside the program says, the verdict, and the exit code."""
     model: Path = options.model
     digest, named = hashlib.sha256(model.read_bytes()).hexdigest(), shown.model is not None
-    need(shown.model is None or digest == shown.model[1], "model: made for another file")
+    if shown.model is not None:
+        named_hash = shown.model[1]
+        other = f"made for another file than {report.printable(str(model))}"
+        need(digest == named_hash, f"model: {other}: SHA-256 {named_hash}, and not {digest}")
     from . import sampling
 
     seed = int.from_bytes(os.urandom(4), "big") if options.seed is None else options.seed

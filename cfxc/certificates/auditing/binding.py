@@ -176,10 +176,18 @@ def require_row(
         if not _is_held(feature, value, cells, given.encoding):
             held = "missing" if _is_gone(feature, value) else exact(value)
             held = quoted(feature.labels[value][1]) if feature.labels else held
-            shown_as = ["missing" if _is_missing(cell) else str(cell)[:40] for cell in cells]
-            cell = printable(", ".join(shown_as))
-            told = f"is {held} in the certificate, and {cell} in {printable(where)}"
+            told = f"is {held} in the certificate, and {_told(cells)} in {printable(where)}"
             raise Rejected(f"{what}: {feature.name!a} {told}")
+
+
+def _told(cells: list[Any]) -> str:
+    """Cells as a message has them; texts in quotes, as labels are."""
+    return ", ".join(
+        "missing" if _is_missing(cell)
+        else quoted(cell[:40]) if isinstance(cell, str) and _number(cell) is None
+        else printable(str(cell)[:40])
+        for cell in cells
+    )  # fmt: skip
 
 
 def _is_gone(feature: Feature, value: Any) -> bool:

@@ -27,6 +27,8 @@ def certificate(path: Path) -> tuple[Any, Clock]:
     """
     try:
         body, clock = read(path)
+    except IsADirectoryError:
+        raise WrongInput(f"{path}: a folder; name one certificate in it") from None
     except OSError as error:
         raise WrongInput(f"{path}: cannot be read: {error.strerror or error}") from None
     except (EOFError, zlib.error) as error:

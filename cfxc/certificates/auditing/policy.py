@@ -18,7 +18,7 @@ from typing import Any
 
 from ..checker import ACTIONS, KINDS, ODD, Feature, Question, Rejected, Shown, listed, need, rounded
 from .inputs import WrongInput, text_of
-from .report import SEMANTICS, TEXT, exact, is_loose, is_still, name_of, quoted
+from .report import SEMANTICS, TEXT, exact, is_loose, is_still, mix, name_of, quoted
 
 DECIMAL = re.compile(r"-?[0-9]{1,400}(\.[0-9]{1,400}|/[1-9][0-9]{0,400})?", re.ASCII)
 SPACE = ("version", "columns", "tables", "feature")
@@ -345,12 +345,14 @@ def _require_still(name: str, known: dict[str, Feature]) -> None:
 
 def _require_norms(question: Question, policy: Policy) -> None:
     norms = policy.norms
-    if norms == "sparse":
+    if isinstance(norms, str):  # sparse
         unit = Q(1, len(question.features) + 1)
         norms = [1 - unit, unit, Q(0), Q(0)]
         alike = len({feature.weight for feature in question.features}) == 1
         need(alike, "another distance: 'sparse' is of features of one weight")
-    need(norms in (None, question.norms), "another distance")
+    if norms is not None:
+        told = f"another distance: it is {mix(question.norms)}, and the policy's {mix(norms)}"
+        need(norms == question.norms, told)
 
 
 def _require_epsilon(shown: Shown, policy: Policy) -> None:

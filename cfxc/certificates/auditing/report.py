@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from fractions import Fraction as Q
 from typing import Any
 
@@ -213,10 +213,15 @@ def agreed(rows: int) -> str:
     return f"{HOLDS}the program agreed with the model on {rows} rows (sampled)"
 
 
+def mix(norms: Sequence[Q]) -> str:
+    """A distance, as the factors of l0, l1, linf and l2 that it mixes."""
+    names = zip(("l0", "l1", "linf", "l2"), norms, strict=True)
+    return " + ".join(f"{exact(n)} {name}" for name, n in names if n)
+
+
 def facts(shown: Shown, run: str = UNRUN, verdict: str = UNKNOWN) -> dict[str, Any]:
     """Question, claim and proof as plain values; ``run``: whether the model was run, on what."""
     q, power = shown.question, 2 if shown.question.squared else 1
-    names = zip(("l0", "l1", "linf", "l2"), q.norms, strict=True)
     outcome, had = _outcome(q)
     return {
         "verdict": verdict,
@@ -226,7 +231,7 @@ def facts(shown: Shown, run: str = UNRUN, verdict: str = UNKNOWN) -> dict[str, A
         "run": run,
         "target": _target(q),
         "outcome": outcome,
-        "distance by": " + ".join(f"{exact(n)} {name}" for name, n in names if n),
+        "distance by": mix(q.norms),
         "features": [_feature(q, j) for j in range(len(q.features))],
         "may change": sum(not is_still(feature) for feature in q.features),
         "constraints": _conditions(q),

@@ -11,7 +11,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from ...errors import SolverError, UnsupportedError
+from ...errors import OutOfTimeError, SolverError, UnsupportedError
 from .screening import screened
 from .smtlib import lower
 
@@ -71,7 +71,7 @@ def proof_of(script: str, seconds: float, *, message: float | None = None) -> st
     for options in WAYS:
         proof = _proof(script, deadline - time.monotonic(), options)
         if proof is None:
-            raise UnsupportedError(
+            raise OutOfTimeError(
                 f"cvc5 has no proof of the lower bound within {message or seconds:.3g} s",
                 ["allow more time (time_limit; --time-limit), or export to vipr"],
             )

@@ -95,13 +95,19 @@ class Words:
             return self._named(value, worded.values)
         if feature.is_absent(value):
             return self.text("words.missing")
-        number = self.bare(name, value)
-        return f"{number}\u00a0{worded.unit}" if worded.unit else number
+        number, unit = self.bare(name, value), self._unit(worded.unit, Fraction(value))
+        return f"{number}\u00a0{unit}" if unit else number
 
     def bare(self, name: str, value: Any) -> str:
         """A number of a feature without its unit."""
         worded = self.features[name]
         return self.number(written(worded.feature, Fraction(value)), worded.format)
+
+    def _unit(self, unit: str, value: Fraction) -> str:
+        """The unit beside a number: of ``month|months`` the first with one, or, in French, less."""
+        one, bar, many = unit.partition("|")
+        alone = abs(value) < 2 if self.locale.language == "fr" else abs(value) == 1
+        return one if alone or not bar else many
 
     def step(self, name: str, step: Any) -> str:
         """A feature's step; units that are words would have to agree with it, and are left out."""

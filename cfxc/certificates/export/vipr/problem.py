@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction as Q
 from typing import Any
 
-from ....errors import UnsupportedError
+from ....errors import OutOfTimeError
 
 ZERO, ONE = Q(0), Q(1)
 REST = -1  # the place of the constant in an affine sum
@@ -93,7 +93,7 @@ class Problem:
         """Seconds that are left; refuses if there are none."""
         left = self.deadline - time.monotonic()
         if left <= 0:
-            raise UnsupportedError(
+            raise OutOfTimeError(
                 f"VIPR: no proof within the time limit: {sum(c.whole for c in self.columns)} whole "
                 f"columns of {len(self.columns)}, {len(self.rows)} rows",
                 remedy="allow more time (time_limit; --time-limit)",
