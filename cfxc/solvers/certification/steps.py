@@ -14,7 +14,7 @@ from ..base import Refuted
 from ..box_search.cells import UNIT
 from ..box_search.proof import Closing, Sharing, Split, SplitTree
 from .core import exact, plain_label
-from .prover import Given, prove, undecided
+from .prover import Given, prove, undecided, unproved
 
 SHARES = 2**40  # shares of costs are rounded down to so many parts
 Node = list[Any]
@@ -49,7 +49,7 @@ class _Boxes:
         self, proof: SplitTree, radius: Fraction, given: Given, scales: Sequence[Fraction]
     ) -> None:
         self.proof, self.scales = proof, scales
-        self.content = {"radius": exact(radius), "lemmas": [], "nodes": [["distance"]]}
+        self.content = unproved(given, radius)
         self.problem = Proof(*given, self.content, Clock(LONGEST))
         self.names = [domain.name for domain in proof.query.domains]
         program = simplified(proof.query.target_program)

@@ -26,6 +26,8 @@ from ...space import FeatureSpace
 from ...writing import write_whole
 from .core import CoreReader, Sources, exact, plain_label, read_program, trees_of
 from .products import Products
+from .prover import unproved
+from .region import written_inside, written_point, written_region
 from .steps import proof_of
 
 VERSION = "cfxc certificate 1"
@@ -142,15 +144,17 @@ def certify(
                 name: exact(n) for name, n in zip(("l0", "l1", "linf", "l2"), norms, strict=True)
             },
             "constraints": constraints,
+            **written_region(query),
         },
         "witness": None if point is None else written_point(query, point),
-        "proof": {"radius": "0", "lemmas": [], "nodes": [["distance"]]},
     }  # fmt: skip
-    bound = Fraction(0)
+    given, bound = (content["features"], content["program"], content["question"]), Fraction(0)
+    content["proof"] = {**unproved(given), "nodes": [["distance"]]}
     if lower > 0 or status == "infeasible":
-        given = content["features"], content["program"], content["question"]
         content["proof"] = proof_of(proof, given, scales, SECONDS)
         bound = number(content["proof"]["radius"])
+    if query.hulls and point is not None:
+        content["proof"]["inside"] = written_inside(query, point)
     distance = None if point is None else query.distance_to(point)
     bound = min(bound, max(lower, Fraction(0)), *([] if distance is None else [distance]))
     content["claim"] = {
@@ -292,14 +296,6 @@ def _multiple(form: Form, other: Form) -> Fraction | None:
         return None
     ratios = {factor / other.terms[source] for source, factor in form.terms.items()}
     return ratios.pop() if len(ratios) == 1 and min(ratios) > 0 else None
-
-
-def written_point(query: Query, values: Mapping[str, Any]) -> list[Any]:
-    """A point as certificates hold it."""
-    return [
-        plain_label(values[d.name]) if d.is_symbolic else exact(values[d.name])
-        for d in query.domains
-    ]
 
 
 def _feature(domain: Domain) -> dict[str, Any]:
