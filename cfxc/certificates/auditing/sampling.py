@@ -28,6 +28,7 @@ NEAR = {53: Fraction(1, 10**5), 24: Fraction(1, 10**4)}
 """Of the median lead of the scores, by the bits of the model's floats: less may be rounding."""
 TOP = {53: 2**1023, 24: 2**127}
 """What all values stay below, by the same."""
+LARGEST = Fraction(1, 10)  # of that lead, what rounding may do to a model that was compiled
 FEW = 1024  # times less than that is a tie, and is not counted
 EXCUSED = 0.02  # the share of rows, at most, of which the labels may differ as near as that
 LEFT = 0.5  # and of those that the model alone may put beyond floats
@@ -87,11 +88,13 @@ def run(
 
 def compare(
     shown: Any, space: str, predict: Predict, seed: int = 0, data: Path | None = None, *,
-    single: bool = False,
+    single: bool = False, rounding: Fraction = Fraction(0),
 ) -> Sampled:  # fmt: skip
     """Run both on rows; says on how many, and how many labels differ within rounding.
 
     ``single``: whether the model computes in single floats, as ``float32`` semantics say it does.
+    ``rounding``: what the model's own arithmetic may do to scores, as somebody knows who has
+    compiled it: so much more may be missed, up to a share of ``LARGEST``.
     Rows whose values grow beyond floats are left out, and counted; factual and witness never are.
 
     Raises:
@@ -115,7 +118,7 @@ def compare(
         lost = len(ran) - len(found)
         raise Differs(f"the model says nothing finite of {lost} of {len(ran)} rows: too many")
     away = len(drawn) + read - len(found)
-    near, excused = _agreed(shown, found, NEAR[bits])
+    near, excused = _agreed(shown, found, NEAR[bits], rounding)
     where = f"{len(drawn)} rows drawn with seed {seed}"
     where += f" and {read} rows of {data.name!a}" if data is not None else ""
     where += f", where {left} have values that the program does not know" if left else ""
@@ -182,7 +185,9 @@ def _outcomes(predict: Predict, frame: pd.DataFrame) -> list[Any]:
         return found
 
 
-def _agreed(shown: Any, found: Sequence[Ran], share: Fraction) -> tuple[Fraction, int]:
+def _agreed(
+    shown: Any, found: Sequence[Ran], share: Fraction, rounding: Fraction
+) -> tuple[Fraction, int]:
     """What counts as near, and how many rows differ within that.
 
     Numbers may differ by a share of the median's size or of their own, whichever is more.
@@ -190,8 +195,9 @@ def _agreed(shown: Any, found: Sequence[Ran], share: Fraction) -> tuple[Fraction
     Raises:
         Differs: some row differs by more.
     """
-    question = shown.question
-    near, excused = share * median(_lead(scores) for _, scores, _ in found), 0
+    question, size = shown.question, median(_lead(scores) for _, scores, _ in found)
+    near, excused = share * size, 0
+    near, fine = max(near, min(rounding, LARGEST * size)), near
     numbers = question.program.labels is None
     for number, scores, outcome in found:
         miss = _miss(question.program, scores, outcome)
@@ -200,7 +206,7 @@ def _agreed(shown: Any, found: Sequence[Ran], share: Fraction) -> tuple[Fraction
             raise Differs(
                 f"of {_name(number)} the model says {outcome!r}, and the program does not"
             )
-        excused += miss * FEW > most
+        excused += miss * FEW > (most if numbers else fine)
         witness = number == 1 and shown.witness is not None
         if witness and not _reaches(question, outcome):
             raise Differs(f"of the witness the model says {outcome!r}, which is not the target")
