@@ -26,6 +26,7 @@ from support.report import Table
 
 from tests.certificates.false_certificates import try_certificates
 from tests.certificates.false_claims import Found, Search, false_claims
+from tests.certificates.false_regions import try_regions
 from tests.certificates.hostile_files import FAMILIES
 from tests.certificates.measured import run
 from tests.certificates.rounded_programs import KINDS, Refused, draw_program, worst
@@ -73,6 +74,7 @@ def certificates(rng: Random, counts: Counts) -> list[str]:
     try:
         for _ in range(3):
             try_certificates(rng, tried)
+        try_regions(rng, tried, 100)
     except Found as error:
         return [str(error)]
     finally:

@@ -150,7 +150,16 @@ def _conditions(question: Question) -> list[str]:
         found.append(condition(question, truth))
         size += len(found[-1])
         need(size <= 8 * TEXT, "limits: the constraints are too long to be printed")
-    return found
+    return found + ([] if question.region is None else [_region(question.region)])
+
+
+def _region(region: Any) -> str:
+    """A trust region as text; its hash tells its rows from others."""
+    sizes = [len(rows) for rows in region.hulls]
+    hulls = "the hull" if len(sizes) == 1 else f"one of the {len(sizes)} hulls"
+    counts = ", ".join(map(str, sizes[:10])) + ", …" * (len(sizes) > 10)
+    rows = f"{counts} row{'s' * (sizes != [1])} (SHA-256 {region.hash})"
+    return f"within {exact(region.reach)} by {region.norm}, over ranges, of {hulls} of {rows}"
 
 
 MADE = {
@@ -280,8 +289,8 @@ def _warnings(shown: Shown, outcome: str, had: bool) -> Iterator[str]:
     for feature in q.features:
         if not feature.weight and not is_still(feature):
             yield f"Changes of {name_of(feature.name)} cost nothing."
-    if shown.witness is None and q.truths:
-        yield f"Constraints: {len(q.truths)}. Without them a change may exist."
+    if shown.witness is None and (count := len(q.truths) + (q.region is not None)):
+        yield f"Constraints: {count}. Without them a change may exist."
     if shown.distance and not shown.bound:
         yield "The bound is 0: nothing is shown of what is nearer."
     if shown.epsilon > LARGE:

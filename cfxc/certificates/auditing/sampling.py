@@ -28,6 +28,7 @@ NEAR = {53: Fraction(1, 10**5), 24: Fraction(1, 10**4)}
 """Of the median lead of the scores, by the bits of the model's floats: less may be rounding."""
 TOP = {53: 2**1023, 24: 2**127}
 """What all values stay below, by the same."""
+LARGEST = Fraction(1, 10)  # of that lead, what rounding may do to a model that was compiled
 FEW = 1024  # times less than that is a tie, and is not counted
 EXCUSED = 0.02  # the share of rows, at most, of which labels may differ so near, or beyond floats
 LEFT = 0.5  # and of those that the model alone may put beyond floats
@@ -87,11 +88,13 @@ def run(
 
 def compare(
     shown: Any, space: str, predict: Predict, seed: int = 0, data: Path | None = None, *,
-    single: bool = False,
+    single: bool = False, rounding: Fraction = Fraction(0),
 ) -> Sampled:  # fmt: skip
     """Run both on rows; says on how many, and how many labels differ within rounding.
 
     ``single``: whether the model computes in single floats, as ``float32`` semantics say it does.
+    ``rounding``: what the model's own arithmetic may do to scores, as somebody knows who has
+    compiled it: so much more may be missed, up to a share of ``LARGEST``.
     Rows whose values grow beyond floats are left out, and counted, where the model says nothing
     finite; where it differs, there may only be few of them.  Factual and witness never are.
 
@@ -116,7 +119,7 @@ def compare(
     if len(found) < (1 - LEFT) * len(plain):
         lost = len(plain) - len(found)
         raise Differs(f"the model says nothing finite of {lost} of {len(plain)} rows: too many")
-    near, excused = _agreed(shown, found, NEAR[bits])
+    near, excused = _agreed(shown, found, NEAR[bits], rounding)
     grown = [each for each in ran if each.beyond and each.outcome is not LOST]
     alike = [each for each in grown if _is_near(question.program, each, near, NEAR[bits])]
     if len(grown) - len(alike) > EXCUSED * len(ran):
@@ -199,7 +202,9 @@ def _outcomes(predict: Predict, frame: pd.DataFrame) -> list[Any]:
         return found
 
 
-def _agreed(shown: Any, found: Sequence[Ran], share: Fraction) -> tuple[Fraction, int]:
+def _agreed(
+    shown: Any, found: Sequence[Ran], share: Fraction, rounding: Fraction
+) -> tuple[Fraction, int]:
     """What counts as near, and how many rows differ within that.
 
     Numbers may differ by a share of the median's size or of their own, whichever is more.
@@ -207,8 +212,9 @@ def _agreed(shown: Any, found: Sequence[Ran], share: Fraction) -> tuple[Fraction
     Raises:
         Differs: some row differs by more.
     """
-    question = shown.question
-    near, excused = share * median(_lead(each.scores or []) for each in found), 0
+    question, size = shown.question, median(_lead(each.scores or []) for each in found)
+    near, excused = share * size, 0
+    near, fine = max(near, min(rounding, LARGEST * size)), near
     numbers = question.program.labels is None
     for each in found:
         number, outcome = each.number, each.outcome
@@ -216,7 +222,8 @@ def _agreed(shown: Any, found: Sequence[Ran], share: Fraction) -> tuple[Fraction
             raise Differs(
                 f"of {_name(number)} the model says {outcome!r}, and the program does not"
             )
-        excused += not _is_near(question.program, each, near / FEW, share / FEW)
+        exact = (near if numbers else fine) / FEW
+        excused += not _is_near(question.program, each, exact, share / FEW)
         witness = number == 1 and shown.witness is not None
         if witness and not _reaches(question, outcome):
             raise Differs(f"of the witness the model says {outcome!r}, which is not the target")

@@ -78,7 +78,8 @@ def _claim(claim: Any, witness: Any, proof: Proof) -> Any:
     covered = 0 <= bound <= proof.radius and bound < 2**1000
     need(covered, "claim.lower_bound: not what the proof covers")
     if status == "infeasible":
-        need(witness is None and distance is None, "claim: infeasible, and a witness")
+        alone = witness is None and distance is None and proof.inside is None
+        need(alone, "claim: infeasible, and a witness")
         farthest = [max(map(f.delta, f.all)) for f in proof.features]
         need(proof.radius > proof.distance(farthest), "proof.radius: some rows lie beyond it")
         return status, None, bound, epsilon, None, False

@@ -25,6 +25,7 @@ from .reader import (
     total,
     whole,
 )
+from .region import Region
 
 Row = tuple[Form, bool]  # a form that is at least 0 or, if True, above 0
 Part = Any  # of a number the least and the largest value, (None, None) if none; places of labels
@@ -178,11 +179,14 @@ class Question:
             for.
         truths: Constraints, as ``(kind, parts)``.
         rows: All rows that hold at every counterfactual.
+        region: Where counterfactuals must lie, or ``None``.
     """
 
     def __init__(self, features: Any, program: Any, given: Any, clock: Clock | None = None) -> None:
-        names = "factual target slack norms constraints"
-        own, target, slack, norms, rules = members(given, names, "question")
+        names, limited = "factual target slack norms constraints", "region" in given
+        own, target, slack, norms, rules, *region = members(
+            given, names + " region" * limited, "question"
+        )
         pairs = zip(listed(features, "features"), listed(own, "question.factual"), strict=True)
         self.clock = clock or Clock(math.inf)
         self.features = [
@@ -213,6 +217,7 @@ class Question:
         given = enumerate(listed(rules, "question.constraints"))
         self.truths = [self._truth(one, DEPTH, f"question.constraints[{i}]") for i, one in given]
         self.rows = self.target_rows + [row for truth in self.truths for row in rows_of(truth)]
+        self.region = Region(region[0], self) if limited else None
 
     def point(self, given: Any, where: str = "witness") -> Point:
         """A point as it is written: numbers, and places of labels."""

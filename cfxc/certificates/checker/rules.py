@@ -17,8 +17,9 @@ from .smooth import CURVES, least
 
 Spans = Sequence[tuple[Q, Q]]  # ranges of the forms that were made
 Signs = Mapping[Any, Any]  # k: -1, 1 (its sign); (k, side): side z <= this or, of side 0, z > this
+#                            ("hull", h): within hull h
 Worths = list[tuple[Q, Q]]  # of each leaf or value: what it adds, and what it pays
-SPLITS = ("cut", "label", "sign", "at")
+SPLITS = ("cut", "label", "sign", "at", "hull")
 PLANES = {"over": ONE, "under": -ONE}  # on which side of a plane a product lies, or of a line f(z)
 
 
@@ -41,8 +42,14 @@ class Proof(Question):
 
     def __init__(self, features: Any, program: Any, question: Any, proof: Any, clock: Clock):
         super().__init__(features, program, question, clock)
-        radius, lemmas, nodes = members(proof, "radius lemmas nodes", "proof")
+        names = "radius lemmas nodes" + " faces inside" * (self.region is not None)
+        radius, lemmas, nodes, *more = members(proof, names, "proof")
         self.radius, self.nodes = number(radius), listed(nodes, "proof.nodes")
+        self.hulls, self.faces, self.inside = 0, list[tuple[int, Form]](), None
+        if self.region is not None:
+            self.hulls, self.inside = len(self.region.hulls), more[1]
+            self.faces = self.region.faces(more[0])
+        self.start: Signs = {("hull", 0): 1} if self.hulls == 1 else {}
         self.root = [self.clip(j, f.all, self.radius) for j, f in enumerate(self.features)]
         units = {k for k, kind in enumerate(self.program.kinds) if kind == "unit"}
         self.known: dict[str, Collection[int]] = {"above": units, "chord": units}
@@ -53,7 +60,8 @@ class Proof(Question):
         self.roots = sum(len(roots) for roots, _ in self.program.trees)
         self.bounds: dict[tuple[int, int], Q] = {}
         for i, (k, side, bound, *by) in enumerate(listed(lemmas, "proof.lemmas")):
-            self.bound_unit(k, side, number(bound), self.multipliers(by, {}), f"proof.lemmas[{i}]")
+            shown = self.multipliers(by, self.start)
+            self.bound_unit(k, side, number(bound), shown, f"proof.lemmas[{i}]")
 
     def bound_unit(self, k: Any, side: Any, bound: Q, by: Multipliers, where: str) -> None:
         """Lemma 12: ``side * z <= bound`` for a form that was made, at every counterfactual."""
@@ -64,9 +72,15 @@ class Proof(Question):
         need(shown, f"{where}: the bound is not shown")
         self.bounds[k, side] = bound
 
+    def check(self, point: Sequence[Any]) -> tuple[Q, bool]:
+        """The same; within the region, if there is one."""
+        if self.region is not None:
+            self.region.require(self.inside, point)
+        return super().check(point)
+
     def walk(self) -> dict[str, int]:
         """Walk all nodes from the root; how many parts were closed for which reason."""
-        stack, seen, reasons = [(0, self.root, dict[int, int]())], set[int](), dict[str, int]()
+        stack, seen, reasons = [(0, self.root, self.start)], set[int](), dict[str, int]()
         while stack:
             place, parts, signs = stack.pop()
             self.require_few(stack, len(parts) + len(signs))
@@ -74,7 +88,7 @@ class Proof(Question):
             seen.add(place)
             kind, *node = listed(self.nodes[place], "proof.nodes")
             if kind in SPLITS:
-                children = [whole(child, 1) for child in node[-2:]]
+                children = [whole(child, 1) for child in (node if kind == "hull" else node[-2:])]
                 halves = self.halves(kind, node[:-2], parts, signs)
                 stack += [(c, *half) for c, half in zip(children, halves, strict=True)]
                 continue
@@ -93,7 +107,10 @@ class Proof(Question):
     # -- parts ------------------------------------------------------------------------------------
 
     def halves(self, kind: str, node: Any, parts: list[Part], signs: Signs) -> Any:
-        """Lemma 2: the two sides of a split, parts and signs of units."""
+        """Lemma 2: the two sides of a split, parts and signs of units.  Lemma 16: all hulls."""
+        if kind == "hull":
+            need(self.hulls, "proof: a split by hulls, and no region")
+            return [(parts, {**signs, ("hull", h): 1}) for h in range(self.hulls)]
         if kind == "sign":
             (k,) = node
             need(self.program.kinds[whole(k)] == "unit", "proof: the sign of no unit")
@@ -233,9 +250,10 @@ class Proof(Question):
     def multipliers(self, given: Any, signs: Signs) -> Multipliers:
         """Lemma 7: numbers that are not negative; shares of one feature sum to 1 at most."""
         budget, rows, shares = given
-        found = dict[Any, Q]()
+        found, faces = dict[Any, Q](), range(len(self.faces))
+        here = {"sign": signs, "face": {i for i in faces if ("hull", self.faces[i][0]) in signs}}
         for name, k, y, *slopes in listed(rows, "proof: multipliers"):
-            there = whole(k) in (signs if name == "sign" else self.known.get(name, ()))
+            there = whole(k) in (here if name in here else self.known).get(name, ())
             if not there or len(slopes) != 2 * (name in PLANES):
                 raise Rejected(f"proof: a multiplier of no inequality: {str(name)[:10]!a} {k}")
             found[name, k, *map(number, slopes)] = number(y)
@@ -260,8 +278,8 @@ class Proof(Question):
     def inequality(self, named: Sequence[Any], signs: Signs, spans: Spans) -> Form:
         """Lemma 8: g, which is at least 0 at every counterfactual of a part."""
         name, k, *slopes = named
-        if name == "row":
-            row: Form = self.rows[k][0]
+        if name in ("row", "face"):
+            row: Form = self.rows[k][0] if name == "row" else self.faces[k][1]
             return row
         if name in PLANES:
             beside = self.plane if k in self.program.factors else self.line

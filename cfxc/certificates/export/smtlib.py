@@ -18,6 +18,7 @@ from ..checker import CONSTANT, HALF_ULP, LEAST, Feature, Form, Proof, Question,
 from ..checker.smooth import CURVES
 
 ZERO = Fraction(0)
+ITSELF = "hand in the certificate itself: cfxc-check reads them"
 
 
 def smtlib(certificate: Mapping[str, Any]) -> dict[str, str]:
@@ -25,6 +26,9 @@ def smtlib(certificate: Mapping[str, Any]) -> dict[str, str]:
 
     Where cells round multiples of a step, and where a program rounds to float32, the scripts allow
     all that lies within half a unit in the last place: what they refute, the question refutes.
+
+    Raises:
+        UnsupportedError: the question has a trust region.
     """
     scripts = {"lower": lower(certificate)[0]}
     if certificate["witness"] is not None:
@@ -65,6 +69,8 @@ class Script:
 
     def __init__(self, features: Any, program: Any, question: Any) -> None:
         self.question = Question(features, program, question)
+        if self.question.region is not None:
+            raise UnsupportedError("SMT-LIB: trust regions are not written", remedy=ITSELF)
         self.features, self.program = self.question.features, self.question.program
         self.lines: list[str] = []
         self.grids, self.apart = set[int](), set[int]()  # numbers on grids; whose own is not on it

@@ -5,13 +5,21 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 from dataclasses import replace
+from fractions import Fraction
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from ...certificates.auditing.inputs import WrongInput
 from ...certificates.auditing.sampling import Differs, Sampled, compare
 from ...certificates.checker import Rejected, Shown, Undecided, check, number
-from ...errors import CfxcError, InvalidInputError, ModelFileError, VerificationError
+from ...errors import (
+    CfxcError,
+    InvalidInputError,
+    ModelFileError,
+    UnsupportedError,
+    VerificationError,
+)
 from ...frontends.files import load_model
 from ...frontends.predictor import DOUBLE, Predictor, Task, plain_item
 from ...ir import Program
@@ -65,7 +73,13 @@ def require_program_of(
     try:
         shown = check(dict(content)) if shown is None else shown
         single = predictor.unit_roundoff > DOUBLE
-        return compare(shown, content["space"], predictor.predict, seed, rows, single=single)
+        run = partial(compare, shown, content["space"], predictor.predict, seed, rows)
+        try:
+            return run(single=single)
+        except Differs:
+            if not (rounding := _rounding(query, predictor.unit_roundoff)):
+                raise
+            return run(single=single, rounding=rounding)
     except Undecided:
         raise
     except WrongInput as error:
@@ -93,6 +107,18 @@ def _asked_again(
         return query
     unit = predictor.unit_roundoff
     return covered(replace(query, slack=deployed_slack(query, unit), unit=unit))
+
+
+def _rounding(query: Query, unit: Fraction) -> Fraction:
+    """What the model's own arithmetic may do to its scores; 0 if nothing is known of that.
+
+    It is derived from the model, which was shown to compute the program that is stated, and from
+    nothing in the certificate.
+    """
+    try:
+        return written_slack(replace(query, slack=deployed_slack(query, unit), unit=unit))
+    except UnsupportedError:
+        return Fraction(0)
 
 
 def _require_same(

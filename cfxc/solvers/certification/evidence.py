@@ -51,7 +51,11 @@ class Evidence:
         """
         if self.status == "unknown":
             raise UnsupportedError("no counterfactual was found, so there is nothing to certify")
-        self._refuse()
+        if any(hull.weight for hull in self.query.hulls):
+            raise UnsupportedError(
+                "an answer that weighs how far it is from a trust region has no certificate; "
+                "ask with weight=0"
+            )
         why: Exception | None = None
         for evidence, proof in self._proofs():
             try:
@@ -70,7 +74,8 @@ class Evidence:
         Raises:
             UnsupportedError: nothing was proved, or the formula is not for solvers.
         """
-        self._refuse()
+        if self.query.hulls:
+            raise UnsupportedError("a trust region has no script; take the certificate itself")
         lower, infeasible = self.outcome.lower, self.status == "infeasible"
         if not infeasible and lower <= 0:
             raise UnsupportedError("no lower bound above 0 was proved, so there is none to write")
@@ -86,10 +91,6 @@ class Evidence:
             footer=["(check-sat)", "(exit)"],
             equations=True,
         )
-
-    def _refuse(self) -> None:
-        if self.query.hulls:
-            raise UnsupportedError("an answer within a trust region has no certificate")
 
     def _of(self, proof: Any) -> Certificate:
         best = self.outcome.best
@@ -153,7 +154,7 @@ def _needed_slack(query: Query) -> Fraction | None:
         return Fraction(0)
     try:
         content = certify(
-            replace(query, constraints=(), excluded=()), status="feasible", point=None,
+            replace(query, constraints=(), excluded=(), hulls=()), status="feasible", point=None,
             lower=Fraction(0), epsilon=0.0, proof=None, made={},
         ).to_dict()  # fmt: skip
         stated = Question(*(content[part] for part in ("features", "program", "question")))

@@ -22,6 +22,7 @@ from ...compiler.linear_programs import made_solver
 from ...compiler.mixed_integer import Rounded
 from ..encoding.squares import Tangents
 from .curves import lines, touch
+from .hull_columns import Arrays, HullColumns
 from .leaves import paying, trees_in
 from .solution import WRONG, Solution
 
@@ -191,13 +192,15 @@ class LinearProgram:
 
     # -- solving ----------------------------------------------------------------------------------
 
-    def nearest(self) -> tuple[Multipliers | None, Solution | None]:
-        """Multipliers for "all of it is farther than the radius", and the solution."""
+    def nearest(
+        self, hull: HullColumns | None = None
+    ) -> tuple[Multipliers | None, Solution | None]:
+        """Multipliers for "all of it is farther than the radius", and the solution; in a hull."""
         cost, _ = self.objective()
         cost[-1] = PENALTY
         left = ROUNDS if self.curves else 1
         while True:
-            duals, values = self._solve(cost, budget=False)
+            duals, values = self._solve(cost, budget=False, hull=hull)
             if duals is None or values is None:
                 return None, None
             solution, left = Solution(self, values, duals), left - 1
@@ -278,6 +281,10 @@ class LinearProgram:
             if all(source[0] in READ or source[1] < self.depth for source in form):
                 row, shift = self.form(form)
                 yield ("row", i), row, -shift, 1.0
+        for i, (h, face) in enumerate(self.problem.faces):
+            if ("hull", h) in self.signs:
+                row, shift = self.form(face)
+                yield ("face", i), row, -shift, 1.0
         for k, sign in self.signs.items():
             if not isinstance(k, tuple) and k < self.depth:
                 yield ("sign", k), sign * self.z[k], -sign * self.z0[k], 1.0
@@ -391,7 +398,7 @@ class LinearProgram:
             yield row, peak * float(feature.delta(self.base[j]))
 
     def _solve(
-        self, cost: Floats, *, budget: bool
+        self, cost: Floats, *, budget: bool, hull: HullColumns | None = None
     ) -> tuple[dict[Key, Fraction] | None, Floats | None]:
         names: list[Key] = []
         rows: list[Floats] = []
@@ -414,7 +421,8 @@ class LinearProgram:
             tops.append(1.0)
         lower = np.array([*self.lower, 0.0])
         upper = np.array([*self.upper, 0.0 if budget else np.inf])
-        answer = _run(cost, lower, upper, np.array(rows), np.array(sides), np.array(tops))
+        arrays = cost, lower, upper, np.array(rows), np.array(sides), np.array(tops)
+        answer = _run(*arrays) if hull is None else self._within(hull, arrays)
         if answer is None:
             return None, None
         duals, values = answer
@@ -424,6 +432,14 @@ class LinearProgram:
             if dual > SMALLEST
         }
         return found, values
+
+    def _within(self, hull: HullColumns, arrays: Arrays) -> tuple[Floats, Floats] | None:
+        """The same within a hull."""
+        forms = [self.form(axis) for axis in hull.axes]
+        while (answer := _run(*hull.added(arrays, forms))) is not None:
+            if not hull.learn(*answer):
+                return answer[0], answer[1][: arrays[0].size]
+        return None
 
     def _definitions(self) -> Iterator[tuple[Floats, float]]:
         """Rows and right sides of what squares, and the costs of features, are at least."""

@@ -21,6 +21,7 @@ from ...certificates.checker.program import Form, plus
 from ...certificates.checker.rules import NONE, Multipliers
 from ...ir.interval import ceil_float
 from .core import exact, written_label
+from .hull_columns import HullColumns
 from .linear_program import READ, LinearProgram
 from .solution import WRONG, Solution
 
@@ -121,9 +122,10 @@ def prove(given: Given, radius: Fraction, seconds: float) -> dict[str, Any] | No
 
 class _Prover:
     def __init__(self, given: Given, radius: Fraction, deadline: float) -> None:
-        empty = {"radius": exact(radius), "lemmas": [], "nodes": []}
+        empty = unproved(given, radius)
         self.problem, self.deadline = Proof(*given, empty, Clock(inf)), deadline
         self.content: dict[str, Any] = empty
+        self.hulls = [HullColumns(self.problem, h) for h in range(self.problem.hulls)]
         self.nodes: list[Node] = []
         self.is_plain = all(truth[0] in ("ge", "gt", "and") for truth in self.problem.truths)
 
@@ -131,8 +133,12 @@ class _Prover:
         """Lemmas at the root, then parts until none is open."""
         if not self._bound_units():
             return None
-        stack: list[tuple[Area, int]] = [((self.problem.root, {}), 0)]
+        stack: list[tuple[Area, int]] = [((self.problem.root, dict(self.problem.start)), 0)]
         self.nodes.append([])
+        if len(self.hulls) > 1:
+            areas = self.problem.halves("hull", [], *stack.pop()[0])
+            self.nodes = [["hull", *range(1, len(areas) + 1)], *([] for _ in areas)]
+            stack = [*zip(areas, self.nodes[0][1:], strict=True)]
         while stack:
             if time.monotonic() > self.deadline:
                 return None
@@ -194,10 +200,29 @@ class _Prover:
             return ["bound", *written(NONE)], None
         if not self.is_plain and problem.contradicts(near, signs, spans):
             return ["constraint"], None
-        by, solution = LinearProgram(problem, near, signs, spans, len(spans)).nearest()
+        program = LinearProgram(problem, near, signs, spans, len(spans))
+        by, solution = program.nearest()
         if by is not None and problem.outweighs(by, near, signs, spans):
             return ["bound", *written(by)], None
-        return None, solution
+        inside = next((hull for hull in self.hulls if ("hull", hull.h) in signs), None)
+        if inside is None:
+            return None, solution
+        by, solution = program.nearest(inside)
+        return None if by is None else self._faced(inside, by, near, signs, spans), solution
+
+    def _faced(self, hull: HullColumns, by: Multipliers, *area: Any) -> Node | None:
+        """A node that closes a part by one more face of a hull, which is kept if it does."""
+        (normal, factor), problem = hull.face(), self.problem
+        texts = [exact(one) for one in normal]
+        assert problem.region is not None
+        problem.faces.append((hull.h, problem.region.face(hull.h, texts)))
+        face = ("face", len(problem.faces) - 1)
+        by = by._replace(rows={**by.rows, face: Fraction(factor)})
+        if problem.outweighs(by, *area):
+            self.content["faces"].append([hull.h, texts])
+            return ["bound", *written(by)]
+        problem.faces.pop()
+        return None
 
     def _gap(self, parts: list[Any]) -> int | None:
         """A feature whose number is missing in some of a part, and there in the rest."""
@@ -284,6 +309,12 @@ class _Prover:
         return None
 
 
+def unproved(given: Given, radius: Fraction = ZERO) -> dict[str, Any]:
+    """A proof without nodes."""
+    faced: dict[str, Any] = {"faces": [], "inside": None} if "region" in given[2] else {}
+    return {"radius": exact(radius), "lemmas": [], "nodes": [], **faced}
+
+
 def written(by: Multipliers) -> list[Any]:
     """Multipliers as certificates write them."""
     named = [
@@ -294,4 +325,4 @@ def written(by: Multipliers) -> list[Any]:
     return [exact(by.budget), named, shares]
 
 
-__all__ = ["Given", "prove", "undecided"]
+__all__ = ["Given", "prove", "undecided", "unproved"]

@@ -14,7 +14,7 @@ from ..base import Refuted
 from ..box_search.cells import UNIT
 from ..box_search.proof import Closing, Sharing, Split, SplitTree
 from .core import exact, plain_label
-from .prover import Given, prove, undecided
+from .prover import Given, prove, undecided, unproved
 
 SHARES = 2**40  # shares of costs are rounded down to so many parts
 Node = list[Any]
@@ -23,19 +23,20 @@ LONGEST = 300.0  # seconds of the processor to write a proof down, and to check 
 
 
 def proof_of(
-    proof: Any, given: Given, scales: Sequence[Fraction], seconds: float
+    proof: Any, given: Given, scales: Sequence[Fraction], seconds: float, beside: int = 0
 ) -> dict[str, Any]:
     """A proof as plain values; of what a solver refuted, made in so many seconds.
 
     ``scales``: by how much the search's requirements are larger than the certificate's rows; the
-    last stands for those that follow.
+    last stands for those that follow.  ``beside``: how many constraints come first that the search
+    has among its requirements.
 
     Raises:
         UnsupportedError: it leaves something to a solver's word, or is none.
     """
     if isinstance(proof, SplitTree):
         radius = proof.radius * (1 + Fraction(1, 2**60)) if proof.radius >= 1 else proof.radius
-        return _Boxes(proof, radius, given, scales).written()  # it covers the boundary too
+        return _Boxes(proof, radius, given, scales, beside).written()  # it covers the boundary too
     found = prove(given, proof.radius, seconds) if isinstance(proof, Refuted) else None
     if found is None:
         raise UnsupportedError("no proof was kept that a certificate could hold")
@@ -46,11 +47,13 @@ class _Boxes:
     """The split tree of a box search."""
 
     def __init__(
-        self, proof: SplitTree, radius: Fraction, given: Given, scales: Sequence[Fraction]
-    ) -> None:
+        self, proof: SplitTree, radius: Fraction, given: Given, scales: Sequence[Fraction],
+        beside: int,
+    ) -> None:  # fmt: skip
         self.proof, self.scales = proof, scales
-        self.content = {"radius": exact(radius), "lemmas": [], "nodes": [["distance"]]}
+        self.content = unproved(given, radius)
         self.problem = Proof(*given, self.content, Clock(LONGEST))
+        self.last = len(self.problem.target_rows) - 1 + beside
         self.names = [domain.name for domain in proof.query.domains]
         program = simplified(proof.query.target_program)
         self.required = requirements(program, "in_target")
@@ -89,8 +92,7 @@ class _Boxes:
 
     def row(self, requirement: int) -> int:
         """The checker's row for one of the search's: one alone is what implies all others."""
-        last = len(self.problem.target_rows) - 1
-        return last if len(self.required) == 1 else min(requirement, last)
+        return self.last if len(self.required) == 1 else min(requirement, self.last)
 
     def scale(self, requirement: int) -> Fraction:
         """By how much one of the search's requirements is larger than the checker's row."""

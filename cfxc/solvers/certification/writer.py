@@ -16,6 +16,7 @@ from ...certificates.checker import canonical, number
 from ...compiler.linear_reader import Form
 from ...errors import UnsupportedError
 from ...ir import Program, ops
+from ...ir.interval import ceil_float
 from ...ir.linear import ONE, ZERO, LinearForm
 from ...ir.patterns import deciding
 from ...markup import card, changes, text
@@ -26,6 +27,8 @@ from ...space import FeatureSpace
 from ...writing import write_whole
 from .core import CoreReader, Sources, exact, plain_label, read_program, trees_of
 from .products import Products
+from .prover import unproved
+from .region import written_inside, written_point, written_region
 from .steps import proof_of
 
 VERSION = "cfxc certificate 1"
@@ -120,11 +123,11 @@ def certify(
     if norms is None:
         raise UnsupportedError("a certificate needs a distance made of l0, l1, l2 and linf")
     sources, units, labels, forms = read_program(query)
-    constraints = []
+    target, scales, constraints = _target(query, sources, units, labels, forms)
+    beside = len(constraints)
     for program in (*(each.program for each in query.constraints), *query.excluded):
         reader = CoreReader(program, query, sources, units)
         constraints.append(_truth(reader.truth(program.output("holds"))))
-    target, scales = _target(query, sources, units, labels, forms)
     content: dict[str, Any] = {
         "version": VERSION,
         "made": dict(made),
@@ -142,15 +145,17 @@ def certify(
                 name: exact(n) for name, n in zip(("l0", "l1", "linf", "l2"), norms, strict=True)
             },
             "constraints": constraints,
+            **written_region(query),
         },
         "witness": None if point is None else written_point(query, point),
-        "proof": {"radius": "0", "lemmas": [], "nodes": [["distance"]]},
     }  # fmt: skip
-    bound = Fraction(0)
+    given, bound = (content["features"], content["program"], content["question"]), Fraction(0)
+    content["proof"] = {**unproved(given), "nodes": [["distance"]]}
     if lower > 0 or status == "infeasible":
-        given = content["features"], content["program"], content["question"]
-        content["proof"] = proof_of(proof, given, scales, SECONDS)
+        content["proof"] = proof_of(proof, given, scales, SECONDS, beside)
         bound = number(content["proof"]["radius"])
+    if query.hulls and point is not None:
+        content["proof"]["inside"] = written_inside(query, point)
     distance = None if point is None else query.distance_to(point)
     bound = min(bound, max(lower, Fraction(0)), *([] if distance is None else [distance]))
     content["claim"] = {
@@ -239,43 +244,65 @@ def written_semantics(query: Query) -> str:
 
 def _target(
     query: Query, sources: Sources, units: Products, labels: list[Any] | None, forms: list[Form]
-) -> tuple[dict[str, Any], list[Fraction]]:
-    """The target over the outputs, and by how much the searches' requirements are larger.
+) -> tuple[dict[str, Any], list[Fraction], list[Any]]:
+    """The target over the outputs; by how much the searches' requirements are larger; and a
+    probability as a constraint, where it is neither an output nor known from a lead.
 
     Raises:
-        UnsupportedError: a probability that is neither an output nor known from a lead.
+        UnsupportedError: there is such a probability, and a slack, which constraints have not.
     """
     target = query.target
     if target.is_range:
         ends = {"lower": target.lower, "upper": target.upper}
-        return {name: None if end is None else exact(end) for name, end in ends.items()}, [ONE]
+        return {name: None if end is None else exact(end) for name, end in ends.items()}, [ONE], []
     label, scales = plain_label(target.label), [1 / score_scale(query.program, target)]
     if target.is_plain:
-        return {"label": label}, scales
-    margin, least = target.margin, None
+        return {"label": label}, scales, []
+    margin, least, beside = target.margin, None, list[Any]()
     if target.chance is not None:
         reader = CoreReader(_likely(query), query, sources, units)
         place = [plain_label(each) for each in labels or ()].index(label)  # in the order of forms
-        lead, least, scale = _chance(reader, place, forms)
+        truth = reader.truth(reader.program.output("in_target"))
+        while truth[0] == "and":
+            truth = truth[-1]
+        found = _chance(truth, place, forms)
+        if found is None:
+            beside = [_truth(_printable(truth, query))]
+        lead, least, scale = found or (ZERO, None, ONE)
         margin, scales = max(margin, lead), scales * (len(forms) - 1) + [scale]
+    if beside and not margin:
+        return {"label": label}, scales, beside
     return {
         "label": label, "margin": exact(margin), "least": None if least is None else exact(least),
-    }, scales  # fmt: skip
+    }, scales, beside  # fmt: skip
 
 
 def _likely(query: Query) -> Program:
     return target_program(query.program, replace(query.target, margin=Fraction(0)), Fraction(0))
 
 
-def _chance(
-    reader: CoreReader, own: int, forms: list[Form]
-) -> tuple[Fraction, Fraction | None, Fraction]:
-    """By what a label must lead, or what its score must be, for the probability asked for; and
-    how many times that the search's requirement is.
+def _printable(truth: list[Any], query: Query) -> list[Any]:
+    """A condition that a constant of many digits makes a little wider, so that it is a double.
+
+    Raises:
+        UnsupportedError: there is a slack, which constraints have not.
     """
-    truth = reader.truth(reader.program.output("in_target"))
-    while truth[0] == "and":
-        truth = truth[-1]
+    if query.slack:
+        raise UnsupportedError(
+            "a certificate cannot hold how this probability is reached in floats; "
+            "ask with semantics='real'"
+        )
+    if truth[0] not in ("ge", "gt") or not exact_text(truth[1].constant).startswith("about "):
+        return truth
+    return [truth[0], LinearForm(truth[1].terms, Fraction(ceil_float(truth[1].constant)))]
+
+
+def _chance(
+    truth: list[Any], own: int, forms: list[Form]
+) -> tuple[Fraction, Fraction | None, Fraction] | None:
+    """By what a label must lead, or what its score must be, for the probability asked for; and
+    how many times that the search's requirement is.  ``None`` if neither says it.
+    """
     score = forms[own]
     leads = [score - other for i, other in enumerate(forms) if i != own]
     for each, is_lead in ((leads[0], len(leads) == 1), (score, True)):
@@ -283,7 +310,7 @@ def _chance(
         if factor:
             end = each.constant - truth[1].constant / factor
             return (max(end, ZERO), None, factor) if each is leads[0] else (ZERO, end, factor)
-    raise UnsupportedError("a certificate cannot hold how this probability is reached")
+    return None
 
 
 def _multiple(form: Form, other: Form) -> Fraction | None:
@@ -292,14 +319,6 @@ def _multiple(form: Form, other: Form) -> Fraction | None:
         return None
     ratios = {factor / other.terms[source] for source, factor in form.terms.items()}
     return ratios.pop() if len(ratios) == 1 and min(ratios) > 0 else None
-
-
-def written_point(query: Query, values: Mapping[str, Any]) -> list[Any]:
-    """A point as certificates hold it."""
-    return [
-        plain_label(values[d.name]) if d.is_symbolic else exact(values[d.name])
-        for d in query.domains
-    ]
 
 
 def _feature(domain: Domain) -> dict[str, Any]:

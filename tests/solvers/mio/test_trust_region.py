@@ -8,7 +8,6 @@ from itertools import product
 import numpy as np
 import pandas as pd
 import pytest
-from scipy.optimize import linprog, minimize
 from sklearn.cluster import DBSCAN, AgglomerativeClustering
 from sklearn.compose import make_column_transformer
 from sklearn.ensemble import GradientBoostingClassifier, RandomForestClassifier
@@ -22,6 +21,7 @@ from sklearn.tree import DecisionTreeClassifier
 import cfxc
 from cfxc import Feature, FeatureSpace, TrustRegion
 from cfxc.solvers.hulls import slack_of
+from tests.solvers.mio.hull_oracle import away
 
 LEVELS = ("low", "mid", "high")
 SPACE = FeatureSpace(
@@ -74,29 +74,6 @@ def vectors(table: pd.DataFrame) -> np.ndarray:
     parts = [table.a / 8, table.b / 4, *((table.c == one).astype(float) for one in "uvw")]
     parts += [table.d.map(LEVELS.index) / 2, (table.e == "yes").astype(float)]
     return np.column_stack(parts)
-
-
-def away(points: np.ndarray, z: np.ndarray, norm: str) -> float:
-    """How far z is from the hull of all points."""
-    n, size = points.shape
-    if norm == "l2":
-        start = np.full(n, 1 / n)
-        found = minimize(
-            lambda s: ((s @ points - z) ** 2).sum(), start, bounds=[(0, 1)] * n,
-            jac=lambda s: 2 * points @ (s @ points - z), method="SLSQP",
-            constraints={"type": "eq", "fun": lambda s: s.sum() - 1, "jac": lambda s: np.ones(n)},
-            options={"ftol": 1e-14, "maxiter": 500},
-        )  # fmt: skip
-        return float(np.sqrt(max(found.fun, 0)))
-    slacks = size if norm == "l1" else 1
-    over = np.eye(size) if norm == "l1" else np.ones((size, 1))
-    upper = np.vstack([np.hstack([points.T, -over]), np.hstack([-points.T, -over])])
-    total = np.append(np.ones(n), np.zeros(slacks))[None]
-    found = linprog(
-        np.append(np.zeros(n), np.ones(slacks)), A_ub=upper, b_ub=np.append(z, -z),
-        A_eq=total, b_eq=[1.0],
-    )  # fmt: skip
-    return float(found.fun)
 
 
 def distances(name: str, row: pd.DataFrame, table: pd.DataFrame) -> np.ndarray:
@@ -240,14 +217,12 @@ def test_infeasible_and_what_to_give_up() -> None:
     assert none.relaxed is not None
 
 
-def test_other_engines_and_certificates_are_refused() -> None:
+def test_other_engines_are_refused() -> None:
     model = COMPILED["tree"]
     region, row = TrustRegion(X), person(model, 0)
     for method in ("box", "smt"):
         with pytest.raises(cfxc.UnsupportedError, match="trust region"):
             model.explain(row, target=1, subject_to=[region], method=method)
-    with pytest.raises(cfxc.UnsupportedError, match="trust region"):
-        model.explain(row, target=1, subject_to=[region]).certificate.to_dict()
 
 
 @pytest.mark.parametrize("bad", [

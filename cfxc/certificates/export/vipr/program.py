@@ -9,6 +9,7 @@ from typing import Any
 from ....errors import UnsupportedError
 from ...checker import Form, Question
 from ...checker.smooth import CURVES
+from ..smtlib import ITSELF
 from .features import Features
 from .forms import Forms
 from .problem import Problem
@@ -22,9 +23,11 @@ def nearest(question: Question, deadline: float = math.inf) -> Problem:
     proves holds of them; ``notes`` say where the program allows more.
 
     Raises:
-        UnsupportedError: the distance is l2, or has its square in it, which is not linear; or
-            making the program took until the ``deadline``.
+        UnsupportedError: the distance is l2, or has its square in it, which is not linear; there
+            is a trust region; or making the program took until the ``deadline``.
     """
+    if question.region is not None:
+        raise UnsupportedError("VIPR: trust regions are not written", remedy=ITSELF)
     if question.norms[3]:
         raise UnsupportedError("VIPR: l2 is not linear", remedy="use a mix of l0, l1 and linf")
     curves = sorted(set(CURVES) & set(question.program.kinds))
