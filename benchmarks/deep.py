@@ -3,8 +3,8 @@
 Refused people of each data set, l1, relative 0.1 % (``--epsilon``), one thread: how many have a
 proved nearest counterfactual within the limit, and the seconds.  ``CFXC_DATA`` names the folder of
 the data.  ``--peers``: treecf and OCEAN beside them, on forests (``CFXC_PEER_PYTHON`` names their
-Python).  ``--acas`` instead: linf, networks of ACAS Xu's size, whose questions and table are in
-``support/acas.py``.
+Python).  ``--acas`` instead: linf, ACAS Xu's networks in a folder, or one of their size; the
+questions and Marabou beside them are described in ``support/acas.py``.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 from statistics import median
 
 import pandas as pd
@@ -141,13 +142,18 @@ def main() -> None:
     parser.add_argument("--people", type=int, default=20)
     parser.add_argument("--seconds", type=float, default=60.0, help="limit for each")
     parser.add_argument("--epsilon", type=float, default=1e-3)
-    parser.add_argument("--acas", action="store_true", help="networks of 6 x 50 units, 10 points")
+    parser.add_argument(
+        "--acas", nargs="?", const="", metavar="FOLDER",
+        help="networks of 6 x 50 units: its *.onnx, --people points each; or one, fitted here",
+    )  # fmt: skip
     parser.add_argument("--certify", action="store_true", help="of these, certificates too")
     parser.add_argument("--peers", action="store_true", help="treecf and OCEAN too, on forests")
     options = parser.parse_args()
-    if options.acas:
-        points = min(options.people, 10)
-        found = acas.table(points, options.epsilon, options.seconds, certify=options.certify)
+    if options.acas is not None:
+        source = Path(options.acas) if options.acas else None
+        found = acas.table(
+            source, options.people, options.epsilon, options.seconds, certify=options.certify
+        )
         print(found.markdown())
         return
     table = Table(f"ε = {options.epsilon:g}, limit {options.seconds:g} s", HEADER)

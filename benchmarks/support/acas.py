@@ -1,16 +1,25 @@
-"""Networks of the size of ACAS Xu's: 5 numbers, 6 hidden layers of 50 ReLU, 5 scores.
+"""Networks of ACAS Xu: 5 numbers, 6 layers of 50 ReLU, 5 scores; the nearest point under linf.
 
-Published verifiers are compared on its 45 networks, which come as files of their own; this one is
-fitted to the smallest of five smooth functions, and read from an ONNX file whose input has the
-shape [1, 1, 1, 5], as theirs.  Each question is the nearest point under linf with the label that
-the network finds second most likely.
+Published verifiers are compared on its 45 networks, ``ACASXU_experimental_v2a_*.onnx``, which are
+read from a folder if one is given.  Without one, a network of that size is fitted to the smallest
+of five smooth functions, and read from an ONNX file whose input has the shape [1, 1, 1, 5], as
+theirs.  Each question is the nearest point with the label that comes second.
+
+Marabou, in the Python that ``CFXC_MARABOU_PYTHON`` names (maraboupy 2.0, onnx, onnxruntime), is
+asked about our answers on the same files: whether the label occurs within our lower bound, and
+whether within a thousandth more than our distance.  A search for the nearest point would ask more.
 """
 
 from __future__ import annotations
 
+import json
+import os
+import subprocess
 import sys
 import time
 import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -18,6 +27,7 @@ import numpy as np
 import onnx
 import pandas as pd
 from onnx import TensorProto, helper, numpy_helper
+from onnx.reference import ReferenceEvaluator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.neural_network import MLPClassifier
 
@@ -28,10 +38,46 @@ from .portable import Array
 from .report import Table
 
 HEADER = (
-    "point", "status", "distance", "lower bound", "gap, %", "boxes", "wall, s", "CPU, s",
-    "certificate",
+    "network, point", "status", "distance", "lower bound", "gap, %", "boxes", "wall, s", "CPU, s",
+    "certificate", "Marabou: none nearer, CPU s", "one as near, CPU s",
 )  # fmt: skip
-ROWS, LAYERS = 20_000, (50,) * 6
+ROWS, LAYERS, GRACE = 20_000, (50,) * 6, 60.0
+VARIABLE = "CFXC_MARABOU_PYTHON"
+WORKER = Path(__file__).with_name("marabou_worker.py")
+# A distance, two angles and two speeds, less a mean and over a range, as the networks read them.
+LOW = np.array([-19791.091 / 60261, -0.5, -0.5, -0.5, -0.5])
+HIGH = np.array([(60760 - 19791.091) / 60261, 0.5, 0.5, 0.5, 0.5])
+
+
+@dataclass(frozen=True)
+class Network:
+    """An ONNX file whose largest score is the label, and points of [low, high], shape (n, 5)."""
+
+    name: str
+    path: Path
+    low: Array
+    high: Array
+    points: Array
+
+    def compiled(self) -> cfxc.CompiledModel:
+        features = [
+            cfxc.Feature(name, "real", lower=low, upper=high)
+            for name, low, high in zip(self.columns, self.low, self.high, strict=True)
+        ]
+        return cfxc.compile(self.path, cfxc.FeatureSpace(features), task="classifier")
+
+    @property
+    def columns(self) -> list[str]:
+        return [f"x{i}" for i in range(5)]
+
+    def order(self, point: Array) -> Array:
+        """The labels of a point, the most likely one last."""
+        given = point.astype(np.float32).reshape(1, 1, 1, 5)
+        model = onnx.load(self.path)
+        constants = {tensor.name for tensor in model.graph.initializer}  # older files list both
+        (read,) = (each.name for each in model.graph.input if each.name not in constants)
+        scores = np.asarray(ReferenceEvaluator(model).run(None, {read: given})[0])
+        return scores.reshape(-1).argsort()
 
 
 def made(rows: int = ROWS, seed: int = 0) -> tuple[Array, Array]:
@@ -64,36 +110,92 @@ def as_onnx(network: MLPClassifier) -> onnx.ModelProto:
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)])
 
 
-def table(points: int, epsilon: float, seconds: float, *, certify: bool) -> Table:
-    """The questions of the first points, one row each."""
+def fitted(folder: Path, points: int) -> Iterator[Network]:
+    """A network of that size, fitted here."""
     X, y = made()
     network = MLPClassifier(LAYERS, max_iter=25, random_state=0)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         network.fit(X, y)
-    frame = pd.DataFrame(X.astype(np.float32).astype(float), columns=[f"x{i}" for i in range(5)])
-    space = cfxc.FeatureSpace.infer(frame, resolution=None)
-    with TemporaryDirectory() as folder:
-        path = Path(folder) / "acas.onnx"
-        onnx.save(as_onnx(network), path)
-        model = cfxc.compile(path, space, task="classifier")
-    second = network.predict_proba(X[:points]).argsort(axis=1)[:, -2]
+    onnx.save(as_onnx(network), folder / "acas.onnx")
+    X = X.astype(np.float32).astype(float)
+    yield Network("fitted", folder / "acas.onnx", X.min(axis=0), X.max(axis=0), X[:points])
+
+
+def published(source: Path, folder: Path, points: int) -> Iterator[Network]:
+    """The networks of a folder, each asked about as many random points; the smallest score decides.
+
+    Their files say nothing of that, so their scores are negated.
+    """
+    rng = np.random.default_rng(0)
+    for path in sorted(source.glob("*.onnx")):
+        model = onnx.load(path)
+        score = model.graph.output[0].name
+        for node in model.graph.node:
+            node.output[:] = ["negative" if name == score else name for name in node.output]
+        model.graph.node.append(helper.make_node("Neg", ["negative"], [score]))
+        onnx.save(model, folder / path.name)
+        X = rng.uniform(LOW, HIGH, (points, 5)).astype(np.float32).astype(float)
+        name = path.stem.removeprefix("ACASXU_experimental_v2a_")
+        yield Network(name, folder / path.name, LOW, HIGH, X)
+
+
+def table(
+    source: Path | None, points: int, epsilon: float, seconds: float, *, certify: bool
+) -> Table:
+    """The questions of the points of each network, one row each."""
     found = Table(f"6×50 ReLU, linf, ε = {epsilon:g}, limit {seconds:g} s", HEADER)
-    for i in range(points):
-        wall, cpu = time.perf_counter(), time.process_time()
-        answer = model.explain(
-            frame.iloc[[i]], target=int(second[i]), distance="linf", epsilon=epsilon,
-            time_limit=seconds,
-        )  # fmt: skip
-        wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
-        row = (
-            str(i), answer.status, _shown(answer.distance), _shown(answer.lower_bound),
-            _gap(answer), f"{answer.nodes:,}", f"{wall:.1f}", f"{cpu:.1f}",
-            _certified(answer) if certify else "not asked",
-        )  # fmt: skip
-        found.rows.append(row)
-        print(*row, sep="  ", file=sys.stderr, flush=True)
+    with TemporaryDirectory() as name:
+        folder = Path(name)
+        networks = fitted(folder, points) if source is None else published(source, folder, points)
+        for network in networks:
+            model = network.compiled()
+            for number, point in enumerate(network.points):
+                row = _asked(network, model, point, epsilon, seconds, certify=certify)
+                found.rows.append((f"{network.name}, {number}", *row))
+                print(*found.rows[-1], sep="  ", file=sys.stderr, flush=True)
     return found
+
+
+def _asked(
+    network: Network, model: cfxc.CompiledModel, point: Array, epsilon: float, seconds: float,
+    *, certify: bool,
+) -> tuple[str, ...]:  # fmt: skip
+    """What is said of one point, by us and by Marabou."""
+    target = int(network.order(point)[-2])
+    row = pd.DataFrame([point], columns=network.columns)
+    wall, cpu = time.perf_counter(), time.process_time()
+    answer = model.explain(row, target=target, distance="linf", epsilon=epsilon, time_limit=seconds)
+    wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
+    certificate = _certified(answer) if certify else "not asked"
+    return (
+        answer.status, _shown(answer.distance), _shown(answer.lower_bound), _gap(answer),
+        f"{answer.nodes:,}", f"{wall:.1f}", f"{cpu:.1f}", certificate,
+        _marabou(network, point, target, answer.lower_bound, seconds),
+        _marabou(network, point, target, 1.001 * (answer.distance or 0), seconds),
+    )  # fmt: skip
+
+
+def _marabou(network: Network, point: Array, target: int, radius: float, seconds: float) -> str:
+    """Whether Marabou finds the label within a radius (of each number's range), and its seconds."""
+    python = os.environ.get(VARIABLE)
+    if python is None or not radius:
+        return "not asked"
+    away = radius * (network.high - network.low)
+    low, high = np.maximum(point - away, network.low), np.minimum(point + away, network.high)
+    asked = {
+        "path": str(network.path), "low": low.tolist(), "high": high.tolist(), "target": target,
+        "seconds": seconds,
+    }  # fmt: skip
+    try:
+        ended = subprocess.run(
+            [python, str(WORKER), json.dumps(asked)], capture_output=True, text=True,
+            timeout=seconds + GRACE, check=True,
+        )  # fmt: skip
+    except subprocess.TimeoutExpired:
+        return f"ended after {seconds + GRACE:g}"
+    said, took = json.loads(ended.stdout.splitlines()[-1])
+    return f"{said}, {took:.1f}"
 
 
 def _shown(distance: float | None) -> str:

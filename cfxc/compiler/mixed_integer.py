@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from ..arrays import Floats
 from ..ir.interval import ceil_float, floor_float, nearest_float
-from ..ir.linear import LinearForm, Number
+from ..ir.linear import LinearForm, Number, dot
 from ..stopping import poll
 
 Affine = LinearForm[int]  # of columns, by their number
@@ -103,15 +103,13 @@ class Model:
 
     def range(self, body: Affine) -> tuple[Fraction, Fraction]:
         """Bounds of an affine form from the columns' ranges alone; exact."""
-        lower = upper = body.constant
+        lower, upper = list[tuple[Fraction, Fraction]](), list[tuple[Fraction, Fraction]]()
         for j, factor in body.terms.items():
             column = self.columns[j]
-            low, high = column.lower, column.upper
-            if factor < 0:
-                low, high = high, low
-            lower += factor * low
-            upper += factor * high
-        return lower, upper
+            least, most = (lower, upper) if factor > 0 else (upper, lower)
+            least.append((factor, column.lower))
+            most.append((factor, column.upper))
+        return dot(lower, body.constant), dot(upper, body.constant)
 
     def violated(self, values: Sequence[Fraction]) -> list[str]:
         """What a point breaks: names of columns, and why of rows; exact."""

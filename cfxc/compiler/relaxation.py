@@ -27,7 +27,7 @@ import numpy as np
 
 from ..arrays import Floats
 from ..ir.interval import ceil_float, down, floor_float, up
-from ..ir.linear import ZERO, LinearForm
+from ..ir.linear import ONE, ZERO, LinearForm, dot
 from ..kernels import curve_lines
 from .mixed_integer import Affine, Model
 
@@ -65,24 +65,25 @@ class Proof:
     """Why a form is at most ``bound``: multipliers of units (by index) and of the budget."""
 
     bound: Fraction
-    above: Mapping[int, Fraction]
-    below: Mapping[int, Fraction]
-    budget: Fraction
+    above: Mapping[int, float]
+    below: Mapping[int, float]
+    budget: float
 
     def replay(self, relaxation: Relaxation, form: Affine) -> Fraction:
         """The bound in exact rationals, from the multipliers alone; at most ``bound``."""
         parts: list[tuple[Fraction, Affine]] = [(Fraction(1), form)]
-        for index, factor in self.above.items():
-            unit = relaxation.units[index]
+        for index, share in self.above.items():
+            unit, factor = relaxation.units[index], Fraction(share)
             chord = Fraction(unit.slope) * unit.z + Fraction(unit.offset)
             parts += [(factor, chord), (-factor, LinearForm({unit.column: Fraction(1)}))]
-        for index, factor in self.below.items():
-            unit = relaxation.units[index]
+        for index, share in self.below.items():
+            unit, factor = relaxation.units[index], Fraction(share)
             line = Fraction(unit.tilt) * unit.z + Fraction(unit.base)
             parts += [(factor, LinearForm({unit.column: Fraction(1)})), (-factor, line)]
         if self.budget:
             cost, radius = relaxation.budget or (LinearForm({}), ZERO)
-            parts += [(self.budget, LinearForm.of(radius)), (-self.budget, cost)]
+            factor = Fraction(self.budget)
+            parts += [(factor, LinearForm.of(radius)), (-factor, cost)]
         return relaxation.most(LinearForm.sum(parts))
 
 
@@ -105,6 +106,7 @@ class Relaxation:
     groups: list[tuple[int, ...]] = field(default_factory=list)
     budget: tuple[Affine, Fraction] | None = None
     _unit_of: dict[int, int] = field(default_factory=dict)
+    _rounded: list[Doubles] = field(default_factory=list)
 
     def define(self, column: int, z: Affine, lower: Fraction, upper: Fraction) -> None:
         """Column ``h`` is ``max(z, 0)``, and z lies in [lower, upper] with lower < 0 < upper."""
@@ -124,6 +126,7 @@ class Relaxation:
     def _add(self, unit: Unit) -> None:
         self._unit_of[unit.column] = len(self.units)
         self.units.append(unit)
+        self._rounded.append(in_doubles(unit.z))
 
     def group(self, columns: Iterable[int]) -> None:
         """Exactly one of these columns is 1, the others are 0."""
@@ -131,23 +134,22 @@ class Relaxation:
 
     def most(self, form: Affine) -> Fraction:
         """The exact maximum of a form over ranges and groups alone."""
-        total, grouped = form.constant, set[int]()
+        parts, grouped = list[tuple[Fraction, Fraction]](), set[int]()
         for group in self.groups:
             if any(j in form.terms for j in group):
-                total += max(form.terms.get(j, ZERO) for j in group)
+                parts.append((ONE, max(form.terms.get(j, ZERO) for j in group)))
                 grouped.update(group)
         for j, factor in form.terms.items():
             if j not in grouped:
                 column = self.model.columns[j]
-                total += factor * (column.upper if factor > 0 else column.lower)
-        return total
+                parts.append((factor, column.upper if factor > 0 else column.lower))
+        return dot(parts, form.constant)
 
     def bounds(self, forms: Sequence[Affine]) -> list[Bounds]:
         """Bounds of several forms at once, by back-substitution."""
         if not forms:
             return []
-        both = [*forms, *(-form for form in forms)]
-        proofs = System(self, both).prove()
+        proofs = System(self, forms).mirrored().prove()
         pairs = zip(proofs[: len(forms)], proofs[len(forms) :], strict=True)
         return [Bounds(-below.bound, above.bound, below, above) for above, below in pairs]
 
@@ -169,7 +171,7 @@ class System:
         self.indices = indices
         self.units = [relaxation.units[i] for i in indices]
         self.forms, self.constants = dense(self.place, forms)
-        self.z, self.z0 = dense(self.place, [unit.z for unit in self.units])
+        self.z, self.z0 = _matrix(self.place, [relaxation._rounded[i] for i in indices])
         self.h = np.array([self.place[unit.column] for unit in self.units], dtype=np.int64)
         self.slope = np.array([unit.slope for unit in self.units], dtype=np.float64)
         self.offset = np.array([unit.offset for unit in self.units], dtype=np.float64)
@@ -186,6 +188,12 @@ class System:
             self.cost = dense(self.place, [cost])[0][0]
             self.radius = ceil_float(radius - cost.constant)
         self._place_groups()
+
+    def mirrored(self) -> System:
+        """The same with the forms and their negatives."""
+        self.forms = np.concatenate([self.forms, -self.forms])
+        self.constants = np.concatenate([self.constants, -self.constants])
+        return self
 
     def _closure(self, forms: Sequence[Affine]) -> set[int]:
         """Columns of the forms, of the units behind them, of the budget and of their groups."""
@@ -304,23 +312,37 @@ class System:
         ]
 
     def _proof(self, bound: float, above: Floats, below: Floats, budget: float) -> Proof:
-        return Proof(Fraction(bound), self._sparse(above), self._sparse(below), Fraction(budget))
+        return Proof(Fraction(bound), self._sparse(above), self._sparse(below), budget)
 
-    def _sparse(self, multipliers: Floats) -> dict[int, Fraction]:
-        return {
-            self.indices[k]: Fraction(float(multipliers[k]))
-            for k in np.flatnonzero(multipliers).tolist()
-        }
+    def _sparse(self, multipliers: Floats) -> dict[int, float]:
+        kept = np.flatnonzero(multipliers)
+        held = multipliers[kept].tolist()
+        return {self.indices[k]: value for k, value in zip(kept.tolist(), held, strict=True)}
 
 
 def _bound(proof: Proof) -> Fraction:
     return proof.bound
 
 
+Doubles = tuple[list[int], list[float], float]
+"""A form's columns, its factors, and its constant, rounded to the nearest."""
+
+
+def in_doubles(form: Affine) -> Doubles:
+    """A form, rounded."""
+    return [*form.terms], [n / d for n, d in map(_ratio, form.terms.values())], float(form.constant)
+
+
+_ratio = Fraction.as_integer_ratio
+
+
 def dense(place: Mapping[int, int], forms: Sequence[Affine]) -> tuple[Floats, Floats]:
     """Forms as a matrix, each column of the program at its place, and their constants."""
+    return _matrix(place, [in_doubles(form) for form in forms])
+
+
+def _matrix(place: Mapping[int, int], forms: Sequence[Doubles]) -> tuple[Floats, Floats]:
     matrix = np.zeros((len(forms), len(place)))
-    for i, form in enumerate(forms):
-        for j, factor in form.terms.items():
-            matrix[i, place[j]] = float(factor)
-    return matrix, np.array([float(form.constant) for form in forms], dtype=np.float64)
+    for row, (columns, factors, _) in zip(matrix, forms, strict=True):
+        row[[place[j] for j in columns]] = factors
+    return matrix, np.array([constant for *_, constant in forms], dtype=np.float64)

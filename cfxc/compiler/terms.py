@@ -20,6 +20,7 @@ from operator import attrgetter, le, lt, mul
 from typing import Any, Literal
 
 from ..ir.float32 import round_to_float32
+from ..ir.linear import ONE, ZERO, dot
 from ..stopping import poll
 
 Sort = Literal["bool", "int", "real"]
@@ -177,9 +178,11 @@ class Pool:
             elif term.kind == "linear":
                 total += factor * term.data.constant
                 for inner, arg in zip(term.data.coefficients, term.args, strict=True):
-                    coefficients[arg] = coefficients.get(arg, Fraction(0)) + factor * inner
+                    coefficients[arg] = coefficients.get(arg, ZERO) + factor * inner
+            elif term in coefficients:
+                coefficients[term] += factor
             else:
-                coefficients[term] = coefficients.get(term, Fraction(0)) + Fraction(factor)
+                coefficients[term] = Fraction(factor)
         if len(coefficients) > LONG:
             poll()
         kept = sorted((pair for pair in coefficients.items() if pair[1]), key=lambda p: p[0].id)
@@ -413,27 +416,34 @@ def _linear_bounds(
     args: tuple[Term, ...], data: Linear, groups: dict[Term, tuple[Term, ...]]
 ) -> tuple[Fraction | None, Fraction | None]:
     """Bounds of a sum; indicators of one exclusive group count as one choice, not as free bits."""
-    lower: Fraction | None = data.constant
-    upper: Fraction | None = data.constant
+    lower, upper = (
+        list[tuple[Fraction, Fraction | None]](),
+        list[tuple[Fraction, Fraction | None]](),
+    )
     choices: dict[tuple[Term, ...], dict[Term, Fraction]] = {}
     for factor, term in zip(data.coefficients, args, strict=True):
         if groups and term.kind == "ite" and term.finite and term.args[0] in groups:
             guard, x, y = term.args
             if x.kind == "const" and y.kind == "const":
-                shift, jump = factor * y.data, factor * (x.data - y.data)
-                lower = None if lower is None else lower + shift
-                upper = None if upper is None else upper + shift
+                lower.append((factor, y.data))
+                upper.append((factor, y.data))
                 choice = choices.setdefault(groups[guard], {})
-                choice[guard] = choice.get(guard, Fraction(0)) + jump
+                choice[guard] = choice.get(guard, ZERO) + factor * (x.data - y.data)
                 continue
-        low, high = (term.lower, term.upper) if factor > 0 else (term.upper, term.lower)
-        lower = None if lower is None or low is None else lower + factor * low
-        upper = None if upper is None or high is None else upper + factor * high
+        least, most = (lower, upper) if factor > 0 else (upper, lower)
+        least.append((factor, term.lower))
+        most.append((factor, term.upper))
     for members, choice in choices.items():
-        jumps = [*choice.values(), *([Fraction(0)] if len(choice) < len(members) else [])]
-        lower = None if lower is None else lower + min(jumps)
-        upper = None if upper is None else upper + max(jumps)
-    return lower, upper
+        jumps = [*choice.values(), *([ZERO] if len(choice) < len(members) else [])]
+        lower.append((ONE, min(jumps)))
+        upper.append((ONE, max(jumps)))
+    return _bounded(lower, data.constant), _bounded(upper, data.constant)
+
+
+def _bounded(parts: list[tuple[Fraction, Fraction | None]], constant: Fraction) -> Fraction | None:
+    """``constant + Σ factor · end``, if every end is known."""
+    known = [(factor, end) for factor, end in parts if end is not None]
+    return dot(known, constant) if len(known) == len(parts) else None
 
 
 def _products(x: Term, y: Term) -> list[Fraction]:

@@ -9,11 +9,30 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from math import lcm
 from typing import Any, Generic, TypeVar
 
 Number = Fraction | int
 Source = TypeVar("Source", bound=Hashable)
 ZERO, ONE = Fraction(0), Fraction(1)
+
+
+def dot(pairs: Iterable[tuple[Number, Number]], constant: Number = ZERO) -> Fraction:
+    """``constant + Σ x·y``, exactly; brought to lowest terms once, not for every sum."""
+    return _summed([_ratio(ONE, constant), *(_ratio(x, y) for x, y in pairs)])
+
+
+def _ratio(x: Number, y: Number) -> tuple[int, int]:
+    """A product as a fraction, not in lowest terms."""
+    (a, b), (c, d) = x.as_integer_ratio(), y.as_integer_ratio()
+    return a * c, b * d
+
+
+def _summed(ratios: Sequence[tuple[int, int]]) -> Fraction:
+    if len(ratios) == 1:
+        return Fraction(*ratios[0])
+    common = lcm(*(bottom for _, bottom in ratios))
+    return Fraction(sum(top * (common // bottom) for top, bottom in ratios), common)
 
 
 @dataclass(frozen=True)
@@ -41,19 +60,27 @@ class LinearForm(Generic[Source]):
         parts: Iterable[tuple[Number, LinearForm[Source]]], constant: Number = ZERO
     ) -> LinearForm[Source]:
         """``constant + Σ factor · part``."""
-        terms: dict[Source, Fraction] = {}
-        shift = Fraction(constant)
+        ratios: dict[Source, list[tuple[int, int]]] = {}
+        shifts = [_ratio(ONE, constant)]
         for factor, part in parts:
             if factor:
-                shift += factor * part.constant
+                shifts.append(_ratio(factor, part.constant))
                 for source, own in part.terms.items():
-                    terms[source] = terms.get(source, ZERO) + factor * own
-        return LinearForm({source: factor for source, factor in terms.items() if factor}, shift)
+                    ratios.setdefault(source, []).append(_ratio(factor, own))
+        terms = {source: _summed(each) for source, each in ratios.items()}
+        return LinearForm({k: factor for k, factor in terms.items() if factor}, _summed(shifts))
 
     def __add__(self, other: LinearForm[Source] | Number) -> LinearForm[Source]:
-        if isinstance(other, LinearForm):
-            return LinearForm.sum(((1, self), (1, other)))
-        return LinearForm(self.terms, self.constant + other)
+        if not isinstance(other, LinearForm):
+            return LinearForm(self.terms, self.constant + other)
+        terms = dict(self.terms)
+        for source, factor in other.terms.items():
+            total = terms[source] + factor if source in terms else factor
+            if total:
+                terms[source] = total
+            else:
+                del terms[source]
+        return LinearForm(terms, self.constant + other.constant)
 
     __radd__ = __add__
 
@@ -61,9 +88,7 @@ class LinearForm(Generic[Source]):
         return LinearForm({source: -f for source, f in self.terms.items()}, -self.constant)
 
     def __sub__(self, other: LinearForm[Source] | Number) -> LinearForm[Source]:
-        if isinstance(other, LinearForm):
-            return LinearForm.sum(((1, self), (-1, other)))
-        return LinearForm(self.terms, self.constant - other)
+        return self + -other
 
     def __rsub__(self, other: Number) -> LinearForm[Source]:
         return -self + other
@@ -87,7 +112,7 @@ class LinearForm(Generic[Source]):
     def at(self, values: Mapping[Source, Fraction] | Sequence[Fraction]) -> Fraction:
         """The exact value at a point."""
         held: Any = values
-        return sum((f * held[source] for source, f in self.terms.items()), self.constant)
+        return dot(((f, held[source]) for source, f in self.terms.items()), self.constant)
 
 
 @dataclass(frozen=True)

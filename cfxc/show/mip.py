@@ -188,6 +188,7 @@ def emit_program(program: Program, ranges: Mapping[str, tuple[Number, Number]]) 
             form = emitter.number(term)
             column = emitter.model.column(label, *emitter.model.range(form), term.sort == "int")
         emitter.model.constrain(column - form, 0, 0, "output")
+    emitter.emission.complete()
     return emitter.emission
 
 

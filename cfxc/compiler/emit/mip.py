@@ -428,6 +428,7 @@ def emit(pool: Pool, assertions: Sequence[Term], objective: Term | None = None) 
         emitter.model.objective = emitter.number(objective)
     for fact in assertions:
         emitter.require(fact)
+    emitter.emission.complete()
     return emitter.emission
 
 

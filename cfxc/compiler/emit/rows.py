@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -17,22 +18,54 @@ Ends = tuple[Fraction, Fraction]
 MAX, LABEL = "max", "one label"
 
 
+@dataclass(frozen=True, slots=True)
+class Maximum:
+    """A column that is ``max(z, 0)`` for z in [low, high]; at least that, unless ``exact``."""
+
+    column: int
+    z: Affine
+    low: Fraction
+    high: Fraction
+    exact: bool
+
+    def write(self, model: Model) -> list[int]:
+        """Its rows, and its phase if it needs one: a column."""
+        h = LinearForm({self.column: ONE})
+        above = h - self.z
+        model.constrain(above, 0, None, MAX)
+        if not self.exact:
+            return []
+        phase = model.binary(f"phase{self.column}")
+        model.constrain(h - self.high * phase, None, 0, MAX)
+        model.constrain(above - self.low * phase, None, -self.low, MAX)
+        return list(phase.terms)
+
+
 @dataclass
 class Emission:
     """A program in the making, what is known of its columns, and what variables stand for.
 
     ``variables`` may be given forms of columns before anything is written; the others get a
     column of their own on first use.  ``gaps`` holds, for every maximum of two whose larger side
-    is open, their difference and its bounds; ``phases`` are the binaries that choose such a side.
+    is open, their difference and its bounds; ``phases`` are the binaries that choose such a side,
+    of ``maxima`` that are written: relaxations do without the rows of the others.
     """
 
     model: Model = field(default_factory=Model)
     variables: dict[Term, Affine] = field(default_factory=dict)
     gaps: dict[Term, tuple[Affine, Ends]] = field(default_factory=dict)
     phases: set[int] = field(default_factory=set)
+    maxima: deque[Maximum] = field(default_factory=deque)
 
     def __post_init__(self) -> None:
         self.relaxation = Relaxation(self.model)
+
+    def complete(self) -> Model:
+        """The program, with the rows of all maxima; their phases are its last columns."""
+        while self.maxima:
+            self.phases.update(self.maxima[0].write(self.model))
+            self.maxima.popleft()
+        return self.model
 
     def read(self, values: Sequence[Fraction]) -> dict[str, Fraction | bool]:
         """The pool's variables at a point of the program, by name; Booleans rounded."""
@@ -61,16 +94,10 @@ class Rows:
             return z
         if high <= 0:
             return LinearForm({})
-        model = self.model
-        h = model.column(f"h{len(model.columns)}", 0, high)
+        h = self.model.column(f"h{len(self.model.columns)}", 0, high)
         (column,) = h.terms
-        model.constrain(h - z, 0, None, MAX)
         self.relaxation.define(column, z, low, high)
-        if exact:
-            phase = model.binary(f"phase{column}")
-            self.emission.phases.update(phase.terms)
-            model.constrain(h - high * phase, None, 0, MAX)
-            model.constrain(h - z - low * phase, None, -low, MAX)
+        self.emission.maxima.append(Maximum(column, z, low, high, exact))
         return h
 
     def _selected(self, switch: Affine, first: Affine, second: Affine) -> Affine:

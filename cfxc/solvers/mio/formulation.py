@@ -52,7 +52,8 @@ class Formulation:
 
     @property
     def model(self) -> Model:
-        return self.emission.model
+        """The program for solvers; searches by regions do without the rows of its maxima."""
+        return self.emission.complete()
 
     @property
     def is_curved(self) -> bool:
@@ -62,7 +63,7 @@ class Formulation:
     @property
     def is_refuted(self) -> bool:
         """Whether exact bounds alone show that no point qualifies."""
-        return self.model.refuted
+        return self.emission.model.refuted
 
     def rewritten(self) -> Formulation:
         """The same with the tangents known by now."""
@@ -87,8 +88,11 @@ class Formulation:
         return Formulation(writer.emission, self.encoding, writer)
 
     def lift(self, values: Floats) -> dict[str, Any]:
-        """The point of a solution: integers rounded, numbers at the nearest admissible value."""
-        columns = self.model.columns
+        """The point of a solution: integers rounded, numbers at the nearest admissible value.
+
+        ``values``: of all columns, or of those before the phases.
+        """
+        columns = self.emission.model.columns[: len(values)]
         exact = [
             Fraction(round(value)) if column.whole else Fraction(value)
             for column, value in zip(columns, values.tolist(), strict=True)

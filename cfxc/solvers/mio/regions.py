@@ -51,13 +51,14 @@ class Ending:
 
 def applies(formulation: Formulation) -> bool:
     """Whether there are units to relax, a budget, and not too many columns to split."""
-    emission, columns = formulation.emission, formulation.model.columns
+    emission, columns = formulation.emission, formulation.emission.model.columns
     if not emission.relaxation.units or emission.relaxation.budget is None:
         return False
     cost = emission.relaxation.budget[0]
     if any(cost.terms.get(unit.column, 0) < 0 for unit in emission.relaxation.units):
         return False  # what is left out of a box's cost must not make it cheaper
-    return len(columns) - len(emission.relaxation.units) <= LARGEST
+    hidden = len(emission.relaxation.units) + len(emission.phases)
+    return len(columns) - hidden <= LARGEST
 
 
 class Problem(NamedTuple):
@@ -153,7 +154,7 @@ class Regions:
     def _rows(self) -> tuple[Floats, ...]:
         """Rows that the relaxation does not know of by itself, with units and without."""
         known = {MAX, LABEL} | (set() if self.partly else {DISTANCE})
-        rows = [row for row in self.formulation.model.rows if row.why not in known]
+        rows = [row for row in self.formulation.emission.model.rows if row.why not in known]
         matrix, _ = dense(self.place, [LinearForm(row.terms) for row in rows])
         ends = [
             (
@@ -235,7 +236,7 @@ class Regions:
         return Ending("closed", radius, boxes), top
 
     def _lift(self, point: Floats) -> dict[str, Any]:
-        values = np.zeros(len(self.formulation.model.columns))
+        values = np.zeros(len(self.formulation.emission.model.columns))
         values[self.base] = point
         return self.formulation.lift(values)
 
