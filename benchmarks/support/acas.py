@@ -125,15 +125,16 @@ def fitted(folder: Path, points: int) -> Iterator[Network]:
 def published(source: Path, folder: Path, points: int) -> Iterator[Network]:
     """The networks of a folder, each asked about as many random points; the smallest score decides.
 
-    Their files say nothing of that, so their scores are negated.
+    Their files say nothing of that, so the last layer is negated.
     """
     rng = np.random.default_rng(0)
     for path in sorted(source.glob("*.onnx")):
         model = onnx.load(path)
-        score = model.graph.output[0].name
-        for node in model.graph.node:
-            node.output[:] = ["negative" if name == score else name for name in node.output]
-        model.graph.node.append(helper.make_node("Neg", ["negative"], [score]))
+        last = {name for node in model.graph.node[-2:] for name in node.input}  # W and b
+        for tensor in model.graph.initializer:
+            if tensor.name in last:
+                negated = -numpy_helper.to_array(tensor)
+                tensor.CopyFrom(numpy_helper.from_array(negated, tensor.name))
         onnx.save(model, folder / path.name)
         X = rng.uniform(LOW, HIGH, (points, 5)).astype(np.float32).astype(float)
         name = path.stem.removeprefix("ACASXU_experimental_v2a_")
