@@ -249,6 +249,34 @@ def of_statsmodels() -> Made:
         )
 
 
+def of_linear_tree() -> Made:
+    """Trees of linear-tree, which needs scikit-learn < 1.7."""
+    import sklearn
+    from sklearn.linear_model import Ridge, RidgeClassifier
+
+    if tuple(map(int, sklearn.__version__.split(".")[:2])) >= (1, 7):
+        return
+    from lineartree import LinearTreeClassifier, LinearTreeRegressor
+
+    from tests.frontends.libraries import test_linear_trees as tests
+
+    def trained(tree: Any, outcome: Any) -> Trained:
+        return Trained(_quietly(tree, tests.TABLE, outcome), tests.TABLE, tests.SPACE)
+
+    def classifier(base: Any) -> Settings:
+        tree = LinearTreeClassifier(base, **tests.SMALL)
+        return {
+            "two": lambda: trained(clone(tree), tests.TWO),
+            "three": lambda: trained(clone(tree), tests.THREE),
+        }
+
+    for base in (LogisticRegression(), RidgeClassifier()):
+        name = type(base).__name__
+        yield f"linear-tree: {name}", lambda b=base: classifier(b)
+    tree = LinearTreeRegressor(Ridge(), **tests.SMALL)
+    yield "linear-tree: Ridge", lambda: {"numbers": lambda: trained(clone(tree), tests.WORTH)}
+
+
 def of_onnx() -> Made:
     """What skl2onnx writes of the usual models, in single floats and in doubles."""
     from tests.frontends.onnx import test_onnx_models as tests
@@ -318,6 +346,7 @@ LIBRARIES: dict[str, Callable[[], Made]] = {
     "xgboost": of_xgboost, "lightgbm": of_lightgbm, "catboost": of_catboost,
     "interpret": of_interpret, "imblearn": of_imblearn,
     "category_encoders": of_category_encoders, "statsmodels": of_statsmodels,
+    "lineartree": of_linear_tree,
     "skl2onnx": of_onnx, "torch": of_torch,
 }  # fmt: skip
 
