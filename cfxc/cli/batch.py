@@ -160,7 +160,7 @@ def batch(source: Source, asked: Instance, requested: Asked, order: Order) -> in
         _deliver(done, table, order)
     _report(done, order, reported, left, time.monotonic() - started)
     if not left and not order.json and find_spec("jinja2") is not None:
-        kept = [] if order.certificates is None else ["--certificates", str(order.certificates)]
+        kept = ["--certificates", str(order.certificates)] if _certified(done, order) else []
         say_next("cfxc", "report", order.out, "-o", "report.html", "--rows", order.rows, *kept)
     if left:
         return LIMIT if order.total_time_limit is not None else INTERRUPTED
@@ -340,6 +340,13 @@ def _nothing_asked(order: Order, reported: str, wrong: Mapping[int, str]) -> int
     return 0
 
 
+def _certified(answers: pd.DataFrame, order: Order) -> int:
+    """How many answers have a certificate in the folder."""
+    if order.certificates is None:
+        return 0
+    return int(answers["certificate"].fillna("").str.endswith(".gz").sum())
+
+
 def _report(answers: pd.DataFrame, order: Order, reported: str, left: int, seconds: float) -> None:
     """What became of the rows, and where the answers are."""
     counts = Counter(answers["status"])
@@ -347,9 +354,7 @@ def _report(answers: pd.DataFrame, order: Order, reported: str, left: int, secon
     counts[LEFT] = left
     found = {status: count for status, count in counts.items() if count}
     where = str(order.parts if left else order.out)
-    certificates = 0
-    if order.certificates is not None:
-        certificates = int(answers["certificate"].fillna("").str.endswith(".gz").sum())
+    certificates = _certified(answers, order)
     if order.json:
         facts = {"rows": len(answers), **found, "certificates": certificates,
                  "out": where, "seconds": round(seconds, 1)}  # fmt: skip

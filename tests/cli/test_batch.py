@@ -102,8 +102,19 @@ def test_certificates_of_all(shell: Shell) -> None:
     found = pd.read_csv("out.csv", index_col="row")
     named = found["certificate"].dropna()
     assert f"certificates  {len(named)} in certificates" in ended.out
+    assert ended.err.endswith(" --rows data.csv --certificates certificates\n")
     assert named.tolist() == [f"row-{row}.json.gz" for row in named.index]
     assert shell("check", f"certificates/{named.iloc[0]}").code == 0
+
+
+def test_a_folder_without_certificates_is_in_no_next_command(shell: Shell) -> None:
+    refused = expected(shell).index
+    granted = next(row for row in range(200) if row not in refused)
+    options = ("--target", "yes", "--which", str(granted), "--certificates", "certificates")
+    ended = shell(*BATCH, "-o", "out.csv", *options)
+    assert "certificates  0 in certificates" in ended.out
+    assert ended.err.endswith("next: cfxc report out.csv -o report.html --rows data.csv\n")
+    assert shell(*ended.err.splitlines()[-1].split()[2:]).code == 0
 
 
 def test_bad_cells_are_one_rows_error(shell: Shell) -> None:
