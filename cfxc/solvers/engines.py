@@ -175,9 +175,10 @@ def _in_turn(
     best, enough = early.best, query.distance.is_enough
     closed = best is not None and enough(early.lower, best.distance, limits.epsilon)
     ended = early.reason == INTERRUPTED if reasons is None else early.reason not in reasons
-    if closed or early.infeasible or ended:
-        return early
     left = max(limits.seconds - (now() - started), 0.0)
+    late = best is not None and not left  # its local search alone took all the time
+    if closed or early.infeasible or ended or late:
+        return early
     known = () if best is None else (best.point,)
     rest = replace(limits, seconds=left, seeds=(*known, *limits.seeds))
     outcome = second(query, deployed, rest)
