@@ -9,14 +9,14 @@ from collections.abc import Callable, Iterator
 from fractions import Fraction
 from typing import Any
 
+from tests.certificates.hostile_regions import of_regions
 from tests.certificates.mutants import rehashed
 from tests.certificates.written import Content, certificate, number, question
 
 F = Fraction
 MIB = 2**20
 Body = tuple[str, bytes]  # a file's name, and what is in it
-LONG = "1" + "0" * 398 + "7"
-BIG = "9" * 999
+LONG, BIG = "1" + "0" * 398 + "7", "9" * 999
 
 
 # -- honest ones to start from --------------------------------------------------------------------
@@ -493,7 +493,8 @@ def of_spaces() -> Iterator[Body]:
 
 
 FAMILIES: tuple[Callable[[], Iterator[Body]], ...] = (
-    of_json, of_names, of_numbers, of_grids, of_trees, of_proofs, of_programs, of_spaces, of_size,
+    of_json, of_names, of_numbers, of_grids, of_trees, of_proofs, of_programs, of_spaces,
+    of_regions, of_size,
 )  # fmt: skip
 
 __all__ = ["FAMILIES", "Body", "body", "of_names", "of_programs", "whole"]

@@ -48,7 +48,7 @@ def test_what_is_shown(norm: str, union: bool) -> None:
     assert reason(content) == ""
     (text,) = [one for one in cfxc.check(content).facts["constraints"] if one.startswith("within")]
     hulls = "one of the 2 hulls of 3, 2 rows" if union else "the hull of 3 rows"
-    assert text.startswith(f"within 0.05 by {norm}, over ranges, of {hulls} (SHA-256 ")
+    assert text.startswith(f"within 1/20 by {norm}, over ranges, of {hulls} (SHA-256 ")
 
 
 @pytest.mark.parametrize(("changes", "why"), [
@@ -103,8 +103,14 @@ def test_what_is_too_large(monkeypatch: pytest.MonkeyPatch) -> None:
     labels = [*"abc", *(f"l{i}" for i in range(2**16))]
     many["features"] = [*many["features"][:2], {**many["features"][2], "labels": labels}]
     assert "limits: too many labels" in reason(signed(many))
+    monkeypatch.setattr("cfxc.certificates.checker.region.CELLS", 8)
+    assert "limits: too many rows" in reason(by_hand())
+    monkeypatch.setattr("cfxc.certificates.checker.region.CELLS", 9)
+    assert reason(by_hand()) == ""
     monkeypatch.setattr("cfxc.certificates.checker.region.MEMORY", 4096)
     assert "limits: too many faces" in reason(by_hand())
+    long = forged(proof_faces=[[0, [f"1/{2**900 + 1}", "0", "0", "0", "0"]]])
+    assert "limits: a face of too many coordinates" in reason(long)
 
 
 def test_what_cannot_vary_has_no_coordinate() -> None:
@@ -259,6 +265,28 @@ def test_a_policy_allows_it_by_its_text(tmp_path: Path) -> None:
         return Asked.read(path, None, None).facts(shown)
 
     assert text in facts(text)["constraints"]
-    for other in ((), (text.replace("0.05", "0.06"),), (text[:-6] + "00000)",)):
+    others = text.replace("1/20", "0.06"), text.replace("1/20", "0.05"), text[:-6] + "00000)"
+    for other in ((), *((one,) for one in others)):
         with pytest.raises(checker.Rejected, match="it has no constraint within"):
             facts(*other)
+
+
+def _swap(features: list[dict[str, Any]]) -> None:
+    features[0]["name"], features[1]["name"] = features[1]["name"], features[0]["name"]
+
+
+@pytest.mark.parametrize("change", [
+    lambda features: features[0].update(upper="8"),
+    lambda features: features[1].update(lower="-1"),
+    lambda features: features[2].update(labels=[*"abcd"]),
+    lambda features: features[2].update(kind="ordinal"),
+    _swap,
+])  # fmt: skip
+def test_the_same_rows_in_other_coordinates_are_another_region(change: Any) -> None:
+    """What says how far rows are apart is in the hash: ranges, labels, whose column is whose."""
+    content, (_, text) = copy.deepcopy(by_hand()), cfxc.check(by_hand()).facts["constraints"]
+    change(content["features"])
+    given = content["features"], content["program"], content["question"]
+    region = Proof(*given, unproved(given), Clock(inf)).region
+    assert region is not None
+    assert region.hash not in text

@@ -154,12 +154,12 @@ def _conditions(question: Question) -> list[str]:
 
 
 def _region(region: Any) -> str:
-    """A trust region as text; its hash tells its rows from others."""
+    """A trust region as text; its hash tells its rows and coordinates from others."""
     sizes = [len(rows) for rows in region.hulls]
     hulls = "the hull" if len(sizes) == 1 else f"one of the {len(sizes)} hulls"
     counts = ", ".join(map(str, sizes[:10])) + ", …" * (len(sizes) > 10)
     rows = f"{counts} row{'s' * (sizes != [1])} (SHA-256 {region.hash})"
-    return f"within {exact(region.reach)} by {region.norm}, over ranges, of {hulls} of {rows}"
+    return f"within {figure(region.reach)} by {region.norm}, over ranges, of {hulls} of {rows}"
 
 
 MADE = {

@@ -217,7 +217,7 @@ class Question:
         given = enumerate(listed(rules, "question.constraints"))
         self.truths = [self._truth(one, DEPTH, f"question.constraints[{i}]") for i, one in given]
         self.rows = self.target_rows + [row for truth in self.truths for row in rows_of(truth)]
-        self.region = Region(region[0], self) if limited else None
+        self.region = Region(region[0], self, features) if limited else None
 
     def point(self, given: Any, where: str = "witness") -> Point:
         """A point as it is written: numbers, and places of labels."""

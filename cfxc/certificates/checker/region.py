@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from fractions import Fraction as Q
 from typing import Any
 
@@ -13,6 +13,8 @@ from .program import CONSTANT, ONE, Form, Point, add
 from .reader import KEPT, MEMORY, listed, members, need, number, size, small, total, whole
 
 FINEST = 2**256  # of the numbers in rows, the least common denominator at most
+CELLS = 2**20  # of all rows together
+SHAPE = ("name", "kind", "labels", "lower", "upper")  # of a feature, what coordinates depend on
 WHERE = "question.region"
 
 
@@ -24,10 +26,11 @@ class Region:
     Attributes:
         axes: The form of each coordinate.
         hulls: The rows of each, numbers multiplied by ``scale``.
-        hash: SHA-256 of the rows as they are written: JSON with sorted keys and no blanks.
+        hash: SHA-256 of features and rows as they are written: ``[shape, hulls]`` as JSON with
+            sorted keys and no blanks, ``shape`` being ``SHAPE`` of each feature.
     """
 
-    def __init__(self, given: Any, question: Any) -> None:
+    def __init__(self, given: Any, question: Any, features: Any) -> None:
         self.norm, reach, hulls = members(given, "norm reach hulls", WHERE)
         self.reach, self.features, self.clock = number(reach), question.features, question.clock
         need(self.norm in ("l1", "l2", "linf") and self.reach >= 0, f"{WHERE}: norm or reach")
@@ -35,18 +38,21 @@ class Region:
         need(labels <= KEPT, "limits: too many labels in a trust region")
         gaps = any(f.gap or f.absent is not None for f in self.features)
         need(not gaps, f"{WHERE}: numbers may be missing")
-        text = json.dumps(hulls, sort_keys=True, separators=(",", ":"))
+        shape = [[feature[name] for name in SHAPE] for feature in features]
+        text = json.dumps([shape, hulls], sort_keys=True, separators=(",", ":"))
         self.hash = hashlib.sha256(text.encode()).hexdigest()
         self.axes = [axis for j in range(len(self.features)) for axis in self._axes(j)]
+        cells = sum(map(len, listed(hulls, WHERE))) * len(self.features)
+        need(cells <= CELLS, "limits: too many rows in a trust region")
         given = [
-            [question.point(row, WHERE) for row in listed(h, WHERE)] for h in listed(hulls, "")
+            [question.point(row, WHERE) for row in self._ticked(listed(h, WHERE))] for h in hulls
         ]
         need(self.axes and given and all(given), f"{WHERE}: no rows, or nothing varies")
         self.scale = 1
         for x in (x for h in given for row in h for x in row if isinstance(x, Q)):
             self.scale = math.lcm(self.scale, x.denominator)
             need(self.scale <= FINEST, "limits: numbers of rows are too fine")
-        self.hulls = [[self._row(row) for row in h] for h in given]
+        self.hulls = [[self._row(row) for row in self._ticked(h)] for h in given]
 
     def _axes(self, j: int) -> list[Form]:
         f, count = self.features[j], len(self.features[j].labels)
@@ -56,8 +62,12 @@ class Region:
             return [{("is", j, i): i / f.size for i in range(1, count)}]
         return [{("is", j, i): ONE} for i in range(count == 2, count)]
 
+    def _ticked(self, values: Iterable[Any]) -> Iterator[Any]:
+        for value in values:
+            self.clock.tick()
+            yield value
+
     def _row(self, point: Point) -> tuple[Any, ...]:
-        self.clock.tick()
         pairs = zip(self.features, point, strict=True)
         return tuple(v if f.labels else int(v * self.scale) for f, v in pairs)
 
@@ -70,8 +80,7 @@ class Region:
             else:
                 labels.setdefault(j, {})[rest[0]] = factor * self.scale
         found = []
-        for row in rows:
-            self.clock.tick()
+        for row in self._ticked(rows):
             own = sum(factor * row[j] for j, factor in numbers)
             found.append(own + sum(table.get(row[j], 0) for j, table in labels.items()))
         return found
@@ -94,8 +103,13 @@ class Region:
         need(fits, "proof.faces: of no hull, or not a number for each coordinate")
         for factor, axis in zip(factors, self.axes, strict=True):
             add(form, axis, -factor)
-        shared = math.lcm(*(factor.denominator for factor in form.values()))
-        unit = small(Q(1, shared * self.scale))
+        shared = 1
+        for factor in self._ticked(form.values()):
+            shared = math.lcm(shared, factor.denominator)
+            small(Q(1, shared * self.scale))
+        long = shared.bit_length() * len(form) > MEMORY
+        need(not long, "limits: a face of too many coordinates with too long numbers")
+        unit = Q(1, shared * self.scale)
         multiples: Any = {source: int(factor * shared) for source, factor in form.items()}
         least = min(self.worths(multiples, self.hulls[h])) * unit
         return add(form, {CONSTANT: small(self.reach * self._dual(factors) - least)})
@@ -103,8 +117,9 @@ class Region:
     def _dual(self, normal: list[Q]) -> Q:
         """``max a·s`` over ``||s|| <= 1``, of l2 rounded upward."""
         if self.norm == "l2":
-            return Q(math.isqrt(math.ceil(total(a * a for a in normal) * 2**200)) + 1, 2**100)
-        return max(map(abs, normal)) if self.norm == "l1" else total(map(abs, normal))
+            squares = total(a * a for a in self._ticked(normal))
+            return Q(math.isqrt(math.ceil(squares * 2**200)) + 1, 2**100)
+        return max(map(abs, normal)) if self.norm == "l1" else total(map(abs, self._ticked(normal)))
 
     def require(self, inside: Any, point: Point) -> None:
         """Lemma 16: a point is within reach of a mean of the rows of a hull, by their weights."""
@@ -118,7 +133,8 @@ class Region:
         away = []
         for axis in self.axes:
             (own,), each = self.worths(axis, [here]), self.worths(axis, [rows[i] for i in parts])
-            mean = total(w * z for w, z in zip(parts.values(), each, strict=True)) / every
+            pairs = self._ticked(zip(parts.values(), each, strict=True))
+            mean = total(w * z for w, z in pairs) / every
             away.append(small(abs(mean - own) / self.scale))
         if self.norm == "l2":
             near = total(s * s for s in away) <= self.reach**2

@@ -110,6 +110,7 @@ class Proof(Question):
         """Lemma 2: the two sides of a split, parts and signs of units.  Lemma 16: all hulls."""
         if kind == "hull":
             need(self.hulls, "proof: a split by hulls, and no region")
+            self.require_few(range(self.hulls), len(parts) + len(signs))
             return [(parts, {**signs, ("hull", h): 1}) for h in range(self.hulls)]
         if kind == "sign":
             (k,) = node
