@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from fractions import Fraction as Q
 from itertools import accumulate
 from typing import NamedTuple
 
 from .program import ONE, ZERO, rounded
-from .reader import need, small
+from .reader import MEMORY, need, size, small
 
 At = tuple[int, int, int]  # tree, feature, and which way it moves: 1 up, -1 down, 0 either
 Weights = Mapping[Q, Q]  # by the cost up to which each reaches
@@ -30,15 +30,18 @@ class Ladder(NamedTuple):
 
 def ladder(ends: list[Q], rates: list[Q]) -> Ladder:
     """The function with these rates after 0 and after each end."""
-    ends, sums = [ZERO, *ends], [ZERO]
+    ends, sums, held = [ZERO, *ends], [ZERO], 0
     for low, high, rate in zip(ends, ends[1:], rates, strict=False):
         sums.append(small(sums[-1] + rate * (high - low)))
+        held += size(sums[-1])
+        need(held <= MEMORY // 4, "limits: numbers grow too long")
     return Ladder(ends, sums, rates)
 
 
-def beyond(weights: Weights, ends: list[Q]) -> list[Q]:
-    """The sums of the weights from each end on, and 0."""
-    return [*accumulate((weights[end] for end in reversed(ends)), initial=ZERO)][::-1]
+def beyond(weights: Weights, ends: list[Q]) -> Iterator[Q]:
+    """The sums of the weights from each end on, the last end first, and before all of them 0."""
+    own = (weights[end] for end in reversed(ends))
+    return accumulate(own, lambda x, y: small(x + y), initial=ZERO)
 
 
 class Share(NamedTuple):
@@ -74,9 +77,9 @@ def payments(
     for (j, way), together in joint.items():
         ends = sorted(together)
         rates = [rounded(ONE / w, 8, int) if w else ZERO for w in beyond(together, ends)]
-        layers[j, way] = ladder(ends, rates)
+        layers[j, way] = ladder(ends, rates[::-1])
     for (t, j, way), own in weights.items():
         ends = sorted(own)
         marks = [layers[j, way].of(end) for end in ends]
-        paid[t, j, way] = Share(ladder(marks, beyond(own, ends)), layers[j, way])
+        paid[t, j, way] = Share(ladder(marks, [*beyond(own, ends)][::-1]), layers[j, way])
     return paid, left | {j: ZERO for j, _ in joint}

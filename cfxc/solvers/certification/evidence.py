@@ -111,6 +111,8 @@ class Evidence:
             raise UnsupportedError(f"its proof takes more than {LONGEST:g} s to write") from None
         except Rejected as error:
             raise UnsupportedError(f"its proof is beyond the checker's rules: {error}") from None
+        except OverflowError:
+            raise UnsupportedError("the program that proves it has numbers beyond floats") from None
         return made
 
     def _proofs(self) -> Iterator[tuple[Evidence, Any]]:

@@ -40,8 +40,7 @@ class Solution:
 
     def worst_factor(self) -> tuple[int, Fraction, float]:
         """The form whose products, or smooth functions, are off most, by what that adds to the
-        bound; and where to split
-        it: between its value and the middle of its range.
+        bound; and where to split it: between its value and the middle of its range.
         """
         program, best, found = self.program, 0.0, -1
         for slopes in (self.slopes, program.influence()):
@@ -51,7 +50,10 @@ class Solution:
                 for i in set(program.problem.program.factors[k]):
                     wrong[i] = wrong.get(i, 0.0) + off * slopes.get(k, 0.0) * self._inside(i)
             for k in program.curves:
-                ((_, i),) = program.problem.program.made[k]
+                sources = [*program.problem.program.made[k]]
+                if len(sources) != 1:
+                    continue  # what it is of, numbers are split for
+                ((_, i),) = sources
                 off = self.curve_off(k) * slopes.get(k, 0.0) * self._inside(i)
                 wrong[i] = wrong.get(i, 0.0) + off
             found = max(wrong, key=lambda k: wrong[k], default=-1)
