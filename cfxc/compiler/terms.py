@@ -20,7 +20,7 @@ from operator import attrgetter, le, lt, mul
 from typing import Any, Literal
 
 from ..ir.float32 import round_to_float32
-from ..ir.linear import ONE, ZERO, dot
+from ..ir.linear import ONE, ZERO, Parts, bounded
 from ..stopping import poll
 
 Sort = Literal["bool", "int", "real"]
@@ -416,10 +416,7 @@ def _linear_bounds(
     args: tuple[Term, ...], data: Linear, groups: dict[Term, tuple[Term, ...]]
 ) -> tuple[Fraction | None, Fraction | None]:
     """Bounds of a sum; indicators of one exclusive group count as one choice, not as free bits."""
-    lower, upper = (
-        list[tuple[Fraction, Fraction | None]](),
-        list[tuple[Fraction, Fraction | None]](),
-    )
+    lower, upper = Parts(), Parts()
     choices: dict[tuple[Term, ...], dict[Term, Fraction]] = {}
     for factor, term in zip(data.coefficients, args, strict=True):
         if groups and term.kind == "ite" and term.finite and term.args[0] in groups:
@@ -437,20 +434,13 @@ def _linear_bounds(
         jumps = [*choice.values(), *([ZERO] if len(choice) < len(members) else [])]
         lower.append((ONE, min(jumps)))
         upper.append((ONE, max(jumps)))
-    return _bounded(lower, data.constant), _bounded(upper, data.constant)
-
-
-def _bounded(parts: list[tuple[Fraction, Fraction | None]], constant: Fraction) -> Fraction | None:
-    """``constant + Σ factor · end``, if every end is known."""
-    known = [(factor, end) for factor, end in parts if end is not None]
-    return dot(known, constant) if len(known) == len(parts) else None
+    return bounded(lower, data.constant), bounded(upper, data.constant)
 
 
 def _products(x: Term, y: Term) -> list[Fraction]:
-    ends = (x.lower, x.upper, y.lower, y.upper)
-    if any(end is None for end in ends):
-        return []
-    return [a * b for a in (x.lower, x.upper) for b in (y.lower, y.upper)]  # type: ignore[operator]  # none is None
+    xs, ys = [x.lower, x.upper], [y.lower, y.upper]
+    products = (a * b for a in xs for b in ys)  # type: ignore[operator]  # none is None, if read
+    return [] if None in xs + ys else [*products]
 
 
 def postorder(

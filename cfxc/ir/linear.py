@@ -22,6 +22,16 @@ def dot(pairs: Iterable[tuple[Number, Number]], constant: Number = ZERO) -> Frac
     return _summed([_ratio(ONE, constant), *(_ratio(x, y) for x, y in pairs)])
 
 
+Parts = list[tuple[Fraction, Fraction | None]]
+"""Factors, and an end of what each is multiplied by: ``None`` if there is none."""
+
+
+def bounded(parts: Parts, constant: Fraction) -> Fraction | None:
+    """``constant + Σ factor · end``, if every end is known."""
+    known = [(factor, end) for factor, end in parts if end is not None]
+    return dot(known, constant) if len(known) == len(parts) else None
+
+
 def _ratio(x: Number, y: Number) -> tuple[int, int]:
     """A product as a fraction, not in lowest terms."""
     (a, b), (c, d) = x.as_integer_ratio(), y.as_integer_ratio()
