@@ -6,7 +6,9 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 ALONE  := $(VENV)/.installed-alone# the package without what its tests need
+BYTES  := $(VENV)/.installed-byte-code
 SITE   := $(VENV)/.installed-docs
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
 KERNELS := $(shell find cfxc/kernels -name "*.?pp")
 TORCH  := 2.13.0# tested with; installed first, so that nothing brings another one
 
@@ -20,8 +22,10 @@ help:
 	@echo "make sanitize  the kernels' tests with checks of every address and shift"
 	@echo "make docs   the site, in build/site; runs every example on its pages (minutes)"
 
+# the answer first; what the next commands start quicker with, after it
 demo: $(ALONE)
 	$(BIN)/cfxc demo
+	@$(MAKE) --no-print-directory $(BYTES)
 
 test: $(STAMP)
 	$(BIN)/python -m pytest -n auto
@@ -68,20 +72,23 @@ define environment
 	  { echo "cfxc needs Python 3.11 to 3.13: make PYTHON=python3.12 …"; exit 1; }
 	@echo "installing into $(VENV), once: $(1)"
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --upgrade pip
 endef
 
 # once; again whenever the dependencies or the kernels change
 $(ALONE): pyproject.toml CMakeLists.txt $(KERNELS)
 	$(call environment,one to two minutes and about 700 MB)
-	$(BIN)/python -m pip install --quiet -e .
+	$(BIN)/python -m pip install --quiet --no-compile -e .
+	@touch $@
+
+$(BYTES): $(ALONE)
+	@$(BIN)/python -m compileall -qq -j0 $(VENV)/lib || true
 	@touch $@
 
 $(STAMP): pyproject.toml CMakeLists.txt $(KERNELS)
 	$(call environment,some minutes and about 2 GB with PyTorch and other libraries for the tests)
 	$(BIN)/python -m pip install --quiet torch==$(TORCH)
 	$(BIN)/python -m pip install --quiet -e '.[test]'
-	@touch $(ALONE) $@
+	@touch $(ALONE) $(BYTES) $@
 
 $(SITE): $(STAMP)
 	$(BIN)/python -m pip install --quiet -e '.[docs]'
