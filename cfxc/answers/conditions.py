@@ -285,6 +285,3 @@ def _told(part: Part, words: Words) -> str:
     if part.value is None:
         return words.text(place, label=label)
     return words.text(place, label=label, value=words.value(part.name, part.value))
-
-
-__all__ = ["Part", "grouped", "parts_of", "told"]

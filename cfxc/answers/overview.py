@@ -433,6 +433,3 @@ CELLS: dict[str, Callable[[Any], str]] = {
 }
 """How the cells of an answer are written; distances to the safe side."""
 PROOF = list(CELLS).index("lower_bound_proof")
-
-
-__all__ = ["changed_of", "read_answers", "report"]

@@ -251,6 +251,3 @@ def _groups(table: pd.DataFrame, groups: Any) -> list[Group]:
     if not any(len(group.distance) for group in made):
         raise InvalidInputError("no row of the answers has a counterfactual, so there is no cost")
     return made
-
-
-__all__ = ["codes_of", "exact_changes", "plot_bounds", "plot_changes", "plot_costs", "space_of"]

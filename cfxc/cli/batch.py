@@ -378,6 +378,3 @@ def _exit_code(answers: pd.DataFrame) -> int:
     if not status.isin([*ENDS, "error"]).all():
         return LIMIT
     return BAD if (status == "error").any() else 0
-
-
-__all__ = ["batch", "command"]

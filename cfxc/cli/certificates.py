@@ -219,6 +219,3 @@ def export_command(
 ) -> int:
     """Certificates for other checkers."""
     return export(certificate, format, out, time_limit)
-
-
-__all__ = ["check_file", "checker", "export"]

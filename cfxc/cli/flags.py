@@ -216,6 +216,3 @@ def _flag(name: str, flag: str, kind: Any, metavar: str | None, reported: str) -
         name, inspect.Parameter.KEYWORD_ONLY, default=None,
         annotation=Annotated[kind | None, option],
     )  # fmt: skip
-
-
-__all__ = ["Asked", "Group", "takes"]

@@ -269,6 +269,3 @@ def run_command(
         polish, time_limit, seed, out,
     )  # fmt: skip
     return run(source, request, json)
-
-
-__all__ = ["Request", "Training", "fit", "fit_command", "run", "run_command"]

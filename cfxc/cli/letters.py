@@ -62,6 +62,3 @@ def apart_for_letters(question: Question) -> Question:
         file=sys.stderr,
     )
     return question.with_(diversity="features")
-
-
-__all__ = ["Wanted", "apart_for_letters"]

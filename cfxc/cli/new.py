@@ -245,6 +245,3 @@ def _value(value: Any) -> str:
     if isinstance(value, Sequence) and not isinstance(value, str):
         return "[]"
     return json.dumps(value, ensure_ascii=False)
-
-
-__all__ = ["command", "question_text"]

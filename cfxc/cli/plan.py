@@ -388,6 +388,3 @@ def command(
         limit, apart, requested.subject_to, time_limit, jobs, seed, plot,
     )  # fmt: skip
     return plan(source, question, json)
-
-
-__all__ = ["Question", "plan"]

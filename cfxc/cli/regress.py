@@ -369,6 +369,3 @@ def command(
         kernel, seed, data, not no_proof, plot, time_limit,
     )  # fmt: skip
     return regress(source, question, json)
-
-
-__all__ = ["Question", "regress"]

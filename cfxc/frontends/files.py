@@ -207,6 +207,3 @@ def _load_pickle(path: Path, trusted: bool) -> Any:
         return joblib.load(path)
     except Exception as error:  # unpickling runs arbitrary code, which raises anything
         raise damaged(path, error) from error
-
-
-__all__ = ["KINDS", "PICKLES", "load_model"]

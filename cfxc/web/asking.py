@@ -239,14 +239,3 @@ def _text(given: Any, what: str) -> str:
     if not isinstance(given, str) or len(given) > LONGEST_TEXT:
         raise InvalidInputError(f"{what}: a text of at most {LONGEST_TEXT} letters")
     return given
-
-
-__all__ = [
-    "DISTANCES",
-    "Asked",
-    "FieldErrors",
-    "has_choices",
-    "moves_of",
-    "read_asked",
-    "read_fields",
-]

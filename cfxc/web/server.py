@@ -103,6 +103,3 @@ def _listening(host: str, port: int) -> socket.socket:
         raise InvalidInputError(
             f"cannot listen on {host}, port {port}: {why}; take another one, or --port 0 for any"
         ) from error
-
-
-__all__ = ["hosts_of", "is_loopback", "serve"]

@@ -90,6 +90,3 @@ class Site:
         for name, action in moves.items():
             space = space.replace(name, action=action, condition="")
         return replace(self.model, space=space)
-
-
-__all__ = ["Files", "Site"]

@@ -303,6 +303,3 @@ class _Terms:
         return self.lowering.let(
             ops.Lookup(held.category, LabelTuple(held.labels), tensor(matrix[places]))
         )
-
-
-__all__ = ["native"]

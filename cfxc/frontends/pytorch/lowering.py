@@ -214,6 +214,3 @@ def _array(value: Any) -> Any:
 
 def _attribute(value: Any) -> Any:
     return np.array(value, dtype=np.int64) if isinstance(value, list | tuple) else value
-
-
-__all__ = ["Lowering", "lower_exported"]

@@ -152,6 +152,3 @@ def _shares(lowering: Lowering, method: str, scores: Operand) -> Operand:
         return normalised(lowering, lowering.let(ops.Sigmoid(scores)))
     none = lowering.let(ops.Le(lowering.let(ops.ReduceSum(scores)), ZERO))
     return normalised(lowering, lowering.let(ops.Select(none, ONE, scores)))
-
-
-__all__ = ["interpolated"]

@@ -202,6 +202,3 @@ def imaged(lowering: Lowering, cell: Cell, ref: Ref, stage: Stage) -> Cell:
     """The cell, known as a function of the column of the table behind ``ref``."""
     image = image_of(lowering, ref)
     return replace(cell, image=image and image.then(stage))
-
-
-__all__ = ["column_function", "imaged", "range_of", "stepwise", "tabulated"]

@@ -132,6 +132,3 @@ def lower_kernel_ridge(lowering: Lowering, machine: Estimator, refs: tuple[Ref, 
     bias = np.full(len(dual), Fraction(0), dtype=object)
     made = expansion(lowering, refs, _kernel_of(machine), exact(fitted), dual, bias)
     return {"value": values(lowering, made, len(dual))}
-
-
-__all__ = ["NAMES", "NOTE", "expansion"]

@@ -155,6 +155,3 @@ def lower_output_code(lowering: Lowering, estimator: Estimator, refs: tuple[Ref,
     codes = exact(estimator.code_book_)
     scores = exact_affine(lowering, confidences, 2 * codes, -(codes * codes).sum(axis=1))
     return {"label": top_label(lowering, estimator.classes_, scores)}
-
-
-__all__ = ["ties_go_last"]

@@ -84,6 +84,3 @@ def share_cut(lowering: Lowering, share: str, threshold: float) -> tuple[Operand
             least = first_true(lambda total: total / count >= threshold, 0.0, 2 * count + 1)
             return lowering.let(ops.Item(mean.x, op.index)), Literal(Fraction(least))
     return share, Literal(Fraction(threshold))
-
-
-__all__ = ["share_cut"]

@@ -288,6 +288,3 @@ def compared(lowering: Lowering, refs: Sequence[Ref], *, gaps: bool = False) -> 
     if len(parts) > 1:
         x = lowering.let(ops.Concat(tuple(parts)))
     return Compared(lowering, x, width, images, ends)
-
-
-__all__ = ["ALWAYS", "Compared", "Region", "compared", "image_of", "last_below", "regions"]

@@ -454,14 +454,3 @@ def _order(roots: list[int], table: Table) -> tuple[list[int], list[int], list[l
         if len(order) > COPIES * len(table.input):
             raise UnsupportedError("a certificate cannot hold trees with so many shared nodes")
     return tops, order, links
-
-
-__all__ = [
-    "CoreReader",
-    "Sources",
-    "exact",
-    "plain_label",
-    "read_program",
-    "trees_of",
-    "written_label",
-]

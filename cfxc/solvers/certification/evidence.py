@@ -164,6 +164,3 @@ def _needed_slack(query: Query) -> Fraction | None:
     except (UnsupportedError, Rejected):
         return None
     return Fraction(ceil_float(needed))
-
-
-__all__ = ["Evidence", "covered"]

@@ -474,6 +474,3 @@ def _run(
         return None
     solution = solver.getSolution()
     return np.array(solution.row_dual) / size, np.array(solution.col_value) * wide
-
-
-__all__ = ["READ", "LinearProgram"]

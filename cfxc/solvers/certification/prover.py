@@ -323,6 +323,3 @@ def written(by: Multipliers) -> list[Any]:
     ladders = [(at, paid) for at, paid in by.paid.items() if isinstance(paid, Ladder)]
     shares = [[t, j, exact(paid.rates[0])] for (t, j, _), paid in ladders]
     return [exact(by.budget), named, shares]
-
-
-__all__ = ["Given", "prove", "undecided", "unproved"]

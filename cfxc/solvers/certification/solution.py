@@ -195,6 +195,3 @@ class Solution:
             if cut is not None and low <= cut < high:
                 return cut
         return None
-
-
-__all__ = ["WRONG", "Solution"]

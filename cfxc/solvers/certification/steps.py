@@ -142,6 +142,3 @@ class _Boxes:
     def count(self) -> int:
         """How many trees are the program's own."""
         return sum(len(roots) for roots, _ in self.problem.program.trees)
-
-
-__all__ = ["proof_of"]
