@@ -13,8 +13,8 @@ from math import ceil, floor, isfinite
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from ..arrays import Array
 from ..errors import InvalidInputError, UnsupportedError
 from ..ir import If, Let, Program, Sort, Statement
 from ..ir.evaluator import enclose
@@ -28,7 +28,7 @@ from .relaxation import CURVES, Bounds, Relaxation
 from .terms import Pool, Term
 from .transform import Ranges
 
-Objects = npt.NDArray[Any]
+Objects = Array
 Box = Mapping[str, Any]
 """Per input ``(lower, upper)`` (of each entry alike), or the labels that a category may have."""
 

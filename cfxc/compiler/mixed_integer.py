@@ -15,7 +15,7 @@ from fractions import Fraction
 import numpy as np
 import numpy.typing as npt
 
-from ..arrays import Floats
+from ..arrays import Bools, Floats
 from ..ir.interval import ceil_float, floor_float, nearest_float
 from ..ir.linear import LinearForm, Number, dot
 from ..stopping import poll
@@ -134,7 +134,7 @@ class Rounded:
 
     lower: Floats
     upper: Floats
-    whole: npt.NDArray[np.bool_]
+    whole: Bools
     start: npt.NDArray[np.int32]
     index: npt.NDArray[np.int32]
     value: Floats

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..arrays import Floats, Ints
+from ..arrays import Array, Bools, Floats, Ints
 from ..errors import VerificationError
 from ..ir import Let, Literal, Op, Operand, Program, Sort, ops
 from ..ir.float32 import FLOAT32_MAX, double_threshold, round_to_float32
@@ -322,9 +322,9 @@ class RawSplits:
     may have several parents.
     """
 
-    input: npt.NDArray[np.int64]
+    input: Ints
     cut: Floats
-    below: npt.NDArray[np.bool_]
+    below: Bools
     mask: npt.NDArray[np.uint64]
     left: Ints
     right: Ints
@@ -422,7 +422,7 @@ def _mask(table: Sequence[Fraction], threshold: Fraction, words: int) -> npt.NDA
     return mask
 
 
-def _cuts_of(source: Unary, thresholds: npt.NDArray[Any]) -> Floats:
+def _cuts_of(source: Unary, thresholds: Array) -> Floats:
     """Where ``factor * g(x) + shift <= threshold`` changes, for each threshold."""
     if source.factor == 1 and source.shift == 0 and thresholds.dtype.kind == "f":
         return _last_doubles(thresholds.astype(np.float64), None, source.rounded)
@@ -466,7 +466,7 @@ def _last_doubles(cuts: Floats, strict: Sequence[Fraction] | None, rounded: bool
     return found
 
 
-def _floor_floats(values: npt.NDArray[Any]) -> Floats:
+def _floor_floats(values: Array) -> Floats:
     """The largest doubles at most the values: ``x <= t`` holds for the same doubles x."""
     if values.dtype == np.float64:
         return values

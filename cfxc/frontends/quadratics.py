@@ -8,11 +8,11 @@ from itertools import combinations_with_replacement
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
-import numpy.typing as npt
 
+from ..arrays import Array
 from ..ir import Op, Operand, Tensor, ops
 
-Exact = npt.NDArray[Any]
+Exact = Array
 """An array of rationals."""
 Value = TypeVar("Value", bound=Operand, covariant=True)
 Named = TypeVar("Named", bound=Operand)

@@ -11,16 +11,16 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
+from ..arrays import Ints
 from ..errors import InvalidInputError, MissingColumnError
 from .cells import float_column
 from .feature import Feature
 from .names import suggestion
 from .values import Label, dtype_name
 
-Bits = npt.NDArray[np.int64]
+Bits = Ints
 _BOOLEANS = (bool, np.bool_)
 _PLAIN = (*_BOOLEANS, int, float, np.integer, np.floating)
 

@@ -18,7 +18,7 @@ from ...space import Label
 from ...space.names import shown
 from ..sklearn.encoders import Symbol, has_gap, symbol
 from ..sklearn.linear import Classes, binary_label_from, pair, top_label, values
-from ..sklearn.lowering import Lowering, Raw, Ref, tensor
+from ..sklearn.lowering import Lowering, Raw, Ref, Refs, tensor
 from ..sklearn.registry import Outputs
 from ..sklearn.tracing import Compared, compared
 from ..sklearn.trees import Nodes, cuts, joined
@@ -63,9 +63,7 @@ class _Column:
         return self.indicators.setdefault(key, len(self.indicators))
 
 
-def summed(
-    lowering: Lowering, refs: tuple[Ref, ...], forest: Forest, codings: Mapping[int, Coding]
-) -> str:
+def summed(lowering: Lowering, refs: Refs, forest: Forest, codings: Mapping[int, Coding]) -> str:
     """The base plus the sum of the trees, a vector, on the columns ``refs``."""
     if not forest.trees:
         return lowering.constant(forest.base)
@@ -96,11 +94,7 @@ class _Columns:
     """What the nodes compare, collected tree by tree."""
 
     def __init__(
-        self,
-        lowering: Lowering,
-        refs: tuple[Ref, ...],
-        forest: Forest,
-        codings: Mapping[int, Coding],
+        self, lowering: Lowering, refs: Refs, forest: Forest, codings: Mapping[int, Coding]
     ) -> None:
         self.lowering, self.single, self.count = lowering, forest.single, len(refs)
         features = np.concatenate([tree.feature for tree in forest.trees])

@@ -9,14 +9,10 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from ...arrays import Floats, Ints
-
-Flags = npt.NDArray[np.bool_]
+from ...arrays import Array, Bools, Floats, Ints
 
 
 class DamagedModelError(Exception):
@@ -76,7 +72,7 @@ class Tree:
 
     feature: Ints
     bound: Floats
-    missing_right: Flags
+    missing_right: Bools
     left: Ints
     right: Ints
     value: Floats
@@ -109,13 +105,13 @@ class Raw:
     Shapes as in ``Tree``.  ``leaf`` marks the leaves.
     """
 
-    feature: npt.NDArray[Any]
-    bound: npt.NDArray[Any]
-    missing_right: npt.NDArray[Any]
-    left: npt.NDArray[Any]
-    right: npt.NDArray[Any]
-    value: npt.NDArray[Any]
-    leaf: Flags
+    feature: Array
+    bound: Array
+    missing_right: Array
+    left: Array
+    right: Array
+    value: Array
+    leaf: Bools
 
 
 def checked(raw: Raw, questions: Mapping[int, Question], output: int, columns: int) -> Tree:
@@ -156,11 +152,11 @@ def checked(raw: Raw, questions: Mapping[int, Question], output: int, columns: i
     )
 
 
-def _inside(children: npt.NDArray[Any], leaf: Flags) -> Ints:
+def _inside(children: Array, leaf: Bools) -> Ints:
     return np.where(leaf, 0, children).astype(np.int64)
 
 
-def walked(left: Ints, right: Ints, leaf: Flags) -> Ints:
+def walked(left: Ints, right: Ints, leaf: Bools) -> Ints:
     """The nodes from the root on, level by level, each right child after its left one.
 
     Raises:

@@ -25,7 +25,7 @@ from ..boosters.columns import Coding, summed
 from ..boosters.forest import Forest, Question, Tree, at_most, below, in_codes
 from ..sklearn.encoders import symbol
 from ..sklearn.linear import binary_label, pair, top_label
-from ..sklearn.lowering import Lowering, Ref
+from ..sklearn.lowering import Lowering, Refs
 from ..sklearn.registry import Estimator, Outputs, model
 from ..sklearn.tracing import ALWAYS
 from .cells import categories, series
@@ -127,7 +127,7 @@ class Halving:
 class _Machine:
     """A fitted machine on the columns ``refs``."""
 
-    def __init__(self, lowering: Lowering, estimator: Estimator, refs: tuple[Ref, ...]) -> None:
+    def __init__(self, lowering: Lowering, estimator: Estimator, refs: Refs) -> None:
         self.lowering, self.estimator, self.refs = lowering, estimator, refs
         self.cells: dict[int, Sequence[Label]] = {}
         for place in {place for term in estimator.term_features_ for place in term}:
@@ -217,9 +217,7 @@ def _regressor_flaws(estimator: Estimator) -> Iterator[str]:
 
 
 @model("classifier", ExplainableBoostingClassifier, flaws=_classifier_flaws, names=_names)
-def lower_additive_classifier(
-    lowering: Lowering, estimator: Estimator, refs: tuple[Ref, ...]
-) -> Outputs:
+def lower_additive_classifier(lowering: Lowering, estimator: Estimator, refs: Refs) -> Outputs:
     """Label: the second class iff the sum is positive, or the highest sum."""
     sums: Operand = _Machine(lowering, estimator, refs).sums()
     classes = estimator.classes_
@@ -233,9 +231,7 @@ def lower_additive_classifier(
 
 
 @model("regressor", ExplainableBoostingRegressor, flaws=_regressor_flaws, names=_names)
-def lower_additive_regressor(
-    lowering: Lowering, estimator: Estimator, refs: tuple[Ref, ...]
-) -> Outputs:
+def lower_additive_regressor(lowering: Lowering, estimator: Estimator, refs: Refs) -> Outputs:
     """``value``: the sum, or under a logarithmic link its exponential."""
     value = lowering.let(ops.Item(_Machine(lowering, estimator, refs).sums(), 0))
     return {"value": lowering.let(ops.Exp(value)) if estimator.link_ == "log" else value}

@@ -16,7 +16,7 @@ from ...space.inputs import NOT_A_NUMBER
 from ..quadratics import exact, exact_affine
 from .discriminants import likeliest
 from .encoders import Symbol, symbol
-from .lowering import Lowering, Raw, Ref, tensor
+from .lowering import Lowering, Raw, Ref, Refs, tensor
 from .members import total
 from .registry import Estimator, Outputs, model
 
@@ -30,7 +30,7 @@ def _flaws(bayes: Estimator) -> Iterator[str]:
 
 
 @model("classifier", CategoricalNB, flaws=_flaws)
-def lower_categorical_bayes(lowering: Lowering, bayes: Estimator, refs: tuple[Ref, ...]) -> Outputs:
+def lower_categorical_bayes(lowering: Lowering, bayes: Estimator, refs: Refs) -> Outputs:
     """``log P(c) + Σ_j T_j[c, x_j]``, x_j cut to a whole number as the library does."""
     parts: list[Operand] = [
         _entries(lowering, ref, np.asarray(table.T))

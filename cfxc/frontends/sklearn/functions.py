@@ -15,7 +15,7 @@ from sklearn.preprocessing import FunctionTransformer
 from ...arrays import Floats
 from ...ir import Literal, Op, Operand, ops
 from .columnwise import LARGEST_TABLE, Real, column_function, imaged, range_of, tabulated
-from .lowering import DOUBLE, SINGLE, Cell, Function, Lowering, Ref, Stage
+from .lowering import DOUBLE, SINGLE, Cell, Function, Lowering, Ref, Refs, Stage
 from .registry import Estimator, transformer
 from .tracing import last_below
 
@@ -100,9 +100,7 @@ def _is_known(func: Any) -> bool:
 
 
 @transformer(FunctionTransformer, flaws=_unknown_function)
-def lower_function(
-    lowering: Lowering, function: Estimator, refs: tuple[Ref, ...]
-) -> tuple[Ref, ...]:
+def lower_function(lowering: Lowering, function: Estimator, refs: Refs) -> Refs:
     """``func`` of each column; with ``func=None`` nothing happens."""
     if function.func is None:
         return refs

@@ -16,12 +16,12 @@ import numpy.typing as npt
 from sklearn._loss.link import IdentityLink, LogLink
 from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 
-from ...arrays import Floats
+from ...arrays import Bools, Floats, Ints
 from ...ir import Operand, ops
 from ...space import Label
 from .encoders import Codebook, has_gap, ordinal_codebooks, symbol
 from .linear import binary_label, pair, top_label
-from .lowering import Lowering, Ref, tensor
+from .lowering import Lowering, Refs, tensor
 from .registry import Estimator, Outputs, model
 from .tracing import Compared, compared
 from .trees import Nodes, cuts, joined
@@ -49,7 +49,7 @@ class _Columns:
     ``refs`` are the booster's columns in its own order, the categorical ones first.
     """
 
-    def __init__(self, lowering: Lowering, estimator: Estimator, refs: tuple[Ref, ...]) -> None:
+    def __init__(self, lowering: Lowering, estimator: Estimator, refs: Refs) -> None:
         self.lowering = lowering
         self.books = _codebooks(estimator)
         categorical = estimator.is_categorical_
@@ -117,9 +117,7 @@ class _Columns:
         return self.lowering.let(ops.Affine(hits, tensor((rows - other).T), tensor(other)))
 
 
-def _categorical_first(
-    refs: tuple[Ref, ...], categorical: npt.NDArray[np.bool_]
-) -> tuple[Ref, ...]:
+def _categorical_first(refs: Refs, categorical: Bools) -> Refs:
     chosen = categorical.tolist()
     first = tuple(ref for ref, is_one in zip(refs, chosen, strict=True) if is_one)
     return first + tuple(ref for ref, is_one in zip(refs, chosen, strict=True) if not is_one)
@@ -152,7 +150,7 @@ def _contains(bitset: npt.NDArray[np.uint32], code: int) -> bool:
     return bool(int(bitset[code // 32]) >> (code % 32) & 1)
 
 
-def _raw(lowering: Lowering, estimator: Estimator, refs: tuple[Ref, ...]) -> tuple[str, int]:
+def _raw(lowering: Lowering, estimator: Estimator, refs: Refs) -> tuple[str, int]:
     """The raw sums, a vector, and its length: one, or one per class."""
     base = np.ravel(estimator._baseline_prediction)
     columns = _Columns(lowering, estimator, refs)
@@ -171,7 +169,7 @@ def _raw(lowering: Lowering, estimator: Estimator, refs: tuple[Ref, ...]) -> tup
     return lowering.let(joined(whole.vector(), made, base)), base.size
 
 
-def _located(columns: _Columns, predictor: Any) -> npt.NDArray[np.int64]:
+def _located(columns: _Columns, predictor: Any) -> Ints:
     """Column and place (n, 2) that each node compares; zeros on leaves."""
     nodes, sets = predictor.nodes, predictor.raw_left_cat_bitsets
     return np.array(
@@ -180,13 +178,7 @@ def _located(columns: _Columns, predictor: Any) -> npt.NDArray[np.int64]:
     ).reshape(-1, 2)
 
 
-def _nodes(
-    columns: Compared,
-    nodes: Any,
-    start: npt.NDArray[np.int64],
-    place: npt.NDArray[np.int64],
-    value: Floats,
-) -> Nodes:
+def _nodes(columns: Compared, nodes: Any, start: Ints, place: Ints, value: Floats) -> Nodes:
     feature = np.where(nodes["is_leaf"], -1, start + np.maximum(place, 0))
     # the bound is infinite where a node only splits off missing values
     bound = np.where(place >= 0, HALF, nodes["num_threshold"])
@@ -196,9 +188,7 @@ def _nodes(
 
 
 @model("classifier", HistGradientBoostingClassifier, flaws=_ambiguous_missing)
-def lower_histogram_classifier(
-    lowering: Lowering, estimator: Estimator, refs: tuple[Ref, ...]
-) -> Outputs:
+def lower_histogram_classifier(lowering: Lowering, estimator: Estimator, refs: Refs) -> Outputs:
     """Label: the second class iff ``raw > 0``, or the class of the highest sum."""
     raw, width = _raw(lowering, estimator, refs)
     if width > 1:
@@ -218,9 +208,7 @@ def _regressor_flaws(estimator: Estimator) -> Iterator[str]:
 
 
 @model("regressor", HistGradientBoostingRegressor, flaws=_regressor_flaws)
-def lower_histogram_regressor(
-    lowering: Lowering, estimator: Estimator, refs: tuple[Ref, ...]
-) -> Outputs:
+def lower_histogram_regressor(lowering: Lowering, estimator: Estimator, refs: Refs) -> Outputs:
     """``value``: the raw sum, or its exponential (losses 'poisson' and 'gamma')."""
     raw, _ = _raw(lowering, estimator, refs)
     value = lowering.let(ops.Item(raw, 0))

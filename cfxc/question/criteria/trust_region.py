@@ -12,10 +12,9 @@ from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
-from ...arrays import Floats
+from ...arrays import Array, Floats
 from ...errors import DataTypeError, InvalidInputError, UnsupportedError
 from ...frontends.row_files import read_rows
 from ...space import FeatureSpace
@@ -171,7 +170,7 @@ class TrustRegion(Criterion):
             )
         return tuple(made)
 
-    def _clusters(self, points: Floats) -> list[npt.NDArray[Any]]:
+    def _clusters(self, points: Floats) -> list[Array]:
         """Which rows belong to each cluster."""
         if isinstance(self.clusters, Integral):
             count = min(int(self.clusters), len(np.unique(points, axis=0)))

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ....arrays import Bools
 from ..forest import Question, Tree, at_most, in_codes
 from .ctr import CategorySplit, Ctr, CtrSplit, FloatSplit, Split
 from .document import CatTree
@@ -195,7 +196,7 @@ class Expansion:
 
 
 def _first_that_matters(
-    columns: Sequence[int], left: Sequence[Sequence[int]], table: npt.NDArray[np.bool_]
+    columns: Sequence[int], left: Sequence[Sequence[int]], table: Bools
 ) -> bool | Group:
     """The answer if it is the same for all; else half of the categories of some column."""
     if table.all() or not table.any():

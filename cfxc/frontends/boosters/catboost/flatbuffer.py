@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ....arrays import Array
 from ..forest import DamagedModelError
 
 MOST_READ = 64  # how often its size may be read of a buffer whose parts overlap
@@ -60,7 +61,7 @@ class Table:
         at = self._field(field)
         return self.buffer.number(at, kind) if at else default
 
-    def array(self, field: int, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
+    def array(self, field: int, dtype: npt.DTypeLike) -> Array:
         """A vector of numbers, or of structures."""
         at = self._field(field)
         if not at:

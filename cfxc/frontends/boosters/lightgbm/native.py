@@ -10,7 +10,7 @@ from lightgbm import LGBMClassifier, LGBMRegressor
 
 from ....errors import ModelFileError
 from ....space import FeatureSpace
-from ...sklearn.lowering import Lowering, Ref
+from ...sklearn.lowering import Lowering, Refs
 from ...sklearn.program import columns_of
 from ...sklearn.registry import Estimator, Outputs, model
 from ..forest import DamagedModelError
@@ -116,9 +116,7 @@ def _options(estimator: Estimator) -> Iterator[str]:
 
 
 @model("classifier", LGBMClassifier, flaws=_classifier_flaws, names=_names, tables=_tables)
-def lower_lgb_classifier(
-    lowering: Lowering, estimator: Estimator, refs: tuple[Ref, ...]
-) -> Outputs:
+def lower_lgb_classifier(lowering: Lowering, estimator: Estimator, refs: Refs) -> Outputs:
     """Label: the second class iff its probability is the larger, or the highest sum."""
     as_array = _names(estimator, lowering.space) is None
     found = stored(estimator.booster_)
@@ -126,7 +124,7 @@ def lower_lgb_classifier(
 
 
 @model("regressor", LGBMRegressor, flaws=_regressor_flaws, names=_names, tables=_tables)
-def lower_lgb_regressor(lowering: Lowering, estimator: Estimator, refs: tuple[Ref, ...]) -> Outputs:
+def lower_lgb_regressor(lowering: Lowering, estimator: Estimator, refs: Refs) -> Outputs:
     """``value``: the sum, or what the objective makes of it."""
     as_array = _names(estimator, lowering.space) is None
     return lower_regressor(lowering, refs, stored(estimator.booster_), as_array=as_array)

@@ -9,12 +9,10 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from ....arrays import Floats, Ints
+from ....arrays import Array, Floats, Ints
 from ....space import Label
 from ..forest import DamagedModelError, Question, Raw, Tree, at_most, below, checked, in_codes
 
@@ -230,7 +228,7 @@ def _tree(block: Fields, output: int, columns: int) -> Tree:
         questions |= _category_questions(block, sets, bits, limit)
     value = numbers(block, "leaf_value", leaves, float)
 
-    def padded(splits: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    def padded(splits: Array) -> Array:
         return np.concatenate([splits, np.zeros(leaves, dtype=splits.dtype)])
 
     is_linear = bool(int(block.get("is_linear", "0")))
@@ -271,9 +269,7 @@ def _counts(block: Fields, leaves: int) -> Ints:
     return counts
 
 
-def _zero_questions(
-    bits: npt.NDArray[np.int64], limit: Floats, bound: Floats
-) -> list[tuple[int, Question]]:
+def _zero_questions(bits: Ints, limit: Floats, bound: Floats) -> list[tuple[int, Question]]:
     """Nodes that send zero, which is missing, to the side where it would not go as a number."""
     zero = ((bits >> 2) & 3 == ZERO_IS_MISSING) & (bits & CATEGORICAL == 0)
     right = bits & DEFAULT_LEFT == 0
@@ -284,9 +280,7 @@ def _zero_questions(
     ]
 
 
-def _category_questions(
-    block: Fields, sets: int, bits: npt.NDArray[np.int64], limit: Floats
-) -> dict[int, Question]:
+def _category_questions(block: Fields, sets: int, bits: Ints, limit: Floats) -> dict[int, Question]:
     """Nodes that send a set of category codes to the left, and everything else to the right."""
     ends = numbers(block, "cat_boundaries", sets + 1, int)
     words = numbers(block, "cat_threshold", int(ends[-1]), int)
@@ -305,7 +299,7 @@ def _category_questions(
     return made
 
 
-def numbers(block: Fields, key: str, count: int, kind: type) -> npt.NDArray[Any]:
+def numbers(block: Fields, key: str, count: int, kind: type) -> Array:
     """A field of so many integers or doubles.
 
     Raises:

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ....arrays import Bools, Ints
 from ....space import Label
 from ..forest import (
     DamagedModelError,
@@ -247,7 +248,7 @@ def _tree(
 
 
 def _category_questions(
-    tree: Document, count: int, missing_right: npt.NDArray[np.bool_]
+    tree: Document, count: int, missing_right: Bools
 ) -> Iterator[tuple[int, Question]]:
     """Nodes that send a set of category codes to the right, and everything else to the left."""
     if "split_type" not in tree:
@@ -330,7 +331,7 @@ def _check_order(cats: Document, sizes: list[int]) -> None:
         raise DamagedModelError("the order of its categories is inconsistent")
 
 
-def ints(part: Document, key: str, count: int | None = None) -> npt.NDArray[np.int64]:
+def ints(part: Document, key: str, count: int | None = None) -> Ints:
     """A list of whole numbers, of this length if one is given.
 
     Raises:

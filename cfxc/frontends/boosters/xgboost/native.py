@@ -11,7 +11,7 @@ from xgboost import XGBClassifier, XGBRegressor, XGBRFClassifier, XGBRFRegressor
 
 from ....errors import ModelFileError, UnsupportedError
 from ....space import FeatureSpace
-from ...sklearn.lowering import Lowering, Ref
+from ...sklearn.lowering import Lowering, Refs
 from ...sklearn.program import columns_of
 from ...sklearn.registry import Estimator, Outputs, model
 from ..forest import DamagedModelError
@@ -107,9 +107,7 @@ def _classifier_flaws(estimator: Estimator) -> Iterator[str]:
 
 
 @model("classifier", XGBClassifier, XGBRFClassifier, flaws=_classifier_flaws, tables=_tables)
-def lower_xgb_classifier(
-    lowering: Lowering, estimator: Estimator, refs: tuple[Ref, ...]
-) -> Outputs:
+def lower_xgb_classifier(lowering: Lowering, estimator: Estimator, refs: Refs) -> Outputs:
     """Label: the second class iff the prediction exceeds one half, or the highest sum."""
     classes = estimator.classes_.tolist()
     found = _model(estimator, sparse=lowering.sparse)
@@ -117,6 +115,6 @@ def lower_xgb_classifier(
 
 
 @model("regressor", XGBRegressor, XGBRFRegressor, flaws=_regressor_flaws, tables=_tables)
-def lower_xgb_regressor(lowering: Lowering, estimator: Estimator, refs: tuple[Ref, ...]) -> Outputs:
+def lower_xgb_regressor(lowering: Lowering, estimator: Estimator, refs: Refs) -> Outputs:
     """``value``: the sum, or what the objective makes of it; one per target."""
     return lower_regressor(lowering, refs, _model(estimator, sparse=lowering.sparse), best=True)

@@ -9,9 +9,10 @@ from functools import reduce
 
 import numpy as np
 
+from ....arrays import Array
 from ....ir import Literal, Op, Operand, ops
 from ..context import Context, option
-from ..graph import Array, Node
+from ..graph import Node
 from ..values import Monotone, Refusal, Rows, Signs, Value, axis_of, constant, scalar, size_of
 from .arithmetic import clipped, unary
 from .registry import Inputs, argument, rule

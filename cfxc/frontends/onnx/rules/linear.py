@@ -9,9 +9,10 @@ from typing import Any
 
 import numpy as np
 
+from ....arrays import Array
 from ....ir import Literal, Op, Operand, Tensor, ops
 from ..context import Context, exact, fractions, option
-from ..graph import Array, DType, Node
+from ..graph import DType, Node
 from ..values import (
     Choice,
     Monotone,
