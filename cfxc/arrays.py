@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -19,6 +18,8 @@ def distinct_values(values: Array) -> tuple[Array, Ints]:
 
     By hashing, where ``np.unique`` sorts all: of millions with few distinct ones 10 times faster.
     """
+    import pandas as pd
+
     codes, found = pd.factorize(values)
     order = np.argsort(found)
     place = np.empty(order.size, dtype=np.int64)

@@ -20,6 +20,7 @@ from ..ir import If, Let, Program, Sort, Statement
 from ..ir.evaluator import enclose
 from ..ir.interval import Bounds as Enclosure
 from ..ir.interval import Choice, Interval, ceil_float, floor_float
+from ..ir.linear import Number
 from .emit.mip import NUMBERS, Emitter
 from .emit.rows import Emission
 from .functional import Symbolic, functional
@@ -156,9 +157,6 @@ def _filled(items: Sequence[Any], shape: tuple[int, ...]) -> Objects:
 
 def _mapped(function: Any, array: Objects) -> Objects:
     return _filled([function(item) for item in array.ravel()], array.shape)
-
-
-Number = Fraction | int
 
 
 def variable_ranges(program: Program, inputs: Ranges) -> Ranges:

@@ -23,8 +23,8 @@ from ..ir.interval import down
 from ..stopping import left, poll
 from .mixed_integer import FEASIBILITY, Affine, Rounded
 
-_EPS = 2.0**-50
-_TINY = 2.0**-1000
+EPS = 2.0**-50  # four units of rounding per operation
+TINY = 2.0**-1000
 LONGEST = 10.0  # seconds for one linear program
 
 
@@ -76,7 +76,7 @@ class Relaxed:
         total = constant + float(products.sum()) + float(corners.sum())
         scale = abs(constant) + float(np.abs(products).sum()) + float((weight * self._size).sum())
         operations = program.row_lower.size + program.lower.size + 16
-        return float(down(total - operations * _EPS * scale - _TINY))
+        return float(down(total - operations * EPS * scale - TINY))
 
 
 def linear_solver(program: Rounded) -> Any:

@@ -29,6 +29,7 @@ from ..arrays import Floats
 from ..ir.interval import ceil_float, down, floor_float, up
 from ..ir.linear import ONE, ZERO, LinearForm, dot
 from ..kernels import curve_lines
+from .linear_programs import EPS, TINY
 from .mixed_integer import Affine, Model
 
 SQUARE = "square"
@@ -37,8 +38,6 @@ CURVES = (
     "sigmoid", "tanh", "erf", "softplus", "softsign", "elu", "silu", "gelu", "gelu_tanh", "mish",
     SQUARE,
 )  # fmt: skip
-_EPS = 2.0**-50  # four units of rounding per operation
-_TINY = 2.0**-1000
 _HALVINGS = 24  # of the range of the budget's multiplier; it need not be the best
 
 
@@ -304,7 +303,7 @@ class System:
             total = total + rest[:, self.grouped].max(axis=2).sum(axis=1)
         size = np.where(self.alone, self.size, 1.0)
         operations = len(self.columns) + 2 * len(self.units) + 16
-        slack = operations * _EPS * (scale + weight @ size) + _TINY
+        slack = operations * EPS * (scale + weight @ size) + TINY
         bounds = up(total + slack * (1 + 2.0**-20))
         return [
             self._proof(float(bounds[i]), above[i], below[i], float(budget[i]))

@@ -16,7 +16,7 @@ from ...arrays import Floats, Ints
 from ...ir import Literal, Operand, ops
 from ...space import Label
 from ...space.names import shown
-from ..sklearn.encoders import Symbol, has_gap, symbol
+from ..sklearn.encoders import Symbol, has_gap, number, symbol
 from ..sklearn.linear import Classes, binary_label_from, pair, top_label, values
 from ..sklearn.lowering import Lowering, Raw, Ref, Refs, tensor
 from ..sklearn.registry import Outputs
@@ -112,7 +112,7 @@ class _Columns:
             return _Column(ref)
         if any(isinstance(cell, str) for cell in held.cells):
             return _Column(ref)  # a problem that the column itself reports
-        return _Column(ref, held, self._seen([_number(cell) for cell in held.cells]))
+        return _Column(ref, held, self._seen([number(cell) for cell in held.cells]))
 
     def _codes(self, ref: Ref, held: Symbol | None, coding: Coding) -> Floats:
         name = repr(ref.column) if isinstance(ref, Raw) else "made by an earlier step"
@@ -193,10 +193,6 @@ class _Columns:
             sides = [float(question.missing) for question in questions]
             steps = np.column_stack([steps, np.array(sides) - start])
         return let(ops.Affine(above, tensor(steps), tensor(start)))
-
-
-def _number(cell: Label) -> float:
-    return np.nan if cell is None else float(cell)
 
 
 SMOOTH = {"exp": ops.Exp, "sigmoid": ops.Sigmoid}

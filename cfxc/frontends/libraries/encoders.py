@@ -37,9 +37,9 @@ from ...space import Label
 from ...space.inputs import NOT_A_NUMBER
 from ...space.names import shown
 from ..sklearn.encoders import DROP_UNKNOWN, symbol
-from ..sklearn.lowering import Cell, Lowering, Ref, Refs, tensor
+from ..sklearn.lowering import Cell, Lowering, Ref, Refs, named, tensor
 from ..sklearn.registry import Estimator, transformer
-from .cells import categories, named, series
+from .cells import categories, series
 
 ENCODERS: tuple[type, ...] = (
     BackwardDifferenceEncoder, BaseNEncoder, BinaryEncoder, CatBoostEncoder, CountEncoder,

@@ -31,10 +31,10 @@ from ...space.names import shown
 from ..boosters.native import Native
 from ..sklearn.encoders import symbol
 from ..sklearn.linear import binary_label_from, pair, top_label
-from ..sklearn.lowering import Lowering, Ref, Refs, tensor
+from ..sklearn.lowering import Lowering, Ref, Refs, named, tensor
 from ..sklearn.program import columns_of
 from ..sklearn.registry import RESULTS, Outputs
-from .cells import categories, named
+from .cells import categories
 
 LINES = (OLS, WLS, GLS, QuantReg, RLM)
 CHANCES = (links.Logit, links.Probit, links.CLogLog, links.LogLog, links.Cauchy)
@@ -48,7 +48,6 @@ RESULTS[GLM] = (
     "Identity and Log"
 )
 HALF = 0.5
-ANOTHER = "Fit one of those, or scikit-learn's model of the same kind."
 PLAIN = "Add it to the table as a column of its own, and fit the model on that."
 UNKNOWN = "Drop from the space what the model does not know (labels)."
 

@@ -325,3 +325,8 @@ def _check_domain(
     elif strangers := [n for n in domain[: len(numbers) + SHORT] if n not in numbers]:
         text = f"{what} can hold {shown(strangers)}, which the encoder does not know"
         lowering.problem(f"{text}; narrow it, or declare it categorical", DROP_UNKNOWN)
+
+
+def number(cell: Label) -> float:
+    """A cell of numbers; NaN where it is missing."""
+    return np.nan if cell is None else float(cell)

@@ -49,7 +49,8 @@ def _op(make: Callable[[Operand], Op]) -> Real:
     return lambda lowering, x: lowering.let(make(x))
 
 
-def _expm1(lowering: Lowering, x: str) -> str:
+def expm1(lowering: Lowering, x: Operand) -> str:
+    """``exp(x) - 1``."""
     return lowering.let(ops.Sub(lowering.let(ops.Exp(x)), ONE))
 
 
@@ -71,7 +72,7 @@ FUNCTIONS: Mapping[Any, Elementary] = {
     np.arcsinh: Elementary(loose=LOOSE),
     np.arctan: Elementary(loose=LOOSE),
     np.exp: Elementary(loose=LOOSE, real=_op(ops.Exp)),
-    np.expm1: Elementary(loose=LOOSE, real=_expm1),
+    np.expm1: Elementary(loose=LOOSE, real=expm1),
     np.tanh: Elementary(loose=LOOSE, real=_op(ops.Tanh)),
     expit: Elementary(loose=LOOSE, real=_op(ops.Sigmoid)),
 }  # fmt: skip

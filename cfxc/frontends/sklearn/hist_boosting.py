@@ -18,8 +18,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostin
 
 from ...arrays import Bools, Floats, Ints
 from ...ir import Operand, ops
-from ...space import Label
-from .encoders import Codebook, has_gap, ordinal_codebooks, symbol
+from .encoders import Codebook, has_gap, number, ordinal_codebooks, symbol
 from .linear import binary_label, pair, top_label
 from .lowering import Lowering, Refs, tensor
 from .registry import Estimator, Outputs, model
@@ -69,7 +68,7 @@ class _Columns:
         held = self.symbols[feature]
         if feature >= len(self.books):
             gap = held is not None and has_gap(held.cells)
-            return np.array([_number(cell) for cell in held.cells]) if held and gap else None
+            return np.array([number(cell) for cell in held.cells]) if held and gap else None
         book = self.books[feature]
         codes = dict(zip(book.known, book.rows[:, 0].tolist(), strict=True))
         if held is not None:
@@ -121,10 +120,6 @@ def _categorical_first(refs: Refs, categorical: Bools) -> Refs:
     chosen = categorical.tolist()
     first = tuple(ref for ref, is_one in zip(refs, chosen, strict=True) if is_one)
     return first + tuple(ref for ref, is_one in zip(refs, chosen, strict=True) if not is_one)
-
-
-def _number(cell: Label) -> float:
-    return np.nan if cell is None else float(cell)
 
 
 def _numbers(book: Codebook) -> list[int | float]:

@@ -116,6 +116,11 @@ Ref = Raw | Cell | Traced
 Refs = tuple[Ref, ...]
 
 
+def named(ref: Ref) -> str:
+    """A column as messages call it."""
+    return f"column {ref.column!r}" if isinstance(ref, Raw) else "a column made by an earlier step"
+
+
 def cells(vector: str, width: int, dtype: DType = DOUBLE) -> tuple[Cell, ...]:
     """All elements of a vector."""
     return tuple(Cell(vector, index, width, dtype) for index in range(width))

@@ -199,3 +199,8 @@ def model(
         return lower
 
     return enter
+
+
+def below(step: str, name: str) -> str:
+    """What a part is called in messages about what is in a step."""
+    return f"{step} > {name}" if step else name

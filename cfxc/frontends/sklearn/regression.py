@@ -23,7 +23,8 @@ from sklearn.preprocessing import (
 
 from ...ir import Literal, Operand, ops
 from ..predictor import class_labels
-from .linear import ONE, affine, values
+from .functions import expm1
+from .linear import affine, values
 from .lowering import Lowering, Refs, tensor
 from .members import lower_member
 from .registry import Estimator, Outputs, model
@@ -66,14 +67,10 @@ def lower_partial_least_squares(lowering: Lowering, estimator: Estimator, refs: 
     return {"value": values(lowering, made, len(weight))}
 
 
-def _expm1(lowering: Lowering, value: Operand) -> Operand:
-    return lowering.let(ops.Sub(lowering.let(ops.Exp(value)), ONE))
-
-
 INVERSES: dict[Any, Inverse] = {
     None: lambda lowering, value: value,
     np.exp: lambda lowering, value: lowering.let(ops.Exp(value)),
-    np.expm1: _expm1,
+    np.expm1: expm1,
     np.negative: lambda lowering, value: lowering.let(ops.Neg(value)),
     np.square: lambda lowering, value: lowering.let(ops.Mul(value, value)),
     np.tanh: lambda lowering, value: lowering.let(ops.Tanh(value)),

@@ -18,6 +18,7 @@ from .registry import (
     WRAPPERS,
     Estimator,
     Outputs,
+    below,
     is_pipeline,
     transformer,
 )
@@ -94,9 +95,9 @@ def predict(lowering: Lowering, step: str, estimator: Estimator, refs: Refs) -> 
             return MODELS[type(estimator)].lower(lowering, estimator, refs)
     *before, (last_name, last) = steps(estimator)
     for name, part in before:
-        refs = transform(lowering, _joined(step, name), part, refs)
+        refs = transform(lowering, below(step, name), part, refs)
         lowering.sparse = gives_sparse(part, lowering.sparse)
-    return predict(lowering, _joined(step, last_name), last, refs)
+    return predict(lowering, below(step, last_name), last, refs)
 
 
 def gives_sparse(part: Estimator, sparse: bool) -> bool:
@@ -121,10 +122,6 @@ def _any_sparse(union: Estimator, sparse: bool) -> bool:
     return any(gives_sparse(part, sparse) for _, part in _named(union)) or (
         sparse and any(part == "passthrough" for _, part in union.transformer_list)
     )
-
-
-def _joined(step: str, name: str) -> str:
-    return f"{step} > {name}" if step else name
 
 
 def _named(parts: Estimator) -> Iterator[tuple[str, Estimator]]:

@@ -27,18 +27,17 @@ from ...compiler.mixed_integer import Affine, Model, Rounded
 from ...compiler.relaxation import CURVES
 from ...compiler.rewriting import AbsorbingPool
 from ...compiler.terms import Pool, Term, postorder
-from ...ir.linear import LinearForm
+from ...ir.linear import ZERO, LinearForm
 from ...question.distances import Norms, root_above
 from ...question.domain import Domain
 from ...question.query import Query
 from ...stopping import now
 from ..encoding.ball import weights_of
-from ..encoding.cells import CellVariables, between_values
-from ..encoding.formula import Encoder, Encoding, Window
+from ..encoding.cells import CellVariables, Window, between_values
+from ..encoding.formula import Encoder, Encoding
 from ..encoding.squares import coordinate_parts, whitened_forms, whitened_name
 from ..hulls import Face
 
-ZERO = Fraction(0)
 DISTANCE = "distance"  # why the row for the radius is there
 
 
