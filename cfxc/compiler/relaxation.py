@@ -14,7 +14,7 @@ An upper bound of a form f follows from multipliers u, v >= 0 per unit and w >= 
 
 whose right side is affine, and largest over ranges and groups in closed form.  *Any* multipliers
 are sound; back-substitution (as in CROWN, DeepPoly) or a linear program only choose them.  Doubles
-are rounded outward, and :meth:`Proof.replay` repeats a bound in exact rationals.
+are rounded outward.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ import numpy as np
 
 from ..arrays import Floats
 from ..ir.interval import ceil_float, down, floor_float, up
-from ..ir.linear import ONE, ZERO, LinearForm, dot
+from ..ir.linear import ONE, ZERO, dot
 from ..kernels import curve_lines
 from .linear_programs import EPS, TINY
 from .mixed_integer import Affine, Model
@@ -67,23 +67,6 @@ class Proof:
     above: Mapping[int, float]
     below: Mapping[int, float]
     budget: float
-
-    def replay(self, relaxation: Relaxation, form: Affine) -> Fraction:
-        """The bound in exact rationals, from the multipliers alone; at most ``bound``."""
-        parts: list[tuple[Fraction, Affine]] = [(Fraction(1), form)]
-        for index, share in self.above.items():
-            unit, factor = relaxation.units[index], Fraction(share)
-            chord = Fraction(unit.slope) * unit.z + Fraction(unit.offset)
-            parts += [(factor, chord), (-factor, LinearForm({unit.column: Fraction(1)}))]
-        for index, share in self.below.items():
-            unit, factor = relaxation.units[index], Fraction(share)
-            line = Fraction(unit.tilt) * unit.z + Fraction(unit.base)
-            parts += [(factor, LinearForm({unit.column: Fraction(1)})), (-factor, line)]
-        if self.budget:
-            cost, radius = relaxation.budget or (LinearForm({}), ZERO)
-            factor = Fraction(self.budget)
-            parts += [(factor, LinearForm.of(radius)), (-factor, cost)]
-        return relaxation.most(LinearForm.sum(parts))
 
 
 @dataclass(frozen=True, slots=True)
