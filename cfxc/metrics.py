@@ -175,11 +175,7 @@ def summary(
 
 
 def _check(rows: Any) -> pd.DataFrame:
-    """Rows as a table of pandas.
-
-    Raises:
-        DataTypeError, InvalidInputError: no table; no rows.
-    """
+    """Rows as a table of pandas."""
     rows = as_pandas(rows)
     if not isinstance(rows, pd.DataFrame):
         raise DataTypeError(f"counterfactuals are rows of a DataFrame, not {type(rows).__name__}")

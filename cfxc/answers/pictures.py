@@ -99,11 +99,7 @@ COSTS = ("distance", "lower_bound")
 
 
 def _named(answers: Any) -> list[tuple[str, Result]]:
-    """Answers with their names; those of a list are numbered.
-
-    Raises:
-        DataTypeError, InvalidInputError: not answers that can be drawn together.
-    """
+    """Answers with their names; those of a list are numbered."""
     if isinstance(answers, Result):
         named = [("", answers)]
     elif isinstance(answers, Mapping):
@@ -218,11 +214,7 @@ def plot_costs(
 
 
 def _groups(table: pd.DataFrame, groups: Any) -> list[Group]:
-    """The costs of each group of a batch's answers.
-
-    Raises:
-        MissingColumnError, InvalidInputError: no such column; nobody has a cost.
-    """
+    """The costs of each group of a batch's answers."""
     if isinstance(groups, str):
         if groups not in table:
             raise MissingColumnError(

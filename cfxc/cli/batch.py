@@ -193,11 +193,7 @@ def _chosen(
 
 
 def _target(model: CompiledModel, question: Question) -> Target | None:
-    """What outcomes are asked for; ``None`` if an outcome alone does not tell.
-
-    Raises:
-        InvalidInputError: nothing says which outcome is wanted.
-    """
+    """What outcomes are asked for; ``None`` if an outcome alone does not tell."""
     from ..question.target import resolve_target
 
     wanted = model.target_or_favourable(question.target)

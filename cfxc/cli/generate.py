@@ -206,11 +206,7 @@ def _answer(found: pd.DataFrame, report: pd.DataFrame) -> dict[str, Any]:
 
 
 def _check_folder(path: Path) -> None:
-    """Refuse a folder that cannot be made, before any work.
-
-    Raises:
-        InvalidInputError: something else is there, or it has no parent that can be written.
-    """
+    """Refuse a folder that cannot be made, before any work."""
     if path.exists() and not path.is_dir():
         raise InvalidInputError(f"{path}: cannot write: it is no folder")
     home = path if path.is_dir() else path.parent

@@ -57,9 +57,6 @@ class Wanted:
         Args:
             taken: Files that the letter must not replace.
             certified: Whether a certificate is kept.
-
-        Raises:
-            CfxcError: it cannot be written, or there is nothing to write it to.
         """
         if self.letter is None:
             given = {"--template": self.template, "--locale": self.locale, "--fields": self.fields}

@@ -121,11 +121,7 @@ def _check(space: Path, question: Path, overwrite: bool) -> None:
 def _compiled(
     source: Source, space: FeatureSpace, favourable: str | None, target: str | None
 ) -> CompiledModel:
-    """The model over the space.
-
-    Raises:
-        CfxcError: they do not fit; where a column may be the outcome's, saying so.
-    """
+    """The model over the space."""
     try:
         return source.over(space, favourable=favourable)
     except CfxcError as error:

@@ -184,11 +184,7 @@ def _too_slow(question: Question) -> str:
 
 
 def _check_sources(question: Question) -> None:
-    """Refuse none or several sources of moments, and options of another one.
-
-    Raises:
-        InvalidInputError, MissingExtraError: naming the options, or the extra.
-    """
+    """Refuse none or several sources of moments, and options of another one."""
     named = {
         "--retrain": question.retrain, "--model": question.models or None,
         "--moments": question.moments,
@@ -207,11 +203,7 @@ def _check_sources(question: Question) -> None:
 
 
 def _moments(question: Question, model: CompiledModel, source: Source) -> Moments:
-    """Moments of the future parameters, from where the options say.
-
-    Raises:
-        CfxcError: files that cannot be read or do not fit; a covariance that is not definite.
-    """
+    """Moments of the future parameters, from where the options say."""
     from ..methods.plans import Moments, moments_of_models, retrained_moments
 
     shrinkage = _shrinkage(question.shrinkage)
@@ -237,11 +229,7 @@ def _moments(question: Question, model: CompiledModel, source: Source) -> Moment
 def _check_early(
     question: Question, model: CompiledModel, row: Any, target: Any, given: Any
 ) -> None:
-    """Refuse what retraining would only delay.
-
-    Raises:
-        CfxcError: a bad option, target or row, or a model that is not linear.
-    """
+    """Refuse what retraining would only delay."""
     from ..ir import evaluate
     from ..methods.plans import Encoding
     from ..methods.plans.futures import check_shrinkage

@@ -159,11 +159,7 @@ def _search(
 
 
 def _by_width(question: Question) -> ExponentialPolynomial | None:
-    """The potential of ``--width``; ``None`` if ``--to`` is given, which needs the model.
-
-    Raises:
-        InvalidInputError: both or neither is given; no such width or sign.
-    """
+    """The potential of ``--width``; ``None`` if ``--to`` is given, which needs the model."""
     from ..methods.bayes.potentials import AEP, SEP
 
     if (question.width is None) == (question.to is None):
@@ -185,11 +181,7 @@ def _by_width(question: Question) -> ExponentialPolynomial | None:
 
 
 def _to_value(question: Question, box: BlackBox, row: Any) -> ExponentialPolynomial:
-    """The potential that is largest at ``--to``, beside the model's output on the row.
-
-    Raises:
-        InvalidInputError: the model gives no number for the row, or this one already.
-    """
+    """The potential that is largest at ``--to``, beside the model's output on the row."""
     from ..methods.bayes.evaluations import Caller
     from ..methods.bayes.potentials import width_to
 
@@ -199,11 +191,7 @@ def _to_value(question: Question, box: BlackBox, row: Any) -> ExponentialPolynom
 
 
 def _check_scale(question: Question, predictor: Predictor) -> None:
-    """Refuse percentages where the output is a probability.
-
-    Raises:
-        InvalidInputError: no probability is or differs by such a number.
-    """
+    """Refuse percentages where the output is a probability."""
     if predictor.task == "regressor":
         return
     if question.to is not None and not 0 <= question.to <= 1:
@@ -221,11 +209,7 @@ def _check_scale(question: Question, predictor: Predictor) -> None:
 
 @contextmanager
 def _kept(path: Path | None, box: BlackBox) -> Iterator[Evaluations | None]:
-    """The evaluations in a file, if there is one; new ones are written to it whatever happens.
-
-    Raises:
-        CfxcError: the file holds none, or those of other features, or of another model.
-    """
+    """The evaluations in a file, if there is one; new ones are written to it whatever happens."""
     if path is None:
         yield None
         return

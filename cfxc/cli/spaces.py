@@ -75,11 +75,7 @@ class Statement:
     marks: Marks
 
     def infer(self, table: Path, frame: pd.DataFrame) -> tuple[pd.DataFrame, FeatureSpace]:
-        """The columns of the features, and their space; odd columns are warned of on stderr.
-
-        Raises:
-            CfxcError: naming the table.
-        """
+        """The columns of the features, and their space; odd columns are warned of on stderr."""
         from ..space import FeatureSpace
 
         with _told_of(table):

@@ -183,7 +183,7 @@ def rounded(model: Model) -> Rounded:
     cost = np.zeros(len(columns))
     for j, coefficient in model.objective.terms.items():
         cost[j] = float(coefficient)
-    scale = _objective_scale(cost, size)
+    scale = _objective_scale(cost)
     costly, whole = cost != 0, np.array([c.whole for c in columns], dtype=np.bool_)
     effect = float(np.sum(np.abs(cost[costly]) * size[costly])) + abs(
         float(model.objective.constant)
@@ -199,7 +199,7 @@ def rounded(model: Model) -> Rounded:
     )  # fmt: skip
 
 
-def _objective_scale(cost: Floats, size: Floats) -> float:
+def _objective_scale(cost: Floats) -> float:
     """A power of two that brings the smallest cost of a whole unit to about one.
 
     Costs far below the largest, as of a step to the next double, do not count.

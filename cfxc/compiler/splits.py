@@ -74,20 +74,16 @@ def resolve_columns(program: Program) -> Mapping[str, list[Column]]:
     for statement in program.body:
         if isinstance(statement, Let):
             sort = program.sorts[statement.name]
-            found[statement.name] = _resolve(statement.op, sort, found, program)
+            found[statement.name] = _resolve(statement.op, sort, found)
     return found
 
 
-def _resolve(
-    op: Op, sort: Sort, found: Mapping[str, list[Column]], program: Program
-) -> list[Column]:
+def _resolve(op: Op, sort: Sort, found: Mapping[str, list[Column]]) -> list[Column]:
     size = int(np.prod(sort.shape)) if sort.shape else 1
     parts = [_columns(operand, found) for operand in op.operands()]
     if isinstance(op, ops.Constant):
         return [Fraction(value) for value in op.value.exact().ravel().tolist()]
-    if isinstance(op, ops.Identity | ops.Reshape):
-        return parts[0]
-    if isinstance(op, ops.ToReal):
+    if isinstance(op, ops.Identity | ops.Reshape | ops.ToReal):
         return parts[0]
     if isinstance(op, ops.Affine):
         return _combinations(op, parts[0])

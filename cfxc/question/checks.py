@@ -33,11 +33,7 @@ def one_of(*known: str) -> Callable[[Any, str], str]:
 
 
 def _double(value: Any, demand: str) -> float:
-    """A real number as a double, infinite beyond the largest.
-
-    Raises:
-        DataTypeError: it is none; ``demand`` says what it must be.
-    """
+    """A real number as a double, infinite beyond the largest."""
     if isinstance(value, bool) or not isinstance(value, Real):
         raise DataTypeError(f"{demand}, not {value!r}")
     try:

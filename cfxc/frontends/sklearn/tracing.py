@@ -117,11 +117,7 @@ def _levels(stage: Stage, threshold: Floats) -> list[Region]:
 def _crossings(
     stage: Stage, threshold: Floats, places: Ints, starts: Floats, ends: Floats
 ) -> list[list[float]]:
-    """The changes around each crossing: one, or several where rounding crosses again.
-
-    Raises:
-        UnsupportedError: it crosses again farther away, so that no neighbourhood holds them all.
-    """
+    """The changes around each crossing: one, or several where rounding crosses again."""
     if not stage.loose:
         return [[value] for value in _doubles(places).tolist()]
     near = np.arange(-stage.loose, stage.loose + 2)

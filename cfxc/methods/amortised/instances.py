@@ -190,11 +190,7 @@ def _with(cells: Any, places: Codes, new: Any) -> Any:
 
 
 def _check(free: Sequence[FeatureLevels], cells: dict[str, pd.Series[Any]]) -> None:
-    """The cells of every level read back as its value.
-
-    Raises:
-        SolverError: one does not.
-    """
+    """The cells of every level read back as its value."""
     for each in free:
         frame = pd.DataFrame({column: cells[column] for column in each.feature.columns})
         read = encode_frame([each.feature], frame, check_range=True)[each.feature.name]

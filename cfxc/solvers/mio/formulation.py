@@ -313,9 +313,7 @@ class _Writer:
     def _within_hull(self, emitter: Emitter) -> Affine:
         """The slack of the hull: a column, within the faces that are known."""
         (hull,) = self.query.hulls
-        parts = coordinate_parts(
-            self.query, hull.coordinates, self.inputs, emitter.number, emitter.exact
-        )
+        parts = coordinate_parts(hull.coordinates, self.inputs, emitter.number, emitter.exact)
         self.coordinates = [LinearForm.sum(each) for each in parts]
         slack = self.model.column("slack of the hull", 0, hull.reach)
         (self.slack,) = slack.terms
