@@ -16,7 +16,11 @@ from ...arrays import Array, Bools, Floats, Ints
 
 
 class DamagedModelError(Exception):
-    """A model contradicts itself; readers turn it into an error that names the file."""
+    """A model is no such file, is truncated, or contradicts itself.
+
+    Whatever reads, checks or rewrites what a library stored may raise it; who opens the model turns
+    it into an error that names the file.
+    """
 
 
 @dataclass(frozen=True)
@@ -115,11 +119,7 @@ class Raw:
 
 
 def checked(raw: Raw, questions: Mapping[int, Question], output: int, columns: int) -> Tree:
-    """The tree in order, if it is one: every walk ends in a leaf and reads existing columns.
-
-    Raises:
-        DamagedModelError: it is none.
-    """
+    """The tree in order, if it is one: every walk ends in a leaf and reads existing columns."""
     count = raw.leaf.size
     sizes = {array.size for array in (raw.feature, raw.bound, raw.missing_right)}
     sizes |= {array.size for array in (raw.left, raw.right, raw.value)}
@@ -157,11 +157,7 @@ def _inside(children: Array, leaf: Bools) -> Ints:
 
 
 def walked(left: Ints, right: Ints, leaf: Bools) -> Ints:
-    """The nodes from the root on, level by level, each right child after its left one.
-
-    Raises:
-        DamagedModelError: they make no tree.
-    """
+    """The nodes from the root on, level by level, each right child after its left one."""
     seen = np.zeros(leaf.size, dtype=np.bool_)
     frontier, levels = np.zeros(1, dtype=np.int64), []
     while frontier.size:
@@ -177,11 +173,7 @@ def walked(left: Ints, right: Ints, leaf: Bools) -> Ints:
 
 
 def outputs_in_range(outputs: Sequence[int], trees: int, width: int) -> None:
-    """Refuse a list of which tree adds to which output that does not fit the trees.
-
-    Raises:
-        DamagedModelError: another length, or outputs that do not exist.
-    """
+    """Refuse a list of which tree adds to which output that does not fit the trees."""
     if len(outputs) != trees or not all(0 <= output < width for output in outputs):
         raise DamagedModelError("its trees do not fit its classes")
 

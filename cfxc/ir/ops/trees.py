@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -22,7 +21,6 @@ _POWERS = frozenset(2**k for k in range(64))
 
 
 @register("tree_ensemble")
-@dataclass(frozen=True)
 class TreeEnsemble(Op):
     """``y = base + sum_t value[leaf_t(x)]`` over binary trees on a vector x.
 

@@ -68,11 +68,7 @@ class Expansion:
         self._start = Known({}, {column: (1 << len(own)) - 1 for column, own in hashes.items()})
 
     def tree(self, tree: CatTree) -> Tree:
-        """The same tree; it adds to all outputs.
-
-        Raises:
-            TooManyNodesError: it has too many nodes.
-        """
+        """The same tree; it adds to all outputs."""
         asked: list[FloatSplit | Group | None] = []
         values: list[int] = []
         child: tuple[list[int], list[int]] = ([], [])

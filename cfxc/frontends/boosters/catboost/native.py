@@ -21,11 +21,7 @@ from .lowering import classifier_flaws, lower_classifier, lower_regressor, regre
 
 
 def stored(estimator: Estimator, *, with_trees: bool = True) -> CatModel:
-    """The model inside a fitted estimator.
-
-    Raises:
-        ModelFileError: it contradicts itself.
-    """
+    """The model inside a fitted estimator."""
     with TemporaryDirectory() as folder:
         path = Path(folder) / "model.json"
         estimator.save_model(str(path), format="json")

@@ -63,9 +63,6 @@ def stored(booster: Any, *, with_trees: bool = True) -> LgbModel:
     """The model inside a native booster, up to the round that it predicts with.
 
     Without trees it takes less time, and says whether the model is supported.
-
-    Raises:
-        ModelFileError: it contradicts itself.
     """
     try:
         return read_text(booster.model_to_string().encode(), with_trees=with_trees)

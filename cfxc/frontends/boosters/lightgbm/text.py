@@ -99,9 +99,6 @@ def read_text(content: bytes, *, with_trees: bool = True) -> LgbModel:
     Args:
         content: The text.
         with_trees: Read the trees too, and not only what is said of them all.
-
-    Raises:
-        DamagedModelError: it is no such text, is truncated, or contradicts itself.
     """
     if not content.startswith((b"tree\n", b"tree\r\n")):
         raise DamagedModelError("it is no LightGBM model (it does not begin with 'tree')")
@@ -154,11 +151,7 @@ def _model(content: bytes, with_trees: bool) -> LgbModel:
 
 
 def parts_of(content: bytes) -> tuple[Fields, list[Fields]]:
-    """The fields of the header, and those of each tree, of a text up to its ``end of trees``.
-
-    Raises:
-        DamagedModelError: the trees do not have the sizes noted in the header.
-    """
+    """The fields of the header, and those of each tree, of a text up to its ``end of trees``."""
     starts = [0]
     while (start := content.find(b"\nTree=", starts[-1])) >= 0:
         starts.append(start + 1)
@@ -300,11 +293,7 @@ def _category_questions(block: Fields, sets: int, bits: Ints, limit: Floats) -> 
 
 
 def numbers(block: Fields, key: str, count: int, kind: type) -> Array:
-    """A field of so many integers or doubles.
-
-    Raises:
-        DamagedModelError, ValueError: it is none.
-    """
+    """A field of so many integers or doubles."""
     return np.array(_cells(block, key, count) if count else [], dtype=kind)
 
 
@@ -319,11 +308,7 @@ INTEGERS = ("split_feature", "decision_type", "left_child", "right_child")
 
 
 def rewritten_text(content: bytes, model: LgbModel) -> str:
-    """The text of the same model; ``model`` is the content as read, without flaws.
-
-    Raises:
-        DamagedModelError: a part of the content is missing or malformed.
-    """
+    """The text of the same model; ``model`` is the content as read, without flaws."""
     try:
         header, blocks = parts_of(content[: content.find(b"\n" + END) + 1])
         lines = [*_header(header, model), ""]

@@ -61,9 +61,6 @@ def stored(booster: Any, missing: float = float("nan"), *, with_trees: bool = Tr
     """The model inside a native booster.
 
     Without trees it takes less time, and says whether the model is supported.
-
-    Raises:
-        ModelFileError: it contradicts itself.
     """
     try:
         document = parse_document(bytes(booster.save_raw("ubj")), binary=True)

@@ -21,11 +21,7 @@ CATEGORY_TYPES = {9: "i1", 10: "u1", 11: "i2", 13: "i4", 15: "i8"}
 
 
 def rewritten(document: Document, model: XgbModel) -> bytes:
-    """UBJSON of the same model; ``model`` is the document as read, without flaws.
-
-    Raises:
-        DamagedModelError: a part of the document is missing or malformed.
-    """
+    """UBJSON of the same model; ``model`` is the document as read, without flaws."""
     try:
         return write_ubjson(_document(document["learner"], model))
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
