@@ -91,11 +91,7 @@ def categorical_diversity(space: FeatureSpace, counterfactuals: Any) -> float:
 
 
 def continuous_diversity(
-    space: FeatureSpace,
-    counterfactuals: Any,
-    *,
-    scale: Scale = "mad",
-    data: Any = None,
+    space: FeatureSpace, counterfactuals: Any, *, scale: Scale = "mad", data: Any = None
 ) -> float:
     """``mean_{i<l} mean_j |c_ij - c_lj| / s_j`` over the numbers, s_j as in
     :func:`continuous_proximity`; NaN without numbers, or for fewer than two.
@@ -222,13 +218,7 @@ def _part(space: FeatureSpace, *, symbolic: bool) -> FeatureSpace | None:
     return space.subset(names) if names else None
 
 
-def _apart(
-    space: FeatureSpace,
-    first: Any,
-    second: Any,
-    scale: Scale,
-    data: Any,
-) -> Floats:
+def _apart(space: FeatureSpace, first: Any, second: Any, scale: Scale, data: Any) -> Floats:
     """|difference| / s_j of the numbers, (numbers, n); one that is missing is a range away."""
     numbers = _part(space, symbolic=False)
     if numbers is None:

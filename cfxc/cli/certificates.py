@@ -53,8 +53,7 @@ class Options:
     cut: Cut = None
     trust_pickle: Trust = False
     policy: Annotated[
-        Path | None,
-        typer.Option(metavar="TOML", help="Reject another question than this allows."),
+        Path | None, typer.Option(metavar="TOML", help="Reject another question than this allows.")
     ] = None
     factual: Annotated[
         str | None,

@@ -118,8 +118,7 @@ def explain(
     instance: Instance,
     reading: Reading,
     certificate: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Write the certificate; .gz compresses it."),
+        Path | None, typer.Option(metavar="FILE", help="Write the certificate; .gz compresses it.")
     ] = None,
     wanted: Wanted,
     json: Json = False,

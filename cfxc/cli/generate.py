@@ -94,12 +94,7 @@ class Request:
 @guarded
 @grouped
 def fit(
-    *,
-    model: ModelFile,
-    space: SpaceFile,
-    training: Training,
-    reading: Reading,
-    json: Json = False,
+    *, model: ModelFile, space: SpaceFile, training: Training, reading: Reading, json: Json = False
 ) -> int:
     """Train a generator of counterfactuals for a classifier."""
     _check_folder(training.out)

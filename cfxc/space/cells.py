@@ -107,9 +107,7 @@ def encode_column(feature: Feature, column: pd.Series[Any], *, check_range: bool
     if check_range:
         beyond = ~gaps & _beyond(values, *feature.bounds)
         _refuse(
-            beyond,
-            column,
-            lambda row: _outside(feature, Fraction(float(values[beyond][0])), row),
+            beyond, column, lambda row: _outside(feature, Fraction(float(values[beyond][0])), row)
         )
     if feature.absent is None:
         return values

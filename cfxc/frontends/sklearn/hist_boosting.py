@@ -168,8 +168,7 @@ def _located(columns: _Columns, predictor: Any) -> Ints:
     """Column and place (n, 2) that each node compares; zeros on leaves."""
     nodes, sets = predictor.nodes, predictor.raw_left_cat_bitsets
     return np.array(
-        [(0, -1) if node["is_leaf"] else columns.node(node, sets) for node in nodes],
-        dtype=np.int64,
+        [(0, -1) if node["is_leaf"] else columns.node(node, sets) for node in nodes], dtype=np.int64
     ).reshape(-1, 2)
 
 

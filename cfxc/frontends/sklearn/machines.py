@@ -17,14 +17,7 @@ from sklearn.svm import SVC, SVR, NuSVC, NuSVR, OneClassSVM
 from ...ir import Operand, ops
 from ..kernel_functions import Kernel, kernel_values, pair_weights
 from ..quadratics import Exact, exact, exact_affine
-from .linear import (
-    ZERO,
-    binary_label,
-    binary_label_from,
-    outlier_or_inlier,
-    top_label,
-    values,
-)
+from .linear import ZERO, binary_label, binary_label_from, outlier_or_inlier, top_label, values
 from .lowering import Lowering, Refs
 from .pairwise import most_votes, pair_scores, tally
 from .registry import Estimator, Outputs, model

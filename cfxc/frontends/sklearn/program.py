@@ -84,10 +84,7 @@ def model_columns(estimator: Estimator, space: FeatureSpace) -> tuple[str, ...]:
 
 
 def columns_of(
-    space: FeatureSpace,
-    names: tuple[str, ...] | None,
-    count: int,
-    unneeded: Container[str] = (),
+    space: FeatureSpace, names: tuple[str, ...] | None, count: int, unneeded: Container[str] = ()
 ) -> tuple[str, ...]:
     """The columns of a model, by their names if it knows them, else all of the space in order.
 

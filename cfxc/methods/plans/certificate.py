@@ -196,11 +196,7 @@ def reduce_plan(
     for row in rows:
         row /= power_near(max(abs(entry) for entry in row))
     return Reduced(
-        rows,
-        B @ K[chosen] @ B.T,
-        rho2 * (B @ G[chosen] @ B.T),
-        B @ (X[basis] * unit),
-        impossible,
+        rows, B @ K[chosen] @ B.T, rho2 * (B @ G[chosen] @ B.T), B @ (X[basis] * unit), impossible
     )
 
 

@@ -152,11 +152,7 @@ class _Asked:
 
     @classmethod
     def of(
-        cls,
-        explainer: Explainer,
-        models: Sequence[Compiled],
-        query: Query,
-        frame: pd.DataFrame,
+        cls, explainer: Explainer, models: Sequence[Compiled], query: Query, frame: pd.DataFrame
     ) -> _Asked:
         deciders = [Decider(query.program, query.target, query.slack)]
         deciders += [

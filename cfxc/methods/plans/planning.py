@@ -96,13 +96,7 @@ def check_plan_options(
 
 
 def plan_row(
-    model: Compiled,
-    row: Any,
-    options: PlanOptions,
-    *,
-    moments: Any,
-    target: Any,
-    subject_to: Any,
+    model: Compiled, row: Any, options: PlanOptions, *, moments: Any, target: Any, subject_to: Any
 ) -> PlanResult:
     """A plan for one instance; see :meth:`cfxc.CompiledModel.plan`."""
     model.space.refuse_missing("a plan")

@@ -409,11 +409,7 @@ def _lower(
     for record in ("x", "factual"):
         inputs |= {f"{record}.{feature.name}": sort_of(feature) for feature in space}
     lowered = lower_program(
-        tree,
-        name=name,
-        inputs=inputs,
-        constants={"J": len(space)},
-        fixed={**weights, **fixed},
+        tree, name=name, inputs=inputs, constants={"J": len(space)}, fixed={**weights, **fixed}
     )
     used = set(_operands(lowered))
     kept = tuple(

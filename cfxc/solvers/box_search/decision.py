@@ -127,10 +127,7 @@ def _of_tree(splits: RawSplits, root: int, worths: Worths) -> _Part:
 
 
 def _of_ensemble(
-    program: Program,
-    name: str,
-    op: ops.TreeEnsemble,
-    required: Sequence[Inequality],
+    program: Program, name: str, op: ops.TreeEnsemble, required: Sequence[Inequality]
 ) -> _Part:
     splits = splits_of(program, name)
     if splits is None:

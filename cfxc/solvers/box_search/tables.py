@@ -205,9 +205,7 @@ def _in_cells(leaves: Leaves, cells: Cells) -> tuple[Ints, Ints, Bools]:
             above, upto = leaves.above[own], leaves.upto[own]
             first[own] = np.searchsorted(cuts, above, side="right")
             last[own] = np.where(
-                upto >= cells.highest[j],
-                cuts.size,
-                np.searchsorted(cuts, upto, side="right") - 1,
+                upto >= cells.highest[j], cuts.size, np.searchsorted(cuts, upto, side="right") - 1
             )
             none = (above >= cells.highest[j]) | (upto < cells.lowest[j])
             last[own[none]] = -1

@@ -156,11 +156,7 @@ class Formulator(Encoder):
         return any(term.kind == "mul" for term in postorder(terms))
 
     def _facts(
-        self,
-        pool: Pool,
-        windows: list[Window],
-        radius: Fraction | None,
-        margin: Fraction = ZERO,
+        self, pool: Pool, windows: list[Window], radius: Fraction | None, margin: Fraction = ZERO
     ) -> tuple[dict[str, Any], list[Term]]:
         """The features as terms, and what holds of them within ``radius``: rules and target."""
         program = self.target(margin)
