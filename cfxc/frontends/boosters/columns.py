@@ -17,7 +17,7 @@ from ...ir import Literal, Operand, ops
 from ...space import Label
 from ...space.names import shown
 from ..sklearn.encoders import Symbol, has_gap, number, symbol
-from ..sklearn.linear import Classes, binary_label_from, pair, top_label, values
+from ..sklearn.linear import Classes, binary_label_from, pair, several_outputs, top_label, values
 from ..sklearn.lowering import Lowering, Raw, Ref, Refs, tensor
 from ..sklearn.registry import Outputs
 from ..sklearn.tracing import Compared, compared
@@ -229,10 +229,10 @@ def class_outputs(
     lowering: Lowering, classes: Classes, sums: Operand, link: str, factor: float = 1.0
 ) -> Outputs:
     """The class of the highest sum, ties to the first: the link functions all rise."""
-    made: Outputs = {"label": top_label(lowering, classes, sums), "score": sums}
     if link == "softmax":
-        made["probability"] = lowering.let(ops.Softmax(sums))
-    elif link == "sigmoid":  # one against the rest, not normalised
+        return several_outputs(lowering, classes, sums)
+    made: Outputs = {"label": top_label(lowering, classes, sums), "score": sums}
+    if link == "sigmoid":  # one against the rest, not normalised
         made["probability"] = lowering.let(ops.Sigmoid(_scaled(lowering, sums, factor)))
     return made
 

@@ -89,6 +89,20 @@ class Tree:
         return found or at_most(float(self.bound[node]), bool(self.missing_right[node]))
 
 
+def tree_of(
+    asked: Sequence[tuple[int, Question] | None], child: tuple[list[int], list[int]], value: Floats
+) -> Tree:
+    """A tree of nodes that ask a column something, ``None`` for leaves; it adds to all outputs."""
+    questions = [at_most(0.0, False) if one is None else one[1] for one in asked]
+    return Tree(
+        np.array([-1 if one is None else one[0] for one in asked], dtype=np.int64),
+        np.array([one.bounds[0] if one.is_plain else 0.0 for one in questions]),
+        np.array([one.missing for one in questions]),
+        np.array(child[0], dtype=np.int64), np.array(child[1], dtype=np.int64), value,
+        {at: one for at, one in enumerate(questions) if not one.is_plain}, slice(None),
+    )  # fmt: skip
+
+
 @dataclass(frozen=True)
 class Forest:
     """``base`` (K,) plus the sum of the trees, on ``columns`` columns.

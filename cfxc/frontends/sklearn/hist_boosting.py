@@ -19,7 +19,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostin
 from ...arrays import Bools, Floats, Ints
 from ...ir import Operand, ops
 from .encoders import Codebook, has_gap, number, ordinal_codebooks, symbol
-from .linear import binary_label, pair, top_label
+from .linear import binary_label, pair, several_outputs
 from .lowering import Lowering, Refs, tensor
 from .registry import Estimator, Outputs, model
 from .tracing import Compared, compared
@@ -186,8 +186,7 @@ def lower_histogram_classifier(lowering: Lowering, estimator: Estimator, refs: R
     """Label: the second class iff ``raw > 0``, or the class of the highest sum."""
     raw, width = _raw(lowering, estimator, refs)
     if width > 1:
-        label = top_label(lowering, estimator.classes_, raw)
-        return {"label": label, "score": raw, "probability": lowering.let(ops.Softmax(raw))}
+        return several_outputs(lowering, estimator.classes_, raw)
     score = lowering.let(ops.Item(raw, 0))
     share = lowering.let(ops.Sigmoid(score))
     label = binary_label(lowering, estimator.classes_, score)

@@ -88,6 +88,12 @@ def top_label(lowering: Lowering, classes: Classes, scores: Operand) -> str:
     return lowering.let(ops.Category(index, class_labels(classes)))
 
 
+def several_outputs(lowering: Lowering, classes: Classes, scores: Operand) -> Outputs:
+    """Of more than two classes: the one of the highest score, and the softmax of the scores."""
+    label = top_label(lowering, classes, scores)
+    return {"label": label, "score": scores, "probability": lowering.let(ops.Softmax(scores))}
+
+
 def pair(lowering: Lowering, probability: Operand) -> Operand:
     """``(1 - p, p)``."""
     rest = lowering.let(ops.Sub(ONE, probability))
@@ -306,9 +312,7 @@ def lower_mlp_classifier(lowering: Lowering, network: Estimator, refs: Refs) -> 
     """Label from the logits (the output activation is increasing), logits, probabilities."""
     logits = _last_layer(lowering, network, refs)
     if network.out_activation_ == "softmax":
-        label = top_label(lowering, network.classes_, logits)
-        shares = lowering.let(ops.Softmax(logits))
-        return {"label": label, "score": logits, "probability": shares}
+        return several_outputs(lowering, network.classes_, logits)
     logit = lowering.let(ops.Item(logits, 0))
     label = binary_label(lowering, network.classes_, logit)
     share = lowering.let(ops.Sigmoid(logit))

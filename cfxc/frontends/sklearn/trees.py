@@ -34,7 +34,15 @@ from sklearn.utils import get_tags
 from ...arrays import Array, Bools, Floats, Ints
 from ...ir import Literal, Operand, Tensor, ops
 from ...ir.float32 import double_threshold
-from .linear import ZERO, binary_label_from, outlier_or_inlier, pair, top_label, values
+from .linear import (
+    ZERO,
+    binary_label_from,
+    outlier_or_inlier,
+    pair,
+    several_outputs,
+    top_label,
+    values,
+)
 from .lowering import Lowering, Ref, Refs
 from .registry import Estimator, Outputs, model
 from .tracing import ALWAYS, Compared, compared
@@ -259,8 +267,7 @@ def lower_boosted_classifier(lowering: Lowering, estimator: Estimator, refs: Ref
     """Label: the second class iff ``raw >= 0`` (a tie is the second class), or the highest."""
     raw, width = _raw(lowering, estimator, refs)
     if width > 1:
-        label = top_label(lowering, estimator.classes_, raw)
-        return {"label": label, "score": raw, "probability": lowering.let(ops.Softmax(raw))}
+        return several_outputs(lowering, estimator.classes_, raw)
     score = lowering.let(ops.Item(raw, 0))
     label = binary_label_from(lowering, estimator.classes_, score, ZERO)
     share = lowering.let(ops.Sigmoid(_logit(lowering, estimator, score)))
