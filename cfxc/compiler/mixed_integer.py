@@ -240,16 +240,3 @@ def _is_exact(row: Row) -> bool:
     """Whether a row consists of small integers: doubles hold it, and solvers see it right."""
     numbers = [*row.terms.values(), *(e for e in (row.lower, row.upper) if e is not None)]
     return all(n.denominator == 1 and abs(n) <= 2**20 for n in numbers)
-
-
-__all__ = [
-    "FEASIBILITY",
-    "ROW_SLACK",
-    "Affine",
-    "Column",
-    "Model",
-    "Number",
-    "Rounded",
-    "Row",
-    "rounded",
-]  # fmt: skip

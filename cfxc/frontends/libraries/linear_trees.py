@@ -133,6 +133,3 @@ def _last_single(split: Any) -> float:
     if not (number <= split)[0]:
         number = np.nextafter(number, np.float32(-np.inf))
     return float(number[0])
-
-
-__all__: list[str] = []

@@ -61,7 +61,7 @@ def gradient_of(material: Material, settings: Settings) -> tuple[str, Gradient]:
 
 def pathwise_offences(judge: Judge) -> list[str]:
     """Why no gradient flows through what the judge reads; empty if one does."""
-    from ...compiler.emit.torch_module import refused
+    from ...compiler.emit.torch_refusals import refused
 
     if judge.source == "label":
         return ["label: the model gives neither probabilities nor scores"]

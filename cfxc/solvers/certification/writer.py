@@ -341,13 +341,3 @@ def _gap(domain: Domain) -> dict[str, Any]:
     if domain.first is not None:
         return {"absent": exact(domain.lower)}
     return {"missing": True} if not domain.is_symbolic and domain.is_absent else {}
-
-
-__all__ = [
-    "Certificate",
-    "certify",
-    "written_point",
-    "written_program",
-    "written_semantics",
-    "written_slack",
-]
