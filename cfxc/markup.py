@@ -83,6 +83,3 @@ def changes(
     title = f"{count} as before" if after else "the instance"
     rest = table(["", "now"], ([names[i], before[i]] for i in kept)) if kept else ""
     return made + then + folded(title, rest)
-
-
-__all__ = ["card", "changes", "folded", "table", "text"]

@@ -91,11 +91,7 @@ def categorical_diversity(space: FeatureSpace, counterfactuals: Any) -> float:
 
 
 def continuous_diversity(
-    space: FeatureSpace,
-    counterfactuals: Any,
-    *,
-    scale: Scale = "mad",
-    data: Any = None,
+    space: FeatureSpace, counterfactuals: Any, *, scale: Scale = "mad", data: Any = None
 ) -> float:
     """``mean_{i<l} mean_j |c_ij - c_lj| / s_j`` over the numbers, s_j as in
     :func:`continuous_proximity`; NaN without numbers, or for fewer than two.
@@ -175,11 +171,7 @@ def summary(
 
 
 def _check(rows: Any) -> pd.DataFrame:
-    """Rows as a table of pandas.
-
-    Raises:
-        DataTypeError, InvalidInputError: no table; no rows.
-    """
+    """Rows as a table of pandas."""
     rows = as_pandas(rows)
     if not isinstance(rows, pd.DataFrame):
         raise DataTypeError(f"counterfactuals are rows of a DataFrame, not {type(rows).__name__}")
@@ -226,13 +218,7 @@ def _part(space: FeatureSpace, *, symbolic: bool) -> FeatureSpace | None:
     return space.subset(names) if names else None
 
 
-def _apart(
-    space: FeatureSpace,
-    first: Any,
-    second: Any,
-    scale: Scale,
-    data: Any,
-) -> Floats:
+def _apart(space: FeatureSpace, first: Any, second: Any, scale: Scale, data: Any) -> Floats:
     """|difference| / s_j of the numbers, (numbers, n); one that is missing is a range away."""
     numbers = _part(space, symbolic=False)
     if numbers is None:

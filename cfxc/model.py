@@ -285,11 +285,7 @@ class CompiledModel(Compiled):
 
 
 def _for_one(why: str, question: Question | None, options: Mapping[str, Any]) -> Question:
-    """What is asked where each answer is alone.
-
-    Raises:
-        InvalidInputError: several answers are asked for.
-    """
+    """What is asked where each answer is alone."""
     requested = asked_of(question, options)
     if odd := sorted(ONE_EACH & set(requested.given)):
         raise InvalidInputError(f"{why}, and takes no {', '.join(odd)}")
@@ -297,11 +293,7 @@ def _for_one(why: str, question: Question | None, options: Mapping[str, Any]) ->
 
 
 def _for_box(requested: dict[str, Any]) -> dict[str, Any]:
-    """The options of a potential.
-
-    Raises:
-        InvalidInputError: naming those that mean nothing to one.
-    """
+    """The options of a potential."""
     method = requested.pop("method", "auto")
     if method not in ("auto", "bayes"):
         raise InvalidInputError(f"a potential is answered by method 'bayes', not {method!r}")

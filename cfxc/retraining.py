@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 from joblib import Parallel, delayed
 from sklearn.base import clone, is_classifier
 
+from .arrays import Array, Ints
 from .errors import DataTypeError, InvalidInputError
 from .model import CompiledModel, compile
 from .question.checks import whole_number
@@ -79,7 +79,7 @@ def retrained(
     return [compile(each, space) for each in polled(fitted, 1)]
 
 
-def _copy(estimator: Any, X: Any, y: npt.NDArray[Any], size: int, rng: np.random.Generator) -> Any:
+def _copy(estimator: Any, X: Any, y: Array, size: int, rng: np.random.Generator) -> Any:
     chosen = _draw(y if is_classifier(estimator) else None, len(y), size, rng)
     copy = clone(estimator)
     seeds = [name for name in copy.get_params() if name.split("__")[-1] == "random_state"]
@@ -87,9 +87,7 @@ def _copy(estimator: Any, X: Any, y: npt.NDArray[Any], size: int, rng: np.random
     return copy.fit(as_given(as_pandas(X).iloc[chosen], X), y[chosen])
 
 
-def _draw(
-    y: npt.NDArray[Any] | None, count: int, size: int, rng: np.random.Generator
-) -> npt.NDArray[np.int64]:
+def _draw(y: Array | None, count: int, size: int, rng: np.random.Generator) -> Ints:
     classes = None if y is None else len(np.unique(y))
     for _ in range(DRAWS):
         chosen = rng.integers(count, size=size)

@@ -84,6 +84,3 @@ class Answer(ABC):
 
     def __repr__(self) -> str:
         return as_lines(f"{type(self).__name__}({self.summary()})", self._texts())
-
-
-__all__ = ["Answer"]

@@ -74,6 +74,3 @@ def check(
     made, verdict = ("", SAME) if hasattr(model, "program") else ("compiled anew, and ", ANEW)
     said = f"{named}{made}the same program; run beside it: {sampled.text}"
     return replace(found, facts={**found.facts, "run": said, "verdict": verdict})
-
-
-__all__ = ["check"]

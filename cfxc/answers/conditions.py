@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from ..ir import evaluate
+from ..ir.linear import ZERO
 from ..lang import ast, parse_expression
 from ..lang.printer import print_expression
 from ..question.criteria import Condition, Constraint, Instance, MaxChanges
@@ -38,7 +39,6 @@ OTHER = {
 INWARD = {"<": "<=", "<=": "<=", ">": ">=", ">=": ">="}
 """Relations with the first number inside that cells hold, where they hold none at the bound."""
 Form = tuple[Fraction, Fraction]
-ZERO = Fraction(0)
 TURNED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "==": "==", "!=": "!="}
 
 
@@ -285,6 +285,3 @@ def _told(part: Part, words: Words) -> str:
     if part.value is None:
         return words.text(place, label=label)
     return words.text(place, label=label, value=words.value(part.name, part.value))
-
-
-__all__ = ["Part", "grouped", "parts_of", "told"]

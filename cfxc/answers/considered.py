@@ -166,6 +166,3 @@ def _usual(weights: Mapping[str, Fraction]) -> Fraction:
     counts = Counter(weight for weight in weights.values() if weight)
     most = [weight for weight, count in counts.items() if count == max(counts.values())]
     return Fraction(1) if Fraction(1) in most or not most else min(most)
-
-
-__all__ = ["Considered"]

@@ -364,6 +364,3 @@ def _certificates(result: Result, wanted: bool | None) -> Iterator[tuple[int, Ma
         if wanted or (wanted is None and answer.lower_bound_proof == "certificate"):
             with suppress(UnsupportedError):
                 yield place, answer.certificate.content
-
-
-__all__ = ["Content"]

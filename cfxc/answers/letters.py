@@ -163,6 +163,3 @@ def _none_of(names: list[str]) -> str:
     """``no sender, no recipient and no contact``."""
     *most, last = (f"no {name}" for name in names)
     return f"{', '.join(most)} and {last}" if most else last
-
-
-__all__ = ["Given", "Letter"]

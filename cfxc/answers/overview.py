@@ -175,12 +175,7 @@ def _answers_in(table: pd.DataFrame, name: str) -> Answers:
 
 
 def _read_file(path: Path) -> Answers:
-    """What ``cfxc batch`` wrote; the table's index is the number of the row.
-
-    Raises:
-        InvalidInputError: it cannot be read.
-        MissingExtraError: Parquet cannot be read.
-    """
+    """What ``cfxc batch`` wrote; the table's index is the number of the row."""
     if path.suffix.lower() != ".csv":
         return _answers_in(read_parquet(path), str(path))
     read = read_csv(path)
@@ -244,11 +239,7 @@ def read_answers(path: Path) -> Answers:
 
 
 def _same_rows(answers: Answers, rows: Any) -> pd.DataFrame:
-    """The rows of the answers.
-
-    Raises:
-        DataTypeError, InvalidInputError: no table, or of other instances, as far as answers tell.
-    """
+    """The rows of the answers."""
     if not isinstance(rows, pd.DataFrame):
         raise DataTypeError(f"rows are a table, not {type(rows).__name__}")
     index = answers.table.index
@@ -274,11 +265,7 @@ def _found(table: pd.DataFrame) -> np.ndarray[Any, Any]:
 
 
 def _compared(answers: Answers, rows: pd.DataFrame) -> list[list[str]]:
-    """The columns that change, row by row.
-
-    Raises:
-        InvalidInputError: the answers are about other rows.
-    """
+    """The columns that change, row by row."""
     table, has = answers.table, _found(answers.table)
     after = table.loc[:, [c for c in table if str(c).startswith(PREFIX)]]
     after = after.set_axis([str(c).removeprefix(PREFIX) for c in after], axis=1)
@@ -433,6 +420,3 @@ CELLS: dict[str, Callable[[Any], str]] = {
 }
 """How the cells of an answer are written; distances to the safe side."""
 PROOF = list(CELLS).index("lower_bound_proof")
-
-
-__all__ = ["changed_of", "read_answers", "report"]

@@ -241,6 +241,3 @@ def _texts(cell: Any) -> tuple[str, str]:
     if plain is None:
         return "", ""
     return str(plain), str(plain).lower() if isinstance(plain, bool) else cell_text(plain)
-
-
-__all__ = ["Checked", "asked_of", "checked_certificates"]

@@ -99,11 +99,7 @@ COSTS = ("distance", "lower_bound")
 
 
 def _named(answers: Any) -> list[tuple[str, Result]]:
-    """Answers with their names; those of a list are numbered.
-
-    Raises:
-        DataTypeError, InvalidInputError: not answers that can be drawn together.
-    """
+    """Answers with their names; those of a list are numbered."""
     if isinstance(answers, Result):
         named = [("", answers)]
     elif isinstance(answers, Mapping):
@@ -218,11 +214,7 @@ def plot_costs(
 
 
 def _groups(table: pd.DataFrame, groups: Any) -> list[Group]:
-    """The costs of each group of a batch's answers.
-
-    Raises:
-        MissingColumnError, InvalidInputError: no such column; nobody has a cost.
-    """
+    """The costs of each group of a batch's answers."""
     if isinstance(groups, str):
         if groups not in table:
             raise MissingColumnError(
@@ -251,6 +243,3 @@ def _groups(table: pd.DataFrame, groups: Any) -> list[Group]:
     if not any(len(group.distance) for group in made):
         raise InvalidInputError("no row of the answers has a counterfactual, so there is no cost")
     return made
-
-
-__all__ = ["codes_of", "exact_changes", "plot_bounds", "plot_changes", "plot_costs", "space_of"]

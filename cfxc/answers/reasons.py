@@ -132,6 +132,3 @@ def needed(query: Query, found: Candidate, deployed: Deployed) -> Point:
             back = verify(query, {**point, domain.name: domain.factual}, deployed)
             point = point if back is None else dict(back.point)
     return point
-
-
-__all__ = ["MOST", "Reason", "Reasons", "reasons_of"]

@@ -67,15 +67,7 @@ def report(
 ) -> Report:
     """Check a certificate: a path, the values of its JSON, or what ``Result.certificate`` gives.
 
-    Args:
-        policy: A file of what a question must allow at least; see ``docs/how-to/certificates.md``.
-        factual: The row that it is to be about: ``people.csv:11`` (counted from 0), ``row.json``.
-        hash: What its hash is to be, as a letter names it, or the first 16 digits or more.
-        seconds: Of processor time that the check may take; by default what its size asks for.
-
-    Raises:
-        InvalidInputError: there is nothing to check: a file cannot be read, or is no certificate,
-            no policy, no row.
+    Options and errors are those of :func:`cfxc.check`, which may check it against a model too.
     """
     try:
         return _report(source, policy, factual, hash, seconds)

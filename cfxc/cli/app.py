@@ -6,18 +6,17 @@ import io
 import os
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from ..version import __version__
-from . import asking, batch, certificates, commands, new, overview, serve, spaces
-from . import generate as generators
-from . import plan as plans
-from . import regress as potentials
-from .emission import Emit, Transformer
-from .flags import Cut, Decides, Group, Json, ModelFile, Output, SpaceFile, Task, Trust
-from .guard import FAULT, ended, guarded
+from ..writing import check_writable
+from . import batch, certificates, commands, generate, new, overview, plan, regress, serve, spaces
+from .emission import Emit, Transformer, emission
+from .flags import Group, Json, ModelFile, Output, Reading, SpaceFile, grouped
+from .guard import FAULT, deliver, ended, guarded
 from .remedies import begin
 
 app = typer.Typer(
@@ -84,7 +83,9 @@ def supported(
 
 @app.command("compile")
 @guarded
+@grouped
 def compile_(
+    *,
     model: ModelFile,
     space: SpaceFile,
     emit: Annotated[Emit, typer.Option(help="What to print.")] = Emit.ir,
@@ -98,10 +99,7 @@ def compile_(
             "--print", metavar="NAME", help="Output of the IR, or all.  [default: label or value]"
         ),
     ] = None,
-    task: Task = None,
-    decides: Decides = None,
-    cut: Cut = None,
-    trust_pickle: Trust = False,
+    reading: Reading,
     after: Annotated[
         str | None,
         typer.Option(
@@ -111,23 +109,26 @@ def compile_(
     out: Output = None,
 ) -> int:
     """Print a model as IR, core-language program, formula or SMT-LIB."""
-    source = commands.Source(model, space, trust_pickle, task, decides, cut)
-    return commands.compile_model(source, emit, formula, printed or [], after, out)
+    source = commands.Source(model, space, reading)
+    check_writable(out, *source.files)
+    text = emission(source.load(), Path(model).name, emit, formula, printed or [], after)
+    deliver(text, out)
+    return 0
 
 
 space_app.command("infer")(spaces.command)
 app.command("new")(new.command)
-app.command("explain")(asking.explain)
+app.command("explain")(commands.explain)
 app.command("batch")(batch.command)
-app.command("regress")(potentials.command)
-app.command("plan")(plans.command)
-generate_app.command("fit")(generators.fit_command)
-generate_app.command("run")(generators.run_command)
+app.command("regress")(regress.command)
+app.command("plan")(plan.command)
+generate_app.command("fit")(generate.fit)
+generate_app.command("run")(generate.run)
 app.command("report")(overview.command)
 app.command("serve")(serve.command)
-app.command("check")(certificates.check_command)
-app.command("checker")(certificates.checker_command)
-app.command("export")(certificates.export_command)
+app.command("check")(certificates.check)
+app.command("checker")(certificates.checker)
+app.command("export")(certificates.export)
 
 
 def run(arguments: Sequence[str] | None = None) -> int:

@@ -25,16 +25,13 @@ from .flags import (
     ALL,
     COUNTED,
     Asked,
-    Cut,
-    Decides,
     Favourable,
     Json,
     ModelFile,
     QuestionFile,
     Range,
+    Reading,
     SpaceFile,
-    Task,
-    Trust,
     takes,
 )  # fmt: skip
 from .guard import LIMIT, guarded
@@ -64,13 +61,36 @@ LEFT = "unasked"
 class Order:
     """The options of ``cfxc batch`` that say which rows, where to, and how long."""
 
-    rows: Path
-    out: Path
-    which: str
-    total_time_limit: float | None
-    certificates: Path | None
-    overwrite: bool
-    json: bool
+    rows: Annotated[Path, typer.Option(metavar="FILE", help="The rows: .csv or .parquet.")]
+    out: Annotated[
+        Path,
+        typer.Option(
+            "-o",
+            "--out",
+            metavar="FILE",
+            help="Answers: .csv or .parquet; another name is a folder of Parquet parts.",
+        ),
+    ]
+    which: Annotated[
+        str,
+        typer.Option(
+            metavar="ROWS",
+            help=f"refused (those without the target outcome), all, or 0-99,250; {COUNTED}.",
+        ),
+    ] = REFUSED
+    question: QuestionFile = None
+    favourable: Favourable = None
+    range_: Range = None
+    total_time_limit: Annotated[
+        float | None,
+        typer.Option(metavar="SECONDS", help="For all rows; then the same command goes on."),
+    ] = None
+    certificates: Annotated[
+        Path | None, typer.Option(metavar="FOLDER", help="Write a certificate for each answer.")
+    ] = None
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Replace a file of answers that is there.")
+    ] = False
 
     @property
     def is_file(self) -> bool:
@@ -86,43 +106,12 @@ class Order:
 @guarded
 @takes(*ALL, options=True, without=("count", "diversity", "apart", "relax"))
 def command(
+    *,
     requested: Asked,
     model: ModelFile,
     space: SpaceFile,
-    rows: Annotated[Path, typer.Option(metavar="FILE", help="The rows: .csv or .parquet.")],
-    out: Annotated[
-        Path,
-        typer.Option(
-            "-o",
-            "--out",
-            metavar="FILE",
-            help="Answers: .csv or .parquet; another name is a folder of Parquet parts.",
-        ),
-    ],
-    which: Annotated[
-        str,
-        typer.Option(
-            metavar="ROWS",
-            help=f"refused (those without the target outcome), all, or 0-99,250; {COUNTED}.",
-        ),
-    ] = REFUSED,
-    question: QuestionFile = None,
-    favourable: Favourable = None,
-    range_: Range = None,
-    total_time_limit: Annotated[
-        float | None,
-        typer.Option(metavar="SECONDS", help="For all rows; then the same command goes on."),
-    ] = None,
-    certificates: Annotated[
-        Path | None, typer.Option(metavar="FOLDER", help="Write a certificate for each answer.")
-    ] = None,
-    overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="Replace a file of answers that is there.")
-    ] = False,
-    task: Task = None,
-    decides: Decides = None,
-    cut: Cut = None,
-    trust_pickle: Trust = False,
+    order: Order,
+    reading: Reading,
     json: Json = False,
 ) -> int:
     """The nearest counterfactuals of many rows, kept as they come.
@@ -131,35 +120,29 @@ def command(
     Exit code 0 if all rows have proved answers, 4 if some have not, 2 if the only ones without
     are wrong themselves (the column reason says how).
     """
-    source = Source(model, space, trust_pickle, task, decides, cut)
-    asked = Instance(str(rows), favourable, range_, question)
-    order = Order(rows, out, which, total_time_limit, certificates, overwrite, json)
-    return batch(source, asked, requested, order)
-
-
-def batch(source: Source, asked: Instance, requested: Asked, order: Order) -> int:
-    """Answer the rows, and write one table when all are answered."""
     from ..answers.batch import UNASKED, Run, explain_rows
 
-    _check(order, (order.rows, *source.files, asked.question))
+    source = Source(model, space, reading)
+    asked = Instance(str(order.rows), order.question, order.favourable, order.range_)
+    _check(order, (order.rows, *source.files, order.question))
     started = time.monotonic()
     with doing("compiling …"):
-        model = source.load(favourable=asked.favourable)
-    question = question_of(model, asked, requested)
+        compiled = source.load(favourable=order.favourable)
+    question = question_of(compiled, asked, requested)
     with doing(f"reading {order.rows} …"):
-        table, wrong = read_people(order.rows, model.space)
-        chosen, reported = _chosen(model, question, table, wrong, order.which)
+        table, wrong = read_people(order.rows, compiled.space)
+        chosen, reported = _chosen(compiled, question, table, wrong, order.which)
     if not len(chosen):
         return _nothing_asked(order, reported, wrong)
     with _counting(len(chosen)) as watch:
         run = Run(question.n_jobs, order.parts, order.certificates, order.total_time_limit, watch)
-        answers = explain_rows(model, question, chosen, run)
+        answers = explain_rows(compiled, question, chosen, run)
     done = _with_errors(answers, wrong)
     left = int((answers["reason"] == UNASKED).sum())
     if not left:
         _deliver(done, table, order)
-    _report(done, order, reported, left, time.monotonic() - started)
-    if not left and not order.json and find_spec("jinja2") is not None:
+    _report(done, order, json, reported, left, time.monotonic() - started)
+    if not left and not json and find_spec("jinja2") is not None:
         kept = ["--certificates", str(order.certificates)] if _certified(done, order) else []
         say_next("cfxc", "report", order.out, "-o", "report.html", "--rows", order.rows, *kept)
     if left:
@@ -210,11 +193,7 @@ def _chosen(
 
 
 def _target(model: CompiledModel, question: Question) -> Target | None:
-    """What outcomes are asked for; ``None`` if an outcome alone does not tell.
-
-    Raises:
-        InvalidInputError: nothing says which outcome is wanted.
-    """
+    """What outcomes are asked for; ``None`` if an outcome alone does not tell."""
     from ..question.target import resolve_target
 
     wanted = model.target_or_favourable(question.target)
@@ -347,7 +326,9 @@ def _certified(answers: pd.DataFrame, order: Order) -> int:
     return int(answers["certificate"].fillna("").str.endswith(".gz").sum())
 
 
-def _report(answers: pd.DataFrame, order: Order, reported: str, left: int, seconds: float) -> None:
+def _report(
+    answers: pd.DataFrame, order: Order, json: bool, reported: str, left: int, seconds: float
+) -> None:
     """What became of the rows, and where the answers are."""
     counts = Counter(answers["status"])
     counts["unknown"] -= left
@@ -355,7 +336,7 @@ def _report(answers: pd.DataFrame, order: Order, reported: str, left: int, secon
     found = {status: count for status, count in counts.items() if count}
     where = str(order.parts if left else order.out)
     certificates = _certified(answers, order)
-    if order.json:
+    if json:
         facts = {"rows": len(answers), **found, "certificates": certificates,
                  "out": where, "seconds": round(seconds, 1)}  # fmt: skip
         print(json_text.dumps(facts))
@@ -378,6 +359,3 @@ def _exit_code(answers: pd.DataFrame) -> int:
     if not status.isin([*ENDS, "error"]).all():
         return LIMIT
     return BAD if (status == "error").any() else 0
-
-
-__all__ = ["batch", "command"]

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import json
-from dataclasses import dataclass, fields
+from dataclasses import asdict, dataclass
 from fractions import Fraction
+from json import dumps
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -12,7 +12,7 @@ import typer
 
 from ..errors import InvalidInputError, VerificationError
 from ..writing import write_whole
-from .flags import Cut, Decides, Json, Trust
+from .flags import Cut, Decides, Json, Trust, grouped
 from .guard import guarded
 
 REJECTED, UNDECIDED = 5, 4
@@ -27,40 +27,77 @@ BELOW = 4
 class Exported:
     """Files for other checkers that are to be about a certificate."""
 
-    vipr: Path | None = None
-    cpc: Path | None = None
+    vipr: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Is this .vipr file about it?")
+    ] = None
+    cpc: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Is this .cpc file, with its script?")
+    ] = None
 
 
 @dataclass(frozen=True)
 class Options:
     """What ``cfxc check`` is asked besides exported files; see :func:`cfxc.check`."""
 
-    model: str | None = None
-    rows: Path | None = None
-    seed: int | None = None
-    trust_pickle: bool = False
-    output: str | None = None
-    cut: float | None = None
-    policy: Path | None = None
-    factual: str | None = None
-    hash: str | None = None
-    seconds: float | None = None
+    model: Annotated[
+        str | None,
+        typer.Option(metavar="MODEL", help="Compile this file anew: is it the same program?"),
+    ] = None
+    rows: Annotated[
+        Path | None, typer.Option(metavar="CSV", help="Run model and program on these rows too.")
+    ] = None
+    seed: Annotated[
+        int | None, typer.Option(metavar="N", help="Of the rows that are drawn.  [default: random]")
+    ] = None
+    output: Decides = None
+    cut: Cut = None
+    trust_pickle: Trust = False
+    policy: Annotated[
+        Path | None, typer.Option(metavar="TOML", help="Reject another question than this allows.")
+    ] = None
+    factual: Annotated[
+        str | None,
+        typer.Option(metavar="ROW", help="Whom it must be about: people.csv:11, row.json."),
+    ] = None
+    hash: Annotated[
+        str | None,
+        typer.Option(metavar="HEX", help="Its hash as the letter has it, or the first 16 digits."),
+    ] = None
+    seconds: Annotated[
+        float | None,
+        typer.Option(metavar="S", help="Of processor time, before it is left undecided."),
+    ] = None
 
 
-def check_file(
-    source: Path, options: Options, exported: Exported, summary: Path | None, as_json: bool
+@guarded
+@grouped
+def check(
+    *,
+    certificate: Annotated[
+        Path, typer.Argument(metavar="CERTIFICATE", help="A .json file, or .json.gz.")
+    ],
+    options: Options,
+    summary: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write a page to read (Markdown).")
+    ] = None,
+    others: Exported,
+    json: Json = False,
 ) -> int:
-    """Print what a certificate shows, a rejection first; the exit code says whether it holds."""
-    from ..answers.checking import check
+    """Whether a certificate holds, and what it says.
+
+    Exit code 0 if it does, 5 if not, 4 if a limit was reached before a verdict, 2 for files that
+    cannot be used.  The same check without cfxc: see the command checker.
+    """
+    from ..answers.checking import check as checked
 
     if summary is not None and summary.suffix.lower() not in PAGES:
         raise InvalidInputError(f"{summary}: the page is Markdown: {' or '.join(PAGES)}")
-    found = check(source, **{each.name: getattr(options, each.name) for each in fields(options)})
+    found = checked(certificate, **asdict(options))
     code = 0 if found.ok else UNDECIDED if found.undecided else REJECTED
-    lines, compared = _compare(found.content, exported, as_json) if found.ok else ([], 0)
-    if as_json:
+    lines, compared = _compare(found.content, others, json) if found.ok else ([], 0)
+    if json:
         said = {"ok": found.ok, "reason": found.reason, "verdict": found.verdict}
-        lines = [json.dumps({**said, **found.facts}), *lines]
+        lines = [dumps({**said, **found.facts}), *lines]
     else:
         first = compared == REJECTED
         lines = [*lines, found.summary()] if first else [found.summary(), *lines]
@@ -70,8 +107,16 @@ def check_file(
     return code or compared
 
 
-def checker(out: Path) -> int:
-    """Write the checker as one file."""
+@guarded
+def checker(
+    out: Annotated[Path, typer.Option("--out", "-o", help="The file to write.")] = Path(
+        "cfxc-check.pyz"
+    ),
+) -> int:
+    """Write the checker as one file, for auditors.
+
+    It runs as python cfxc-check.pyz CERTIFICATE, and needs Python alone.
+    """
     from ..certificates import write_checker
 
     print(f"wrote {write_checker(out)}")
@@ -90,13 +135,13 @@ def _compare(content: Any, exported: Exported, as_json: bool) -> tuple[list[str]
             found = made(content, path)
         except VerificationError as error:
             refused = {"file": str(path), "ok": False, "reason": str(error)}
-            said = json.dumps(refused) if as_json else f"REJECTED: {path}: {error}"
+            said = dumps(refused) if as_json else f"REJECTED: {path}: {error}"
             return [*lines, said], REJECTED
         shown = _beside(found.claimed, found.shown, found.squared)
         left = "" if found.message else f"Remains to be run: {found.remains}"
         if as_json:
             held = {"file": str(path), "ok": True, "about": found.about, "shown": shown}
-            lines.append(json.dumps({**held, "said": found.message, "remains": left}))
+            lines.append(dumps({**held, "said": found.message, "remains": left}))
         else:
             lines.append(f"{path} is about this certificate. Compared: {found.about}.")
             lines += [f"  {shown}", f"  {found.message or left}"]
@@ -104,12 +149,24 @@ def _compare(content: Any, exported: Exported, as_json: bool) -> tuple[list[str]
     return lines, code
 
 
-def export(source: Path, format: str, out: Path, time_limit: float) -> int:
-    """Write a certificate for other checkers, and say what was written and shown."""
+@guarded
+def export(
+    certificate: Annotated[
+        Path, typer.Argument(metavar="CERTIFICATE", help="A .json file, or .json.gz.")
+    ],
+    format: Annotated[
+        str, typer.Option(help="smt2 (both bounds), cpc (cvc5's proof) or vipr (branch and bound).")
+    ],
+    out: Annotated[
+        Path, typer.Option("--out", "-o", help="Beginning of the names of the files to write.")
+    ],
+    time_limit: Annotated[float, typer.Option(help="Seconds for finding a proof.")] = 60.0,
+) -> int:
+    """Certificates for other checkers."""
     from ..certificates.export import exported
 
     try:
-        found = exported(source, format, out, time_limit=time_limit)
+        found = exported(certificate, format, out, time_limit=time_limit)
     except VerificationError as error:
         print(f"rejected: {error}")
         return REJECTED
@@ -135,90 +192,3 @@ def _beside(claimed: Fraction | None, shown: Fraction | None, squared: bool) -> 
         return f"claimed and shown: {texts[0]}"
     less = f" (less by {float(claimed - shown):.2g})" if claimed is not None and shown else ""
     return f"claimed: {texts[0]}; shown: {texts[1]}{less}"
-
-
-@guarded
-def check_command(
-    certificate: Annotated[
-        Path, typer.Argument(metavar="CERTIFICATE", help="A .json file, or .json.gz.")
-    ],
-    model: Annotated[
-        str | None,
-        typer.Option(metavar="MODEL", help="Compile this file anew: is it the same program?"),
-    ] = None,
-    rows: Annotated[
-        Path | None, typer.Option(metavar="CSV", help="Run model and program on these rows too.")
-    ] = None,
-    seed: Annotated[
-        int | None, typer.Option(metavar="N", help="Of the rows that are drawn.  [default: random]")
-    ] = None,
-    decides: Decides = None,
-    cut: Cut = None,
-    trust_pickle: Trust = False,
-    policy: Annotated[
-        Path | None,
-        typer.Option(metavar="TOML", help="Reject another question than this allows."),
-    ] = None,
-    factual: Annotated[
-        str | None,
-        typer.Option(metavar="ROW", help="Whom it must be about: people.csv:11, row.json."),
-    ] = None,
-    hash: Annotated[
-        str | None,
-        typer.Option(metavar="HEX", help="Its hash as the letter has it, or the first 16 digits."),
-    ] = None,
-    seconds: Annotated[
-        float | None,
-        typer.Option(metavar="S", help="Of processor time, before it is left undecided."),
-    ] = None,
-    summary: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write a page to read (Markdown).")
-    ] = None,
-    vipr: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Is this .vipr file about it?")
-    ] = None,
-    cpc: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Is this .cpc file, with its script?")
-    ] = None,
-    json: Json = False,
-) -> int:
-    """Whether a certificate holds, and what it says.
-
-    Exit code 0 if it does, 5 if not, 4 if a limit was reached before a verdict, 2 for files that
-    cannot be used.  The same check without cfxc: see the command checker.
-    """
-    options = Options(model, rows, seed, trust_pickle, decides, cut, policy, factual, hash, seconds)
-    return check_file(certificate, options, Exported(vipr, cpc), summary, json)
-
-
-@guarded
-def checker_command(
-    out: Annotated[Path, typer.Option("--out", "-o", help="The file to write.")] = Path(
-        "cfxc-check.pyz"
-    ),
-) -> int:
-    """Write the checker as one file, for auditors.
-
-    It runs as python cfxc-check.pyz CERTIFICATE, and needs Python alone.
-    """
-    return checker(out)
-
-
-@guarded
-def export_command(
-    certificate: Annotated[
-        Path, typer.Argument(metavar="CERTIFICATE", help="A .json file, or .json.gz.")
-    ],
-    format: Annotated[
-        str, typer.Option(help="smt2 (both bounds), cpc (cvc5's proof) or vipr (branch and bound).")
-    ],
-    out: Annotated[
-        Path, typer.Option("--out", "-o", help="Beginning of the names of the files to write.")
-    ],
-    time_limit: Annotated[float, typer.Option(help="Seconds for finding a proof.")] = 60.0,
-) -> int:
-    """Certificates for other checkers."""
-    return export(certificate, format, out, time_limit)
-
-
-__all__ = ["check_file", "checker", "export"]

@@ -2,36 +2,46 @@
 
 from __future__ import annotations
 
-import json
 import re
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Annotated, Any, cast
+
+import typer
 
 from ..errors import NoChangeNeededError, UnsupportedError
 from ..frontends.row_files import read_factual, read_known
 from ..question.outcomes import read_favourable, read_target
 from ..stopping import INTERRUPTED as STOPPED
 from ..writing import check_writable
-from .emission import Emit, Transformer, emission
-from .guard import INFEASIBLE, LIMIT, deliver
+from .flags import (
+    ALL,
+    Asked,
+    Factual,
+    Favourable,
+    Json,
+    ModelFile,
+    QuestionFile,
+    Range,
+    Reading,
+    SpaceFile,
+    takes,
+)  # fmt: skip
+from .guard import INFEASIBLE, LIMIT, guarded
 from .interrupts import INTERRUPTED
-from .letters import apart_for_letters
+from .letters import Wanted, apart_for_letters
 from .remedies import with_more
-from .report import doing, hint_at_caps, hint_at_copies, progress, say_next, show
+from .report import doing, hint_at_caps, hint_at_copies, progress, say_next, show, to_json
 from .tables import read_distance
 
 if TYPE_CHECKING:
     from ..answers.result import Result
-    from ..frontends.predictor import Task as KnownTask
     from ..model import CompiledModel
     from ..question.question import Question
     from ..space import FeatureSpace
-    from .flags import Asked, Kind
-    from .letters import Wanted
 
 
 @dataclass(frozen=True)
@@ -40,10 +50,7 @@ class Source:
 
     model: str
     space: Path
-    trust_pickle: bool
-    task: Kind | None
-    output: str | None = None
-    cut: float | None = None
+    reading: Reading
 
     def load(self, other: str | None = None, favourable: str | None = None) -> CompiledModel:
         """The model compiled over the feature space; or another one, read like it."""
@@ -58,8 +65,9 @@ class Source:
         from ..model import compile
 
         made = compile(
-            self.model if other is None else other, space, trust_pickle=self.trust_pickle,
-            task=cast("KnownTask | None", self.task), output=self.output, cut=self.cut,
+            self.model if other is None else other, space, task=cast("Any", self.reading.task),
+            output=self.reading.output, cut=self.reading.cut,
+            trust_pickle=self.reading.trust_pickle,
         )  # fmt: skip
         return made if favourable is None else read_favourable(made, favourable)
 
@@ -70,10 +78,11 @@ class Source:
 
     def words(self) -> list[str]:
         """The model, the space and how to read them, as on the command line."""
-        options = {"--task": self.task, "--output": self.output, "--cut": self.cut}
+        how = self.reading
+        options = {"--task": how.task, "--output": how.output, "--cut": how.cut}
         given = [word for name, value in options.items() if value is not None
                  for word in (name, str(value))]  # fmt: skip
-        trust = ["--trust-pickle"] * self.trust_pickle
+        trust = ["--trust-pickle"] * how.trust_pickle
         return [self.model, "--space", str(self.space), *given, *trust]
 
 
@@ -81,10 +90,10 @@ class Source:
 class Instance:
     """What ``cfxc explain`` and ``batch`` say beside options: the rows, and their target."""
 
-    factual: str
-    favourable: str | None
-    range: str | None
-    question: Path | None
+    factual: Factual
+    question: QuestionFile = None
+    favourable: Favourable = None
+    range_: Range = None
 
     @property
     def files(self) -> tuple[str | Path | None, ...]:
@@ -99,54 +108,49 @@ def _numbered(text: str) -> tuple[str, str | None]:
     return found[1], found[2]
 
 
-def compile_model(
-    source: Source,
-    kind: Emit,
-    transformer: Transformer | None,
-    outputs: Sequence[str],
-    after: str | None,
-    output: Path | None,
-) -> int:
-    """Print a model as IR, core-language program, formula or SMT-LIB."""
-    check_writable(output, *source.files)
-    model = source.load()
-    deliver(emission(model, Path(source.model).name, kind, transformer, outputs, after), output)
-    return 0
-
-
+@guarded
+@takes(*ALL, options=True)
 def explain(
-    source: Source, instance: Instance, requested: Asked, as_json: bool,
-    certificate: Path | None, wanted: Wanted,
-) -> int:  # fmt: skip
-    """Print the nearest counterfactual of one instance, and what is proved about it."""
+    *,
+    requested: Asked,
+    model: ModelFile,
+    space: SpaceFile,
+    instance: Instance,
+    reading: Reading,
+    certificate: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write the certificate; .gz compresses it.")
+    ] = None,
+    wanted: Wanted,
+    json: Json = False,
+) -> int:
+    """The nearest counterfactual of one instance, and its proof."""
+    source = Source(model, space, reading)
     taken = (*source.files, *instance.files)
-    check_writable(certificate, wanted.path, *taken)
+    check_writable(certificate, wanted.letter, *taken)
     letter = wanted.ready(taken, certified=certificate is not None)
     with doing("compiling …"):
-        model = source.load(favourable=instance.favourable)
-    row = read_factual(instance.factual, model.space)
-    known = read_known(instance.factual, model.space)
+        compiled = source.load(favourable=instance.favourable)
+    row = read_factual(instance.factual, compiled.space)
+    known = read_known(instance.factual, compiled.space)
     if known is not None:
-        model = replace(model, space=model.space.with_examples(known))
-    question = question_of(model, instance, requested)
+        compiled = replace(compiled, space=compiled.space.with_examples(known))
+    question = question_of(compiled, instance, requested)
     if letter is not None:
-        letter.check(model.space, model.program)
+        letter.check(compiled.space, compiled.program)
         question = apart_for_letters(question)
     certificates = _places(certificate, question.count)
     for place in certificates[1:]:
-        check_writable(place, wanted.path, *taken)
+        check_writable(place, wanted.letter, *taken)
     with progress(f"searching, for at most {question.time_limit:g} s …") as watch:
         try:
-            result = model.explain(row, question, progress=watch)
+            result = compiled.explain(row, question, progress=watch)
         except NoChangeNeededError:  # the answer is the row, as where the outcome is favourable
-            model, question = (
-                replace(model, favourable=question.target),
-                question.with_(target=None),
-            )
-            result = model.explain(row, question, progress=watch)
+            compiled = replace(compiled, favourable=question.target)
+            question = question.with_(target=None)
+            result = compiled.explain(row, question, progress=watch)
     try:
-        if as_json:
-            print(json.dumps(result.to_dict(), ensure_ascii=False, allow_nan=False), flush=True)
+        if json:
+            print(to_json(result.to_dict()), flush=True)
         else:
             _show_all(result, question.count)
             most = max(len(one.changes) for one in result.all())
@@ -155,13 +159,8 @@ def explain(
             _say_next(source, instance, requested, result, written=letter is not None)
     finally:  # also if the reader of the output has gone
         refused = _certify(result, certificates)
-        if letter is not None:  # it names the certificates that are kept
-            with progress("finding the reasons for the letter, for at most 20 s …"):
-                made = any(one.lower_bound_proof == "certificate" for one in result.all())
-                letter.write(result, qr=wanted.qr and made)
-            if lacking := letter.lacks(result):
-                print(f"note: {lacking}", file=sys.stderr)
-            print(f"letter: {letter.path}", file=sys.stderr)
+        if letter is not None:
+            wanted.write(letter, result)
         if refused is not None:
             print(f"cfxc: no certificate is written: {refused}", file=sys.stderr)
     code = exit_code(result)
@@ -216,8 +215,8 @@ def question_of(model: CompiledModel, instance: Instance, requested: Asked) -> Q
     base = Question() if instance.question is None else Question.from_toml(instance.question)
     label, distance = requested.options.get("target"), requested.options.get("distance")
     target = None
-    if "target" not in base.given or label is not None or instance.range is not None:
-        target = read_target(model, label, instance.range)
+    if "target" not in base.given or label is not None or instance.range_ is not None:
+        target = read_target(model, label, instance.range_)
     if distance is not None:
         distance = read_distance(distance, model.space)
     return requested.question(base, target=target, distance=distance)

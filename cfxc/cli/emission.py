@@ -47,11 +47,6 @@ def emission(
     """The text of a compiled model; ``source`` is what the comments call it.
 
     ``after``: the pass up to which the IR is simplified before it is shown; by default none.
-
-    Raises:
-        InvalidInputError: an unknown output or pass, a transformer for what is no formula, or a
-            pass where no IR is shown.
-        UnsupportedError: the program has no formula (transcendental functions).
     """
     program = _chosen(model.program, outputs)
     if after is not None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import MISSING, dataclass, fields, is_dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
@@ -87,6 +87,47 @@ Cut = Annotated[
 
 
 @dataclass(frozen=True)
+class Reading:
+    """How a model is read."""
+
+    task: Task = None
+    output: Decides = None
+    cut: Cut = None
+    trust_pickle: Trust = False
+
+
+def grouped(command: Callable[..., int]) -> Callable[..., int]:
+    """A command with a flag for each field of those of its parameters that are dataclasses."""
+    groups: dict[str, Any] = {}
+    parameters = []
+    for name, each in inspect.signature(command, eval_str=True).parameters.items():
+        if name == "requested" or not is_dataclass(each.annotation):
+            parameters.append(each.replace(kind=inspect.Parameter.KEYWORD_ONLY))
+            continue
+        groups[name] = each.annotation
+        hints = get_type_hints(each.annotation, include_extras=True)
+        parameters += [
+            inspect.Parameter(
+                field.name, inspect.Parameter.KEYWORD_ONLY, annotation=hints[field.name],
+                default=inspect.Parameter.empty if field.default is MISSING else field.default,
+            )
+            for field in fields(each.annotation)
+        ]  # fmt: skip
+
+    @functools.wraps(command)
+    def run(**given: Any) -> int:
+        made = {
+            name: kind(**{field.name: given.pop(field.name) for field in fields(kind)})
+            for name, kind in groups.items()
+        }
+        return command(**given, **made)
+
+    run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    run.__annotations__ = {}
+    return run
+
+
+@dataclass(frozen=True)
 class Asked:
     """What the flags of a command say: options that were given, and criteria."""
 
@@ -118,7 +159,7 @@ class Flags:
 
     def own(self) -> list[inspect.Parameter]:
         """The command's own parameters."""
-        found = inspect.signature(self.command, eval_str=True, locals={"Asked": Asked}).parameters
+        found = inspect.signature(self.command).parameters
         return [each for name, each in found.items() if name != "requested"]
 
     def signature(self) -> inspect.Signature:
@@ -164,9 +205,10 @@ class Flags:
 def takes(
     *criteria: str, options: bool = False, without: Sequence[str] = ()
 ) -> Callable[[Callable[..., int]], Any]:
-    """A command with flags for criteria and options; ``requested`` has what they say."""
+    """A command, grouped, with flags for criteria and options; ``requested`` has what they say."""
 
     def decorate(command: Callable[..., int]) -> Any:
+        command = grouped(command)
         flags = Flags(command, options, criteria, tuple(without))
 
         @functools.wraps(command)
@@ -216,6 +258,3 @@ def _flag(name: str, flag: str, kind: Any, metavar: str | None, reported: str) -
         name, inspect.Parameter.KEYWORD_ONLY, default=None,
         annotation=Annotated[kind | None, option],
     )  # fmt: skip
-
-
-__all__ = ["Asked", "Group", "takes"]

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 import time
-from collections.abc import Sequence
 from dataclasses import dataclass
+from json import loads
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -21,77 +20,95 @@ from .commands import Source
 from .flags import (
     COUNTED,
     Asked,
-    Cut,
-    Decides,
     Favourable,
     Json,
     ModelFile,
     Output,
+    Reading,
     SpaceFile,
-    Task,
-    Trust,
+    grouped,
     takes,
 )
 from .guard import INFEASIBLE, LIMIT, deliver, guarded
-from .report import doing, telling
+from .report import doing, telling, to_json
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from ..methods.amortised import Epoch, Generator
-    from ..question.criteria import Criterion
 
 
 @dataclass(frozen=True)
 class Training:
     """The options of ``cfxc generate fit``."""
 
-    data: Path
-    out: Path
-    target: str | None
-    favourable: str | None
-    epochs: int
-    buckets: int
-    bucket_rows: int
-    alpha: float
-    gradient: str
-    no_selector: bool
-    checkpoint: Path | None
-    seed: int
+    data: Annotated[
+        Path, typer.Option(metavar="DATA.CSV", help="Rows to learn from; best the model's own.")
+    ]
+    out: Annotated[Path, typer.Option("-o", "--out", help="Folder to write the generator to.")]
+    target: Annotated[
+        str | None, typer.Option(metavar="LABEL", help="The only target label.  [default: any]")
+    ] = None
+    favourable: Favourable = None
+    epochs: Annotated[int, typer.Option(metavar="N", help="Passes over the rows, at most.")] = 200
+    buckets: Annotated[int, typer.Option(metavar="N", help="Most levels of a number.")] = 4
+    bucket_rows: Annotated[int, typer.Option(metavar="N", help="Fewest rows in each.")] = 100
+    alpha: Annotated[float, typer.Option(help="The price of a feature that may change.")] = 1e-3
+    gradient: Annotated[
+        str, typer.Option(help="auto, pathwise, reinforce or straight-through.")
+    ] = "auto"
+    no_selector: Annotated[
+        bool, typer.Option("--no-selector", help="Do without the network that picks features.")
+    ] = False
+    checkpoint: Annotated[
+        Path | None, typer.Option(metavar="FOLDER", help="Keep the state; go on from one.")
+    ] = None
+    seed: Annotated[int, typer.Option(metavar="N", help="Of what is drawn at random.")] = 0
 
 
 @dataclass(frozen=True)
 class Request:
     """The options of ``cfxc generate run``."""
 
-    generator: Path
-    rows: str
-    n: int
-    target: str | None
-    favourable: str | None
-    sparsity: float | None
-    subject_to: Sequence[Criterion]
-    diversity: str
-    polish: bool
-    time_limit: float
-    seed: int | None
-    out: Path | None
+    generator: Annotated[Path, typer.Option(metavar="FOLDER", help="What fit wrote.")]
+    rows: Annotated[
+        str, typer.Option(metavar="ROWS", help=f"data.csv; or row.json, data.csv:17; {COUNTED}.")
+    ]
+    n: Annotated[int, typer.Option("-n", "--count", metavar="N", help="For each, at most.")] = 100
+    target: Annotated[str | None, typer.Option(metavar="LABEL", help="Wanted label.")] = None
+    favourable: Favourable = None
+    sparsity: Annotated[
+        float | None, typer.Option(metavar="SHARE", help="Of the numbers, that may change.")
+    ] = None
+    diversity: Annotated[str, typer.Option(help="maxmin, dpp or none.")] = "maxmin"
+    polish: Annotated[
+        bool, typer.Option("--polish", help="Move each as near as its changes allow, exactly.")
+    ] = False
+    time_limit: Annotated[float, typer.Option(help="Seconds in all.")] = 60.0
+    seed: Annotated[
+        int | None, typer.Option(metavar="N", help="Of what is drawn.  [default: training's]")
+    ] = None
+    out: Output = None
 
 
-def fit(source: Source, training: Training, as_json: bool) -> int:
-    """Train a generator on a table, and write it into a folder."""
+@guarded
+@grouped
+def fit(
+    *, model: ModelFile, space: SpaceFile, training: Training, reading: Reading, json: Json = False
+) -> int:
+    """Train a generator of counterfactuals for a classifier."""
     _check_folder(training.out)
     with doing("compiling …"):
         from ..methods.amortised import Generator  # torch takes seconds to load
 
-        model = source.load(favourable=training.favourable)
-    target = None if training.target is None else read_target(model, training.target, None)
+        compiled = Source(model, space, reading).load(favourable=training.favourable)
+    target = None if training.target is None else read_target(compiled, training.target, None)
     made = Generator(
-        model, epochs=training.epochs, buckets=training.buckets, bucket_rows=training.bucket_rows,
-        alpha=training.alpha, gradient=training.gradient, selector=not training.no_selector,
-        random_state=training.seed,
+        compiled, epochs=training.epochs, buckets=training.buckets,
+        bucket_rows=training.bucket_rows, alpha=training.alpha, gradient=training.gradient,
+        selector=not training.no_selector, random_state=training.seed,
     )  # fmt: skip
-    table, started = read_rows(training.data, model.space), time.monotonic()
+    table, started = read_rows(training.data, compiled.space), time.monotonic()
     with telling("training …") as tell:
 
         def watch(now: Epoch) -> None:
@@ -106,23 +123,38 @@ def fit(source: Source, training: Training, as_json: bool) -> int:
         "loss": float(f"{min(made.losses):.4g}"),
         "seconds": round(time.monotonic() - started, 1),
     }  # fmt: skip
-    if as_json:
-        print(json.dumps(facts, ensure_ascii=False, allow_nan=False))
+    if json:
+        print(to_json(facts))
     else:
         for name, value in facts.items():
             print(f"{name:<11}{value}")
     return 0
 
 
-def run(source: Source, request: Request, as_json: bool) -> int:
-    """All counterfactuals, as CSV or JSON; what was found is told on stderr."""
+@guarded
+@takes("max_changes", "constraints")
+def run(
+    *,
+    requested: Asked,
+    model: ModelFile,
+    space: SpaceFile,
+    request: Request,
+    reading: Reading,
+    json: Json = False,
+) -> int:
+    """Draw counterfactuals for instances: valid, different, re-run through the model.
+
+    CSV, with the instance's number and the counterfactual's first.  Exit code 4 if some
+    instance got none; 3 if for all of these it is proved that there is none.
+    """
+    source = Source(model, space, reading)
     check_writable(request.out, *source.files, request.generator)
     with doing("compiling …"):
         from ..methods.amortised import Generator
 
-        model = source.load(favourable=request.favourable)
-    made = Generator.load(request.generator, model)
-    target = None if request.target is None else read_target(model, request.target, None)
+        compiled = source.load(favourable=request.favourable)
+    made = Generator.load(request.generator, compiled)
+    target = None if request.target is None else read_target(compiled, request.target, None)
     diversity = None if request.diversity == "none" else request.diversity
     instances, started = _instances(request.rows, made), time.monotonic()
     with telling(f"drawing, for at most {request.time_limit:g} s …") as tell:
@@ -132,16 +164,13 @@ def run(source: Source, request: Request, as_json: bool) -> int:
 
         found = made.generate(
             instances, n=request.n, target=target, sparsity=request.sparsity,
-            subject_to=request.subject_to, diversity=diversity,
+            subject_to=requested.subject_to, diversity=diversity,
             polish=request.polish, time_limit=request.time_limit, random_state=request.seed,
             progress=watch,
         )  # fmt: skip
     report = made.last_report
     assert report is not None
-    if as_json:
-        content = json.dumps(_answer(found, report), ensure_ascii=False, allow_nan=False) + "\n"
-    else:
-        content = found.to_csv()
+    content = to_json(_answer(found, report)) + "\n" if json else found.to_csv()
     deliver(content, request.out)
     counts = report["status"].value_counts()
     reported = ", ".join(f"{count} {status}" for status, count in counts.items())
@@ -162,7 +191,7 @@ def _instances(text: str, made: Generator) -> Any:
 def _answer(found: pd.DataFrame, report: pd.DataFrame) -> dict[str, Any]:
     """All rows and counts, for machines."""
     instances = []
-    records = json.loads(found.to_json(orient="records", double_precision=15))
+    records = loads(found.to_json(orient="records", double_precision=15))
     ends = report["returned"].cumsum()
     for (label, facts), end in zip(report.iterrows(), ends, strict=True):
         counts = {name: v.item() if hasattr(v, "item") else v for name, v in facts.items()}
@@ -172,11 +201,7 @@ def _answer(found: pd.DataFrame, report: pd.DataFrame) -> dict[str, Any]:
 
 
 def _check_folder(path: Path) -> None:
-    """Refuse a folder that cannot be made, before any work.
-
-    Raises:
-        InvalidInputError: something else is there, or it has no parent that can be written.
-    """
+    """Refuse a folder that cannot be made, before any work."""
     if path.exists() and not path.is_dir():
         raise InvalidInputError(f"{path}: cannot write: it is no folder")
     home = path if path.is_dir() else path.parent
@@ -184,91 +209,3 @@ def _check_folder(path: Path) -> None:
         raise InvalidInputError(f"{path}: cannot write: no folder {home}")
     if not os.access(home, os.W_OK):
         raise InvalidInputError(f"{path}: cannot write: no permission in {home}")
-
-
-@guarded
-def fit_command(
-    model: ModelFile,
-    space: SpaceFile,
-    data: Annotated[
-        Path, typer.Option(metavar="DATA.CSV", help="Rows to learn from; best the model's own.")
-    ],
-    out: Annotated[Path, typer.Option("-o", "--out", help="Folder to write the generator to.")],
-    target: Annotated[
-        str | None, typer.Option(metavar="LABEL", help="The only target label.  [default: any]")
-    ] = None,
-    favourable: Favourable = None,
-    epochs: Annotated[int, typer.Option(metavar="N", help="Passes over the rows, at most.")] = 200,
-    buckets: Annotated[int, typer.Option(metavar="N", help="Most levels of a number.")] = 4,
-    bucket_rows: Annotated[int, typer.Option(metavar="N", help="Fewest rows in each.")] = 100,
-    alpha: Annotated[float, typer.Option(help="The price of a feature that may change.")] = 1e-3,
-    gradient: Annotated[
-        str, typer.Option(help="auto, pathwise, reinforce or straight-through.")
-    ] = "auto",
-    no_selector: Annotated[
-        bool, typer.Option("--no-selector", help="Do without the network that picks features.")
-    ] = False,
-    checkpoint: Annotated[
-        Path | None, typer.Option(metavar="FOLDER", help="Keep the state; go on from one.")
-    ] = None,
-    seed: Annotated[int, typer.Option(metavar="N", help="Of what is drawn at random.")] = 0,
-    task: Task = None,
-    decides: Decides = None,
-    cut: Cut = None,
-    trust_pickle: Trust = False,
-    json: Json = False,
-) -> int:
-    """Train a generator of counterfactuals for a classifier."""
-    source = Source(model, space, trust_pickle, task, decides, cut)
-    training = Training(
-        data, out, target, favourable, epochs, buckets, bucket_rows, alpha, gradient, no_selector,
-        checkpoint, seed,
-    )  # fmt: skip
-    return fit(source, training, json)
-
-
-@guarded
-@takes("max_changes", "constraints")
-def run_command(
-    requested: Asked,
-    model: ModelFile,
-    space: SpaceFile,
-    generator: Annotated[Path, typer.Option(metavar="FOLDER", help="What fit wrote.")],
-    rows: Annotated[
-        str, typer.Option(metavar="ROWS", help=f"data.csv; or row.json, data.csv:17; {COUNTED}.")
-    ],
-    n: Annotated[int, typer.Option("-n", "--count", metavar="N", help="For each, at most.")] = 100,
-    target: Annotated[str | None, typer.Option(metavar="LABEL", help="Wanted label.")] = None,
-    favourable: Favourable = None,
-    sparsity: Annotated[
-        float | None, typer.Option(metavar="SHARE", help="Of the numbers, that may change.")
-    ] = None,
-    diversity: Annotated[str, typer.Option(help="maxmin, dpp or none.")] = "maxmin",
-    polish: Annotated[
-        bool, typer.Option("--polish", help="Move each as near as its changes allow, exactly.")
-    ] = False,
-    time_limit: Annotated[float, typer.Option(help="Seconds in all.")] = 60.0,
-    seed: Annotated[
-        int | None, typer.Option(metavar="N", help="Of what is drawn.  [default: training's]")
-    ] = None,
-    out: Output = None,
-    task: Task = None,
-    decides: Decides = None,
-    cut: Cut = None,
-    trust_pickle: Trust = False,
-    json: Json = False,
-) -> int:
-    """Draw counterfactuals for instances: valid, different, re-run through the model.
-
-    CSV, with the instance's number and the counterfactual's first.  Exit code 4 if some
-    instance got none; 3 if for all of these it is proved that there is none.
-    """
-    source = Source(model, space, trust_pickle, task, decides, cut)
-    request = Request(
-        generator, rows, n, target, favourable, sparsity, requested.subject_to, diversity,
-        polish, time_limit, seed, out,
-    )  # fmt: skip
-    return run(source, request, json)
-
-
-__all__ = ["Request", "Training", "fit", "fit_command", "run", "run_command"]

@@ -105,11 +105,7 @@ def _abandon_stdout() -> None:
 
 
 def check_picture(path: Path | None, purpose: str) -> None:
-    """Refuse a picture that cannot be drawn, before any work.
-
-    Raises:
-        InvalidInputError, MissingExtraError: no such kind; it cannot be written; no matplotlib.
-    """
+    """Refuse a picture that cannot be drawn, before any work."""
     if path is None:
         return
     if path.suffix.lower() not in PICTURES:
@@ -120,11 +116,7 @@ def check_picture(path: Path | None, purpose: str) -> None:
 
 
 def deliver(text: str, path: Path | None) -> None:
-    """Write to the file, whole or not at all; to stdout without one.
-
-    Raises:
-        InvalidInputError: the file cannot be written.
-    """
+    """Write to the file, whole or not at all; to stdout without one."""
     if path is None:
         sys.stdout.write(text)
         sys.stdout.flush()

@@ -57,6 +57,3 @@ def _note(number: int, frame: Any) -> None:
     global _came
     _came = True
     raise KeyboardInterrupt
-
-
-__all__ = ["INTERRUPTED", "came", "heard"]

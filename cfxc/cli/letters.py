@@ -6,13 +6,17 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
+
+import typer
 
 from ..errors import InvalidInputError
 from ..writing import check_writable
+from .report import progress
 
 if TYPE_CHECKING:
     from ..answers.letters import Letter
+    from ..answers.result import Result
     from ..question.question import Question
 
 
@@ -20,11 +24,32 @@ if TYPE_CHECKING:
 class Wanted:
     """The flags about a letter."""
 
-    path: Path | None
-    template: str | None
-    locale: str | None
-    fields: Path | None
-    qr: bool
+    letter: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Write a letter to the person: .html, .pdf.  Several answers then change "
+            "different features, unless --diversity or --apart is given.",
+        ),
+    ] = None
+    template: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="Of the letter: plain, adverse-action, european, or a Jinja2 file.  "
+            "[default: plain]",
+        ),
+    ] = None
+    locale: Annotated[
+        str | None,
+        typer.Option(metavar="CODE", help="Of the letter: en, de, fr, de-AT …  [default: en]"),
+    ] = None
+    fields: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Sender, recipient … of the letter (TOML).")
+    ] = None
+    qr: Annotated[bool, typer.Option("--qr", help="With the certificate's hash as a QR code.")] = (
+        False
+    )
 
     def ready(self, taken: Sequence[str | Path | None], *, certified: bool) -> Letter | None:
         """The letter to write, if one is wanted.
@@ -32,11 +57,8 @@ class Wanted:
         Args:
             taken: Files that the letter must not replace.
             certified: Whether a certificate is kept.
-
-        Raises:
-            CfxcError: it cannot be written, or there is nothing to write it to.
         """
-        if self.path is None:
+        if self.letter is None:
             given = {"--template": self.template, "--locale": self.locale, "--fields": self.fields}
             odd = [flag for flag, value in {**given, "--qr": self.qr or None}.items() if value]
             if odd:
@@ -46,8 +68,17 @@ class Wanted:
             raise InvalidInputError("--qr shows a certificate's hash: keep it with --certificate")
         from ..answers.letters import Letter
 
-        check_writable(self.path, self.template, self.fields, *taken)
-        return Letter(self.path, self.template or "plain", self.locale or "en", self.fields)
+        check_writable(self.letter, self.template, self.fields, *taken)
+        return Letter(self.letter, self.template or "plain", self.locale or "en", self.fields)
+
+    def write(self, letter: Letter, result: Result) -> None:
+        """Write the letter, which names the certificates that are kept."""
+        with progress("finding the reasons for the letter, for at most 20 s …"):
+            made = any(one.lower_bound_proof == "certificate" for one in result.all())
+            letter.write(result, qr=self.qr and made)
+        if lacking := letter.lacks(result):
+            print(f"note: {lacking}", file=sys.stderr)
+        print(f"letter: {letter.path}", file=sys.stderr)
 
 
 def apart_for_letters(question: Question) -> Question:
@@ -62,6 +93,3 @@ def apart_for_letters(question: Question) -> Question:
         file=sys.stderr,
     )
     return question.with_(diversity="features")
-
-
-__all__ = ["Wanted", "apart_for_letters"]

@@ -6,11 +6,7 @@ import json
 
 
 def models(name: str | None, as_json: bool) -> int:
-    """Print what the registries know, of all or of one name.
-
-    Raises:
-        InvalidInputError: no class or op has this name; names the nearest.
-    """
+    """Print what the registries know, of all or of one name."""
     from ..show import models as shown
 
     found = shown.sections() if name is None else shown.of_name(name)

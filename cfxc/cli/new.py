@@ -16,25 +16,11 @@ from ..errors import CfxcError, InvalidInputError, MissingColumnError
 from ..frontends.row_files import read_frame
 from ..writing import check_writable, make_folder, write_together
 from .commands import Source
-from .flags import Cut, Decides, Favourable, ModelFile, Task, Trust
+from .flags import Favourable, ModelFile, Reading, grouped
 from .guard import guarded
 from .remedies import again
 from .report import doing, say_next
-from .spaces import (
-    Categorical,
-    DataFile,
-    Decrease,
-    Drop,
-    Fixed,
-    Increase,
-    OneHot,
-    Ordinal,
-    OutcomeColumn,
-    Statement,
-    Steps,
-    Thermometer,
-    note_ranges,
-)  # fmt: skip
+from .spaces import DataFile, Drop, Marks, OutcomeColumn, Statement, note_ranges
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -67,7 +53,9 @@ class Proposal:
 
 
 @guarded
+@grouped
 def command(
+    *,
     model: ModelFile,
     table: DataFile,
     out: Annotated[
@@ -76,21 +64,11 @@ def command(
     target: OutcomeColumn = None,
     favourable: Favourable = None,
     drop: Drop = None,
-    fixed: Fixed = None,
-    increase: Increase = None,
-    decrease: Decrease = None,
-    one_hot: OneHot = None,
-    thermometer: Thermometer = None,
-    ordinal: Ordinal = None,
-    categorical: Categorical = None,
-    resolution: Steps = None,
+    marks: Marks,
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="Replace files that are there.")
     ] = False,
-    task: Task = None,
-    decides: Decides = None,
-    cut: Cut = None,
-    trust_pickle: Trust = False,
+    reading: Reading,
 ) -> int:
     """Write a feature space and a question for a model and a table.
 
@@ -100,11 +78,8 @@ def command(
 
     space_file, question_file = out / "space.toml", out / "question.toml"
     _check(space_file, question_file, overwrite)
-    said = Statement(
-        target, drop, fixed, increase, decrease, one_hot, thermometer, ordinal, categorical,
-        resolution,
-    )  # fmt: skip
-    source = Source(model, space_file, trust_pickle, task, decides, cut)
+    said = Statement(target, drop, marks)
+    source = Source(model, space_file, reading)
     frame = read_frame(table)
     if target is not None and target not in frame.columns:
         raise MissingColumnError(
@@ -146,11 +121,7 @@ def _check(space: Path, question: Path, overwrite: bool) -> None:
 def _compiled(
     source: Source, space: FeatureSpace, favourable: str | None, target: str | None
 ) -> CompiledModel:
-    """The model over the space.
-
-    Raises:
-        CfxcError: they do not fit; where a column may be the outcome's, saying so.
-    """
+    """The model over the space."""
     try:
         return source.over(space, favourable=favourable)
     except CfxcError as error:
@@ -245,6 +216,3 @@ def _value(value: Any) -> str:
     if isinstance(value, Sequence) and not isinstance(value, str):
         return "[]"
     return json.dumps(value, ensure_ascii=False)
-
-
-__all__ = ["command", "question_text"]

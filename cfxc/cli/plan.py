@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import sys
 import time
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from importlib.util import find_spec
+from json import dumps, loads
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -22,26 +21,13 @@ from ..show.numbers import cell_text, shown
 from ..stopping import TimeUp, now, until
 from ..writing import check_writable, write_whole
 from .commands import Source
-from .flags import (
-    Asked,
-    Cut,
-    Decides,
-    Factual,
-    Favourable,
-    Json,
-    ModelFile,
-    SpaceFile,
-    Task,
-    Trust,
-    takes,
-)
+from .flags import Asked, Factual, Favourable, Json, ModelFile, Reading, SpaceFile, takes
 from .guard import INFEASIBLE, LIMIT, check_picture, guarded
-from .report import Pair, doing, lay_out
+from .report import Pair, doing, lay_out, to_json
 
 if TYPE_CHECKING:
     from ..methods.plans import Moments, PlanResult
     from ..model import CompiledModel
-    from ..question.criteria import Criterion
 
 EXITS = {"feasible": 0, "infeasible": INFEASIBLE, "unknown": LIMIT}
 STEPS = {"gradient": "points", "given": "given", "rows": "rows", "improvement": "improved"}
@@ -52,55 +38,94 @@ STEPS = {"gradient": "points", "given": "given", "rows": "rows", "improvement": 
 class Question:
     """The options of ``cfxc plan`` that say what is asked and how."""
 
-    factual: str
-    target: str | None
-    favourable: str | None
-    retrain: Path | None
-    outcome: str | None
-    retrainings: int
-    share: float
-    models: Sequence[str]
-    moments: Path | None
-    shrinkage: str | None
-    save_moments: Path | None
-    correct: Path | None
-    size: int | None
-    radius: float
-    epsilon: float
-    validity: float
-    diversity: float
-    corrections: int | None
-    limit: float
-    apart: float
-    subject_to: Sequence[Criterion]
-    time_limit: float
-    jobs: int
-    seed: int
-    plot: Path | None
+    factual: Factual
+    target: Annotated[str | None, typer.Option(metavar="LABEL", help="Wanted label.")] = None
+    favourable: Favourable = None
+    retrain: Annotated[
+        Path | None,
+        typer.Option(metavar="DATA.CSV", help="Train the model again and again on parts of it."),
+    ] = None
+    outcome: Annotated[
+        str | None, typer.Option(metavar="NAME", help="The outcome's column in --retrain.")
+    ] = None
+    retrainings: Annotated[int, typer.Option(metavar="N", help="How often.")] = 1000
+    share: Annotated[float, typer.Option(help="Of the rows that each one sees.")] = 0.5
+    models: Annotated[
+        list[str] | None,
+        typer.Option("--model", metavar="FILE", help="Another dated model; may be repeated."),
+    ] = None
+    moments: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Mean and covariance (JSON).")
+    ] = None
+    shrinkage: Annotated[
+        str | None,
+        typer.Option(metavar="SHARE", help="Of the covariance, or ledoit-wolf.  [default: none]"),
+    ] = None
+    save_moments: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write the moments (JSON).")
+    ] = None
+    correct: Annotated[
+        Path | None, typer.Option(metavar="ROWS.CSV", help="A plan to correct, instead of COPA.")
+    ] = None
+    size: Annotated[int | None, typer.Option(metavar="J", help="How many rows.  [default: 5]")] = (
+        None
+    )
+    radius: Annotated[float, typer.Option(help="Of the Gelbrich ball around the moments.")] = 0.01
+    epsilon: Annotated[float, typer.Option(help="Least score by the mean parameters.")] = 0.1
+    validity: Annotated[float, typer.Option(help="Weight of the validity radius.")] = 1.0
+    diversity: Annotated[float, typer.Option(help="Weight of diversity.")] = 10.0
+    corrections: Annotated[
+        int | None,
+        typer.Option(metavar="K", help="Rows to improve.  [default: 0; with --correct 3]"),
+    ] = None
+    limit: Annotated[float, typer.Option(help="How far each of them may move.")] = 0.1
+    apart: Annotated[
+        float, typer.Option(metavar="SHARE", help="Of its range, by which one number differs.")
+    ] = 0.05
+    time_limit: Annotated[float, typer.Option(help="Seconds for finding rows.")] = 60.0
+    jobs: Annotated[int, typer.Option(help="Processes that retrain; -1 for all processors.")] = 1
+    seed: Annotated[int, typer.Option(metavar="N", help="Of what is drawn at random.")] = 0
+    plot: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Draw the bounds against the radius: .png, .svg, .pdf."),
+    ] = None
 
 
-def plan(source: Source, question: Question, as_json: bool) -> int:
-    """Print a plan for one instance, and how likely all of it stays valid."""
+@guarded
+@takes("constraints", "causal", "max_changes", "accepts")
+def command(
+    *,
+    requested: Asked,
+    model: ModelFile,
+    space: SpaceFile,
+    question: Question,
+    reading: Reading,
+    json: Json = False,
+) -> int:
+    """A menu of counterfactuals that survives retraining of the model.
+
+    Of linear classifiers.  The chance that all rows stay valid is bounded, for all laws of the
+    future parameters with moments within --radius of those of --retrain, --model or --moments.
+    """
+    source = Source(model, space, reading)
     started, deadline = time.monotonic(), now() + question.time_limit
     _check_sources(question)
-    if question.correct is None and find_spec("torch") is None:
-        raise MissingExtraError("plans", "torch", "cfxc plan")
     check_writable(question.save_moments)
     check_picture(question.plot, "plotting bounds")
     with doing("compiling …"):
-        model = source.load(favourable=question.favourable)
-        row = read_factual(question.factual, model.space)
-        target = read_target(model, question.target, None)
-        given = None if question.correct is None else _rows(question.correct, model)
-        _check_early(question, model, row, target, given)
+        compiled = source.load(favourable=question.favourable)
+        row = read_factual(question.factual, compiled.space)
+        target = read_target(compiled, question.target, None)
+        given = None if question.correct is None else _rows(question.correct, compiled)
+        _check_early(question, compiled, row, target, given)
     try:
         with doing(_preparing(question)), until(deadline):
-            moments = _moments(question, model, source)
+            moments = _moments(question, compiled, source)
     except TimeUp:
         print(f"cfxc: {_too_slow(question)}", file=sys.stderr)
         return LIMIT
     with doing(f"searching, for at most {max(deadline - now(), 0.01):.3g} s …"):
-        result = model.plan(
+        result = compiled.plan(
             row,
             size=question.size,
             moments=moments,
@@ -114,14 +139,14 @@ def plan(source: Source, question: Question, as_json: bool) -> int:
             corrections=question.corrections,
             limit=question.limit,
             apart=question.apart,
-            subject_to=question.subject_to,
+            subject_to=requested.subject_to,
             time_limit=max(deadline - now(), 0.01),
             random_state=question.seed,
         )
     result = replace(result, seconds=time.monotonic() - started)
     try:
-        if as_json:
-            print(json.dumps(result.to_dict(), ensure_ascii=False, allow_nan=False), flush=True)
+        if json:
+            print(to_json(result.to_dict()), flush=True)
         else:
             lay_out([], [*_changes(result), *_facts(result)])
     finally:  # also if the reader of the output has gone
@@ -132,7 +157,7 @@ def plan(source: Source, question: Question, as_json: bool) -> int:
 def _save(question: Question, moments: Moments, result: PlanResult) -> None:
     """Write the files that the options name."""
     if question.save_moments is not None:
-        write_whole(question.save_moments, json.dumps(moments.to_dict(), ensure_ascii=False))
+        write_whole(question.save_moments, dumps(moments.to_dict(), ensure_ascii=False))
         print(f"moments: {question.save_moments}", file=sys.stderr)
     if question.plot is not None and result.plan is not None:
         result.plot(question.plot)
@@ -159,11 +184,7 @@ def _too_slow(question: Question) -> str:
 
 
 def _check_sources(question: Question) -> None:
-    """Refuse none or several sources of moments, and options of another one.
-
-    Raises:
-        InvalidInputError: naming the options.
-    """
+    """Refuse none or several sources of moments, and options of another one."""
     named = {
         "--retrain": question.retrain, "--model": question.models or None,
         "--moments": question.moments,
@@ -177,14 +198,12 @@ def _check_sources(question: Question) -> None:
         )
     if (question.outcome is not None) != (question.retrain is not None):
         raise InvalidInputError("--retrain and --outcome belong together")
+    if question.correct is None and find_spec("torch") is None:
+        raise MissingExtraError("plans", "torch", "cfxc plan")
 
 
 def _moments(question: Question, model: CompiledModel, source: Source) -> Moments:
-    """Moments of the future parameters, from where the options say.
-
-    Raises:
-        CfxcError: files that cannot be read or do not fit; a covariance that is not definite.
-    """
+    """Moments of the future parameters, from where the options say."""
     from ..methods.plans import Moments, moments_of_models, retrained_moments
 
     shrinkage = _shrinkage(question.shrinkage)
@@ -210,11 +229,7 @@ def _moments(question: Question, model: CompiledModel, source: Source) -> Moment
 def _check_early(
     question: Question, model: CompiledModel, row: Any, target: Any, given: Any
 ) -> None:
-    """Refuse what retraining would only delay.
-
-    Raises:
-        CfxcError: a bad option, target or row, or a model that is not linear.
-    """
+    """Refuse what retraining would only delay."""
     from ..ir import evaluate
     from ..methods.plans import Encoding
     from ..methods.plans.futures import check_shrinkage
@@ -246,7 +261,7 @@ def _shrinkage(text: str | None) -> float | str:
 
 def _json(path: Path) -> Any:
     try:
-        return json.loads(path.read_bytes())
+        return loads(path.read_bytes())
     except OSError as error:
         raise InvalidInputError(f"{path}: cannot read the moments: {error.strerror}") from error
     except (ValueError, RecursionError) as error:
@@ -311,83 +326,3 @@ def _facts(result: PlanResult) -> list[Pair]:
 def _figure(value: float, side: int) -> str:
     """A bound rounded to its safe side."""
     return shown(Fraction(value), side)
-
-
-@guarded
-@takes("constraints", "causal", "max_changes", "accepts")
-def command(
-    requested: Asked,
-    model: ModelFile,
-    space: SpaceFile,
-    factual: Factual,
-    target: Annotated[str | None, typer.Option(metavar="LABEL", help="Wanted label.")] = None,
-    favourable: Favourable = None,
-    retrain: Annotated[
-        Path | None,
-        typer.Option(metavar="DATA.CSV", help="Train the model again and again on parts of it."),
-    ] = None,
-    outcome: Annotated[
-        str | None, typer.Option(metavar="NAME", help="The outcome's column in --retrain.")
-    ] = None,
-    retrainings: Annotated[int, typer.Option(metavar="N", help="How often.")] = 1000,
-    share: Annotated[float, typer.Option(help="Of the rows that each one sees.")] = 0.5,
-    dated: Annotated[
-        list[str] | None,
-        typer.Option("--model", metavar="FILE", help="Another dated model; may be repeated."),
-    ] = None,
-    moments: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Mean and covariance (JSON).")
-    ] = None,
-    shrinkage: Annotated[
-        str | None,
-        typer.Option(metavar="SHARE", help="Of the covariance, or ledoit-wolf.  [default: none]"),
-    ] = None,
-    save_moments: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write the moments (JSON).")
-    ] = None,
-    correct: Annotated[
-        Path | None, typer.Option(metavar="ROWS.CSV", help="A plan to correct, instead of COPA.")
-    ] = None,
-    size: Annotated[
-        int | None, typer.Option(metavar="J", help="How many rows.  [default: 5]")
-    ] = None,
-    radius: Annotated[float, typer.Option(help="Of the Gelbrich ball around the moments.")] = 0.01,
-    epsilon: Annotated[float, typer.Option(help="Least score by the mean parameters.")] = 0.1,
-    validity: Annotated[float, typer.Option(help="Weight of the validity radius.")] = 1.0,
-    diversity: Annotated[float, typer.Option(help="Weight of diversity.")] = 10.0,
-    corrections: Annotated[
-        int | None,
-        typer.Option(metavar="K", help="Rows to improve.  [default: 0; with --correct 3]"),
-    ] = None,
-    limit: Annotated[float, typer.Option(help="How far each of them may move.")] = 0.1,
-    apart: Annotated[
-        float, typer.Option(metavar="SHARE", help="Of its range, by which one number differs.")
-    ] = 0.05,
-    time_limit: Annotated[float, typer.Option(help="Seconds for finding rows.")] = 60.0,
-    jobs: Annotated[int, typer.Option(help="Processes that retrain; -1 for all processors.")] = 1,
-    seed: Annotated[int, typer.Option(metavar="N", help="Of what is drawn at random.")] = 0,
-    plot: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Draw the bounds against the radius: .png, .svg, .pdf."),
-    ] = None,
-    task: Task = None,
-    decides: Decides = None,
-    cut: Cut = None,
-    trust_pickle: Trust = False,
-    json: Json = False,
-) -> int:
-    """A menu of counterfactuals that survives retraining of the model.
-
-    Of linear classifiers.  The chance that all rows stay valid is bounded, for all laws of the
-    future parameters with moments within --radius of those of --retrain, --model or --moments.
-    """
-    source = Source(model, space, trust_pickle, task, decides, cut)
-    question = Question(
-        factual, target, favourable, retrain, outcome, retrainings, share, dated or [], moments,
-        shrinkage, save_moments, correct, size, radius, epsilon, validity, diversity, corrections,
-        limit, apart, requested.subject_to, time_limit, jobs, seed, plot,
-    )  # fmt: skip
-    return plan(source, question, json)
-
-
-__all__ = ["Question", "plan"]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 import time
 from collections.abc import Iterator, Sequence
@@ -11,7 +10,7 @@ from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal
 from math import floor, isfinite, log10
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
@@ -20,15 +19,14 @@ from ..frontends.row_files import read_factual
 from ..show.numbers import cell_text
 from ..writing import check_writable
 from .commands import Source
-from .flags import Asked, Cut, Decides, Factual, Json, ModelFile, SpaceFile, Task, Trust, takes
+from .flags import Asked, Factual, Json, ModelFile, Reading, SpaceFile, takes
 from .guard import INFEASIBLE, LIMIT, check_picture, guarded
-from .report import Change, Pair, changed, doing, hint_at_caps, lay_out, telling
+from .report import Change, Pair, changed, doing, hint_at_caps, lay_out, telling, to_json
 
 if TYPE_CHECKING:
     from ..frontends.predictor import Predictor
     from ..methods.bayes import BlackBox, Evaluations, PotentialResult
     from ..methods.bayes.potentials import ExponentialPolynomial, Interval
-    from ..question.criteria import Criterion
 
 SIGNS = {"+": "higher", "-": "lower", "both": "away, higher or lower"}
 OUTPUT = "output"
@@ -44,23 +42,60 @@ MOST_PLACES = 15
 class Question:
     """The options of ``cfxc regress``: the instance, the target of its output, and the search."""
 
-    factual: str
-    width: float | None
-    sign: str | None
-    to: float | None
-    budget: int
-    epsilon: float
-    subject_to: Sequence[Criterion]
-    kernel: Any  # matern or rbf; checked where it is used
-    seed: int
-    data: Path | None
-    prove: bool
-    plot: Path | None
-    time_limit: float
+    factual: Factual
+    width: Annotated[
+        float | None, typer.Option(metavar="W", help="About how far away the output should be.")
+    ] = None
+    sign: Annotated[
+        str | None, typer.Option(help="Of --width: + (higher), - (lower) or both.  [default: both]")
+    ] = None
+    to: Annotated[
+        float | None, typer.Option(metavar="VALUE", help="The target output, instead of --width.")
+    ] = None
+    budget: Annotated[
+        int, typer.Option(metavar="N", help="Rows that the model may be asked about.")
+    ] = 100
+    epsilon: Annotated[
+        float, typer.Option(help="By what share of an exact hit an answer may be worse.")
+    ] = 0.01
+    kernel: Annotated[str, typer.Option(help="Of the surrogate: matern or rbf.")] = "matern"
+    seed: Annotated[int, typer.Option(metavar="N", help="Of what is drawn at random.")] = 0
+    data: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Evaluations (JSON) from before, read if the file is there; the new ones are "
+            "written to it.",
+        ),
+    ] = None
+    no_proof: Annotated[
+        bool, typer.Option("--no-proof", help="Do not ask exact engines what was not reached.")
+    ] = False
+    plot: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Draw the search: .png, .svg, .pdf (matplotlib)."),
+    ] = None
+    time_limit: Annotated[
+        float, typer.Option(help="Seconds for the search, and again for the proof.")
+    ] = 60.0
 
 
-def regress(source: Source, question: Question, as_json: bool) -> int:
-    """Print the row whose output is the best answer, and what is proved about it."""
+@guarded
+@takes("constraints", "causal", "max_changes")
+def command(
+    *,
+    requested: Asked,
+    model: ModelFile,
+    space: SpaceFile,
+    question: Question,
+    reading: Reading,
+    json: Json = False,
+) -> int:
+    """The row that brings a model's number to about what is asked.
+
+    Either --width, how far from the present output, or --to, the target output.  The model is asked
+    about few rows; what is not reached is decided by exact engines.
+    """
     potential = _by_width(question)
     check_writable(question.data)
     check_picture(question.plot, "plotting a trace")
@@ -68,20 +103,20 @@ def regress(source: Source, question: Question, as_json: bool) -> int:
     with doing("compiling …"):
         from ..methods.bayes import BlackBox  # torch takes seconds to load
 
-        model = source.load()
-    box = BlackBox(model)
-    _check_scale(question, model.predictor)
-    row = read_factual(question.factual, model.space)
+        compiled = Source(model, space, reading).load()
+    box = BlackBox(compiled)
+    _check_scale(question, compiled.predictor)
+    row = read_factual(question.factual, compiled.space)
     potential = potential or _to_value(question, box, row)
     with _kept(question.data, box) as known:
         before = 0 if known is None else len(known)
-        result = _search(question, box, row, potential, known)
-    if as_json:
-        print(json.dumps(result.to_dict(), ensure_ascii=False, allow_nan=False))
+        result = _search(question, requested, box, row, potential, known)
+    if json:
+        print(to_json(result.to_dict()))
     else:
-        output = _name(model.predictor)
+        output = _name(compiled.predictor)
         lay_out(*_answer(question, result, potential, output, before))
-        hint_at_caps(len(result.changes), question.subject_to)
+        hint_at_caps(len(result.changes), requested.subject_to)
     if question.data is not None:
         print(f"evaluations: {question.data} ({len(result.data)} rows)", file=sys.stderr)
     if question.plot is not None:
@@ -92,6 +127,7 @@ def regress(source: Source, question: Question, as_json: bool) -> int:
 
 def _search(
     question: Question,
+    requested: Asked,
     box: BlackBox,
     row: Any,
     potential: ExponentialPolynomial,
@@ -109,10 +145,10 @@ def _search(
             potential,
             budget=question.budget,
             epsilon=question.epsilon,
-            subject_to=question.subject_to,
-            kernel=question.kernel,
+            subject_to=requested.subject_to,
+            kernel=cast("Any", question.kernel),
             data=known,
-            prove=question.prove,
+            prove=not question.no_proof,
             time_limit=question.time_limit,
             random_state=question.seed,
             progress=watch,
@@ -123,11 +159,7 @@ def _search(
 
 
 def _by_width(question: Question) -> ExponentialPolynomial | None:
-    """The potential of ``--width``; ``None`` if ``--to`` is given, which needs the model.
-
-    Raises:
-        InvalidInputError: both or neither is given; no such width or sign.
-    """
+    """The potential of ``--width``; ``None`` if ``--to`` is given, which needs the model."""
     from ..methods.bayes.potentials import AEP, SEP
 
     if (question.width is None) == (question.to is None):
@@ -149,11 +181,7 @@ def _by_width(question: Question) -> ExponentialPolynomial | None:
 
 
 def _to_value(question: Question, box: BlackBox, row: Any) -> ExponentialPolynomial:
-    """The potential that is largest at ``--to``, beside the model's output on the row.
-
-    Raises:
-        InvalidInputError: the model gives no number for the row, or this one already.
-    """
+    """The potential that is largest at ``--to``, beside the model's output on the row."""
     from ..methods.bayes.evaluations import Caller
     from ..methods.bayes.potentials import width_to
 
@@ -163,11 +191,7 @@ def _to_value(question: Question, box: BlackBox, row: Any) -> ExponentialPolynom
 
 
 def _check_scale(question: Question, predictor: Predictor) -> None:
-    """Refuse percentages where the output is a probability.
-
-    Raises:
-        InvalidInputError: no probability is or differs by such a number.
-    """
+    """Refuse percentages where the output is a probability."""
     if predictor.task == "regressor":
         return
     if question.to is not None and not 0 <= question.to <= 1:
@@ -185,11 +209,7 @@ def _check_scale(question: Question, predictor: Predictor) -> None:
 
 @contextmanager
 def _kept(path: Path | None, box: BlackBox) -> Iterator[Evaluations | None]:
-    """The evaluations in a file, if there is one; new ones are written to it whatever happens.
-
-    Raises:
-        CfxcError: the file holds none, or those of other features, or of another model.
-    """
+    """The evaluations in a file, if there is one; new ones are written to it whatever happens."""
     if path is None:
         yield None
         return
@@ -266,7 +286,7 @@ def _proved(
         if ruled_out:
             return f"no admissible row gives {ruled_out} (by {by})"
         return f"none is more than {100 * result.bound:.6g} % of an exact hit (by {by})"
-    why = "" if question.prove else " (--no-proof)"
+    why = "" if not question.no_proof else " (--no-proof)"
     if output != OUTPUT:
         why = ", as of any probability"
     return f"nothing{why}: a better row may exist"
@@ -308,67 +328,3 @@ def _figure(value: float, width: float, rounding: str = ROUND_HALF_EVEN) -> str:
     least = Decimal(1).scaleb(-places)
     rounded = Decimal(value).quantize(least, rounding, Context(prec=50))
     return f"{rounded if rounded else abs(rounded):f}"  # no -0.0
-
-
-@guarded
-@takes("constraints", "causal", "max_changes")
-def command(
-    requested: Asked,
-    model: ModelFile,
-    space: SpaceFile,
-    factual: Factual,
-    width: Annotated[
-        float | None, typer.Option(metavar="W", help="About how far away the output should be.")
-    ] = None,
-    sign: Annotated[
-        str | None, typer.Option(help="Of --width: + (higher), - (lower) or both.  [default: both]")
-    ] = None,
-    to: Annotated[
-        float | None, typer.Option(metavar="VALUE", help="The target output, instead of --width.")
-    ] = None,
-    budget: Annotated[
-        int, typer.Option(metavar="N", help="Rows that the model may be asked about.")
-    ] = 100,
-    epsilon: Annotated[
-        float, typer.Option(help="By what share of an exact hit an answer may be worse.")
-    ] = 0.01,
-    kernel: Annotated[str, typer.Option(help="Of the surrogate: matern or rbf.")] = "matern",
-    seed: Annotated[int, typer.Option(metavar="N", help="Of what is drawn at random.")] = 0,
-    data: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="Evaluations (JSON) from before, read if the file is there; the new ones are "
-            "written to it.",
-        ),
-    ] = None,
-    no_proof: Annotated[
-        bool, typer.Option("--no-proof", help="Do not ask exact engines what was not reached.")
-    ] = False,
-    plot: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Draw the search: .png, .svg, .pdf (matplotlib)."),
-    ] = None,
-    time_limit: Annotated[
-        float, typer.Option(help="Seconds for the search, and again for the proof.")
-    ] = 60.0,
-    task: Task = None,
-    decides: Decides = None,
-    cut: Cut = None,
-    trust_pickle: Trust = False,
-    json: Json = False,
-) -> int:
-    """The row that brings a model's number to about what is asked.
-
-    Either --width, how far from the present output, or --to, the target output.  The model is asked
-    about few rows; what is not reached is decided by exact engines.
-    """
-    source = Source(model, space, trust_pickle, task, decides, cut)
-    question = Question(
-        factual, width, sign, to, budget, epsilon, requested.subject_to,
-        kernel, seed, data, not no_proof, plot, time_limit,
-    )  # fmt: skip
-    return regress(source, question, json)
-
-
-__all__ = ["Question", "regress"]

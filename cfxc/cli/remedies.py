@@ -66,6 +66,3 @@ def remedy(message: str) -> str:
 def _replaced(word: str, wrong: str, right: str) -> str:
     """A name in an argument, which may hold others too: ``a,b``, ``size=small``, a condition."""
     return re.sub(rf"(?<![\w.-]){re.escape(wrong)}(?![\w-])", lambda _: right, word)
-
-
-__all__ = ["again", "begin", "remedy", "with_more"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shlex
 import sys
@@ -131,6 +132,11 @@ def changed(changes: Mapping[str, tuple[Any, Any]]) -> list[Change]:
     return [
         (name, cell_text(before), cell_text(after)) for name, (before, after) in changes.items()
     ]
+
+
+def to_json(content: Any) -> str:
+    """One JSON text; no number in it is infinite."""
+    return json.dumps(content, ensure_ascii=False, allow_nan=False)
 
 
 def say_next(*words: str | Path) -> None:

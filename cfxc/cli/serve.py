@@ -8,24 +8,22 @@ from typing import Annotated
 import typer
 
 from ..errors import InvalidInputError
-from .flags import Cut, Decides, Favourable, ModelFile, QuestionFile, SpaceFile, Task, Trust
+from .flags import Favourable, ModelFile, QuestionFile, Reading, SpaceFile, grouped
 from .guard import guarded
 
 
 @guarded
+@grouped
 def command(
+    *,
     model: ModelFile,
     space: SpaceFile,
     data: Annotated[
-        Path | None,
-        typer.Option(metavar="TABLE", help="Rows to pick from: .csv, .parquet."),
+        Path | None, typer.Option(metavar="TABLE", help="Rows to pick from: .csv, .parquet.")
     ] = None,
     question: QuestionFile = None,
     favourable: Favourable = None,
-    task: Task = None,
-    decides: Decides = None,
-    cut: Cut = None,
-    trust_pickle: Trust = False,
+    reading: Reading,
     host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(help="0 takes one that is free.")] = 8765,
     allow_host: Annotated[
@@ -49,8 +47,9 @@ def command(
 
     files = Files(
         model, str(space), None if data is None else str(data),
-        None if question is None else str(question), favourable, trust_pickle,
-        None if task is None else task.value, decides, cut,
+        None if question is None else str(question), favourable,
+        reading.trust_pickle, None if reading.task is None else reading.task.value, reading.output,
+        reading.cut,
     )  # fmt: skip
     serve(files, host, port, allow_host or [], time_limit, jobs, open_)
     return 0

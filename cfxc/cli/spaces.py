@@ -14,7 +14,7 @@ import typer
 from ..errors import DataTypeError, InvalidInputError, MissingColumnError
 from ..frontends.row_files import read_frame
 from ..writing import check_writable
-from .flags import NAMES, Columns, Output
+from .flags import NAMES, Columns, Output, grouped
 from .guard import deliver, guarded
 from .report import say_next
 from .tables import advice, column_names, notes, read_levels, read_steps, without
@@ -31,52 +31,51 @@ OutcomeColumn = Annotated[
     str | None, typer.Option(metavar="NAME", help="The outcome's column, left out.")
 ]
 Drop = Annotated[Columns, typer.Option(metavar=NAMES, help="Other columns to leave out: a,b.")]
-Fixed = Annotated[Columns, typer.Option(metavar=NAMES, help="Columns that may not change: a,b.")]
-Increase = Annotated[Columns, typer.Option(metavar=NAMES, help="Columns that may only rise.")]
-Decrease = Annotated[Columns, typer.Option(metavar=NAMES, help="Columns that may only fall.")]
-OneHot = Annotated[
-    Columns, typer.Option(metavar="PREFIXES", help="Prefixes of one-hot groups: sector_.")
-]
-Thermometer = Annotated[
-    Columns, typer.Option(metavar="PREFIXES", help="Prefixes of groups of rising steps: edu_.")
-]
-Ordinal = Annotated[
-    Columns,
-    typer.Option(metavar="LEVELS", help="In rising order: size=small,large; may be repeated."),
-]
-Categorical = Annotated[
-    Columns, typer.Option(metavar=NAMES, help="Columns of numbers that are codes.")
-]
-Steps = Annotated[
-    Columns, typer.Option(metavar="STEP", help="Of a number: pay=0.01; may be repeated.")
-]
-
-
 INFERRED = "# inferred from the data: nine in ten values, or all, are multiples of it"
 CONTINUOUS = '# resolution = "0.01"  # the data move in no step of up to 6 decimals: any double'
+
+
+@dataclass(frozen=True)
+class Marks:
+    """What is said about the columns of features."""
+
+    fixed: Annotated[
+        Columns, typer.Option(metavar=NAMES, help="Columns that may not change: a,b.")
+    ] = None
+    increase: Annotated[
+        Columns, typer.Option(metavar=NAMES, help="Columns that may only rise.")
+    ] = None
+    decrease: Annotated[
+        Columns, typer.Option(metavar=NAMES, help="Columns that may only fall.")
+    ] = None
+    one_hot: Annotated[
+        Columns, typer.Option(metavar="PREFIXES", help="Prefixes of one-hot groups: sector_.")
+    ] = None
+    thermometer: Annotated[
+        Columns, typer.Option(metavar="PREFIXES", help="Prefixes of groups of rising steps: edu_.")
+    ] = None
+    ordinal: Annotated[
+        Columns,
+        typer.Option(metavar="LEVELS", help="In rising order: size=small,large; may be repeated."),
+    ] = None
+    categorical: Annotated[
+        Columns, typer.Option(metavar=NAMES, help="Columns of numbers that are codes.")
+    ] = None
+    resolution: Annotated[
+        Columns, typer.Option(metavar="STEP", help="Of a number: pay=0.01; may be repeated.")
+    ] = None
 
 
 @dataclass(frozen=True)
 class Statement:
     """What is said about the columns of a table."""
 
-    target: str | None = None
-    drop: list[str] | None = None
-    fixed: list[str] | None = None
-    increase: list[str] | None = None
-    decrease: list[str] | None = None
-    one_hot: list[str] | None = None
-    thermometer: list[str] | None = None
-    ordinal: list[str] | None = None
-    categorical: list[str] | None = None
-    resolution: list[str] | None = None
+    target: str | None
+    drop: list[str] | None
+    marks: Marks
 
     def infer(self, table: Path, frame: pd.DataFrame) -> tuple[pd.DataFrame, FeatureSpace]:
-        """The columns of the features, and their space; odd columns are warned of on stderr.
-
-        Raises:
-            CfxcError: naming the table.
-        """
+        """The columns of the features, and their space; odd columns are warned of on stderr."""
         from ..space import FeatureSpace
 
         with _told_of(table):
@@ -85,14 +84,14 @@ class Statement:
             columns = list(frame.columns)
             space = FeatureSpace.infer(
                 frame,
-                fixed=column_names(self.fixed, columns),
-                increase=column_names(self.increase, columns),
-                decrease=column_names(self.decrease, columns),
-                one_hot=column_names(self.one_hot, columns),
-                thermometer=column_names(self.thermometer, columns),
-                ordinal=read_levels(self.ordinal, frame),
-                kinds=dict.fromkeys(column_names(self.categorical, columns), "categorical"),
-                resolution=read_steps(self.resolution, columns),
+                fixed=column_names(self.marks.fixed, columns),
+                increase=column_names(self.marks.increase, columns),
+                decrease=column_names(self.marks.decrease, columns),
+                one_hot=column_names(self.marks.one_hot, columns),
+                thermometer=column_names(self.marks.thermometer, columns),
+                ordinal=read_levels(self.marks.ordinal, frame),
+                kinds=dict.fromkeys(column_names(self.marks.categorical, columns), "categorical"),
+                resolution=read_steps(self.marks.resolution, columns),
             )
         for line in advice(frame, space):
             print(f"cfxc: warning: {line}", file=sys.stderr)
@@ -104,7 +103,7 @@ class Statement:
         """The space as TOML, with a note on each step that was not stated."""
         from ..space.values import decimal_text
 
-        stated = read_steps(self.resolution, list(frame.columns))
+        stated = read_steps(self.marks.resolution, list(frame.columns))
         head, *blocks = space.to_toml().split("[[feature]]\n")
         for place, feature in enumerate(space):
             if feature.kind != "real" or (not isinstance(stated, str) and feature.name in stated):
@@ -137,19 +136,14 @@ def note_ranges(space: Path) -> None:
 
 
 @guarded
+@grouped
 def command(
+    *,
     table: DataFile,
     target: OutcomeColumn = None,
     drop: Drop = None,
     out: Output = None,
-    fixed: Fixed = None,
-    increase: Increase = None,
-    decrease: Decrease = None,
-    one_hot: OneHot = None,
-    thermometer: Thermometer = None,
-    ordinal: Ordinal = None,
-    categorical: Categorical = None,
-    resolution: Steps = None,
+    marks: Marks,
 ) -> int:
     """Infer the feature space of a table: kinds, ranges, resolutions.
 
@@ -158,10 +152,7 @@ def command(
     leading zeros (007) are text.
     """
     check_writable(out, table)
-    said = Statement(
-        target, drop, fixed, increase, decrease, one_hot, thermometer, ordinal, categorical,
-        resolution,
-    )  # fmt: skip
+    said = Statement(target, drop, marks)
     deliver(said.written(*said.infer(table, read_frame(table))), out)
     if out is not None:
         note_ranges(out)

@@ -22,9 +22,6 @@ def read_distance(text: str, space: FeatureSpace) -> str | dict[str, str] | Maha
     """A distance's name or file as it is; ``l0=0.3,l1=0.7`` as a mapping of coefficients.
 
     ``mahalanobis=data.csv``: by the covariance of the rows of a table.
-
-    Raises:
-        InvalidInputError: a coefficient is given twice; no such table.
     """
     if "=" not in text or text.endswith(".cfl"):
         return text
@@ -47,11 +44,7 @@ def column_names(options: list[str] | None, known: list[str]) -> list[str]:
 
 
 def read_levels(options: list[str] | None, table: pd.DataFrame) -> dict[str, list[Label]]:
-    """``size=small,large`` for each ordinal column: its levels in rising order.
-
-    Raises:
-        InvalidInputError, MissingColumnError: no such option; no such column.
-    """
+    """``size=small,large`` for each ordinal column: its levels in rising order."""
     pairs = _by_column("ordinal", "size=small,large", options, list(table.columns))
     return {name: [_level(text, table[name]) for text in right.split(",")] for name, right in pairs}
 
@@ -67,11 +60,7 @@ def _level(text: str, column: pd.Series[Any]) -> Label:
 
 
 def read_steps(options: list[str] | None, columns: list[str]) -> dict[str, str] | Literal["auto"]:
-    """``pay=0.01`` for each column: its resolution, a decimal or a fraction as written.
-
-    Raises:
-        InvalidInputError, MissingColumnError: no such option; no such column.
-    """
+    """``pay=0.01`` for each column: its resolution, a decimal or a fraction as written."""
     pairs = _by_column("resolution", "pay=0.01", options, columns)
     return {name: step.strip() for name, step in pairs} or "auto"
 
@@ -95,11 +84,7 @@ def _by_column(
 
 
 def without(table: pd.DataFrame, names: Sequence[str]) -> pd.DataFrame:
-    """The table without the columns ``names``.
-
-    Raises:
-        MissingColumnError: there is no such column.
-    """
+    """The table without the columns ``names``."""
     from ..space.names import suggestion
 
     for name in names:

@@ -21,11 +21,10 @@ from typing import Any
 import numpy as np
 
 from ..ir import Label, LabelTuple, Program, ops
+from ..ir.linear import ZERO, Number
 from .functional import Interpreter, TermAlgebra
-from .scalarise import Algebra, Number, vector
+from .scalarise import Algebra, vector
 from .terms import Linear, Pool, Term
-
-ZERO = Fraction(0)
 
 
 class NotCoarse(Exception):

@@ -28,9 +28,10 @@ from ..ir import (
     evaluate,
     ops,
 )
+from ..ir.linear import Number
 from ..ir.ops.smooth import smooth_kinds
 from ..ir.sorts import format_name
-from .scalarise import Algebra, Number, decompose, vector
+from .scalarise import Algebra, decompose, vector
 
 _RELATIONS: dict[str, Callable[[Operand, Operand], Op]] = {
     "le": ops.Le, "lt": ops.Lt, "ge": ops.Ge, "gt": ops.Gt, "eq": ops.Eq, "ne": ops.Ne,

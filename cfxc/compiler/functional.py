@@ -19,9 +19,10 @@ import numpy as np
 from ..errors import UnsupportedError, VerificationError
 from ..ir import Label, LabelTuple, Let, Literal, Operand, Program, Sort, ops, walk
 from ..ir.float32 import round_to_float32
+from ..ir.linear import Number
 from ..ir.ops.smooth import smooth_kinds
 from ..ir.statements import run_merging
-from .scalarise import Algebra, Number, decompose, vector
+from .scalarise import Algebra, decompose, vector
 from .terms import Pool, Term
 
 

@@ -5,14 +5,13 @@ For a program in doubles (:class:`~cfxc.compiler.mixed_integer.Rounded`) and *an
     c·x >= sum_i y_i (b_i if y_i > 0 else B_i) + sum_j min over [l_j, u_j] of (c - y A)_j x_j.
 
 A linear-programming solver only supplies y; the right side is computed with a bound on its own
-rounding (Neumaier and Shcherbina, 2004), and :func:`replay` computes it in exact rationals.
+rounding (Neumaier and Shcherbina, 2004).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Any
 
 import highspy
@@ -23,8 +22,8 @@ from ..ir.interval import down
 from ..stopping import left, poll
 from .mixed_integer import FEASIBILITY, Affine, Rounded
 
-_EPS = 2.0**-50
-_TINY = 2.0**-1000
+EPS = 2.0**-50  # four units of rounding per operation
+TINY = 2.0**-1000
 LONGEST = 10.0  # seconds for one linear program
 
 
@@ -65,7 +64,7 @@ class Relaxed:
         ``cost`` and ``constant`` may be off by their own rounding.
         """
         program = self.program
-        y = _usable(program, multipliers)
+        y = usable(program, multipliers)
         ends = np.where(y > 0, program.row_lower, program.row_upper)
         products = np.where(y != 0, y * np.where(y != 0, ends, 0.0), 0.0)
         shares = y[self._rows] * program.value
@@ -76,7 +75,7 @@ class Relaxed:
         total = constant + float(products.sum()) + float(corners.sum())
         scale = abs(constant) + float(np.abs(products).sum()) + float((weight * self._size).sum())
         operations = program.row_lower.size + program.lower.size + 16
-        return float(down(total - operations * _EPS * scale - _TINY))
+        return float(down(total - operations * EPS * scale - TINY))
 
 
 def linear_solver(program: Rounded) -> Any:
@@ -122,27 +121,10 @@ OPTIONS: Mapping[str, Any] = {
 }
 
 
-def _usable(program: Rounded, multipliers: Floats) -> Floats:
+def usable(program: Rounded, multipliers: Floats) -> Floats:
     """The multipliers without those that lean on a side that a row does not have."""
     missing = np.where(multipliers > 0, program.row_lower, program.row_upper)
     return np.where(np.isfinite(missing), multipliers, 0.0)
-
-
-def replay(program: Rounded, form: Affine, multipliers: Floats) -> Fraction:
-    """The lower bound that multipliers prove of a form, in exact rationals."""
-    rest = dict(form.terms)
-    total = form.constant
-    y = _usable(program, multipliers).tolist()
-    for i, (entries, low, high) in enumerate(rows(program)):
-        if not y[i]:
-            continue
-        factor = Fraction(y[i])
-        total += factor * Fraction(low if factor > 0 else high)
-        for j, value in entries:
-            rest[j] = rest.get(j, Fraction(0)) - factor * Fraction(value)
-    for j, factor in rest.items():
-        total += factor * Fraction(float((program.lower if factor > 0 else program.upper)[j]))
-    return total
 
 
 def rows(program: Rounded) -> Iterator[tuple[Sequence[tuple[int, float]], float, float]]:

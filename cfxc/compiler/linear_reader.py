@@ -27,9 +27,6 @@ from ..ir.linear import ONE, ZERO, Inequality, LinearForm
 from ..ir.op import rule_of
 from .splits import Column, Unary, resolve_columns
 
-HALF_ULP = Fraction(1, 2**24)  # of float32, relative
-SMALLEST = Fraction(1, 2**150)  # half of the least float32
-
 Form = LinearForm[Any]
 Entries = list[Form]
 Rule = Callable[[Any, str, Any], Entries]
@@ -64,7 +61,9 @@ class Reader:
             (x,), (y,) = self.entries(op.x), self.entries(op.y)
             low, high = (x, y) if isinstance(op, ops.Le | ops.Lt) else (y, x)
             return [Inequality(high - low, isinstance(op, ops.Lt | ops.Gt))]
-        raise UnsupportedError(f"'{_kind(op)}' decides, which is no comparison of sums over trees")
+        raise UnsupportedError(
+            f"'{kind_of(op)}' decides, which is no comparison of sums over trees"
+        )
 
     def entries(self, operand: Operand) -> Entries:
         """A number or vector as one form per entry."""
@@ -76,7 +75,9 @@ class Reader:
             op = self.definitions.get(operand)
             rule = rule_of(self.rules, op) if op is not None else None
             if rule is None:
-                raise UnsupportedError(f"'{_kind(op)}' enters the outcome, which is no linear form")
+                raise UnsupportedError(
+                    f"'{kind_of(op)}' enters the outcome, which is no linear form"
+                )
             self.known[operand] = rule(self, operand, op)
         return self.known[operand]
 
@@ -92,7 +93,8 @@ def spread(entries: Sequence[Any], size: int) -> list[Any]:
     return list(entries) * size if len(entries) == 1 else list(entries)
 
 
-def _kind(op: Op | None) -> str:
+def kind_of(op: Op | None) -> str:
+    """What messages call what makes a value."""
     return "a feature" if op is None else type(op).__name__.lower()
 
 

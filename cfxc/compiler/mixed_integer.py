@@ -15,7 +15,7 @@ from fractions import Fraction
 import numpy as np
 import numpy.typing as npt
 
-from ..arrays import Floats
+from ..arrays import Bools, Floats
 from ..ir.interval import ceil_float, floor_float, nearest_float
 from ..ir.linear import LinearForm, Number, dot
 from ..stopping import poll
@@ -134,7 +134,7 @@ class Rounded:
 
     lower: Floats
     upper: Floats
-    whole: npt.NDArray[np.bool_]
+    whole: Bools
     start: npt.NDArray[np.int32]
     index: npt.NDArray[np.int32]
     value: Floats
@@ -183,7 +183,7 @@ def rounded(model: Model) -> Rounded:
     cost = np.zeros(len(columns))
     for j, coefficient in model.objective.terms.items():
         cost[j] = float(coefficient)
-    scale = _objective_scale(cost, size)
+    scale = _objective_scale(cost)
     costly, whole = cost != 0, np.array([c.whole for c in columns], dtype=np.bool_)
     effect = float(np.sum(np.abs(cost[costly]) * size[costly])) + abs(
         float(model.objective.constant)
@@ -199,7 +199,7 @@ def rounded(model: Model) -> Rounded:
     )  # fmt: skip
 
 
-def _objective_scale(cost: Floats, size: Floats) -> float:
+def _objective_scale(cost: Floats) -> float:
     """A power of two that brings the smallest cost of a whole unit to about one.
 
     Costs far below the largest, as of a step to the next double, do not count.
@@ -240,16 +240,3 @@ def _is_exact(row: Row) -> bool:
     """Whether a row consists of small integers: doubles hold it, and solvers see it right."""
     numbers = [*row.terms.values(), *(e for e in (row.lower, row.upper) if e is not None)]
     return all(n.denominator == 1 and abs(n) <= 2**20 for n in numbers)
-
-
-__all__ = [
-    "FEASIBILITY",
-    "ROW_SLACK",
-    "Affine",
-    "Column",
-    "Model",
-    "Number",
-    "Rounded",
-    "Row",
-    "rounded",
-]  # fmt: skip

@@ -14,7 +14,7 @@ An upper bound of a form f follows from multipliers u, v >= 0 per unit and w >= 
 
 whose right side is affine, and largest over ranges and groups in closed form.  *Any* multipliers
 are sound; back-substitution (as in CROWN, DeepPoly) or a linear program only choose them.  Doubles
-are rounded outward, and :meth:`Proof.replay` repeats a bound in exact rationals.
+are rounded outward.
 """
 
 from __future__ import annotations
@@ -27,8 +27,9 @@ import numpy as np
 
 from ..arrays import Floats
 from ..ir.interval import ceil_float, down, floor_float, up
-from ..ir.linear import ONE, ZERO, LinearForm, dot
+from ..ir.linear import ONE, ZERO, dot
 from ..kernels import curve_lines
+from .linear_programs import EPS, TINY
 from .mixed_integer import Affine, Model
 
 SQUARE = "square"
@@ -37,8 +38,6 @@ CURVES = (
     "sigmoid", "tanh", "erf", "softplus", "softsign", "elu", "silu", "gelu", "gelu_tanh", "mish",
     SQUARE,
 )  # fmt: skip
-_EPS = 2.0**-50  # four units of rounding per operation
-_TINY = 2.0**-1000
 _HALVINGS = 24  # of the range of the budget's multiplier; it need not be the best
 
 
@@ -68,23 +67,6 @@ class Proof:
     above: Mapping[int, float]
     below: Mapping[int, float]
     budget: float
-
-    def replay(self, relaxation: Relaxation, form: Affine) -> Fraction:
-        """The bound in exact rationals, from the multipliers alone; at most ``bound``."""
-        parts: list[tuple[Fraction, Affine]] = [(Fraction(1), form)]
-        for index, share in self.above.items():
-            unit, factor = relaxation.units[index], Fraction(share)
-            chord = Fraction(unit.slope) * unit.z + Fraction(unit.offset)
-            parts += [(factor, chord), (-factor, LinearForm({unit.column: Fraction(1)}))]
-        for index, share in self.below.items():
-            unit, factor = relaxation.units[index], Fraction(share)
-            line = Fraction(unit.tilt) * unit.z + Fraction(unit.base)
-            parts += [(factor, LinearForm({unit.column: Fraction(1)})), (-factor, line)]
-        if self.budget:
-            cost, radius = relaxation.budget or (LinearForm({}), ZERO)
-            factor = Fraction(self.budget)
-            parts += [(factor, LinearForm.of(radius)), (-factor, cost)]
-        return relaxation.most(LinearForm.sum(parts))
 
 
 @dataclass(frozen=True, slots=True)
@@ -304,7 +286,7 @@ class System:
             total = total + rest[:, self.grouped].max(axis=2).sum(axis=1)
         size = np.where(self.alone, self.size, 1.0)
         operations = len(self.columns) + 2 * len(self.units) + 16
-        slack = operations * _EPS * (scale + weight @ size) + _TINY
+        slack = operations * EPS * (scale + weight @ size) + TINY
         bounds = up(total + slack * (1 + 2.0**-20))
         return [
             self._proof(float(bounds[i]), above[i], below[i], float(budget[i]))

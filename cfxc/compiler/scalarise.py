@@ -9,18 +9,17 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from fractions import Fraction
 from typing import Any, Generic, TypeVar
 
 import numpy as np
 
 from ..errors import UnsupportedError
 from ..ir import Label, LabelTuple, Op, ops
+from ..ir.linear import Number
 from ..ir.op import entering, rule_of
 from ..stopping import polled
 
 Scalar = TypeVar("Scalar")
-Number = Fraction | int
 
 
 class Algebra(ABC, Generic[Scalar]):

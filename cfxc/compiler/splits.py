@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..arrays import Floats, Ints
+from ..arrays import Array, Bools, Floats, Ints
 from ..errors import VerificationError
 from ..ir import Let, Literal, Op, Operand, Program, Sort, ops
 from ..ir.float32 import FLOAT32_MAX, double_threshold, round_to_float32
@@ -74,20 +74,16 @@ def resolve_columns(program: Program) -> Mapping[str, list[Column]]:
     for statement in program.body:
         if isinstance(statement, Let):
             sort = program.sorts[statement.name]
-            found[statement.name] = _resolve(statement.op, sort, found, program)
+            found[statement.name] = _resolve(statement.op, sort, found)
     return found
 
 
-def _resolve(
-    op: Op, sort: Sort, found: Mapping[str, list[Column]], program: Program
-) -> list[Column]:
+def _resolve(op: Op, sort: Sort, found: Mapping[str, list[Column]]) -> list[Column]:
     size = int(np.prod(sort.shape)) if sort.shape else 1
     parts = [_columns(operand, found) for operand in op.operands()]
     if isinstance(op, ops.Constant):
         return [Fraction(value) for value in op.value.exact().ravel().tolist()]
-    if isinstance(op, ops.Identity | ops.Reshape):
-        return parts[0]
-    if isinstance(op, ops.ToReal):
+    if isinstance(op, ops.Identity | ops.Reshape | ops.ToReal):
         return parts[0]
     if isinstance(op, ops.Affine):
         return _combinations(op, parts[0])
@@ -322,9 +318,9 @@ class RawSplits:
     may have several parents.
     """
 
-    input: npt.NDArray[np.int64]
+    input: Ints
     cut: Floats
-    below: npt.NDArray[np.bool_]
+    below: Bools
     mask: npt.NDArray[np.uint64]
     left: Ints
     right: Ints
@@ -422,7 +418,7 @@ def _mask(table: Sequence[Fraction], threshold: Fraction, words: int) -> npt.NDA
     return mask
 
 
-def _cuts_of(source: Unary, thresholds: npt.NDArray[Any]) -> Floats:
+def _cuts_of(source: Unary, thresholds: Array) -> Floats:
     """Where ``factor * g(x) + shift <= threshold`` changes, for each threshold."""
     if source.factor == 1 and source.shift == 0 and thresholds.dtype.kind == "f":
         return _last_doubles(thresholds.astype(np.float64), None, source.rounded)
@@ -466,7 +462,7 @@ def _last_doubles(cuts: Floats, strict: Sequence[Fraction] | None, rounded: bool
     return found
 
 
-def _floor_floats(values: npt.NDArray[Any]) -> Floats:
+def _floor_floats(values: Array) -> Floats:
     """The largest doubles at most the values: ``x <= t`` holds for the same doubles x."""
     if values.dtype == np.float64:
         return values

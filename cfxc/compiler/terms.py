@@ -20,14 +20,13 @@ from operator import attrgetter, le, lt, mul
 from typing import Any, Literal
 
 from ..ir.float32 import round_to_float32
-from ..ir.linear import ONE, ZERO, Parts, bounded
+from ..ir.linear import ONE, ZERO, Number, Parts, bounded
 from ..stopping import poll
 
 Sort = Literal["bool", "int", "real"]
 Kind = Literal[
     "const", "var", "linear", "max", "mul", "apply", "ite", "le", "lt", "not", "and", "or"
 ]
-Number = Fraction | int
 EVERY, LONG = 256, 16  # terms between two looks at the clock; a sum of more takes one of its own
 
 

@@ -19,8 +19,9 @@ from typing import Any
 
 from ..errors import InvalidInputError
 from ..ir import Let, Literal, Operand, Program, Sort, walk
+from ..ir.linear import Number
 from .functional import Symbolic, TermAlgebra
-from .scalarise import Number, decompose
+from .scalarise import decompose
 from .terms import Pool, Term
 
 MAX_PATHS = 100_000

@@ -78,9 +78,7 @@ def load_credit() -> Dataset:
     amounts = [name for name in _FEATURES if name.endswith(("Amount", "AmountOverLast6Months"))]
     groups = ["AgeGroup", "EducationLevel"]
     space = FeatureSpace.infer(
-        data,
-        kinds=dict.fromkeys(amounts, "real"),
-        ordinal=dict.fromkeys(groups, (1, 2, 3, 4)),
+        data, kinds=dict.fromkeys(amounts, "real"), ordinal=dict.fromkeys(groups, (1, 2, 3, 4))
     )
     return Dataset(
         name="credit",

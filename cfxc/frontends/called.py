@@ -86,6 +86,3 @@ def _session_call(session: Any) -> Call:
         return session.run(None, feeds)[0]
 
     return call
-
-
-__all__ = ["Call", "as_call", "outputs_of"]

@@ -72,6 +72,3 @@ class Compiled:
                 f"the model itself cannot predict {'this row' if len(rows) == 1 else 'these rows'}"
                 f" ({said}); correct the row, or what the space admits"
             ) from error
-
-
-__all__ = ["Compiled"]

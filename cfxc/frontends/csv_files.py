@@ -30,14 +30,7 @@ _WHOLE = re.compile(r"[+-]?\d+", re.ASCII)
 _DECIMAL = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?", re.ASCII | re.IGNORECASE)
 _INFINITE = re.compile(r"[+-]?inf(inity)?", re.IGNORECASE)
 _CODE = re.compile(r"[+-]?0\d+", re.ASCII)
-_BOOLEANS = {
-    "true": True,
-    "True": True,
-    "TRUE": True,
-    "false": False,
-    "False": False,
-    "FALSE": False,
-}
+_BOOLEANS = {text: text[0] in "tT" for text in ["true", "True", "TRUE", "false", "False", "FALSE"]}
 _OTHER_SEPARATORS = {";": "';'", "\t": "a tab", "|": "'|'"}
 _INT64 = range(-(2**63), 2**63)
 

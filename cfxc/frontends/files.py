@@ -32,28 +32,10 @@ def load_model(
 ) -> Loaded:  # fmt: skip
     """The program of a model over a feature space, and the model as deployed.
 
-    Args:
-        model: A fitted estimator of scikit-learn, XGBoost, LightGBM or CatBoost, a native booster
-            of XGBoost or LightGBM, a fitted result of statsmodels, an ONNX model (``ModelProto``
-            or its bytes), a ``torch.nn.Module`` or what ``torch.export.export`` gives, or the path
-            of a file, whose kind its suffix tells: ``.onnx``; ``.skops``; XGBoost's ``.json`` or
-            ``.ubj``;
-            LightGBM's ``.txt``; CatBoost's ``.json`` or ``.cbm``; ``.pkl``, ``.pickle`` or
-            ``.joblib``; torch's ``.pt2``, ``.pt`` or ``.pth``.
-        space: The features behind the model's columns.
-        trust_pickle: Open pickles.  Opening one runs whatever code is in it.
-        task: What the model is: ``classifier`` or ``regressor``.  Only a network with a
-            single output of numbers leaves it open.
-        output: Of a network: the output that decides, by name or position.
-        cut: Of a network, and of a result of statsmodels: what that output, or its probability,
-            must exceed for the second class.
-
-    Raises:
-        ModelFileError: the file is missing, empty, truncated or of an unknown kind; a pickle that
-            is not trusted; a ``.skops`` file with types that are not trusted.
-        MissingExtraError: the package for a file (skops, xgboost, lightgbm, catboost) is missing.
-        UnsupportedError: listing everything in the model that cannot be lowered.
-        MissingColumnError, InvalidInputError: model and feature space do not fit.
+    Arguments and errors are those of :func:`cfxc.compile`.  The suffix of a path tells the kind of
+    the file: ``.onnx``; ``.skops``; XGBoost's ``.json`` or ``.ubj``; LightGBM's ``.txt``;
+    CatBoost's ``.json`` or ``.cbm``; ``.pkl``, ``.pickle`` or ``.joblib``; torch's ``.pt2``,
+    ``.pt`` or ``.pth``.
     """
     wanted = Wanted(task, output, cut)
     if isinstance(model, str) and not model.strip():
@@ -207,6 +189,3 @@ def _load_pickle(path: Path, trusted: bool) -> Any:
         return joblib.load(path)
     except Exception as error:  # unpickling runs arbitrary code, which raises anything
         raise damaged(path, error) from error
-
-
-__all__ = ["KINDS", "PICKLES", "load_model"]

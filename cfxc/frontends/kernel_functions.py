@@ -81,6 +81,3 @@ def pair_votes(to: Growing[Named], first: Operand, count: int) -> Named:
         start[j] += 1
     won = to.let(ops.ToReal(first))
     return to.let(ops.Affine(won, Tensor(spread), Tensor(start)))
-
-
-__all__ = ["Kernel", "kernel_values", "pair_votes", "pair_weights", "squares"]

@@ -8,9 +8,9 @@ from fractions import Fraction
 from typing import Any, Literal, Protocol, runtime_checkable
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
+from ..arrays import Array
 from ..errors import UnsupportedError
 from ..ir import Label, LabelTuple
 
@@ -55,10 +55,10 @@ class Predictor(Protocol):
     def adds_singles(self) -> bool:
         """Whether it adds up in single floats what trees say, so that sums tie but for rounding."""
 
-    def probabilities(self, frame: pd.DataFrame) -> npt.NDArray[Any] | None:
+    def probabilities(self, frame: pd.DataFrame) -> Array | None:
         """What the original model gives to each class, shape (n, k); ``None`` if it gives none."""
 
-    def predict(self, frame: pd.DataFrame) -> npt.NDArray[Any]:
+    def predict(self, frame: pd.DataFrame) -> Array:
         """What the original model answers for n rows.
 
         Labels (n,), or numbers of shape (n,) for one target and (n, k) for k.
@@ -76,7 +76,7 @@ def chance_of(predictor: Predictor, frame: pd.DataFrame, label: Label) -> float 
     return float(found[0, LabelTuple(classes).position(label)])
 
 
-def class_labels(classes: Sequence[Any] | npt.NDArray[Any]) -> LabelTuple:
+def class_labels(classes: Sequence[Any] | Array) -> LabelTuple:
     """A model's classes as the labels of its program: plain Python values, in the model's order.
 
     Raises:

@@ -8,11 +8,11 @@ from itertools import combinations_with_replacement
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
-import numpy.typing as npt
 
+from ..arrays import Array
 from ..ir import Op, Operand, Tensor, ops
 
-Exact = npt.NDArray[Any]
+Exact = Array
 """An array of rationals."""
 Value = TypeVar("Value", bound=Operand, covariant=True)
 Named = TypeVar("Named", bound=Operand)
@@ -80,9 +80,3 @@ def quadratic(
     factors = [both[:, i, j] / (2 if i == j else 1) for i, j in pairs]
     wide = np.concatenate([np.array(factors, dtype=object).T, weight], axis=1)
     return affine(lowering.let(ops.Concat((products, x))), wide, bias)
-
-
-__all__ = [
-    "Exact", "Growing", "affine", "divided", "dot", "exact", "exact_affine", "over_one",
-    "quadratic",
-]  # fmt: skip

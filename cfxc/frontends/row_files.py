@@ -323,9 +323,3 @@ def reads(text: str, label: Label) -> bool:
     if isinstance(label, int | float) and (value := number(text)) is not None:
         return value == label
     return not isinstance(label, str) and text.strip().casefold() == str(label).casefold()
-
-
-__all__ = [
-    "PARQUET", "once", "read_factual", "read_frame", "read_instances", "read_known", "read_people",
-    "read_rows", "reads",
-]  # fmt: skip

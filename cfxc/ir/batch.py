@@ -14,8 +14,8 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
-import numpy.typing as npt
 
+from ..arrays import Array
 from ..errors import InvalidInputError
 from . import ops
 from .interval import nearest_float
@@ -26,7 +26,6 @@ from .sorts import Sort, format_name
 from .statements import Let, run_merging, walk
 from .tensor import Tensor
 
-Array = npt.NDArray[Any]
 Rule = Callable[..., Array]  # rule(op, operand_sorts, *arrays) with operands already aligned
 RULES: dict[type[Op], Rule] = {}
 

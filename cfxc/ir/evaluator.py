@@ -11,8 +11,8 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from ..arrays import Array
 from ..errors import InvalidInputError, VerificationError
 from .interval import Bounds, Choice, Interval
 from .op import Literal, Operand, Value
@@ -61,7 +61,7 @@ def _read(values: Mapping[str, Value], operand: Operand) -> Value:
     return operand.value if isinstance(operand, Literal) else values[operand]
 
 
-def _as_array(value: Any) -> npt.NDArray[Any]:
+def _as_array(value: Any) -> Array:
     try:
         return np.asarray(value, dtype=object)
     except ValueError:  # a ragged list of arrays

@@ -7,11 +7,10 @@ is ``x <= t'`` for one double ``t'``: the largest that still rounds to at most `
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from ..arrays import Array, Floats
 from ..errors import VerificationError
 
 FLOAT32_MAX = float(np.finfo(np.float32).max)
@@ -33,7 +32,7 @@ def round_to_float32(value: Fraction | int) -> Fraction:
     return round(value / quantum) * quantum  # round() on Fraction goes half to even
 
 
-def double_threshold(threshold: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
+def double_threshold(threshold: Array) -> Floats:
     """The largest doubles x with ``float32(x) <= threshold``, elementwise.
 
     With a the largest float32 at most the threshold and b the next one, every double below the

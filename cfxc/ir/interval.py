@@ -14,9 +14,8 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from ..arrays import Floats
+from ..arrays import Array, Bools, Floats
 from .sorts import Label, LabelTuple
 
 _INF = np.inf
@@ -88,7 +87,7 @@ class Interval:
         return Interval.of(floor_float(lower), ceil_float(upper))
 
     @staticmethod
-    def constant(values: npt.NDArray[Any]) -> Interval:
+    def constant(values: Array) -> Interval:
         """Encloses a constant array of doubles, integers, booleans or fractions."""
         if values.dtype == object:
             flat = values.ravel().tolist()
@@ -179,7 +178,7 @@ class Choice:
     """The labels of a category that are still possible, as a mask over its ``labels``."""
 
     labels: LabelTuple
-    possible: npt.NDArray[np.bool_]
+    possible: Bools
 
     @staticmethod
     def among(labels: LabelTuple, possible: Iterable[Label]) -> Choice:
@@ -211,6 +210,6 @@ def _extremes(operation: Callable[[Floats, Floats], Floats], a: Interval, b: Int
     return Interval(low.min(axis=0), high.max(axis=0))
 
 
-def _either_zero(x: Floats, y: Floats) -> npt.NDArray[np.bool_]:
-    found: npt.NDArray[np.bool_] = (x == 0) | (y == 0)
+def _either_zero(x: Floats, y: Floats) -> Bools:
+    found: Bools = (x == 0) | (y == 0)
     return found

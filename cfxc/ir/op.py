@@ -19,7 +19,7 @@ import hashlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, TypeVar, dataclass_transform
 
 import numpy as np
 
@@ -190,12 +190,14 @@ OpClass = TypeVar("OpClass", bound=type[Op])
 Rule = TypeVar("Rule")
 
 
+@dataclass_transform(frozen_default=True)
 def register(name: str) -> Callable[[OpClass], OpClass]:
     """Class decorator: makes a frozen dataclass of an op and enters it under ``name``."""
 
     def enter(cls: OpClass) -> OpClass:
         if name in REGISTRY:
             raise TypeError(f"op '{name}' is registered twice")
+        dataclass(frozen=True)(cls)  # which changes the class itself
         cls.name = name
         REGISTRY[name] = cls
         layout(cls)

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from ..arrays import Array
 from . import ops
 from .op import Literal, Op, Operand
 from .program import Program
@@ -18,7 +17,7 @@ from .statements import If, Let, Statement, walk
 Definitions = Mapping[str, Op]
 
 
-def constant_values(operand: Operand, definitions: Definitions) -> npt.NDArray[Any] | None:
+def constant_values(operand: Operand, definitions: Definitions) -> Array | None:
     """The exact values of a scalar or vector constant, shape () or (k,), else ``None``."""
     if isinstance(operand, Literal):
         exact = np.empty((), dtype=object)
@@ -32,7 +31,7 @@ def constant_values(operand: Operand, definitions: Definitions) -> npt.NDArray[A
 
 def vector_width(name: str, definitions: Definitions) -> int | None:
     """The length of a vector, where the definitions tell it through ensembles and affine maps."""
-    factors: list[npt.NDArray[Any]] = []
+    factors: list[Array] = []
     while isinstance(op := definitions.get(name), ops.Identity | ops.Div | ops.Mul):
         if not isinstance(op.x, str):
             return None

@@ -13,8 +13,8 @@ from math import lcm, prod
 from typing import Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 
+from ..arrays import Array, Floats, Ints
 from ..errors import VerificationError
 from ..stopping import poll
 from .sorts import Kind, format_rational
@@ -39,12 +39,12 @@ class Tensor:
         if self.dtype == "f64":
             array += 0.0  # -0.0 is the rational 0
         array.flags.writeable = False
-        self.array: npt.NDArray[Any] = array
+        self.array: Array = array
         self._digest: bytes | None = None
-        self._exact: npt.NDArray[Any] | None = None
-        self._coded: tuple[list[Any], npt.NDArray[np.int64]] | None = None
-        self._whole: tuple[npt.NDArray[Any], int] | None = None
-        self._floats: npt.NDArray[np.float64] | None = None
+        self._exact: Array | None = None
+        self._coded: tuple[list[Any], Ints] | None = None
+        self._whole: tuple[Array, int] | None = None
+        self._floats: Floats | None = None
 
     def __reduce__(self) -> tuple[type[Tensor], tuple[Any, DType]]:
         return Tensor, (self.array, self.dtype)  # keeps copies and pickles immutable
@@ -58,7 +58,7 @@ class Tensor:
         """Element kind of the values: ``real``, ``int`` or ``bool``."""
         return _KIND[self.dtype]
 
-    def exact(self) -> npt.NDArray[Any]:
+    def exact(self) -> Array:
         """The values as an object array of ``Fraction`` (real), ``int`` or ``bool``."""
         if self._exact is None:
             flat = self.array.ravel().tolist()
@@ -68,7 +68,7 @@ class Tensor:
             self._exact.flags.writeable = False
         return self._exact
 
-    def take(self, places: npt.NDArray[np.int64]) -> Tensor:
+    def take(self, places: Ints) -> Tensor:
         """The entries of a vector at some places, in their shape; many may be the same."""
         made = Tensor.__new__(Tensor)
         made.dtype, made.array = self.dtype, self.array[places]
@@ -79,7 +79,7 @@ class Tensor:
         return made
 
     @property
-    def coded(self) -> tuple[list[Any], npt.NDArray[np.int64]]:
+    def coded(self) -> tuple[list[Any], Ints]:
         """Values, and which of them each entry is: few fill a large tensor of rationals."""
         if self._coded is None:
             every = self.array.ravel().tolist()
@@ -90,7 +90,7 @@ class Tensor:
             self._coded = values, codes
         return self._coded
 
-    def whole(self) -> tuple[npt.NDArray[Any], int]:
+    def whole(self) -> tuple[Array, int]:
         """Whole numbers and what to divide them by; 0 if that is too large to be of use."""
         if self._whole is None:
             numbers, shared = self.exact().ravel().tolist(), 1
@@ -104,7 +104,7 @@ class Tensor:
             self._whole = scaled.reshape(self.array.shape), shared
         return self._whole
 
-    def affine(self, x: npt.NDArray[Any], bias: Tensor) -> npt.NDArray[Any]:
+    def affine(self, x: Array, bias: Tensor) -> Array:
         """``W x + b`` of a matrix W (m, n) and rationals x (n,), b (m,), exactly, as Fractions.
 
         Whole numbers are added up many times faster than fractions.
@@ -122,7 +122,7 @@ class Tensor:
         found[:] = [Fraction(above, whole) for above in total.tolist()]
         return found
 
-    def exact_sum(self, rows: Sequence[int] | npt.NDArray[np.int64]) -> npt.NDArray[Any]:
+    def exact_sum(self, rows: Sequence[int] | Ints) -> Array:
         """The exact sum of some rows of a matrix, one entry per column."""
         chosen = self.array[np.asarray(rows, dtype=np.int64)]
         sums = np.empty(chosen.shape[1], dtype=object)
@@ -135,7 +135,7 @@ class Tensor:
             sums[:] = [sum(map(Fraction, column), Fraction(0)) for column in chosen.T.tolist()]
         return sums
 
-    def floats(self) -> npt.NDArray[np.float64]:
+    def floats(self) -> Floats:
         """The values rounded to doubles (identical for all but ``rat``)."""
         if self.dtype != "rat":
             return self.array.astype(np.float64)
@@ -207,14 +207,14 @@ def parse_tensor(text: str) -> Tensor:
 _INFERRED: dict[str, DType] = {"O": "rat", "b": "bool", "i": "i64", "u": "i64", "f": "f64"}
 
 
-def _infer(array: npt.NDArray[Any]) -> DType:
+def _infer(array: Array) -> DType:
     try:
         return _INFERRED[array.dtype.kind]
     except KeyError:
         raise VerificationError(f"a constant holds numbers, not {array.dtype}") from None
 
 
-def _as_fractions(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+def _as_fractions(array: Array) -> Array:
     out = np.empty(array.size, dtype=object)
     try:
         flat = array.ravel().tolist()
@@ -224,7 +224,7 @@ def _as_fractions(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
     return out.reshape(array.shape)
 
 
-def _as_numbers(given: npt.NDArray[Any], dtype: DType) -> npt.NDArray[Any]:
+def _as_numbers(given: Array, dtype: DType) -> Array:
     """A fresh array of ``dtype`` with exactly the given values, or ``VerificationError``."""
     if given.dtype == _NUMPY[dtype]:
         return np.array(given, order="C")
@@ -282,7 +282,7 @@ _PARSE: dict[DType, Callable[[str], Any]] = {
 }
 
 
-def _limbs(doubles: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], npt.NDArray[Any]] | None:
+def _limbs(doubles: Array) -> tuple[Array, Array] | None:
     """Whole h and k below 2**53 with ``doubles = (2**53 h + k) / 2**85``, all signs as theirs.
 
     ``None`` where there are none, or sums along the first axis may not fit 64 bits.  Every step is
@@ -298,6 +298,6 @@ def _limbs(doubles: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], npt.NDArray[Any
     return high.astype(np.int64), low.astype(np.int64)
 
 
-def fractions(values: Sequence[Any]) -> npt.NDArray[Any]:
+def fractions(values: Sequence[Any]) -> Array:
     """An object vector of ``Fraction``."""
     return _as_fractions(np.array(list(values), dtype=object))

@@ -7,12 +7,11 @@ different rows overlap in the processor.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
-from ..arrays import Floats
+from ..arrays import Array, Floats
 from ..kernels import add_values
 from .interval import Interval
 
@@ -29,10 +28,10 @@ class TreeTables:
     ``child`` (2N,) has both children of each node, itself of a leaf; ``feature`` is 0 of a leaf.
     """
 
-    roots: npt.NDArray[Any]
-    feature: npt.NDArray[Any]
+    roots: Array
+    feature: Array
     threshold: Floats
-    child: npt.NDArray[Any]
+    child: Array
     value: Floats
     base: Floats
 

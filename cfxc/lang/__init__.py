@@ -9,13 +9,7 @@ The way of a text: :func:`parse_program`, :func:`check_program`, :func:`unroll_p
 from __future__ import annotations
 
 from . import ast
-from .lower import (
-    HOLDS,
-    compile_constraint,
-    compile_program,
-    lower_expression,
-    lower_program,
-)
+from .lower import HOLDS, compile_constraint, compile_program, lower_expression, lower_program
 from .parser import parse_expression, parse_program
 from .printer import print_expression, print_program
 from .raising import to_ast, to_text

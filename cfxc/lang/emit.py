@@ -7,32 +7,10 @@ from fractions import Fraction
 from functools import reduce
 from typing import Any, Final
 
-from ..ir import (
-    BOOL,
-    INT,
-    REAL,
-    If,
-    Let,
-    Literal,
-    Op,
-    Operand,
-    Sort,
-    ops,
-)
+from ..ir import BOOL, INT, REAL, If, Let, Literal, Op, Operand, Sort, ops
 from ..ir.ops.smooth import smooth_kinds
 from ..ir.sorts import label_key
-from .ast import (
-    RELATIONS,
-    Binary,
-    Boolean,
-    Call,
-    Expr,
-    Literals,
-    Member,
-    Name,
-    Number,
-    Unary,
-)
+from .ast import RELATIONS, Binary, Boolean, Call, Expr, Literals, Member, Name, Number, Unary
 from .block import ARITHMETIC, Block
 from .diagnostics import Fault
 from .node import Node

@@ -7,17 +7,7 @@ from fractions import Fraction
 from typing import Any
 
 from ..errors import InvalidInputError
-from ..ir import (
-    BOOL,
-    INT,
-    REAL,
-    If,
-    Literal,
-    Operand,
-    Program,
-    Sort,
-    category,
-)
+from ..ir import BOOL, INT, REAL, If, Literal, Operand, Program, Sort, category
 from ..ir.patterns import without_unused
 from . import ast
 from .diagnostics import Fault, Violation, refuse
@@ -27,15 +17,7 @@ from .literals import write_name
 from .parser import parse_expression, parse_program
 from .single import RESULT, SingleAssignment, single_assignment
 from .unroll import unroll_expression, unroll_program
-from .values import (
-    Cells,
-    as_cells,
-    constant_of,
-    nearest_names,
-    new_label,
-    write_label,
-    write_path,
-)
+from .values import Cells, as_cells, constant_of, nearest_names, new_label, write_label, write_path
 from .walk import rewrite, run
 from .wellformed import check_program
 
@@ -90,10 +72,7 @@ def lower_program(
 
 
 def lower_expression(
-    expression: ast.Expr,
-    inputs: Mapping[str, Sort],
-    *,
-    source: str = "expression",
+    expression: ast.Expr, inputs: Mapping[str, Sort], *, source: str = "expression"
 ) -> Program:
     """Return the IR program with the one output ``result``, the value of ``expression``.
 

@@ -6,19 +6,7 @@ from collections.abc import Collection, Generator, Mapping
 from fractions import Fraction
 from typing import Any
 
-from .ast import (
-    Assign,
-    Command,
-    Expr,
-    For,
-    If,
-    Index,
-    Name,
-    Program,
-    Return,
-    Sequence,
-    Skip,
-)
+from .ast import Assign, Command, Expr, For, If, Index, Name, Program, Return, Sequence, Skip
 from .diagnostics import Fault, Violation, refuse, suggestion
 from .node import Node
 from .unroll import array_lengths, check_constant, evaluate_integer
@@ -55,10 +43,7 @@ class _Checker:
     """Walks the commands in the order of execution; ``after`` is the command that runs next."""
 
     def __init__(
-        self,
-        program: Program,
-        inputs: Collection[str] | None,
-        constants: dict[str, int | Fraction],
+        self, program: Program, inputs: Collection[str] | None, constants: dict[str, int | Fraction]
     ) -> None:
         self.program, self.constants = program, constants
         self.found: list[Violation] = []

@@ -157,6 +157,3 @@ def _frontier(answers: Mapping[int, Result]) -> Frontier:
         status = "optimal" if proved else "feasible"
         points.append(Point(number, status, nearest, bound, best))
     return Frontier(tuple(points), answer.distance_name, answer.epsilon)
-
-
-__all__ = ["Frontier", "Point", "frontier_of"]

@@ -194,6 +194,3 @@ def singles_of(
         range(len(found)), key=lambda i: (ORDER.index(found[i].verdict), known[i] or 0, i)
     )
     return Singles(tuple(found[i] for i in order), model.space, outcome)
-
-
-__all__ = ["Single", "Singles", "singles_of"]

@@ -1,4 +1,4 @@
-"""Checks of one value each, which name the option."""
+"""Checks of one value each: ``DataTypeError`` or ``InvalidInputError`` that names the option."""
 
 from __future__ import annotations
 
@@ -18,11 +18,7 @@ def anything(value: Any, name: str) -> Any:
 
 
 def one_of(*known: str) -> Callable[[Any, str], str]:
-    """One of some names.
-
-    Raises:
-        InvalidInputError: naming all of them.
-    """
+    """One of some names."""
 
     def check(value: Any, name: str) -> str:
         if value not in known:
@@ -33,11 +29,7 @@ def one_of(*known: str) -> Callable[[Any, str], str]:
 
 
 def _double(value: Any, demand: str) -> float:
-    """A real number as a double, infinite beyond the largest.
-
-    Raises:
-        DataTypeError: it is none; ``demand`` says what it must be.
-    """
+    """A real number as a double, infinite beyond the largest."""
     if isinstance(value, bool) or not isinstance(value, Real):
         raise DataTypeError(f"{demand}, not {value!r}")
     try:
@@ -47,11 +39,7 @@ def _double(value: Any, demand: str) -> float:
 
 
 def positive_number(value: Any, name: str, *, finite: bool = False) -> float:
-    """A number > 0, which may be infinite unless it is to be ``finite``.
-
-    Raises:
-        DataTypeError, InvalidInputError: naming the option.
-    """
+    """A number > 0, which may be infinite unless it is to be ``finite``."""
     demand = f"{name} must be a positive{', finite' * finite} number"
     number = _double(value, demand)
     if not number > 0 or (finite and number == inf):
@@ -60,11 +48,7 @@ def positive_number(value: Any, name: str, *, finite: bool = False) -> float:
 
 
 def proper_share(value: Any, name: str) -> float:
-    """A number between 0 and 1, both left out.
-
-    Raises:
-        DataTypeError, InvalidInputError: naming the option.
-    """
+    """A number between 0 and 1, both left out."""
     demand = f"{name} must be a number between 0 and 1, such as 0.001 for a thousandth"
     number = _double(value, demand)
     if not 0 < number < 1:
@@ -73,11 +57,7 @@ def proper_share(value: Any, name: str) -> float:
 
 
 def number_from_zero(value: Any, name: str) -> float:
-    """A finite number >= 0.
-
-    Raises:
-        DataTypeError, InvalidInputError: naming the option.
-    """
+    """A finite number >= 0."""
     number = _double(value, f"{name} must be a number >= 0")
     if not 0 <= number < inf:
         raise InvalidInputError(f"{name} must be finite and >= 0, not {number}")
@@ -85,11 +65,7 @@ def number_from_zero(value: Any, name: str) -> float:
 
 
 def closed_share(value: Any, name: str) -> float:
-    """A number from 0 to 1.
-
-    Raises:
-        DataTypeError, InvalidInputError: naming the option.
-    """
+    """A number from 0 to 1."""
     demand = f"{name} is a share from 0 to 1"
     number = _double(value, demand)
     if not 0 <= number <= 1:
@@ -98,11 +74,7 @@ def closed_share(value: Any, name: str) -> float:
 
 
 def non_negative(value: Any, name: str) -> Fraction:
-    """An exact number from 0 on.
-
-    Raises:
-        InvalidInputError: it is no number, or is less.
-    """
+    """An exact number from 0 on."""
     number = as_written(value, name)
     if number < 0:
         raise InvalidInputError(f"{name} must be at least 0, not {value}")
@@ -110,11 +82,7 @@ def non_negative(value: Any, name: str) -> Fraction:
 
 
 def whole_number(value: Any, name: str, least: int) -> int:
-    """A whole number from ``least`` on.
-
-    Raises:
-        DataTypeError, InvalidInputError: naming the option.
-    """
+    """A whole number from ``least`` on."""
     if isinstance(value, bool) or not isinstance(value, Integral):
         raise DataTypeError(f"{name} must be a whole number from {least}, not {value!r}")
     if int(value) < least:
@@ -128,11 +96,7 @@ def whole_from(least: int) -> Callable[[Any, str], int]:
 
 
 def processors(value: Any, name: str) -> int:
-    """A number of threads or processes; -1 for all processors.
-
-    Raises:
-        DataTypeError, InvalidInputError: naming the option.
-    """
+    """A number of threads or processes; -1 for all processors."""
     from joblib import cpu_count
 
     all_of_them = value == -1 and not isinstance(value, bool)

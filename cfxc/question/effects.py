@@ -9,9 +9,8 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from ..arrays import Floats
+from ..arrays import Array, Floats
 from ..ir import BatchEvaluator, Builder, Literal, Program, evaluate, ops
 from .domain import Domain
 
@@ -69,7 +68,7 @@ class Effect:
         high = builder.let(ops.Le(off, Literal(self.own + self.error)))
         return builder.build(holds=builder.let(ops.And((low, high))))
 
-    def follow(self, columns: Mapping[str, npt.NDArray[Any]]) -> Floats:
+    def follow(self, columns: Mapping[str, Array]) -> Floats:
         """x_i of rows of columns (n,), in doubles: nearest to the equation's, in range and grid."""
         given = self.mechanism.program.arguments(columns)
         values = self.mechanism.batch(given)[self.mechanism.output] + float(self.own)

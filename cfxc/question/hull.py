@@ -17,10 +17,9 @@ from functools import reduce
 from typing import Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
-from ..arrays import Floats
+from ..arrays import Array, Floats
 from ..ir import Builder, Operand, Tensor, ops
 from ..ir import Literal as Constant
 from ..ir.tensor import fractions
@@ -85,7 +84,7 @@ def vector_of(
     return tuple(each.of(point[each.feature], space[each.feature]) for each in coordinates)
 
 
-def column_of(coordinate: Coordinate, codes: npt.NDArray[Any]) -> Floats:
+def column_of(coordinate: Coordinate, codes: Array) -> Floats:
     """The coordinate of n rows, whose feature was encoded as ``codes``; shape (n,)."""
     if coordinate.table is None:
         moved = codes - float(coordinate.offset)

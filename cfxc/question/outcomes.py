@@ -61,6 +61,3 @@ def _range(text: str, option: str = "--range") -> tuple[str | None, str | None]:
         raise InvalidInputError(f"{option} {text!r}: write LO:HI, :HI or LO:, such as 100:150")
     low, high = ends
     return low or None, high or None
-
-
-__all__ = ["read_favourable", "read_target"]

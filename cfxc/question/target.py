@@ -18,8 +18,8 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from ..arrays import Floats
 from ..errors import InvalidInputError
 from ..ir import Builder, Label, Literal, Operand, Program, Tensor, ops
 from ..ir.linear import LinearForm
@@ -421,7 +421,7 @@ def _wins(builder: Builder, x: Operand, width: int, position: int, margin: Fract
     return builder.let(ops.And(tuple(tests)))
 
 
-def _leads(width: int, position: int) -> npt.NDArray[np.float64]:
+def _leads(width: int, position: int) -> Floats:
     """The matrix of ``x[position] - x[rival]`` for all rivals, in order."""
     rivals = [rival for rival in range(width) if rival != position]
     weight = np.zeros((len(rivals), width))

@@ -36,6 +36,3 @@ def as_html(
         changes(names, before, after, titles, text(*proved), all_rows=not show_only_changes),
         folded("in one line", text(summary)) if summary != found else "",
     )
-
-
-__all__ = ["as_html", "as_lines"]

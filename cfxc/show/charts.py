@@ -296,6 +296,3 @@ def _marks(axes: Any, groups: Sequence[Group]) -> None:
         handles, texts, loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2, frameon=False,
         fontsize=SMALL,
     )  # fmt: skip
-
-
-__all__ = ["Group", "Step", "draw_bounds", "draw_boxes", "draw_frontier", "draw_shares"]

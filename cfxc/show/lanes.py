@@ -368,6 +368,3 @@ def _text(
     axes.text(
         spot[0] + x, spot[1] + dy, plain(text), ha=ha, va=va, fontsize=SMALL, color=colour, zorder=5
     )
-
-
-__all__ = ["Lane", "draw_lanes"]

@@ -11,12 +11,12 @@ from typing import Any
 from ..compiler.emit.mip import Emitter, least, refused
 from ..compiler.emit.rows import Emission
 from ..compiler.functional import Symbolic, functional
-from ..compiler.mixed_integer import Model, Number, Row
+from ..compiler.mixed_integer import Model, Row
 from ..compiler.terms import Pool, Term
 from ..errors import UnsupportedError
 from ..ir import Program, Sort
 from ..ir.interval import ceil_float, floor_float, nearest_float
-from ..ir.linear import LinearForm
+from ..ir.linear import LinearForm, Number
 from ..ir.sorts import format_label
 
 _WIDTH = 98

@@ -94,6 +94,3 @@ def _group(group: Mapping[str, Any]) -> dict[str, Any]:
         "statuses": [group["statuses"][n] for n in occur],
         "groups": [{**each, "counts": [each["counts"][n] for n in occur]} for each in parts],
     }
-
-
-__all__ = ["page"]

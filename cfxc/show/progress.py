@@ -142,6 +142,3 @@ def _sink() -> Iterator[Callable[[str], None]]:
             print(line, file=sys.stderr, flush=True)
 
     yield write
-
-
-__all__ = ["Display", "Wanted", "begin", "interactive", "showing", "standing"]

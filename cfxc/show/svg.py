@@ -83,6 +83,3 @@ def _box(x: float, y: float, width: float, height: float, colour: str = COLOUR) 
     return (
         f'<rect x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{height:.1f}" fill="{colour}"/>'
     )
-
-
-__all__ = ["bars", "histogram", "ranges"]

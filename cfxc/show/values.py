@@ -81,6 +81,3 @@ def texts_of(
             if share is not None:
                 texts[j] += f" ({share_text(share)} of the range)"
     return list(space.names), first, others
-
-
-__all__ = ["share_of", "shares_of", "short_pair", "short_value", "texts_of", "value_text"]

@@ -6,9 +6,8 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from ..arrays import Bools, Floats
+from ..arrays import Array, Bools, Floats
 from ..ir import BatchEvaluator
 from ..ir.batch import all_hold
 from ..question.domain import Domain
@@ -37,14 +36,14 @@ class PointRows:
         """A row of doubles and codes as exact values."""
         return {d.name: exact_value(d.feature, v) for d, v in zip(self.domains, row, strict=True)}
 
-    def columns(self, rows: Floats) -> dict[str, npt.NDArray[Any]]:
+    def columns(self, rows: Floats) -> dict[str, Array]:
         """Rows as the batch evaluator takes them."""
         return {
             d.name: rows[:, j].astype(np.int64) if d.is_symbolic else rows[:, j]
             for j, d in enumerate(self.domains)
         }
 
-    def factual(self, count: int) -> dict[str, npt.NDArray[Any]]:
+    def factual(self, count: int) -> dict[str, Array]:
         """The instance's own row, so many times, as ``factual.…``."""
         repeated = np.repeat(self.start[None], count, axis=0)
         return {f"factual.{name}": column for name, column in self.columns(repeated).items()}

@@ -8,10 +8,9 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
-from ..arrays import Floats
+from ..arrays import Bools, Floats, Ints
 from ..errors import DataTypeError, InvalidInputError
 from .feature import Feature
 from .values import MAX_EXACT_INTEGER, Label, number_text, scalar
@@ -22,7 +21,7 @@ Value = Fraction | Label
 The label ``None`` is a missing category; a missing number is the feature's ``absent``.
 """
 
-Codes = npt.NDArray[np.int64]
+Codes = Ints
 
 
 def number(cell: object, where: str) -> int | float | None:
@@ -108,9 +107,7 @@ def encode_column(feature: Feature, column: pd.Series[Any], *, check_range: bool
     if check_range:
         beyond = ~gaps & _beyond(values, *feature.bounds)
         _refuse(
-            beyond,
-            column,
-            lambda row: _outside(feature, Fraction(float(values[beyond][0])), row),
+            beyond, column, lambda row: _outside(feature, Fraction(float(values[beyond][0])), row)
         )
     if feature.absent is None:
         return values
@@ -169,7 +166,7 @@ def _codes(feature: Feature, column: pd.Series[Any]) -> Codes:
     return result
 
 
-def _beyond(values: Floats, lower: Fraction, upper: Fraction) -> npt.NDArray[np.bool_]:
+def _beyond(values: Floats, lower: Fraction, upper: Fraction) -> Bools:
     """Where ``values`` lie outside of ``[lower, upper]``; exact, whether the bounds are doubles."""
     low, high = float(lower), float(upper)
     below = values < low if Fraction(low) >= lower else values <= low
@@ -177,9 +174,7 @@ def _beyond(values: Floats, lower: Fraction, upper: Fraction) -> npt.NDArray[np.
     return below | above
 
 
-def _refuse(
-    bad: npt.NDArray[np.bool_], column: pd.Series[Any], message: str | Callable[[str], str]
-) -> None:
+def _refuse(bad: Bools, column: pd.Series[Any], message: str | Callable[[str], str]) -> None:
     count = int(np.count_nonzero(bad))
     if not count:
         return

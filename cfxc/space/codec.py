@@ -258,11 +258,7 @@ def _as_label(value: Value) -> Label:
 
 
 def _series(feature: Feature, cell: Label, dtypes: Sequence[Any]) -> pd.Series[Any]:
-    """One-cell series in the first dtype that holds ``cell`` exactly.
-
-    Raises:
-        InvalidInputError: none does.
-    """
+    """One-cell series in the first dtype that holds ``cell`` exactly."""
     for dtype in dtypes:
         if str(dtype) == "category" and not isinstance(dtype, pd.CategoricalDtype):
             known = [label for label in feature.levels if label is not None]

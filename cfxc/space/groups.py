@@ -1,6 +1,7 @@
 """One-hot and thermometer groups: several 0/1 columns that hold one feature.
 
-A group is read only if it is valid, and written from one label or level, so it is never invalid.
+A group is read only if it is valid (else ``InvalidInputError``, which names the first row that is
+not), and written from one label or level, so it is never invalid.
 """
 
 from __future__ import annotations
@@ -11,16 +12,16 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
+from ..arrays import Ints
 from ..errors import InvalidInputError, MissingColumnError
 from .cells import float_column
 from .feature import Feature
 from .names import suggestion
 from .values import Label, dtype_name
 
-Bits = npt.NDArray[np.int64]
+Bits = Ints
 _BOOLEANS = (bool, np.bool_)
 _PLAIN = (*_BOOLEANS, int, float, np.integer, np.floating)
 
@@ -28,11 +29,7 @@ _PLAIN = (*_BOOLEANS, int, float, np.integer, np.floating)
 def assign_groups(
     columns: Sequence[str], one_hot: Sequence[str], thermometer: Sequence[str]
 ) -> dict[str, tuple[str, ...]]:
-    """Columns of each prefix, in table order.
-
-    Raises:
-        InvalidInputError: no column, or only one, has the prefix; a column has two of them.
-    """
+    """Columns of each prefix, in table order."""
     groups: dict[str, tuple[str, ...]] = {}
     owner: dict[str, str] = {}
     for prefix in (*one_hot, *thermometer):
@@ -62,11 +59,7 @@ def group_name(prefix: str) -> str:
 
 
 def infer_one_hot(prefix: str, frame: pd.DataFrame) -> Feature:
-    """Categorical feature of a one-hot group; labels are the column names after the prefix.
-
-    Raises:
-        InvalidInputError: some row's columns are not exactly one 1 and otherwise 0.
-    """
+    """Categorical feature of a one-hot group; labels are the column names after the prefix."""
     feature = Feature(
         name=group_name(prefix),
         kind="categorical",
@@ -83,9 +76,6 @@ def infer_thermometer(prefix: str, frame: pd.DataFrame) -> Feature:
     """Ordinal feature of a thermometer: its level is the number of leading ones.
 
     Levels are 0..K for K columns, and 1..K if the first column is 1 in every row.
-
-    Raises:
-        InvalidInputError: some row has a 1 after a 0.
     """
     name, columns = group_name(prefix), tuple(frame.columns)
     bits = read_bits(name, frame)
@@ -103,11 +93,7 @@ def infer_thermometer(prefix: str, frame: pd.DataFrame) -> Feature:
 
 
 def encode_group(feature: Feature, cells: Mapping[str, object]) -> Label:
-    """Label or level that one row's columns of the group stand for.
-
-    Raises:
-        InvalidInputError: the columns are no valid group.
-    """
+    """Label or level that one row's columns of the group stand for."""
     held = [cells[column] for column in feature.columns]
     code = _plain_code(feature, held)
     if code is None:  # no plain numbers, or no group: said in the words for tables
@@ -125,11 +111,7 @@ def _plain_code(feature: Feature, held: Sequence[object]) -> int | None:
 
 
 def encode_group_frame(feature: Feature, frame: pd.DataFrame) -> Bits:
-    """Codes into the labels (one-hot) or levels (thermometer) of many rows, as int64 (n,).
-
-    Raises:
-        InvalidInputError: some row is no valid group; names the first one.
-    """
+    """Codes into the labels (one-hot) or levels (thermometer) of many rows, as int64 (n,)."""
     bits = read_bits(feature.name, frame)
     if feature.encoding == "thermometer":
         return levels_of(feature, bits, frame.index)
@@ -147,11 +129,7 @@ def encode_group_frame(feature: Feature, frame: pd.DataFrame) -> Bits:
 
 
 def levels_of(feature: Feature, bits: Bits, index: pd.Index[Any]) -> Bits:
-    """Levels of a thermometer's rows.
-
-    Raises:
-        InvalidInputError: a 1 after a 0, or a level outside of the feature's.
-    """
+    """Levels of a thermometer's rows."""
     broken = (np.diff(bits, axis=1) > 0).any(axis=1)
     if broken.any():
         at = int(np.argmax(broken))
@@ -172,11 +150,7 @@ def levels_of(feature: Feature, bits: Bits, index: pd.Index[Any]) -> Bits:
 
 
 def read_bits(name: str, frame: pd.DataFrame) -> Bits:
-    """Group columns as an int64 array (n, K) of zeros and ones; booleans count as such.
-
-    Raises:
-        InvalidInputError: any other value.
-    """
+    """Group columns as an int64 array (n, K) of zeros and ones; booleans count as such."""
     bits = np.empty(frame.shape, dtype=np.int64)
     for position, column in enumerate(frame.columns):
         series = frame[column]

@@ -80,7 +80,7 @@ def infer_features(
     columns = [str(column) for column in frame.columns]
     groups = assign_groups(columns, options.one_hot, options.thermometer)
     prefix_of = {member: prefix for prefix, members in groups.items() for member in members}
-    _check_names(columns, prefix_of, groups, options)
+    _check_names(columns, prefix_of, options)
     features: list[Feature] = []
     done: set[str] = set()
     for column in columns:
@@ -106,11 +106,7 @@ def infer_features(
 
 
 def _refuse_direction(feature: Feature, action: Action) -> None:
-    """Categories have no order to rise or fall in.
-
-    Raises:
-        InvalidInputError: with the categories as levels, to be put in order.
-    """
+    """Categories have no order to rise or fall in."""
     if action in DIRECTED and feature.kind in ("categorical", "binary"):
         if None in feature.labels:
             raise InvalidInputError(
@@ -153,11 +149,7 @@ def check_frame(frame: object) -> None:
 
 
 def _refuse_dates(frame: pd.DataFrame, tables: Tables) -> None:
-    """No model that is compiled takes dates.
-
-    Raises:
-        DataTypeError: naming the columns that hold some, and the line that makes numbers of them.
-    """
+    """No model that is compiled takes dates."""
     found = [name for name in frame.columns if _holds_dates(frame[name])]
     if not found:
         return
@@ -172,12 +164,7 @@ def _refuse_dates(frame: pd.DataFrame, tables: Tables) -> None:
     )
 
 
-def _check_names(
-    columns: Sequence[str],
-    prefix_of: Mapping[str, str],
-    groups: Mapping[str, object],
-    options: Options,
-) -> None:
+def _check_names(columns: Sequence[str], prefix_of: Mapping[str, str], options: Options) -> None:
     resolution = options.resolution
     if isinstance(resolution, str):
         one_of(resolution, ["auto"], "resolution")

@@ -52,6 +52,3 @@ def values_of(feature: Feature) -> str:
     lower, upper = map(number_text, feature.bounds)
     step = "" if feature.resolution is None else f" in steps of {number_text(feature.resolution)}"
     return f"{lower} to {upper}{step}{' or missing' if feature.missing else ''}"
-
-
-__all__ = ["feature_line", "feature_lines", "features_table", "values_of"]

@@ -407,11 +407,7 @@ def _features(features: Iterable[Feature]) -> tuple[Feature, ...]:
 
 
 def _check_conditions(features: Sequence[Feature]) -> None:
-    """Every condition is a constraint over the features: of known names and fitting sorts.
-
-    Raises:
-        InvalidInputError: naming the feature, and the place in its condition.
-    """
+    """Every condition is a constraint over the features: of known names and fitting sorts."""
     conditional = [feature for feature in features if feature.action == "conditional"]
     if not conditional:
         return

@@ -266,6 +266,3 @@ async def _refused(request: Request, error: Exception) -> Response:
 async def _fault(request: Request, error: Exception) -> Response:
     print(f"cfxc: internal error: {type(error).__name__}: {error}", file=sys.stderr)
     return JSONResponse({"error": FAULT}, 500)
-
-
-__all__ = ["App"]

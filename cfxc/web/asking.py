@@ -67,11 +67,7 @@ class Asked:
 
 
 def read_fields(site: Site, given: Any) -> pd.DataFrame:
-    """The instance that a page's fields state, as a one-row table.
-
-    Raises:
-        FieldErrors: a field is missing, unknown, or holds what the feature does not take.
-    """
+    """The instance that a page's fields state, as a one-row table."""
     space, fields = site.model.space, _table(given, "fields")
     wrong = {name: f"there is no feature {name[:40]!r}" for name in fields if name not in space}
     values: dict[str, Any] = {}
@@ -128,10 +124,6 @@ def read_asked(site: Site, given: Any, most_seconds: float) -> Asked:
 
     Args:
         most_seconds: What the server allows a search; ``seconds`` may say less.
-
-    Raises:
-        FieldErrors: single fields are wrong.
-        CfxcError: the question is.
     """
     table = _table(given, "the question")
     if odd := sorted(set(table) - KEYS):
@@ -239,14 +231,3 @@ def _text(given: Any, what: str) -> str:
     if not isinstance(given, str) or len(given) > LONGEST_TEXT:
         raise InvalidInputError(f"{what}: a text of at most {LONGEST_TEXT} letters")
     return given
-
-
-__all__ = [
-    "DISTANCES",
-    "Asked",
-    "FieldErrors",
-    "has_choices",
-    "moves_of",
-    "read_asked",
-    "read_fields",
-]

@@ -141,6 +141,3 @@ def is_host(given: str, allowed: frozenset[str]) -> bool:
 
 def _refused(status: int, why: str) -> Response:
     return JSONResponse({"error": why}, status)
-
-
-__all__ = ["LARGEST", "TOKEN", "Guard", "Session", "Sessions", "is_host"]

@@ -244,6 +244,3 @@ class Pool:
 
 def _is_last(message: Message) -> bool:
     return "done" in message or "error" in message
-
-
-__all__ = ["Busy", "Gone", "Pool"]

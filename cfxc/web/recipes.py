@@ -87,6 +87,3 @@ def _python(site: Site, asked: Asked, row: Mapping[str, Any]) -> str:
     lines += ["result = model.explain(", f"    row{question},"]
     lines += [f"    {option}," for option in options]
     return "\n".join([*lines, ")", "print(result.summary())", ""])
-
-
-__all__ = ["ROW", "recipes"]

@@ -26,12 +26,7 @@ def serve(
     jobs: int,
     open_browser: bool,
 ) -> None:
-    """Serve the page until Ctrl-C.
-
-    Raises:
-        CfxcError: the files are wrong, or the address cannot be had.
-        MissingExtraError: the extra ``web`` is not installed.
-    """
+    """Serve the page until Ctrl-C."""
     try:
         import starlette  # noqa: F401
         import uvicorn
@@ -61,11 +56,7 @@ def serve(
 
 
 def hosts_of(host: str, allowed: Sequence[str]) -> frozenset[str]:
-    """What the server may be called in an address.
-
-    Raises:
-        InvalidInputError: it listens for other machines, and no name was allowed.
-    """
+    """What the server may be called in an address."""
     if is_loopback(host):
         return frozenset((*LOOPBACK, *(name.lower() for name in allowed)))
     if not allowed:
@@ -90,11 +81,7 @@ def is_loopback(host: str) -> bool:
 
 
 def _listening(host: str, port: int) -> socket.socket:
-    """A socket at the address.
-
-    Raises:
-        InvalidInputError: it cannot be had.
-    """
+    """A socket at the address."""
     try:
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
         return socket.create_server((host, port), family=family)
@@ -103,6 +90,3 @@ def _listening(host: str, port: int) -> socket.socket:
         raise InvalidInputError(
             f"cannot listen on {host}, port {port}: {why}; take another one, or --port 0 for any"
         ) from error
-
-
-__all__ = ["hosts_of", "is_loopback", "serve"]

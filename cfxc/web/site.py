@@ -38,11 +38,7 @@ class Files:
     cut: float | None = None
 
     def load(self) -> Site:
-        """Read all of it.
-
-        Raises:
-            CfxcError: a file is missing or wrong, or they do not belong together.
-        """
+        """Read all of it."""
         space, people, wrong = FeatureSpace.from_toml(Path(self.space)), None, dict[int, str]()
         if self.data is not None:
             people, wrong = read_people(Path(self.data), space)
@@ -90,6 +86,3 @@ class Site:
         for name, action in moves.items():
             space = space.replace(name, action=action, condition="")
         return replace(self.model, space=space)
-
-
-__all__ = ["Files", "Site"]

@@ -232,9 +232,3 @@ def people_view(site: Site, outcomes: list[str] | None) -> dict[str, Any]:
         "outcomes": outcomes,
         "wrong": {row: clean(why) for row, why in site.wrong.items()},
     }
-
-
-__all__ = [
-    "answer_view", "field_of", "model_view", "outcome_text", "people_view", "point_view",
-    "progress_view", "result_view",
-]  # fmt: skip

@@ -10,6 +10,7 @@ import pytest
 
 import cfxc
 from cfxc.cli.commands import Source
+from cfxc.cli.flags import Reading
 
 from .conftest import Shell
 
@@ -31,7 +32,7 @@ def test_trained_then_drawn(shell: Shell) -> None:
     assert facts["gradient"] == "pathwise"
     assert facts["epochs"] == 2
     assert (shell.folder / "c" / "checkpoint.safetensors").is_file()
-    model = Source(str(shell.folder / "lr.skops"), shell.folder / "space.toml", False, None).load()
+    model = Source(str(shell.folder / "lr.skops"), shell.folder / "space.toml", Reading()).load()
 
     drawn = shell(*RUN, "--rows", "data.csv", "-n", "5", "--target", "yes")
     assert drawn.code == 0, drawn

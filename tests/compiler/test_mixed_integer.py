@@ -10,10 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cfxc.compiler.linear_programs import Relaxed, replay, rows
+from cfxc.compiler.linear_programs import Relaxed, rows
 from cfxc.compiler.mixed_integer import FEASIBILITY, ROW_SLACK, Affine, Model, Rounded, rounded
 from cfxc.compiler.relaxation import Relaxation, System
 from cfxc.ir.linear import LinearForm
+from tests.compiler.exact_bounds import replay, replayed
 
 F = Fraction
 QUICK = settings(derandomize=True, max_examples=60)
@@ -156,9 +157,9 @@ def test_back_substitution_holds_and_replays(form: Affine) -> None:
     values = [form.at(point) for point in points]
     assert bounds.lower <= min(values)
     assert max(values) <= bounds.upper
-    assert bounds.above.replay(found, form) <= bounds.upper
-    assert -bounds.below.replay(found, -form) >= bounds.lower
-    assert max(values) <= bounds.above.replay(found, form)
+    assert replayed(bounds.above, found, form) <= bounds.upper
+    assert -replayed(bounds.below, found, -form) >= bounds.lower
+    assert max(values) <= replayed(bounds.above, found, form)
 
 
 @QUICK
@@ -170,7 +171,7 @@ def test_any_nonnegative_multipliers_hold(form: Affine, wild: list[float]) -> No
     above, below = np.array([wild[:units]]), np.array([wild[2 : 2 + units]])
     (proof,) = system.evaluate(above, below, np.array(wild[4:]))
     highest = max(form.at(point) for point in points)
-    assert highest <= proof.replay(found, form) <= proof.bound
+    assert highest <= replayed(proof, found, form) <= proof.bound
 
 
 def test_the_budget_and_the_category_tighten() -> None:

@@ -248,6 +248,3 @@ def _number(cell: Any) -> Q | None:
         return Q(text.removesuffix("."))
     is_number = isinstance(cell, bool | int | float) and cell == cell and abs(cell) < ROUND
     return Q(cell) if is_number else None
-
-
-__all__ = ["Asked", "is_label", "read_hash", "read_row", "require_hash", "require_row"]

@@ -208,9 +208,6 @@ def _agreed(
     """What counts as near, and how many rows differ within that.
 
     Numbers may differ by a share of the median's size or of their own, whichever is more.
-
-    Raises:
-        Differs: some row differs by more.
     """
     question, size = shown.question, median(_lead(each.scores or []) for each in found)
     near, excused = share * size, 0

@@ -2,7 +2,9 @@
 
 ``lower`` asks for an admissible point with the target outcome nearer than the bound, and is
 unsatisfiable; ``upper`` asks whether the witness is one at its distance, and is satisfiable.  Both
-are written from the features, program and question of a certificate, and from nothing else.
+are written from the features, program and question of a certificate, and from nothing else.  Where
+cells round multiples of a step, and where a program rounds to float32, the scripts allow all that
+lies within half a unit in the last place: what they refute, the question refutes.
 """
 
 from __future__ import annotations
@@ -19,21 +21,6 @@ from ..checker.smooth import CURVES
 
 ZERO = Fraction(0)
 ITSELF = "hand in the certificate itself: cfxc-check reads them"
-
-
-def smtlib(certificate: Mapping[str, Any]) -> dict[str, str]:
-    """The scripts ``lower`` and, if there is a witness, ``upper`` of a certificate that holds.
-
-    Where cells round multiples of a step, and where a program rounds to float32, the scripts allow
-    all that lies within half a unit in the last place: what they refute, the question refutes.
-
-    Raises:
-        UnsupportedError: the question has a trust region.
-    """
-    scripts = {"lower": lower(certificate)[0]}
-    if certificate["witness"] is not None:
-        scripts["upper"] = upper(certificate)
-    return scripts
 
 
 def upper(certificate: Mapping[str, Any]) -> str:

@@ -7,12 +7,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 
-from ...ir.linear import ZERO, LinearForm
+from ...ir.linear import ONE, ZERO, LinearForm
 from ..mixed_integer import Affine, Model
 from ..relaxation import SQUARE, Relaxation
 from ..terms import Term
 
-ONE = Fraction(1)
 Ends = tuple[Fraction, Fraction]
 #: Why rows are there that the relaxation knows of by itself.
 MAX, LABEL = "max", "one label"

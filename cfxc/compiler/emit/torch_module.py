@@ -20,7 +20,7 @@ from ...ir.interval import nearest_float
 from ...ir.op import entering, rule_of
 from ...ir.sorts import format_name
 from ...ir.statements import Statement, run_merging, walk
-from .torch_refusals import REFUSALS, refused, restricted
+from .torch_refusals import refused, restricted
 
 try:
     import torch
@@ -293,6 +293,3 @@ def _is_label(op: ops.IsLabel, arrays: Arrays, sorts: list[Sort], x: Tensor) -> 
 @rule(ops.Affine)
 def _affine(op: Op, arrays: Arrays, sorts: list[Sort], x: Tensor) -> Tensor:
     return x @ arrays["weight"].T + arrays["bias"]
-
-
-__all__ = ["REFUSALS", "RULES", "TorchModule", "refused"]

@@ -111,6 +111,3 @@ def _in_order(roots: Sequence[int], feature: Ints, left: Ints, right: Ints) -> I
             if feature[node] >= 0:
                 stack += [(int(left[node]), False), (int(right[node]), False)]
     return np.array(order[::-1], dtype=np.int64)
-
-
-__all__ = ["compare_features"]

@@ -81,6 +81,3 @@ def _square(op: ops.Affine, inner: ops.Affine, builder: Builder) -> Op:
     weight = divided(2 * (outer * shift).dot(vectors), under * beneath * below)
     bias = divided(outer.dot(shift * shift), under * beneath**2) + op.bias.exact()
     return quadratic(builder, inner.x, np.array(squares, dtype=object), weight, bias)
-
-
-__all__ = ["multiply_out"]

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ...arrays import Floats, Ints
+from ...arrays import Bools, Floats, Ints
 from ...ir import Let, Program, Tensor, ops, rewrite
 from ...kernels import prune
 from ..splits import RawSplits, splits_of
@@ -90,7 +90,7 @@ class Walk(NamedTuple):
     right: Ints
     feature: Ints
     cut: Floats
-    below: npt.NDArray[np.bool_]
+    below: Bools
     mask: npt.NDArray[np.uint64]
     center: Floats
     lower: Floats
@@ -101,13 +101,13 @@ class Walk(NamedTuple):
     step: Floats
     norm: Floats
     cheapest: Ints
-    symbolic: npt.NDArray[np.bool_]
+    symbolic: Bools
     admissible: npt.NDArray[np.uint64]
 
 
 def make_walk(roots: Ints, left: Ints, right: Ints, splits: RawSplits, ball: Ball) -> Walk:
     """Trees with their splits, and a ball."""
-    possible: npt.NDArray[np.bool_] = np.isfinite(ball.step)
+    possible: Bools = np.isfinite(ball.step)
     bits = np.zeros((ball.center.size, 64 * splits.mask.shape[1]), np.bool_)
     bits[:, : possible.shape[1]] = possible
     admissible = np.packbits(bits, axis=1, bitorder="little").view("<u8").astype(np.uint64)

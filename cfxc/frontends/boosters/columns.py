@@ -16,9 +16,9 @@ from ...arrays import Floats, Ints
 from ...ir import Literal, Operand, ops
 from ...space import Label
 from ...space.names import shown
-from ..sklearn.encoders import Symbol, has_gap, symbol
-from ..sklearn.linear import Classes, binary_label_from, pair, top_label, values
-from ..sklearn.lowering import Lowering, Raw, Ref, tensor
+from ..sklearn.encoders import Symbol, has_gap, number, symbol
+from ..sklearn.linear import Classes, binary_label_from, pair, several_outputs, top_label, values
+from ..sklearn.lowering import Lowering, Raw, Ref, Refs, tensor
 from ..sklearn.registry import Outputs
 from ..sklearn.tracing import Compared, compared
 from ..sklearn.trees import Nodes, cuts, joined
@@ -63,9 +63,7 @@ class _Column:
         return self.indicators.setdefault(key, len(self.indicators))
 
 
-def summed(
-    lowering: Lowering, refs: tuple[Ref, ...], forest: Forest, codings: Mapping[int, Coding]
-) -> str:
+def summed(lowering: Lowering, refs: Refs, forest: Forest, codings: Mapping[int, Coding]) -> str:
     """The base plus the sum of the trees, a vector, on the columns ``refs``."""
     if not forest.trees:
         return lowering.constant(forest.base)
@@ -96,11 +94,7 @@ class _Columns:
     """What the nodes compare, collected tree by tree."""
 
     def __init__(
-        self,
-        lowering: Lowering,
-        refs: tuple[Ref, ...],
-        forest: Forest,
-        codings: Mapping[int, Coding],
+        self, lowering: Lowering, refs: Refs, forest: Forest, codings: Mapping[int, Coding]
     ) -> None:
         self.lowering, self.single, self.count = lowering, forest.single, len(refs)
         features = np.concatenate([tree.feature for tree in forest.trees])
@@ -118,7 +112,7 @@ class _Columns:
             return _Column(ref)
         if any(isinstance(cell, str) for cell in held.cells):
             return _Column(ref)  # a problem that the column itself reports
-        return _Column(ref, held, self._seen([_number(cell) for cell in held.cells]))
+        return _Column(ref, held, self._seen([number(cell) for cell in held.cells]))
 
     def _codes(self, ref: Ref, held: Symbol | None, coding: Coding) -> Floats:
         name = repr(ref.column) if isinstance(ref, Raw) else "made by an earlier step"
@@ -201,10 +195,6 @@ class _Columns:
         return let(ops.Affine(above, tensor(steps), tensor(start)))
 
 
-def _number(cell: Label) -> float:
-    return np.nan if cell is None else float(cell)
-
-
 SMOOTH = {"exp": ops.Exp, "sigmoid": ops.Sigmoid}
 
 
@@ -239,10 +229,10 @@ def class_outputs(
     lowering: Lowering, classes: Classes, sums: Operand, link: str, factor: float = 1.0
 ) -> Outputs:
     """The class of the highest sum, ties to the first: the link functions all rise."""
-    made: Outputs = {"label": top_label(lowering, classes, sums), "score": sums}
     if link == "softmax":
-        made["probability"] = lowering.let(ops.Softmax(sums))
-    elif link == "sigmoid":  # one against the rest, not normalised
+        return several_outputs(lowering, classes, sums)
+    made: Outputs = {"label": top_label(lowering, classes, sums), "score": sums}
+    if link == "sigmoid":  # one against the rest, not normalised
         made["probability"] = lowering.let(ops.Sigmoid(_scaled(lowering, sums, factor)))
     return made
 

@@ -9,18 +9,18 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from ...arrays import Floats, Ints
-
-Flags = npt.NDArray[np.bool_]
+from ...arrays import Array, Bools, Floats, Ints
 
 
 class DamagedModelError(Exception):
-    """A model contradicts itself; readers turn it into an error that names the file."""
+    """A model is no such file, is truncated, or contradicts itself.
+
+    Whatever reads, checks or rewrites what a library stored may raise it; who opens the model turns
+    it into an error that names the file.
+    """
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ class Tree:
 
     feature: Ints
     bound: Floats
-    missing_right: Flags
+    missing_right: Bools
     left: Ints
     right: Ints
     value: Floats
@@ -87,6 +87,20 @@ class Tree:
         """What an inner node asks."""
         found = self.questions.get(node)
         return found or at_most(float(self.bound[node]), bool(self.missing_right[node]))
+
+
+def tree_of(
+    asked: Sequence[tuple[int, Question] | None], child: tuple[list[int], list[int]], value: Floats
+) -> Tree:
+    """A tree of nodes that ask a column something, ``None`` for leaves; it adds to all outputs."""
+    questions = [at_most(0.0, False) if one is None else one[1] for one in asked]
+    return Tree(
+        np.array([-1 if one is None else one[0] for one in asked], dtype=np.int64),
+        np.array([one.bounds[0] if one.is_plain else 0.0 for one in questions]),
+        np.array([one.missing for one in questions]),
+        np.array(child[0], dtype=np.int64), np.array(child[1], dtype=np.int64), value,
+        {at: one for at, one in enumerate(questions) if not one.is_plain}, slice(None),
+    )  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -109,21 +123,17 @@ class Raw:
     Shapes as in ``Tree``.  ``leaf`` marks the leaves.
     """
 
-    feature: npt.NDArray[Any]
-    bound: npt.NDArray[Any]
-    missing_right: npt.NDArray[Any]
-    left: npt.NDArray[Any]
-    right: npt.NDArray[Any]
-    value: npt.NDArray[Any]
-    leaf: Flags
+    feature: Array
+    bound: Array
+    missing_right: Array
+    left: Array
+    right: Array
+    value: Array
+    leaf: Bools
 
 
 def checked(raw: Raw, questions: Mapping[int, Question], output: int, columns: int) -> Tree:
-    """The tree in order, if it is one: every walk ends in a leaf and reads existing columns.
-
-    Raises:
-        DamagedModelError: it is none.
-    """
+    """The tree in order, if it is one: every walk ends in a leaf and reads existing columns."""
     count = raw.leaf.size
     sizes = {array.size for array in (raw.feature, raw.bound, raw.missing_right)}
     sizes |= {array.size for array in (raw.left, raw.right, raw.value)}
@@ -156,16 +166,12 @@ def checked(raw: Raw, questions: Mapping[int, Question], output: int, columns: i
     )
 
 
-def _inside(children: npt.NDArray[Any], leaf: Flags) -> Ints:
+def _inside(children: Array, leaf: Bools) -> Ints:
     return np.where(leaf, 0, children).astype(np.int64)
 
 
-def walked(left: Ints, right: Ints, leaf: Flags) -> Ints:
-    """The nodes from the root on, level by level, each right child after its left one.
-
-    Raises:
-        DamagedModelError: they make no tree.
-    """
+def walked(left: Ints, right: Ints, leaf: Bools) -> Ints:
+    """The nodes from the root on, level by level, each right child after its left one."""
     seen = np.zeros(leaf.size, dtype=np.bool_)
     frontier, levels = np.zeros(1, dtype=np.int64), []
     while frontier.size:
@@ -181,11 +187,7 @@ def walked(left: Ints, right: Ints, leaf: Flags) -> Ints:
 
 
 def outputs_in_range(outputs: Sequence[int], trees: int, width: int) -> None:
-    """Refuse a list of which tree adds to which output that does not fit the trees.
-
-    Raises:
-        DamagedModelError: another length, or outputs that do not exist.
-    """
+    """Refuse a list of which tree adds to which output that does not fit the trees."""
     if len(outputs) != trees or not all(0 <= output < width for output in outputs):
         raise DamagedModelError("its trees do not fit its classes")
 

@@ -9,15 +9,15 @@ from importlib import import_module
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
+from ...arrays import Array
 from ...errors import MissingColumnError, UnsupportedError
 from ...ir import Label, Program
 from ...space import FeatureSpace
 from ...space.names import shown
 from ..predictor import DOUBLE, SINGLE, Task
-from ..sklearn.lowering import Lowering, Ref
+from ..sklearn.lowering import Lowering, Refs
 from ..sklearn.program import raw_columns
 from ..sklearn.registry import Outputs
 from . import library_of
@@ -77,8 +77,8 @@ class Native:
     columns: tuple[str, ...]
     classes: int | None
     flaws: Iterable[str]
-    lower: Callable[[Lowering, tuple[Ref, ...]], Outputs]
-    run: Callable[[pd.DataFrame], npt.NDArray[Any]]
+    lower: Callable[[Lowering, Refs], Outputs]
+    run: Callable[[pd.DataFrame], Array]
     gives_labels: bool = False
     cut: float = HALF
 
@@ -124,20 +124,20 @@ class NativePredictor:
         """0, 1, …; ``None`` for a regressor."""
         return None if self._native.classes is None else tuple(range(self._native.classes))
 
-    def probabilities(self, frame: pd.DataFrame) -> npt.NDArray[Any] | None:
+    def probabilities(self, frame: pd.DataFrame) -> Array | None:
         """The predictions of a classifier, (n, k); ``None`` if these are no probabilities."""
         if self._native.classes is None or self._native.gives_labels:
             return None
         numbers = self._run(frame)
         return np.column_stack([1 - numbers, numbers]) if numbers.ndim == 1 else numbers
 
-    def _run(self, frame: pd.DataFrame) -> npt.NDArray[Any]:
+    def _run(self, frame: pd.DataFrame) -> Array:
         columns = list(self._native.columns)
         if missing := [column for column in columns if column not in frame.columns]:
             raise MissingColumnError(f"the table lacks columns of the model: {shown(missing)}")
         return np.asarray(self._native.run(frame[columns]))
 
-    def predict(self, frame: pd.DataFrame) -> npt.NDArray[Any]:
+    def predict(self, frame: pd.DataFrame) -> Array:
         """Labels (n,), or numbers of shape (n,) for one target and (n, k) for k.
 
         Raises:
@@ -149,9 +149,9 @@ class NativePredictor:
         if self._native.gives_labels:
             return numbers.astype(np.int64)
         if numbers.ndim == 1:
-            second: npt.NDArray[Any] = (numbers > self._native.cut).astype(np.int64)
+            second: Array = (numbers > self._native.cut).astype(np.int64)
             return second
-        largest: npt.NDArray[Any] = numbers.argmax(axis=1)
+        largest: Array = numbers.argmax(axis=1)
         return largest
 
 

@@ -22,10 +22,10 @@ from ...arrays import Floats
 from ...ir import Operand, ops
 from ...space import FeatureSpace, Label
 from ..boosters.columns import Coding, summed
-from ..boosters.forest import Forest, Question, Tree, at_most, below, in_codes
+from ..boosters.forest import Forest, Question, Tree, at_most, below, in_codes, tree_of
 from ..sklearn.encoders import symbol
-from ..sklearn.linear import binary_label, pair, top_label
-from ..sklearn.lowering import Lowering, Ref
+from ..sklearn.linear import binary_label, pair, several_outputs
+from ..sklearn.lowering import Lowering, Refs
 from ..sklearn.registry import Estimator, Outputs, model
 from ..sklearn.tracing import ALWAYS
 from .cells import categories, series
@@ -82,7 +82,7 @@ class Halving:
                 start, end = box[at]
                 for right, part in ((1, (middle, end)), (0, (start, middle))):
                     pending.append(((*box[:at], part, *box[at + 1 :]), here, right))
-        return self._made()
+        return tree_of(self.asked, self.child, np.array(self.values))
 
     def _split(self, box: tuple[tuple[int, int], ...]) -> tuple[int, int] | None:
         """The axis with most changes, and the middle one of them; ``None`` if there is none."""
@@ -110,24 +110,11 @@ class Halving:
         for each in self.child:
             each.append(0)
 
-    def _made(self) -> Tree:
-        questions = [at_most(0.0, False) if one is None else one[1] for one in self.asked]
-        return Tree(
-            np.array([-1 if one is None else one[0] for one in self.asked], dtype=np.int64),
-            np.array([one.bounds[0] if one.is_plain else 0.0 for one in questions]),
-            np.array([one.missing for one in questions]),
-            np.array(self.child[0], dtype=np.int64),
-            np.array(self.child[1], dtype=np.int64),
-            np.array(self.values),
-            {at: one for at, one in enumerate(questions) if not one.is_plain},
-            slice(None),
-        )
-
 
 class _Machine:
     """A fitted machine on the columns ``refs``."""
 
-    def __init__(self, lowering: Lowering, estimator: Estimator, refs: tuple[Ref, ...]) -> None:
+    def __init__(self, lowering: Lowering, estimator: Estimator, refs: Refs) -> None:
         self.lowering, self.estimator, self.refs = lowering, estimator, refs
         self.cells: dict[int, Sequence[Label]] = {}
         for place in {place for term in estimator.term_features_ for place in term}:
@@ -217,15 +204,12 @@ def _regressor_flaws(estimator: Estimator) -> Iterator[str]:
 
 
 @model("classifier", ExplainableBoostingClassifier, flaws=_classifier_flaws, names=_names)
-def lower_additive_classifier(
-    lowering: Lowering, estimator: Estimator, refs: tuple[Ref, ...]
-) -> Outputs:
+def lower_additive_classifier(lowering: Lowering, estimator: Estimator, refs: Refs) -> Outputs:
     """Label: the second class iff the sum is positive, or the highest sum."""
     sums: Operand = _Machine(lowering, estimator, refs).sums()
     classes = estimator.classes_
     if len(classes) > 2:
-        label = top_label(lowering, classes, sums)
-        return {"label": label, "score": sums, "probability": lowering.let(ops.Softmax(sums))}
+        return several_outputs(lowering, classes, sums)
     score = lowering.let(ops.Item(sums, 0))
     share = pair(lowering, lowering.let(ops.Sigmoid(score)))
     label = binary_label(lowering, classes, score)
@@ -233,9 +217,7 @@ def lower_additive_classifier(
 
 
 @model("regressor", ExplainableBoostingRegressor, flaws=_regressor_flaws, names=_names)
-def lower_additive_regressor(
-    lowering: Lowering, estimator: Estimator, refs: tuple[Ref, ...]
-) -> Outputs:
+def lower_additive_regressor(lowering: Lowering, estimator: Estimator, refs: Refs) -> Outputs:
     """``value``: the sum, or under a logarithmic link its exponential."""
     value = lowering.let(ops.Item(_Machine(lowering, estimator, refs).sums(), 0))
     return {"value": lowering.let(ops.Exp(value)) if estimator.link_ == "log" else value}

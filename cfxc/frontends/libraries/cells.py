@@ -9,18 +9,13 @@ import pandas as pd
 from ...space import Label
 from ..boosters.columns import DECLARE
 from ..sklearn.encoders import symbol
-from ..sklearn.lowering import Lowering, Raw, Ref
+from ..sklearn.lowering import Lowering, Ref, named
 
 
 def series(ref: Ref, cells: Sequence[Label]) -> pd.Series:
     """Values of a column, of the dtype that it has in tables."""
     kept = ref.dtype.kind == "f" or (ref.dtype.kind in "biu" and None not in cells)
     return pd.Series(list(cells), dtype=ref.dtype if kept else object)
-
-
-def named(ref: Ref) -> str:
-    """A column as messages call it."""
-    return f"column {ref.column!r}" if isinstance(ref, Raw) else "a column made by an earlier step"
 
 
 def categories(lowering: Lowering, ref: Ref) -> list[Label] | None:

@@ -37,9 +37,9 @@ from ...space import Label
 from ...space.inputs import NOT_A_NUMBER
 from ...space.names import shown
 from ..sklearn.encoders import DROP_UNKNOWN, symbol
-from ..sklearn.lowering import Cell, Lowering, Ref, tensor
+from ..sklearn.lowering import Cell, Lowering, Ref, Refs, named, tensor
 from ..sklearn.registry import Estimator, transformer
-from .cells import categories, named, series
+from .cells import categories, series
 
 ENCODERS: tuple[type, ...] = (
     BackwardDifferenceEncoder, BaseNEncoder, BinaryEncoder, CatBoostEncoder, CountEncoder,
@@ -59,7 +59,7 @@ def _flaws(encoder: Estimator) -> Iterator[str]:
 
 
 @transformer(*ENCODERS, flaws=_flaws)
-def lower_encoder(lowering: Lowering, encoder: Estimator, refs: tuple[Ref, ...]) -> tuple[Ref, ...]:
+def lower_encoder(lowering: Lowering, encoder: Estimator, refs: Refs) -> Refs:
     """Columns that are not encoded pass; the others are tables over their values."""
     names = [str(name) for name in encoder.feature_names_in_]
     encoded = [names.index(str(column)) for column in encoder.cols]
@@ -95,7 +95,7 @@ def _differs(values: Floats) -> bool:
     return not np.array_equal(values, np.full(values.shape, values[0]))
 
 
-def _run(encoder: Estimator, refs: tuple[Ref, ...], held: dict[int, list[Label]]) -> Floats:
+def _run(encoder: Estimator, refs: Refs, held: dict[int, list[Label]]) -> Floats:
     """The encoder's output for these values; columns with one are filled with it, others with 0."""
     size = max((len(cells) for cells in held.values()), default=1)
     parts = {}
@@ -106,7 +106,7 @@ def _run(encoder: Estimator, refs: tuple[Ref, ...], held: dict[int, list[Label]]
 
 
 def _base(
-    encoder: Estimator, refs: tuple[Ref, ...], held: dict[int, list[Label]]
+    encoder: Estimator, refs: Refs, held: dict[int, list[Label]]
 ) -> dict[int, list[Label]] | None:
     """A value for each column that the encoder takes; ``None`` if none was found."""
     for place in range(max(map(len, held.values()), default=0)):
@@ -119,7 +119,7 @@ def _base(
 def _takes_all(
     lowering: Lowering,
     encoder: Estimator,
-    refs: tuple[Ref, ...],
+    refs: Refs,
     base: dict[int, list[Label]],
     at: int,
     cells: list[Label],
@@ -133,7 +133,7 @@ def _takes_all(
     return False
 
 
-def _takes(encoder: Estimator, refs: tuple[Ref, ...], held: dict[int, list[Label]]) -> bool:
+def _takes(encoder: Estimator, refs: Refs, held: dict[int, list[Label]]) -> bool:
     try:
         _run(encoder, refs, held)
     except ValueError:

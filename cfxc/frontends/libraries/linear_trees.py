@@ -17,7 +17,7 @@ from ...ir import Literal, Operand, ops
 from ..boosters.columns import summed
 from ..boosters.forest import Forest, Tree
 from ..sklearn.linear import ZERO, binary_label, top_label
-from ..sklearn.lowering import Lowering, Ref, cells
+from ..sklearn.lowering import Lowering, Refs, cells
 from ..sklearn.members import classes_of, lower_member, total, vote
 from ..sklearn.registry import Estimator, Outputs, model
 
@@ -34,16 +34,14 @@ def _several(tree: Estimator) -> Iterator[str]:
 
 
 @model("regressor", LinearTreeRegressor, flaws=_several, parts=_models, single=True)
-def lower_linear_tree(lowering: Lowering, tree: Estimator, refs: tuple[Ref, ...]) -> Outputs:
+def lower_linear_tree(lowering: Lowering, tree: Estimator, refs: Refs) -> Outputs:
     """``value``: that of the model in the leaf of a row."""
     values = [outputs["value"] for outputs in _said(lowering, tree, refs)]
     return {"value": _chosen(lowering, _reached(lowering, tree, refs), values)}
 
 
 @model("classifier", LinearTreeClassifier, parts=_models, single=True, note="without probabilities")
-def lower_linear_tree_classifier(
-    lowering: Lowering, tree: Estimator, refs: tuple[Ref, ...]
-) -> Outputs:
+def lower_linear_tree_classifier(lowering: Lowering, tree: Estimator, refs: Refs) -> Outputs:
     """The label that the model in the leaf of a row gives; it may not know all classes."""
     classes = tree.classes_.tolist()
     members = [leaf.model for leaf in tree._leaves.values()]
@@ -82,7 +80,7 @@ def _chosen(lowering: Lowering, reached: str, parts: list[Operand]) -> Operand:
     return lowering.let(ops.ReduceSum(lowering.let(ops.Select(here, said, ZERO))))
 
 
-def _said(lowering: Lowering, tree: Estimator, refs: tuple[Ref, ...]) -> Iterator[Outputs]:
+def _said(lowering: Lowering, tree: Estimator, refs: Refs) -> Iterator[Outputs]:
     """What the model of each leaf makes of the rounded columns."""
     used = [refs[place] for place in np.asarray(tree._linear_features, dtype=int).tolist()]
     x = lowering.let(ops.RoundFloat32(lowering.vector(used)))
@@ -90,7 +88,7 @@ def _said(lowering: Lowering, tree: Estimator, refs: tuple[Ref, ...]) -> Iterato
         yield lower_member(lowering, member, cells(x, len(used)), LEAVES)
 
 
-def _reached(lowering: Lowering, tree: Estimator, refs: tuple[Ref, ...]) -> str:
+def _reached(lowering: Lowering, tree: Estimator, refs: Refs) -> str:
     """1 for the leaf that a row reaches, 0 for the others, a vector."""
     count = len(tree._leaves)
     forest = Forest((_nodes(tree),), np.zeros(count), len(refs), single=True)
@@ -135,6 +133,3 @@ def _last_single(split: Any) -> float:
     if not (number <= split)[0]:
         number = np.nextafter(number, np.float32(-np.inf))
     return float(number[0])
-
-
-__all__: list[str] = []

@@ -31,10 +31,10 @@ from ...space.names import shown
 from ..boosters.native import Native
 from ..sklearn.encoders import symbol
 from ..sklearn.linear import binary_label_from, pair, top_label
-from ..sklearn.lowering import Lowering, Ref, tensor
+from ..sklearn.lowering import Lowering, Ref, Refs, named, tensor
 from ..sklearn.program import columns_of
 from ..sklearn.registry import RESULTS, Outputs
-from .cells import categories, named
+from .cells import categories
 
 LINES = (OLS, WLS, GLS, QuantReg, RLM)
 CHANCES = (links.Logit, links.Probit, links.CLogLog, links.LogLog, links.Cauchy)
@@ -48,7 +48,6 @@ RESULTS[GLM] = (
     "Identity and Log"
 )
 HALF = 0.5
-ANOTHER = "Fit one of those, or scikit-learn's model of the same kind."
 PLAIN = "Add it to the table as a column of its own, and fit the model on that."
 UNKNOWN = "Drop from the space what the model does not know (labels)."
 
@@ -61,7 +60,7 @@ class Design:
     """
 
     columns: tuple[str, ...]
-    build: Callable[[Lowering, tuple[Ref, ...]], Operand]
+    build: Callable[[Lowering, Refs], Operand]
     tables: Callable[[pd.DataFrame], Any]
 
 
@@ -83,7 +82,7 @@ def native(result: Any, space: FeatureSpace, cut: float | None = None) -> Native
     if not 0 <= bound < 1:
         raise InvalidInputError(f"cut={cut!r} is not in [0, 1)")
 
-    def lower(lowering: Lowering, refs: tuple[Ref, ...]) -> Outputs:
+    def lower(lowering: Lowering, refs: Refs) -> Outputs:
         return _outputs(lowering, result, design.build(lowering, refs), bound)
 
     def run(table: pd.DataFrame) -> Any:
@@ -187,7 +186,7 @@ def _of_columns(model: Any, space: FeatureSpace) -> Design:
     unnamed = generic and not set(names) <= set(space.columns)
     columns = columns_of(space, None if unnamed else tuple(names), len(names))
 
-    def build(lowering: Lowering, refs: tuple[Ref, ...]) -> Operand:
+    def build(lowering: Lowering, refs: Refs) -> Operand:
         parts = [lowering.vector(refs)] if refs else []
         if constant is None:
             return parts[0]
@@ -230,7 +229,7 @@ def _of_formula(spec: Any, space: FeatureSpace) -> Design:
     names = tuple(dict.fromkeys(str(name) for name in sources.values()))
     columns = columns_of(space, names, len(names))
 
-    def build(lowering: Lowering, refs: tuple[Ref, ...]) -> Operand:
+    def build(lowering: Lowering, refs: Refs) -> Operand:
         own = dict(zip(columns, refs, strict=True))
         terms = _Terms(lowering, spec, {factor: own[str(n)] for factor, n in sources.items()})
         return terms.vector()
@@ -303,6 +302,3 @@ class _Terms:
         return self.lowering.let(
             ops.Lookup(held.category, LabelTuple(held.labels), tensor(matrix[places]))
         )
-
-
-__all__ = ["native"]

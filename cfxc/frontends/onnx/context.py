@@ -9,16 +9,16 @@ from typing import Any
 
 import numpy as np
 
+from ...arrays import Array, Ints
 from ...errors import UnsupportedError, VerificationError
 from ...ir import Builder, LabelTuple, Literal, Op, Operand, Tensor, ops
 from ...space import FeatureSpace
 from ...space.inputs import Column, column, column_value, column_vector, parts_of
-from .graph import Array, Dims, DType, Node
+from .graph import Dims, DType, Node
 from .inputs import is_bit, is_single, is_whole
 from .values import (
     Choice,
     Columns,
-    Indices,
     Monotone,
     Note,
     Refusal,
@@ -219,7 +219,7 @@ class Context:
         dims = broadcast(*(tuple(v.shape) if isinstance(v, np.ndarray) else v.dims for v in values))
         return Rows(self.let(make(*self.operands(values, dims))), dims, dtype)
 
-    def take(self, value: Tensors, indices: Indices, dims: Dims) -> Tensors:
+    def take(self, value: Tensors, indices: Ints, dims: Dims) -> Tensors:
         """The elements at flat ``indices``, as a tensor of sizes ``dims``."""
         flat = indices.ravel().tolist()
         same = flat == list(range(size_of(value.dims)))

@@ -168,6 +168,3 @@ def _row(domain: str, op: str) -> Row:
 def reason(op: str) -> str:
     """Why an op is not read; empty if ONNX does not define it."""
     return REASONS.get(op, "")
-
-
-__all__ = ["Row", "coverage", "reason"]

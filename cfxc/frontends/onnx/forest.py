@@ -13,10 +13,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ...arrays import Floats, Ints
+from ...arrays import Bools, Floats, Ints
 from .values import Refusal
-
-Flags = npt.NDArray[np.bool_]
 
 LEAF = "LEAF"
 MODES = ("BRANCH_LEQ", "BRANCH_LT", "BRANCH_GTE", "BRANCH_GT", "BRANCH_EQ", "BRANCH_NEQ")
@@ -36,12 +34,12 @@ class Forest:
     roots: Ints
     feature: Ints
     threshold: Floats
-    strict: Flags
+    strict: Bools
     left: Ints
     right: Ints
-    missing_right: Flags
+    missing_right: Bools
     value: Floats
-    named: Flags
+    named: Bools
     ids: Ints
     weights: Floats
 
@@ -67,7 +65,7 @@ class Forest:
         positive = np.any(self.value > 0, axis=1)[:, None]
         return self.nonnegative and bool(self._in_every_leaf(positive).any())
 
-    def _in_every_leaf(self, flags: Flags) -> Flags:
+    def _in_every_leaf(self, flags: Bools) -> Bools:
         """Per tree: whether the flag holds at all of its leaves."""
         inner = self.feature >= 0
         return np.logical_and.reduceat(flags | inner[:, None], self.roots, axis=0)
@@ -86,7 +84,7 @@ class _Nodes:
     mode: npt.NDArray[np.str_]
     true: Ints
     false: Ints
-    tracks: Flags
+    tracks: Bools
     roots: Ints
 
 
@@ -148,7 +146,7 @@ def from_tensors(attributes: Mapping[str, Any], count: int) -> Forest:
 
 def _branch(
     attributes: Mapping[str, Any], side: str, inner: int, leaves: int
-) -> tuple[Ints, Flags]:
+) -> tuple[Ints, Bools]:
     """Where the branches of one side lead, and which of them end in a leaf."""
     child = _table(attributes, f"nodes_{side}nodeids")
     ends = _table(attributes, f"nodes_{side}leafs") != 0
@@ -181,7 +179,7 @@ def _read_nodes(attributes: Mapping[str, Any]) -> tuple[_Nodes, Ints]:
     return _Nodes(feature, threshold, mode, children[0], children[1], tracks, starts), keys
 
 
-def _tracks(attributes: Mapping[str, Any], count: int) -> Flags:
+def _tracks(attributes: Mapping[str, Any], count: int) -> Bools:
     """Which nodes send a missing number to their true branch; the others to the false one."""
     given = _table(attributes, "nodes_missing_value_tracks_true")
     if given.size not in (0, count):
@@ -206,7 +204,7 @@ def _positions(keys: Ints, trees: Ints, numbers: Ints) -> Ints:
     return order[at]
 
 
-def _ranks(known: Ints, wanted: Ints) -> tuple[Ints, Flags]:
+def _ranks(known: Ints, wanted: Ints) -> tuple[Ints, Bools]:
     """Where values stand in a sorted array without repetitions, and whether they do at all."""
     at = np.minimum(np.searchsorted(known, wanted), known.size - 1)
     return at, known[at] == wanted
@@ -250,7 +248,7 @@ def _forest(
     )
 
 
-def _in_tree_order(nodes: _Nodes, inner: Flags) -> tuple[Ints, Ints]:
+def _in_tree_order(nodes: _Nodes, inner: Bools) -> tuple[Ints, Ints]:
     """The nodes tree by tree, parents before children; ``Refusal`` unless they form trees.
 
     Every node but the roots has exactly one parent, and is reached from its root.

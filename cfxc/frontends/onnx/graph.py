@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 import onnx
 from google.protobuf.message import (  # type: ignore[import-untyped]  # published without
     DecodeError,
@@ -16,9 +15,9 @@ from google.protobuf.message import (  # type: ignore[import-untyped]  # publish
 )
 from onnx import numpy_helper
 
+from ...arrays import Array
 from ...errors import DataTypeError, ModelFileError, UnsupportedError
 
-Array = npt.NDArray[Any]
 DType = Literal["float", "double", "int", "bool", "string"]
 Dims = tuple[int | None, ...]
 """Sizes of a tensor; ``None`` is the batch axis (one slice per row of the table)."""

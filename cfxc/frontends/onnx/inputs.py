@@ -11,10 +11,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from ...arrays import Array
 from ...errors import DataTypeError, InvalidInputError, MissingColumnError
 from ...space import FeatureSpace
 from ...space.inputs import Column, column
-from .graph import Array, Dims, DType, Graph, GraphInput
+from .graph import Dims, DType, Graph, GraphInput
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ...arrays import Array
 from ...errors import CfxcError, UnsupportedError, VerificationError
 from ...ir import Builder, Let, Literal, Program, verify
 from ...space import FeatureSpace
@@ -14,7 +15,7 @@ from ...space.inputs import declare_inputs
 from ..predictor import Task, Wanted
 from .context import Context
 from .coverage import reason
-from .graph import OPSETS, Array, Graph, Model, Node, read_graph
+from .graph import OPSETS, Graph, Model, Node, read_graph
 from .inputs import Feed, match_inputs
 from .outputs import Answer, answer_of
 from .rules import RULES

@@ -10,8 +10,8 @@ from typing import Any
 from typing import Literal as OneOf
 
 import numpy as np
-import numpy.typing as npt
 
+from ...arrays import Array
 from ...errors import InvalidInputError
 from ...ir import Label, LabelTuple, Literal, Operand, ops
 from ..predictor import Task, Wanted
@@ -51,17 +51,17 @@ class Answer:
     chances: bool = False
     index: Operand | None = None
 
-    def read(self, output: Any) -> npt.NDArray[Any]:
+    def read(self, output: Any) -> Array:
         """The predictions for n rows from what the source holds for them."""
         numbers = np.asarray(output)
         if self.task == "regressor":
             values = numbers.astype(np.float64)
             return values.reshape(len(values)) if values.size == len(values) else values
         if self.reading == "label":
-            labels: npt.NDArray[Any] = numbers.reshape(-1)
+            labels: Array = numbers.reshape(-1)
             return labels
         assert self.classes is not None
-        place: npt.NDArray[Any]
+        place: Array
         if self.reading == "largest":
             place = np.asarray(numbers.argmax(axis=1))
         else:
@@ -72,7 +72,7 @@ class Answer:
         labels = np.array(self.classes, dtype=object)
         return np.asarray(labels[place])
 
-    def shares(self, output: Any) -> npt.NDArray[Any]:
+    def shares(self, output: Any) -> Array:
         """The probabilities (n, k) that the source holds."""
         numbers = np.asarray(output)
         if numbers.ndim == 2 and numbers.shape[1] > 1:

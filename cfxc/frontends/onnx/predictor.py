@@ -6,10 +6,10 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import onnxruntime
 import pandas as pd
 
+from ...arrays import Array
 from ...errors import ModelFileError
 from ...ir import Label, Program
 from ...space import FeatureSpace
@@ -72,7 +72,7 @@ class OnnxPredictor:
         """The labels in the order of the program's ``label``; ``None`` for a regressor."""
         return self._answer.classes
 
-    def predict(self, frame: pd.DataFrame) -> npt.NDArray[Any]:
+    def predict(self, frame: pd.DataFrame) -> Array:
         """Labels (n,), or numbers of shape (n,) for one target and (n, k) for k.
 
         Raises:
@@ -81,7 +81,7 @@ class OnnxPredictor:
         """
         return self._answer.read(self._array(self.run(frame)[self._answer.source]))
 
-    def probabilities(self, frame: pd.DataFrame) -> npt.NDArray[Any] | None:
+    def probabilities(self, frame: pd.DataFrame) -> Array | None:
         """The output that has a probability for each class, (n, k); ``None`` if there is none."""
         classes, outputs = self.classes or (), self.run(frame)
         if self._answer.chances:
@@ -93,7 +93,7 @@ class OnnxPredictor:
                 return np.asarray(output)
         return None
 
-    def _array(self, output: Any) -> npt.NDArray[Any]:
+    def _array(self, output: Any) -> Array:
         """An output, which may be one mapping from labels to probabilities a row."""
         if isinstance(output, list) and all(isinstance(row, dict) for row in output):
             return np.array([[row[label] for label in self.classes or ()] for row in output])

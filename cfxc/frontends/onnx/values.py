@@ -13,12 +13,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from ...arrays import Array, Ints
 from ...ir import Label, Operand, Tensor
-from .graph import Array, Dims, DType
+from .graph import Dims, DType
 
-Indices = npt.NDArray[np.int64]
 ROWS = -(2**61)
 """How many rows there are, among the sizes that ``Shape`` gives: a number that no size has."""
 
@@ -171,7 +170,7 @@ def one_row(dims: Dims) -> tuple[int, ...]:
     return tuple(1 if size is None else size for size in dims)
 
 
-def positions(dims: Dims) -> Indices:
+def positions(dims: Dims) -> Ints:
     """The flat position of every element, in the tensor's own shape for a batch of one row."""
     return np.arange(size_of(dims), dtype=np.int64).reshape(one_row(dims))
 
@@ -218,7 +217,7 @@ def broadcast(*all_dims: Dims) -> Dims:
     return tuple(result)
 
 
-def spread(dims: Dims, result: Dims) -> Indices:
+def spread(dims: Dims, result: Dims) -> Ints:
     """For every element of a broadcast of sizes ``result``, the flat position it comes from."""
     own = positions(dims)
     return np.broadcast_to(own, one_row(result)).ravel()

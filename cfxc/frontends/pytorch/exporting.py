@@ -200,6 +200,3 @@ def _paths(tree: Any) -> list[tuple[tuple[Any, ...], Any]]:
 def _spelled(path: Sequence[Any]) -> str:
     """An output's name: its key, attribute or position."""
     return ".".join(str(getattr(k, "key", getattr(k, "name", getattr(k, "idx", k)))) for k in path)
-
-
-__all__ = ["DTYPES", "Exported", "exported", "number_type"]

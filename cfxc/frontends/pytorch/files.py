@@ -45,6 +45,3 @@ def damaged(path: Path, error: Exception) -> ModelFileError:
     """What is raised of a file that torch cannot read."""
     said = (str(error).strip() or type(error).__name__).splitlines()[0][:200]
     return ModelFileError(f"{path}: torch cannot read it, it is damaged or of another kind: {said}")
-
-
-__all__ = ["load_pt2", "load_pth"]

@@ -13,7 +13,7 @@ from ...ir import Builder, Program
 from ...space import FeatureSpace
 from ...space.inputs import declare_inputs
 from ..onnx.context import Context
-from ..onnx.coverage import reason
+from ..onnx.coverage import OPSETS, reason
 from ..onnx.graph import DType, Node
 from ..onnx.lowering import MALFORMED, finished
 from ..onnx.outputs import Answer
@@ -23,9 +23,6 @@ from ..predictor import Wanted
 from .exporting import DTYPES, Exported
 from .rules import SIZED
 from .table import RULES
-
-OPSETS = {"ai.onnx": 22, "ai.onnx.ml": 5}  # whose definitions the rules below mean
-
 
 REMEDY = (
     "write the module in ops that docs/reference/models.md lists, or leave the decision to a part "
@@ -214,6 +211,3 @@ def _array(value: Any) -> Any:
 
 def _attribute(value: Any) -> Any:
     return np.array(value, dtype=np.int64) if isinstance(value, list | tuple) else value
-
-
-__all__ = ["Lowering", "lower_exported"]

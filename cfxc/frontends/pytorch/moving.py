@@ -215,6 +215,3 @@ def _size(low: Lowering, x: Any, dim: int) -> Any:
 @rule(aten._assert_tensor_metadata.default, aten._assert_scalar.default)
 def _nothing(low: Lowering, *args: Any, **options: Any) -> Any:
     return None
-
-
-__all__ = ["SIZED"]

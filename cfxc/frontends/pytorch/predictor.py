@@ -7,10 +7,10 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 import torch
 
+from ...arrays import Array
 from ...errors import UnsupportedError
 from ...ir import Label, Program
 from ...space import FeatureSpace
@@ -66,7 +66,7 @@ class TorchPredictor:
         """The labels in the order of the program's ``label``; ``None`` for a regressor."""
         return self._answer.classes
 
-    def predict(self, frame: pd.DataFrame) -> npt.NDArray[Any]:
+    def predict(self, frame: pd.DataFrame) -> Array:
         """Labels (n,), or numbers of shape (n,) for one target and (n, k) for k.
 
         Raises:
@@ -75,7 +75,7 @@ class TorchPredictor:
         """
         return self._answer.read(self.run(frame)[self._answer.source])
 
-    def probabilities(self, frame: pd.DataFrame) -> npt.NDArray[Any] | None:
+    def probabilities(self, frame: pd.DataFrame) -> Array | None:
         """What the deciding output gives to each class, (n, k), if it holds probabilities."""
         if not self._answer.chances:
             return None

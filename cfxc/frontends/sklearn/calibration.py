@@ -12,7 +12,7 @@ from sklearn.isotonic import IsotonicRegression
 from ...ir import Literal, Operand, Tensor, ops
 from ..quadratics import exact, exact_affine
 from .linear import ONE, ZERO, binary_label, normalised, pair, second_if, top_label
-from .lowering import Lowering, Ref
+from .lowering import Lowering, Refs
 from .members import MEMBERS, chance, classes_of, lower_member, response, total
 from .registry import Estimator, Outputs, model
 
@@ -47,7 +47,7 @@ def _open_ends(isotonic: Estimator) -> Iterator[str]:
 
 
 @model("regressor", IsotonicRegression, flaws=_open_ends)
-def lower_isotonic(lowering: Lowering, isotonic: Estimator, refs: tuple[Ref, ...]) -> Outputs:
+def lower_isotonic(lowering: Lowering, isotonic: Estimator, refs: Refs) -> Outputs:
     """Linear between thresholds, constant beyond them."""
     lowering.check_double(refs, isotonic.X_thresholds_)
     if len(refs) != 1:
@@ -84,7 +84,7 @@ def _calibration_flaws(estimator: Estimator) -> Iterator[str]:
     parts=_calibrated,
     note="the mean of several sigmoids (ensemble=True) is enclosed, and so is a member's softmax",
 )
-def lower_calibrated(lowering: Lowering, estimator: Estimator, refs: tuple[Ref, ...]) -> Outputs:
+def lower_calibrated(lowering: Lowering, estimator: Estimator, refs: Refs) -> Outputs:
     """The largest mean of the members' calibrated probabilities, ties to the first class."""
     lower = _lower_two if len(estimator.classes_) == 2 else _lower_many
     return lower(lowering, estimator, refs)
@@ -97,7 +97,7 @@ def _logit(lowering: Lowering, calibrator: Estimator, score: Operand) -> str:
     return lowering.let(ops.Neg(line))
 
 
-def _lower_two(lowering: Lowering, estimator: Estimator, refs: tuple[Ref, ...]) -> Outputs:
+def _lower_two(lowering: Lowering, estimator: Estimator, refs: Refs) -> Outputs:
     """Of two classes, the second iff its mean probability is above one half."""
     logits: list[str] = []
     shares: list[Operand] = []
@@ -125,7 +125,7 @@ def _lower_two(lowering: Lowering, estimator: Estimator, refs: tuple[Ref, ...]) 
     return {"label": label, "probability": pair(lowering, mean)}
 
 
-def _lower_many(lowering: Lowering, estimator: Estimator, refs: tuple[Ref, ...]) -> Outputs:
+def _lower_many(lowering: Lowering, estimator: Estimator, refs: Refs) -> Outputs:
     """One calibrator a class, over their sum: the label needs no division."""
     (one,) = estimator.calibrated_classifiers_
     outputs = lower_member(lowering, one.estimator, refs)
@@ -152,6 +152,3 @@ def _shares(lowering: Lowering, method: str, scores: Operand) -> Operand:
         return normalised(lowering, lowering.let(ops.Sigmoid(scores)))
     none = lowering.let(ops.Le(lowering.let(ops.ReduceSum(scores)), ZERO))
     return normalised(lowering, lowering.let(ops.Select(none, ONE, scores)))
-
-
-__all__ = ["interpolated"]

@@ -16,7 +16,7 @@ from ...space.inputs import NOT_A_NUMBER
 from ..quadratics import exact, exact_affine
 from .discriminants import likeliest
 from .encoders import Symbol, symbol
-from .lowering import Lowering, Raw, Ref, tensor
+from .lowering import Lowering, Ref, Refs, named, tensor
 from .members import total
 from .registry import Estimator, Outputs, model
 
@@ -30,7 +30,7 @@ def _flaws(bayes: Estimator) -> Iterator[str]:
 
 
 @model("classifier", CategoricalNB, flaws=_flaws)
-def lower_categorical_bayes(lowering: Lowering, bayes: Estimator, refs: tuple[Ref, ...]) -> Outputs:
+def lower_categorical_bayes(lowering: Lowering, bayes: Estimator, refs: Refs) -> Outputs:
     """``log P(c) + Σ_j T_j[c, x_j]``, x_j cut to a whole number as the library does."""
     parts: list[Operand] = [
         _entries(lowering, ref, np.asarray(table.T))
@@ -62,7 +62,7 @@ def _entries(lowering: Lowering, ref: Ref, table: Floats) -> Operand:
 
 def _of_symbol(lowering: Lowering, ref: Ref, held: Symbol, table: Floats) -> Operand:
     if not all(isinstance(cell, int | float) for cell in held.cells):
-        lowering.problem(f"{_name(ref)} holds what is no number", NOT_A_NUMBER)
+        lowering.problem(f"{named(ref)} holds what is no number", NOT_A_NUMBER)
         return lowering.constant(table[0])
     codes = [int(cell) for cell in held.cells if isinstance(cell, int | float)]
     if odd := sorted({code for code in codes if not 0 <= code < len(table)}):
@@ -72,12 +72,8 @@ def _of_symbol(lowering: Lowering, ref: Ref, held: Symbol, table: Floats) -> Ope
 
 
 def _outside(lowering: Lowering, ref: Ref, found: str, table: Floats) -> None:
-    text = f"{_name(ref)} can hold {found}, and the model knows the codes 0 … {len(table) - 1}"
+    text = f"{named(ref)} can hold {found}, and the model knows the codes 0 … {len(table) - 1}"
     lowering.problem(text, NARROW)
-
-
-def _name(ref: Ref) -> str:
-    return f"column {ref.column!r}" if isinstance(ref, Raw) else "a column made by an earlier step"
 
 
 def _box(lowering: Lowering) -> dict[str, Bounds]:

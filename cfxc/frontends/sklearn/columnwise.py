@@ -34,17 +34,10 @@ Real = Callable[[Lowering, str], str]  # from a vector of one number to another
 def tabulated(
     lowering: Lowering, ref: Ref, rows: Rows, thresholds: Floats | None = None
 ) -> str | None:
-    """A vector that holds exactly what the library makes of a column's number.
+    """A vector that holds exactly what the library makes of a column's number, by ``rows``.
 
-    Args:
-        lowering: The program so far.
-        ref: The column.
-        rows: What the library makes of numbers in it.
-        thresholds: ``rows`` is constant between them: of ``x <= t`` and above.  ``None``: it is
-            any function, so that only a column of few values has a table.
-
-    Returns:
-        ``None`` if the column may hold too many values.
+    ``None`` if the column may hold too many values.  Between ``thresholds``, of ``x <= t`` and
+    above, ``rows`` is constant; without them only a column of few values has a table.
     """
     image = image_of(lowering, ref)
     held = symbol(lowering, ref if image is None else image.source)
@@ -135,14 +128,8 @@ def column_function(
 ) -> Ref:
     """One column after ``stages``: a table, a real function, or what trees alone can compare.
 
-    Args:
-        lowering: The program so far.
-        ref: The column.
-        stages: What the library does, in doubles.
-        real: The same over the reals, if the program has it.
-        table: Whether a table of a column of few values is better than ``real``.
-        flaw: Why there is no ``real``.
-        remedy: What to do about that.
+    ``real``: the stages over the reals, if the program has them, else ``flaw`` says why not and
+    ``remedy`` what to do; ``table``: whether a table of a column of few values is better.
     """
     image = image_of(lowering, ref)
     after = image and image.then(*stages)
@@ -202,6 +189,3 @@ def imaged(lowering: Lowering, cell: Cell, ref: Ref, stage: Stage) -> Cell:
     """The cell, known as a function of the column of the table behind ``ref``."""
     image = image_of(lowering, ref)
     return replace(cell, image=image and image.then(stage))
-
-
-__all__ = ["column_function", "imaged", "range_of", "stepwise", "tabulated"]

@@ -11,7 +11,7 @@ from sklearn.preprocessing import Binarizer, KBinsDiscretizer
 
 from ...arrays import Floats
 from .columnwise import imaged, stepwise
-from .lowering import Lowering, Ref, Stage, cells
+from .lowering import Lowering, Refs, Stage, cells
 from .registry import Estimator, transformer
 from .trees import ensemble, thresholds_on_doubles
 
@@ -19,7 +19,7 @@ Bins = Callable[[Floats], Floats]
 
 
 @transformer(KBinsDiscretizer, sparse=lambda bins, _: bool(bins.encode == "onehot"))
-def lower_bins(lowering: Lowering, bins: Estimator, refs: tuple[Ref, ...]) -> tuple[Ref, ...]:
+def lower_bins(lowering: Lowering, bins: Estimator, refs: Refs) -> Refs:
     """The number of inner ``bin_edges_`` that x reaches, as a code or as one indicator per bin."""
     single = bins.dtype == np.float32 or lowering.dtype(refs) == np.float32
     dtype = np.dtype(np.float32 if single else np.float64)
@@ -61,14 +61,12 @@ def _before(edges: Floats, single: bool) -> Floats:
 
 
 @transformer(Binarizer)
-def lower_binarizer(
-    lowering: Lowering, binarizer: Estimator, refs: tuple[Ref, ...]
-) -> tuple[Ref, ...]:
+def lower_binarizer(lowering: Lowering, binarizer: Estimator, refs: Refs) -> Refs:
     """1 where ``x > threshold``, else 0."""
     return binarized(lowering, refs, float(binarizer.threshold))
 
 
-def binarized(lowering: Lowering, refs: tuple[Ref, ...], bound: float) -> tuple[Ref, ...]:
+def binarized(lowering: Lowering, refs: Refs, bound: float) -> Refs:
     """Of each column 1 where it exceeds a bound, as rounded by the steps before, else 0."""
     lowering.check_double(refs)
 
@@ -85,9 +83,7 @@ def binarized(lowering: Lowering, refs: tuple[Ref, ...], bound: float) -> tuple[
 
 
 @transformer(RandomTreesEmbedding)
-def lower_embedding(
-    lowering: Lowering, forest: Estimator, refs: tuple[Ref, ...]
-) -> tuple[Ref, ...]:
+def lower_embedding(lowering: Lowering, forest: Estimator, refs: Refs) -> Refs:
     """One indicator per leaf of each tree."""
     known = forest.one_hot_encoder_.categories_
     width, start, leaves = sum(map(len, known)), 0, []

@@ -10,17 +10,17 @@ from collections.abc import Callable, Iterator
 from fractions import Fraction
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.covariance import EllipticEnvelope
 from sklearn.discriminant_analysis import QuadraticDiscriminantAnalysis
 from sklearn.naive_bayes import BernoulliNB, ComplementNB, GaussianNB, MultinomialNB
 from sklearn.neighbors import NearestCentroid
 
+from ...arrays import Floats
 from ...ir import Operand, ops
 from ..quadratics import dot, exact, exact_affine, quadratic
 from .discretising import binarized
 from .linear import ZERO, affine, binary_label_from, outlier_or_inlier, shares, top_label
-from .lowering import Lowering, Ref, tensor
+from .lowering import Lowering, Refs, tensor
 from .registry import Estimator, Outputs, model
 
 HALF = Fraction(1, 2)
@@ -54,9 +54,7 @@ def _with_lead(lowering: Lowering, estimator: Estimator, scores: str) -> Outputs
     return outputs | {"score": lowering.let(ops.Sub(*both))}
 
 
-def _centred(
-    lowering: Lowering, refs: tuple[Ref, ...], means: npt.NDArray[np.float64]
-) -> tuple[str, npt.NDArray[np.float64]]:
+def _centred(lowering: Lowering, refs: Refs, means: Floats) -> tuple[str, Floats]:
     """``x - m`` with m the mean of the rows of ``means``, and m."""
     lowering.check_double(refs, means)
     middle = np.asarray(means.mean(axis=0), dtype=np.float64)
@@ -69,7 +67,7 @@ def _no_prior_of_zero(estimator: Estimator) -> Iterator[str]:
 
 
 @model("classifier", GaussianNB, flaws=_no_prior_of_zero)
-def lower_gaussian_bayes(lowering: Lowering, bayes: Estimator, refs: tuple[Ref, ...]) -> Outputs:
+def lower_gaussian_bayes(lowering: Lowering, bayes: Estimator, refs: Refs) -> Outputs:
     """``log p_c - Σ_j log(2 π v_cj) / 2 - Σ_j (x_j - t_cj)² / (2 v_cj)``: one square a column."""
     x, middle = _centred(lowering, refs, bayes.theta_)
     constants = [
@@ -85,14 +83,14 @@ def lower_gaussian_bayes(lowering: Lowering, bayes: Estimator, refs: tuple[Ref, 
 
 
 @model("classifier", MultinomialNB, flaws=_finite("feature_log_prob_", "class_log_prior_"))
-def lower_multinomial_bayes(lowering: Lowering, bayes: Estimator, refs: tuple[Ref, ...]) -> Outputs:
+def lower_multinomial_bayes(lowering: Lowering, bayes: Estimator, refs: Refs) -> Outputs:
     """``log P(c) + Σ_j x_j log P(j|c)``."""
     scores, _ = affine(lowering, refs, bayes.feature_log_prob_, bayes.class_log_prior_)
     return likeliest(lowering, bayes, scores)
 
 
 @model("classifier", ComplementNB, flaws=_finite("feature_log_prob_"))
-def lower_complement_bayes(lowering: Lowering, bayes: Estimator, refs: tuple[Ref, ...]) -> Outputs:
+def lower_complement_bayes(lowering: Lowering, bayes: Estimator, refs: Refs) -> Outputs:
     """``Σ_j x_j w_cj``; priors do not count."""
     scores, _ = affine(lowering, refs, bayes.feature_log_prob_, 0.0)
     return likeliest(lowering, bayes, scores)
@@ -105,7 +103,7 @@ def _bernoulli_flaws(bayes: Estimator) -> Iterator[str]:
 
 
 @model("classifier", BernoulliNB, flaws=_bernoulli_flaws)
-def lower_bernoulli_bayes(lowering: Lowering, bayes: Estimator, refs: tuple[Ref, ...]) -> Outputs:
+def lower_bernoulli_bayes(lowering: Lowering, bayes: Estimator, refs: Refs) -> Outputs:
     """``log P(c) + Σ_j (b_j log P(j|c) + (1 - b_j) log(1 - P(j|c)))``, b_j: x_j > binarize."""
     positive = bayes.feature_log_prob_
     negative = np.log(1 - np.exp(positive))
@@ -127,7 +125,7 @@ def _discriminant_flaws(discriminant: Estimator) -> Iterator[str]:
 
 @model("classifier", QuadraticDiscriminantAnalysis, flaws=_discriminant_flaws)
 def lower_quadratic_discriminant(
-    lowering: Lowering, discriminant: Estimator, refs: tuple[Ref, ...]
+    lowering: Lowering, discriminant: Estimator, refs: Refs
 ) -> Outputs:
     """``-(|A_c' (x - m_c)|² + Σ log s_c) / 2 + log p_c`` with the doubles ``A_c = R_c / √s_c``."""
     x, middle = _centred(lowering, refs, np.asarray(discriminant.means_))
@@ -162,9 +160,7 @@ def _centroid_flaws(centroids: Estimator) -> Iterator[str]:
 
 
 @model("classifier", NearestCentroid, flaws=_centroid_flaws)
-def lower_nearest_centroid(
-    lowering: Lowering, centroids: Estimator, refs: tuple[Ref, ...]
-) -> Outputs:
+def lower_nearest_centroid(lowering: Lowering, centroids: Estimator, refs: Refs) -> Outputs:
     """The nearest centroid, ties to the first: squares of x cancel, so it is affine.
 
     With priors p: ``-|(x - c) / s|² + 2 log p``, which probabilities always come from.
@@ -199,9 +195,7 @@ def lower_nearest_centroid(
 
 
 @model("classifier", EllipticEnvelope, labels=outlier_or_inlier)
-def lower_elliptic_envelope(
-    lowering: Lowering, envelope: Estimator, refs: tuple[Ref, ...]
-) -> Outputs:
+def lower_elliptic_envelope(lowering: Lowering, envelope: Estimator, refs: Refs) -> Outputs:
     """Label 1 iff ``-(x - m)' P (x - m) - offset_ >= 0``, else -1."""
     lowering.check_double(refs)
     place = np.asarray(envelope.location_, dtype=np.float64)

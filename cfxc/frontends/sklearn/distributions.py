@@ -16,13 +16,13 @@ from ...arrays import Floats
 from ...ir import ops
 from .columnwise import column_function, range_of
 from .functions import LOOSE, NO_VALUE
-from .lowering import Lowering, Ref, Stage, exact_tensor, fractions
+from .lowering import Lowering, Refs, Stage, exact_tensor, fractions
 from .registry import Estimator, dense, transformer
 from .tracing import last_below
 
 
 @transformer(PowerTransformer, sparse=dense)
-def lower_powers(lowering: Lowering, powers: Estimator, refs: tuple[Ref, ...]) -> tuple[Ref, ...]:
+def lower_powers(lowering: Lowering, powers: Estimator, refs: Refs) -> Refs:
     """The Box-Cox or Yeo-Johnson power of each column, standardised if asked for."""
     lowering.check_double(refs)
     if powers.method == "box-cox":
@@ -66,9 +66,7 @@ def _standard(mean: float, scale: float, values: Floats) -> Floats:
 
 
 @transformer(QuantileTransformer)
-def lower_quantiles(
-    lowering: Lowering, quantiles: Estimator, refs: tuple[Ref, ...]
-) -> tuple[Ref, ...]:
+def lower_quantiles(lowering: Lowering, quantiles: Estimator, refs: Refs) -> Refs:
     """The share of training below x, interpolated; or the normal quantile of that share."""
     lowering.check_double(refs)
     if lowering.sparse:

@@ -8,15 +8,15 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, TargetEncoder
 
+from ...arrays import Array, Floats
 from ...ir import LabelTuple, Operand, ops
 from ...space import Label, missing_as
 from ...space.inputs import NOT_A_NUMBER, Column
 from ...space.names import shown
-from .lowering import Cell, Lowering, Raw, Ref, cells, exact_tensor, fractions, tensor
+from .lowering import Cell, Lowering, Raw, Ref, Refs, cells, exact_tensor, fractions, tensor
 from .registry import Estimator, dense, transformer
 
 
@@ -50,7 +50,7 @@ def has_gap(cells: Sequence[Label]) -> bool:
     return None in cells and not any(isinstance(cell, str) for cell in cells)
 
 
-Rows = npt.NDArray[np.float64]
+Rows = Floats
 
 
 @dataclass(frozen=True)
@@ -72,19 +72,19 @@ class Codebook:
 
 
 @transformer(OneHotEncoder, flaws=lambda encoder: _ambiguous_missing(encoder))
-def lower_one_hot(lowering: Lowering, encoder: Estimator, refs: tuple[Ref, ...]) -> tuple[Ref, ...]:
+def lower_one_hot(lowering: Lowering, encoder: Estimator, refs: Refs) -> Refs:
     """One indicator per category that is neither dropped nor grouped, of all columns in turn."""
     return _lower(lowering, encoder, refs, one_hot_codebooks(encoder))
 
 
 @transformer(OrdinalEncoder, flaws=lambda encoder: _ambiguous_missing(encoder))
-def lower_ordinal(lowering: Lowering, encoder: Estimator, refs: tuple[Ref, ...]) -> tuple[Ref, ...]:
+def lower_ordinal(lowering: Lowering, encoder: Estimator, refs: Refs) -> Refs:
     """One code per column."""
     return _lower(lowering, encoder, refs, ordinal_codebooks(encoder))
 
 
 @transformer(TargetEncoder, flaws=lambda encoder: _ambiguous_missing(encoder), sparse=dense)
-def lower_target(lowering: Lowering, encoder: Estimator, refs: tuple[Ref, ...]) -> tuple[Ref, ...]:
+def lower_target(lowering: Lowering, encoder: Estimator, refs: Refs) -> Refs:
     """One number per column, or one per column and class; unknown values have the mean's."""
     return _lower(lowering, encoder, refs, target_codebooks(encoder))
 
@@ -158,7 +158,7 @@ def _run(encoder: Estimator) -> Rows:
     return np.asarray(dense, dtype=np.float64)
 
 
-def _filled(known: npt.NDArray[Any], size: int) -> pd.Series[Any]:
+def _filled(known: Array, size: int) -> pd.Series[Any]:
     places = np.where(np.arange(size) < len(known), np.arange(size), 0)
     values = known[places]
     return pd.Series(values, dtype=object if values.dtype.kind in "OUS" else values.dtype)
@@ -198,9 +198,7 @@ def _ambiguous_missing(encoder: Estimator) -> Iterator[str]:
             )
 
 
-def _lower(
-    lowering: Lowering, encoder: Estimator, refs: tuple[Ref, ...], books: Sequence[Codebook]
-) -> tuple[Ref, ...]:
+def _lower(lowering: Lowering, encoder: Estimator, refs: Refs, books: Sequence[Codebook]) -> Refs:
     made: list[Ref] = []
     dtype = np.dtype(getattr(encoder, "dtype", np.float64))
     for ref, book in zip(refs, books, strict=True):
@@ -327,3 +325,8 @@ def _check_domain(
     elif strangers := [n for n in domain[: len(numbers) + SHORT] if n not in numbers]:
         text = f"{what} can hold {shown(strangers)}, which the encoder does not know"
         lowering.problem(f"{text}; narrow it, or declare it categorical", DROP_UNKNOWN)
+
+
+def number(cell: Label) -> float:
+    """A cell of numbers; NaN where it is missing."""
+    return np.nan if cell is None else float(cell)

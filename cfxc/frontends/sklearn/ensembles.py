@@ -7,7 +7,6 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.ensemble import (
     AdaBoostClassifier,
     AdaBoostRegressor,
@@ -23,9 +22,10 @@ from sklearn.tree import (
     ExtraTreeRegressor,
 )
 
+from ...arrays import Floats
 from ...ir import Literal, Operand, ops
 from .linear import binary_label, pair, top_label, values
-from .lowering import Lowering, Ref, as_array, tensor
+from .lowering import Lowering, Refs, as_array, tensor
 from .members import MEMBERS, SMOOTH, classes_of, lower_member, probability, total, vote
 from .registry import Estimator, Outputs, model
 from .trees import ensemble
@@ -43,27 +43,23 @@ def all_trees(estimator: Estimator) -> bool:
     return all(type(member) in TREES for member in estimator.estimators_)
 
 
-def leaf_votes(tree: Any, rows: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+def leaf_votes(tree: Any, rows: Floats) -> Floats:
     """``rows[c]`` at the nodes of a classification tree where its own label is its class c.
 
     The label of a leaf is its largest class fraction, ties to the first.
     """
-    votes: npt.NDArray[np.float64] = rows[tree.value[:, 0, :].argmax(axis=1)]
+    votes: Floats = rows[tree.value[:, 0, :].argmax(axis=1)]
     return votes
 
 
-def _members(
-    estimator: Estimator, refs: tuple[Ref, ...]
-) -> Iterator[tuple[Estimator, tuple[Ref, ...]]]:
+def _members(estimator: Estimator, refs: Refs) -> Iterator[tuple[Estimator, Refs]]:
     columns = as_array(refs)
     for member, chosen in zip(estimator.estimators_, estimator.estimators_features_, strict=True):
         yield member, tuple(columns[index] for index in chosen)
 
 
 @model("classifier", BaggingClassifier, parts=like_members, note=SMOOTH)
-def lower_bagging_classifier(
-    lowering: Lowering, estimator: Estimator, refs: tuple[Ref, ...]
-) -> Outputs:
+def lower_bagging_classifier(lowering: Lowering, estimator: Estimator, refs: Refs) -> Outputs:
     """The mean of the members' probabilities, or of their votes where they have none."""
     count = Literal(Fraction(len(estimator.estimators_)))
     scores: list[Operand] = []
@@ -84,7 +80,7 @@ def lower_bagging_classifier(
     return made | {"probability": mean}
 
 
-def _summed_trees(lowering: Lowering, estimator: Estimator, refs: tuple[Ref, ...]) -> str:
+def _summed_trees(lowering: Lowering, estimator: Estimator, refs: Refs) -> str:
     trees = [member.tree_ for member in estimator.estimators_]
     values = []
     for member in estimator.estimators_:
@@ -118,9 +114,7 @@ def _share(
 
 
 @model("regressor", BaggingRegressor, parts=like_members)
-def lower_bagging_regressor(
-    lowering: Lowering, estimator: Estimator, refs: tuple[Ref, ...]
-) -> Outputs:
+def lower_bagging_regressor(lowering: Lowering, estimator: Estimator, refs: Refs) -> Outputs:
     """The mean of the members' values."""
     count = Literal(Fraction(len(estimator.estimators_)))
     if not all_trees(estimator):
@@ -163,9 +157,7 @@ def _useless_weights(estimator: Estimator) -> Iterator[str]:
 
 
 @model("classifier", VotingClassifier, flaws=_useless_weights, parts=named_members, note=SMOOTH)
-def lower_voting_classifier(
-    lowering: Lowering, estimator: Estimator, refs: tuple[Ref, ...]
-) -> Outputs:
+def lower_voting_classifier(lowering: Lowering, estimator: Estimator, refs: Refs) -> Outputs:
     """Hard: the class with most votes, ties to the first one.  Soft: the highest mean share."""
     soft = estimator.voting == "soft"
     parts: list[Operand] = []
@@ -189,9 +181,7 @@ def lower_voting_classifier(
 
 
 @model("regressor", VotingRegressor, flaws=_useless_weights, parts=named_members)
-def lower_voting_regressor(
-    lowering: Lowering, estimator: Estimator, refs: tuple[Ref, ...]
-) -> Outputs:
+def lower_voting_regressor(lowering: Lowering, estimator: Estimator, refs: Refs) -> Outputs:
     """The weighted mean of the members' values."""
     weights = _weights(estimator)
     parts = []
@@ -220,9 +210,7 @@ def _classifier_flaws(estimator: Estimator) -> Iterator[str]:
 
 
 @model("classifier", AdaBoostClassifier, flaws=_classifier_flaws, parts=like_members)
-def lower_ada_boost_classifier(
-    lowering: Lowering, estimator: Estimator, refs: tuple[Ref, ...]
-) -> Outputs:
+def lower_ada_boost_classifier(lowering: Lowering, estimator: Estimator, refs: Refs) -> Outputs:
     """``w`` for the class a member names and ``-w / (K - 1)`` for all others, over the weights.
 
     Label: the highest sum; of two, the second class iff its sum is positive.
@@ -257,7 +245,7 @@ def _binary(lowering: Lowering, estimator: Estimator, mean: Operand) -> Outputs:
     return {"label": label, "score": score, "probability": share}
 
 
-def _ballots(estimator: Estimator, member: Estimator, weight: float) -> npt.NDArray[np.float64]:
+def _ballots(estimator: Estimator, member: Estimator, weight: float) -> Floats:
     """What a member adds to each class if it names its class c: row c.
 
     One column if there are two classes: the second class's.
@@ -270,9 +258,7 @@ def _ballots(estimator: Estimator, member: Estimator, weight: float) -> npt.NDAr
 
 
 @model("regressor", AdaBoostRegressor, parts=like_members)
-def lower_ada_boost_regressor(
-    lowering: Lowering, estimator: Estimator, refs: tuple[Ref, ...]
-) -> Outputs:
+def lower_ada_boost_regressor(lowering: Lowering, estimator: Estimator, refs: Refs) -> Outputs:
     """The weighted median: the least value that at least half of all weight does not exceed.
 
     ``min {y_i : sum_j w_j [y_j <= y_i] >= sum_j w_j / 2}``, which is what sorting finds too:
@@ -292,7 +278,7 @@ def lower_ada_boost_regressor(
     return {"value": lowering.let(ops.ReduceMin(chosen))}
 
 
-def _values(lowering: Lowering, estimator: Estimator, refs: tuple[Ref, ...]) -> str:
+def _values(lowering: Lowering, estimator: Estimator, refs: Refs) -> str:
     """The members' values as one vector."""
     members = estimator.estimators_
     if not all_trees(estimator):

@@ -15,7 +15,7 @@ from sklearn.preprocessing import FunctionTransformer
 from ...arrays import Floats
 from ...ir import Literal, Op, Operand, ops
 from .columnwise import LARGEST_TABLE, Real, column_function, imaged, range_of, tabulated
-from .lowering import DOUBLE, SINGLE, Cell, Function, Lowering, Ref, Stage
+from .lowering import DOUBLE, SINGLE, Cell, Function, Lowering, Ref, Refs, Stage
 from .registry import Estimator, transformer
 from .tracing import last_below
 
@@ -49,7 +49,8 @@ def _op(make: Callable[[Operand], Op]) -> Real:
     return lambda lowering, x: lowering.let(make(x))
 
 
-def _expm1(lowering: Lowering, x: str) -> str:
+def expm1(lowering: Lowering, x: Operand) -> str:
+    """``exp(x) - 1``."""
     return lowering.let(ops.Sub(lowering.let(ops.Exp(x)), ONE))
 
 
@@ -71,7 +72,7 @@ FUNCTIONS: Mapping[Any, Elementary] = {
     np.arcsinh: Elementary(loose=LOOSE),
     np.arctan: Elementary(loose=LOOSE),
     np.exp: Elementary(loose=LOOSE, real=_op(ops.Exp)),
-    np.expm1: Elementary(loose=LOOSE, real=_expm1),
+    np.expm1: Elementary(loose=LOOSE, real=expm1),
     np.tanh: Elementary(loose=LOOSE, real=_op(ops.Tanh)),
     expit: Elementary(loose=LOOSE, real=_op(ops.Sigmoid)),
 }  # fmt: skip
@@ -100,9 +101,7 @@ def _is_known(func: Any) -> bool:
 
 
 @transformer(FunctionTransformer, flaws=_unknown_function)
-def lower_function(
-    lowering: Lowering, function: Estimator, refs: tuple[Ref, ...]
-) -> tuple[Ref, ...]:
+def lower_function(lowering: Lowering, function: Estimator, refs: Refs) -> Refs:
     """``func`` of each column; with ``func=None`` nothing happens."""
     if function.func is None:
         return refs

@@ -16,12 +16,11 @@ import numpy.typing as npt
 from sklearn._loss.link import IdentityLink, LogLink
 from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 
-from ...arrays import Floats
+from ...arrays import Bools, Floats, Ints
 from ...ir import Operand, ops
-from ...space import Label
-from .encoders import Codebook, has_gap, ordinal_codebooks, symbol
-from .linear import binary_label, pair, top_label
-from .lowering import Lowering, Ref, tensor
+from .encoders import Codebook, has_gap, number, ordinal_codebooks, symbol
+from .linear import binary_label, pair, several_outputs
+from .lowering import Lowering, Refs, tensor
 from .registry import Estimator, Outputs, model
 from .tracing import Compared, compared
 from .trees import Nodes, cuts, joined
@@ -49,7 +48,7 @@ class _Columns:
     ``refs`` are the booster's columns in its own order, the categorical ones first.
     """
 
-    def __init__(self, lowering: Lowering, estimator: Estimator, refs: tuple[Ref, ...]) -> None:
+    def __init__(self, lowering: Lowering, estimator: Estimator, refs: Refs) -> None:
         self.lowering = lowering
         self.books = _codebooks(estimator)
         categorical = estimator.is_categorical_
@@ -69,7 +68,7 @@ class _Columns:
         held = self.symbols[feature]
         if feature >= len(self.books):
             gap = held is not None and has_gap(held.cells)
-            return np.array([_number(cell) for cell in held.cells]) if held and gap else None
+            return np.array([number(cell) for cell in held.cells]) if held and gap else None
         book = self.books[feature]
         codes = dict(zip(book.known, book.rows[:, 0].tolist(), strict=True))
         if held is not None:
@@ -117,16 +116,10 @@ class _Columns:
         return self.lowering.let(ops.Affine(hits, tensor((rows - other).T), tensor(other)))
 
 
-def _categorical_first(
-    refs: tuple[Ref, ...], categorical: npt.NDArray[np.bool_]
-) -> tuple[Ref, ...]:
+def _categorical_first(refs: Refs, categorical: Bools) -> Refs:
     chosen = categorical.tolist()
     first = tuple(ref for ref, is_one in zip(refs, chosen, strict=True) if is_one)
     return first + tuple(ref for ref, is_one in zip(refs, chosen, strict=True) if not is_one)
-
-
-def _number(cell: Label) -> float:
-    return np.nan if cell is None else float(cell)
 
 
 def _numbers(book: Codebook) -> list[int | float]:
@@ -152,7 +145,7 @@ def _contains(bitset: npt.NDArray[np.uint32], code: int) -> bool:
     return bool(int(bitset[code // 32]) >> (code % 32) & 1)
 
 
-def _raw(lowering: Lowering, estimator: Estimator, refs: tuple[Ref, ...]) -> tuple[str, int]:
+def _raw(lowering: Lowering, estimator: Estimator, refs: Refs) -> tuple[str, int]:
     """The raw sums, a vector, and its length: one, or one per class."""
     base = np.ravel(estimator._baseline_prediction)
     columns = _Columns(lowering, estimator, refs)
@@ -171,22 +164,15 @@ def _raw(lowering: Lowering, estimator: Estimator, refs: tuple[Ref, ...]) -> tup
     return lowering.let(joined(whole.vector(), made, base)), base.size
 
 
-def _located(columns: _Columns, predictor: Any) -> npt.NDArray[np.int64]:
+def _located(columns: _Columns, predictor: Any) -> Ints:
     """Column and place (n, 2) that each node compares; zeros on leaves."""
     nodes, sets = predictor.nodes, predictor.raw_left_cat_bitsets
     return np.array(
-        [(0, -1) if node["is_leaf"] else columns.node(node, sets) for node in nodes],
-        dtype=np.int64,
+        [(0, -1) if node["is_leaf"] else columns.node(node, sets) for node in nodes], dtype=np.int64
     ).reshape(-1, 2)
 
 
-def _nodes(
-    columns: Compared,
-    nodes: Any,
-    start: npt.NDArray[np.int64],
-    place: npt.NDArray[np.int64],
-    value: Floats,
-) -> Nodes:
+def _nodes(columns: Compared, nodes: Any, start: Ints, place: Ints, value: Floats) -> Nodes:
     feature = np.where(nodes["is_leaf"], -1, start + np.maximum(place, 0))
     # the bound is infinite where a node only splits off missing values
     bound = np.where(place >= 0, HALF, nodes["num_threshold"])
@@ -196,14 +182,11 @@ def _nodes(
 
 
 @model("classifier", HistGradientBoostingClassifier, flaws=_ambiguous_missing)
-def lower_histogram_classifier(
-    lowering: Lowering, estimator: Estimator, refs: tuple[Ref, ...]
-) -> Outputs:
+def lower_histogram_classifier(lowering: Lowering, estimator: Estimator, refs: Refs) -> Outputs:
     """Label: the second class iff ``raw > 0``, or the class of the highest sum."""
     raw, width = _raw(lowering, estimator, refs)
     if width > 1:
-        label = top_label(lowering, estimator.classes_, raw)
-        return {"label": label, "score": raw, "probability": lowering.let(ops.Softmax(raw))}
+        return several_outputs(lowering, estimator.classes_, raw)
     score = lowering.let(ops.Item(raw, 0))
     share = lowering.let(ops.Sigmoid(score))
     label = binary_label(lowering, estimator.classes_, score)
@@ -218,9 +201,7 @@ def _regressor_flaws(estimator: Estimator) -> Iterator[str]:
 
 
 @model("regressor", HistGradientBoostingRegressor, flaws=_regressor_flaws)
-def lower_histogram_regressor(
-    lowering: Lowering, estimator: Estimator, refs: tuple[Ref, ...]
-) -> Outputs:
+def lower_histogram_regressor(lowering: Lowering, estimator: Estimator, refs: Refs) -> Outputs:
     """``value``: the raw sum, or its exponential (losses 'poisson' and 'gamma')."""
     raw, _ = _raw(lowering, estimator, refs)
     value = lowering.let(ops.Item(raw, 0))

@@ -15,7 +15,7 @@ from ...ir import Literal, Operand, ops
 from ...space import Label
 from ...space.values import canonical, key, scalar
 from .encoders import symbol
-from .lowering import DOUBLE, FILL, Cell, Image, Lowering, Raw, Ref, cells, tensor
+from .lowering import DOUBLE, FILL, Cell, Image, Lowering, Raw, Ref, Refs, cells, tensor
 from .members import MEMBERS, lower_member
 from .registry import Estimator, dense, refused, transformer
 
@@ -45,7 +45,7 @@ def _keeps_none(lowering: Lowering, imputer: Estimator, ref: Ref) -> bool:
 
 
 @transformer(SimpleImputer, sparse=dense)
-def lower_simple(lowering: Lowering, imputer: Estimator, refs: tuple[Ref, ...]) -> tuple[Ref, ...]:
+def lower_simple(lowering: Lowering, imputer: Estimator, refs: Refs) -> Refs:
     """``statistics_`` where a column is missing; then indicators, if it adds them.
 
     Columns that had no values in training are dropped, unless the imputer keeps them.
@@ -115,7 +115,7 @@ def _replaced(lowering: Lowering, ref: Ref, marker: float, fill: float) -> Ref:
 
 def _indicators(
     lowering: Lowering, imputer: Estimator, refs: Sequence[Ref], places: Sequence[int]
-) -> tuple[Ref, ...]:
+) -> Refs:
     """1 where a column is missing, else 0, for the columns at ``places``."""
     return tuple(_indicator(lowering, imputer, refs[place]) for place in places)
 
@@ -143,9 +143,7 @@ def _new_gaps(indicator: Estimator) -> Iterator[str]:
 
 
 @transformer(MissingIndicator, flaws=_new_gaps, sparse=dense)
-def lower_indicator(
-    lowering: Lowering, indicator: Estimator, refs: tuple[Ref, ...]
-) -> tuple[Ref, ...]:
+def lower_indicator(lowering: Lowering, indicator: Estimator, refs: Refs) -> Refs:
     """1 where a column is missing, else 0; of all, or of those that had gaps in training."""
     known = set(indicator.features_.tolist())
     for place, ref in enumerate(refs):
@@ -177,9 +175,7 @@ def _fillers(imputer: Estimator) -> Iterator[tuple[str, Estimator]]:
     sparse=dense,
     note="as the estimators in it are",
 )
-def lower_iterative(
-    lowering: Lowering, imputer: Estimator, refs: tuple[Ref, ...]
-) -> tuple[Ref, ...]:
+def lower_iterative(lowering: Lowering, imputer: Estimator, refs: Refs) -> Refs:
     """Columns that are missing by ``initial_imputer_``, then in turn by models of others.
 
     The models are those of the rounds of training, and what they say is clipped to ``min_value``

@@ -14,7 +14,7 @@ from sklearn.metrics.pairwise import KERNEL_PARAMS
 from ...ir import Literal, ops
 from ..kernel_functions import Kernel, kernel_values
 from ..quadratics import exact
-from .lowering import Lowering, Ref, cells
+from .lowering import Lowering, Refs, cells
 from .machines import NAMES, NOTE
 from .projection import project
 from .registry import Estimator, dense, transformer
@@ -44,7 +44,7 @@ def _flaws(step: Estimator) -> Iterator[str]:
             yield f"degree {degree} of its kernel is no whole number from 0 on"
 
 
-def _values(lowering: Lowering, step: Estimator, refs: tuple[Ref, ...], rows: Any) -> str:
+def _values(lowering: Lowering, step: Estimator, refs: Refs, rows: Any) -> str:
     lowering.check_double(refs, *([] if hasattr(rows, "toarray") else [rows]))
     held = _parameters(step)
     kernel = Kernel(
@@ -55,7 +55,7 @@ def _values(lowering: Lowering, step: Estimator, refs: tuple[Ref, ...], rows: An
 
 
 @transformer(Nystroem, flaws=_flaws, sparse=dense, note=NOTE)
-def lower_nystroem(lowering: Lowering, step: Estimator, refs: tuple[Ref, ...]) -> tuple[Ref, ...]:
+def lower_nystroem(lowering: Lowering, step: Estimator, refs: Refs) -> Refs:
     """``normalization_ K(components_, x)``."""
     weight = step.normalization_
     values = _values(lowering, step, refs, step.components_)
@@ -63,7 +63,7 @@ def lower_nystroem(lowering: Lowering, step: Estimator, refs: tuple[Ref, ...]) -
 
 
 @transformer(KernelPCA, flaws=_flaws, sparse=dense, note=NOTE)
-def lower_kernel_pca(lowering: Lowering, pca: Estimator, refs: tuple[Ref, ...]) -> tuple[Ref, ...]:
+def lower_kernel_pca(lowering: Lowering, pca: Estimator, refs: Refs) -> Refs:
     """``A (k - rows - mean(k) + all)`` of the kernel's values k with the training rows.
 
     A: the eigenvectors over the roots of their eigenvalues; 0 where one is 0.

@@ -49,12 +49,13 @@ from sklearn.linear_model import (
 from sklearn.neural_network import MLPClassifier, MLPRegressor
 from sklearn.svm import LinearSVC, LinearSVR
 
+from ...arrays import Array, Floats
 from ...ir import Literal, Op, Operand, ops
 from ..predictor import class_labels
-from .lowering import Lowering, Ref, tensor
+from .lowering import Lowering, Refs, tensor
 from .registry import Estimator, Outputs, model
 
-Classes = Sequence[Any] | npt.NDArray[Any]
+Classes = Sequence[Any] | Array
 
 
 def passing(name: str) -> list[type]:
@@ -87,6 +88,12 @@ def top_label(lowering: Lowering, classes: Classes, scores: Operand) -> str:
     return lowering.let(ops.Category(index, class_labels(classes)))
 
 
+def several_outputs(lowering: Lowering, classes: Classes, scores: Operand) -> Outputs:
+    """Of more than two classes: the one of the highest score, and the softmax of the scores."""
+    label = top_label(lowering, classes, scores)
+    return {"label": label, "score": scores, "probability": lowering.let(ops.Softmax(scores))}
+
+
 def pair(lowering: Lowering, probability: Operand) -> Operand:
     """``(1 - p, p)``."""
     rest = lowering.let(ops.Sub(ONE, probability))
@@ -111,9 +118,7 @@ def values(lowering: Lowering, vector: Operand, width: int) -> Operand:
     return lowering.let(ops.Item(vector, 0)) if width == 1 else vector
 
 
-def affine(
-    lowering: Lowering, refs: tuple[Ref, ...], weight: Any, bias: npt.ArrayLike
-) -> tuple[str, int]:
+def affine(lowering: Lowering, refs: Refs, weight: Any, bias: npt.ArrayLike) -> tuple[str, int]:
     """``W x + b`` as a vector, and its length."""
     weight = weight.toarray() if hasattr(weight, "toarray") else np.asarray(weight)
     weight = weight.reshape(-1, len(refs))
@@ -123,18 +128,16 @@ def affine(
     return lowering.let(made), len(weight)
 
 
-def _affine(lowering: Lowering, estimator: Estimator, refs: tuple[Ref, ...]) -> tuple[str, int]:
+def _affine(lowering: Lowering, estimator: Estimator, refs: Refs) -> tuple[str, int]:
     return affine(lowering, refs, estimator.coef_, estimator.intercept_)
 
 
-def _doubles(values: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
+def _doubles(values: Array) -> Floats:
     """Doubles equal to the parameters (float32 is upcast exactly)."""
     return values.astype(np.float64)
 
 
-def _decision(
-    lowering: Lowering, estimator: Estimator, refs: tuple[Ref, ...]
-) -> tuple[Operand, Outputs]:
+def _decision(lowering: Lowering, estimator: Estimator, refs: Refs) -> tuple[Operand, Outputs]:
     """The decision function (scalar if binary), and the label and score it gives."""
     vector, width = _affine(lowering, estimator, refs)
     score = values(lowering, vector, width)
@@ -149,16 +152,14 @@ def _is_multilabel(estimator: Estimator) -> Iterator[str]:
 
 @model("classifier", LinearSVC, Perceptron, *passing("PassiveAggressiveClassifier"))
 @model("classifier", RidgeClassifier, RidgeClassifierCV, flaws=_is_multilabel)
-def lower_linear_classifier(
-    lowering: Lowering, estimator: Estimator, refs: tuple[Ref, ...]
-) -> Outputs:
+def lower_linear_classifier(lowering: Lowering, estimator: Estimator, refs: Refs) -> Outputs:
     """Label and decision function; such models have no probabilities."""
     return _decision(lowering, estimator, refs)[1]
 
 
 @model("classifier", LinearDiscriminantAnalysis)
 @model("classifier", LogisticRegression, LogisticRegressionCV)
-def lower_logistic(lowering: Lowering, estimator: Estimator, refs: tuple[Ref, ...]) -> Outputs:
+def lower_logistic(lowering: Lowering, estimator: Estimator, refs: Refs) -> Outputs:
     """Label, logits, and probabilities: sigmoid, softmax, or one-vs-rest shares.
 
     The last only before scikit-learn 1.8 (``multi_class``, or the solver liblinear).
@@ -187,7 +188,7 @@ def outlier_or_inlier(estimator: Estimator) -> list[int]:
 
 
 @model("classifier", SGDOneClassSVM, labels=outlier_or_inlier)
-def lower_one_class_sgd(lowering: Lowering, machine: Estimator, refs: tuple[Ref, ...]) -> Outputs:
+def lower_one_class_sgd(lowering: Lowering, machine: Estimator, refs: Refs) -> Outputs:
     """Label 1 iff ``coef_ x - offset_ >= 0``, else -1."""
     vector, _ = affine(lowering, refs, machine.coef_, -machine.offset_)
     score = lowering.let(ops.Item(vector, 0))
@@ -200,9 +201,7 @@ def _shares(lowering: Lowering, scores: Operand) -> Operand:
 
 
 @model("classifier", SGDClassifier)
-def lower_sgd_classifier(
-    lowering: Lowering, estimator: Estimator, refs: tuple[Ref, ...]
-) -> Outputs:
+def lower_sgd_classifier(lowering: Lowering, estimator: Estimator, refs: Refs) -> Outputs:
     """Label and decision function, with probabilities for the two losses that have them."""
     score, outputs = _decision(lowering, estimator, refs)
     binary = len(estimator.classes_) == 2
@@ -255,9 +254,7 @@ def _huber_share(lowering: Lowering, score: Operand, classes: int) -> Operand:
     TheilSenRegressor,
     *passing("PassiveAggressiveRegressor"),
 )
-def lower_linear_regressor(
-    lowering: Lowering, estimator: Estimator, refs: tuple[Ref, ...]
-) -> Outputs:
+def lower_linear_regressor(lowering: Lowering, estimator: Estimator, refs: Refs) -> Outputs:
     """``value``: one number, or one per target."""
     vector, width = _affine(lowering, estimator, refs)
     return {"value": values(lowering, vector, width)}
@@ -272,7 +269,7 @@ ACTIVATIONS: dict[str, Callable[[Operand], Op] | None] = {
 OUTPUT_ACTIVATIONS: dict[str, Callable[[Operand], Op] | None] = {"identity": None, "exp": ops.Exp}
 
 
-def _last_layer(lowering: Lowering, network: Estimator, refs: tuple[Ref, ...]) -> str:
+def _last_layer(lowering: Lowering, network: Estimator, refs: Refs) -> str:
     """What the last layer computes, before the output activation."""
     lowering.check_double(refs, *network.coefs_)
     x = lowering.vector(refs)
@@ -311,13 +308,11 @@ def _network_flaws(network: Estimator) -> Iterator[str]:
     flaws=_label_network_flaws,
     note="activations 'logistic' and 'tanh' are enclosed",
 )
-def lower_mlp_classifier(lowering: Lowering, network: Estimator, refs: tuple[Ref, ...]) -> Outputs:
+def lower_mlp_classifier(lowering: Lowering, network: Estimator, refs: Refs) -> Outputs:
     """Label from the logits (the output activation is increasing), logits, probabilities."""
     logits = _last_layer(lowering, network, refs)
     if network.out_activation_ == "softmax":
-        label = top_label(lowering, network.classes_, logits)
-        shares = lowering.let(ops.Softmax(logits))
-        return {"label": label, "score": logits, "probability": shares}
+        return several_outputs(lowering, network.classes_, logits)
     logit = lowering.let(ops.Item(logits, 0))
     label = binary_label(lowering, network.classes_, logit)
     share = lowering.let(ops.Sigmoid(logit))
@@ -330,7 +325,7 @@ def lower_mlp_classifier(lowering: Lowering, network: Estimator, refs: tuple[Ref
     flaws=_network_flaws,
     note="activations 'logistic' and 'tanh', and exp at the end, are enclosed",
 )
-def lower_mlp_regressor(lowering: Lowering, network: Estimator, refs: tuple[Ref, ...]) -> Outputs:
+def lower_mlp_regressor(lowering: Lowering, network: Estimator, refs: Refs) -> Outputs:
     """``value``: one number, or one per target."""
     value = _last_layer(lowering, network, refs)
     if activation := OUTPUT_ACTIVATIONS[network.out_activation_]:

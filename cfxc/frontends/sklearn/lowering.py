@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from ...arrays import Array, Floats
 from ...errors import UnsupportedError, VerificationError
 from ...ir import Builder, Label, Literal, Op, Operand, Tensor, ops
 from ...space import FeatureSpace
@@ -35,7 +36,7 @@ class Raw:
     cells: tuple[Label, ...] | None = None
 
 
-Function = Callable[[npt.NDArray[np.float64]], npt.NDArray[np.float64]]
+Function = Callable[[Floats], Floats]
 
 
 @dataclass(frozen=True)
@@ -77,7 +78,7 @@ class Image:
             fill = float(Image(self.source, stages).function(np.array([fill]))[0])
         return Image(self.source, (*self.stages, *stages), fill)
 
-    def function(self, values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    def function(self, values: Floats) -> Floats:
         """What the library makes of numbers in the column."""
         for stage in self.stages:
             values = stage.function(values)
@@ -112,6 +113,12 @@ class Traced:
 
 
 Ref = Raw | Cell | Traced
+Refs = tuple[Ref, ...]
+
+
+def named(ref: Ref) -> str:
+    """A column as messages call it."""
+    return f"column {ref.column!r}" if isinstance(ref, Raw) else "a column made by an earlier step"
 
 
 def cells(vector: str, width: int, dtype: DType = DOUBLE) -> tuple[Cell, ...]:
@@ -132,7 +139,7 @@ def common_dtype(dtypes: Sequence[DType]) -> DType:
     return np.result_type(*plain) if plain else DOUBLE
 
 
-def as_array(refs: Sequence[Ref]) -> tuple[Ref, ...]:
+def as_array(refs: Sequence[Ref]) -> Refs:
     """The columns of one array made of ``refs``: of one dtype, objects as soon as one is."""
     plain = all(ref.dtype.kind in "biuf" for ref in refs)
     dtype = common_dtype([ref.dtype for ref in refs]) if plain else np.dtype(object)
@@ -159,7 +166,7 @@ class Lowering:
         self.definitions: dict[str, Op] = {}
         self.sparse = False  # whether the step gets a sparse matrix, as fitted
         self._path: list[str] = []
-        self._vectors: dict[tuple[Ref, ...], str] = {}
+        self._vectors: dict[Refs, str] = {}
         self._missing: dict[str, str] = {}
         declare_inputs(self.builder, space)
 
@@ -244,7 +251,7 @@ class Lowering:
             self._vectors[key] = self._gather(key)
         return self._vectors[key]
 
-    def _gather(self, refs: tuple[Ref, ...]) -> str:
+    def _gather(self, refs: Refs) -> str:
         parts: list[Operand] = []
         for vector, group in groupby(map(self._valued, refs), lambda r: getattr(r, "vector", "")):
             run = list(group)
@@ -349,7 +356,7 @@ Build = Callable[[str, list[int]], str]  # from a vector of the columns at some 
 
 def scaled(
     lowering: Lowering, refs: Sequence[Ref], functions: Sequence[Function | Stage], build: Build
-) -> tuple[Ref, ...]:
+) -> Refs:
     """One function of each column: ``build`` makes their vector, of the columns with values."""
     valued = [place for place, ref in enumerate(refs) if not isinstance(ref, Traced)]
     made: dict[int, Cell] = {}
@@ -366,12 +373,12 @@ def scaled(
     return tuple(after)
 
 
-def fractions(values: npt.ArrayLike) -> npt.NDArray[Any]:
+def fractions(values: npt.ArrayLike) -> Array:
     """Doubles as the rationals they are."""
     return np.asarray(np.frompyfunc(Fraction, 1, 1)(np.asarray(values)), dtype=object)
 
 
-def exact_tensor(values: npt.NDArray[Any]) -> Tensor:
+def exact_tensor(values: Array) -> Tensor:
     """Rationals as a tensor: of doubles where all of them are."""
     doubles = values.astype(np.float64)
     return Tensor(doubles, "f64") if bool((values == doubles).all()) else Tensor(values, "rat")

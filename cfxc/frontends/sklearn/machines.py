@@ -17,15 +17,8 @@ from sklearn.svm import SVC, SVR, NuSVC, NuSVR, OneClassSVM
 from ...ir import Operand, ops
 from ..kernel_functions import Kernel, kernel_values, pair_weights
 from ..quadratics import Exact, exact, exact_affine
-from .linear import (
-    ZERO,
-    binary_label,
-    binary_label_from,
-    outlier_or_inlier,
-    top_label,
-    values,
-)
-from .lowering import Lowering, Ref
+from .linear import ZERO, binary_label, binary_label_from, outlier_or_inlier, top_label, values
+from .lowering import Lowering, Refs
 from .pairwise import most_votes, pair_scores, tally
 from .registry import Estimator, Outputs, model
 
@@ -50,7 +43,7 @@ def _kernel_flaws(machine: Estimator) -> Iterator[str]:
 
 
 def expansion(
-    lowering: Lowering, refs: tuple[Ref, ...], kernel: Kernel, vectors: Exact, dual: Exact,
+    lowering: Lowering, refs: Refs, kernel: Kernel, vectors: Exact, dual: Exact,
     bias: Exact,
 ) -> str:  # fmt: skip
     """``Σ_i dual[r, i] K(vectors[i], x) + bias[r]`` for all r; shapes (m, n), (k, m), (k,).
@@ -68,9 +61,7 @@ def _pairs(machine: Estimator) -> tuple[Exact, Exact]:
 
 
 @model("classifier", SVC, NuSVC, flaws=_kernel_flaws, note=NOTE)
-def lower_support_classifier(
-    lowering: Lowering, machine: Estimator, refs: tuple[Ref, ...]
-) -> Outputs:
+def lower_support_classifier(lowering: Lowering, machine: Estimator, refs: Refs) -> Outputs:
     """One machine per pair of classes: the first one iff its value is positive; most votes win.
 
     Of two classes, the second iff the (negated) value is at least 0.  With ``break_ties`` sums of
@@ -98,7 +89,7 @@ def lower_support_classifier(
     return {"label": label, "score": pair_scores(lowering, votes, sums)}
 
 
-def _value(lowering: Lowering, machine: Estimator, refs: tuple[Ref, ...]) -> Operand:
+def _value(lowering: Lowering, machine: Estimator, refs: Refs) -> Operand:
     vectors, dual = exact(machine.support_vectors_), exact(machine._dual_coef_)
     bias = exact(machine._intercept_)
     made = expansion(lowering, refs, _kernel_of(machine), vectors, dual, bias)
@@ -106,17 +97,13 @@ def _value(lowering: Lowering, machine: Estimator, refs: tuple[Ref, ...]) -> Ope
 
 
 @model("regressor", SVR, NuSVR, flaws=_kernel_flaws, note=NOTE)
-def lower_support_regressor(
-    lowering: Lowering, machine: Estimator, refs: tuple[Ref, ...]
-) -> Outputs:
+def lower_support_regressor(lowering: Lowering, machine: Estimator, refs: Refs) -> Outputs:
     """``value``: the machine's value."""
     return {"value": _value(lowering, machine, refs)}
 
 
 @model("classifier", OneClassSVM, flaws=_kernel_flaws, labels=outlier_or_inlier, note=NOTE)
-def lower_one_class_machine(
-    lowering: Lowering, machine: Estimator, refs: tuple[Ref, ...]
-) -> Outputs:
+def lower_one_class_machine(lowering: Lowering, machine: Estimator, refs: Refs) -> Outputs:
     """Label 1 iff the machine's value is above 0, else -1."""
     score = _value(lowering, machine, refs)
     label = binary_label(lowering, outlier_or_inlier(machine), score)
@@ -124,7 +111,7 @@ def lower_one_class_machine(
 
 
 @model("regressor", KernelRidge, flaws=_kernel_flaws, note=NOTE)
-def lower_kernel_ridge(lowering: Lowering, machine: Estimator, refs: tuple[Ref, ...]) -> Outputs:
+def lower_kernel_ridge(lowering: Lowering, machine: Estimator, refs: Refs) -> Outputs:
     """``K(x, X_fit_) dual_coef_``, one number or one per target."""
     fitted: Any = machine.X_fit_
     dual = exact(machine.dual_coef_).reshape(len(machine.dual_coef_), -1).T
@@ -132,6 +119,3 @@ def lower_kernel_ridge(lowering: Lowering, machine: Estimator, refs: tuple[Ref, 
     bias = np.full(len(dual), Fraction(0), dtype=object)
     made = expansion(lowering, refs, _kernel_of(machine), exact(fitted), dual, bias)
     return {"value": values(lowering, made, len(dual))}
-
-
-__all__ = ["NAMES", "NOTE", "expansion"]

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from ...ir import LabelTuple, Literal, Op, Operand, Tensor, ops
 from ..predictor import class_labels
 from .linear import ONE
-from .lowering import Lowering, Ref, tensor
+from .lowering import Lowering, Refs, tensor
 from .registry import MODELS, Estimator, Outputs
 from .structure import last_step, predict
 
@@ -26,9 +26,7 @@ SMOOTH = (
 REPLACE = "replace that estimator, or let the ensemble vote with labels."
 
 
-def lower_member(
-    lowering: Lowering, member: Estimator, refs: tuple[Ref, ...], name: str = MEMBERS
-) -> Outputs:
+def lower_member(lowering: Lowering, member: Estimator, refs: Refs, name: str = MEMBERS) -> Outputs:
     """The outputs of one member on its own columns."""
     return predict(lowering, name, member, refs)
 

@@ -21,7 +21,7 @@ from ..predictor import class_labels
 from ..quadratics import exact, exact_affine
 from .ensembles import like_members
 from .linear import ONE, ZERO, pair, second_if, top_label
-from .lowering import Lowering, Ref, as_array
+from .lowering import Lowering, Refs, as_array
 from .members import MEMBERS, chance, lower_member
 from .pairwise import most_votes, pair_scores, tally
 from .registry import Estimator, Outputs, model
@@ -37,9 +37,7 @@ def _varying(estimator: Estimator) -> Iterator[tuple[str, Estimator]]:
             yield name, member
 
 
-def _confidence(
-    lowering: Lowering, member: Estimator, refs: tuple[Ref, ...]
-) -> tuple[Operand, Outputs]:
+def _confidence(lowering: Lowering, member: Estimator, refs: Refs) -> tuple[Operand, Outputs]:
     """``_predict_binary``: a regressor's value, the decision function or the second probability."""
     if type(member) is _ConstantPredictor:
         return Literal(Fraction(float(member.y_[0]))), {}
@@ -68,7 +66,7 @@ def _rest_flaws(estimator: Estimator) -> Iterator[str]:
 
 
 @model("classifier", OneVsRestClassifier, flaws=_rest_flaws, parts=_varying)
-def lower_one_vs_rest(lowering: Lowering, estimator: Estimator, refs: tuple[Ref, ...]) -> Outputs:
+def lower_one_vs_rest(lowering: Lowering, estimator: Estimator, refs: Refs) -> Outputs:
     """The class of the most confident machine; of two classes, one machine's answer."""
     members = list(estimator.estimators_)
     pairs = [_confidence(lowering, member, refs) for member in members]
@@ -122,7 +120,7 @@ def _says_second(lowering: Lowering, member: Estimator, outputs: Outputs) -> Ope
 
 
 @model("classifier", OneVsOneClassifier, flaws=_pair_flaws, parts=_varying)
-def lower_one_vs_one(lowering: Lowering, estimator: Estimator, refs: tuple[Ref, ...]) -> Outputs:
+def lower_one_vs_one(lowering: Lowering, estimator: Estimator, refs: Refs) -> Outputs:
     """Most votes win; among those, the highest sum of confidences, then the first class.
 
     Of two classes: the second if its machine says so, or is confident of it.
@@ -148,13 +146,10 @@ def lower_one_vs_one(lowering: Lowering, estimator: Estimator, refs: tuple[Ref, 
 
 
 @model("classifier", OutputCodeClassifier, parts=_varying)
-def lower_output_code(lowering: Lowering, estimator: Estimator, refs: tuple[Ref, ...]) -> Outputs:
+def lower_output_code(lowering: Lowering, estimator: Estimator, refs: Refs) -> Outputs:
     """The class of the code nearest to the confidences y: the largest ``2 <c, y> - |c|²``."""
     pairs = [_confidence(lowering, member, refs) for member in estimator.estimators_]
     confidences = lowering.let(ops.Concat(tuple(confidence for confidence, _ in pairs)))
     codes = exact(estimator.code_book_)
     scores = exact_affine(lowering, confidences, 2 * codes, -(codes * codes).sum(axis=1))
     return {"label": top_label(lowering, estimator.classes_, scores)}
-
-
-__all__ = ["ties_go_last"]

@@ -18,7 +18,7 @@ from ..kernel_functions import squares
 from ..predictor import class_labels
 from ..quadratics import Exact, exact, exact_affine
 from .linear import ZERO, normalised, top_label
-from .lowering import Lowering, Ref, exact_tensor, tensor
+from .lowering import Lowering, Refs, exact_tensor, tensor
 from .members import total
 from .registry import Estimator, Outputs, model
 
@@ -56,7 +56,7 @@ def _radius_flaws(estimator: Estimator) -> Iterator[str]:
     flaws=_radius_flaws,
     note="of equal weights; with a label for rows that no training row is near",
 )
-def lower_radius(lowering: Lowering, estimator: Estimator, refs: tuple[Ref, ...]) -> Outputs:
+def lower_radius(lowering: Lowering, estimator: Estimator, refs: Refs) -> Outputs:
     """The class of most training rows within the radius, the first of equals."""
     rows, let = estimator._fit_X, lowering.let
     lowering.check_double(refs, *([] if hasattr(rows, "toarray") else [rows]))
@@ -102,7 +102,7 @@ def _propagation_flaws(estimator: Estimator) -> Iterator[str]:
     enclosed=True,
     note="kernel 'rbf': gives answers, and seldom bounds",
 )
-def lower_propagation(lowering: Lowering, estimator: Estimator, refs: tuple[Ref, ...]) -> Outputs:
+def lower_propagation(lowering: Lowering, estimator: Estimator, refs: Refs) -> Outputs:
     """The class of most weight ``Σ_i exp(-gamma |v_i - x|²) label_distributions_[i]``."""
     rows, let = estimator.X_, lowering.let
     lowering.check_double(refs, *([] if hasattr(rows, "toarray") else [rows]))

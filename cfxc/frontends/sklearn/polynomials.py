@@ -14,16 +14,14 @@ from ...arrays import Floats
 from ...ir import ops
 from .columnwise import imaged, tabulated
 from .encoders import symbol
-from .lowering import Cell, Lowering, Ref, Stage, cells, exact_tensor, fractions
+from .lowering import Cell, Lowering, Ref, Refs, Stage, cells, exact_tensor, fractions
 from .registry import Estimator, transformer
 
 Monomial = tuple[int, ...]  # its columns, not falling
 
 
 @transformer(PolynomialFeatures)
-def lower_polynomial(
-    lowering: Lowering, polynomial: Estimator, refs: tuple[Ref, ...]
-) -> tuple[Ref, ...]:
+def lower_polynomial(lowering: Lowering, polynomial: Estimator, refs: Refs) -> Refs:
     """Products of columns, one for each row of ``powers_``; columns themselves stay."""
     lowering.check_double(refs)
     monomials = [_monomial(row) for row in polynomial.powers_.tolist()]
@@ -42,7 +40,7 @@ def _monomial(powers: list[int]) -> Monomial:
     return tuple(place for place, power in enumerate(powers) for _ in range(power))
 
 
-def _table(lowering: Lowering, each: Monomial, refs: tuple[Ref, ...]) -> Ref | None:
+def _table(lowering: Lowering, each: Monomial, refs: Refs) -> Ref | None:
     """A product as a table: of columns of one category, or a power of a column of few values."""
     held = [symbol(lowering, refs[place]) for place in dict.fromkeys(each)]
     first = held[0]
@@ -89,7 +87,7 @@ def _spline_flaws(splines: Estimator) -> Iterator[str]:
 
 
 @transformer(SplineTransformer, flaws=_spline_flaws)
-def lower_splines(lowering: Lowering, splines: Estimator, refs: tuple[Ref, ...]) -> tuple[Ref, ...]:
+def lower_splines(lowering: Lowering, splines: Estimator, refs: Refs) -> Refs:
     """The B-splines of each column: hat functions in degree 1; in any degree tables."""
     lowering.check_double(refs)
     made: list[Ref] = []

@@ -8,11 +8,11 @@ from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 from sklearn.decomposition import MiniBatchSparsePCA, SparsePCA
 from threadpoolctl import ThreadpoolController
 
+from ...arrays import Array
 from ...errors import MissingColumnError
 from ...ir import Label
 from ...space import FeatureSpace
@@ -93,7 +93,7 @@ class SklearnPredictor:
         last = last_step(self.estimator)
         return tuple(class_labels(MODELS[type(last)].classes(last)))
 
-    def predict(self, frame: pd.DataFrame) -> npt.NDArray[Any]:
+    def predict(self, frame: pd.DataFrame) -> Array:
         """``estimator.predict`` on n rows: labels or numbers (n,), or (n, k) for k > 1 targets.
 
         Raises:
@@ -102,7 +102,7 @@ class SklearnPredictor:
         answer = self._run(self.estimator.predict, frame)
         return answer[:, 0] if answer.ndim == 2 and answer.shape[1] == 1 else answer
 
-    def probabilities(self, frame: pd.DataFrame) -> npt.NDArray[Any] | None:
+    def probabilities(self, frame: pd.DataFrame) -> Array | None:
         """``estimator.predict_proba``, shape (n, k); ``None`` if it has none."""
         if not hasattr(self.estimator, "predict_proba"):
             return None
@@ -114,7 +114,7 @@ class SklearnPredictor:
         steps = (type(value) for _, value in _parameters(self.estimator))
         return any(step in (SparsePCA, MiniBatchSparsePCA) for step in steps)
 
-    def _run(self, method: Callable[[Any], Any], frame: pd.DataFrame) -> npt.NDArray[Any]:
+    def _run(self, method: Callable[[Any], Any], frame: pd.DataFrame) -> Array:
         if len(frame) == 1 and self._takes_no_single_row:
             return np.asarray(method(self.table(pd.concat([frame, frame]))))[:1]
         table = self.table(frame)

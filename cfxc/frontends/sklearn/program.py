@@ -23,6 +23,7 @@ from .registry import (
     TRANSFORMERS,
     WRAPPERS,
     Estimator,
+    below,
     is_pipeline,
     own_names,
 )
@@ -83,10 +84,7 @@ def model_columns(estimator: Estimator, space: FeatureSpace) -> tuple[str, ...]:
 
 
 def columns_of(
-    space: FeatureSpace,
-    names: tuple[str, ...] | None,
-    count: int,
-    unneeded: Container[str] = (),
+    space: FeatureSpace, names: tuple[str, ...] | None, count: int, unneeded: Container[str] = ()
 ) -> tuple[str, ...]:
     """The columns of a model, by their names if it knows them, else all of the space in order.
 
@@ -189,8 +187,8 @@ def _in_predictor(estimator: Estimator, step: str) -> Iterator[Offence]:
     if is_pipeline(estimator):
         before, last = steps(estimator)[:-1], estimator.steps[-1]
         for name, part in before:
-            yield from _in_transformer(part, _below(step, name))
-        yield from _in_predictor(last[1], _below(step, f"pipeline step {last[0]!r}"))
+            yield from _in_transformer(part, below(step, name))
+        yield from _in_predictor(last[1], below(step, f"pipeline step {last[0]!r}"))
     elif type(estimator) in WRAPPERS:
         yield from _in_wrapper(estimator, step, _in_predictor)
     else:
@@ -201,7 +199,7 @@ def _in_predictor(estimator: Estimator, step: str) -> Iterator[Offence]:
 def _in_transformer(estimator: Estimator, step: str) -> Iterator[Offence]:
     if is_pipeline(estimator):
         for name, part in steps(estimator):
-            yield from _in_transformer(part, _below(step, name))
+            yield from _in_transformer(part, below(step, name))
     elif type(estimator) is ColumnTransformer:
         yield from _in_columns(estimator, titled(step, estimator))
     elif type(estimator) in WRAPPERS:
@@ -210,9 +208,9 @@ def _in_transformer(estimator: Estimator, step: str) -> Iterator[Offence]:
         yield from _in_leaf(estimator, step, TRANSFORMERS, "transformer")
         entry = TRANSFORMERS.get(type(estimator))
         for name, part in entry.parts(estimator) if entry else ():
-            yield from _in_transformer(part, _below(titled(step, estimator), name))
+            yield from _in_transformer(part, below(titled(step, estimator), name))
         for name, part in entry.models(estimator) if entry and _is_fitted(estimator) else ():
-            yield from _in_predictor(part, _below(titled(step, estimator), name))
+            yield from _in_predictor(part, below(titled(step, estimator), name))
 
 
 def _in_wrapper(
@@ -224,7 +222,7 @@ def _in_wrapper(
     elif inside is None:
         yield Offence(f"{where}: holds no fitted estimator; train it with refit=True")
     else:
-        yield from within(inside, _below(where, INSIDE))
+        yield from within(inside, below(where, INSIDE))
 
 
 def _in_columns(columns: Estimator, step: str) -> Iterator[Offence]:
@@ -234,7 +232,7 @@ def _in_columns(columns: Estimator, step: str) -> Iterator[Offence]:
     parts = branches(columns) if fitted else columns.transformers
     for name, part, _ in parts:
         if not (part is None or isinstance(part, str)):
-            yield from _in_transformer(part, _below(step, repr(name)))
+            yield from _in_transformer(part, below(step, repr(name)))
 
 
 def _in_leaf(
@@ -263,7 +261,7 @@ def _in_parts(estimator: Estimator, step: str) -> Iterator[Offence]:
     entry = MODELS.get(type(estimator))
     if entry is not None and _is_fitted(estimator):
         for name, part in entry.parts(estimator):
-            yield from _in_predictor(part, _below(titled(step, estimator), name))
+            yield from _in_predictor(part, below(titled(step, estimator), name))
 
 
 def _is_fitted(estimator: Estimator) -> bool:
@@ -285,7 +283,3 @@ def _stranger(estimator: Estimator, table: Mapping[type, Any], role: str) -> str
     if type(estimator) in TRANSFORMERS or estimator is None or estimator == "passthrough":
         return f"stands where a {role} is needed"
     return f"no {role} that can be compiled"
-
-
-def _below(step: str, name: str) -> str:
-    return f"{step} > {name}" if step else name

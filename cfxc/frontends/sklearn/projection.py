@@ -7,7 +7,6 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from scipy import linalg
 from sklearn.cluster import FeatureAgglomeration
 from sklearn.decomposition import (
@@ -24,12 +23,11 @@ from sklearn.neighbors import NeighborhoodComponentsAnalysis
 from sklearn.neural_network import BernoulliRBM
 from sklearn.random_projection import GaussianRandomProjection, SparseRandomProjection
 
+from ...arrays import Array
 from ...ir import Op, ops
 from ..quadratics import exact, exact_affine
-from .lowering import Lowering, Ref, cells, tensor
+from .lowering import Lowering, Refs, cells, tensor
 from .registry import Estimator, dense, transformer
-
-Matrix = npt.NDArray[Any]
 
 
 def project(lowering: Lowering, x: str, weight: Any, shift: Any = None) -> str:
@@ -41,13 +39,13 @@ def project(lowering: Lowering, x: str, weight: Any, shift: Any = None) -> str:
     )
 
 
-def _centred(lowering: Lowering, refs: tuple[Ref, ...], mean: Matrix, *parameters: Matrix) -> str:
+def _centred(lowering: Lowering, refs: Refs, mean: Array, *parameters: Array) -> str:
     lowering.check_double(refs, mean, *parameters)
     return lowering.let(ops.Sub(lowering.vector(refs), lowering.constant(mean)))
 
 
 @transformer(PCA, IncrementalPCA, sparse=dense)
-def lower_pca(lowering: Lowering, pca: Estimator, refs: tuple[Ref, ...]) -> tuple[Ref, ...]:
+def lower_pca(lowering: Lowering, pca: Estimator, refs: Refs) -> Refs:
     """``C x - C mean_``, over the standard deviations (not 0) if ``whiten``.
 
     The two products are not joined: so the deployed rounding, which grows with both, is bounded.
@@ -67,20 +65,18 @@ def lower_pca(lowering: Lowering, pca: Estimator, refs: tuple[Ref, ...]) -> tupl
 
 @transformer(SparseRandomProjection, sparse=lambda one, given: given and not one.dense_output)
 @transformer(GaussianRandomProjection, NeighborhoodComponentsAnalysis, TruncatedSVD, sparse=dense)
-def lower_components(
-    lowering: Lowering, projection: Estimator, refs: tuple[Ref, ...]
-) -> tuple[Ref, ...]:
+def lower_components(lowering: Lowering, projection: Estimator, refs: Refs) -> Refs:
     """``C x`` for the matrix C of components."""
     return _linear(lowering, refs, projection.components_)
 
 
-def _linear(lowering: Lowering, refs: tuple[Ref, ...], weight: Any) -> tuple[Ref, ...]:
+def _linear(lowering: Lowering, refs: Refs, weight: Any) -> Refs:
     lowering.check_double(refs, weight.data if hasattr(weight, "toarray") else weight)
     return cells(project(lowering, lowering.vector(refs), weight), weight.shape[0])
 
 
 @transformer(FastICA, sparse=dense)
-def lower_ica(lowering: Lowering, ica: Estimator, refs: tuple[Ref, ...]) -> tuple[Ref, ...]:
+def lower_ica(lowering: Lowering, ica: Estimator, refs: Refs) -> Refs:
     """``C (x - mean_)``, or ``C x`` without whitening."""
     weight = ica.components_
     if not ica.whiten:
@@ -91,7 +87,7 @@ def lower_ica(lowering: Lowering, ica: Estimator, refs: tuple[Ref, ...]) -> tupl
 
 
 @transformer(FactorAnalysis, sparse=dense)
-def lower_factors(lowering: Lowering, factors: Estimator, refs: tuple[Ref, ...]) -> tuple[Ref, ...]:
+def lower_factors(lowering: Lowering, factors: Estimator, refs: Refs) -> Refs:
     """``V P (x - mean_)``: P the components over the noise, V the inverse of ``1 + P C'``.
 
     V is the matrix of doubles that the library computes anew, and alike, for every table.
@@ -115,7 +111,7 @@ def _singular(pca: Estimator) -> Iterator[str]:
     sparse=dense,
     note="scikit-learn's own fails on a table of one row: give it the row twice",
 )
-def lower_sparse_pca(lowering: Lowering, pca: Estimator, refs: tuple[Ref, ...]) -> tuple[Ref, ...]:
+def lower_sparse_pca(lowering: Lowering, pca: Estimator, refs: Refs) -> Refs:
     """``u`` of ``A u = C (x - mean_)``, ``A = C C' + ridge_alpha I``: a ridge regression of a row.
 
     The library solves the k equations anew by Cholesky's method.  It is off by no more than
@@ -142,9 +138,7 @@ def _no_transform(model: Estimator) -> Iterator[str]:
 
 
 @transformer(LinearDiscriminantAnalysis, flaws=_no_transform, sparse=dense)
-def lower_discriminants(
-    lowering: Lowering, model: Estimator, refs: tuple[Ref, ...]
-) -> tuple[Ref, ...]:
+def lower_discriminants(lowering: Lowering, model: Estimator, refs: Refs) -> Refs:
     """``S' (x - xbar_)``, or ``S' x`` with the solver 'eigen'."""
     weight = model.scalings_[:, : model._max_components].T
     if model.solver == "eigen":
@@ -154,7 +148,7 @@ def lower_discriminants(
 
 
 @transformer(BernoulliRBM, sparse=dense, note="its probabilities are enclosed")
-def lower_machine(lowering: Lowering, machine: Estimator, refs: tuple[Ref, ...]) -> tuple[Ref, ...]:
+def lower_machine(lowering: Lowering, machine: Estimator, refs: Refs) -> Refs:
     """``sigmoid(C x + b)``: the probabilities of the hidden units."""
     weight, bias = machine.components_, machine.intercept_hidden_
     lowering.check_double(refs, weight, bias)
@@ -177,7 +171,7 @@ def _other_pool(clusters: Estimator) -> Iterator[str]:
 
 
 @transformer(FeatureAgglomeration, flaws=_other_pool, sparse=dense)
-def lower_pools(lowering: Lowering, clusters: Estimator, refs: tuple[Ref, ...]) -> tuple[Ref, ...]:
+def lower_pools(lowering: Lowering, clusters: Estimator, refs: Refs) -> Refs:
     """Of each cluster of columns the mean, largest, smallest or sum."""
     lowering.check_double(refs)
     x, labels = lowering.vector(refs), clusters.labels_

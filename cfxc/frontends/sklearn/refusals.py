@@ -15,11 +15,7 @@ from sklearn.decomposition import (
 )
 from sklearn.feature_extraction import DictVectorizer, FeatureHasher
 from sklearn.feature_extraction.image import PatchExtractor
-from sklearn.feature_extraction.text import (
-    CountVectorizer,
-    HashingVectorizer,
-    TfidfVectorizer,
-)
+from sklearn.feature_extraction.text import CountVectorizer, HashingVectorizer, TfidfVectorizer
 from sklearn.kernel_approximation import (
     AdditiveChi2Sampler,
     PolynomialCountSketch,
@@ -28,12 +24,7 @@ from sklearn.kernel_approximation import (
 )
 from sklearn.manifold import Isomap, LocallyLinearEmbedding
 from sklearn.neighbors import KNeighborsTransformer, RadiusNeighborsTransformer
-from sklearn.preprocessing import (
-    KernelCenterer,
-    LabelBinarizer,
-    LabelEncoder,
-    MultiLabelBinarizer,
-)
+from sklearn.preprocessing import KernelCenterer, LabelBinarizer, LabelEncoder, MultiLabelBinarizer
 
 from .registry import refused
 

@@ -15,12 +15,12 @@ from sklearn.pipeline import Pipeline
 from ...ir import Operand
 from ...space import FeatureSpace
 from ..predictor import Task
-from .lowering import Lowering, Ref
+from .lowering import Lowering, Refs
 
 Estimator = Any  # scikit-learn ships without types
 Outputs = dict[str, Operand]
-Transform = Callable[[Lowering, Estimator, tuple[Ref, ...]], tuple[Ref, ...]]
-Predict = Callable[[Lowering, Estimator, tuple[Ref, ...]], Outputs]
+Transform = Callable[[Lowering, Estimator, Refs], Refs]
+Predict = Callable[[Lowering, Estimator, Refs], Outputs]
 Flaws = Callable[[Estimator], Iterable[str]]
 Sparse = Callable[[Estimator, bool], bool]
 Parts = Callable[[Estimator], Iterable[tuple[str, Estimator]]]
@@ -199,3 +199,8 @@ def model(
         return lower
 
     return enter
+
+
+def below(step: str, name: str) -> str:
+    """What a part is called in messages about what is in a step."""
+    return f"{step} > {name}" if step else name

@@ -23,8 +23,9 @@ from sklearn.preprocessing import (
 
 from ...ir import Literal, Operand, ops
 from ..predictor import class_labels
-from .linear import ONE, affine, values
-from .lowering import Lowering, Ref, tensor
+from .functions import expm1
+from .linear import affine, values
+from .lowering import Lowering, Refs, tensor
 from .members import lower_member
 from .registry import Estimator, Outputs, model
 
@@ -46,9 +47,7 @@ def _link_flaws(estimator: Estimator) -> Iterator[str]:
     enclosed=True,
     note="exact with link 'identity'; a range of the target is one of its logarithm",
 )
-def lower_generalised_linear(
-    lowering: Lowering, estimator: Estimator, refs: tuple[Ref, ...]
-) -> Outputs:
+def lower_generalised_linear(lowering: Lowering, estimator: Estimator, refs: Refs) -> Outputs:
     """``exp(coef_ x + intercept_)``, or that itself with the identity as link."""
     vector, _ = affine(lowering, refs, estimator.coef_, estimator.intercept_)
     score = lowering.let(ops.Item(vector, 0))
@@ -57,9 +56,7 @@ def lower_generalised_linear(
 
 
 @model("regressor", PLSRegression, PLSCanonical, CCA)
-def lower_partial_least_squares(
-    lowering: Lowering, estimator: Estimator, refs: tuple[Ref, ...]
-) -> Outputs:
+def lower_partial_least_squares(lowering: Lowering, estimator: Estimator, refs: Refs) -> Outputs:
     """``coef_ (x - mean) + intercept_``, one number or one per target."""
     lowering.check_double(refs, estimator.coef_)
     mean = lowering.constant(np.asarray(estimator._x_mean, dtype=np.float64))
@@ -70,14 +67,10 @@ def lower_partial_least_squares(
     return {"value": values(lowering, made, len(weight))}
 
 
-def _expm1(lowering: Lowering, value: Operand) -> Operand:
-    return lowering.let(ops.Sub(lowering.let(ops.Exp(value)), ONE))
-
-
 INVERSES: dict[Any, Inverse] = {
     None: lambda lowering, value: value,
     np.exp: lambda lowering, value: lowering.let(ops.Exp(value)),
-    np.expm1: _expm1,
+    np.expm1: expm1,
     np.negative: lambda lowering, value: lowering.let(ops.Neg(value)),
     np.square: lambda lowering, value: lowering.let(ops.Mul(value, value)),
     np.tanh: lambda lowering, value: lowering.let(ops.Tanh(value)),
@@ -116,9 +109,7 @@ def _regressor(estimator: Estimator) -> Iterator[tuple[str, Estimator]]:
     parts=_regressor,
     note="inverse functions exp, expm1, tanh and expit are enclosed",
 )
-def lower_transformed_target(
-    lowering: Lowering, estimator: Estimator, refs: tuple[Ref, ...]
-) -> Outputs:
+def lower_transformed_target(lowering: Lowering, estimator: Estimator, refs: Refs) -> Outputs:
     """What the inverse of the target's transformer makes of the regressor's value."""
     value = lower_member(lowering, estimator.regressor_, refs, "its regressor")["value"]
     back = estimator.transformer_
@@ -151,9 +142,7 @@ def _dummy_flaws(estimator: Estimator) -> Iterator[str]:
 
 
 @model("classifier", DummyClassifier, flaws=_dummy_flaws)
-def lower_dummy_classifier(
-    lowering: Lowering, estimator: Estimator, refs: tuple[Ref, ...]
-) -> Outputs:
+def lower_dummy_classifier(lowering: Lowering, estimator: Estimator, refs: Refs) -> Outputs:
     """One label for all, and its probabilities."""
     row = np.zeros((1, 1))
     labels = class_labels(estimator.classes_)
@@ -164,9 +153,7 @@ def lower_dummy_classifier(
 
 
 @model("regressor", DummyRegressor)
-def lower_dummy_regressor(
-    lowering: Lowering, estimator: Estimator, refs: tuple[Ref, ...]
-) -> Outputs:
+def lower_dummy_regressor(lowering: Lowering, estimator: Estimator, refs: Refs) -> Outputs:
     """One value for all, or one per target."""
     vector = lowering.constant(np.ravel(estimator.constant_).astype(np.float64))
     return {"value": values(lowering, vector, estimator.n_outputs_)}

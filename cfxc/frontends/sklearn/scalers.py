@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator
 from fractions import Fraction
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.feature_extraction.text import TfidfTransformer
 from sklearn.preprocessing import (
     MaxAbsScaler,
@@ -18,28 +17,28 @@ from sklearn.preprocessing import (
 
 from ...arrays import Floats
 from ...ir import Literal, Op, ops
-from .lowering import Function, Lowering, Ref, cells, scaled
+from .lowering import Function, Lowering, Refs, cells, scaled
 from .registry import Estimator, transformer
 
-Parameters = npt.NDArray[np.float64] | None  # one per column, or the step is switched off
+Parameters = Floats | None  # one per column, or the step is switched off
 
 
 @transformer(StandardScaler)
-def lower_standard(lowering: Lowering, scaler: Estimator, refs: tuple[Ref, ...]) -> tuple[Ref, ...]:
+def lower_standard(lowering: Lowering, scaler: Estimator, refs: Refs) -> Refs:
     """``(x - mean_) / scale_``, either part only if it is switched on."""
     means = scaler.mean_ if scaler.with_mean else None
     return _centred(lowering, refs, means, scaler.scale_ if scaler.with_std else None)
 
 
 @transformer(RobustScaler)
-def lower_robust(lowering: Lowering, scaler: Estimator, refs: tuple[Ref, ...]) -> tuple[Ref, ...]:
+def lower_robust(lowering: Lowering, scaler: Estimator, refs: Refs) -> Refs:
     """``(x - center_) / scale_``, either part only if it is switched on."""
     centres = scaler.center_ if scaler.with_centering else None
     return _centred(lowering, refs, centres, scaler.scale_ if scaler.with_scaling else None)
 
 
 @transformer(MaxAbsScaler)
-def lower_max_abs(lowering: Lowering, scaler: Estimator, refs: tuple[Ref, ...]) -> tuple[Ref, ...]:
+def lower_max_abs(lowering: Lowering, scaler: Estimator, refs: Refs) -> Refs:
     """``x / scale_``, clipped to [-1, 1] if ``clip``."""
     clip = (-1.0, 1.0) if getattr(scaler, "clip", False) else None
     return _centred(lowering, refs, None, scaler.scale_, clip)
@@ -47,11 +46,11 @@ def lower_max_abs(lowering: Lowering, scaler: Estimator, refs: tuple[Ref, ...]) 
 
 def _centred(
     lowering: Lowering,
-    refs: tuple[Ref, ...],
+    refs: Refs,
     centres: Parameters,
     scales: Parameters,
     clip: tuple[float, float] | None = None,
-) -> tuple[Ref, ...]:
+) -> Refs:
     """``(x - centre) / scale``, or times the rounded ``1 / scale`` of a sparse matrix."""
     lowering.check_double(refs)
     lowering.check_finite(refs, centres, scales)
@@ -90,7 +89,7 @@ def _standard(
 
 
 @transformer(MinMaxScaler)
-def lower_min_max(lowering: Lowering, scaler: Estimator, refs: tuple[Ref, ...]) -> tuple[Ref, ...]:
+def lower_min_max(lowering: Lowering, scaler: Estimator, refs: Refs) -> Refs:
     """``x * scale_ + min_``, clipped to ``feature_range`` if ``clip``."""
     lowering.check_double(refs)
     lowering.check_finite(refs, scaler.scale_, scaler.min_)
@@ -124,9 +123,7 @@ def _euclidean(normalizer: Estimator) -> Iterator[str]:
 
 
 @transformer(Normalizer, flaws=_euclidean, note="norm 'l1' or 'max'")
-def lower_normalizer(
-    lowering: Lowering, normalizer: Estimator, refs: tuple[Ref, ...]
-) -> tuple[Ref, ...]:
+def lower_normalizer(lowering: Lowering, normalizer: Estimator, refs: Refs) -> Refs:
     """``x / norm(x)`` with the l1 norm or the largest magnitude; a row of zeros stays."""
     lowering.check_double(refs)
     return cells(_over_norm(lowering, lowering.vector(refs), normalizer.norm), len(refs))
@@ -152,7 +149,7 @@ def _term_flaws(step: Estimator) -> Iterator[str]:
     sparse=lambda step, _: True,
     note="norm 'l1' or None; of columns of counts",
 )
-def lower_terms(lowering: Lowering, step: Estimator, refs: tuple[Ref, ...]) -> tuple[Ref, ...]:
+def lower_terms(lowering: Lowering, step: Estimator, refs: Refs) -> Refs:
     """``x * idf_`` of counts x, over the l1 norm if it says so; a row of zeros stays."""
     lowering.check_double(refs)
     x = lowering.vector(refs)

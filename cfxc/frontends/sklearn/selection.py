@@ -21,7 +21,7 @@ from sklearn.feature_selection import (
 )
 from sklearn.utils._set_output import _get_output_config
 
-from .lowering import Lowering, Ref
+from .lowering import Lowering, Refs
 from .registry import Estimator, transformer
 
 
@@ -44,9 +44,7 @@ def _keeps_nothing(selector: Estimator) -> Iterator[str]:
     VarianceThreshold,
     flaws=_keeps_nothing,
 )
-def lower_selection(
-    lowering: Lowering, selector: Estimator, refs: tuple[Ref, ...]
-) -> tuple[Ref, ...]:
+def lower_selection(lowering: Lowering, selector: Estimator, refs: Refs) -> Refs:
     """The columns of ``get_support()``: an array with the dtype of all, or columns of a table."""
     kept = [ref for ref, keeps in zip(refs, selector.get_support(), strict=True) if keeps]
     if _get_output_config("transform", selector)["dense"] != "default":

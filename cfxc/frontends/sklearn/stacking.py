@@ -12,7 +12,7 @@ from sklearn.multioutput import MultiOutputRegressor, RegressorChain
 from ...ir import LabelTuple, Operand, ops
 from ..predictor import class_labels
 from .ensembles import like_members, named_members
-from .lowering import Lowering, Ref, as_array, cells, tensor
+from .lowering import Lowering, Ref, Refs, as_array, cells, tensor
 from .members import SMOOTH, classes_of, lower_member, relabelled, response
 from .registry import Estimator, Outputs, model
 
@@ -30,9 +30,7 @@ def _stack_flaws(stack: Estimator) -> Iterator[str]:
 
 
 @model("classifier", StackingClassifier, flaws=_stack_flaws, parts=_parts, note=SMOOTH)
-def lower_stacking_classifier(
-    lowering: Lowering, stack: Estimator, refs: tuple[Ref, ...]
-) -> Outputs:
+def lower_stacking_classifier(lowering: Lowering, stack: Estimator, refs: Refs) -> Outputs:
     """The final estimator's label; it knows classes by their positions."""
     final = stack.final_estimator_
     outputs = lower_member(lowering, final, _said(lowering, stack, refs), FINAL)
@@ -41,14 +39,12 @@ def lower_stacking_classifier(
 
 
 @model("regressor", StackingRegressor, parts=_parts)
-def lower_stacking_regressor(
-    lowering: Lowering, stack: Estimator, refs: tuple[Ref, ...]
-) -> Outputs:
+def lower_stacking_regressor(lowering: Lowering, stack: Estimator, refs: Refs) -> Outputs:
     """The final estimator's value."""
     return lower_member(lowering, stack.final_estimator_, _said(lowering, stack, refs), FINAL)
 
 
-def _said(lowering: Lowering, stack: Estimator, refs: tuple[Ref, ...]) -> tuple[Ref, ...]:
+def _said(lowering: Lowering, stack: Estimator, refs: Refs) -> Refs:
     """The columns of the final estimator: what the members say, then the table's own if asked."""
     columns: list[Ref] = []
     two = len(getattr(stack, "classes_", ())) == 2
@@ -78,16 +74,14 @@ def _predicted(lowering: Lowering, member: Estimator, outputs: Outputs) -> Opera
     return lowering.let(ops.Lookup(outputs["label"], labels, tensor(classes.astype(np.float64))))
 
 
-def _columns(lowering: Lowering, operand: Operand, width: int = 1) -> tuple[Ref, ...]:
+def _columns(lowering: Lowering, operand: Operand, width: int = 1) -> Refs:
     """A number, or all of a vector of length ``width``, as columns."""
     vector = operand if width > 1 and isinstance(operand, str) else None
     return cells(vector or lowering.let(ops.Concat((operand,))), width)
 
 
 @model("regressor", MultiOutputRegressor, parts=like_members)
-def lower_several_regressors(
-    lowering: Lowering, estimator: Estimator, refs: tuple[Ref, ...]
-) -> Outputs:
+def lower_several_regressors(lowering: Lowering, estimator: Estimator, refs: Refs) -> Outputs:
     """One model for each target."""
     members = [member for _, member in like_members(estimator)]
     made = [lower_member(lowering, member, refs)["value"] for member in members]
@@ -95,7 +89,7 @@ def lower_several_regressors(
 
 
 @model("regressor", RegressorChain, parts=like_members)
-def lower_regressor_chain(lowering: Lowering, chain: Estimator, refs: tuple[Ref, ...]) -> Outputs:
+def lower_regressor_chain(lowering: Lowering, chain: Estimator, refs: Refs) -> Outputs:
     """Each model sees the columns and what the models before it said; targets in their order."""
     columns, made = list(as_array(refs)), []
     for _, member in like_members(chain):

@@ -11,13 +11,14 @@ from sklearn.pipeline import FeatureUnion, Pipeline
 
 from ...errors import InvalidInputError
 from ...ir import Literal, ops
-from .lowering import DOUBLE, Lowering, Ref, Stage, as_array, cells, scaled
+from .lowering import DOUBLE, Lowering, Ref, Refs, Stage, as_array, cells, scaled
 from .registry import (
     MODELS,
     TRANSFORMERS,
     WRAPPERS,
     Estimator,
     Outputs,
+    below,
     is_pipeline,
     transformer,
 )
@@ -74,9 +75,7 @@ def titled(step: str, estimator: Estimator) -> str:
     return f"{step} ({type(estimator).__name__})" if step else type(estimator).__name__
 
 
-def transform(
-    lowering: Lowering, step: str, estimator: Estimator, refs: tuple[Ref, ...]
-) -> tuple[Ref, ...]:
+def transform(lowering: Lowering, step: str, estimator: Estimator, refs: Refs) -> Refs:
     """Lower one transformer on the columns ``refs``; gives its output columns."""
     with lowering.at(titled(step, estimator)):
         check_width(estimator, refs, lowering.where)
@@ -85,7 +84,7 @@ def transform(
         return TRANSFORMERS[type(estimator)].lower(lowering, estimator, refs)
 
 
-def predict(lowering: Lowering, step: str, estimator: Estimator, refs: tuple[Ref, ...]) -> Outputs:
+def predict(lowering: Lowering, step: str, estimator: Estimator, refs: Refs) -> Outputs:
     """Lower a predictor, or a pipeline that ends in one, on the columns ``refs``."""
     if not is_pipeline(estimator):
         with lowering.at(titled(step, estimator)):
@@ -96,9 +95,9 @@ def predict(lowering: Lowering, step: str, estimator: Estimator, refs: tuple[Ref
             return MODELS[type(estimator)].lower(lowering, estimator, refs)
     *before, (last_name, last) = steps(estimator)
     for name, part in before:
-        refs = transform(lowering, _joined(step, name), part, refs)
+        refs = transform(lowering, below(step, name), part, refs)
         lowering.sparse = gives_sparse(part, lowering.sparse)
-    return predict(lowering, _joined(step, last_name), last, refs)
+    return predict(lowering, below(step, last_name), last, refs)
 
 
 def gives_sparse(part: Estimator, sparse: bool) -> bool:
@@ -125,10 +124,6 @@ def _any_sparse(union: Estimator, sparse: bool) -> bool:
     )
 
 
-def _joined(step: str, name: str) -> str:
-    return f"{step} > {name}" if step else name
-
-
 def _named(parts: Estimator) -> Iterator[tuple[str, Estimator]]:
     """Name and transformer of the parts of a union that are lowered."""
     for name, part in parts.transformer_list:
@@ -137,9 +132,7 @@ def _named(parts: Estimator) -> Iterator[tuple[str, Estimator]]:
 
 
 @transformer(Pipeline, sparse=_last_sparse, parts=steps)
-def lower_pipeline(
-    lowering: Lowering, pipeline: Estimator, refs: tuple[Ref, ...]
-) -> tuple[Ref, ...]:
+def lower_pipeline(lowering: Lowering, pipeline: Estimator, refs: Refs) -> Refs:
     """One step after another."""
     given = lowering.sparse
     for name, step in steps(pipeline):
@@ -150,7 +143,7 @@ def lower_pipeline(
 
 
 @transformer(ColumnTransformer, sparse=lambda columns, _: bool(columns.sparse_output_))
-def lower_columns(lowering: Lowering, columns: Estimator, refs: tuple[Ref, ...]) -> tuple[Ref, ...]:
+def lower_columns(lowering: Lowering, columns: Estimator, refs: Refs) -> Refs:
     """Each part on its own columns; outputs side by side, times ``transformer_weights``."""
     weights = columns.transformer_weights or {}
     made: list[Ref] = []
@@ -163,7 +156,7 @@ def lower_columns(lowering: Lowering, columns: Estimator, refs: tuple[Ref, ...])
 
 
 @transformer(FeatureUnion, sparse=_any_sparse, parts=_named)
-def lower_union(lowering: Lowering, union: Estimator, refs: tuple[Ref, ...]) -> tuple[Ref, ...]:
+def lower_union(lowering: Lowering, union: Estimator, refs: Refs) -> Refs:
     """All parts on the same columns; outputs side by side, times ``transformer_weights``."""
     weights = union.transformer_weights or {}
     made: list[Ref] = []
@@ -175,7 +168,7 @@ def lower_union(lowering: Lowering, union: Estimator, refs: tuple[Ref, ...]) -> 
     return tuple(made)
 
 
-def _weighted(lowering: Lowering, refs: tuple[Ref, ...], weight: float | None) -> tuple[Ref, ...]:
+def _weighted(lowering: Lowering, refs: Refs, weight: float | None) -> Refs:
     """The columns times a weight, if there is one."""
     if weight is None or not refs:
         return refs

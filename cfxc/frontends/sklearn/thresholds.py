@@ -10,7 +10,7 @@ from sklearn.model_selection import FixedThresholdClassifier, TunedThresholdClas
 
 from ...ir import Literal, Operand, ops
 from .linear import second_if
-from .lowering import Lowering, Ref
+from .lowering import Lowering, Refs
 from .members import lower_member, response
 from .registry import Estimator, Outputs, model
 from .structure import INSIDE
@@ -33,25 +33,21 @@ def _methods(estimator: Estimator) -> tuple[str, ...]:
 
 
 @model("classifier", FixedThresholdClassifier, parts=_part)
-def lower_fixed_threshold(
-    lowering: Lowering, estimator: Estimator, refs: tuple[Ref, ...]
-) -> Outputs:
+def lower_fixed_threshold(lowering: Lowering, estimator: Estimator, refs: Refs) -> Outputs:
     """The class ``pos_label`` iff its score is at least ``threshold``; else the other one."""
     threshold = None if estimator.threshold == "auto" else float(estimator.threshold)
     return _with_threshold(lowering, estimator, refs, threshold, estimator.pos_label)
 
 
 @model("classifier", TunedThresholdClassifierCV, parts=_part)
-def lower_tuned_threshold(
-    lowering: Lowering, estimator: Estimator, refs: tuple[Ref, ...]
-) -> Outputs:
+def lower_tuned_threshold(lowering: Lowering, estimator: Estimator, refs: Refs) -> Outputs:
     """As a fixed threshold, with ``best_threshold_`` and the label that its scorer is for."""
     positive = estimator._curve_scorer._get_pos_label()
     return _with_threshold(lowering, estimator, refs, float(estimator.best_threshold_), positive)
 
 
 def _with_threshold(
-    lowering: Lowering, estimator: Estimator, refs: tuple[Ref, ...], threshold: float | None,
+    lowering: Lowering, estimator: Estimator, refs: Refs, threshold: float | None,
     positive: Any,
 ) -> Outputs:  # fmt: skip
     member = _inside(estimator)
@@ -84,6 +80,3 @@ def share_cut(lowering: Lowering, share: str, threshold: float) -> tuple[Operand
             least = first_true(lambda total: total / count >= threshold, 0.0, 2 * count + 1)
             return lowering.let(ops.Item(mean.x, op.index)), Literal(Fraction(least))
     return share, Literal(Fraction(threshold))
-
-
-__all__ = ["share_cut"]

@@ -11,9 +11,8 @@ from fractions import Fraction
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from ...arrays import Floats, Ints
+from ...arrays import Bools, Floats, Ints
 from ...errors import UnsupportedError
 from ...ir import Literal, Operand, ops
 from .lowering import Cell, Function, Image, Lowering, Ref, Stage, Traced, tensor
@@ -50,7 +49,7 @@ def last_below(function: Function, threshold: Floats) -> Floats:
         return _doubles(_bisected(low, high, lambda x: function(x) <= threshold))
 
 
-def _bisected(low: Ints, high: Ints, stays: Callable[[Floats], npt.NDArray[np.bool_]]) -> Ints:
+def _bisected(low: Ints, high: Ints, stays: Callable[[Floats], Bools]) -> Ints:
     """Elementwise the last place before a test fails that holds at ``low`` and not at ``high``."""
     while (open_ := high - 1 > low).any():
         middle = (low >> 1) + (high >> 1) + (low & high & 1)
@@ -118,11 +117,7 @@ def _levels(stage: Stage, threshold: Floats) -> list[Region]:
 def _crossings(
     stage: Stage, threshold: Floats, places: Ints, starts: Floats, ends: Floats
 ) -> list[list[float]]:
-    """The changes around each crossing: one, or several where rounding crosses again.
-
-    Raises:
-        UnsupportedError: it crosses again farther away, so that no neighbourhood holds them all.
-    """
+    """The changes around each crossing: one, or several where rounding crosses again."""
     if not stage.loose:
         return [[value] for value in _doubles(places).tolist()]
     near = np.arange(-stage.loose, stage.loose + 2)
@@ -179,11 +174,8 @@ class Compared:
         return Compared(self.lowering, x, self.width + width, self.images, self.ends)
 
     def cuts(
-        self,
-        feature: npt.NDArray[np.int64],
-        threshold: Floats,
-        missing_right: npt.NDArray[np.bool_] | None = None,
-    ) -> tuple[npt.NDArray[np.int64], Floats]:
+        self, feature: Ints, threshold: Floats, missing_right: Bools | None = None
+    ) -> tuple[Ints, Floats]:
         """Features and bounds with the same answers: ``x[feature] <= bound``.
 
         ``threshold`` are doubles that the columns are compared with, of any value where
@@ -237,7 +229,7 @@ class Compared:
         joined = let(ops.Concat(tuple(parts)))
         return joined if order == sorted(order) else let(ops.Take(joined, tuple(order)))
 
-    def _outside(self, place: int, asked: Sequence[Region], sides: npt.NDArray[np.bool_]) -> str:
+    def _outside(self, place: int, asked: Sequence[Region], sides: Bools) -> str:
         """Of one column an indicator for each region: 0 in it, else 1; its side if missing."""
         cuts = np.unique(np.array([cut for region in asked for cut in region.cuts]))
         signs = np.zeros((len(asked), cuts.size))
@@ -288,6 +280,3 @@ def compared(lowering: Lowering, refs: Sequence[Ref], *, gaps: bool = False) -> 
     if len(parts) > 1:
         x = lowering.let(ops.Concat(tuple(parts)))
     return Compared(lowering, x, width, images, ends)
-
-
-__all__ = ["ALWAYS", "Compared", "Region", "compared", "image_of", "last_below", "regions"]

@@ -31,11 +31,19 @@ from sklearn.tree import (
 )
 from sklearn.utils import get_tags
 
-from ...arrays import Floats
+from ...arrays import Array, Bools, Floats, Ints
 from ...ir import Literal, Operand, Tensor, ops
 from ...ir.float32 import double_threshold
-from .linear import ZERO, binary_label_from, outlier_or_inlier, pair, top_label, values
-from .lowering import Lowering, Ref
+from .linear import (
+    ZERO,
+    binary_label_from,
+    outlier_or_inlier,
+    pair,
+    several_outputs,
+    top_label,
+    values,
+)
+from .lowering import Lowering, Ref, Refs
 from .registry import Estimator, Outputs, model
 from .tracing import ALWAYS, Compared, compared
 
@@ -44,12 +52,12 @@ LARGEST = float(np.finfo(np.float32).max)
 
 def cuts(
     columns: Compared,
-    feature: npt.NDArray[np.int64],
+    feature: Ints,
     threshold: Floats,
-    missing_right: npt.NDArray[np.bool_] | None = None,
+    missing_right: Bools | None = None,
     *,
     single: bool,
-) -> tuple[npt.NDArray[np.int64], Floats]:
+) -> tuple[Ints, Floats]:
     """Features and doubles t' with ``x[feature] <= t'`` iff a tree sees at most ``threshold``.
 
     With ``single`` the tree rounds what it sees to float32.  Any number where ``feature < 0``.
@@ -60,7 +68,7 @@ def cuts(
     return columns.cuts(feature, moved, missing_right)
 
 
-def thresholds_on_doubles(threshold: Floats, inner: npt.NDArray[np.bool_]) -> Floats:
+def thresholds_on_doubles(threshold: Floats, inner: Bools) -> Floats:
     """The doubles t' with ``x <= t'`` iff ``float32(x) <= t``, where ``inner``.
 
     A threshold from the largest float32 on (infinite where training separated missing values)
@@ -81,17 +89,17 @@ class Nodes:
     ``x[feature] <= threshold`` over the reals.
     """
 
-    feature: npt.NDArray[Any]
-    threshold: npt.NDArray[Any]
-    left: npt.NDArray[Any]
-    right: npt.NDArray[Any]
-    value: npt.NDArray[Any]
+    feature: Array
+    threshold: Array
+    left: Array
+    right: Array
+    value: Array
 
 
 def nodes_of(
     columns: Compared,
     trees: Sequence[Any],
-    leaves: Sequence[npt.NDArray[Any]],
+    leaves: Sequence[Array],
     places: Sequence[npt.ArrayLike | None],
 ) -> list[Nodes]:
     """Fitted ``tree_`` objects with values ``leaves[t]`` (nodes, k).
@@ -124,7 +132,7 @@ def joined(
     inner = feature >= 0
     offset = np.repeat(roots, counts)
 
-    def children(local: Sequence[npt.NDArray[Any]]) -> Tensor:
+    def children(local: Sequence[Array]) -> Tensor:
         return Tensor(np.where(inner, np.concatenate(local).astype(np.int64) + offset, 0), "i64")
 
     threshold = np.concatenate([tree.threshold for tree in trees])
@@ -147,7 +155,7 @@ def ensemble(
     lowering: Lowering,
     refs: Sequence[Ref],
     trees: Sequence[Any],
-    leaves: Sequence[npt.NDArray[Any]],
+    leaves: Sequence[Array],
     places: Sequence[npt.ArrayLike | None] | None = None,
     base: npt.ArrayLike | None = None,
     *,
@@ -175,9 +183,7 @@ def takes_gaps(estimator: Estimator) -> bool:
 
 
 @model("classifier", DecisionTreeClassifier, ExtraTreeClassifier, flaws=_is_multioutput)
-def lower_tree_classifier(
-    lowering: Lowering, estimator: Estimator, refs: tuple[Ref, ...]
-) -> Outputs:
+def lower_tree_classifier(lowering: Lowering, estimator: Estimator, refs: Refs) -> Outputs:
     """Probability: the leaf's class fractions; label: the largest, ties to the first class."""
     tree = estimator.tree_
     gaps = takes_gaps(estimator)
@@ -186,9 +192,7 @@ def lower_tree_classifier(
 
 
 @model("regressor", DecisionTreeRegressor, ExtraTreeRegressor)
-def lower_tree_regressor(
-    lowering: Lowering, estimator: Estimator, refs: tuple[Ref, ...]
-) -> Outputs:
+def lower_tree_regressor(lowering: Lowering, estimator: Estimator, refs: Refs) -> Outputs:
     """The leaf's value, or one per target."""
     tree = estimator.tree_
     gaps = takes_gaps(estimator)
@@ -197,9 +201,7 @@ def lower_tree_regressor(
 
 
 @model("classifier", RandomForestClassifier, ExtraTreesClassifier, flaws=_is_multioutput)
-def lower_forest_classifier(
-    lowering: Lowering, estimator: Estimator, refs: tuple[Ref, ...]
-) -> Outputs:
+def lower_forest_classifier(lowering: Lowering, estimator: Estimator, refs: Refs) -> Outputs:
     """Probability: the mean of the trees' class fractions; label: its largest entry."""
     trees = [one.tree_ for one in estimator.estimators_]
     gaps = takes_gaps(estimator)
@@ -208,9 +210,7 @@ def lower_forest_classifier(
 
 
 @model("regressor", RandomForestRegressor, ExtraTreesRegressor)
-def lower_forest_regressor(
-    lowering: Lowering, estimator: Estimator, refs: tuple[Ref, ...]
-) -> Outputs:
+def lower_forest_regressor(lowering: Lowering, estimator: Estimator, refs: Refs) -> Outputs:
     """The mean of the trees' values, or one per target."""
     trees = [one.tree_ for one in estimator.estimators_]
     gaps = takes_gaps(estimator)
@@ -219,11 +219,7 @@ def lower_forest_regressor(
 
 
 def _mean(
-    lowering: Lowering,
-    refs: tuple[Ref, ...],
-    trees: Sequence[Any],
-    leaves: Sequence[npt.NDArray[Any]],
-    gaps: bool,
+    lowering: Lowering, refs: Refs, trees: Sequence[Any], leaves: Sequence[Array], gaps: bool
 ) -> str:
     """The sum over the trees, then one division: the library's order."""
     total = ensemble(lowering, refs, trees, leaves, gaps=gaps)
@@ -246,7 +242,7 @@ def _varying_start(estimator: Estimator) -> Iterator[str]:
         yield "starts from random numbers: init is a DummyClassifier(strategy='stratified')"
 
 
-def _raw(lowering: Lowering, estimator: Estimator, refs: tuple[Ref, ...]) -> tuple[str, int]:
+def _raw(lowering: Lowering, estimator: Estimator, refs: Refs) -> tuple[str, int]:
     """``raw_predictions``, a vector, and its length: one, or one per class."""
     base = _start(estimator)
     trees, values = [], []
@@ -259,22 +255,19 @@ def _raw(lowering: Lowering, estimator: Estimator, refs: tuple[Ref, ...]) -> tup
     return ensemble(lowering, refs, trees, values, base=base), base.size
 
 
-def _start(estimator: Estimator) -> npt.NDArray[np.float64]:
+def _start(estimator: Estimator) -> Floats:
     """What the sum starts from, as the library computes it: the same for all rows."""
     row = np.zeros((1, estimator.n_features_in_), dtype=np.float32)
-    start: npt.NDArray[np.float64] = np.ravel(estimator._raw_predict_init(row))
+    start: Floats = np.ravel(estimator._raw_predict_init(row))
     return start
 
 
 @model("classifier", GradientBoostingClassifier, flaws=_varying_start)
-def lower_boosted_classifier(
-    lowering: Lowering, estimator: Estimator, refs: tuple[Ref, ...]
-) -> Outputs:
+def lower_boosted_classifier(lowering: Lowering, estimator: Estimator, refs: Refs) -> Outputs:
     """Label: the second class iff ``raw >= 0`` (a tie is the second class), or the highest."""
     raw, width = _raw(lowering, estimator, refs)
     if width > 1:
-        label = top_label(lowering, estimator.classes_, raw)
-        return {"label": label, "score": raw, "probability": lowering.let(ops.Softmax(raw))}
+        return several_outputs(lowering, estimator.classes_, raw)
     score = lowering.let(ops.Item(raw, 0))
     label = binary_label_from(lowering, estimator.classes_, score, ZERO)
     share = lowering.let(ops.Sigmoid(_logit(lowering, estimator, score)))
@@ -289,18 +282,14 @@ def _logit(lowering: Lowering, estimator: Estimator, score: str) -> Operand:
 
 
 @model("regressor", GradientBoostingRegressor, flaws=_varying_start)
-def lower_boosted_regressor(
-    lowering: Lowering, estimator: Estimator, refs: tuple[Ref, ...]
-) -> Outputs:
+def lower_boosted_regressor(lowering: Lowering, estimator: Estimator, refs: Refs) -> Outputs:
     """``value``: the raw sum, whatever the loss."""
     raw, _ = _raw(lowering, estimator, refs)
     return {"value": lowering.let(ops.Item(raw, 0))}
 
 
 @model("classifier", IsolationForest, labels=outlier_or_inlier)
-def lower_isolation_forest(
-    lowering: Lowering, estimator: Estimator, refs: tuple[Ref, ...]
-) -> Outputs:
+def lower_isolation_forest(lowering: Lowering, estimator: Estimator, refs: Refs) -> Outputs:
     """Label 1 iff the decision function is at least 0, which is a bound on the depth, else -1."""
     values = [
         (depths + extra - 1.0)[:, None]

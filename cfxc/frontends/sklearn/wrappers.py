@@ -22,9 +22,7 @@ wrapper(
 wrapper(RANSACRegressor, attribute="estimator_", joins=True)
 _RENAMED = "estimator" in SelfTrainingClassifier._get_param_names()  # from scikit-learn 1.6 on
 wrapper(
-    SelfTrainingClassifier,
-    attribute="estimator_" if _RENAMED else "base_estimator_",
-    joins=True,
+    SelfTrainingClassifier, attribute="estimator_" if _RENAMED else "base_estimator_", joins=True
 )
 
 try:

@@ -9,7 +9,6 @@ Bounds of second derivatives: of ``silu``, ``σ'(x) (2 - x tanh(x/2))`` is at mo
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from decimal import ROUND_HALF_EVEN, Context, Decimal
 from fractions import Fraction
 from functools import wraps
@@ -143,7 +142,6 @@ def _mish_slope(x: Fraction) -> Fraction:
 
 
 @register("erf")
-@dataclass(frozen=True)
 class Erf(Smooth):
     """The error function."""
 
@@ -155,7 +153,6 @@ class Erf(Smooth):
 
 
 @register("softplus")
-@dataclass(frozen=True)
 class Softplus(Smooth):
     """``log(1 + exp(x))``."""
 
@@ -167,7 +164,6 @@ class Softplus(Smooth):
 
 
 @register("softsign")
-@dataclass(frozen=True)
 class Softsign(Smooth):
     """``x / (1 + |x|)``."""
 
@@ -179,7 +175,6 @@ class Softsign(Smooth):
 
 
 @register("elu")
-@dataclass(frozen=True)
 class Elu(Smooth):
     """``x`` where positive, else ``exp(x) - 1``."""
 
@@ -191,7 +186,6 @@ class Elu(Smooth):
 
 
 @register("silu")
-@dataclass(frozen=True)
 class Silu(Smooth):
     """``x / (1 + exp(-x))``."""
 
@@ -202,7 +196,6 @@ class Silu(Smooth):
 
 
 @register("gelu")
-@dataclass(frozen=True)
 class Gelu(Smooth):
     """``x Φ(x)``."""
 
@@ -213,7 +206,6 @@ class Gelu(Smooth):
 
 
 @register("gelu_tanh")
-@dataclass(frozen=True)
 class GeluTanh(Smooth):
     """``x (1 + tanh(√(2/π) (x + 0.044715 x³))) / 2``."""
 
@@ -224,7 +216,6 @@ class GeluTanh(Smooth):
 
 
 @register("mish")
-@dataclass(frozen=True)
 class Mish(Smooth):
     """``x tanh(softplus(x))``."""
 

@@ -52,7 +52,6 @@ class Binary(Op):
 
 
 @register("add")
-@dataclass(frozen=True)
 class Add(Binary):
     """``x + y``."""
 
@@ -61,7 +60,6 @@ class Add(Binary):
 
 
 @register("sub")
-@dataclass(frozen=True)
 class Sub(Binary):
     """``x - y``."""
 
@@ -70,7 +68,6 @@ class Sub(Binary):
 
 
 @register("mul")
-@dataclass(frozen=True)
 class Mul(Binary):
     """``x * y``; nonlinear unless one side is constant."""
 
@@ -85,7 +82,6 @@ def _divide(x: Any, y: Any) -> Fraction:
 
 
 @register("div")
-@dataclass(frozen=True)
 class Div(Binary):
     """``x / y`` (always Real); evaluating with y = 0 is an error."""
 
@@ -98,7 +94,6 @@ class Div(Binary):
 
 
 @register("minimum")
-@dataclass(frozen=True)
 class Minimum(Binary):
     """``min(x, y)``."""
 
@@ -107,7 +102,6 @@ class Minimum(Binary):
 
 
 @register("maximum")
-@dataclass(frozen=True)
 class Maximum(Binary):
     """``max(x, y)``."""
 
@@ -131,7 +125,6 @@ class Unary(Op):
 
 
 @register("neg")
-@dataclass(frozen=True)
 class Neg(Unary):
     """``-x``."""
 
@@ -209,7 +202,6 @@ class PiecewiseLinear(RealFunction):
 
 
 @register("abs")
-@dataclass(frozen=True)
 class Abs(Unary, PiecewiseLinear):
     """``|x|``."""
 
@@ -225,7 +217,6 @@ class Abs(Unary, PiecewiseLinear):
 
 
 @register("relu")
-@dataclass(frozen=True)
 class Relu(Unary, PiecewiseLinear):
     """``max(x, 0)``."""
 
@@ -239,7 +230,6 @@ class Relu(Unary, PiecewiseLinear):
 
 
 @register("leaky_relu")
-@dataclass(frozen=True)
 class LeakyRelu(PiecewiseLinear):
     """``x`` where positive, else ``alpha * x``; ``0 <= alpha <= 1``."""
 
@@ -265,7 +255,6 @@ class LeakyRelu(PiecewiseLinear):
 
 
 @register("clip")
-@dataclass(frozen=True)
 class Clip(PiecewiseLinear):
     """``min(max(x, lower), upper)``, Real."""
 
@@ -292,7 +281,6 @@ class Clip(PiecewiseLinear):
 
 
 @register("round_float32")
-@dataclass(frozen=True)
 class RoundFloat32(RealFunction):
     """The IEEE single-precision number nearest to ``x``, ties to even; Real."""
 
@@ -307,7 +295,6 @@ class RoundFloat32(RealFunction):
 
 
 @register("affine")
-@dataclass(frozen=True)
 class Affine(Op):
     """``y = W x + b`` for a vector x of length n, W of shape (m, n), b of length m."""
 
@@ -346,7 +333,6 @@ class Reduction(Op):
 
 
 @register("reduce_sum")
-@dataclass(frozen=True)
 class ReduceSum(Reduction):
     """The sum of a vector."""
 
@@ -359,7 +345,6 @@ class ReduceSum(Reduction):
 
 
 @register("reduce_max")
-@dataclass(frozen=True)
 class ReduceMax(Reduction):
     """The largest entry of a vector."""
 
@@ -372,7 +357,6 @@ class ReduceMax(Reduction):
 
 
 @register("reduce_min")
-@dataclass(frozen=True)
 class ReduceMin(Reduction):
     """The smallest entry of a vector."""
 

@@ -49,7 +49,6 @@ class Comparison(Op):
 
 
 @register("le")
-@dataclass(frozen=True)
 class Le(Comparison):
     """``x <= y``."""
 
@@ -57,7 +56,6 @@ class Le(Comparison):
 
 
 @register("lt")
-@dataclass(frozen=True)
 class Lt(Comparison):
     """``x < y``."""
 
@@ -65,7 +63,6 @@ class Lt(Comparison):
 
 
 @register("ge")
-@dataclass(frozen=True)
 class Ge(Comparison):
     """``x >= y``."""
 
@@ -73,7 +70,6 @@ class Ge(Comparison):
 
 
 @register("gt")
-@dataclass(frozen=True)
 class Gt(Comparison):
     """``x > y``."""
 
@@ -89,7 +85,6 @@ def _maybe_equal(x: Interval, y: Interval) -> Any:
 
 
 @register("eq")
-@dataclass(frozen=True)
 class Eq(Comparison):
     """``x == y`` of numbers."""
 
@@ -101,7 +96,6 @@ class Eq(Comparison):
 
 
 @register("ne")
-@dataclass(frozen=True)
 class Ne(Comparison):
     """``x != y`` of numbers."""
 
@@ -113,7 +107,6 @@ class Ne(Comparison):
 
 
 @register("is_label")
-@dataclass(frozen=True)
 class IsLabel(Op):
     """Whether a category has the given label."""
 
@@ -164,7 +157,6 @@ class Connective(Op):
 
 
 @register("and")
-@dataclass(frozen=True)
 class And(Connective):
     """All of the parts."""
 
@@ -173,7 +165,6 @@ class And(Connective):
 
 
 @register("or")
-@dataclass(frozen=True)
 class Or(Connective):
     """At least one of the parts."""
 
@@ -182,7 +173,6 @@ class Or(Connective):
 
 
 @register("not")
-@dataclass(frozen=True)
 class Not(Op):
     """Negation, elementwise."""
 
@@ -201,7 +191,6 @@ class Not(Op):
 
 
 @register("select")
-@dataclass(frozen=True)
 class Select(Op):
     """``x`` where ``condition`` holds, else ``y``; elementwise, or of two equal categories."""
 
@@ -238,7 +227,6 @@ class Select(Op):
 
 
 @register("argmax")
-@dataclass(frozen=True)
 class Argmax(Op):
     """Index (from 0) of the largest entry of a vector; ties go to the lowest index."""
 

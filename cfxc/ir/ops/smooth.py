@@ -210,7 +210,6 @@ def _kinds(base: type[Smooth]) -> list[type[Smooth]]:
 
 
 @register("exp")
-@dataclass(frozen=True)
 class Exp(Smooth):
     """``e**x``."""
 
@@ -221,7 +220,6 @@ class Exp(Smooth):
 
 
 @register("sigmoid")
-@dataclass(frozen=True)
 class Sigmoid(Smooth):
     """``1 / (1 + exp(-x))``."""
 
@@ -233,7 +231,6 @@ class Sigmoid(Smooth):
 
 
 @register("tanh")
-@dataclass(frozen=True)
 class Tanh(Smooth):
     """The hyperbolic tangent."""
 
@@ -245,7 +242,6 @@ class Tanh(Smooth):
 
 
 @register("softmax")
-@dataclass(frozen=True)
 class Softmax(Op):
     """``y_i = exp(x_i) / sum_j exp(x_j)`` of a vector."""
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
@@ -15,7 +14,6 @@ from ..tensor import Tensor
 
 
 @register("identity")
-@dataclass(frozen=True)
 class Identity(Op):
     """``y = x``; names a value, or binds a constant in one branch of an ``if``."""
 
@@ -32,7 +30,6 @@ class Identity(Op):
 
 
 @register("constant")
-@dataclass(frozen=True)
 class Constant(Op):
     """A constant array."""
 
@@ -50,7 +47,6 @@ class Constant(Op):
 
 
 @register("concat")
-@dataclass(frozen=True)
 class Concat(Op):
     """One vector of numeric scalars and vectors, in order; Real as soon as one part is."""
 
@@ -74,7 +70,6 @@ class Concat(Op):
 
 
 @register("take")
-@dataclass(frozen=True)
 class Take(Op):
     """``y[i] = x[indices[i]]`` of a vector."""
 
@@ -96,7 +91,6 @@ class Take(Op):
 
 
 @register("item")
-@dataclass(frozen=True)
 class Item(Op):
     """The scalar ``x[index]`` of a vector."""
 
@@ -118,7 +112,6 @@ class Item(Op):
 
 
 @register("reshape")
-@dataclass(frozen=True)
 class Reshape(Op):
     """The same elements in row-major order under another shape; ``()`` makes a scalar."""
 
@@ -144,7 +137,6 @@ class Reshape(Op):
 
 
 @register("lookup")
-@dataclass(frozen=True)
 class Lookup(Op):
     """Row of ``table`` that belongs to the category of ``x``.
 
@@ -172,7 +164,6 @@ class Lookup(Op):
 
 
 @register("category")
-@dataclass(frozen=True)
 class Category(Op):
     """The label at position ``index`` (an Int, from 0)."""
 
@@ -196,7 +187,6 @@ class Category(Op):
 
 
 @register("to_real")
-@dataclass(frozen=True)
 class ToReal(Op):
     """Int to Real, or Bool to 0/1, elementwise."""
 

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from ...arrays import Ints
 from ...errors import VerificationError
 from ..interval import Bounds, Interval, sum_above, sum_below
 from ..op import Op, Operand, Value, register, require
@@ -22,7 +21,6 @@ _POWERS = frozenset(2**k for k in range(64))
 
 
 @register("tree_ensemble")
-@dataclass(frozen=True)
 class TreeEnsemble(Op):
     """``y = base + sum_t value[leaf_t(x)]`` over binary trees on a vector x.
 
@@ -77,12 +75,12 @@ class TreeEnsemble(Op):
         return int(feature.max(initial=-1)) + 1
 
     def evaluate(self, *values: Value) -> Value:
-        leaves: Sequence[int] | npt.NDArray[np.int64] | None = self._leaves_of_floats(values[0])
+        leaves: Sequence[int] | Ints | None = self._leaves_of_floats(values[0])
         if leaves is None:
             leaves = [self._leaf(root, values[0]) for root in self.roots.array.tolist()]
         return self.base.exact() + self.value.exact_sum(leaves)
 
-    def _leaves_of_floats(self, x: Value) -> npt.NDArray[np.int64] | None:
+    def _leaves_of_floats(self, x: Value) -> Ints | None:
         """The leaves, where all numbers are doubles, which compare exactly; else ``None``."""
         known = [_float(value) for value in x]
         if self.threshold.dtype != "f64" or None in known:
@@ -123,7 +121,7 @@ class TreeEnsemble(Op):
             sum_above(np.concatenate([base.upper[None], high])),
         )
 
-    def levels(self) -> list[npt.NDArray[np.int64]]:
+    def levels(self) -> list[Ints]:
         """The inner nodes, level by level from the roots."""
         found, nodes = [], self.roots.array
         while (inner := nodes[self.feature.array[nodes] >= 0]).size:

@@ -79,11 +79,7 @@ def laws_for(model: Compiled, stored: Stored, instances: Instances) -> Laws:
 
 
 def _refuse_content(model: Compiled, instances: Instances) -> None:
-    """Where no instance needs a change, there is nothing to do.
-
-    Raises:
-        InvalidInputError: saying what every instance already has.
-    """
+    """Where no instance needs a change, there is nothing to do."""
     if (instances.before == instances.targets).all():
         labels = model.program.output_sorts["label"].labels
         names = preview([labels[i] for i in np.unique(instances.targets).tolist()])

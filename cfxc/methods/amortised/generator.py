@@ -155,7 +155,7 @@ class Generator:
             make_folder(Path(checkpoint))
             file = Path(checkpoint) / CHECKPOINT
         trained = train(
-            program, material, targets, settings, checkpoint=file,
+            material, targets, settings, checkpoint=file,
             identity=self._identity(material, targets), progress=progress,
         )  # fmt: skip
         self._stored = Stored(
@@ -310,11 +310,7 @@ class Generator:
 
 
 def _same_features(own: FeatureSpace, given: Any) -> FeatureSpace:
-    """Another space over the features that the model was compiled for.
-
-    Raises:
-        DataTypeError, InvalidInputError: it is no space, or of other features.
-    """
+    """Another space over the features that the model was compiled for."""
     if not isinstance(given, FeatureSpace):
         raise DataTypeError(f"space is a FeatureSpace, not {type(given).__name__}")
     odd = [f.name for f in given if f.name not in own]
@@ -336,11 +332,7 @@ def _nature(feature: Any) -> tuple[Any, ...]:
 
 
 def _refuse_fixed(space: FeatureSpace) -> None:
-    """Something has to be free.
-
-    Raises:
-        InvalidInputError: everything is fixed, or has one value.
-    """
+    """Something has to be free."""
     if all(feature.action == "fixed" or not feature.range for feature in space):
         raise InvalidInputError(
             "nothing can change: every feature of the space is fixed, or has only one value"
@@ -348,11 +340,7 @@ def _refuse_fixed(space: FeatureSpace) -> None:
 
 
 def _trained_for(named: Codes | None, material: Material) -> Codes:
-    """Positions of the labels to train for.
-
-    Raises:
-        InvalidInputError: the model gives one of them, or all but one, to no row.
-    """
+    """Positions of the labels to train for."""
     labels, given = material.judge.labels, np.unique(material.before)
     if named is None and given.size > 1:
         return given

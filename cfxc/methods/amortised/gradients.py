@@ -15,7 +15,6 @@ import torch
 from torch import Tensor, nn
 
 from ...errors import UnsupportedError
-from ...ir import Program
 from .material import Material
 from .networks import TINY, Batch, Networks, drawn, effective, relaxed
 from .settings import Settings
@@ -39,7 +38,7 @@ class Gradient(Protocol):
         """Go on from such a state."""
 
 
-def gradient_of(program: Program, material: Material, settings: Settings) -> tuple[str, Gradient]:
+def gradient_of(material: Material, settings: Settings) -> tuple[str, Gradient]:
     """The gradient asked for, with its name; ``auto``: pathwise where the program allows it.
 
     Raises:
@@ -62,7 +61,7 @@ def gradient_of(program: Program, material: Material, settings: Settings) -> tup
 
 def pathwise_offences(judge: Judge) -> list[str]:
     """Why no gradient flows through what the judge reads; empty if one does."""
-    from ...compiler.emit.torch_module import refused
+    from ...compiler.emit.torch_refusals import refused
 
     if judge.source == "label":
         return ["label: the model gives neither probabilities nor scores"]

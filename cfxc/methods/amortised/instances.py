@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from ...answers.cells import one_row
+from ...arrays import Array
 from ...errors import DataTypeError, InvalidInputError, SolverError
 from ...ir import Program
 from ...ir.sorts import preview
@@ -36,7 +36,7 @@ class Instances:
     """
 
     frame: pd.DataFrame
-    raw: Mapping[str, npt.NDArray[Any]]
+    raw: Mapping[str, Array]
     own: Codes
     before: Codes
     targets: Codes
@@ -61,7 +61,7 @@ def table(space: FeatureSpace, rows: Any, what: str) -> pd.DataFrame:
     return rows
 
 
-def columns_of(space: FeatureSpace, frame: pd.DataFrame) -> dict[str, npt.NDArray[Any]]:
+def columns_of(space: FeatureSpace, frame: pd.DataFrame) -> dict[str, Array]:
     """A table's columns by feature.
 
     Raises:
@@ -190,11 +190,7 @@ def _with(cells: Any, places: Codes, new: Any) -> Any:
 
 
 def _check(free: Sequence[FeatureLevels], cells: dict[str, pd.Series[Any]]) -> None:
-    """The cells of every level read back as its value.
-
-    Raises:
-        SolverError: one does not.
-    """
+    """The cells of every level read back as its value."""
     for each in free:
         frame = pd.DataFrame({column: cells[column] for column in each.feature.columns})
         read = encode_frame([each.feature], frame, check_range=True)[each.feature.name]

@@ -12,12 +12,11 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from ...arrays import Floats
+from ...arrays import Array, Bools, Floats, Ints
 from ...errors import ModelFileError
 from ...space import Feature, FeatureSpace
 
-Codes = npt.NDArray[np.int64]
-Mask = npt.NDArray[np.bool_]
+Codes = Ints
 
 
 @dataclass(frozen=True)
@@ -43,18 +42,18 @@ class FeatureLevels:
         """Whether it can change at all."""
         return len(self) > 1 and self.feature.action != "fixed"
 
-    def of(self, column: npt.NDArray[Any]) -> Codes:
+    def of(self, column: Array) -> Codes:
         """The level of each value of a column."""
         if self.feature.is_symbolic:
             return column.astype(np.int64)
         return np.searchsorted(self.edges, column, side="left").astype(np.int64)
 
-    def allowed(self, column: npt.NDArray[Any], levels: Codes) -> Mask:
+    def allowed(self, column: Array, levels: Codes) -> Bools:
         """Where each instance of a column may go (n, L); the own level is the factual's value.
 
         A monotone feature may go where the level's value lies on the right side of the own one.
         """
-        found: Mask = levels[:, None] == np.arange(len(self))
+        found: Bools = levels[:, None] == np.arange(len(self))
         values, here = self.values[None], column[:, None].astype(np.float64)
         if not self.is_free:
             return found
@@ -67,7 +66,7 @@ class FeatureLevels:
         return found
 
 
-def levels_of(feature: Feature, column: npt.NDArray[Any], buckets: int, rows: int) -> FeatureLevels:
+def levels_of(feature: Feature, column: Array, buckets: int, rows: int) -> FeatureLevels:
     """Cut a feature by a column of data (A.3): at most ``buckets``, each of at least ``rows``.
 
     Quantiles as ``pandas.qcut`` has them, equal edges dropped; fewer until every bucket holds
@@ -161,7 +160,7 @@ class Levels:
 
     @classmethod
     def cut(
-        cls, space: FeatureSpace, columns: Mapping[str, npt.NDArray[Any]], buckets: int, rows: int
+        cls, space: FeatureSpace, columns: Mapping[str, Array], buckets: int, rows: int
     ) -> Levels:
         """Levels of all features by columns of data."""
         return cls([levels_of(f, columns[f.name], buckets, rows) for f in space])
@@ -171,11 +170,11 @@ class Levels:
         """The features that are numbers."""
         return [each.feature for each in self.features if not each.feature.is_symbolic]
 
-    def codes(self, columns: Mapping[str, npt.NDArray[Any]]) -> Codes:
+    def codes(self, columns: Mapping[str, Array]) -> Codes:
         """The level of each instance in each feature (n, J)."""
         return np.stack([each.of(columns[each.feature.name]) for each in self.features], axis=1)
 
-    def reach(self, columns: Mapping[str, npt.NDArray[Any]], codes: Codes) -> Mask:
+    def reach(self, columns: Mapping[str, Array], codes: Codes) -> Bools:
         """Where each instance may go in each free feature (n, K, ``most``)."""
         found = np.zeros((codes.shape[0], self.free.size, self.most), dtype=bool)
         for k, j in enumerate(self.free.tolist()):
@@ -190,14 +189,14 @@ class Levels:
         return found
 
     def columns(
-        self, raw: Mapping[str, npt.NDArray[Any]], instances: Codes, own: Codes, codes: Codes
-    ) -> dict[str, npt.NDArray[Any]]:
+        self, raw: Mapping[str, Array], instances: Codes, own: Codes, codes: Codes
+    ) -> dict[str, Array]:
         """What rows of codes (m, J) decode to, as the batch evaluator takes it.
 
         Row i is of instance ``instances[i]``; where it has the instance's own level it keeps its
         value.
         """
-        found: dict[str, npt.NDArray[Any]] = {}
+        found: dict[str, Array] = {}
         for j, each in enumerate(self.features):
             column = raw[each.feature.name][instances]
             if each.feature.is_symbolic:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import torch
 
+from ...arrays import Array, Bools, Floats
 from ...ir import BatchEvaluator, Program
 from ...ir.patterns import keep_outputs
 from .levels import Codes, Levels
@@ -29,13 +29,13 @@ class Material:
     """
 
     levels: Levels
-    raw: Mapping[str, npt.NDArray[Any]]
+    raw: Mapping[str, Array]
     codes: Codes
     before: Codes
     judge: Judge
 
     @classmethod
-    def of(cls, program: Program, levels: Levels, raw: Mapping[str, npt.NDArray[Any]]) -> Material:
+    def of(cls, program: Program, levels: Levels, raw: Mapping[str, Array]) -> Material:
         """Levels, and what the program says of the rows."""
         return cls(levels, raw, levels.codes(raw), labels_of(program, raw), Judge(program, raw))
 
@@ -64,7 +64,7 @@ class Material:
         found = np.take_along_axis(logs, targets[:, None], axis=1)
         return np.asarray(found.reshape(chosen.shape[:2]), np.float32)
 
-    def log_chances(self, batch: Batch, chosen: Codes) -> npt.NDArray[np.float64]:
+    def log_chances(self, batch: Batch, chosen: Codes) -> Floats:
         """log P of samples (n, draws, K) of levels, as (n · draws, classes)."""
         instances = np.repeat(batch.rows.numpy(), chosen.shape[1])
         codes = self.codes[instances]
@@ -72,7 +72,7 @@ class Material:
         return self.judge.log_chances(self.levels.columns(self.raw, instances, self.codes, codes))
 
 
-def labels_of(program: Program, columns: Mapping[str, npt.NDArray[Any]]) -> Codes:
+def labels_of(program: Program, columns: Mapping[str, Array]) -> Codes:
     """Positions of the labels that the program gives to rows."""
     evaluator = BatchEvaluator(keep_outputs(program, ["label"]))
     return np.array(in_chunks(evaluator, columns)["label"], np.int64)
@@ -89,13 +89,11 @@ def network_input(
 def _own(levels: Levels, codes: Codes) -> npt.NDArray[np.float32]:
     """The own levels of the free features, one-hot (n, K, L)."""
     at = codes[:, levels.free]
-    hot: npt.NDArray[np.bool_] = at[..., None] == np.arange(levels.most)
+    hot: Bools = at[..., None] == np.arange(levels.most)
     return hot.astype(np.float32)
 
 
-def _values(
-    levels: Levels, raw: Mapping[str, npt.NDArray[Any]], codes: Codes
-) -> npt.NDArray[np.float64]:
+def _values(levels: Levels, raw: Mapping[str, Array], codes: Codes) -> Floats:
     """What each level of the free features decodes to for each instance (n, K, L)."""
     found = np.zeros((codes.shape[0], levels.free.size, levels.most))
     for k, j in enumerate(levels.free.tolist()):

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from ...arrays import Bools
 from ...errors import DataTypeError, InvalidInputError
 from ...frontends.predictor import plain_item
 from ...ir.sorts import label_key
@@ -17,7 +18,7 @@ from ...kernels import determinantal, max_min
 from ...question.checks import closed_share, positive_number, whole_number
 from ...question.criteria import Condition, MaxChanges, criteria_of
 from .instances import Decoder, target_at
-from .levels import Codes, Levels, Mask
+from .levels import Codes, Levels
 from .sampling import Drawing, Limits, Pool
 
 DIVERSITY = ("maxmin", "dpp", None)
@@ -93,7 +94,7 @@ class Choosing:
         chosen: Codes = places[picked]
         return chosen
 
-    def _verify(self, places: Codes) -> Mask:
+    def _verify(self, places: Codes) -> Bools:
         """Whether rows hold exactly and flip the original model; kept as their state."""
         instances, codes = self.pool.instances[places], self.pool.codes[places]
         good = self._holds(instances, codes)
@@ -107,7 +108,7 @@ class Choosing:
         self.state[places] = np.where(good, GOOD, BAD)
         return good
 
-    def _holds(self, instances: Codes, codes: Codes) -> Mask:
+    def _holds(self, instances: Codes, codes: Codes) -> Bools:
         """Whether the exact program has the target outcome, and all constraints hold, exactly."""
         drawing = self.drawing
         columns = drawing.columns(instances, codes)
@@ -120,7 +121,7 @@ class Choosing:
             good &= drawing.conditions.kept(drawing.scope(instances, columns), instances.size)
         return good
 
-    def _flips(self, frame: pd.DataFrame, instances: Codes) -> Mask:
+    def _flips(self, frame: pd.DataFrame, instances: Codes) -> Bools:
         """Whether the original model gives the target label, asked once about all rows."""
         answers = np.asarray(self.predict(frame))
         distinct, which = np.unique(answers, return_inverse=True)

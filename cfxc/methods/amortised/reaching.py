@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from ...answers.explaining import explainer_of
+from ...arrays import Bools
 from ...errors import InvalidInputError, UnsupportedError
 from ...frontends.compiled import Compiled
 from ...lang.literals import quote
@@ -18,7 +19,7 @@ from ...question.criteria import Condition, MaxChanges
 from ...question.question import Question
 from ...space import Feature, FeatureSpace
 from .instances import Instances, columns_of, target_at
-from .levels import Codes, Levels, Mask
+from .levels import Codes, Levels
 from .menus import Asked, Menus
 
 if TYPE_CHECKING:
@@ -116,7 +117,7 @@ class Reached:
 
     menus: Menus
     rows: Codes
-    none: Mask
+    none: Bools
 
 
 def reached(

@@ -10,11 +10,11 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import expit, softmax
 
-from ...arrays import Floats
+from ...arrays import Bools, Floats
 from ...ir import Program
 from ...kernels import draw_levels
 from .instances import Instances
-from .levels import Codes, Levels, Mask
+from .levels import Codes, Levels
 from .verifying import Columns, Conditions, Goal, Judge
 
 Singles = npt.NDArray[np.float32]
@@ -63,7 +63,7 @@ class Laws:
         return found
 
 
-def laws_of(weights: Weights, levels: Levels, inputs: Singles, reach: Mask, codes: Codes) -> Laws:
+def laws_of(weights: Weights, levels: Levels, inputs: Singles, reach: Bools, codes: Codes) -> Laws:
     """What networks with these weights say of instances, as :class:`.networks.Networks` computes
     it.
 
@@ -98,7 +98,7 @@ MUTATED = 1.5
 """How many features of a found row are drawn anew, on average."""
 
 
-def mutated(rows: Codes, reach: Mask, free: Codes, rng: np.random.Generator) -> Codes:
+def mutated(rows: Codes, reach: Bools, free: Codes, rng: np.random.Generator) -> Codes:
     """Rows (m, J) with some free features drawn anew, uniformly from their reach (m, K, L)."""
     noise = rng.random(reach.shape, dtype=np.float32)
     drawn = np.where(reach, noise, -1).argmax(axis=2)
@@ -236,7 +236,7 @@ class Drawing:
         found = mutated(rows, reach, self.levels.free, rng)[:, self.levels.free]
         return found.reshape(who.size, draws, self.levels.free.size)
 
-    def _reach(self, who: Codes) -> Mask:
+    def _reach(self, who: Codes) -> Bools:
         """Where each of some instances may go in each free feature (n, K, L)."""
         raw = {name: column[who] for name, column in self.instances.raw.items()}
         return self.levels.reach(raw, self.instances.own[who])
@@ -269,7 +269,7 @@ class Drawing:
             seen.append(here)
         return np.array(seen, np.int64).reshape(len(seen), here.size)
 
-    def _moves(self, instance: int, here: Codes, reach: Mask) -> Codes:
+    def _moves(self, instance: int, here: Codes, reach: Bools) -> Codes:
         """All rows that differ from one in one free feature and keep to the limits."""
         free = self.levels.free
         k, level = np.nonzero(reach)
@@ -305,7 +305,7 @@ class Drawing:
                 back = moved & (rank >= most)
                 np.copyto(chosen, own[:, None], where=back)
 
-    def seem_valid(self, instances: Codes, codes: Codes) -> Mask:
+    def seem_valid(self, instances: Codes, codes: Codes) -> Bools:
         """What the batch evaluator says of rows: target and constraints, in doubles."""
         columns = self.columns(instances, codes)
         good = np.ones(instances.size, dtype=bool)
@@ -317,7 +317,7 @@ class Drawing:
                 good[at] = goal.reached({name: column[at] for name, column in columns.items()})
         return good
 
-    def columns(self, instances: Codes, codes: Codes) -> dict[str, npt.NDArray[np.float64]]:
+    def columns(self, instances: Codes, codes: Codes) -> dict[str, Floats]:
         """Rows as the batch evaluator takes them."""
         return self.levels.columns(self.instances.raw, instances, self.instances.own, codes)
 

@@ -20,7 +20,6 @@ from safetensors.torch import save
 from torch import Tensor
 
 from ...errors import InvalidInputError, ModelFileError
-from ...ir import Program
 from ...writing import write_whole
 from .gradients import Gradient, gradient_of
 from .levels import Codes
@@ -146,7 +145,6 @@ class Trained:
 
 
 def train(
-    program: Program,
     material: Material,
     targets: Codes,
     settings: Settings,
@@ -169,7 +167,7 @@ def train(
     with torch.random.fork_rng(devices=[]):  # the user's own generator stays where it is
         torch.manual_seed(settings.random_state)  # of the first weights, which nn.Linear draws
         networks = Networks(material.levels, material.classes, settings.hidden, settings.selector)
-        name, gradient = gradient_of(program, material, settings)
+        name, gradient = gradient_of(material, settings)
     lesson = Lesson(material, targets, settings, networks, gradient)
     if checkpoint is not None and checkpoint.exists():
         lesson.restore(read_checkpoint(checkpoint, identity))
@@ -211,11 +209,7 @@ class Lesson:
                 progress(Epoch(state.epoch, self.settings.epochs, loss, state.best, spent))
 
     def _parted(self) -> tuple[Codes, Codes]:
-        """Rows to learn from, and rows held out.
-
-        Raises:
-            InvalidInputError: every row has the only class that may be targets.
-        """
+        """Rows to learn from, and rows held out."""
         others = (self.material.before[:, None] != self.targets[None]).any(axis=1)
         rows = np.flatnonzero(others)
         if not rows.size:

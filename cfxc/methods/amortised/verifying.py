@@ -7,10 +7,9 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import softmax
 
-from ...arrays import Floats
+from ...arrays import Array, Bools, Floats
 from ...compiler.passes import multiply_out
 from ...errors import UnsupportedError
 from ...frontends.predictor import DOUBLE
@@ -22,7 +21,6 @@ from ...question.target import Target, target_program
 from ...solvers.rounding import slack_within
 from ...solvers.rows import exact_value
 from ...space import FeatureSpace
-from .levels import Mask
 
 LEAST = 1e-3
 """A probability below this counts as this, where samples are judged: forests give 0, whose
@@ -41,7 +39,7 @@ class Judge:
         spread: What scores are divided by.
     """
 
-    def __init__(self, program: Program, columns: Mapping[str, npt.NDArray[Any]]) -> None:
+    def __init__(self, program: Program, columns: Mapping[str, Array]) -> None:
         names = dict(program.outputs)
         self.labels = program.output_sorts["label"].labels
         known = (name for name in ("probability", "score") if name in names)
@@ -52,7 +50,7 @@ class Judge:
         if self.source == "score":
             self.spread = float(np.std(self._outputs(columns))) or 1.0
 
-    def log_chances(self, columns: Mapping[str, npt.NDArray[Any]]) -> Floats:
+    def log_chances(self, columns: Mapping[str, Array]) -> Floats:
         """log P (n, classes), at least ``log(LEAST)``."""
         found = self._outputs(columns)
         if self.source == "label":
@@ -65,13 +63,11 @@ class Judge:
         logs: Floats = np.log(np.maximum(chances, LEAST))
         return logs
 
-    def _outputs(self, columns: Mapping[str, npt.NDArray[Any]]) -> npt.NDArray[Any]:
+    def _outputs(self, columns: Mapping[str, Array]) -> Array:
         return in_chunks(self.evaluator, columns)[self.source]
 
 
-def in_chunks(
-    evaluator: BatchEvaluator, columns: Mapping[str, npt.NDArray[Any]]
-) -> dict[str, npt.NDArray[Any]]:
+def in_chunks(evaluator: BatchEvaluator, columns: Mapping[str, Array]) -> dict[str, Array]:
     """The evaluator's outputs on rows of any number."""
     names = [name for name, _ in evaluator.program.inputs]
     rows = max((columns[name].shape[0] for name in columns), default=0)
@@ -87,7 +83,7 @@ def pairs(score: Any) -> Any:
     return score if score.ndim == 2 else np.stack([0 * score, score], axis=1)
 
 
-Columns = Mapping[str, npt.NDArray[Any]]
+Columns = Mapping[str, Array]
 
 
 class Goal:
@@ -115,12 +111,12 @@ class Goal:
         elif clear != self.exact:
             self.clear = BatchEvaluator(clear)
 
-    def reached(self, columns: Columns) -> Mask:
+    def reached(self, columns: Columns) -> Bools:
         """Which rows the batch evaluator puts into the target: to choose from, not to return."""
-        found: Mask = in_chunks(self.plain, columns)["in_target"].astype(bool)
+        found: Bools = in_chunks(self.plain, columns)["in_target"].astype(bool)
         return found
 
-    def proved(self, columns: Columns) -> Mask:
+    def proved(self, columns: Columns) -> Bools:
         """Which rows the exact program puts into the target."""
         found = self.reached(columns)
         sure = np.zeros_like(found)
@@ -143,7 +139,7 @@ class Exactly:
         self.features = [space[name] for name in known]
         self.known: dict[tuple[float, ...], bool] = {}
 
-    def __call__(self, columns: Columns) -> Mask:
+    def __call__(self, columns: Columns) -> Bools:
         """Which rows it holds for."""
         if not self.names:
             count = len(next(iter(columns.values())))
@@ -151,7 +147,7 @@ class Exactly:
         rows = np.column_stack([columns[name].astype(np.float64) for name in self.names])
         distinct, back = np.unique(rows, axis=0, return_inverse=True)
         held = np.array([self._one(tuple(row)) for row in distinct.tolist()], dtype=bool)
-        found: Mask = held[back.ravel()]
+        found: Bools = held[back.ravel()]
         return found
 
     def _one(self, row: tuple[float, ...]) -> bool:
@@ -173,11 +169,11 @@ class Conditions:
     def __bool__(self) -> bool:
         return bool(self.texts)
 
-    def seem_kept(self, columns: Columns, rows: int) -> Mask:
+    def seem_kept(self, columns: Columns, rows: int) -> Bools:
         """Which rows keep all of them, in doubles; ``columns`` has ``factual.…`` too."""
         return all_hold(self.quick, columns, rows)
 
-    def kept(self, columns: Columns, rows: int) -> Mask:
+    def kept(self, columns: Columns, rows: int) -> Bools:
         """Which rows keep all of them, exactly."""
         found = np.ones(rows, dtype=bool)
         for exactly in self.exact:

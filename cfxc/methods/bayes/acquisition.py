@@ -39,7 +39,7 @@ from botorch.utils.transforms import t_batch_mode_transform
 from torch import Tensor
 
 from ...errors import DataTypeError, InvalidInputError
-from .potentials import PEAK, ExponentialPolynomial, Potential, band
+from .potentials import ExponentialPolynomial, Potential, band
 
 NODES = 96  # of a Gauss-Legendre rule
 FAR = 27.0  # beyond so many widths s² exp(-s²) is nothing, and no level has a root
@@ -303,13 +303,3 @@ def _tensors(
     if any(isinstance(part, Tensor) for part in given):
         return shaped, lambda found: found
     return shaped, lambda found: found.detach().numpy()[()]
-
-
-__all__ = [
-    "PEAK",
-    "ExpectedCounterfactualImprovement",
-    "ei_cfx",
-    "log_ei_cfx",
-    "monte_carlo_ei",
-    "quadrature_ei",
-]

@@ -252,11 +252,7 @@ class BlackBox:
     def _tasks(
         self, rows: Any, target: Any, criteria: Sequence[Criterion], epsilon: float
     ) -> list[Task]:
-        """The questions, one for each row.
-
-        Raises:
-            CfxcError: rows, targets or criteria that make no sense.
-        """
+        """The questions, one for each row."""
         if isinstance(rows, pd.DataFrame):
             rows = [rows.iloc[[i]] for i in range(len(rows))]
         if not isinstance(rows, Sequence) or isinstance(rows, str):
@@ -281,11 +277,7 @@ class BlackBox:
         return tasks
 
     def _caller(self, data: Evaluations | None) -> Caller:
-        """What evaluates the model, and keeps its outputs in ``data``.
-
-        Raises:
-            DataTypeError, InvalidInputError: no evaluations of this model.
-        """
+        """What evaluates the model, and keeps its outputs in ``data``."""
         if data is not None and not isinstance(data, Evaluations):
             raise DataTypeError(f"data are Evaluations, not {type(data).__name__}")
         if data is not None and data.space.names != self.space.names:

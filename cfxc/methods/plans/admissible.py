@@ -117,7 +117,7 @@ class Admissible:
         """
         ball = _Squares(self.encoding, self.query, start.vector)
         within, best, ratio = Fraction(limit) ** 2, start, _ratio(start.vector, mean, covariance)
-        slopes = [_slope(start.vector, mean, covariance)]
+        slopes = [_slope(start.vector, covariance)]
         for _ in range(ROUNDS):
             goal = _gain(self.encoding, mean, ratio, slopes, self.query)
             near = (Constraint(f"within {limit:g}", ball.at_most(within)),)
@@ -134,9 +134,9 @@ class Admissible:
             touched = ball.touch(found.point) if not inside else False
             if inside and here > ratio * (1 + 1e-9):
                 best, ratio = found, here
-            elif not touched and _says(slopes[-1], found.vector, mean, covariance):
+            elif not touched and _says(slopes[-1], found.vector, covariance):
                 break  # no new tangent: the gain is what it is
-            slopes.append(_slope(found.vector, mean, covariance))
+            slopes.append(_slope(found.vector, covariance))
         return best
 
     def _ask(
@@ -146,11 +146,7 @@ class Admissible:
         constraints: tuple[Constraint, ...],
         seed: Found | None,
     ) -> Outcome | None:
-        """One search; ``None`` if the time is up before anything was found.
-
-        Raises:
-            NoRowError: nothing qualifies, proved.
-        """
+        """One search; ``None`` if the time is up before anything was found."""
         left = self.deadline - now()
         if left <= 0:
             return None
@@ -268,12 +264,12 @@ def _to_minimise(name: str, builder: Builder, result: Operand) -> Distance:
     return Distance(name, program, None, str(program), is_absolute=True)
 
 
-def _slope(x: Floats, mean: Floats, covariance: Floats) -> Floats:
+def _slope(x: Floats, covariance: Floats) -> Floats:
     """g with gᵀy ≤ |Σ̂^½y| for all y, equal at x."""
     return np.asarray(covariance @ x / np.sqrt(max(float(x @ covariance @ x), 1e-300)))
 
 
-def _says(slope: Floats, x: Floats, mean: Floats, covariance: Floats) -> bool:
+def _says(slope: Floats, x: Floats, covariance: Floats) -> bool:
     """Whether a tangent is as high at x as what it is a tangent of."""
     return bool(np.sqrt(float(x @ covariance @ x)) - float(slope @ x) <= float(ACCURACY))
 

@@ -11,13 +11,12 @@ from math import lcm
 from typing import Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 
-from ...arrays import Floats
+from ...arrays import Array, Floats
 from ...errors import InvalidInputError
 from .moments import ROUNDING, square_root
 
-Rationals = npt.NDArray[Any]  # of Fractions, dtype object
+Rationals = Array  # of Fractions, dtype object
 
 GRID = 200  # bits of the largest entry that a test of definiteness keeps
 
@@ -44,7 +43,7 @@ def integers(array: Any) -> tuple[Rationals, Fraction]:
     return result, Fraction(2) ** (least - 53)
 
 
-def doubles(array: Rationals) -> npt.NDArray[np.float64]:
+def doubles(array: Rationals) -> Floats:
     """The nearest doubles."""
     return np.array(array, dtype=np.float64)
 
@@ -197,11 +196,7 @@ def reduce_plan(
     for row in rows:
         row /= power_near(max(abs(entry) for entry in row))
     return Reduced(
-        rows,
-        B @ K[chosen] @ B.T,
-        rho2 * (B @ G[chosen] @ B.T),
-        B @ (X[basis] * unit),
-        impossible,
+        rows, B @ K[chosen] @ B.T, rho2 * (B @ G[chosen] @ B.T), B @ (X[basis] * unit), impossible
     )
 
 

@@ -8,13 +8,12 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 from joblib import Parallel, delayed
 from sklearn.base import clone
 from sklearn.covariance import ledoit_wolf_shrinkage
 
-from ...arrays import Floats, Ints
+from ...arrays import Array, Floats, Ints
 from ...errors import DataTypeError, InvalidInputError
 from ...frontends.compiled import Compiled
 from ...frontends.sklearn import lower
@@ -245,7 +244,7 @@ class _Raw:
             return (*map(str, X.columns), BIAS)
         return (*(f"x{i}" for i in range(np.shape(X)[1])), BIAS)
 
-    def positive(self, outcomes: npt.NDArray[Any]) -> Any:
+    def positive(self, outcomes: Array) -> Any:
         return np.unique(outcomes)[1].item()
 
 
@@ -276,7 +275,7 @@ class _Compiled:
     def names(self, X: Any) -> tuple[str, ...]:
         return self.encoding.names
 
-    def positive(self, outcomes: npt.NDArray[Any]) -> Any:
+    def positive(self, outcomes: Array) -> Any:
         return self.encoding.classes[1]
 
 
@@ -302,7 +301,7 @@ def _reader_of(model: Any) -> Reader:
 def _retrain(
     read: Reader,
     X: Any,
-    y: npt.NDArray[Any],
+    y: Array,
     size: int,
     seed: np.random.SeedSequence,
     test: tuple[Any, Any] | None,
@@ -331,11 +330,7 @@ def _retrain(
 
 
 def _moments(
-    samples: Floats,
-    names: tuple[str, ...],
-    positive: Any,
-    shrinkage: Any,
-    accuracy: Floats | None,
+    samples: Floats, names: tuple[str, ...], positive: Any, shrinkage: Any, accuracy: Floats | None
 ) -> Moments:
     """Mean and (shrunk) covariance of parameters, one θ a row."""
     if not np.isfinite(samples).all():

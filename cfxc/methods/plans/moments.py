@@ -6,9 +6,8 @@ from numbers import Real
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from ...arrays import Floats
+from ...arrays import Array, Floats
 from ...errors import DataTypeError, InvalidInputError
 
 # What np.cov and a product of factors leave: d roundings of the largest eigenvalue, with a margin.
@@ -117,7 +116,7 @@ def covariance_of(value: Any, size: int, name: str = "covariance") -> tuple[Floa
     return matrix, (tolerance * largest if values[0] < 0 else 0.0)
 
 
-def _not_semidefinite(values: npt.NDArray[Any], name: str) -> str:
+def _not_semidefinite(values: Array, name: str) -> str:
     least, average = float(values[0]), float(values.mean())
     what = (
         f"{name} is not positive semidefinite: its eigenvalues go from {least:.3g} to "

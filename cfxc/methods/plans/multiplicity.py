@@ -152,11 +152,7 @@ class _Asked:
 
     @classmethod
     def of(
-        cls,
-        explainer: Explainer,
-        models: Sequence[Compiled],
-        query: Query,
-        frame: pd.DataFrame,
+        cls, explainer: Explainer, models: Sequence[Compiled], query: Query, frame: pd.DataFrame
     ) -> _Asked:
         deciders = [Decider(query.program, query.target, query.slack)]
         deciders += [
@@ -172,11 +168,7 @@ class _Asked:
         return cls(explainer, tuple(deciders), tuple(originals), frame)
 
     def refuse(self, query: Query) -> None:
-        """Refuse models that the engine asked for does not take, before any search.
-
-        Raises:
-            UnsupportedError: naming the first.
-        """
+        """Refuse models that the engine asked for does not take, before any search."""
         for i, decider in enumerate(self.deciders[1:], 1):
             try:
                 engine_for(
@@ -286,11 +278,7 @@ class _Asked:
 
 
 def _decider(question: Question, query: Query, model: Compiled, i: int) -> Decider:
-    """Another model's word on the query's target.
-
-    Raises:
-        InvalidInputError: it does not know the label, or predicts several values.
-    """
+    """Another model's word on the query's target."""
     plain = replace(query.target, chance=None, margin=Fraction(0))
     sorts = model.program.output_sorts
     if not plain.is_range and not sorts["label"].labels.has(plain.label):

@@ -19,9 +19,8 @@ from math import prod
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from ...arrays import Floats
+from ...arrays import Array, Floats
 from ...compiler.linear_reader import LINEAR, Entries, Form, Reader, spread
 from ...errors import UnsupportedError
 from ...ir import Literal, Operand, Program, ops
@@ -63,7 +62,7 @@ class Coordinates:
         """z of a point (feature → exact value)."""
         return vector_of(self.parts, self.space, point)
 
-    def rows(self, columns: Mapping[str, npt.NDArray[Any]]) -> Floats:
+    def rows(self, columns: Mapping[str, Array]) -> Floats:
         """z of rows, columns of numbers and codes by feature; shape (n, d)."""
         found = [column_of(each, columns[each.feature]) for each in self.parts]
         count = len(next(iter(columns.values())))

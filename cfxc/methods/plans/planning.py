@@ -96,13 +96,7 @@ def check_plan_options(
 
 
 def plan_row(
-    model: Compiled,
-    row: Any,
-    options: PlanOptions,
-    *,
-    moments: Any,
-    target: Any,
-    subject_to: Any,
+    model: Compiled, row: Any, options: PlanOptions, *, moments: Any, target: Any, subject_to: Any
 ) -> PlanResult:
     """A plan for one instance; see :meth:`cfxc.CompiledModel.plan`."""
     model.space.refuse_missing("a plan")
@@ -166,11 +160,7 @@ def _admissible(
     subject_to: Any,
     deadline: float,
 ) -> tuple[Admissible, Moments]:
-    """The rows that the instance's plan may hold, and the moments signed towards the target.
-
-    Raises:
-        CfxcError: the row, the target or a constraint is bad.
-    """
+    """The rows that the instance's plan may hold, and the moments signed towards the target."""
     criteria = criteria_of(subject_to, (Condition, Accepts, MaxChanges, Causal))
     factual = model.space.encode_row(frame)
     wanted = resolve_target(model.program, target, evaluate(model.program, dict(factual)))

@@ -8,9 +8,8 @@ from math import inf
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from ...arrays import Floats
+from ...arrays import Array, Floats
 from ...errors import InvalidInputError
 from ...frontends.compiled import Compiled
 from ...ir import BatchEvaluator, Program
@@ -21,7 +20,7 @@ from ...space import Feature
 from .local import check_model, point_of, target_of
 from .pieces import Coordinates
 
-Columns = dict[str, npt.NDArray[Any]]
+Columns = dict[str, Array]
 
 
 @dataclass(frozen=True, eq=False)
@@ -162,7 +161,7 @@ def _perturbed(
     return columns, weights
 
 
-def _on_grid(feature: Feature, values: Floats) -> npt.NDArray[Any]:
+def _on_grid(feature: Feature, values: Floats) -> Array:
     """Values that the feature can have, near those given."""
     if feature.is_symbolic:  # an order of labels
         return np.clip(np.rint(values), 0, len(feature.labels) - 1).astype(np.int64)
@@ -207,7 +206,7 @@ TIE = 1e-12
 """Less than any lead that matters, and below 0."""
 
 
-def _lead(found: Mapping[str, npt.NDArray[Any]], place: int) -> Floats:
+def _lead(found: Mapping[str, Array], place: int) -> Floats:
     """The target label's probability or score less its strongest rival's; or ±1."""
     name = next((name for name in ("probability", "score") if name in found), None)
     if name is None:

@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
-from ...arrays import Floats
+from ...arrays import Array, Floats
 from ...errors import DataTypeError, InvalidInputError, UnsupportedError
+from ...frontends.predictor import plain_item
 from ...frontends.row_files import read_rows
 from ...space import FeatureSpace
 from ...space.tables import as_pandas
@@ -136,7 +136,7 @@ class TrustRegion(Criterion):
         table = self.X if isinstance(self.X, pd.DataFrame) else read_rows(Path(self.X), space)
         codes = space.encode_frame(table, extra="ignore", check_range=False)
         message = predict(table[list(space.columns)]) if self.y is None else self.y
-        outcomes = [_plain(one) for one in message]
+        outcomes = [plain_item(one) for one in message]
         inside = np.array([target.holds(one) for one in outcomes], dtype=np.bool_)
         if not (inside.any() or target.is_range):  # y may say 1 where the model says 1.0
             inside = np.array([one == target.label for one in outcomes], dtype=np.bool_)
@@ -171,7 +171,7 @@ class TrustRegion(Criterion):
             )
         return tuple(made)
 
-    def _clusters(self, points: Floats) -> list[npt.NDArray[Any]]:
+    def _clusters(self, points: Floats) -> list[Array]:
         """Which rows belong to each cluster."""
         if isinstance(self.clusters, Integral):
             count = min(int(self.clusters), len(np.unique(points, axis=0)))
@@ -202,7 +202,3 @@ def _limit(epsilon: Any) -> Fraction | None:
 
 def _shown(limit: Fraction | None) -> str:
     return "inf" if limit is None else f"{float(limit):g}"
-
-
-def _plain(value: Any) -> Any:
-    return value.item() if hasattr(value, "item") else value

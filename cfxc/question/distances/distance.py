@@ -241,11 +241,7 @@ def resolve_distance(spec: DistanceLike, space: FeatureSpace) -> Distance:
 
 
 def _sparse(space: FeatureSpace) -> Distance:
-    """``(n + l1) / (J + 1)``, n features changed: since l1 is at most n / J, fewest come first.
-
-    Raises:
-        InvalidInputError: the features' weights differ, so that there is no number of changes.
-    """
+    """``(n + l1) / (J + 1)``, n features changed: since l1 is at most n / J, fewest come first."""
     if len({feature.weight for feature in space}) != 1:
         raise InvalidInputError(
             "the distance 'sparse' counts changed features, and their weights differ; mix norms "
@@ -388,11 +384,7 @@ def _bounds(program: Program, box: Mapping[str, Bounds]) -> tuple[Fraction | flo
 
 
 def _refuse_divisors(program: Program, source: str) -> None:
-    """Refuse what divides by a number that differs from row to row: it may be 0, as delta is.
-
-    Raises:
-        InvalidInputError: naming the file and the line.
-    """
+    """Refuse what divides by a number that differs from row to row: it may be 0, as delta is."""
     varies = {name for name, _ in program.inputs if not name.startswith("factual.")}
     for let in program.lets():
         if varies.intersection(o for o in let.op.operands() if not isinstance(o, Literal)):
@@ -417,11 +409,7 @@ def _lower(
     for record in ("x", "factual"):
         inputs |= {f"{record}.{feature.name}": sort_of(feature) for feature in space}
     lowered = lower_program(
-        tree,
-        name=name,
-        inputs=inputs,
-        constants={"J": len(space)},
-        fixed={**weights, **fixed},
+        tree, name=name, inputs=inputs, constants={"J": len(space)}, fixed={**weights, **fixed}
     )
     used = set(_operands(lowered))
     kept = tuple(

@@ -190,6 +190,3 @@ def day_of(fields: Fields, where: str) -> datetime.date:
         return datetime.date.fromisoformat(given)
     except ValueError as error:
         raise InvalidInputError(f"{where}: date {given!r} is none; write 2026-11-25") from error
-
-
-__all__ = ["FOLDER", "TEMPLATES", "Fields", "Template", "checked", "day_of", "read_fields"]

@@ -198,6 +198,3 @@ def qr_code(text: str) -> Any:
 
     code = segno.make(text, error="m", micro=False)
     return Markup(code.svg_inline(border=0, omitsize=True, svgclass="qr", lineclass=None))
-
-
-__all__ = ["Layout", "as_pdf", "check_kind", "environment", "qr_code"]

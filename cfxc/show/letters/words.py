@@ -336,6 +336,3 @@ def locale_of(name: str) -> Any:
 def catalogue(language: str) -> dict[str, dict[str, str]]:
     """The sentences of a language."""
     return tomllib.loads((CATALOGUES / f"{language}.toml").read_text("utf-8"))
-
-
-__all__ = ["LANGUAGES", "Words", "catalogue", "clean", "locale_of", "written"]

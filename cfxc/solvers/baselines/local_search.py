@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from ...arrays import Bools, Floats, Ints
+from ...arrays import Array, Bools, Floats, Ints
 from ...compiler.splits import raw_splits
 from ...ir import BatchEvaluator, Program, ops
 from ...ir.batch import all_hold
@@ -61,7 +61,7 @@ class Moves:
     def __len__(self) -> int:
         return self.value.size
 
-    def only(self, chosen: npt.NDArray[Any]) -> Moves:
+    def only(self, chosen: Array) -> Moves:
         """Those under a mask, or at places."""
         return Moves(self.feature[chosen], self.value[chosen], self.delta[chosen])
 

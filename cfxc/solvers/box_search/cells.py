@@ -15,9 +15,8 @@ from math import floor
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from ...arrays import Floats, Ints
+from ...arrays import Bools, Floats, Ints
 from ...question.distances import Norms
 from ...question.domain import Domain
 from ...question.query import Query
@@ -46,7 +45,7 @@ class Cells:
     """
 
     start: Ints
-    symbolic: npt.NDArray[np.bool_]
+    symbolic: Bools
     home: Ints
     point: Floats
     least: Floats

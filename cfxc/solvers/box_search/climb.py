@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ...arrays import Floats, Ints
+from ...arrays import Bools, Floats, Ints
 from ...kernels import ascend, climb_step, shrink_step
 from ...stopping import Pressed, TimeUp, poll, until
 from .cells import NEVER, UNIT, Cells
@@ -40,12 +40,12 @@ class Forest(NamedTuple):
     feature: Ints
     cut_of: Ints
     bound: Ints
-    below: npt.NDArray[np.bool_]
+    below: Bools
     mask: npt.NDArray[np.uint64]
     value: Floats
     need: Floats
     start: Ints
-    symbolic: npt.NDArray[np.bool_]
+    symbolic: Bools
     home: Ints
     added: Ints
     peak: Ints

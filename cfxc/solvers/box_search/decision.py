@@ -16,7 +16,6 @@ from math import ceil, floor, lcm
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from ...arrays import Floats, Ints, distinct_values
 from ...compiler.linear_reader import requirements
@@ -128,10 +127,7 @@ def _of_tree(splits: RawSplits, root: int, worths: Worths) -> _Part:
 
 
 def _of_ensemble(
-    program: Program,
-    name: str,
-    op: ops.TreeEnsemble,
-    required: Sequence[Inequality],
+    program: Program, name: str, op: ops.TreeEnsemble, required: Sequence[Inequality]
 ) -> _Part:
     splits = splits_of(program, name)
     if splits is None:
@@ -300,7 +296,7 @@ def _power_below(ratio: Fraction) -> Fraction:
     return Fraction(2) ** (exponent - 2)
 
 
-def _joined(parts: list[npt.NDArray[np.int64]], starts: Ints) -> Ints:
+def _joined(parts: list[Ints], starts: Ints) -> Ints:
     shifted = [part + start for part, start in zip(parts, starts, strict=False)]
     return np.concatenate([np.empty(0, np.int64), *shifted]).astype(np.int64)
 

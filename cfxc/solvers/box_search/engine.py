@@ -19,17 +19,7 @@ from ...frontends.predictor import DOUBLE
 from ...ir import LabelTuple
 from ...question.domain import Domain
 from ...question.query import Query
-from ...stopping import (
-    FINE,
-    GRACE,
-    LIMIT,
-    TimeUp,
-    left,
-    now,
-    poll,
-    reason_of,
-    until,
-)
+from ...stopping import FINE, GRACE, LIMIT, TimeUp, left, now, poll, reason_of, until
 from ..base import Candidate, Deployed, Limits, Outcome, Point, Search, searched, verify
 from ..baselines import LocalSearch
 from ..rounding import margins_of

@@ -16,7 +16,6 @@ from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from ...arrays import Floats, Ints
 from ...compiler.splits import RawSplits, Unary
@@ -169,7 +168,7 @@ class Ramps(NamedTuple):
     """
 
     first: int
-    feature: npt.NDArray[np.int64]
+    feature: Ints
     factor: Floats
     noise: Floats
     center: Floats

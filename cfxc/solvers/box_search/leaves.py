@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from ...arrays import Floats, Ints
+from ...arrays import Bools, Floats, Ints
 from ...compiler.passes import Ball, make_walk
 from ...kernels import collect_leaves
 from ...stopping import poll
@@ -33,7 +33,7 @@ class Leaves:
     above: Floats
     upto: Floats
     labels: npt.NDArray[np.uint64]
-    whole: npt.NDArray[np.bool_]
+    whole: Bools
 
     def conditions(self, order: Ints) -> Ints:
         """The conditions of the leaves in ``order``, one leaf after the other."""

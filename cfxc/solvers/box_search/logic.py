@@ -12,9 +12,8 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from ...arrays import Floats, Ints
+from ...arrays import Bools, Floats, Ints
 from ...compiler.functional import Symbolic, functional
 from ...compiler.splits import last_double
 from ...compiler.terms import Pool, Sort, Term, postorder
@@ -43,8 +42,8 @@ class Logic(NamedTuple):
     high: Floats
     what: Ints
     code: Ints
-    used: npt.NDArray[np.bool_]
-    counted: npt.NDArray[np.bool_]
+    used: Bools
+    counted: Bools
     cap: int
 
 

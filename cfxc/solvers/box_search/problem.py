@@ -7,8 +7,8 @@ from fractions import Fraction
 from functools import lru_cache
 
 import numpy as np
-import numpy.typing as npt
 
+from ...arrays import Floats
 from ...compiler.passes import Ball
 from ...errors import UnsupportedError
 from ...ir import Program
@@ -128,7 +128,7 @@ def make_problem(query: Query) -> Problem:
     )
 
 
-def _cuts(leaves: Leaves, features: int) -> list[npt.NDArray[np.float64]]:
+def _cuts(leaves: Leaves, features: int) -> list[Floats]:
     """Per feature the values between which its conditions tell."""
     found = []
     for j in range(features):

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from ...arrays import Array, Bools, Floats, Ints
 from .logic import Logic
 from .tables import Tables
 
@@ -42,42 +43,42 @@ class State(NamedTuple):
     see the names above.
     """
 
-    control: npt.NDArray[np.int64]
-    first: npt.NDArray[np.int64]
-    last: npt.NDArray[np.int64]
+    control: Ints
+    first: Ints
+    last: Ints
     labels: npt.NDArray[np.uint64]
     reach: npt.NDArray[np.uint64]
-    phase: npt.NDArray[np.int64]
-    forced: npt.NDArray[np.bool_]
-    box: npt.NDArray[np.int64]
-    cut: npt.NDArray[np.int64]
-    point: npt.NDArray[np.int64]
+    phase: Ints
+    forced: Bools
+    box: Ints
+    cut: Ints
+    point: Ints
     holding: npt.NDArray[np.uint64]
     side: npt.NDArray[np.uint64]
-    current: npt.NDArray[np.int64]
-    most: npt.NDArray[np.float64]
-    now: npt.NDArray[np.float64]
-    weight: npt.NDArray[np.float64]
-    touched: npt.NDArray[np.int64]
-    chosen: npt.NDArray[np.int64]
+    current: Ints
+    most: Floats
+    now: Floats
+    weight: Floats
+    touched: Ints
+    chosen: Ints
     single: npt.NDArray[np.uint64]
-    lower: npt.NDArray[np.float64]
-    upper: npt.NDArray[np.float64]
-    more: npt.NDArray[np.int64]
-    between: npt.NDArray[np.int64]
-    weights: npt.NDArray[np.float64]
-    heir: npt.NDArray[np.int64]
-    tightest: npt.NDArray[np.int64]
-    multiplier: npt.NDArray[np.float64]
-    density: npt.NDArray[np.float64]
-    price: npt.NDArray[np.float64]
-    top: npt.NDArray[np.float64]
-    excess: npt.NDArray[np.float64]
-    last_multiplier: npt.NDArray[np.float64]
-    within: npt.NDArray[np.int64]
-    aim: npt.NDArray[np.float64]
-    beyond: npt.NDArray[np.float64]
-    trial: npt.NDArray[np.float64]
+    lower: Floats
+    upper: Floats
+    more: Ints
+    between: Ints
+    weights: Floats
+    heir: Ints
+    tightest: Ints
+    multiplier: Floats
+    density: Floats
+    price: Floats
+    top: Floats
+    excess: Floats
+    last_multiplier: Floats
+    within: Ints
+    aim: Floats
+    beyond: Floats
+    trial: Floats
 
 
 def make_state(
@@ -135,7 +136,7 @@ class Log(NamedTuple):
     fate: npt.NDArray[np.int8]
     what: npt.NDArray[np.int32]
     where: npt.NDArray[np.int32]
-    radius: npt.NDArray[np.int64]
+    radius: Ints
 
     def first(self, size: int) -> Log:
         """A copy of the first boxes."""
@@ -164,5 +165,5 @@ def roomier(state: State, log: Log) -> tuple[State, Log]:
     return state, log
 
 
-def _doubled(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+def _doubled(array: Array) -> Array:
     return np.concatenate([array, np.zeros_like(array)])

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ...arrays import Ints
+from ...arrays import Bools, Floats, Ints
 from ...kernels import cell_rows, ladders
 from ...stopping import poll, polled
 from .cells import Cells
@@ -55,23 +55,23 @@ class Tables(NamedTuple):
     """
 
     start: Ints
-    symbolic: npt.NDArray[np.bool_]
+    symbolic: Bools
     home: Ints
     added: Ints
     peak: Ints
-    point: npt.NDArray[np.float64]
-    least: npt.NDArray[np.float64]
-    largest: npt.NDArray[np.float64]
+    point: Floats
+    least: Floats
+    largest: Floats
     first_word: Ints
     first_tree: Ints
     tree: Ints
     high: Ints
     low: Ints
-    value: npt.NDArray[np.float64]
+    value: Floats
     need_high: Ints
     need_low: Ints
-    need: npt.NDArray[np.float64]
-    slack: npt.NDArray[np.float64]
+    need: Floats
+    slack: Floats
     shift: int
     ramps: Ramps
     condition: Ints
@@ -89,7 +89,7 @@ class Tables(NamedTuple):
     upto: Words
     since: Words
     full: Words
-    whole: npt.NDArray[np.bool_]
+    whole: Bools
     rung: Ints
     rung_cell: Ints
     ladder: Ints
@@ -164,7 +164,7 @@ class _Part(NamedTuple):
     magnitude: float
 
 
-def _ordered(decision: Decision, leaves: Leaves, possible: npt.NDArray[np.bool_], k: int) -> _Part:
+def _ordered(decision: Decision, leaves: Leaves, possible: Bools, k: int) -> _Part:
     """Trees with more than one value, leaves in descending order; the rest becomes a constant."""
     high, low = decision.high[k, leaves.node], decision.low[k, leaves.node]
     order = np.lexsort((-low, -high, leaves.tree))
@@ -195,7 +195,7 @@ def _ordered(decision: Decision, leaves: Leaves, possible: npt.NDArray[np.bool_]
     )
 
 
-def _in_cells(leaves: Leaves, cells: Cells) -> tuple[Ints, Ints, npt.NDArray[np.bool_]]:
+def _in_cells(leaves: Leaves, cells: Cells) -> tuple[Ints, Ints, Bools]:
     """First and last cell of every condition, and which leaves hold an admissible value."""
     first, last = np.zeros(leaves.feature.size, np.int64), np.zeros(leaves.feature.size, np.int64)
     for j, cuts in polled(enumerate(cells.cuts), 1):
@@ -205,9 +205,7 @@ def _in_cells(leaves: Leaves, cells: Cells) -> tuple[Ints, Ints, npt.NDArray[np.
             above, upto = leaves.above[own], leaves.upto[own]
             first[own] = np.searchsorted(cuts, above, side="right")
             last[own] = np.where(
-                upto >= cells.highest[j],
-                cuts.size,
-                np.searchsorted(cuts, upto, side="right") - 1,
+                upto >= cells.highest[j], cuts.size, np.searchsorted(cuts, upto, side="right") - 1
             )
             none = (above >= cells.highest[j]) | (upto < cells.lowest[j])
             last[own[none]] = -1

@@ -158,6 +158,3 @@ def _value(label: Any) -> Any:
 def _number(feature: Any, value: str) -> Any:
     exact = number(value)
     return int(exact) if feature.kind != "real" and exact.denominator == 1 else exact
-
-
-__all__ = ["file_hash", "require_program_of"]

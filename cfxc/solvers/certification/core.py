@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from ...compiler.linear_reader import Entries, Form, UnitReader, Units, spread
+from ...compiler.linear_reader import Entries, Form, UnitReader, Units, kind_of, spread
 from ...compiler.splits import RawSplits, raw_splits, resolve_columns
 from ...compiler.splits import Unary as RawColumn
 from ...errors import UnsupportedError
@@ -130,7 +130,7 @@ class CoreReader(UnitReader):
             less = isinstance(op, ops.Le | ops.Lt)
             strict = isinstance(op, ops.Lt | ops.Gt)
             return ["gt" if strict else "ge", self._core((-ONE if less else ONE) * difference)]
-        raise UnsupportedError(f"a certificate cannot hold a condition by '{_kind(op)}'")
+        raise UnsupportedError(f"a certificate cannot hold a condition by '{kind_of(op)}'")
 
     def decision(self, operand: Operand) -> tuple[list[Any], list[Form]]:
         """The labels of a category and a form for each: the first of the largest decides."""
@@ -189,10 +189,6 @@ class CoreReader(UnitReader):
         return self.sources.core(form, self.units)
 
 
-def _kind(op: Any) -> str:
-    return "a feature" if op is None else type(op).__name__.lower()
-
-
 def _ensemble(reader: Any, name: str, op: ops.TreeEnsemble) -> Entries:
     if name not in reader.sources.ensembles:
         reader.sources.ensembles[name] = _read(reader, op)
@@ -240,7 +236,7 @@ def _truths(reader: Any, operand: Operand) -> Entries:
         less, strict = isinstance(op, ops.Le | ops.Lt), isinstance(op, ops.Lt | ops.Gt)
         forms = [y - x if less else x - y for x, y in reader.pairs(op)]
         return [reader.step(form, strict) for form in forms]
-    raise UnsupportedError(f"a certificate cannot hold a choice by '{_kind(op)}'")
+    raise UnsupportedError(f"a certificate cannot hold a choice by '{kind_of(op)}'")
 
 
 def _equal(units: Units, form: Form) -> Form:
@@ -454,14 +450,3 @@ def _order(roots: list[int], table: Table) -> tuple[list[int], list[int], list[l
         if len(order) > COPIES * len(table.input):
             raise UnsupportedError("a certificate cannot hold trees with so many shared nodes")
     return tops, order, links
-
-
-__all__ = [
-    "CoreReader",
-    "Sources",
-    "exact",
-    "plain_label",
-    "read_program",
-    "trees_of",
-    "written_label",
-]

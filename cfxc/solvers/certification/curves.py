@@ -93,6 +93,3 @@ def touch(kind: str, side: int, slope: float, low: float, high: float) -> float:
         middle = (low + high) / 2
         low, high = (middle, high) if SLOPES[kind](middle) < slope else (low, middle)
     return low
-
-
-__all__ = ["VALUES", "lines", "touch"]

@@ -21,10 +21,9 @@ from .. import box_search
 from ..base import Outcome, Refuted
 from ..encoding.ball import everywhere
 from ..encoding.formula import Encoder
+from .prover import INSIDE
 from .steps import LONGEST
 from .writer import SECONDS, Certificate, certify, written_semantics, written_slack
-
-INSIDE = 1 - Fraction(1, 2**40)
 
 
 @dataclass(frozen=True)
@@ -164,6 +163,3 @@ def _needed_slack(query: Query) -> Fraction | None:
     except (UnsupportedError, Rejected):
         return None
     return Fraction(ceil_float(needed))
-
-
-__all__ = ["Evidence", "covered"]

@@ -91,6 +91,3 @@ class HullColumns:
         size = float(np.abs(self.normal).max(initial=0.0))
         short = np.round(self.normal / (size or 1.0) * SHORT) / SHORT
         return [float(one) for one in short], size
-
-
-__all__ = ["HullColumns"]

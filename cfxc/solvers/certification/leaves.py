@@ -79,6 +79,3 @@ def halved(
             off = EDGE if own is None else abs(sides[0] - own * sum(sides))
             found[j, test] = found.get((j, test), 0.0) + max(off, min(sides))
     return sorted(((off, test) for test, off in found.items() if off > 0), key=lambda one: -one[0])
-
-
-__all__ = ["Tree", "halved", "paying", "trees_in"]

@@ -20,6 +20,7 @@ from ...certificates.checker.rules import PLANES, Multipliers
 from ...certificates.checker.smooth import CURVES
 from ...compiler.linear_programs import made_solver
 from ...compiler.mixed_integer import Rounded
+from ...ir.linear import ZERO
 from ..encoding.squares import Tangents
 from .curves import lines, touch
 from .hull_columns import Arrays, HullColumns
@@ -30,7 +31,6 @@ Key = tuple[Any, ...]  # name and place of an inequality and, of planes, slopes
 Inequality = tuple[Key, Floats, float, float]  # row @ x >= side, and how much slack counts in it
 SHARES = 2**40  # parts into which shares are rounded down
 READ = ("one", "x", "is", "tree")  # what is not made
-ZERO = Fraction(0)
 PENALTY = 1e3  # what missing a requirement costs, as a distance
 SMALLEST = 1e-12  # multipliers below this are left out
 FLAT = 1e-6  # ranges of columns count as no smaller, as a share of their ends
@@ -474,6 +474,3 @@ def _run(
         return None
     solution = solver.getSolution()
     return np.array(solution.row_dual) / size, np.array(solution.col_value) * wide
-
-
-__all__ = ["READ", "LinearProgram"]

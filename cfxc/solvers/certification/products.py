@@ -90,6 +90,3 @@ def _scaled(form: Form) -> tuple[Fraction, Form]:
 def _only(form: Form) -> Any:
     """The source of a form that has one."""
     return next(iter(form.terms)) if len(form.terms) == 1 else None
-
-
-__all__ = ["Products"]

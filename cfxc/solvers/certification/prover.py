@@ -20,6 +20,7 @@ from ...certificates.checker.layers import Ladder
 from ...certificates.checker.program import Form, plus
 from ...certificates.checker.rules import NONE, Multipliers
 from ...ir.interval import ceil_float
+from ...ir.linear import ZERO
 from .core import exact, written_label
 from .hull_columns import HullColumns
 from .linear_program import READ, LinearProgram
@@ -96,7 +97,6 @@ def _width(problem: Proof, j: int, part: Any) -> Fraction:
     return Fraction(part[1] - part[0]) / (problem.features[j].size or 1)
 
 
-ZERO = Fraction(0)
 MANY = 150  # forms and products, of which not all are bounded
 INSIDE = 1 - Fraction(1, 2**40)
 Given = tuple[list[Any], dict[str, Any], dict[str, Any]]  # features, program and question
@@ -323,6 +323,3 @@ def written(by: Multipliers) -> list[Any]:
     ladders = [(at, paid) for at, paid in by.paid.items() if isinstance(paid, Ladder)]
     shares = [[t, j, exact(paid.rates[0])] for (t, j, _), paid in ladders]
     return [exact(by.budget), named, shares]
-
-
-__all__ = ["Given", "prove", "undecided", "unproved"]

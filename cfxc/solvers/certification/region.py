@@ -58,6 +58,3 @@ def written_inside(query: Query, point: Mapping[str, Any]) -> list[Any]:
     _, h, best = min(found, key=lambda one: one[0])
     pairs = zip(best.rows, best.shares.tolist(), strict=True)
     return [h, [[int(i), exact(share)] for i, share in pairs if share > 0]]
-
-
-__all__ = ["written_inside", "written_point", "written_region"]

@@ -9,11 +9,11 @@ from typing import Any
 from ...arrays import Floats
 from ...certificates.checker.program import image
 from ...certificates.checker.rules import PLANES
+from ...ir.linear import ZERO
 from .curves import VALUES
 from .leaves import halved
 
 Cut = tuple[int, Fraction]  # a feature, and the largest value on the left
-ZERO = Fraction(0)
 WRONG = 1e-9  # by how much a solution may miss what it stands for
 
 
@@ -195,6 +195,3 @@ class Solution:
             if cut is not None and low <= cut < high:
                 return cut
         return None
-
-
-__all__ = ["WRONG", "Solution"]

@@ -14,10 +14,9 @@ from ..base import Refuted
 from ..box_search.cells import UNIT
 from ..box_search.proof import Closing, Sharing, Split, SplitTree
 from .core import exact, plain_label
-from .prover import Given, prove, undecided, unproved
+from .linear_program import SHARES
+from .prover import Given, Node, prove, undecided, unproved
 
-SHARES = 2**40  # shares of costs are rounded down to so many parts
-Node = list[Any]
 DEEP = 40  # splits of one part, until its constraints are decided
 LONGEST = 300.0  # seconds of the processor to write a proof down, and to check it
 
@@ -142,6 +141,3 @@ class _Boxes:
     def count(self) -> int:
         """How many trees are the program's own."""
         return sum(len(roots) for roots, _ in self.problem.program.trees)
-
-
-__all__ = ["proof_of"]

@@ -247,9 +247,6 @@ def _target(
 ) -> tuple[dict[str, Any], list[Fraction], list[Any]]:
     """The target over the outputs; by how much the searches' requirements are larger; and a
     probability as a constraint, where it is neither an output nor known from a lead.
-
-    Raises:
-        UnsupportedError: there is such a probability, and a slack, which constraints have not.
     """
     target = query.target
     if target.is_range:
@@ -282,11 +279,7 @@ def _likely(query: Query) -> Program:
 
 
 def _printable(truth: list[Any], query: Query) -> list[Any]:
-    """A condition that a constant of many digits makes a little wider, so that it is a double.
-
-    Raises:
-        UnsupportedError: there is a slack, which constraints have not.
-    """
+    """A condition that a constant of many digits makes a little wider, so that it is a double."""
     if query.slack:
         raise UnsupportedError(
             "a certificate cannot hold how this probability is reached in floats; "
@@ -348,13 +341,3 @@ def _gap(domain: Domain) -> dict[str, Any]:
     if domain.first is not None:
         return {"absent": exact(domain.lower)}
     return {"missing": True} if not domain.is_symbolic and domain.is_absent else {}
-
-
-__all__ = [
-    "Certificate",
-    "certify",
-    "written_point",
-    "written_program",
-    "written_semantics",
-    "written_slack",
-]

@@ -26,7 +26,7 @@ from ...question.domain import Domain
 from ...question.query import Query
 from ...stopping import polled
 
-Window = tuple[Fraction, Fraction, Fraction | None]
+Window = tuple[Fraction, Fraction, Fraction | None]  # lower, upper, largest δ_j (None: any)
 
 
 @dataclass(frozen=True)

@@ -26,10 +26,8 @@ from ...question.distances import Norms, root_above
 from ...question.domain import Domain
 from ...question.query import Query
 from .ball import make_ball, weights_of
-from .cells import CellVariables, between_values
+from .cells import CellVariables, Window, between_values
 from .squares import Tangents, whitened_forms, whitened_limits, whitened_name
-
-Window = tuple[Fraction, Fraction, Fraction | None]  # lower, upper, largest δ_j (None: any)
 
 
 @dataclass

@@ -98,7 +98,7 @@ def whitened_forms(
         each.of(domains[each.feature].factual, domains[each.feature].feature)
         for each in whitening.coordinates
     ]
-    parts = coordinate_parts(query, whitening.coordinates, inputs, number, truth)
+    parts = coordinate_parts(whitening.coordinates, inputs, number, truth)
     forms = []
     for row in whitening.rows:
         made = [(w * factor, form) for w, k in row for factor, form in parts[k]]
@@ -151,7 +151,6 @@ Parts = list[tuple[Fraction, Form]]
 
 
 def coordinate_parts(
-    query: Query,
     coordinates: Sequence[Coordinate],
     inputs: Mapping[str, Any],
     number: Callable[[Term], Form],

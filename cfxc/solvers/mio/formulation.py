@@ -27,18 +27,17 @@ from ...compiler.mixed_integer import Affine, Model, Rounded
 from ...compiler.relaxation import CURVES
 from ...compiler.rewriting import AbsorbingPool
 from ...compiler.terms import Pool, Term, postorder
-from ...ir.linear import LinearForm
+from ...ir.linear import ZERO, LinearForm
 from ...question.distances import Norms, root_above
 from ...question.domain import Domain
 from ...question.query import Query
 from ...stopping import now
 from ..encoding.ball import weights_of
-from ..encoding.cells import CellVariables, between_values
-from ..encoding.formula import Encoder, Encoding, Window
+from ..encoding.cells import CellVariables, Window, between_values
+from ..encoding.formula import Encoder, Encoding
 from ..encoding.squares import coordinate_parts, whitened_forms, whitened_name
 from ..hulls import Face
 
-ZERO = Fraction(0)
 DISTANCE = "distance"  # why the row for the radius is there
 
 
@@ -157,11 +156,7 @@ class Formulator(Encoder):
         return any(term.kind == "mul" for term in postorder(terms))
 
     def _facts(
-        self,
-        pool: Pool,
-        windows: list[Window],
-        radius: Fraction | None,
-        margin: Fraction = ZERO,
+        self, pool: Pool, windows: list[Window], radius: Fraction | None, margin: Fraction = ZERO
     ) -> tuple[dict[str, Any], list[Term]]:
         """The features as terms, and what holds of them within ``radius``: rules and target."""
         program = self.target(margin)
@@ -314,9 +309,7 @@ class _Writer:
     def _within_hull(self, emitter: Emitter) -> Affine:
         """The slack of the hull: a column, within the faces that are known."""
         (hull,) = self.query.hulls
-        parts = coordinate_parts(
-            self.query, hull.coordinates, self.inputs, emitter.number, emitter.exact
-        )
+        parts = coordinate_parts(hull.coordinates, self.inputs, emitter.number, emitter.exact)
         self.coordinates = [LinearForm.sum(each) for each in parts]
         slack = self.model.column("slack of the hull", 0, hull.reach)
         (self.slack,) = slack.terms

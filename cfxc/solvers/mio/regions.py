@@ -17,9 +17,8 @@ from fractions import Fraction
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from ...arrays import Floats, Ints
+from ...arrays import Bools, Floats, Ints
 from ...compiler.emit.rows import LABEL, MAX
 from ...compiler.relaxation import dense
 from ...ir.interval import ceil_float, floor_float
@@ -78,8 +77,8 @@ class Problem(NamedTuple):
             ``plain_high``: (P, n) and (P,), those without.
     """
 
-    whole: npt.NDArray[np.bool_]
-    named: npt.NDArray[np.bool_]
+    whole: Bools
+    named: Bools
     fine: Floats
     cost: Floats
     partner: Ints
@@ -88,7 +87,7 @@ class Problem(NamedTuple):
     z: Floats
     z0: Floats
     curved: Ints
-    deep: npt.NDArray[np.bool_]
+    deep: Bools
     root: Floats
     reach: Floats
     rows: Floats

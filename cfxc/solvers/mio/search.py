@@ -28,16 +28,7 @@ from ...environment import debug
 from ...ir import ops
 from ...question.query import Query
 from ...stopping import INTERRUPTED, LIMIT, STOPS, now, reason_of
-from ..base import (
-    Candidate,
-    Deployed,
-    Limits,
-    Outcome,
-    Point,
-    Refuted,
-    unverified,
-    verify,
-)
+from ..base import Candidate, Deployed, Limits, Outcome, Point, Refuted, unverified, verify
 from ..encoding.ball import everywhere
 from ..incumbent import PointSearch
 from ..rounding import margins_of

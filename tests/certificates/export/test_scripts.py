@@ -23,7 +23,7 @@ import cfxc
 from cfxc.certificates import checker as check
 from cfxc.certificates.export.cpc import cpc, plain, proof_of
 from cfxc.certificates.export.screening import parted
-from cfxc.certificates.export.smtlib import grid_slack, lower, smtlib
+from cfxc.certificates.export.smtlib import grid_slack, lower, upper
 from cfxc.cli import main
 from cfxc.errors import InvalidInputError, SolverError, UnsupportedError, VerificationError
 from cfxc.solvers.certification import Certificate
@@ -46,6 +46,11 @@ def answer(script: str) -> str:
     solver.set("timeout", 30_000)
     solver.from_string(script)
     return str(solver.check())
+
+
+def smtlib(certificate: dict[str, Any]) -> dict[str, str]:
+    scripts = {"lower": lower(certificate)[0]}
+    return scripts if certificate["witness"] is None else {**scripts, "upper": upper(certificate)}
 
 
 def raised(certificate: dict[str, Any]) -> dict[str, Any]:

@@ -159,7 +159,7 @@ def test_reinforce_is_an_unbiased_gradient() -> None:
 def test_relaxed_samples_reach_the_program_as_values() -> None:
     """At the corners of the relaxation the torch module sees what the evaluator sees."""
     given = material("network")
-    name, gradient = gradient_of(compiled("network").program, given, Settings())
+    name, gradient = gradient_of(given, Settings())
     assert name == "pathwise"
     assert isinstance(gradient, Pathwise)
     rows, wanted = np.arange(30), np.zeros(30, np.int64)

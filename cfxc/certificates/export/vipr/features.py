@@ -153,7 +153,7 @@ class _Number:
         self._cuts(tests)
         if question.norms[0] * share and delta:
             self.problem.cost(question.norms[0] * share, self._changed())
-            self._changed_by_cuts(tests)
+            self._changed_by_cuts()
         if feature.step is not None and self.low != self.high:
             if read and feature.step > Q(1, 2**90):  # else rounding may not be relative
                 self._grid()
@@ -251,7 +251,7 @@ class _Number:
         self.problem.row(f"between_{name}", move, senses[0], starts, why)
         self.problem.row(f"between_{name}", move, senses[1], ends, why)
 
-    def _changed_by_cuts(self, tests: set[Any]) -> None:
+    def _changed_by_cuts(self) -> None:
         """Beyond the cut next to the factual's, the number has changed."""
         changed, why = self._changed(), "beyond a cut next to the factual's, a number has changed"
         over = [i for i, (before, _) in enumerate(self.pairs) if before >= self.own]

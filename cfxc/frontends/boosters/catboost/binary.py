@@ -36,11 +36,7 @@ MEAN = np.dtype([("sum", "<f4"), ("count", "<i4")])
 
 
 def parse_binary(content: bytes) -> Document:
-    """The document in a binary file.
-
-    Raises:
-        DamagedModelError: it is no such file, is truncated, or contradicts itself.
-    """
+    """The document in a binary file."""
     if not content.startswith(START):
         raise DamagedModelError("it is no CatBoost model (it does not begin with 'CBM1')")
     try:

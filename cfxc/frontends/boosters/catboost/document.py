@@ -79,11 +79,7 @@ class CatModel:
 
 
 def parse_json(content: bytes) -> Document:
-    """The JSON of a model.
-
-    Raises:
-        DamagedModelError: it is none.
-    """
+    """The JSON of a model."""
     try:
         document = json.loads(content)
     except (ValueError, RecursionError) as error:
@@ -94,11 +90,7 @@ def parse_json(content: bytes) -> Document:
 
 
 def read_model(document: Document, *, with_trees: bool = True) -> CatModel:
-    """A document as a model, with its trees or only with what is said of them all.
-
-    Raises:
-        DamagedModelError: parts are missing, or contradict each other.
-    """
+    """A document as a model, with its trees or only with what is said of them all."""
     try:
         return _model(document, with_trees)
     except MALFORMED as error:
@@ -178,33 +170,21 @@ def _flaws(document: Document, loss: str) -> Iterator[str]:
 
 
 def whole(value: Any, low: int = -(2**63), high: int = 2**64) -> int:
-    """A whole number in [low, high).
-
-    Raises:
-        DamagedModelError: it is none.
-    """
+    """A whole number in [low, high)."""
     if not isinstance(value, int) or isinstance(value, bool) or not low <= value < high:
         raise DamagedModelError(f"holds {str(value)[:30]!r} where a whole number is needed")
     return value
 
 
 def real(value: Any) -> float:
-    """A finite number.
-
-    Raises:
-        DamagedModelError: it is none.
-    """
+    """A finite number."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
         raise DamagedModelError(f"holds {str(value)[:30]!r} where a number is needed")
     return float(value)
 
 
 def single(value: Any) -> float:
-    """A finite number that is a float32, or its nearest one.
-
-    Raises:
-        DamagedModelError: it is none.
-    """
+    """A finite number that is a float32, or its nearest one."""
     with np.errstate(over="ignore"):
         return real(float(np.float32(real(value))))
 
@@ -218,11 +198,7 @@ def _placed(part: Document, at: int, places: dict[int, tuple[str, str]], kind: s
 
 
 def borders_of(part: Document) -> list[float]:
-    """The borders of a column or CTR, rising.
-
-    Raises:
-        DamagedModelError: they do not rise, or are no numbers.
-    """
+    """The borders of a column or CTR, rising."""
     borders = [single(one) for one in part.get("borders") or ()]
     if any(a >= b for a, b in pairwise(borders)):
         raise DamagedModelError("its borders do not rise")

@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..forest import Question, Tree, at_most, in_codes
+from ....arrays import Bools
+from ..forest import Question, Tree, at_most, in_codes, tree_of
 from .ctr import CategorySplit, Ctr, CtrSplit, FloatSplit, Split
 from .document import CatTree
 
@@ -67,11 +68,7 @@ class Expansion:
         self._start = Known({}, {column: (1 << len(own)) - 1 for column, own in hashes.items()})
 
     def tree(self, tree: CatTree) -> Tree:
-        """The same tree; it adds to all outputs.
-
-        Raises:
-            TooManyNodesError: it has too many nodes.
-        """
+        """The same tree; it adds to all outputs."""
         asked: list[FloatSplit | Group | None] = []
         values: list[int] = []
         child: tuple[list[int], list[int]] = ([], [])
@@ -94,7 +91,10 @@ class Expansion:
             if self.nodes + len(asked) > MOST_NODES:
                 raise TooManyNodesError
         self.nodes += len(asked)
-        return self._made(tree, asked, values, child)
+        leaf = np.array([one is None for one in asked])
+        made = [None if one is None else (one.column, _question(one)) for one in asked]
+        value = np.where(leaf[:, None], tree.value[np.array(values)], 0.0)
+        return tree_of(made, child, value)
 
     def _next(
         self, tree: CatTree, node: int, known: Known
@@ -162,40 +162,9 @@ class Expansion:
             self._tables[key] = made
         return self._tables[key]
 
-    def _made(
-        self,
-        tree: CatTree,
-        asked: Sequence[FloatSplit | Group | None],
-        nodes: Sequence[int],
-        child: tuple[list[int], list[int]],
-    ) -> Tree:
-        questions = [self._question(one) for one in asked]
-        leaf = np.array([one is None for one in questions])
-        made = [one or at_most(0.0, False) for one in questions]
-        value = tree.value[np.array(nodes)]
-        value = np.where(leaf[:, None], value, 0.0)
-        return Tree(
-            np.array([-1 if one is None else one.column for one in asked], dtype=np.int64),
-            np.array([one.bounds[0] if one.is_plain else 0.0 for one in made]),
-            np.array([one.missing for one in made]),
-            np.array(child[0], dtype=np.int64),
-            np.array(child[1], dtype=np.int64),
-            value,
-            {at: one for at, one in enumerate(made) if not (leaf[at] or one.is_plain)},
-            slice(None),
-        )
-
-    def _question(self, asked: FloatSplit | Group | None) -> Question | None:
-        if asked is None:
-            return None
-        if isinstance(asked, FloatSplit):
-            return at_most(asked.bound, asked.missing_right)
-        codes = _places(asked.members)
-        return in_codes(codes, right=True, missing_right=False, zero_after=-1.0, dtype=np.float64)
-
 
 def _first_that_matters(
-    columns: Sequence[int], left: Sequence[Sequence[int]], table: npt.NDArray[np.bool_]
+    columns: Sequence[int], left: Sequence[Sequence[int]], table: Bools
 ) -> bool | Group:
     """The answer if it is the same for all; else half of the categories of some column."""
     if table.all() or not table.any():
@@ -212,3 +181,10 @@ def _first_that_matters(
 
 def _places(mask: int) -> list[int]:
     return [place for place in range(mask.bit_length()) if mask >> place & 1]
+
+
+def _question(asked: FloatSplit | Group) -> Question:
+    if isinstance(asked, FloatSplit):
+        return at_most(asked.bound, asked.missing_right)
+    codes = _places(asked.members)
+    return in_codes(codes, right=True, missing_right=False, zero_after=-1.0, dtype=np.float64)

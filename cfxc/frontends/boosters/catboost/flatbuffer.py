@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ....arrays import Array
 from ..forest import DamagedModelError
 
 MOST_READ = 64  # how often its size may be read of a buffer whose parts overlap
@@ -22,11 +23,7 @@ class Buffer:
         self.left = MOST_READ * (len(content) + 64)
 
     def part(self, at: int, size: int) -> bytes:
-        """So many bytes from a place on.
-
-        Raises:
-            DamagedModelError: they are not there, or all too much was read.
-        """
+        """So many bytes from a place on."""
         self.left -= size + 8
         if at < 0 or size < 0 or at + size > len(self.content) or self.left < 0:
             raise DamagedModelError("it ends in the middle, or leads outside of itself")
@@ -60,7 +57,7 @@ class Table:
         at = self._field(field)
         return self.buffer.number(at, kind) if at else default
 
-    def array(self, field: int, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
+    def array(self, field: int, dtype: npt.DTypeLike) -> Array:
         """A vector of numbers, or of structures."""
         at = self._field(field)
         if not at:
@@ -75,11 +72,7 @@ class Table:
         return bytes(self.array(field, "u1")).decode("utf-8")
 
     def table(self, field: int) -> Table:
-        """A table inside.
-
-        Raises:
-            DamagedModelError: there is none.
-        """
+        """A table inside."""
         at = self._field(field)
         if not at:
             raise DamagedModelError("a part of it is missing")

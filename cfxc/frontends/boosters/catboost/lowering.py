@@ -12,7 +12,7 @@ from ....ir import Literal, Operand, ops
 from ....space import Label
 from ...sklearn.encoders import symbol
 from ...sklearn.linear import Classes, binary_label, pair, top_label, values
-from ...sklearn.lowering import Lowering, Raw, Ref, tensor
+from ...sklearn.lowering import Lowering, Raw, Ref, Refs, tensor
 from ...sklearn.registry import Outputs
 from ..columns import DECLARE, Coding, summed
 from ..forest import Forest
@@ -47,9 +47,7 @@ def classifier_flaws(model: CatModel, classes: int) -> tuple[str, ...]:
     return (f"predicts {model.outputs} numbers at once, not one of {classes} classes",)
 
 
-def lower_regressor(
-    lowering: Lowering, refs: tuple[Ref, ...], model: CatModel, *, exponent: bool
-) -> Outputs:
+def lower_regressor(lowering: Lowering, refs: Refs, model: CatModel, *, exponent: bool) -> Outputs:
     """``value``: the sum, or with ``exponent`` its exponential; one per target."""
     made: Operand = _sums(lowering, refs, model)
     if exponent:
@@ -57,9 +55,7 @@ def lower_regressor(
     return {"value": values(lowering, made, model.outputs)}
 
 
-def lower_classifier(
-    lowering: Lowering, refs: tuple[Ref, ...], model: CatModel, classes: Classes
-) -> Outputs:
+def lower_classifier(lowering: Lowering, refs: Refs, model: CatModel, classes: Classes) -> Outputs:
     """``label``, ``score`` and ``probability``; of two classes the second above the border."""
     sums = _sums(lowering, refs, model)
     if model.loss in BINARY:
@@ -73,7 +69,7 @@ def lower_classifier(
     return {"label": label, "score": sums, "probability": lowering.let(link(sums))}
 
 
-def _sums(lowering: Lowering, refs: tuple[Ref, ...], model: CatModel) -> str:
+def _sums(lowering: Lowering, refs: Refs, model: CatModel) -> str:
     labels = {column: _labels(lowering, refs[column]) for column in sorted(model.categories)}
     known = hashes_of([one for own in labels.values() for one in own])
     hashes = {column: [known[text_of(one)] for one in own] for column, own in labels.items()}

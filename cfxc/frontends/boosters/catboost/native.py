@@ -13,7 +13,7 @@ from catboost import CatBoostClassifier, CatBoostError, CatBoostRegressor
 
 from ....errors import ModelFileError
 from ....space import FeatureSpace
-from ...sklearn.lowering import Lowering, Ref
+from ...sklearn.lowering import Lowering, Refs
 from ...sklearn.registry import Estimator, Outputs, model
 from ..forest import DamagedModelError
 from .document import CatModel, parse_json, read_model
@@ -21,11 +21,7 @@ from .lowering import classifier_flaws, lower_classifier, lower_regressor, regre
 
 
 def stored(estimator: Estimator, *, with_trees: bool = True) -> CatModel:
-    """The model inside a fitted estimator.
-
-    Raises:
-        ModelFileError: it contradicts itself.
-    """
+    """The model inside a fitted estimator."""
     with TemporaryDirectory() as folder:
         path = Path(folder) / "model.json"
         estimator.save_model(str(path), format="json")
@@ -80,15 +76,13 @@ def _flaws(estimator: Estimator, of_model: Callable[[CatModel], Sequence[str]]) 
 
 
 @model("classifier", CatBoostClassifier, flaws=_classifier_flaws, names=_names, tables=_tables)
-def lower_cat_classifier(
-    lowering: Lowering, estimator: Estimator, refs: tuple[Ref, ...]
-) -> Outputs:
+def lower_cat_classifier(lowering: Lowering, estimator: Estimator, refs: Refs) -> Outputs:
     """Label: the second class iff its probability exceeds the threshold, or the highest sum."""
     return lower_classifier(lowering, refs, stored(estimator), estimator.classes_)
 
 
 @model("regressor", CatBoostRegressor, flaws=_regressor_flaws, names=_names, tables=_tables)
-def lower_cat_regressor(lowering: Lowering, estimator: Estimator, refs: tuple[Ref, ...]) -> Outputs:
+def lower_cat_regressor(lowering: Lowering, estimator: Estimator, refs: Refs) -> Outputs:
     """``value``: the sum, or for counts (Poisson, Tweedie) its exponential; one per target."""
     exponent = estimator._get_default_prediction_type() == "Exponent"
     return lower_regressor(lowering, refs, stored(estimator), exponent=exponent)

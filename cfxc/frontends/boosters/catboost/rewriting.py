@@ -42,11 +42,7 @@ LABELS: dict[str, tuple[type, ...]] = {
 
 
 def rewritten(document: Document, model: CatModel) -> bytes:
-    """JSON of the same model; ``model`` is the document as read, without flaws.
-
-    Raises:
-        DamagedModelError: a part of the document is missing or malformed.
-    """
+    """JSON of the same model; ``model`` is the document as read, without flaws."""
     try:
         return _written(_document(document, model)).encode()
     except MALFORMED as error:

@@ -12,7 +12,7 @@ import numpy as np
 from ....ir import Literal, Operand, ops
 from ....space import FeatureSpace
 from ...sklearn.linear import ZERO, Classes
-from ...sklearn.lowering import Lowering, Raw, Ref, tensor
+from ...sklearn.lowering import Lowering, Raw, Refs, tensor
 from ...sklearn.members import total
 from ...sklearn.registry import Outputs
 from ..columns import Coding, binary_outputs, class_outputs, summed, value_outputs
@@ -67,9 +67,7 @@ def category_columns(
     return None
 
 
-def lower_regressor(
-    lowering: Lowering, refs: tuple[Ref, ...], model: LgbModel, *, as_array: bool
-) -> Outputs:
+def lower_regressor(lowering: Lowering, refs: Refs, model: LgbModel, *, as_array: bool) -> Outputs:
     """``value``: the sum, or what the objective makes of it.
 
     With ``as_array`` the library is given an array, and else a DataFrame.
@@ -79,12 +77,7 @@ def lower_regressor(
 
 
 def lower_classifier(
-    lowering: Lowering,
-    refs: tuple[Ref, ...],
-    model: LgbModel,
-    classes: Classes,
-    *,
-    as_array: bool,
+    lowering: Lowering, refs: Refs, model: LgbModel, classes: Classes, *, as_array: bool
 ) -> Outputs:
     """``label``, ``score`` and, where the objective has some, ``probability``.
 
@@ -97,7 +90,7 @@ def lower_classifier(
     return binary_outputs(lowering, classes, sums, label_cut(model), model.link, model.sigmoid)
 
 
-def _sums(lowering: Lowering, refs: tuple[Ref, ...], model: LgbModel, as_array: bool) -> Operand:
+def _sums(lowering: Lowering, refs: Refs, model: LgbModel, as_array: bool) -> Operand:
     # tables keep their numbers; the library turns arrays of whole numbers into float32
     single = as_array and lowering.dtype(refs).kind in "biu"
     codings = _codings(lowering, refs, model)
@@ -112,11 +105,7 @@ def _sums(lowering: Lowering, refs: tuple[Ref, ...], model: LgbModel, as_array: 
 
 
 def _linear(
-    lowering: Lowering,
-    refs: tuple[Ref, ...],
-    model: LgbModel,
-    codings: Mapping[int, Coding],
-    single: bool,
+    lowering: Lowering, refs: Refs, model: LgbModel, codings: Mapping[int, Coding], single: bool
 ) -> Operand:
     """What linear leaves add to each output: of each tree, that of the leaf of a row.
 
@@ -144,7 +133,7 @@ def _linear(
     return lowering.let(ops.Concat(tuple(sums)))
 
 
-def _codings(lowering: Lowering, refs: tuple[Ref, ...], model: LgbModel) -> dict[int, Coding]:
+def _codings(lowering: Lowering, refs: Refs, model: LgbModel) -> dict[int, Coding]:
     names = [ref.column if isinstance(ref, Raw) else None for ref in refs]
     found = category_columns(model, names, lowering.space)
     if found is None:

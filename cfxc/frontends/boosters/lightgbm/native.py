@@ -10,7 +10,7 @@ from lightgbm import LGBMClassifier, LGBMRegressor
 
 from ....errors import ModelFileError
 from ....space import FeatureSpace
-from ...sklearn.lowering import Lowering, Ref
+from ...sklearn.lowering import Lowering, Refs
 from ...sklearn.program import columns_of
 from ...sklearn.registry import Estimator, Outputs, model
 from ..forest import DamagedModelError
@@ -63,9 +63,6 @@ def stored(booster: Any, *, with_trees: bool = True) -> LgbModel:
     """The model inside a native booster, up to the round that it predicts with.
 
     Without trees it takes less time, and says whether the model is supported.
-
-    Raises:
-        ModelFileError: it contradicts itself.
     """
     try:
         return read_text(booster.model_to_string().encode(), with_trees=with_trees)
@@ -116,9 +113,7 @@ def _options(estimator: Estimator) -> Iterator[str]:
 
 
 @model("classifier", LGBMClassifier, flaws=_classifier_flaws, names=_names, tables=_tables)
-def lower_lgb_classifier(
-    lowering: Lowering, estimator: Estimator, refs: tuple[Ref, ...]
-) -> Outputs:
+def lower_lgb_classifier(lowering: Lowering, estimator: Estimator, refs: Refs) -> Outputs:
     """Label: the second class iff its probability is the larger, or the highest sum."""
     as_array = _names(estimator, lowering.space) is None
     found = stored(estimator.booster_)
@@ -126,7 +121,7 @@ def lower_lgb_classifier(
 
 
 @model("regressor", LGBMRegressor, flaws=_regressor_flaws, names=_names, tables=_tables)
-def lower_lgb_regressor(lowering: Lowering, estimator: Estimator, refs: tuple[Ref, ...]) -> Outputs:
+def lower_lgb_regressor(lowering: Lowering, estimator: Estimator, refs: Refs) -> Outputs:
     """``value``: the sum, or what the objective makes of it."""
     as_array = _names(estimator, lowering.space) is None
     return lower_regressor(lowering, refs, stored(estimator.booster_), as_array=as_array)

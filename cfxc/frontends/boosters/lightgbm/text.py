@@ -9,12 +9,10 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from ....arrays import Floats, Ints
+from ....arrays import Array, Floats, Ints
 from ....space import Label
 from ..forest import DamagedModelError, Question, Raw, Tree, at_most, below, checked, in_codes
 
@@ -101,9 +99,6 @@ def read_text(content: bytes, *, with_trees: bool = True) -> LgbModel:
     Args:
         content: The text.
         with_trees: Read the trees too, and not only what is said of them all.
-
-    Raises:
-        DamagedModelError: it is no such text, is truncated, or contradicts itself.
     """
     if not content.startswith((b"tree\n", b"tree\r\n")):
         raise DamagedModelError("it is no LightGBM model (it does not begin with 'tree')")
@@ -156,11 +151,7 @@ def _model(content: bytes, with_trees: bool) -> LgbModel:
 
 
 def parts_of(content: bytes) -> tuple[Fields, list[Fields]]:
-    """The fields of the header, and those of each tree, of a text up to its ``end of trees``.
-
-    Raises:
-        DamagedModelError: the trees do not have the sizes noted in the header.
-    """
+    """The fields of the header, and those of each tree, of a text up to its ``end of trees``."""
     starts = [0]
     while (start := content.find(b"\nTree=", starts[-1])) >= 0:
         starts.append(start + 1)
@@ -230,7 +221,7 @@ def _tree(block: Fields, output: int, columns: int) -> Tree:
         questions |= _category_questions(block, sets, bits, limit)
     value = numbers(block, "leaf_value", leaves, float)
 
-    def padded(splits: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    def padded(splits: Array) -> Array:
         return np.concatenate([splits, np.zeros(leaves, dtype=splits.dtype)])
 
     is_linear = bool(int(block.get("is_linear", "0")))
@@ -271,9 +262,7 @@ def _counts(block: Fields, leaves: int) -> Ints:
     return counts
 
 
-def _zero_questions(
-    bits: npt.NDArray[np.int64], limit: Floats, bound: Floats
-) -> list[tuple[int, Question]]:
+def _zero_questions(bits: Ints, limit: Floats, bound: Floats) -> list[tuple[int, Question]]:
     """Nodes that send zero, which is missing, to the side where it would not go as a number."""
     zero = ((bits >> 2) & 3 == ZERO_IS_MISSING) & (bits & CATEGORICAL == 0)
     right = bits & DEFAULT_LEFT == 0
@@ -284,9 +273,7 @@ def _zero_questions(
     ]
 
 
-def _category_questions(
-    block: Fields, sets: int, bits: npt.NDArray[np.int64], limit: Floats
-) -> dict[int, Question]:
+def _category_questions(block: Fields, sets: int, bits: Ints, limit: Floats) -> dict[int, Question]:
     """Nodes that send a set of category codes to the left, and everything else to the right."""
     ends = numbers(block, "cat_boundaries", sets + 1, int)
     words = numbers(block, "cat_threshold", int(ends[-1]), int)
@@ -305,12 +292,8 @@ def _category_questions(
     return made
 
 
-def numbers(block: Fields, key: str, count: int, kind: type) -> npt.NDArray[Any]:
-    """A field of so many integers or doubles.
-
-    Raises:
-        DamagedModelError, ValueError: it is none.
-    """
+def numbers(block: Fields, key: str, count: int, kind: type) -> Array:
+    """A field of so many integers or doubles."""
     return np.array(_cells(block, key, count) if count else [], dtype=kind)
 
 
@@ -325,11 +308,7 @@ INTEGERS = ("split_feature", "decision_type", "left_child", "right_child")
 
 
 def rewritten_text(content: bytes, model: LgbModel) -> str:
-    """The text of the same model; ``model`` is the content as read, without flaws.
-
-    Raises:
-        DamagedModelError: a part of the content is missing or malformed.
-    """
+    """The text of the same model; ``model`` is the content as read, without flaws."""
     try:
         header, blocks = parts_of(content[: content.find(b"\n" + END) + 1])
         lines = [*_header(header, model), ""]

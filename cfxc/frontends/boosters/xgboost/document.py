@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ....arrays import Bools, Ints
 from ....space import Label
 from ..forest import (
     DamagedModelError,
@@ -108,11 +109,7 @@ class XgbModel:
 
 
 def parse_document(content: bytes, binary: bool) -> Document:
-    """The JSON or UBJSON of a model.
-
-    Raises:
-        DamagedModelError: it is neither, or no XGBoost model.
-    """
+    """The JSON or UBJSON of a model."""
     if binary:
         document = parse_ubjson(content)
     else:
@@ -132,9 +129,6 @@ def read_model(document: Document, missing: float = np.nan, *, with_trees: bool 
         document: As parsed.
         missing: The number that counts as missing, beside NaN.
         with_trees: Read the trees too, and not only what is said of them all.
-
-    Raises:
-        DamagedModelError: parts are missing, or contradict each other.
     """
     try:
         version = [int(part) for part in document["version"]]
@@ -247,7 +241,7 @@ def _tree(
 
 
 def _category_questions(
-    tree: Document, count: int, missing_right: npt.NDArray[np.bool_]
+    tree: Document, count: int, missing_right: Bools
 ) -> Iterator[tuple[int, Question]]:
     """Nodes that send a set of category codes to the right, and everything else to the left."""
     if "split_type" not in tree:
@@ -330,12 +324,8 @@ def _check_order(cats: Document, sizes: list[int]) -> None:
         raise DamagedModelError("the order of its categories is inconsistent")
 
 
-def ints(part: Document, key: str, count: int | None = None) -> npt.NDArray[np.int64]:
-    """A list of whole numbers, of this length if one is given.
-
-    Raises:
-        DamagedModelError: it is none.
-    """
+def ints(part: Document, key: str, count: int | None = None) -> Ints:
+    """A list of whole numbers, of this length if one is given."""
     array = np.asarray(part[key])
     if array.size == 0 and array.ndim == 1:
         array = array.astype(np.int64)
@@ -345,11 +335,7 @@ def ints(part: Document, key: str, count: int | None = None) -> npt.NDArray[np.i
 
 
 def floats(part: Document, key: str, count: int) -> npt.NDArray[np.float32]:
-    """A list of so many float32 numbers.
-
-    Raises:
-        DamagedModelError: it is none.
-    """
+    """A list of so many float32 numbers."""
     array = np.asarray(part[key])
     if array.ndim != 1 or array.dtype.kind not in "iuf" or array.size != count:
         raise DamagedModelError(f"its {key!r} are no numbers, or too few or many")

@@ -14,9 +14,9 @@ import numpy as np
 import numpy.typing as npt
 import xgboost
 
-from ....arrays import Floats
+from ....arrays import Floats, Ints
 from ....ir import ops
-from ...sklearn.lowering import Lowering, Raw, Ref, tensor
+from ...sklearn.lowering import Lowering, Raw, Refs, tensor
 from ...sklearn.registry import Outputs
 from ..columns import Coding, binary_outputs, class_outputs, summed, value_outputs
 from ..forest import Forest
@@ -43,21 +43,14 @@ def classifier_flaws(model: XgbModel, classes: int) -> tuple[str, ...]:
     return (f"predicts {model.outputs} numbers at once, not one of {classes} classes",)
 
 
-def lower_regressor(
-    lowering: Lowering, refs: tuple[Ref, ...], model: XgbModel, *, best: bool
-) -> Outputs:
+def lower_regressor(lowering: Lowering, refs: Refs, model: XgbModel, *, best: bool) -> Outputs:
     """``value``: the sums, or what the objective makes of them; one per target."""
     sums = _sums(lowering, refs, model, best)
     return value_outputs(lowering, sums, model.outputs, model.link)
 
 
 def lower_classifier(
-    lowering: Lowering,
-    refs: tuple[Ref, ...],
-    model: XgbModel,
-    classes: Sequence[int],
-    *,
-    best: bool,
+    lowering: Lowering, refs: Refs, model: XgbModel, classes: Sequence[int], *, best: bool
 ) -> Outputs:
     """``label``, ``score`` and, where the objective has some, ``probability``."""
     sums = _sums(lowering, refs, model, best)
@@ -66,7 +59,7 @@ def lower_classifier(
     return binary_outputs(lowering, classes, sums, label_cut(model), model.link)
 
 
-def _sums(lowering: Lowering, refs: tuple[Ref, ...], model: XgbModel, best: bool) -> str:
+def _sums(lowering: Lowering, refs: Refs, model: XgbModel, best: bool) -> str:
     base = base_margins(model)
     if model.weights is not None:
         return _linear(lowering, refs, model, base)
@@ -80,7 +73,7 @@ def _sums(lowering: Lowering, refs: tuple[Ref, ...], model: XgbModel, best: bool
     return summed(lowering, refs, forest, codings)
 
 
-def _check_codes(lowering: Lowering, refs: tuple[Ref, ...], model: XgbModel) -> None:
+def _check_codes(lowering: Lowering, refs: Refs, model: XgbModel) -> None:
     """Categories whose codes are not in the file: the library takes those of each table."""
     for place in sorted(model.coded - set(model.categories)):
         ref = refs[place]
@@ -91,7 +84,7 @@ def _check_codes(lowering: Lowering, refs: tuple[Ref, ...], model: XgbModel) -> 
             )
 
 
-def _linear(lowering: Lowering, refs: tuple[Ref, ...], model: XgbModel, base: Floats) -> str:
+def _linear(lowering: Lowering, refs: Refs, model: XgbModel, base: Floats) -> str:
     """A linear booster, on columns rounded to float32."""
     assert model.weights is not None
     slopes, start = model.weights[:-1].T, model.weights[-1] + base.astype(np.float32)
@@ -104,7 +97,7 @@ BRANCHES = 1024  # of the search below, per question to the library
 HALF = 0.5
 
 
-def base_margins(model: XgbModel) -> npt.NDArray[np.float64]:
+def base_margins(model: XgbModel) -> Floats:
     """What the sums (K,) start from."""
     made: Singles = np.ravel(_empty(model).predict(_rows(1), output_margin=True))
     start = np.resize(made[:1], made.size) if model.booster == "gblinear" else made
@@ -176,6 +169,6 @@ def _order(value: np.float32) -> int:
     return -bits if value < 0 else bits
 
 
-def _singles(order: npt.NDArray[np.int64]) -> Singles:
+def _singles(order: Ints) -> Singles:
     made: Singles = np.copysign(np.abs(order).astype(np.int32).view(np.float32), order)
     return made.astype(np.float32)

@@ -11,7 +11,7 @@ from xgboost import XGBClassifier, XGBRegressor, XGBRFClassifier, XGBRFRegressor
 
 from ....errors import ModelFileError, UnsupportedError
 from ....space import FeatureSpace
-from ...sklearn.lowering import Lowering, Ref
+from ...sklearn.lowering import Lowering, Refs
 from ...sklearn.program import columns_of
 from ...sklearn.registry import Estimator, Outputs, model
 from ..forest import DamagedModelError
@@ -61,9 +61,6 @@ def stored(booster: Any, missing: float = float("nan"), *, with_trees: bool = Tr
     """The model inside a native booster.
 
     Without trees it takes less time, and says whether the model is supported.
-
-    Raises:
-        ModelFileError: it contradicts itself.
     """
     try:
         document = parse_document(bytes(booster.save_raw("ubj")), binary=True)
@@ -107,9 +104,7 @@ def _classifier_flaws(estimator: Estimator) -> Iterator[str]:
 
 
 @model("classifier", XGBClassifier, XGBRFClassifier, flaws=_classifier_flaws, tables=_tables)
-def lower_xgb_classifier(
-    lowering: Lowering, estimator: Estimator, refs: tuple[Ref, ...]
-) -> Outputs:
+def lower_xgb_classifier(lowering: Lowering, estimator: Estimator, refs: Refs) -> Outputs:
     """Label: the second class iff the prediction exceeds one half, or the highest sum."""
     classes = estimator.classes_.tolist()
     found = _model(estimator, sparse=lowering.sparse)
@@ -117,6 +112,6 @@ def lower_xgb_classifier(
 
 
 @model("regressor", XGBRegressor, XGBRFRegressor, flaws=_regressor_flaws, tables=_tables)
-def lower_xgb_regressor(lowering: Lowering, estimator: Estimator, refs: tuple[Ref, ...]) -> Outputs:
+def lower_xgb_regressor(lowering: Lowering, estimator: Estimator, refs: Refs) -> Outputs:
     """``value``: the sum, or what the objective makes of it; one per target."""
     return lower_regressor(lowering, refs, _model(estimator, sparse=lowering.sparse), best=True)

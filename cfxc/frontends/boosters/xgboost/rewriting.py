@@ -10,8 +10,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from ....arrays import Bools, Ints
 from ..forest import DamagedModelError, walked
 from .document import CATEGORICAL, NO_CHILD, Document, XgbModel, floats, ints
 from .ubjson import write_ubjson
@@ -21,11 +21,7 @@ CATEGORY_TYPES = {9: "i1", 10: "u1", 11: "i2", 13: "i4", 15: "i8"}
 
 
 def rewritten(document: Document, model: XgbModel) -> bytes:
-    """UBJSON of the same model; ``model`` is the document as read, without flaws.
-
-    Raises:
-        DamagedModelError: a part of the document is missing or malformed.
-    """
+    """UBJSON of the same model; ``model`` is the document as read, without flaws."""
     try:
         return write_ubjson(_document(document["learner"], model))
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
@@ -116,9 +112,7 @@ def _tree(tree: Document, place: int, columns: int) -> Document:
     return {**made, **_category_sets(tree, order, leaf)} if "split_type" in tree else made
 
 
-def _category_sets(
-    tree: Document, order: npt.NDArray[np.int64], leaf: npt.NDArray[np.bool_]
-) -> dict[str, Any]:
+def _category_sets(tree: Document, order: Ints, leaf: Bools) -> dict[str, Any]:
     """The category sets of the nodes in their new order; a set may be empty in no node."""
     kinds = np.where(leaf, 0, ints(tree, "split_type")[order])
     codes, nodes = ints(tree, "categories"), ints(tree, "categories_nodes").tolist()

@@ -22,11 +22,7 @@ DEEPEST = 64
 
 
 def parse_ubjson(content: bytes) -> Any:
-    """The value in ``content``: dicts, lists, text, numbers; typed arrays as NumPy arrays.
-
-    Raises:
-        DamagedModelError: it is no UBJSON, is truncated, or nested too deeply.
-    """
+    """The value in ``content``: dicts, lists, text, numbers; typed arrays as NumPy arrays."""
     return _Reader(content).value(0)
 
 

@@ -9,11 +9,13 @@ from functools import reduce
 
 import numpy as np
 
+from ....arrays import Array
 from ....ir import Literal, Op, Operand, ops
 from ..context import Context, option
-from ..graph import Array, Node
-from ..values import Monotone, Refusal, Rows, Signs, Value, axis_of, constant, scalar, size_of
+from ..graph import Node
+from ..values import Monotone, Refusal, Rows, Signs, Value, constant, scalar, size_of
 from .arithmetic import clipped, unary
+from .linear import normalised
 from .registry import Inputs, argument, rule
 
 ZERO, ONE = Literal(Fraction(0)), Literal(Fraction(1))
@@ -162,13 +164,7 @@ def _pow(ctx: Context, node: Node, inputs: Inputs) -> Value:
 
 @rule("ai.onnx.LogSoftmax", attributes=["axis"])
 def _log_softmax(ctx: Context, node: Node, inputs: Inputs) -> Value:
-    rows = ctx.numeric(argument(inputs, 0))
-    old = ctx.opsets["ai.onnx"] < 13  # then everything from ``axis`` on is one vector
-    axis = axis_of(option(node, "axis", 1 if old else -1), rows.dims)
-    inner = rows.dims[axis:] if old else rows.dims[axis : axis + 1]
-    if None in inner or size_of(inner) != size_of(rows.dims):
-        raise Refusal("normalises over other axes than all of a row's")
-    return _log_shares(ctx, rows)
+    return _log_shares(ctx, normalised(ctx, node, inputs))
 
 
 def _log_shares(ctx: Context, rows: Rows) -> Rows:

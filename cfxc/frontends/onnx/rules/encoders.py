@@ -9,10 +9,11 @@ from typing import Any
 
 import numpy as np
 
+from ....arrays import Array
 from ....ir import LabelTuple, Literal, Op, Operand, Tensor, ops
 from ....space.inputs import Column, column
 from ..context import Context, exact, option
-from ..graph import Array, DType, Node
+from ..graph import DType, Node
 from ..values import (
     Choice,
     Columns,

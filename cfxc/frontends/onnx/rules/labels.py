@@ -7,9 +7,10 @@ from fractions import Fraction
 
 import numpy as np
 
+from ....arrays import Array
 from ....ir import Literal, Operand, Tensor, ops
 from ..context import Context, option
-from ..graph import DTYPES, Array, Dims, DType, Node, element_name
+from ..graph import DTYPES, Dims, DType, Node, element_name
 from ..values import (
     Choice,
     Columns,

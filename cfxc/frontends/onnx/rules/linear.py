@@ -9,9 +9,10 @@ from typing import Any
 
 import numpy as np
 
+from ....arrays import Array
 from ....ir import Literal, Op, Operand, Tensor, ops
 from ..context import Context, exact, fractions, option
-from ..graph import Array, DType, Node
+from ..graph import DType, Node
 from ..values import (
     Choice,
     Monotone,
@@ -178,13 +179,18 @@ def squash(ctx: Context, rows: Rows, name: str) -> Rows:
 
 @rule("ai.onnx.Softmax", attributes=["axis"])
 def _softmax(ctx: Context, node: Node, inputs: Inputs) -> Value:
+    return softmax_of(ctx, normalised(ctx, node, inputs))
+
+
+def normalised(ctx: Context, node: Node, inputs: Inputs) -> Rows:
+    """The numbers that a softmax, or its logarithm, takes as one vector a row."""
     rows = ctx.numeric(argument(inputs, 0))
     old = ctx.opsets["ai.onnx"] < 13  # then everything from ``axis`` on is one vector
     axis = axis_of(option(node, "axis", 1 if old else -1), rows.dims)
     inner = rows.dims[axis:] if old else rows.dims[axis : axis + 1]
     if None in inner or size_of(inner) != size_of(rows.dims):
         raise Refusal("normalises over other axes than all of a row's")
-    return softmax_of(ctx, rows)
+    return rows
 
 
 def softmax_of(ctx: Context, rows: Rows) -> Rows:

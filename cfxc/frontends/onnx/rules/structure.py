@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
+from ....arrays import Ints
 from ....ir import Literal, Op, Operand, Tensor, ops
 from ..context import Context, option
 from ..graph import Dims, Node
 from ..values import (
     ROWS,
     Columns,
-    Indices,
     Refusal,
     Rows,
     Stack,
@@ -159,7 +159,7 @@ def _slice(ctx: Context, node: Node, inputs: Inputs) -> Value:
     return _indexed(ctx, value, positions(value.dims)[tuple(index)])
 
 
-def _indexed(ctx: Context, value: Tensors, taken: Indices) -> Tensors:
+def _indexed(ctx: Context, value: Tensors, taken: Ints) -> Tensors:
     """The elements at ``taken``, whose batch axis is that of ``value``."""
     batch = value.dims.index(None)
     dims = tuple(None if axis == batch else size for axis, size in enumerate(taken.shape))
@@ -291,7 +291,7 @@ def _reduce(ctx: Context, node: Node, inputs: Inputs) -> Value:
     return Rows(operand, dims, rows.dtype, note)
 
 
-def _connected(ctx: Context, node: Node, rows: Rows, groups: Indices, dims: Dims) -> Rows:
+def _connected(ctx: Context, node: Node, rows: Rows, groups: Ints, dims: Dims) -> Rows:
     """The largest of booleans is true if any of them is, the smallest if all are."""
     if node.op not in ("ReduceMax", "ReduceMin"):
         raise Refusal("adds up booleans")
@@ -300,7 +300,7 @@ def _connected(ctx: Context, node: Node, rows: Rows, groups: Indices, dims: Dims
     return Rows(parts[0] if len(parts) == 1 else ctx.let(connect(parts)), dims, "bool")
 
 
-def _reduced(ctx: Context, op: type[Op], rows: Rows, group: Indices) -> Operand:
+def _reduced(ctx: Context, op: type[Op], rows: Rows, group: Ints) -> Operand:
     """One reduction over the elements of a row at ``group``."""
     if group.size == 1:
         return rows.operand if size_of(rows.dims) == 1 else ctx.let(

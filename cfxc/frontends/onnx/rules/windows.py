@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from ....arrays import Array, Ints
 from ....ir import Literal, Operand, Tensor, ops
 from ..context import Context, exact, option
-from ..graph import Array, Dims, Node
-from ..values import Indices, Refusal, Rows, Value, constant, integers, positions, scalar, size_of
+from ..graph import Dims, Node
+from ..values import Refusal, Rows, Value, constant, integers, positions, scalar, size_of
 from .arithmetic import affine
 from .registry import Inputs, argument, rule
 
@@ -19,7 +20,7 @@ LARGEST = 4_000_000
 """Entries of the matrix of a convolution, at most."""
 
 
-def _image(ctx: Context, value: Value | None) -> tuple[Rows, Indices]:
+def _image(ctx: Context, value: Value | None) -> tuple[Rows, Ints]:
     """Numbers of sizes (rows, channels, …), and their flat positions without the rows."""
     rows = ctx.numeric(value)
     if len(rows.dims) < 3 or rows.dims[0] is not None:
@@ -31,7 +32,7 @@ def _ints(node: Node, name: str, default: Sequence[int]) -> list[int]:
     return integers(np.array(option(node, name, default)), name)
 
 
-def _windows(node: Node, held: Indices, kernel: Sequence[int]) -> Indices:
+def _windows(node: Node, held: Ints, kernel: Sequence[int]) -> Ints:
     """(C, outputs…, kernel…): the flat position that each window's places read; -1 for padding."""
     rank = len(kernel)
     strides, steps = (_ints(node, name, [1] * rank) for name in ("strides", "dilations"))
@@ -110,7 +111,7 @@ def _max_pool(ctx: Context, node: Node, inputs: Inputs) -> tuple[Value, ...]:
 
 
 def _pooled(
-    ctx: Context, rows: Rows, held: Indices, windows: Indices, op: Any, count_padding: bool = False
+    ctx: Context, rows: Rows, held: Ints, windows: Ints, op: Any, count_padding: bool = False
 ) -> Rows:
     """Every window reduced; a mean counts the padding or not."""
     dims: Dims = (None, *windows.shape[: held.ndim])
@@ -187,7 +188,7 @@ def _expand(ctx: Context, node: Node, inputs: Inputs) -> Value:
     return ctx.take(rows, *_stretched(rows.dims, [max(size, 1) for size in shape]))
 
 
-def _stretched(dims: Dims, shape: Sequence[int]) -> tuple[Indices, Dims]:
+def _stretched(dims: Dims, shape: Sequence[int]) -> tuple[Ints, Dims]:
     held = positions(dims)
     try:
         moved = np.broadcast_to(held, np.broadcast_shapes(held.shape, tuple(shape)))
