@@ -18,6 +18,7 @@ from .flags import (
     Favourable,
     Json,
     ModelFile,
+    Overwrite,
     QuestionFile,
     Range,
     SpaceFile,
@@ -72,10 +73,11 @@ def explain(
     qr: Annotated[
         bool, typer.Option("--qr", help="With the certificate's hash as a QR code.")
     ] = False,
+    overwrite: Overwrite = False,
     json: Json = False,
 ) -> int:
     """The nearest counterfactual of one instance, and its proof."""
     source = Source(model, space, trust_pickle, task, decides, cut)
     instance = commands.Instance(factual, favourable, range_, question)
-    wanted = letters.Wanted(letter, template, locale, fields, qr)
+    wanted = letters.Wanted(letter, template, locale, fields, qr, overwrite)
     return commands.explain(source, instance, requested, json, certificate, wanted)

@@ -17,7 +17,7 @@ from ..question.outcomes import read_favourable, read_target
 from ..stopping import INTERRUPTED as STOPPED
 from ..writing import check_writable
 from .emission import Emit, Transformer, emission
-from .guard import INFEASIBLE, LIMIT, deliver
+from .guard import INFEASIBLE, LIMIT, deliver, keep_present
 from .interrupts import INTERRUPTED
 from .letters import apart_for_letters
 from .remedies import with_more
@@ -122,6 +122,7 @@ def explain(
     taken = (*source.files, *instance.files)
     check_writable(certificate, wanted.path, *taken)
     letter = wanted.ready(taken, certified=certificate is not None)
+    keep_present(wanted.overwrite, certificate, wanted.path)
     with doing("compiling …"):
         model = source.load(favourable=instance.favourable)
     row = read_factual(instance.factual, model.space)
@@ -135,6 +136,7 @@ def explain(
     certificates = _places(certificate, question.count)
     for place in certificates[1:]:
         check_writable(place, wanted.path, *taken)
+        keep_present(wanted.overwrite, place)
     with progress(f"searching, for at most {question.time_limit:g} s …") as watch:
         try:
             result = model.explain(row, question, progress=watch)
@@ -152,7 +154,7 @@ def explain(
             most = max(len(one.changes) for one in result.all())
             hint_at_caps(most, question.subject_to)
             hint_at_copies(result)
-            _say_next(source, instance, requested, result, written=letter is not None)
+            _say_next(source, instance, requested, result, certificates, written=letter is not None)
     finally:  # also if the reader of the output has gone
         refused = _certify(result, certificates)
         if letter is not None:  # it names the certificates that are kept
@@ -194,14 +196,16 @@ def _certify(result: Result, places: Sequence[Path]) -> UnsupportedError | None:
 
 
 def _say_next(
-    source: Source, instance: Instance, requested: Asked, result: Result, *, written: bool
-) -> None:
+    source: Source, instance: Instance, requested: Asked, result: Result, places: Sequence[Path],
+    *, written: bool,
+) -> None:  # fmt: skip
     """A letter about an answer; after one, all rows of the table, if a file says what is asked."""
     table, row = _numbered(instance.factual)
     can_write = find_spec("babel") is not None and find_spec("jinja2") is not None
     if can_write and not written and not result.unchanged and result.counterfactual is not None:
         kind = "html" if find_spec("weasyprint") is None else "pdf"
-        say_next(*with_more("--letter", f"letter.{kind}"))
+        replaces = bool(places) and "--overwrite" not in with_more()
+        say_next(*with_more("--letter", f"letter.{kind}", *["--overwrite"] * replaces))
     elif row is not None and instance.question is not None and not requested.subject_to:
         words = [*source.words(), "--question", str(instance.question), "--rows", table]
         if distance := requested.options.get("distance"):

@@ -38,6 +38,7 @@ Trust = Annotated[
 Output = Annotated[
     Path | None, typer.Option("-o", "--out", help="File to write; stdout without it.")
 ]
+Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace files that are there.")]
 COUNTED = "rows below the header count from 0"
 """How rows of a table are counted, wherever they are."""
 Factual = Annotated[

@@ -18,13 +18,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Wanted:
-    """The flags about a letter."""
+    """The flags about a letter, and whether files that are there are replaced."""
 
     path: Path | None
     template: str | None
     locale: str | None
     fields: Path | None
     qr: bool
+    overwrite: bool
 
     def ready(self, taken: Sequence[str | Path | None], *, certified: bool) -> Letter | None:
         """The letter to write, if one is wanted.

@@ -16,8 +16,8 @@ from ..errors import CfxcError, InvalidInputError, MissingColumnError
 from ..frontends.row_files import read_frame
 from ..writing import check_writable, make_folder, write_together
 from .commands import Source
-from .flags import Cut, Decides, Favourable, ModelFile, Task, Trust
-from .guard import guarded
+from .flags import Cut, Decides, Favourable, ModelFile, Overwrite, Task, Trust
+from .guard import guarded, keep_present
 from .remedies import again
 from .report import doing, say_next
 from .spaces import (
@@ -84,9 +84,7 @@ def command(
     ordinal: Ordinal = None,
     categorical: Categorical = None,
     resolution: Steps = None,
-    overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="Replace files that are there.")
-    ] = False,
+    overwrite: Overwrite = False,
     task: Task = None,
     decides: Decides = None,
     cut: Cut = None,
@@ -136,11 +134,7 @@ def _check(space: Path, question: Path, overwrite: bool) -> None:
     for file in (space, question):
         if file.parent.is_dir():
             check_writable(file)
-        if file.exists() and not overwrite:
-            raise InvalidInputError(
-                f"{file} is there already; write to another folder with -o, or replace it\n"
-                f"{again('--overwrite')}"
-            )
+        keep_present(overwrite, file)
 
 
 def _compiled(

@@ -14,8 +14,8 @@ import typer
 from ..errors import DataTypeError, InvalidInputError, MissingColumnError
 from ..frontends.row_files import read_frame
 from ..writing import check_writable
-from .flags import NAMES, Columns, Output
-from .guard import deliver, guarded
+from .flags import NAMES, Columns, Output, Overwrite
+from .guard import deliver, guarded, keep_present
 from .report import say_next
 from .tables import advice, column_names, notes, read_levels, read_steps, without
 
@@ -150,6 +150,7 @@ def command(
     ordinal: Ordinal = None,
     categorical: Categorical = None,
     resolution: Steps = None,
+    overwrite: Overwrite = False,
 ) -> int:
     """Infer the feature space of a table: kinds, ranges, resolutions.
 
@@ -158,6 +159,7 @@ def command(
     leading zeros (007) are text.
     """
     check_writable(out, table)
+    keep_present(overwrite, out)
     said = Statement(
         target, drop, fixed, increase, decrease, one_hot, thermometer, ordinal, categorical,
         resolution,
