@@ -175,8 +175,8 @@ def takes(
             requested = flags.requested(given)
             return command(requested=requested, **given)
 
-        run.flags = flags  # type: ignore[attr-defined]
-        run.__signature__ = inspect.Signature(flags.own())  # type: ignore[attr-defined]
+        run.flags = flags  # type: ignore[attr-defined]  # for Group
+        run.__signature__ = inspect.Signature(flags.own())  # type: ignore[attr-defined]  # for typer
         run.__annotations__ = {}
         return run
 
@@ -201,7 +201,7 @@ def _completed(command: Any) -> Any:
     def run(**given: Any) -> Any:
         return inner(**given)
 
-    run.__signature__ = flags.signature()  # type: ignore[attr-defined]
+    run.__signature__ = flags.signature()  # type: ignore[attr-defined]  # for typer
     run.__annotations__ = {}
     alone = typer.Typer(
         context_settings=command.context_settings, add_completion=False,

@@ -33,7 +33,7 @@ def serve(
         MissingExtraError: the extra ``web`` is not installed.
     """
     try:
-        import starlette  # noqa: F401
+        import starlette  # noqa: F401  # is it there?
         import uvicorn
     except ModuleNotFoundError as error:
         raise MissingExtraError("web", str(error.name), "cfxc serve") from error
