@@ -125,6 +125,9 @@ def report(
         "counts": _counts(found),
         "proofs": _proofs(found.table, checked),
         "distances": found.table["distance"][_found(found.table)].astype(float).tolist(),
+        "measures": sorted(
+            {str(x) for x in found.table.get("distance_name", pd.Series()).dropna()}
+        ),
         "changes": _changes(found.table, changed),
         "sizes": sorted(Counter(len(names) for names in changed if names).items()),
         "groups": [] if own is None else [_group(found, own, name) for name in names],

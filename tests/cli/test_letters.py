@@ -18,6 +18,11 @@ pytest.importorskip("jinja2")
 pytest.importorskip("babel")
 
 ASK = ("explain", "tree.skops", "--space", "space.toml", "--factual", "person.json")
+KEPT = ["kept.csv", "-o", "r.html", "--rows", "data.csv"]
+ANSWER = (
+    "row,status,outcome_before,outcome_after,distance,lower_bound,lower_bound_proof,changes,reason\n"
+    "0,unknown,no,,,0,none,,\n"
+)
 HASH = re.compile(r"\b[0-9a-f]{64}\b")
 
 
@@ -134,9 +139,13 @@ def test_a_report_about_what_a_batch_wrote(shell: Shell, out: str) -> None:
         ([".", "-o", "r.html"], "no answers of a batch"),
         (["answers", "-o", "r.txt"], "a report is .html"),
         (["answers", "-o", "r.html", "--rows", "no.csv"], "no.csv"),
+        ([*KEPT, "--certificates", "no"], "no: no such folder of certificates; name the one"),
+        ([*KEPT, "--certificates", "."], ".: no certificates (.json, .json.gz) in it; name"),
     ],
 )
 def test_wrong_reports(flags: list[str], said: str, shell: Shell) -> None:
+    (shell.folder / "person.json").unlink()
+    (shell.folder / "kept.csv").write_text(ANSWER)
     assert said in shell.refuses("report", *flags)
 
 
