@@ -27,6 +27,7 @@ GIVEN = {"--space": SPACE, "--question": QUESTION, "--factual": TABLE, "--rows":
 """What the file of an option is to be."""
 FIRST = {
     "new": (MODEL, TABLE), "infer": (TABLE,), "run": (MODEL,), "train": (MODEL,),
+    "check": ("a certificate",),
     **dict.fromkeys(("batch", "compile", "explain", "plan", "regress", "serve"), (MODEL,)),
 }  # fmt: skip
 """The same of the words that come first, by the command."""

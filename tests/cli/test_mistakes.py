@@ -90,6 +90,8 @@ NAMED = [
     (("explain", "tree.skops", "--space", "data.csv", *WHO), ["data.csv", "TOML"]),
     (("explain", "tree.skops", "--space", "data.csv", *WHO), ["mean --factual or --rows?"]),
     (("space", "infer", "tree.skops"), ["looks like a model file", "name a table"]),
+    (("check", "tree.skops", "--model", "c.json"), ["given as a certificate; name a certificate"]),
+    ((*EXPLAIN, "--constraint", "pay gap > 3"), ["between back-quotes: `pay gap`"]),
     (("check", "none.json"), ["none.json", "No such file"]),
     (("check", "person.json"), ["person.json"]),
     (("plan", "tree.skops", *HOW, *WHO, "--retrain", "data.csv"), ["--outcome"]),
