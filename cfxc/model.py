@@ -145,7 +145,7 @@ class CompiledModel(Compiled):
         Returns:
             ``status`` (``unchanged`` for a row that has the target outcome already; ``error`` for
             one that cannot be asked about: ``reason`` says why),
-            ``outcome_before``, ``outcome_after``, ``distance``, ``lower_bound``,
+            ``outcome_before``, ``outcome_after``, ``distance``, ``distance_name``, ``lower_bound``,
             ``lower_bound_proof``, ``changes`` as text, ``seconds``, ``reason``, and the
             counterfactual's columns, called ``counterfactual.<column>``.
 

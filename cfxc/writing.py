@@ -33,7 +33,7 @@ def write_together(files: Mapping[Path, str | bytes]) -> None:
         InvalidInputError: one cannot be written.
     """
     with ExitStack() as places:  # devices come last, so that they are written first
-        for path, content in sorted(files.items(), key=lambda one: _is_special(Path(one[0]))):
+        for path, content in sorted(files.items(), key=lambda one: is_special(Path(one[0]))):
             beside = places.enter_context(written_whole(path))
             beside.write_bytes(content.encode() if isinstance(content, str) else content)
 
@@ -49,7 +49,7 @@ def written_whole(path: str | Path) -> Iterator[Path]:
         InvalidInputError: the file cannot be written.
     """
     try:
-        special = _is_special(Path(path))
+        special = is_special(Path(path))
         place = Path(path) if special else Path(os.path.realpath(path))
         folder = tempfile.gettempdir() if special else place.parent
         prefix, suffix = f".{place.stem[:99]}.", place.suffix
@@ -132,13 +132,13 @@ def check_writable(path: str | Path | None, *taken: str | Path | None) -> None:
     """
     if path is None:
         return
-    if not _is_special(Path(path)):
+    if not is_special(Path(path)):
         _refuse_taken(path, taken)
     place = Path(os.path.realpath(path))
     folder = place.parent
     if Path(path).is_dir():
         raise InvalidInputError(f"{path}: cannot write: it is a folder; name a file in it")
-    if _is_special(Path(path)):
+    if is_special(Path(path)):
         if not os.access(path, os.W_OK):
             raise InvalidInputError(f"{path}: cannot write: no permission; name another file")
         return
@@ -169,7 +169,7 @@ def _is_same(path: str | Path, other: str | Path) -> bool:
         return False
 
 
-def _is_special(path: Path) -> bool:
+def is_special(path: Path) -> bool:
     """Whether ``path`` is no file that can be replaced: a device, a pipe, or our own stdout."""
     return path.exists() and not path.is_dir() and (not path.is_file() or _is_stdout(path))
 

@@ -341,6 +341,7 @@ def _record(answer: Result | CfxcError | None) -> dict[str, Any]:
         "outcome_before": answer.outcome_before,
         "outcome_after": answer.outcome_after,
         "distance": answer.distance,
+        "distance_name": answer.distance_name,
         "lower_bound": answer.lower_bound,
         "lower_bound_proof": answer.lower_bound_proof,
         "seconds": answer.seconds,
@@ -350,7 +351,7 @@ def _record(answer: Result | CfxcError | None) -> dict[str, Any]:
 
 _RECORD: dict[str, Any] = {
     "status": "", "outcome_before": None, "outcome_after": None, "distance": 0.0,
-    "lower_bound": 0.0, "lower_bound_proof": "", "seconds": 0.0, "reason": "",
+    "distance_name": "", "lower_bound": 0.0, "lower_bound_proof": "", "seconds": 0.0, "reason": "",
 }  # fmt: skip
 
 

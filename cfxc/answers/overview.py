@@ -107,14 +107,18 @@ def report(
     own = None if rows is None else _same_rows(found, as_pandas(rows))
     names = [group] if isinstance(group, str) else list(group)
     if names and own is None:
-        raise InvalidInputError("groups are columns of the rows that were asked about: give rows")
+        raise InvalidInputError(
+            "groups are columns of the rows that were asked about: give rows (--rows)"
+        )
     changed = changed_of(found) if own is None else _compared(found, own)
     checked = list[Checked]()
     if policy is not None and certificates is None:
         raise InvalidInputError("a policy is what certificates are compared with: give these too")
     if certificates is not None:
         if own is None:
-            raise InvalidInputError("certificates are of the rows that were asked about: give rows")
+            raise InvalidInputError(
+                "certificates are of the rows that were asked about: give rows (--rows)"
+            )
         written = {name: found.texts[name] for name in OUTCOMES if name in found.texts}
         said = {name: [text or None for text in texts] for name, texts in written.items()}
         table = found.table.assign(**said)
@@ -125,6 +129,9 @@ def report(
         "counts": _counts(found),
         "proofs": _proofs(found.table, checked),
         "distances": found.table["distance"][_found(found.table)].astype(float).tolist(),
+        "measures": sorted(
+            {str(x) for x in found.table.get("distance_name", pd.Series()).dropna()}
+        ),
         "changes": _changes(found.table, changed),
         "sizes": sorted(Counter(len(names) for names in changed if names).items()),
         "groups": [] if own is None else [_group(found, own, name) for name in names],
@@ -162,7 +169,8 @@ def _given(answers: Any) -> Answers:
 def _answers_in(table: pd.DataFrame, name: str) -> Answers:
     if lacking := [column for column in NEEDED if column not in table]:
         raise MissingColumnError(
-            f"{name} has no column {lacking[0]!r}: it holds no answers of a batch"
+            f"{name} has no column {lacking[0]!r}: it holds no answers; name what "
+            "cfxc batch -o wrote"
         )
     for column in NUMBERS:
         try:

@@ -34,6 +34,7 @@ ASKED = (
     "the target", "the number of constraints",
 )  # fmt: skip
 TEXTS = ("the target", "the distance", "epsilon", "the arithmetic", "the number of constraints")
+OFFERED = "name the one that the batch wrote with --certificates (in Python certificates=)"
 NEAR = 1e-12
 """Relative; distances are written as doubles, rounded to different sides."""
 ROUNDED = 1e-4
@@ -85,10 +86,12 @@ def checked_certificates(
         raise MissingColumnError(
             f"the answers have no column {lacking[0]!r}, which certificates are compared with"
         )
+    if not folder.is_dir():
+        raise InvalidInputError(f"{folder}: no such folder of certificates; {OFFERED}")
     files = {path.name: path for path in [*folder.glob("*.json"), *folder.glob("*.json.gz")]}
     files.pop(HEAD, None)
     if not files:
-        raise InvalidInputError(f"{folder}: no certificates (.json, .json.gz)")
+        raise InvalidInputError(f"{folder}: no certificates (.json, .json.gz) in it; {OFFERED}")
     named: list[tuple[str, int | None]] = [
         (name, place)
         for place, name in enumerate(table.get(COLUMN, ()))

@@ -28,13 +28,14 @@ from .flags import (
     Favourable,
     Json,
     ModelFile,
+    Overwrite,
     QuestionFile,
     Range,
     Reading,
     SpaceFile,
     takes,
 )  # fmt: skip
-from .guard import LIMIT, guarded
+from .guard import LIMIT, guarded, keep_present
 from .interrupts import INTERRUPTED
 from .remedies import again
 from .report import Page, doing, lay_out, say_next, telling
@@ -88,9 +89,7 @@ class Order:
     certificates: Annotated[
         Path | None, typer.Option(metavar="FOLDER", help="Write a certificate for each answer.")
     ] = None
-    overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="Replace a file of answers that is there.")
-    ] = False
+    overwrite: Overwrite = False
 
     @property
     def is_file(self) -> bool:
@@ -158,11 +157,7 @@ def _check(order: Order, taken: Sequence[str | Path | None]) -> None:
         )
     if order.is_file:
         check_writable(order.out, *taken)
-        if order.out.exists() and not order.overwrite:
-            raise InvalidInputError(
-                f"{order.out} is there already; name another file, or replace it\n"
-                f"{again('--overwrite')}"
-            )
+        keep_present(order.overwrite, order.out)
     elif order.out.suffix:
         raise InvalidInputError(
             f"{order.out}: answers are .csv, .parquet, or a folder (a name without a dot)"

@@ -30,7 +30,7 @@ from .flags import (
     SpaceFile,
     takes,
 )  # fmt: skip
-from .guard import INFEASIBLE, LIMIT, guarded
+from .guard import INFEASIBLE, LIMIT, guarded, keep_present
 from .interrupts import INTERRUPTED
 from .letters import Wanted, apart_for_letters
 from .remedies import with_more
@@ -128,6 +128,7 @@ def explain(
     taken = (*source.files, *instance.files)
     check_writable(certificate, wanted.letter, *taken)
     letter = wanted.ready(taken, certified=certificate is not None)
+    keep_present(wanted.overwrite, certificate, wanted.letter)
     with doing("compiling …"):
         compiled = source.load(favourable=instance.favourable)
     row = read_factual(instance.factual, compiled.space)
@@ -141,6 +142,7 @@ def explain(
     certificates = _places(certificate, question.count)
     for place in certificates[1:]:
         check_writable(place, wanted.letter, *taken)
+        keep_present(wanted.overwrite, place)
     with progress(f"searching, for at most {question.time_limit:g} s …") as watch:
         try:
             result = compiled.explain(row, question, progress=watch)
@@ -156,7 +158,7 @@ def explain(
             most = max(len(one.changes) for one in result.all())
             hint_at_caps(most, question.subject_to)
             hint_at_copies(result)
-            _say_next(source, instance, requested, result, written=letter is not None)
+            _say_next(source, instance, requested, result, certificates, written=letter is not None)
     finally:  # also if the reader of the output has gone
         refused = _certify(result, certificates)
         if letter is not None:
@@ -193,14 +195,16 @@ def _certify(result: Result, places: Sequence[Path]) -> UnsupportedError | None:
 
 
 def _say_next(
-    source: Source, instance: Instance, requested: Asked, result: Result, *, written: bool
-) -> None:
+    source: Source, instance: Instance, requested: Asked, result: Result, places: Sequence[Path],
+    *, written: bool,
+) -> None:  # fmt: skip
     """A letter about an answer; after one, all rows of the table, if a file says what is asked."""
     table, row = _numbered(instance.factual)
     can_write = find_spec("babel") is not None and find_spec("jinja2") is not None
     if can_write and not written and not result.unchanged and result.counterfactual is not None:
         kind = "html" if find_spec("weasyprint") is None else "pdf"
-        say_next(*with_more("--letter", f"letter.{kind}"))
+        replaces = bool(places) and "--overwrite" not in with_more()
+        say_next(*with_more("--letter", f"letter.{kind}", *["--overwrite"] * replaces))
     elif row is not None and instance.question is not None and not requested.subject_to:
         words = [*source.words(), "--question", str(instance.question), "--rows", table]
         if distance := requested.options.get("distance"):

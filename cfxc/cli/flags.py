@@ -38,6 +38,7 @@ Trust = Annotated[
 Output = Annotated[
     Path | None, typer.Option("-o", "--out", help="File to write; stdout without it.")
 ]
+Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace files that are there.")]
 COUNTED = "rows below the header count from 0"
 """How rows of a table are counted, wherever they are."""
 Factual = Annotated[
@@ -216,8 +217,8 @@ def takes(
             requested = flags.requested(given)
             return command(requested=requested, **given)
 
-        run.flags = flags  # type: ignore[attr-defined]
-        run.__signature__ = inspect.Signature(flags.own())  # type: ignore[attr-defined]
+        run.flags = flags  # type: ignore[attr-defined]  # for Group
+        run.__signature__ = inspect.Signature(flags.own())  # type: ignore[attr-defined]  # for typer
         run.__annotations__ = {}
         return run
 
@@ -242,7 +243,7 @@ def _completed(command: Any) -> Any:
     def run(**given: Any) -> Any:
         return inner(**given)
 
-    run.__signature__ = flags.signature()  # type: ignore[attr-defined]
+    run.__signature__ = flags.signature()  # type: ignore[attr-defined]  # for typer
     run.__annotations__ = {}
     alone = typer.Typer(
         context_settings=command.context_settings, add_completion=False,

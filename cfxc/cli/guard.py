@@ -16,9 +16,9 @@ from typing import ParamSpec
 import typer
 
 from ..errors import CfxcError, InvalidInputError, MissingExtraError
-from ..writing import check_writable, write_whole
+from ..writing import check_writable, is_special, write_whole
 from .interrupts import INTERRUPTED, came
-from .remedies import remedy
+from .remedies import again, remedy
 
 INFEASIBLE, LIMIT, FAULT = 3, 4, 1
 """No counterfactual exists, proved; a limit was reached; a fault of ours."""
@@ -102,6 +102,20 @@ def _abandon_stdout() -> None:
     """Nothing more is written, and what is still kept back fails no more at the end."""
     with suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def keep_present(overwrite: bool, *paths: Path | None) -> None:
+    """Refuse to replace files that are there, unless that was asked for, before any work.
+
+    Raises:
+        InvalidInputError: naming the first of them.
+    """
+    for path in paths:
+        if path is not None and path.exists() and not overwrite and not is_special(path):
+            raise InvalidInputError(
+                f"{path} is there already; write to another place, or replace it\n"
+                f"{again('--overwrite')}"
+            )
 
 
 def check_picture(path: Path | None, purpose: str) -> None:

@@ -12,6 +12,7 @@ import typer
 
 from ..errors import InvalidInputError
 from ..writing import check_writable
+from .flags import Overwrite
 from .report import progress
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Wanted:
-    """The flags about a letter."""
+    """The flags about a letter, and whether files that are there are replaced."""
 
     letter: Annotated[
         Path | None,
@@ -50,6 +51,7 @@ class Wanted:
     qr: Annotated[bool, typer.Option("--qr", help="With the certificate's hash as a QR code.")] = (
         False
     )
+    overwrite: Overwrite = False
 
     def ready(self, taken: Sequence[str | Path | None], *, certified: bool) -> Letter | None:
         """The letter to write, if one is wanted.

@@ -16,8 +16,8 @@ from ..errors import CfxcError, InvalidInputError, MissingColumnError
 from ..frontends.row_files import read_frame
 from ..writing import check_writable, make_folder, write_together
 from .commands import Source
-from .flags import Favourable, ModelFile, Reading, grouped
-from .guard import guarded
+from .flags import Favourable, ModelFile, Overwrite, Reading, grouped
+from .guard import guarded, keep_present
 from .remedies import again
 from .report import doing, say_next
 from .spaces import DataFile, Drop, Marks, OutcomeColumn, Statement, note_ranges
@@ -65,9 +65,7 @@ def command(
     favourable: Favourable = None,
     drop: Drop = None,
     marks: Marks,
-    overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="Replace files that are there.")
-    ] = False,
+    overwrite: Overwrite = False,
     reading: Reading,
 ) -> int:
     """Write a feature space and a question for a model and a table.
@@ -111,11 +109,7 @@ def _check(space: Path, question: Path, overwrite: bool) -> None:
     for file in (space, question):
         if file.parent.is_dir():
             check_writable(file)
-        if file.exists() and not overwrite:
-            raise InvalidInputError(
-                f"{file} is there already; write to another folder with -o, or replace it\n"
-                f"{again('--overwrite')}"
-            )
+        keep_present(overwrite, file)
 
 
 def _compiled(

@@ -82,7 +82,9 @@ class Question:
     apart: Annotated[
         float, typer.Option(metavar="SHARE", help="Of its range, by which one number differs.")
     ] = 0.05
-    time_limit: Annotated[float, typer.Option(help="Seconds for finding rows.")] = 60.0
+    time_limit: Annotated[
+        float, typer.Option(help="Seconds, retraining too; no single fit is broken off.")
+    ] = 60.0
     jobs: Annotated[int, typer.Option(help="Processes that retrain; -1 for all processors.")] = 1
     seed: Annotated[int, typer.Option(metavar="N", help="Of what is drawn at random.")] = 0
     plot: Annotated[

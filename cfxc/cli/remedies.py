@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 
 _arguments: list[str] = []
 
@@ -21,6 +22,17 @@ LEVELS = re.compile(r"ordinal=\{'(?P<name>[^'\n]*)': \[(?P<levels>'[^\]\n…]*')
 NUMBERED = re.compile(r"^(?P<file>.+): expected one row, found [1-9]")
 """A table where one row was to be named."""
 TRUSTS = "--trust-pickle"
+MODEL, SPACE, QUESTION, TABLE = "a model file", "a feature space", "a question", "a table"
+GIVEN = {"--space": SPACE, "--question": QUESTION, "--factual": TABLE, "--rows": TABLE}
+"""What the file of an option is to be."""
+FIRST = {
+    "new": (MODEL, TABLE), "infer": (TABLE,), "run": (MODEL,), "train": (MODEL,),
+    "check": ("a certificate",),
+    **dict.fromkeys(("batch", "compile", "explain", "plan", "regress", "serve"), (MODEL,)),
+}  # fmt: skip
+"""The same of the words that come first, by the command."""
+ASKS = re.compile(r"^(# )?(target|distance|subject_to) = ", re.MULTILINE)
+"""What a file of a question says, or has beside a mark of a comment."""
 
 
 def begin(arguments: Sequence[str]) -> None:
@@ -60,7 +72,55 @@ def remedy(message: str) -> str:
         return again(TRUSTS)
     if (found := NUMBERED.search(message)) is not None:
         return again(changed={found["file"]: f"{found['file']}:0"})
+    return _misplaced()
+
+
+def _misplaced() -> str:
+    """What a file looks like that stands where one of another kind belongs; whether two do."""
+    wanted = dict(_places())
+    odd = {
+        place: looks
+        for place, kind in wanted.items()
+        if (looks := _looks(_arguments[place])) and looks != kind
+    }
+    for one, looks in odd.items():
+        said = f"{_arguments[one]} looks like {looks}, and is given as {wanted[one]}"
+        for other, back in odd.items():
+            if (looks, back) == (wanted[other], wanted[one]):
+                words = with_more()
+                words[1 + one], words[1 + other] = words[1 + other], words[1 + one]
+                return f"{said}: swap it and {_arguments[other]}\ntry: {shlex.join(words)}"
+        options = " or ".join(name for name, kind in GIVEN.items() if kind == looks)
+        return f"{said}; did you mean {options}?" if options else f"{said}; name {wanted[one]}"
     return ""
+
+
+def _places() -> Iterator[tuple[int, str]]:
+    """The places of files in the command line, and what each is to be."""
+    start = next((i for i, word in enumerate(_arguments) if word in FIRST), len(_arguments))
+    for place, kind in enumerate(FIRST.get("".join(_arguments[start : start + 1]), ()), start + 1):
+        if place < len(_arguments) and not _arguments[place].startswith("-"):
+            yield place, kind
+    for place, word in enumerate(_arguments[:-1]):
+        if word in GIVEN:
+            yield place + 1, GIVEN[word]
+
+
+def _looks(word: str) -> str:
+    """What kind of file a word names, as far as its name or its text tells."""
+    from ..frontends.files import MODULES, PICKLES
+
+    path = Path(re.sub(r":\d+$", "", word))
+    suffix = path.suffix.lower()
+    if suffix in (".csv", ".parquet", ".pq"):
+        return TABLE
+    if suffix in (".onnx", ".skops", ".ubj", ".cbm", *PICKLES, *MODULES):
+        return MODEL
+    try:
+        text = path.read_text("utf-8") if suffix == ".toml" else ""
+    except (OSError, ValueError):
+        return ""
+    return SPACE if "[[feature]]" in text else QUESTION if ASKS.search(text) else ""
 
 
 def _replaced(word: str, wrong: str, right: str) -> str:

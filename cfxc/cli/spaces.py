@@ -14,8 +14,8 @@ import typer
 from ..errors import DataTypeError, InvalidInputError, MissingColumnError
 from ..frontends.row_files import read_frame
 from ..writing import check_writable
-from .flags import NAMES, Columns, Output, grouped
-from .guard import deliver, guarded
+from .flags import NAMES, Columns, Output, Overwrite, grouped
+from .guard import deliver, guarded, keep_present
 from .report import say_next
 from .tables import advice, column_names, notes, read_levels, read_steps, without
 
@@ -143,6 +143,7 @@ def command(
     target: OutcomeColumn = None,
     drop: Drop = None,
     out: Output = None,
+    overwrite: Overwrite = False,
     marks: Marks,
 ) -> int:
     """Infer the feature space of a table: kinds, ranges, resolutions.
@@ -152,6 +153,7 @@ def command(
     leading zeros (007) are text.
     """
     check_writable(out, table)
+    keep_present(overwrite, out)
     said = Statement(target, drop, marks)
     deliver(said.written(*said.infer(table, read_frame(table))), out)
     if out is not None:

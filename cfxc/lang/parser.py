@@ -358,4 +358,6 @@ def _hint(token: Token, accepts: set[str], text: str) -> str:
         return "commands are separated by ';'"
     if str(token) in KEYWORDS and "NAME" in accepts:
         return f"'{token}' is a reserved word; as a name it is written `{token}`"
+    if token.type == "NAME" and "$END" in accepts and (last := re.search(r"[^\W\d]\w*$", before)):
+        return f"a name with a blank is put between back-quotes: `{last[0]} {token}`"
     return ""

@@ -307,5 +307,6 @@ def lists_options(function: F) -> F:
         inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=option.default)
         for name, option in OPTIONS.items()
     ]
-    function.__signature__ = signature.replace(parameters=kept)  # type: ignore[attr-defined]
+    shown = signature.replace(parameters=kept)
+    function.__signature__ = shown  # type: ignore[attr-defined]  # which inspect reads
     return function

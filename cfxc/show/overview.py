@@ -64,6 +64,7 @@ def page(content: Mapping[str, Any]) -> str:
         **content,
         "title": clean(content["title"]), "source": clean(content["source"]),
         "policy": clean(content["policy"]),
+        "measures": clean(", ".join(content["measures"])),
         "total": total, "moved": moved,
         "groups": [_group(each) for each in content["groups"]],
         "counts": [(name, count, MEANS[name]) for name, count in shown],

@@ -28,7 +28,7 @@ def serve(
 ) -> None:
     """Serve the page until Ctrl-C."""
     try:
-        import starlette  # noqa: F401
+        import starlette  # noqa: F401  # is it there?
         import uvicorn
     except ModuleNotFoundError as error:
         raise MissingExtraError("web", str(error.name), "cfxc serve") from error

@@ -87,6 +87,7 @@ def test_the_page_counts_what_the_table_says(
         sizes = table["changes"][table["changes"] != ""].str.count(" → ").value_counts()
         assert numbers(page, "Which features change") == {str(k): n for k, n in sizes.items()}
         assert "lower quartile" in page
+        assert "counterfactuals, measured by l1; lower bounds" in page
         assert page.count("<td>not searched</td>") == counts.get("unchanged", 0)
         assert (f"Answers: {given}." in page) == (given is kept)
         assert "<script" not in page
@@ -172,7 +173,7 @@ def test_certificates_are_checked_and_listed(
     assert rows[0][3].startswith("rejected: ")
     assert "no cfxc certificate" in rows[1][3]
     none = tmp_path / "none"
-    with pytest.raises(cfxc.InvalidInputError, match="no certificates"):
+    with pytest.raises(cfxc.InvalidInputError, match="no such folder of certificates"):
         cfxc.report(kept, tmp_path / "r.html", rows=people(), certificates=none)
     with pytest.raises(cfxc.InvalidInputError, match="give rows"):
         cfxc.report(kept, tmp_path / "r.html", certificates=folder)

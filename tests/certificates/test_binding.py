@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +16,7 @@ from sklearn.preprocessing import OrdinalEncoder
 from sklearn.tree import DecisionTreeClassifier
 
 import cfxc
+from cfxc.certificates.auditing.binding import is_label
 
 RNG = np.random.default_rng(3)
 SIZE = 60
@@ -106,3 +108,21 @@ def test_names_that_are_not_the_model_s(tmp_path: Path) -> None:
     assert swapped != plain
     columns = [f'in = "{a}" is the model\'s column "in_{b}".' for a, b in ("yx", "xy")]
     assert notes(swapped, "own.csv") == columns
+
+
+def test_labels_that_floats_cannot_tell_apart() -> None:
+    """Whole numbers are compared as written; a double is what its digits are read as."""
+    assert is_label(2**53, str(2**53))
+    assert not is_label(2**53, str(2**53 + 1))
+    assert not is_label(2**53, 2**53 + 1)
+    assert is_label(Fraction(0.1), "0.1")
+
+
+def test_rows_of_single_floats_are_read_as_such(tmp_path: Path) -> None:
+    table = pd.DataFrame({"x": (np.arange(60) / 10).astype("float32")})
+    tree = DecisionTreeClassifier(max_depth=2).fit(table, table["x"] > 3)
+    model = cfxc.compile(tree, cfxc.FeatureSpace.infer(table))
+    made = model.explain(table.iloc[[0]], target=True).certificate
+    table.to_csv(tmp_path / "rows.csv", index=False)
+    found = cfxc.check(made, model=tree, rows=tmp_path / "rows.csv")
+    assert "and 60 rows of 'rows.csv'; 0 differ" in str(found.facts), found.facts

@@ -337,9 +337,12 @@ def test_rows_of_a_file(forest: tuple[Path, dict[str, Any]], tmp_path: Path) -> 
     assert f"and {len(TEXTS)} rows of 'rows.csv'; " in sampled(forest, 3, rows)[2]
     odd = pd.concat([TEXTS, TEXTS.head(5).assign(code="z"), TEXTS.head(5).assign(rate=0.1)])
     odd.loc[len(odd)] = [None, 0.5, "a"]
+    odd.loc[len(odd)] = [1, np.inf, "a"]
     odd.to_csv(rows, index=False)
-    known = f"and {len(TEXTS) + 5} rows of 'rows.csv', where 6 have values that the program does"
-    assert known in sampled(forest, 3, rows)[2]
+    known = f"and {len(TEXTS) + 5} rows of 'rows.csv'; 7 others are left out, as 'code' in row "
+    assert (
+        f"{known}{len(TEXTS)} holds what the certificate's feature" in sampled(forest, 3, rows)[2]
+    )
     TEXTS.drop(columns="rate").to_csv(rows, index=False)
     with pytest.raises(WrongInput, match=r"rows.csv: no column 'rate'"):
         sampled(forest, 3, rows)

@@ -300,6 +300,7 @@ def test_contradictory_constraints(
 
 def test_what_actions_rule_out_is_infeasible(shell: Shell) -> None:
     """Another person could meet the constraint: the question is right, its answer is "none"."""
+    (shell.folder / "space.toml").unlink()
     shell("space", "infer", "data.csv", "--target", "outcome", "--fixed", "age", "-o", "space.toml")
     ended = shell(*EXPLAIN, "--constraint", "age > factual.age")
     assert ended.code == 3

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,11 @@ pytest.importorskip("jinja2")
 pytest.importorskip("babel")
 
 ASK = ("explain", "tree.skops", "--space", "space.toml", "--factual", "person.json")
+KEPT = ["kept.csv", "-o", "r.html", "--rows", "data.csv"]
+ANSWER = (
+    "row,status,outcome_before,outcome_after,distance,lower_bound,lower_bound_proof,changes,reason\n"
+    "0,unknown,no,,,0,none,,\n"
+)
 HASH = re.compile(r"\b[0-9a-f]{64}\b")
 
 
@@ -133,10 +139,28 @@ def test_a_report_about_what_a_batch_wrote(shell: Shell, out: str) -> None:
         ([".", "-o", "r.html"], "no answers of a batch"),
         (["answers", "-o", "r.txt"], "a report is .html"),
         (["answers", "-o", "r.html", "--rows", "no.csv"], "no.csv"),
+        ([*KEPT, "--certificates", "no"], "no: no such folder of certificates; name the one"),
+        ([*KEPT, "--certificates", "."], ".: no certificates (.json, .json.gz) in it; name"),
     ],
 )
 def test_wrong_reports(flags: list[str], said: str, shell: Shell) -> None:
+    (shell.folder / "person.json").unlink()
+    (shell.folder / "kept.csv").write_text(ANSWER)
     assert said in shell.refuses("report", *flags)
+
+
+def test_what_is_there_is_replaced_only_if_asked(shell: Shell) -> None:
+    asked = (*ASK, "--count", "2", "--certificate", "c.json")
+    (following,) = [line for line in shell(*asked).err.splitlines() if line.startswith("next: ")]
+    assert "c.json is there already" in shell.refuses(*asked)
+    (shell.folder / "c.json").unlink()
+    message = shell.refuses(*asked)
+    assert "c-2.json is there already" in message
+    (shell.folder / "l.html").write_text("sent")
+    assert "l.html is there already" in shell.refuses(*ASK, "--letter", "l.html")
+    assert "space.toml is there" in shell.refuses("space", "infer", "data.csv", "-o", "space.toml")
+    for line in (message.splitlines()[-1], following):
+        assert shell(*shlex.split(line)[2:]).code == 0, line
 
 
 @pytest.mark.parametrize(

@@ -43,6 +43,12 @@ TRIED = [
     (("new", "tree.skops", "data.csv", "-o", "made"), "not trained on the columns 'outcome'"),
     ((*NEW, "--favourable", "yess"), "nearest: 'yes'"),
     (("compile", "tre.skops", *HOW), "nearest: 'tree.skops'"),
+    (
+        ("explain", "tree.skops", "--space", "question.toml", "--question", "space.toml", *WHO),
+        "question.toml looks like a question, and is given as a feature space: swap it and space",
+    ),
+    (("new", "data.csv", "tree.skops", *NEW[3:]), "data.csv looks like a table"),
+    (("explain", "space.toml", "--space", "tree.skops", *WHO), "looks like a feature space"),
     (("compile", "tree.skops", *HOW, "--print", "labl"), "nearest: 'label'"),
 ]
 
@@ -82,6 +88,10 @@ NAMED = [
     (("explain", "tree.skops", *HOW, "--factual", "data.csv:200"), ["no row 200", "0 to 199"]),
     (("explain", "tree.skops", *HOW, "--factual", "17"), ["'17'", "row"]),
     (("explain", "tree.skops", "--space", "data.csv", *WHO), ["data.csv", "TOML"]),
+    (("explain", "tree.skops", "--space", "data.csv", *WHO), ["mean --factual or --rows?"]),
+    (("space", "infer", "tree.skops"), ["looks like a model file", "name a table"]),
+    (("check", "tree.skops", "--model", "c.json"), ["given as a certificate; name a certificate"]),
+    ((*EXPLAIN, "--constraint", "pay gap > 3"), ["between back-quotes: `pay gap`"]),
     (("check", "none.json"), ["none.json", "No such file"]),
     (("check", "person.json"), ["person.json"]),
     (("plan", "tree.skops", *HOW, *WHO, "--retrain", "data.csv"), ["--outcome"]),

@@ -95,7 +95,7 @@ def main(given: list[str] | None = None) -> int:
     """Check a certificate; the exit code says whether it holds."""
     options = arguments().parse_args(given)
     for stream in (sys.stdout, sys.stderr):
-        stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
+        stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]  # TextIOWrapper
     found, code, why = dict[str, Any](), 0, ""
     try:
         found, code = examined(options)

@@ -211,6 +211,7 @@ def _is_held(feature: Feature, own: Any, cells: list[Any], encoding: str | None)
     value = _number(cell)
     if value is None or abs(value) >= ROUND:
         return False
+    # What is compared is exact: the float that a model reads is what it decides by.
     value = value if feature.width == 0 and value.denominator == 1 else Q(float(value))
     return bool(own == (rounded(value, 4) if feature.width == 4 else value))
 
@@ -231,9 +232,9 @@ def is_label(label: Any, cell: Any) -> bool:
         held = TRUTHS.get(cell.strip().lower()) if isinstance(cell, str) else cell
         return held is not None and bool(held == label)
     value = _number(cell)
-    return value is not None and (
-        value == label or (abs(value) < ROUND and Q(float(value)) == label)
-    )
+    if isinstance(label, Q) and value is not None and abs(value) < ROUND:
+        value = Q(float(value))  # as the model reads it; a whole number is compared as written
+    return value is not None and value == label
 
 
 def _number(cell: Any) -> Q | None:

@@ -237,7 +237,9 @@ def lead_of(chance: Q) -> tuple[Q, Q]:
 
 
 def _is(value: Q | None, stated: Q | None) -> bool:
-    """Whether a value is what a policy states: the decimal, or the double nearest to it."""
+    """Whether a value is what a policy states: the decimal, or the double nearest to it, both
+    exact: questions hold the one or the other.
+    """
     if value is None or stated is None:
         return value is stated
     return value == stated or (abs(stated) < 2**1000 and value == Q(float(stated)))

@@ -16,7 +16,7 @@ from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ..checker import Clock, Undecided
+from ..checker import Clock, Undecided, rounded
 from .inputs import WrongInput
 from .models import NotRun, Predict, computes_singles, opened
 
@@ -34,6 +34,10 @@ EXCUSED = 0.02  # the share of rows, at most, of which labels may differ so near
 LEFT = 0.5  # and of those that the model alone may put beyond floats
 LOST = object()
 """What a model says of a row that it does not take, or that is not finite."""
+UNKNOWN = (
+    "holds what the certificate's feature space lacks (a label, a missing cell, a step that fine); "
+    "to compare such rows, ask with a space inferred from them"
+)
 EMPTY: dict[str, Callable[[], Any]] = {
     "nan": lambda: math.nan,
     "none": lambda: None,
@@ -107,7 +111,7 @@ def compare(
     bits = 24 if single or shown.semantics == "float32" else 53
     _wind(question.clock, ROWS)
     drawn = list(_points(question, shown.witness, rng))
-    ran, read, left = _beside(question, space, drawn, predict, TOP[bits], KNOWN), 0, 0
+    ran, read, left = _beside(question, space, drawn, predict, TOP[bits], KNOWN), 0, ""
     if data is not None:
         more, left = _given(question, data, space)
         read = len(more)
@@ -127,7 +131,7 @@ def compare(
         raise Differs(f"of {other}, with values beyond floats, it does not say the same: too many")
     where = f"{len(drawn)} rows drawn with seed {seed}"
     where += f" and {read} rows of {data.name!a}" if data is not None else ""
-    where += f", where {left} have values that the program does not know" if left else ""
+    where += left
     away = len(ran) - len(found) - len(alike)
     where += f"; {away} are left out, beyond floats" if away else ""
     text = f"{where}; {excused} differ within {float(near):.3g} of a tie"
@@ -363,8 +367,8 @@ def _cell(label: Any) -> Any:
     return float(label) if isinstance(label, Fraction) else label
 
 
-def _given(question: Any, data: Path, space: str) -> tuple[list[list[Any]], int]:
-    """The rows of a CSV file whose values the program knows, and how many others there are."""
+def _given(question: Any, data: Path, space: str) -> tuple[list[list[Any]], str]:
+    """The rows of a CSV file whose values the program knows, and what is said of the others."""
     import pandas as pd
 
     document = tomllib.loads(space)
@@ -376,17 +380,20 @@ def _given(question: Any, data: Path, space: str) -> tuple[list[list[Any]], int]
     if lacking := [name for name in names if name not in frame]:
         raise WrongInput(f"{data.name}: no column {lacking[0]!a}")
     _wind(question.clock, len(frame))
-    points = []
-    for cells in frame[names].itertuples(index=False, name=None):
+    points, odd = list[list[Any]](), list[str]()
+    for number, cells in enumerate(frame[names].itertuples(index=False, name=None)):
         here, point = iter(cells), []
         for given, feature in zip(document["feature"], question.features, strict=True):
             own = [next(here) for _ in _columns(given)]
             point.append(_value(feature, own, given.get("encoding", "plain")))
-        if None not in point:
+        if None in point:
+            odd.append(f"{question.features[point.index(None)].name!a} in row {number}")
+        else:
             points.append(point)
     if not points:
-        raise WrongInput(f"{data.name}: no row that the program knows all values of")
-    return points, len(frame) - len(points)
+        why = f": {odd[0]} {UNKNOWN}" if odd else ", as the file has none"
+        raise WrongInput(f"{data.name}: no row that the program knows all values of{why}")
+    return points, f"; {len(odd)} others are left out, as {odd[0]} {UNKNOWN}" if odd else ""
 
 
 def _value(feature: Any, cells: list[Any], encoding: str) -> Any:
@@ -406,5 +413,8 @@ def _value(feature: Any, cells: list[Any], encoding: str) -> Any:
         return feature.own if missing else None
     if missing and feature.absent is not None:
         return feature.absent
-    held = None if missing or isinstance(cell, str) else Fraction(cell)
+    plain = not missing and not isinstance(cell, str) and math.isfinite(cell)
+    held = Fraction(cell) if plain else None
+    if held is not None and feature.width == 4 and abs(held) < TOP[24]:
+        held = rounded(held, 4)
     return held if held is not None and feature.on_grid(held, 1) == held else None

@@ -71,10 +71,10 @@ class Feature:
 
     def _range(self, own: Q, where: str) -> None:
         low, high, step, whole_numbers = self.low, self.high, self.step, self.kind != "real"
-        inside = low is not None and high is not None and low <= max(own, low) <= high
         absent, held = self.absent, self.gap or self.action == "fixed"
-        gone = self.gap or own == absent
-        inside = inside and (own < low) == gone  # type: ignore[operator]
+        gone, inside = self.gap or own == absent, False
+        if low is not None and high is not None:
+            inside = low <= max(own, low) <= high and (own < low) == gone
         need(inside, f"{where}: range, or the factual lies outside of it")
         assert low is not None
         assert high is not None
@@ -232,7 +232,7 @@ class Question:
             low, high = (None if end is None else number(end) for end in ends)
             found = [] if low is None else [({0: ONE}, -low, False)]
             found += [] if high is None else [({0: -ONE}, high, False)]
-            both = len(found) < 2 or low <= high  # type: ignore[operator]
+            both = low is None or high is None or low <= high
             need(found and both, "question.target: everything, or nothing, is the target")
             return found
         plain = isinstance(target, dict) and set(target) == {"label"}

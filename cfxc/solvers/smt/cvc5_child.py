@@ -52,5 +52,5 @@ def _plain(value: Any) -> str | bool | None:
 
 
 if __name__ == "__main__":
-    sys.stdin.reconfigure(encoding="utf-8")  # type: ignore[union-attr]
+    sys.stdin.reconfigure(encoding="utf-8")  # type: ignore[union-attr]  # a TextIOWrapper
     print(json.dumps(answer(sys.stdin.read(), sys.argv[1])))

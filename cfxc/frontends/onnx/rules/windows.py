@@ -164,7 +164,8 @@ def _pad(ctx: Context, node: Node, inputs: Inputs) -> Value:
     if mode not in numpy_mode:
         raise Refusal(f"attribute 'mode' = {mode!r}")
     if mode != "constant":
-        moved = np.pad(positions(rows.dims), wide, mode=numpy_mode[mode])  # type: ignore[call-overload]
+        kept: Any = numpy_mode[mode]  # one of the literals
+        moved = np.pad(positions(rows.dims), wide, mode=kept)
         return ctx.take(rows, moved, _sized(rows.dims, moved))
     fill = option(node, "value", 0.0)
     if argument(inputs, 2) is not None:
