@@ -12,6 +12,7 @@ from cfxc.compiler.emit.rows import MAX
 from cfxc.compiler.mixed_integer import Model, rounded
 from cfxc.solvers.mio.formulation import Formulation, Formulator
 from cfxc.solvers.mio.regions import Regions, applies
+from cfxc.stopping import STOPS, now, until
 from tests.solvers.mio.test_search import NETWORKS, asked
 
 F = Fraction
@@ -78,3 +79,10 @@ def test_regions_are_the_same_before_and_after(kind: str) -> None:
         np.testing.assert_array_equal(before, after)
     point = one.high.copy()
     assert one._lift(point) == other._lift(point)
+
+
+def test_regions_of_many_units_look_at_the_clock() -> None:
+    """Networks of thousands of units go by regions too, for which there may be no time left."""
+    formulation = formulated("relu")
+    with until(now()), pytest.raises(STOPS):
+        Regions(formulation)
