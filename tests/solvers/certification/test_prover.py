@@ -299,7 +299,7 @@ X, Y, IS, ONE = ["x", 0], ["x", 1], ["is", 2, 1], ["one", 0]
 @pytest.mark.parametrize("inner", [[X, Y], [IS], [Y], [ONE], [ONE, Y], []])
 def test_curves_of_anything_are_proved_or_left(inner: list[Any]) -> None:
     """Programs that are read here have curves of one form each; others end no prover."""
-    content = copy.deepcopy(NEAREST)
+    content: dict[str, Any] = copy.deepcopy(NEAREST)
     program = content["program"]
     program["made"] = [["sigmoid", [[source, "1"] for source in inner]]]
     program["outputs"][1] = [[ONE, "-3"], [X, "1"], [Y, "1"], [["sigmoid", 0], "1/3"]]

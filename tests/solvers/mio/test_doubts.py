@@ -51,15 +51,20 @@ def test_the_second_answer(
 
 def test_long_branching_is_not_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
     calls = []
+
+    def solve(*_: Any) -> Answer:
+        calls.append(1)
+        return NEAR
+
     monkeypatch.setattr("cfxc.solvers.mio.backends.QUICK", 0.0)
-    monkeypatch.setattr(Highs, "_solve", lambda *_: calls.append(1) or NEAR)
+    monkeypatch.setattr(Highs, "_solve", solve)
     assert Highs().solve(PROGRAM, seconds=1.0, gap=0.0) is NEAR
     assert calls == [1]
 
 
 def test_a_nearer_point_refutes_what_was_proved(monkeypatch: pytest.MonkeyPatch) -> None:
     """HiGHS 1.15 has taken a point for the nearest that was not, and later found the nearest."""
-    solve, told = Highs.solve, []
+    solve, told = Highs.solve, list[float]()
 
     def wrong(self: Highs, program: Rounded, **options: Any) -> Answer:
         answer = solve(self, program, **options)
