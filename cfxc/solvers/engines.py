@@ -187,7 +187,8 @@ def _in_turn(
     outcome.pool = [*early.pool, *outcome.pool]
     if best and (outcome.best is None or best.distance < outcome.best.distance):
         outcome.best = best
-    if early.lower > outcome.lower and not outcome.infeasible:
+    refuted = outcome.best is not None and outcome.best.distance < early.lower
+    if early.lower > outcome.lower and not outcome.infeasible and not refuted:
         outcome.lower, outcome.proof = early.lower, early.proof
         outcome.provers = tuple(dict.fromkeys([*outcome.provers, *early.provers]))
     return outcome

@@ -7,7 +7,7 @@ from math import inf, nextafter
 from typing import Any
 
 from ...arrays import Floats
-from ...certificates.checker.program import image
+from ...certificates.checker.program import KINDS, image
 from ...certificates.checker.rules import PLANES
 from ...ir.linear import ZERO
 from .curves import VALUES
@@ -50,10 +50,9 @@ class Solution:
                 for i in set(program.problem.program.factors[k]):
                     wrong[i] = wrong.get(i, 0.0) + off * slopes.get(k, 0.0) * self._inside(i)
             for k in program.curves:
-                sources = [*program.problem.program.made[k]]
-                if len(sources) != 1:
+                (kind, i, *_), *more = program.problem.program.made[k] or [("one", 0)]
+                if more or kind not in KINDS:
                     continue  # what it is of, numbers are split for
-                ((_, i),) = sources
                 off = self.curve_off(k) * slopes.get(k, 0.0) * self._inside(i)
                 wrong[i] = wrong.get(i, 0.0) + off
             found = max(wrong, key=lambda k: wrong[k], default=-1)

@@ -68,6 +68,7 @@ class Backend(ABC):
 
 
 QUICK = 0.2  # seconds
+CLEAR = 1e-4  # of a bound: by how much less is not the work of tolerances
 _PLAIN = {
     "presolve": "off",
     "mip_feasibility_tolerance": 1e-6,
@@ -84,19 +85,18 @@ class Highs(Backend):
     def solve(self, program: Rounded, *, seconds: float, gap: float) -> Answer:
         """See :meth:`Backend.solve`.
 
-        Infeasibility that was found quickly is asked again without presolve and with the usual
-        tolerances: reductions of a presolver err where slow branching does not.
+        What was found quickly, or without branching, is asked again without presolve and with the
+        usual tolerances: reductions of a presolver err where slow branching does not.
         """
         started = now()
         options = _highs_options(program, seconds, gap)
         answer = self._solve(program, options)
         spent = now() - started
-        if answer.status == "infeasible" and spent < QUICK:
-            again = self._solve(program, options | _PLAIN | {"time_limit": 10 * QUICK})
-            if again.status == "optimal":
-                return replace(again, bound=-np.inf)  # its tolerances are not those allowed for
+        left = max(seconds - spent, 0.01)
+        if answer.status in ("infeasible", "optimal") and (spent < QUICK or answer.nodes <= 1):
+            limit = {"time_limit": min(10 * QUICK, left)}
+            return _doubted(answer, self._solve(program, options | _PLAIN | limit))
         if answer.status == "lost":
-            left = max(seconds - spent, 0.01)
             return self._solve(program, options | {"presolve": "off", "time_limit": left})
         return answer
 
@@ -130,6 +130,16 @@ class Highs(Backend):
         if outcome == "lost" or (outcome != "optimal" and not whole):
             bound = -np.inf
         return Answer(outcome, _finite(bound / program.scale), values, nodes, pool)
+
+
+def _doubted(answer: Answer, again: Answer) -> Answer:
+    """An answer beside a second one, whose tolerances are not those that bounds allow for."""
+    if again.status != "optimal":
+        return answer
+    if answer.status == "infeasible":
+        return replace(again, bound=-np.inf)
+    erred = again.bound < answer.bound - CLEAR * abs(answer.bound)
+    return replace(answer, bound=again.bound) if erred else answer
 
 
 def _highs_options(program: Rounded, seconds: float, gap: float) -> dict[str, Any]:

@@ -24,7 +24,7 @@ from ...compiler.relaxation import dense
 from ...ir.interval import ceil_float, floor_float
 from ...ir.linear import LinearForm
 from ...kernels import region_narrow, region_step
-from ...stopping import now
+from ...stopping import now, polled
 from .formulation import DISTANCE, Formulation
 
 BATCH = 64  # boxes per call of the kernel
@@ -141,9 +141,8 @@ class Regions:
         fine = np.where(whole, 0.0, FINE * width)
         self.finite = bool(whole[naming].all())
         deep = (z[:, self.count :] != 0).any(axis=1)
-        reach = np.zeros((len(relaxation.units), self.count))
-        for k in range(len(relaxation.units)):
-            reach[k] = np.abs(z[k, : self.count])
+        reach = np.abs(z[:, : self.count])
+        for k in polled(np.flatnonzero(deep).tolist(), 64):
             reach[k] += np.abs(z[k, self.count : self.count + k]) @ reach[:k]
         self.problem = Problem(
             whole, naming, fine, cost, partner, group, members, z, z0, curved, deep, root,

@@ -356,6 +356,16 @@ class ProgramSearch(PointSearch):
             used |= inside is not None and self.improves(formulation.lift(inside))
         return used or self.improves(formulation.lift(values))
 
+    def accept(self, candidate: Candidate | None) -> bool:
+        """Whether a candidate is nearer than the best so far, which it then is.
+
+        One clearly nearer than what was proved shows that the solver erred: nothing is proved then.
+        """
+        outcome, below = self.outcome, self.query.distance.below
+        if candidate is not None and candidate.distance < below(outcome.lower, self.epsilon):
+            outcome.lower, outcome.provers = Fraction(0), ()
+        return super().accept(candidate)
+
     def is_ruled_out(self, point: Point) -> bool:
         """Whether a face of a hull that is known already cuts a point off."""
         return bool(self.query.hulls) and is_cut_off(self.formulator, point)

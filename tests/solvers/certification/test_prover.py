@@ -29,6 +29,7 @@ from cfxc.solvers import mio
 from cfxc.solvers.base import Limits, Refuted
 from cfxc.solvers.certification.prover import prove
 from cfxc.solvers.certification.writer import certify
+from tests.certificates.handmade import NEAREST
 from tests.solvers.grids import NORMS, all_values
 from tests.solvers.kinds import KINDS, outcome_of, task, trained
 from tests.solvers.test_brute_force import RULES, restricted
@@ -290,6 +291,23 @@ def test_trees_have_such_a_proof_and_other_distances_none() -> None:
     own = make_query(program, space, row, target=1, distance="return delta[1]")
     with pytest.raises(UnsupportedError, match="made of l0, l1, l2 and linf"):
         given(own)
+
+
+X, Y, IS, ONE = ["x", 0], ["x", 1], ["is", 2, 1], ["one", 0]
+
+
+@pytest.mark.parametrize("inner", [[X, Y], [IS], [Y], [ONE], [ONE, Y], []])
+def test_curves_of_anything_are_proved_or_left(inner: list[Any]) -> None:
+    """Programs that are read here have curves of one form each; others end no prover."""
+    content: dict[str, Any] = copy.deepcopy(NEAREST)
+    program = content["program"]
+    program["made"] = [["sigmoid", [[source, "1"] for source in inner]]]
+    program["outputs"][1] = [[ONE, "-3"], [X, "1"], [Y, "1"], [["sigmoid", 0], "1/3"]]
+    parts = content["features"], program, content["question"]
+    found = prove(parts, F(1, 8), 30.0)
+    assert found is not None
+    assert Proof(*parts, found, Clock(inf)).walk()
+    assert prove(parts, F(1), 0.5) is None, "there is a counterfactual within"
 
 
 def test_too_little_time_gives_no_proof() -> None:
