@@ -123,7 +123,7 @@ def grouped(command: Callable[..., int]) -> Callable[..., int]:
         }
         return command(**given, **made)
 
-    run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]  # what inspect reads
     run.__annotations__ = {}
     return run
 
