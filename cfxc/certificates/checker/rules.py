@@ -146,8 +146,7 @@ class Proof(Question):
         """The least change of each feature in a part; None if the part is empty."""
         self.clock.tick()
         near = [f.nearest(part) for f, part in zip(self.features, parts, strict=True)]
-        there = [delta for delta in near if delta is not None]
-        return there if len(there) == len(near) else None
+        return None if None in near else near  # type: ignore[return-value]  # no None in it
 
     def spans(self, parts: list[Part], signs: Signs) -> Spans | None:
         """Lemma 4: ranges of all forms that were made; None if a sign cannot be what it should."""
