@@ -275,5 +275,5 @@ def test_columns_that_must_be_categories(table: pd.DataFrame) -> None:
     space = FeatureSpace.infer(used, kinds={"code": "integer"})
     with pytest.raises(UnsupportedError, match="'code' holds categories of the model, and numbers"):
         cfxc.compile(model, space)
-    with pytest.raises(UnsupportedError, match="no predictor that can be lowered"):
+    with pytest.raises(UnsupportedError, match="no predictor that can be compiled"):
         cfxc.compile(cat.CatBoostRanker(**SMALL), space)
