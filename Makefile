@@ -74,10 +74,20 @@ define environment
 	$(PYTHON) -m venv $(VENV)
 endef
 
+# the kernels are built beside the download of what the package needs
+PIP := $(BIN)/python -m pip install --quiet --no-compile
+define NEEDED
+import tomllib
+with open("pyproject.toml", "rb") as file:
+    print(*tomllib.load(file)["project"]["dependencies"], sep="\n")
+endef
+export NEEDED
+
 # once; again whenever the dependencies or the kernels change
 $(ALONE): pyproject.toml CMakeLists.txt $(KERNELS)
 	$(call environment,one to two minutes and about 700 MB)
-	$(BIN)/python -m pip install --quiet --no-compile -e .
+	@$(PIP) --no-deps -e . & built=$$!; \
+	  $(BIN)/python -c "$$NEEDED" | $(PIP) -r /dev/stdin || { kill $$built; exit 1; }; wait $$built
 	@touch $@
 
 $(BYTES): $(ALONE)

@@ -157,11 +157,12 @@ class Tensor:
             body = (
                 self._text().encode()
                 if self.dtype == "rat"
-                else self.array.astype(self.array.dtype.newbyteorder("<")).tobytes()
+                else self.array.astype(self.array.dtype.newbyteorder("<"), copy=False).data
             )
             poll()
-            head = f"{self.dtype}{self.shape}".encode()
-            self._digest = hashlib.sha256(head + body).digest()
+            made = hashlib.sha256(f"{self.dtype}{self.shape}".encode())
+            made.update(body)
+            self._digest = made.digest()
         return self._digest
 
     def _text(self) -> str:

@@ -182,8 +182,10 @@ class Compared:
         ``feature < 0``; ``missing_right``: which nodes send a missing number to the right.
         """
         asked, bound = feature.copy(), threshold.copy()
-        for place in np.unique(feature[feature >= 0]).tolist():
+        for place in np.flatnonzero(np.bincount(feature[feature >= 0])).tolist():
             image = self.images[place] if place < len(self.images) else None
+            if place not in self.ends and (image is None or not image.stages):
+                continue
             nodes = np.flatnonzero(feature == place)
             right = np.zeros(nodes.size, dtype=np.bool_)
             if image is not None and image.fill is not None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -126,27 +127,35 @@ def joined(
     x: Operand, trees: Sequence[Nodes], base: npt.ArrayLike | None = None
 ) -> ops.TreeEnsemble:
     """``base`` plus the sum of the trees, in this order; ``base`` (k,) is zero if not given."""
-    counts = np.array([tree.feature.size for tree in trees], dtype=np.int64)
-    roots = np.concatenate([[0], np.cumsum(counts)[:-1]])
-    feature = np.concatenate([tree.feature for tree in trees]).astype(np.int64)
-    inner = feature >= 0
-    offset = np.repeat(roots, counts)
+    # millions of nodes are copied one array at a time, the widest first: less memory at the peak
+    starts = np.cumsum([0] + [tree.feature.size for tree in trees])
+    inner = np.concatenate([tree.feature >= 0 for tree in trees])
+    value = np.concatenate([tree.value for tree in trees], dtype=np.float64)
+    value[inner] = 0.0
+    leaves = Tensor(value, "f64")
+    del value
 
     def children(local: Sequence[Array]) -> Tensor:
-        return Tensor(np.where(inner, np.concatenate(local).astype(np.int64) + offset, 0), "i64")
+        whole = np.concatenate(local, dtype=np.int64)
+        for start, end in pairwise(starts.tolist()):
+            whole[start:end] += start
+        whole[~inner] = 0
+        return Tensor(whole, "i64")
 
-    threshold = np.concatenate([tree.threshold for tree in trees])
-    value = np.concatenate([tree.value for tree in trees]).astype(np.float64)
-    value[inner] = 0.0
-    start = np.zeros(value.shape[1]) if base is None else np.asarray(base, dtype=np.float64)
+    left, right = children([tree.left for tree in trees]), children([tree.right for tree in trees])
+    feature = np.concatenate([tree.feature for tree in trees], dtype=np.int64)
+    feature[~inner] = -1
+    threshold = np.concatenate([tree.threshold for tree in trees], dtype=np.float64)
+    threshold[~inner] = 0.0
+    start = np.zeros(leaves.shape[1]) if base is None else np.asarray(base, dtype=np.float64)
     return ops.TreeEnsemble(
         x,
-        Tensor(roots, "i64"),
-        Tensor(np.where(inner, feature, -1), "i64"),
-        Tensor(np.where(inner, threshold, 0.0), "f64"),
-        children([tree.left for tree in trees]),
-        children([tree.right for tree in trees]),
-        Tensor(value, "f64"),
+        Tensor(starts[:-1], "i64"),
+        Tensor(feature, "i64"),
+        Tensor(threshold, "f64"),
+        left,
+        right,
+        leaves,
         Tensor(start, "f64"),
     )
 
