@@ -287,10 +287,11 @@ def answer_part(
     question = _unpacked(question) if isinstance(question, bytes) else question
     with listening(), until(now() + (deadline - time())):
         answers = question.answers(rows)
-    table = _table_of(rows, answers, certificates is not None)
-    if certificates is not None:
-        saved = map(_certified, answers, certificates)
-        table["certificate"] = pd.Series(list(saved), rows.index, dtype=object)
+    if certificates is None:
+        return _table_of(rows, answers, False)
+    saved = list(map(_certified, answers, certificates))
+    table = _table_of(rows, answers, True)
+    table["certificate"] = pd.Series(saved, rows.index, dtype=object)
     return table
 
 
@@ -309,7 +310,9 @@ def _table_of(
     rows: pd.DataFrame, answers: Sequence[Result | CfxcError | None], certified: bool
 ) -> pd.DataFrame:
     records = [_record(answer) for answer in answers]
+    numbers = [name for name, value in _RECORD.items() if isinstance(value, float)]
     table = pd.DataFrame(records, rows.index, columns=[*_RECORD])
+    table[numbers] = table[numbers].astype(np.float64)  # also where none of these rows has one
     points, places = rows.iloc[:0], np.empty(0, np.int64)
     found = {
         i: answer.counterfactual

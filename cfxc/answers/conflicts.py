@@ -66,7 +66,7 @@ class Conflict:
 
     rules: tuple[str, ...]
     shrunk: bool
-    relaxed: tuple[tuple[str, ...], Outcome] | None = None
+    relaxed: tuple[tuple[str, ...], Query, Outcome] | None = None
 
 
 ACTIONS = {
@@ -109,7 +109,7 @@ def given_up_in_order(query: Query, ask: Ask, seconds: float, order: Sequence[st
             continue
         outcome = ask(query, left)
         if outcome.best is not None:
-            return Conflict((), False, (tuple(dropped), outcome))
+            return Conflict((), False, (tuple(dropped), query, outcome))
     return Conflict((), False)
 
 
@@ -137,26 +137,27 @@ def conflict_of(query: Query, ask: Ask, seconds: float) -> Conflict:
 
 def _cheapest(
     query: Query, needed: Sequence[Rule], ask: Ask, deadline: float
-) -> tuple[tuple[str, ...], Outcome] | None:
+) -> tuple[tuple[str, ...], Query, Outcome] | None:
     """One rule to give up, the one that leaves the nearest counterfactual; else more of them.
 
     A rule that alone opens the way is part of every conflict, so of this one.  Where none does,
     other rules forbid the same thing, and are given up one after the other.
     """
-    found: list[tuple[tuple[str, ...], Outcome]] = []
+    found: list[tuple[tuple[str, ...], Query, Outcome]] = []
     for rule in needed:
         left = deadline - now()
-        outcome = ask(rule.lifted(query), left) if left > 0 else Outcome()
+        lifted = rule.lifted(query)
+        outcome = ask(lifted, left) if left > 0 else Outcome()
         if outcome.best is not None:
-            found.append(((rule.text,), outcome))
+            found.append(((rule.text,), lifted, outcome))
     if found:
-        return min(found, key=lambda pair: pair[1].best.distance if pair[1].best else 0)
+        return min(found, key=lambda each: each[2].best.distance if each[2].best else 0)
     return _fewest(query, rules_of(query), ask, deadline)
 
 
 def _fewest(
     query: Query, rules: Sequence[Rule], ask: Ask, deadline: float
-) -> tuple[tuple[str, ...], Outcome] | None:
+) -> tuple[tuple[str, ...], Query, Outcome] | None:
     """Rules to give up: all, less those that may be kept after all, one after the other."""
     dropped, best = list(rules), None
     for kept in [None, *rules]:
@@ -167,8 +168,8 @@ def _fewest(
         left = deadline - now()
         outcome = ask(relaxed, left) if left > 0 else Outcome()
         if outcome.best is not None:
-            dropped, best = trial, outcome
-    return None if best is None else (tuple(rule.text for rule in dropped), best)
+            dropped, best = trial, (relaxed, outcome)
+    return None if best is None else (tuple(rule.text for rule in dropped), *best)
 
 
 def asker(deployed: Deployed, limits: Limits, method: str, solver: str) -> Ask:
@@ -186,11 +187,11 @@ def asker(deployed: Deployed, limits: Limits, method: str, solver: str) -> Ask:
     return ask
 
 
-def with_conflict(query: Query, original: Original, result: Result, conflict: Conflict) -> Result:
+def with_conflict(original: Original, result: Result, conflict: Conflict) -> Result:
     """An infeasible answer with what rules everything out, and what giving some of it up costs."""
     if conflict.relaxed is None:
         return replace(result, conflict=conflict.rules)
-    given_up, outcome = conflict.relaxed
+    given_up, query, outcome = conflict.relaxed
     relaxed = result_of(
         query, original, outcome, result.epsilon, result.solver, result.evidence.model
     )

@@ -448,11 +448,10 @@ class Explainer:
         answer = result_of(query, original, outcome, options.epsilon, solver, file)
         if span is not None and outcome.infeasible and (self.conflicts or options.relax):
             ask = asker(original.flips, self.limits(span.left), options.method, options.solver)
-            if options.relax:
-                conflict = given_up_in_order(query, ask, span.left, options.relax)
-            else:
+            conflict = given_up_in_order(query, ask, span.left, options.relax)
+            if conflict.relaxed is None and self.conflicts:
                 conflict = conflict_of(query, ask, span.left)
-            answer = with_conflict(query, original, answer, conflict)
+            answer = with_conflict(original, answer, conflict)
         return replace(answer, seconds=0.0 if span is None else span.seconds)
 
 

@@ -84,7 +84,9 @@ class Order:
     range_: Range = None
     total_time_limit: Annotated[
         float | None,
-        typer.Option(metavar="SECONDS", help="For all rows; then the same command goes on."),
+        typer.Option(
+            metavar="SECONDS", help="For all rows, once compiled; then the command goes on."
+        ),
     ] = None
     certificates: Annotated[
         Path | None, typer.Option(metavar="FOLDER", help="Write a certificate for each answer.")

@@ -10,6 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
+from ..certificates.auditing.report import PAGES
 from ..errors import InvalidInputError, VerificationError
 from ..writing import write_whole
 from .flags import Cut, Decides, Json, Trust, grouped
@@ -17,8 +18,6 @@ from .guard import guarded
 
 REJECTED, UNDECIDED = 5, 4
 """Exit codes of a certificate that does not hold, and where a limit came before a verdict."""
-PAGES = (".md", ".txt")
-"""How the names of pages to read end."""
 BELOW = 4
 """Exit code of an exported file that shows less than the certificate claims."""
 
@@ -119,6 +118,8 @@ def checker(
     """
     from ..certificates import write_checker
 
+    if out.suffix != ".pyz":
+        raise InvalidInputError(f"{out}: the checker is a .pyz file")
     print(f"wrote {write_checker(out)}")
     return 0
 

@@ -186,8 +186,8 @@ class Options(TypedDict, total=False):
             0.0,
             non_negative,
             "What each changed feature costs more.  α >= 0: minimised is ``(d + α n) / (1 + α J)``,"
-            " where n of J features change; of l2 with its square.  ``distance`` and bounds are of "
-            "that.",
+            " where n of J features change (with weights, n is J times the weighted share of those "
+            "that change); of l2 with its square.  ``distance`` and bounds are of that.",
             "ALPHA",
         ),
     ]

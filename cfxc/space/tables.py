@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
 
-from ..errors import DataTypeError
+from ..errors import DataTypeError, InvalidInputError
 from .values import storage_of
 
 Tables = Literal["pandas", "polars"]
@@ -67,6 +68,11 @@ def as_tables(frame: pd.DataFrame, kind: Tables) -> Any:
     """A table of pandas as one of the library ``kind``."""
     if kind == "pandas":
         return frame
+    if find_spec("polars") is None:
+        raise InvalidInputError(
+            "the space says that its model takes tables of polars, which is not installed: "
+            "pip install polars"
+        )
     import narwhals as nw
 
     backend = nw.Implementation.POLARS

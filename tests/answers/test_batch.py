@@ -455,6 +455,11 @@ def test_killed_half_way_it_goes_on(case, tmp_path, jobs):
         pd.testing.assert_frame_equal(kept.drop(columns="seconds"), whole.drop(columns="seconds"))
 
 
+def test_numbers_are_numbers_where_a_part_has_none(case):
+    nothing = batch._table_of(case[1].iloc[:2], [None, None], False)
+    assert (nothing.dtypes[["distance", "lower_bound", "seconds"]] == np.float64).all()
+
+
 def test_certificates_in_a_folder(case, tmp_path):
     compiled, people = case
     folder = tmp_path / "certificates"
@@ -462,6 +467,7 @@ def test_certificates_in_a_folder(case, tmp_path):
     table = compiled.explain_batch(rows, target=1, certificates=folder)
     names = ["row-7.json.gz", "row-9.json.gz", "row-7.json.gz"]
     assert table["certificate"].tolist() == names
+    assert table["lower_bound_proof"].tolist() == ["certificate"] * 3
     assert {path.name for path in folder.iterdir()} == set(names)
     assert all(cfxc.check(folder / name).ok for name in names)
     for labels in ([5, 5, 6], [1, "a", 0]):  # that name no row, or not all

@@ -119,8 +119,11 @@ def test_a_page(saved: Path, capsys: pytest.CaptureFixture[str]) -> None:
     page = saved.parent / "page.md"
     assert main([str(saved), "--summary", str(page)]) == 0
     assert page.read_text("utf-8").startswith("# Certificate of a counterfactual\n")
-    assert main([str(saved), "--summary", str(saved.parent)]) == 2
+    (saved.parent / "folder.md").mkdir()
+    assert main([str(saved), "--summary", str(saved.parent / "folder.md")]) == 2
     assert "cannot be used: " in capsys.readouterr().out
+    assert main([str(saved), "--summary", str(saved)]) == 2  # what is checked is no page
+    assert "the page is Markdown: .md or .txt" in capsys.readouterr().out
 
 
 def test_a_policy(saved: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -413,6 +413,11 @@ def test_types_that_change_values(forest: tuple[Path, dict[str, Any]], dtype: st
     assert f"as {dtype}, the column 'rate' has other values" in differs or unrun
 
 
+def test_a_space_that_states_no_type(forest: tuple[Path, dict[str, Any]]) -> None:
+    space = forest[1]["space"].replace('dtype = "float64"\n', "")
+    assert sampled(forest, 0, space=space)[0] == "the space states no dtype of 'rate'"
+
+
 def test_tiny_scores_do_not_pass_beside_any_model(forest: tuple[Path, dict[str, Any]]) -> None:
     """What is near is measured by the scores' own size."""
     content = json.loads(json.dumps(forest[1]))

@@ -180,3 +180,4 @@ def test_the_checker_as_one_file(shell: Shell) -> None:
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout == shell("check", name).out
     assert "cannot write" in shell.refuses("checker", "-o", "no/alone.pyz")
+    assert "the checker is a .pyz file" in shell.refuses("checker", "-o", name)

@@ -33,6 +33,7 @@ def test_one_rule_is_the_reason(method: str) -> None:
     assert answer.relaxed is not None
     assert answer.relaxed.changes == {"pay": (1, 5)}
     assert answer.relaxed.status == "optimal"
+    assert cfxc.check(answer.relaxed.certificate).ok
     assert "Without 'pay may not change' there is one at 0.571429" in answer.summary()
 
 
@@ -95,6 +96,25 @@ def test_conditions_are_told_as_written() -> None:
     assert answer.conflict == (condition, "age may not change")  # either one opens the way
     assert answer.given_up == (condition,)
     assert answer.to_dict()["conflict"] == list(answer.conflict)
+
+
+@pytest.mark.parametrize("rule", [cfxc.MaxChanges(1), "x.age <= factual.age"])
+def test_what_is_left_without_a_rule_has_a_certificate(rule: Any) -> None:
+    table = TABLE[["age", "pay"]]
+    line = LogisticRegression(C=100).fit(table, TABLE.age + 9 * TABLE.pay > 90)
+    asked: dict[str, Any] = {"subject_to": [rule, "x.pay <= 4", "x.age <= 40"], "target": True}
+    model = cfxc.compile(line, cfxc.FeatureSpace.infer(table))
+    answer = model.explain(table.iloc[[0]], **asked, relax=["max_changes", "constraints"])
+    assert answer.relaxed is not None
+    assert cfxc.check(answer.relaxed.certificate).ok
+
+
+def test_a_rule_whose_absence_does_not_help_leaves_the_reason() -> None:
+    tree = DecisionTreeClassifier().fit(TABLE[["pay"]], RICH)
+    model = cfxc.compile(tree, cfxc.FeatureSpace.infer(TABLE[["pay"]]))
+    asked: dict[str, Any] = {"subject_to": ["x.pay <= 4", cfxc.MaxChanges(1)]}
+    answer = model.explain(TABLE[["pay"]].iloc[[0]], **asked, relax=["max_changes"])
+    assert answer.conflict == answer.given_up == ("x.pay <= 4",)
 
 
 def test_how_sure_the_outcome_is_cannot_be_given_up() -> None:

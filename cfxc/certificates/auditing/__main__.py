@@ -74,6 +74,8 @@ def require_sense(options: argparse.Namespace) -> None:
     for name in ("rows", "seed"):
         if options.model is None and getattr(options, name) is not None:
             raise WrongInput(f"--{name} has no effect without --model")
+    if options.summary is not None and options.summary.suffix.lower() not in report.PAGES:
+        raise WrongInput(f"{options.summary}: the page is Markdown: {' or '.join(report.PAGES)}")
     for path in (options.model, options.rows):
         if path is not None:
             inputs.require_file(path)

@@ -34,6 +34,7 @@ UNKNOWN = HOLDS + "the model was not run"
 ANEW = HOLDS + "the program was compiled anew from the model and is the same"
 SAME = HOLDS + "the program is the compiled model's"
 UNRUN = "not run: that the program is the model's is not shown"
+PAGES = (".md", ".txt")
 NOT_SHOWN = "Not shown: that the model is any good, or that its data were honest."
 
 

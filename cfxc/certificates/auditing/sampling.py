@@ -359,7 +359,10 @@ def table(question: Any, space: str, rows: Sequence[Sequence[Any]]) -> pd.DataFr
 def _columns(given: dict[str, Any]) -> list[tuple[str, Any]]:
     """Columns of a feature and their types."""
     names = given.get("columns", [given["name"]])
-    dtypes = given["dtype"] if isinstance(given["dtype"], list) else [given["dtype"]]
+    dtypes = given.get("dtype", [])
+    dtypes = dtypes if isinstance(dtypes, list) else [dtypes]
+    if not dtypes:
+        raise Differs(f"the space states no dtype of {given['name']!a}")
     return [(name, dtypes[i % len(dtypes)]) for i, name in enumerate(names)]
 
 
