@@ -171,7 +171,7 @@ def network() -> Any:
 
 
 def voted() -> Any:
-    """Boosting, a forest and naive Bayes, whose labels are counted."""
+    """Boosting, a forest and a logistic model, whose probabilities are averaged."""
     parts = [
         ("boosting", HistGradientBoostingClassifier(max_iter=30, random_state=0)),
         ("forest", RandomForestClassifier(20, max_depth=6, random_state=0)),
