@@ -70,6 +70,8 @@ def remedy(message: str) -> str:
         return again("--ordinal", f"{found['name']}={levels}")
     if TRUSTS in message and TRUSTS not in _arguments and "runs the code" in message:
         return again(TRUSTS)
+    if "holds answers to another question" in message:
+        return again("--overwrite")
     if (found := NUMBERED.search(message)) is not None:
         return again(changed={found["file"]: f"{found['file']}:0"})
     return _misplaced()
