@@ -51,7 +51,11 @@ def test_trained_then_drawn(shell: Shell) -> None:
     assert again.out == one.out
     written = shell(*RUN, "--rows", "data.csv:0", "-n", "2", "-o", "rows.csv")
     assert written.code == 0, written
+    assert "2 rows for 1 instance: " in written.err
     assert len(pd.read_csv(shell.folder / "rows.csv")) == 2
+    fewer = (*RUN, "--rows", "data.csv:0", "-n", "1", "-o", "rows.csv")
+    assert shell(*fewer).err.endswith("-o rows.csv --overwrite\n")
+    assert "1 row for 1 instance: " in shell(*fewer, "--overwrite").err
 
 
 def test_somebody_without_an_answer(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
