@@ -26,6 +26,10 @@ TRUSTS = "--trust-pickle"
 MODEL, SPACE, QUESTION, TABLE = "a model file", "a feature space", "a question", "a table"
 GIVEN = {"--space": SPACE, "--question": QUESTION, "--factual": TABLE, "--rows": TABLE}
 """What the file of an option is to be."""
+ARGUMENT = re.compile(r"\w+(?= (must be|lies|is a) )")
+"""Whose value a message refuses."""
+FLAGS = {"n_jobs": "jobs", "random_state": "seed"}
+"""Flags that are not called as in Python."""
 MADE = ", a TOML file that cfxc new or cfxc space infer makes from a table"
 ROW = re.compile(r":\d+$")
 """Of a table, as ``--factual`` names it."""
@@ -60,6 +64,15 @@ def again(*more: str, changed: Mapping[str, str] | None = None) -> str:
     for wrong, right in (changed or {}).items():
         words = [_replaced(word, wrong, right) for word in words]
     return f"try: {shlex.join(words)}"
+
+
+def by_flag(message: str) -> str:
+    """A message about an argument in Python, with the flag that it was given by."""
+    if (found := ARGUMENT.match(message)) is None:
+        return message
+    flag = f"--{FLAGS.get(found[0], found[0]).replace('_', '-')}"
+    given = any(word.partition("=")[0] == flag for word in _arguments)
+    return flag + message[found.end() :] if given else message
 
 
 def remedy(message: str) -> str:

@@ -260,9 +260,9 @@ def test_answers_to_another_question_give_way_if_asked(shell: Shell, out: str) -
         (("-o", "out.csv", "--which", "rejected"), ["rejected", "refused, all, or"]),
         (("-o", "out.csv", "--which", "9-3"), ["no rows 9-3"]),
         (("-o", "out.csv", "--which", "500"), ["rows count from 0 to 199"]),
-        (("-o", "out.csv", "--total-time-limit", "-3"), ["total_time_limit"]),
-        (("-o", "out.csv", "--time-limit", "0"), ["time_limit"]),
-        (("-o", "out.csv", "--jobs", "0"), ["n_jobs"]),
+        (("-o", "out.csv", "--total-time-limit", "-3"), ["--total-time-limit"]),
+        (("-o", "out.csv", "--time-limit", "0"), ["--time-limit"]),
+        (("-o", "out.csv", "--jobs", "0"), ["--jobs"]),
     ],
 )
 def test_bad_orders(shell: Shell, options: tuple[str, ...], parts: list[str]) -> None:

@@ -78,7 +78,7 @@ def test_somebody_without_an_answer(shell: Shell, monkeypatch: pytest.MonkeyPatc
         ((*FIT, "person.json"), "it is no folder"), ((*FIT, "no/g"), "no folder no"),
         ((*FIT, "g", "--gradient", "best"), "unknown gradient"),
         ((*FIT, "g", "--target", "maybe"), "no outcome of the model"),
-        ((*FIT, "g", "--bucket-rows", "0"), "bucket_rows"),
+        ((*FIT, "g", "--bucket-rows", "0"), "--bucket-rows"),
         ((*RUN, "--rows", "person.json"), "cannot read"),
         (("generate", "fit", "regression.skops", "--space", "space.toml", "--data", "data.csv",
           "-o", "g"), "takes classifiers"),
