@@ -236,6 +236,14 @@ class Group(TyperGroup):
         note_options(option for each in completed.params for option in each.opts)
         return name, completed, rest
 
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            return super().invoke(ctx)
+        except Exception as error:
+            if close := getattr(error, "possibilities", None):  # of an unknown option, best first
+                error.possibilities = close[:1]  # type: ignore[attr-defined]  # typer keeps its class to itself
+            raise
+
 
 def _completed(command: Any) -> Any:
     flags = getattr(getattr(command, "callback", None), "flags", None)
