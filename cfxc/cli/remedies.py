@@ -26,7 +26,7 @@ TRUSTS = "--trust-pickle"
 MODEL, SPACE, QUESTION, TABLE = "a model file", "a feature space", "a question", "a table"
 GIVEN = {"--space": SPACE, "--question": QUESTION, "--factual": TABLE, "--rows": TABLE}
 """What the file of an option is to be."""
-ARGUMENT = re.compile(r"\w+(?= (must be|lies|is a) )")
+ARGUMENT = re.compile(r"\w+(?= (must be|lies|is a|is for) )")
 """Whose value a message refuses."""
 FLAGS = {"n_jobs": "jobs", "random_state": "seed"}
 """Flags that are not called as in Python."""
@@ -94,6 +94,8 @@ def remedy(message: str) -> str:
         return again(TRUSTS)
     if "holds answers to another question" in message:
         return again("--overwrite")
+    if "say how many, such as count=3" in message:
+        return again("--count", "3")
     if (found := NUMBERED.search(message)) is not None:
         return again(changed={found["file"]: f"{found['file']}:0"})
     return _misplaced()

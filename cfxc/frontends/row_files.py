@@ -48,7 +48,7 @@ def read_factual(text: str, space: FeatureSpace) -> Mapping[str, Any]:
     if path.suffix.lower() not in (".csv", *PARQUET):
         if number is not None and path.is_file():
             raise InvalidInputError(
-                f"{path}: no row {number}: a table's name ends in .csv, .parquet or .pq; save it so"
+                f"{path}: no row {number}: a table's name ends in .csv, .parquet or .pq; name one"
             )
         return _of_space(_json_row(path), space)
     read = _csv_row if path.suffix.lower() == ".csv" else _parquet_row
