@@ -102,8 +102,12 @@ class CompiledModel(Compiled):
             return box.explain(row, budget=100 if budget is None else budget, **_for_box(given))
         if budget is not None:
             raise InvalidInputError("budget is for potentials: give target=cfxc.SEP(width=…)")
+        asked = Question(**given)
+        if "count" not in given and (asked.apart or asked.diversity != "points"):
+            odd = "apart" if asked.apart else "diversity"
+            raise InvalidInputError(f"{odd} is for several answers: say how many, such as count=3")
         with showing("searching", progress) as watch, listening():
-            explainer = explainer_of(self, Question(**given), watch)
+            explainer = explainer_of(self, asked, watch)
             return explainer.answer(one_row(self.space, row), started).in_library_of(row)
 
     @lists_options

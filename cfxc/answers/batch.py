@@ -67,6 +67,7 @@ class Run:
         seconds: After how many no more instance is asked about.
         part: Is told of every part that there is, as a table.
         watch: Is told of the search of the present instance, where one process runs.
+        overwrite: Whether the parts of another question give way.
     """
 
     n_jobs: int = 1
@@ -75,6 +76,7 @@ class Run:
     seconds: float | None = None
     part: Callable[[pd.DataFrame], None] | None = None
     watch: Watch | None = None
+    overwrite: bool = False
 
 
 def explain_rows(model: Compiled, question: Question, rows: pd.DataFrame, run: Run) -> pd.DataFrame:
@@ -399,11 +401,17 @@ class Store:
         text = json.dumps(requested)
         found = cls(path, _schema(path, question, rows, certified), len(rows))
         if head.is_file():
-            if head.read_bytes() != text.encode():
+            if head.read_bytes() == text.encode():
+                return found
+            if not run.overwrite:
                 raise InvalidInputError(
                     f"{path} holds answers to another question, or about other instances; name "
                     "another directory, or delete this one"
                 )
+            with held_alone(head):
+                for file in path.glob(f"part-{'[0-9]' * 9}.parquet"):
+                    file.unlink()
+                write_whole(head, text)
             return found
         if path.exists() and (not path.is_dir() or any(path.iterdir())):
             raise InvalidInputError(f"{path} is no directory of answers; name a new directory")

@@ -11,6 +11,7 @@ from ..certificates import Report, report
 from ..certificates.auditing.report import ANEW, SAME
 from ..certificates.checker import Undecided
 from ..errors import InvalidInputError, VerificationError
+from ..question.checks import positive_number
 
 
 def check(
@@ -55,6 +56,8 @@ def check(
         raise InvalidInputError(f"{odd[0]} has no effect without a model; give the model too")
     if rows is not None and not Path(rows).is_file():
         raise InvalidInputError(f"{rows}: cannot be read: no such file")
+    if seconds is not None:
+        positive_number(seconds, "seconds")
     found = report(certificate, policy=policy, factual=factual, hash=hash, seconds=seconds)
     if model is None or not found.ok:
         return found

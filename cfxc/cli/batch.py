@@ -136,7 +136,10 @@ def command(
     if not len(chosen):
         return _nothing_asked(order, reported, wrong)
     with _counting(len(chosen)) as watch:
-        run = Run(question.n_jobs, order.parts, order.certificates, order.total_time_limit, watch)
+        run = Run(
+            question.n_jobs, order.parts, order.certificates, order.total_time_limit, watch,
+            overwrite=order.overwrite,
+        )  # fmt: skip
         answers = explain_rows(compiled, question, chosen, run)
     done = _with_errors(answers, wrong)
     left = int((answers["reason"] == UNASKED).sum())

@@ -17,6 +17,8 @@ from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 import typer
 from typer.core import TyperGroup
 
+from .remedies import note_options
+
 if TYPE_CHECKING:
     from ..question.criteria import Criterion
     from ..question.question import Question
@@ -230,7 +232,17 @@ class Group(TyperGroup):
 
     def resolve_command(self, ctx: Any, args: Any) -> Any:
         name, command, rest = super().resolve_command(ctx, args)
-        return name, _completed(command), rest
+        completed = _completed(command)
+        note_options(option for each in completed.params for option in each.opts)
+        return name, completed, rest
+
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            return super().invoke(ctx)
+        except Exception as error:
+            if close := getattr(error, "possibilities", None):  # of an unknown option, best first
+                error.possibilities = close[:1]  # type: ignore[attr-defined]  # typer keeps its class to itself
+            raise
 
 
 def _completed(command: Any) -> Any:

@@ -24,12 +24,13 @@ from .flags import (
     Json,
     ModelFile,
     Output,
+    Overwrite,
     Reading,
     SpaceFile,
     grouped,
     takes,
 )
-from .guard import INFEASIBLE, LIMIT, deliver, guarded
+from .guard import INFEASIBLE, LIMIT, deliver, guarded, keep_present
 from .report import doing, telling, to_json
 
 if TYPE_CHECKING:
@@ -89,6 +90,7 @@ class Request:
         int | None, typer.Option(metavar="N", help="Of what is drawn.  [default: training's]")
     ] = None
     out: Output = None
+    overwrite: Overwrite = False
 
 
 @guarded
@@ -149,6 +151,7 @@ def run(
     """
     source = Source(model, space, reading)
     check_writable(request.out, *source.files, request.generator)
+    keep_present(request.overwrite, request.out)
     with doing("compiling …"):
         from ..methods.amortised import Generator
 
@@ -174,7 +177,8 @@ def run(
     deliver(content, request.out)
     counts = report["status"].value_counts()
     reported = ", ".join(f"{count} {status}" for status, count in counts.items())
-    print(f"{len(found)} rows for {len(report)} instances: {reported}", file=sys.stderr)
+    sizes = f"{len(found)} row{'s' * (len(found) != 1)} for {len(report)} instance"
+    print(f"{sizes}{'s' * (len(report) != 1)}: {reported}", file=sys.stderr)
     if (report["status"] == "none").any():
         return LIMIT
     return INFEASIBLE if (report["status"] == "impossible").any() else 0

@@ -18,7 +18,7 @@ import typer
 from ..errors import CfxcError, InvalidInputError, MissingExtraError
 from ..writing import check_writable, is_special, write_whole
 from .interrupts import INTERRUPTED, came
-from .remedies import again, remedy
+from .remedies import again, by_flag, remedy
 
 INFEASIBLE, LIMIT, FAULT = 3, 4, 1
 """No counterfactual exists, proved; a limit was reached; a fault of ours."""
@@ -47,8 +47,8 @@ def ended(run: Callable[[], int | None]) -> int:
         sys.stdout.flush()
         return code
     except CfxcError as error:
-        hint = remedy(str(error))
-        return _refused(f"{error}\n{hint}" if hint else str(error), error.exit_code)
+        said, hint = by_flag(str(error)), remedy(str(error))
+        return _refused(f"{said}\n{hint}" if hint else said, error.exit_code)
     except KeyboardInterrupt:
         return _refused("stopped", INTERRUPTED)
     except BrokenPipeError:  # the reader of the output has gone

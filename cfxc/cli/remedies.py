@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 _arguments: list[str] = []
+_options: list[str] = []
 
 NEAREST = re.compile(
     r"(?P<wrong>'[^']*'|\"[^\"]*\")[^'\"\n]*\(nearest: (?P<right>'[^']*'|\"[^\"]*\")"
@@ -25,6 +26,13 @@ TRUSTS = "--trust-pickle"
 MODEL, SPACE, QUESTION, TABLE = "a model file", "a feature space", "a question", "a table"
 GIVEN = {"--space": SPACE, "--question": QUESTION, "--factual": TABLE, "--rows": TABLE}
 """What the file of an option is to be."""
+ARGUMENT = re.compile(r"\w+(?= (must be|lies|is a|is for) )")
+"""Whose value a message refuses."""
+FLAGS = {"n_jobs": "jobs", "random_state": "seed"}
+"""Flags that are not called as in Python."""
+MADE = ", a TOML file that cfxc new or cfxc space infer makes from a table"
+ROW = re.compile(r":\d+$")
+"""Of a table, as ``--factual`` names it."""
 FIRST = {
     "new": (MODEL, TABLE), "infer": (TABLE,), "run": (MODEL,), "train": (MODEL,),
     "check": ("a certificate",),
@@ -37,7 +45,12 @@ ASKS = re.compile(r"^(# )?(target|distance|subject_to) = ", re.MULTILINE)
 
 def begin(arguments: Sequence[str]) -> None:
     """Note the command line that is run."""
-    _arguments[:] = arguments
+    _arguments[:], _options[:] = arguments, ()
+
+
+def note_options(options: Iterable[str]) -> None:
+    """Note the options that its command has."""
+    _options[:] = options
 
 
 def with_more(*more: str) -> list[str]:
@@ -51,6 +64,15 @@ def again(*more: str, changed: Mapping[str, str] | None = None) -> str:
     for wrong, right in (changed or {}).items():
         words = [_replaced(word, wrong, right) for word in words]
     return f"try: {shlex.join(words)}"
+
+
+def by_flag(message: str) -> str:
+    """A message about an argument in Python, with the flag that it was given by."""
+    if (found := ARGUMENT.match(message)) is None:
+        return message
+    flag = f"--{FLAGS.get(found[0], found[0]).replace('_', '-')}"
+    given = any(word.partition("=")[0] == flag for word in _arguments)
+    return flag + message[found.end() :] if given else message
 
 
 def remedy(message: str) -> str:
@@ -70,6 +92,10 @@ def remedy(message: str) -> str:
         return again("--ordinal", f"{found['name']}={levels}")
     if TRUSTS in message and TRUSTS not in _arguments and "runs the code" in message:
         return again(TRUSTS)
+    if "holds answers to another question" in message:
+        return again("--overwrite")
+    if "say how many, such as count=3" in message:
+        return again("--count", "3")
     if (found := NUMBERED.search(message)) is not None:
         return again(changed={found["file"]: f"{found['file']}:0"})
     return _misplaced()
@@ -89,9 +115,14 @@ def _misplaced() -> str:
             if (looks, back) == (wanted[other], wanted[one]):
                 words = with_more()
                 words[1 + one], words[1 + other] = words[1 + other], words[1 + one]
+                for place in (one, other):
+                    if _arguments[place - 1] == "--factual":
+                        words[place + 1] += ":0" * (ROW.search(words[place + 1]) is None)
                 return f"{said}: swap it and {_arguments[other]}\ntry: {shlex.join(words)}"
-        options = " or ".join(name for name, kind in GIVEN.items() if kind == looks)
-        return f"{said}; did you mean {options}?" if options else f"{said}; name {wanted[one]}"
+        could = [name for name, kind in GIVEN.items() if kind == looks and name in _options]
+        if options := " or ".join(name for name in could if name not in _arguments):
+            return f"{said}; did you mean {options}?"
+        return f"{said}; name {wanted[one]}{MADE if wanted[one] == SPACE else ''}"
     return ""
 
 
@@ -110,7 +141,7 @@ def _looks(word: str) -> str:
     """What kind of file a word names, as far as its name or its text tells."""
     from ..frontends.files import MODULES, PICKLES
 
-    path = Path(re.sub(r":\d+$", "", word))
+    path = Path(ROW.sub("", word))
     suffix = path.suffix.lower()
     if suffix in (".csv", ".parquet", ".pq"):
         return TABLE

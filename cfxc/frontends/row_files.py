@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from ..space import FeatureSpace, Label
 
-_NUMBERED = re.compile(r"(?P<path>.+\.(csv|parquet|pq)):(?P<row>[^:/]*)", re.IGNORECASE)
+_NUMBERED = re.compile(r"(?P<path>.+\.(csv|parquet|pq)|.+(?=:\d+$)):(?P<row>[^:/]*)", re.IGNORECASE)
 PARQUET = (".parquet", ".pq")
 MOST_DIGITS = 18
 """Of a row's number."""
@@ -46,6 +46,10 @@ def read_factual(text: str, space: FeatureSpace) -> Mapping[str, Any]:
     if text.isdecimal() and not path.exists():
         raise InvalidInputError(f"no row '{text}': name its table too, such as data.csv:{text}")
     if path.suffix.lower() not in (".csv", *PARQUET):
+        if number is not None and path.is_file():
+            raise InvalidInputError(
+                f"{path}: no row {number}: a table's name ends in .csv, .parquet or .pq; name one"
+            )
         return _of_space(_json_row(path), space)
     read = _csv_row if path.suffix.lower() == ".csv" else _parquet_row
     row = read(path, number, space)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import warnings
 from collections.abc import Callable, Mapping
 from importlib import import_module
 from typing import Any
@@ -25,7 +26,10 @@ def late(
         if name not in modules:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         try:
-            module = import_module(modules[name], package)
+            with warnings.catch_warnings():  # linear_operator is written for an older torch
+                said = "`torch.jit.script` is deprecated"
+                warnings.filterwarnings("ignore", said, FutureWarning)
+                module = import_module(modules[name], package)
         except ModuleNotFoundError as error:
             if (error.name or "").split(".")[0] not in libraries:
                 raise

@@ -81,12 +81,13 @@ def non_negative(value: Any, name: str) -> Fraction:
     return number
 
 
-def whole_number(value: Any, name: str, least: int) -> int:
-    """A whole number from ``least`` on."""
+def whole_number(value: Any, name: str, least: int, *, also: str = "") -> int:
+    """A whole number from ``least`` on; ``also``: what else a message offers."""
+    demand = f"{name} must be {also}a whole number from {least}"
     if isinstance(value, bool) or not isinstance(value, Integral):
-        raise DataTypeError(f"{name} must be a whole number from {least}, not {value!r}")
+        raise DataTypeError(f"{demand}, not {value!r}")
     if int(value) < least:
-        raise InvalidInputError(f"{name} must be a whole number from {least}, not {value}")
+        raise InvalidInputError(f"{demand}, not {value}")
     return int(value)
 
 
@@ -100,4 +101,4 @@ def processors(value: Any, name: str) -> int:
     from joblib import cpu_count
 
     all_of_them = value == -1 and not isinstance(value, bool)
-    return whole_number(cpu_count() if all_of_them else value, name, 1)
+    return whole_number(cpu_count() if all_of_them else value, name, 1, also="-1, or ")

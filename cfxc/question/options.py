@@ -271,7 +271,8 @@ def checked(given: Mapping[str, Any]) -> dict[str, Any]:
             )
         if each not in (*RELAXABLE, *texts):
             known = [*RELAXABLE, *(str(c) for c in found["subject_to"] if isinstance(c, Condition))]
-            raise InvalidInputError(f"relax: {each!r} is none of {', '.join(known)}")
+            close = meant(each, known)
+            raise InvalidInputError(f"relax: {each!r} is none of {', '.join(known)}{close}")
     return found
 
 

@@ -33,7 +33,10 @@ def read_target(model: Compiled, label: str | None, range_: str | None) -> Any:
     if classes is None and range_ is None:
         raise InvalidInputError("the model predicts a number; give the target: --range LO:HI")
     if classes is not None and range_ is not None:
-        raise InvalidInputError("the model predicts a label; give the target: --target LABEL")
+        raise InvalidInputError(
+            "the model predicts a label, and --range is of models that predict a number: leave it "
+            "out, or write --target LABEL"
+        )
     if range_ is not None:
         return _range(range_)
     if label is None or classes is None or label in classes:

@@ -173,7 +173,7 @@ def _options(
         raise InvalidInputError(f"answers: from 1 to {MOST_ANSWERS}")
     if type(seconds) not in (int, float) or not 0 < seconds <= most_seconds:
         raise InvalidInputError(f"seconds: above 0, at most {most_seconds:g}, as the server allows")
-    if count > 1:
+    if count > 1 or not {"diversity", "apart"}.isdisjoint(site.base.given):
         options["count"] = count
     options["time_limit"] = seconds / count  # which is for each answer
     if conditions := [*limits, *_conditions(table)]:

@@ -226,6 +226,28 @@ def test_a_folder_of_parts(shell: Shell) -> None:
     assert len(pd.read_parquet(shell.folder / "parts")) == 10
 
 
+@pytest.mark.parametrize("out", ["parts", "out.csv"])
+def test_answers_to_another_question_give_way_if_asked(shell: Shell, out: str) -> None:
+    """Of the folder that is there, only what a batch wrote."""
+    shell(*BATCH, "-o", "parts", "--target", "yes", "--which", "0-9")
+    folder = shell.folder / (out if out == "parts" else "out.csv.parts")
+    (shell.folder / "parts").rename(folder)
+    (folder / "notes.txt").write_text("kept")
+    command = (*BATCH, "-o", out, "--target", "yes", "--which", "0-4")
+    ended = shell(*command)
+    assert ended.code == 2
+    assert ended.err.splitlines()[-1].endswith(" 0-4 --overwrite"), ended.err
+    (folder / "part-of.mine").write_text("kept")
+    assert "delete it" in shell(*command, "--overwrite").err
+    (folder / "part-of.mine").unlink()
+    assert shell(*command, "--overwrite").code == 0
+    if out == "parts":
+        assert len(pd.read_parquet([*folder.glob("part-*")])) == 5
+        assert (folder / "notes.txt").is_file()
+    else:
+        assert len(pd.read_csv(out)) == 5
+
+
 @pytest.mark.parametrize(
     ("options", "parts"),
     [
@@ -238,9 +260,9 @@ def test_a_folder_of_parts(shell: Shell) -> None:
         (("-o", "out.csv", "--which", "rejected"), ["rejected", "refused, all, or"]),
         (("-o", "out.csv", "--which", "9-3"), ["no rows 9-3"]),
         (("-o", "out.csv", "--which", "500"), ["rows count from 0 to 199"]),
-        (("-o", "out.csv", "--total-time-limit", "-3"), ["total_time_limit"]),
-        (("-o", "out.csv", "--time-limit", "0"), ["time_limit"]),
-        (("-o", "out.csv", "--jobs", "0"), ["n_jobs"]),
+        (("-o", "out.csv", "--total-time-limit", "-3"), ["--total-time-limit"]),
+        (("-o", "out.csv", "--time-limit", "0"), ["--time-limit"]),
+        (("-o", "out.csv", "--jobs", "0"), ["--jobs"]),
     ],
 )
 def test_bad_orders(shell: Shell, options: tuple[str, ...], parts: list[str]) -> None:

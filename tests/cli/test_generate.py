@@ -51,7 +51,11 @@ def test_trained_then_drawn(shell: Shell) -> None:
     assert again.out == one.out
     written = shell(*RUN, "--rows", "data.csv:0", "-n", "2", "-o", "rows.csv")
     assert written.code == 0, written
+    assert "2 rows for 1 instance: " in written.err
     assert len(pd.read_csv(shell.folder / "rows.csv")) == 2
+    fewer = (*RUN, "--rows", "data.csv:0", "-n", "1", "-o", "rows.csv")
+    assert shell(*fewer).err.endswith("-o rows.csv --overwrite\n")
+    assert "1 row for 1 instance: " in shell(*fewer, "--overwrite").err
 
 
 def test_somebody_without_an_answer(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -74,7 +78,7 @@ def test_somebody_without_an_answer(shell: Shell, monkeypatch: pytest.MonkeyPatc
         ((*FIT, "person.json"), "it is no folder"), ((*FIT, "no/g"), "no folder no"),
         ((*FIT, "g", "--gradient", "best"), "unknown gradient"),
         ((*FIT, "g", "--target", "maybe"), "no outcome of the model"),
-        ((*FIT, "g", "--bucket-rows", "0"), "bucket_rows"),
+        ((*FIT, "g", "--bucket-rows", "0"), "--bucket-rows"),
         ((*RUN, "--rows", "person.json"), "cannot read"),
         (("generate", "fit", "regression.skops", "--space", "space.toml", "--data", "data.csv",
           "-o", "g"), "takes classifiers"),

@@ -8,10 +8,16 @@ from typing import Any
 
 import numpy as np
 import pytest
+import skops.io
+from sklearn.compose import make_column_transformer
+from sklearn.impute import SimpleImputer
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder
 
 import cfxc
 
-from .conftest import Ended, Shell
+from .conftest import Ended, Shell, people
 
 torch = pytest.importorskip("torch")
 
@@ -104,6 +110,14 @@ def test_other_models(shell: Shell) -> None:
     text = shell.refuses("plan", "lr.onnx", *ASKED[2:], *RETRAIN)
     assert "single float" in text
     assert ".skops" in text
+    encode = make_column_transformer((OneHotEncoder(), ["sector"]), remainder=SimpleImputer())
+    table = people()
+    filled = make_pipeline(encode, LogisticRegression()).fit(table, table["age"] > 50)
+    skops.io.dump(filled, shell.folder / "filled.skops")
+    (shell.folder / "gaps.csv").write_text(table.to_csv(index=False) + ",20,it\n")
+    assert shell("space", "infer", "gaps.csv", "-o", "gaps.toml").code == 0
+    text = shell.refuses("plan", "filled.skops", "--space", "gaps.toml", *ASKED[4:], *RETRAIN)
+    assert "a plan needs every number, and these may be missing: 'age'" in text
 
 
 def test_a_covariance_that_is_not_definite(shell: Shell) -> None:

@@ -57,7 +57,9 @@ def test_an_option_is_spelled_once(name: str) -> None:
     for function in (cfxc.CompiledModel.explain, cfxc.CompiledModel.explain_batch):
         assert name in inspect.signature(function).parameters
     assert f"{name}: {OPTIONS[name].help[:20]}" in str(cfxc.CompiledModel.explain.__doc__)
-    assert MODEL.explain(ROW, question).status == MODEL.explain(ROW, **value).status
+    full = {"count": 1, **value}
+    beside = MODEL.explain(ROW, question, count=full["count"])
+    assert beside.status == MODEL.explain(ROW, **full).status
     one_each = {"count", "diversity", "apart", "relax", "seeds"}
     if name in one_each:
         with pytest.raises(cfxc.InvalidInputError, match=name):

@@ -207,7 +207,7 @@ def test_a_person_may_be_accepted_but_not_clearly(case: Any) -> None:
 @pytest.mark.parametrize("asked", [
     {"relax": "everything"}, {"relax": 3}, {"subject_to": [DENSITY]},
     {"subject_to": [cfxc.Margin(0.1), cfxc.Margin(0.2)]},
-    {"diversity": "pool", "method": "box", "count": 2},
+    {"diversity": "pool", "method": "box", "count": 2}, {"apart": 0.3}, {"diversity": "features"},
 ])  # fmt: skip
 def test_bad_arguments(case: Any, asked: dict[str, Any]) -> None:
     model, _, people, _ = case

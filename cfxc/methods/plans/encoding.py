@@ -58,8 +58,9 @@ class Encoding:
         """The encoding for a linear classifier's program.
 
         Raises:
-            UnsupportedError: it is not linear, or has not two outcomes.
+            UnsupportedError: it is not linear, or has not two outcomes; a number may be missing.
         """
+        space.refuse_missing("a plan")
         classes = _two_labels(program)
         tables = _Score.of(program).tables
         used = _inputs_of(program)

@@ -99,7 +99,6 @@ def plan_row(
     model: Compiled, row: Any, options: PlanOptions, *, moments: Any, target: Any, subject_to: Any
 ) -> PlanResult:
     """A plan for one instance; see :meth:`cfxc.CompiledModel.plan`."""
-    model.space.refuse_missing("a plan")
     started, deadline = time.monotonic(), now() + options.time_limit
     frame, target = one_row(model.space, row), model.target_or_favourable(target)
     encoding = Encoding.of(model.program, model.space)

@@ -79,8 +79,10 @@ class Causal(Criterion):
     def from_flags(cls, given: Sequence[Any]) -> Sequence[Self]:
         parts = [text.partition("=") for text in given]
         for text, (name, _, mechanism) in zip(given, parts, strict=True):
-            if not name.strip() or not mechanism.strip():
-                raise InvalidInputError(f"--causal '{text}' is no 'feature = equation'")
+            if not name.strip() or mechanism.strip(" =") == "" or mechanism[0] == "=":
+                raise InvalidInputError(
+                    f"--causal '{text}' is no 'feature = equation', with one '='"
+                )
         equations = once([(name.strip(" `"), right.strip()) for name, _, right in parts])
         return [cls(equations)]
 
