@@ -329,16 +329,13 @@ def _table_of(
     table.insert(table.columns.get_loc("seconds"), "changes", changes)
     if certified:
         table["certificate"] = ""
-    points = points.set_axis(places)
-    if len(found) < len(rows):
-        points = points.reindex(range(len(rows)))
+    points = points.set_axis(places).reindex(range(len(rows)))
     return pd.concat([table, points.set_axis(rows.index).add_prefix(PREFIX)], axis=1)
 
 
 def _record(answer: Result | CfxcError | None) -> dict[str, Any]:
     if answer is None:
-        unknown = {"status": "unknown", "seconds": 0.0, "reason": UNASKED}
-        return dict.fromkeys(_RECORD) | unknown
+        return {**dict.fromkeys(_RECORD), "status": "unknown", "seconds": 0.0, "reason": UNASKED}
     if isinstance(answer, CfxcError):
         return {**dict.fromkeys(_RECORD), "status": ERROR, "seconds": 0.0, "reason": str(answer)}
     return {
@@ -400,9 +397,9 @@ class Store:
         requested = {"sha256": _hash(question, rows), "rows": len(rows), "certificates": certified}
         text = json.dumps(requested)
         found = cls(path, _schema(path, question, rows, certified), len(rows))
+        if head.is_file() and head.read_bytes() == text.encode():
+            return found
         if head.is_file():
-            if head.read_bytes() == text.encode():
-                return found
             if not run.overwrite:
                 raise InvalidInputError(
                     f"{path} holds answers to another question, or about other instances; name "
@@ -411,9 +408,7 @@ class Store:
             with held_alone(head):
                 for file in path.glob(f"part-{'[0-9]' * 9}.parquet"):
                     file.unlink()
-                write_whole(head, text)
-            return found
-        if path.exists() and (not path.is_dir() or any(path.iterdir())):
+        elif path.exists() and (not path.is_dir() or any(path.iterdir())):
             raise InvalidInputError(f"{path} is no directory of answers; name a new directory")
         make_folder(path)
         write_whole(head, text)

@@ -191,6 +191,10 @@ def _certify(result: Result, places: Sequence[Path]) -> UnsupportedError | None:
                 print(f"no certificate of answer {number}: {error}", file=sys.stderr)
         else:
             print(f"certificate: {file} (cfxc check {file})", file=sys.stderr)
+            if answer.relaxed is not None:
+                what = " and ".join(map(repr, answer.given_up))
+                print(f"note: it proves that there is none with {what}; ask without for one of "
+                      "what is possible then", file=sys.stderr)  # fmt: skip
     return refused
 
 

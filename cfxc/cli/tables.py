@@ -144,6 +144,13 @@ def notes(frame: pd.DataFrame, space: FeatureSpace) -> Iterator[str]:
             f"one row in a hundred has {1 - HEAVY:.0%} of the range of {_listed(tails)}; the range "
             "is the unit of distances, so that changes of others count as small beside it"
         )
+    blank = [f.name for f in space if f.labels and None in f.labels and f.action != "fixed"]
+    if blank:
+        name = blank[0] if blank[0].isidentifier() else f"`{blank[0]}`"
+        yield (
+            f"a missing value is a label of {_listed(blank)}, to which an answer may change; the "
+            f"constraint '{name} != none' forbids it"
+        )
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -79,3 +79,10 @@ def test_numbers_that_may_be_codes_and_ranges_of_few_rows() -> None:
     )
     assert tails.startswith("one row in a hundred has 95% of the range of income; the range is")
     (tails,) = notes(frame, FeatureSpace.infer(frame, kinds={"school": "categorical"}))
+
+
+def test_answers_that_leave_a_category_out() -> None:
+    frame = pd.DataFrame({"own home": ["yes", None, "no"] * 5, "pay": range(15)})
+    (blank,) = notes(frame, FeatureSpace.infer(frame))
+    assert blank.endswith("may change; the constraint '`own home` != none' forbids it")
+    assert not list(notes(frame, FeatureSpace.infer(frame, fixed=["own home"])))

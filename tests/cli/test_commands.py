@@ -551,6 +551,11 @@ def test_criteria(shell: Shell) -> None:
         *base, "--max-changes", "1", "--probability", "0.999999999", "--relax", "max_changes"
     )
     assert none.code in (0, 3), none.err
+    given = ("--constraint", "age <= 31", "--constraint", "`pay gap` <= 21")
+    none = shell(*base[:-1], *given, "--relax", "constraints", "--certificate", "none.json")
+    assert none.code == 3
+    assert "certificate: none.json" in none.err
+    assert "note: it proves that there is none with 'age <= 31' and '`pay gap` <= 21'" in none.err
     odd = shell(*base, "--relax", "everything")
     assert odd.code == 2
     assert "relax" in odd.err
