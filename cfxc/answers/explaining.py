@@ -451,6 +451,8 @@ class Explainer:
             conflict = given_up_in_order(query, ask, span.left, options.relax)
             if conflict.relaxed is None and self.conflicts:
                 conflict = conflict_of(query, ask, span.left)
+                if options.relax:  # nothing else is given up
+                    conflict = replace(conflict, relaxed=None)
             answer = with_conflict(original, answer, conflict)
         return replace(answer, seconds=0.0 if span is None else span.seconds)
 

@@ -126,9 +126,9 @@ def test_rows_seed_and_policy(shell: Shell) -> None:
 
 def test_a_limit_is_no_verdict(shell: Shell) -> None:
     name = written(shell, "tree.skops")
-    ended = shell("check", name, "--seconds", "-1")
+    ended = shell("check", name, "--seconds", "1e-9")
     assert ended.code == 4
-    assert ended.out == "UNDECIDED: it takes more than -1 seconds; give it --seconds 200\n"
+    assert ended.out == "UNDECIDED: it takes more than 1e-09 seconds; give it --seconds 200\n"
     assert shell("check", name, "--seconds", "100").code == 0
 
 
