@@ -49,7 +49,8 @@ class Process:
 
     def __init__(self, files: Files, digest: str) -> None:
         self.files, self.digest = files, digest
-        self.busy, self.doing, self.keeps = False, "", deque[str](maxlen=KEPT)
+        self.busy, self.keeps = False, deque[str](maxlen=KEPT)
+        self.take("")
         self._process: asyncio.subprocess.Process | None = None
 
     @property
@@ -103,13 +104,16 @@ class Process:
             await self.end()
             return {"error": "the search ended by itself, perhaps for want of memory; ask again"}
         message: Message = json.loads(line)
+        if "begun" in message:
+            self.hears = True
+            self._interrupt()
         return message
 
     async def call_off(self) -> None:
         """End its job, the process too if the job does not heed."""
         if not self.is_running:
             return
-        self.interrupt()
+        self.stop()
         try:
             async with asyncio.timeout(HEEDS):
                 while not _is_last(await self.receive()):
@@ -117,9 +121,18 @@ class Process:
         except TimeoutError:
             await self.end()
 
-    def interrupt(self) -> None:
-        """Tell its job to end with what it has."""
-        if self._process is not None:
+    def take(self, answer: str) -> None:
+        """Whatever it is told from now on is about this answer, or about none."""
+        self.doing, self.hears, self.told = answer, False, False
+
+    def stop(self) -> None:
+        """Tell its job to end with what it has, once, as soon as the job hears."""
+        if not self.told:
+            self.told = True
+            self._interrupt()
+
+    def _interrupt(self) -> None:
+        if self.told and self.hears and self._process is not None:
             with suppress(ProcessLookupError, ValueError):
                 self._process.send_signal(signal.SIGINT)
 
@@ -184,10 +197,10 @@ class Pool:
     ) -> AsyncGenerator[Message]:
         finished = False
         try:
+            process.take(job["id"])
             if not process.is_running:
                 yield {"starting": True}
                 await process.start()
-            process.doing = job["id"]
             await process.send({**job, "seconds": seconds})
             end = now() + seconds + SLACK
             while not finished:
@@ -200,7 +213,6 @@ class Pool:
             finished = True
             yield {"error": str(error)}
         finally:
-            process.doing = ""
             task = asyncio.create_task(self._settle(process, finished))
             self._settling.add(task)
             task.add_done_callback(self._settling.discard)
@@ -218,14 +230,14 @@ class Pool:
     async def _settle(self, process: Process, finished: bool) -> None:
         if not finished:
             await process.call_off()
+        process.take("")
         process.busy = False
 
     def stop(self, answer: str) -> None:
         """Have a search end with what it has."""
         for each in self.processes:
             if each.doing == answer:
-                each.doing = ""  # told twice, it would end with nothing
-                each.interrupt()
+                each.stop()
 
     async def warm(self) -> None:
         """Start the first process before anybody asks."""

@@ -20,7 +20,7 @@ from typing import Any
 from ..answers.result import Result
 from ..errors import CfxcError, InvalidInputError
 from ..solvers.base import Progress
-from ..stopping import TimeUp, now, until
+from ..stopping import TimeUp, listening, now, until
 from .asking import FieldErrors, read_asked
 from .recipes import recipes
 from .site import Files, Site
@@ -31,6 +31,8 @@ KEPT = 16
 FAULT = "internal error; the server's terminal says more"
 GONE = "this answer is no longer kept; find it again"
 STOPPED = "stopped"
+BEGUN = {"begun": True}
+"""Said as soon as a job hears SIGINT."""
 
 Say = Callable[[Mapping[str, Any]], None]
 
@@ -46,8 +48,7 @@ class Worker:
         """What comes of a job: ``done``, or ``error`` with what is wrong."""
         jobs = {"explain": self._explain, "letter": self._letter, "certificate": self._certificate}
         try:
-            with _interruptible():
-                return {"done": jobs[job["do"]](job)}
+            return {"done": jobs[job["do"]](job)}
         except FieldErrors as error:
             return {"error": str(error), "where": error.where}
         except CfxcError as error:
@@ -63,12 +64,13 @@ class Worker:
             return {"error": FAULT}
 
     def _explain(self, job: Mapping[str, Any]) -> dict[str, Any]:
-        asked = read_asked(self.site, job["question"], job["seconds"])
-
         def watch(stands: Progress) -> None:
             self.say({"progress": progress_view(stands)})
 
-        result = asked.model.explain(asked.frame, asked.question, progress=watch)
+        with _interruptible(), listening():  # an early stop ends with what there is, too
+            self.say(BEGUN)
+            asked = read_asked(self.site, job["question"], job["seconds"])
+            result = asked.model.explain(asked.frame, asked.question, progress=watch)
         self.kept[job["id"]] = result
         while len(self.kept) > KEPT:
             self.kept.popitem(last=False)
@@ -76,7 +78,8 @@ class Worker:
 
     def _letter(self, job: Mapping[str, Any]) -> dict[str, Any]:
         result = self._answer_of(job)
-        with until(now() + job["seconds"]):
+        with _interruptible(), until(now() + job["seconds"]):
+            self.say(BEGUN)
             result.letter(job["path"], locale=job["locale"])
         return {"path": job["path"]}
 
@@ -86,7 +89,8 @@ class Worker:
         return self.kept[job["id"]]
 
     def _certificate(self, job: Mapping[str, Any]) -> dict[str, Any]:
-        with until(now() + job["seconds"]):
+        with _interruptible(), until(now() + job["seconds"]):
+            self.say(BEGUN)
             self._answer_of(job).certificate.save(Path(job["path"]))
         return {"path": job["path"]}
 

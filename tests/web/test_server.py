@@ -312,8 +312,15 @@ def test_who_leaves_calls_the_search_off(hard: Opened) -> None:
     assert process.is_running
 
 
-def test_stop_answers_with_what_there_is(hard: Opened) -> None:
+@pytest.mark.parametrize("starting", [False, True])
+def test_stop_answers_with_what_there_is(hard: Opened, starting: bool) -> None:
+    """However early it comes: before the search has begun, or while its process starts."""
     client, stranger = hard.client(), hard.client()
+    wait_for(lambda: not any(each.busy for each in hard.pool.processes))
+    for each in hard.pool.processes if starting else ():
+        assert each.pid is not None
+        os.kill(each.pid, signal.SIGKILL)
+        wait_for(lambda each=each: not each.is_running)
     with ThreadPoolExecutor(1) as threads:
         future = threads.submit(client.answer, _hard(client))
         process = wait_for(lambda: next((p for p in hard.pool.processes if p.doing), None))
