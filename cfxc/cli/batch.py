@@ -169,6 +169,8 @@ def _check(order: Order, taken: Sequence[str | Path | None]) -> None:
         )
     if not order.parts.parent.is_dir():
         raise InvalidInputError(f"{order.out}: cannot write: no folder {order.parts.parent}")
+    if order.certificates is not None and not order.parts.exists():  # else it goes on
+        keep_present(order.overwrite, *sorted(order.certificates.glob("row-*.json.gz"))[:1])
 
 
 def _chosen(

@@ -107,6 +107,15 @@ def test_certificates_of_all(shell: Shell) -> None:
     assert shell("check", f"certificates/{named.iloc[0]}").code == 0
 
 
+def test_certificates_of_another_table_are_not_replaced(shell: Shell) -> None:
+    options = ("--target", "yes", "--which", "0-9", "--certificates", "certificates")
+    first = shell(*BATCH, "-o", "out.csv", *options)
+    again = shell(*BATCH, "-o", "other.csv", *options)
+    assert (first.code, again.code) == (first.code, 2)
+    assert "json.gz is there already" in again.err
+    assert shell(*BATCH, "-o", "other.csv", *options, "--overwrite").code == first.code
+
+
 def test_a_folder_without_certificates_is_in_no_next_command(shell: Shell) -> None:
     refused = expected(shell).index
     granted = next(row for row in range(200) if row not in refused)
