@@ -93,7 +93,8 @@ def report(
         title: Of the page.
 
     Warns:
-        UserWarning: certificates are missing, do not hold, or are not those of their answers.
+        UserWarning: certificates are missing, do not hold, or are not those of their answers; or
+            an answer has none.
 
     Raises:
         InvalidInputError, DataTypeError, MissingColumnError: there are no answers; the rows are
@@ -123,6 +124,7 @@ def report(
         said = {name: [text or None for text in texts] for name, texts in written.items()}
         table = found.table.assign(**said)
         checked = checked_certificates(Path(certificates), table, own, policy)
+    lacking = _uncertified(found.table, checked) if certificates is not None else 0
     content = {
         "title": title or "Counterfactual answers",
         "identity": found.identity,
@@ -142,11 +144,13 @@ def report(
         "asked": asked_of(checked),
         "policy": "" if policy is None else str(policy),
         "given": 0 if rows is None else len(rows),
-        "uncertified": _uncertified(found.table, checked) if checked else 0,
+        "uncertified": lacking,
     }
     write_whole(path, page(content))
     if wrong := sum(not one.holds for one in checked):
         warnings.warn(f"{wrong} of {len(checked)} certificates {FAULT}: see {path}", stacklevel=2)
+    elif lacking:
+        warnings.warn(f"{lacking} answers have no certificate that holds: see {path}", stacklevel=2)
     return Path(path)
 
 

@@ -6,9 +6,11 @@ import io
 import zipfile
 from pathlib import Path
 
+from ..version import __version__
 from ..writing import write_whole
 
 START = "from cfxc_check.auditing.__main__ import main\n\nraise SystemExit(main())\n"
+ROOT = "VERSION = {!r}\n"
 
 
 def write_checker(path: str | Path) -> Path:
@@ -19,7 +21,7 @@ def write_checker(path: str | Path) -> Path:
     """
     here, body = Path(__file__).parent, io.BytesIO(b"#!/usr/bin/env python3\n")
     body.seek(0, io.SEEK_END)
-    texts = {"__main__.py": START, "cfxc_check/__init__.py": ""}
+    texts = {"__main__.py": START, "cfxc_check/__init__.py": ROOT.format(__version__)}
     for file in sorted([*here.glob("auditing/*.py"), *here.glob("checker/*.py")]):
         name = file.relative_to(here).as_posix()
         texts[f"cfxc_check/{name}"] = file.read_text("utf-8")

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
 from fractions import Fraction
 from json import dumps
 from pathlib import Path
@@ -92,18 +93,21 @@ def check(
     if summary is not None and summary.suffix.lower() not in PAGES:
         raise InvalidInputError(f"{summary}: the page is Markdown: {' or '.join(PAGES)}")
     found = checked(certificate, **asdict(options))
-    code = 0 if found.ok else UNDECIDED if found.undecided else REJECTED
-    lines, compared = _compare(found.content, others, json) if found.ok else ([], 0)
+    files, refused = list[dict[str, Any]](), ""
+    if found.ok:
+        files, refused = _compare(found.content, others)
+    if refused:  # what is true of the certificate is no answer to what was asked
+        found = replace(found, ok=False, reason=refused, facts={})
     if json:
         said = {"ok": found.ok, "reason": found.reason, "verdict": found.verdict}
-        lines = [dumps({**said, **found.facts}), *lines]
+        print(dumps({**said, **found.facts, **({"files": files} if files else {})}))
     else:
-        first = compared == REJECTED
-        lines = [*lines, found.summary()] if first else [found.summary(), *lines]
-    print("\n".join(lines))
+        print("\n".join([found.summary(), *(line for one in files for line in _lines(one))]))
     if summary is not None:
         write_whole(summary, found.to_markdown())
-    return code or compared
+    if not found.ok:
+        return UNDECIDED if found.undecided else REJECTED
+    return 0 if all(one["reaches"] for one in files) else BELOW
 
 
 @guarded
@@ -124,30 +128,34 @@ def checker(
     return 0
 
 
-def _compare(content: Any, exported: Exported, as_json: bool) -> tuple[list[str], int]:
-    """Whether exported files are about a certificate that holds, and what is left to run."""
+def _compare(content: Any, exported: Exported) -> tuple[list[dict[str, Any]], str]:
+    """What exported files show of a certificate that holds, and is left to run; or the first that
+    is not about it, and why.
+    """
     from ..certificates.export.compare import compare_cpc, compare_vipr
 
-    lines, code = list[str](), 0
+    files = list[dict[str, Any]]()
     for path, made in ((exported.vipr, compare_vipr), (exported.cpc, compare_cpc)):
         if path is None:
             continue
         try:
             found = made(content, path)
         except VerificationError as error:
-            refused = {"file": str(path), "ok": False, "reason": str(error)}
-            said = dumps(refused) if as_json else f"REJECTED: {path}: {error}"
-            return [*lines, said], REJECTED
-        shown = _beside(found.claimed, found.shown, found.squared)
-        left = "" if found.message else f"Remains to be run: {found.remains}"
-        if as_json:
-            held = {"file": str(path), "ok": True, "about": found.about, "shown": shown}
-            lines.append(dumps({**held, "said": found.message, "remains": left}))
-        else:
-            lines.append(f"{path} is about this certificate. Compared: {found.about}.")
-            lines += [f"  {shown}", f"  {found.message or left}"]
-        code = code if found.reaches else BELOW
-    return lines, code
+            why = str(error)
+            return [], why if why.startswith(f"{path}: ") else f"{path}: {why}"
+        files.append({
+            "file": str(path), "about": found.about, "reaches": found.reaches,
+            "shown": _beside(found.claimed, found.shown, found.squared),
+            "said": found.message, "remains": "" if found.message else found.remains,
+        })  # fmt: skip
+    return files, ""
+
+
+def _lines(file: Mapping[str, Any]) -> list[str]:
+    """What is said of an exported file that is about the certificate."""
+    left = file["said"] or f"Remains to be run: {file['remains']}"
+    about = f"{file['file']} is about this certificate. Compared: {file['about']}."
+    return [about, f"  {file['shown']}", f"  {left}"]
 
 
 @guarded

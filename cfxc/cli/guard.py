@@ -7,11 +7,11 @@ import functools
 import os
 import sys
 import traceback
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, redirect_stdout, suppress
 from importlib.util import find_spec
 from pathlib import Path
-from typing import ParamSpec
+from typing import Any, ParamSpec, TextIO, cast
 
 import typer
 
@@ -43,19 +43,46 @@ def guarded(command: Callable[P, int | None]) -> Callable[P, None]:
 def ended(run: Callable[[], int | None]) -> int:
     """The exit code of what runs, with all that it printed on its way."""
     try:
-        code = run() or 0
-        sys.stdout.flush()
+        with redirect_stdout(cast(TextIO, _Heard(sys.stdout))):
+            code = run() or 0
+            sys.stdout.flush()
         return code
     except CfxcError as error:
         said, hint = by_flag(str(error)), remedy(str(error))
         return _refused(f"{said}\n{hint}" if hint else said, error.exit_code)
     except KeyboardInterrupt:
         return _refused("stopped", INTERRUPTED)
-    except BrokenPipeError:  # the reader of the output has gone
-        _abandon_stdout()
-        return 0
     except Exception as error:  # nothing a user does may end as a fault of ours
         return _failed(error)
+
+
+class _Heard:
+    """A stream whose reader may go away (``| head``): what was found is told by the exit code."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+    def write(self, text: str) -> int:
+        """Write, or let it be."""
+        with _unless_gone():
+            self._stream.write(text)
+        return len(text)
+
+    def flush(self) -> None:
+        """Pass on what was kept back, or let it be."""
+        with _unless_gone():
+            self._stream.flush()
+
+
+@contextmanager
+def _unless_gone() -> Iterator[None]:
+    try:
+        yield
+    except BrokenPipeError:
+        _abandon_stdout()
 
 
 def _failed(error: Exception) -> int:

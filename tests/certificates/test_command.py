@@ -50,6 +50,27 @@ def test_it_does_not_hold(saved: Path, capsys: pytest.CaptureFixture[str]) -> No
     }  # fmt: skip
 
 
+@pytest.mark.parametrize("seconds", ["-3", "0", "nan", "1e400"])
+def test_a_limit_that_is_none(
+    saved: Path, capsys: pytest.CaptureFixture[str], seconds: str
+) -> None:
+    assert main([str(saved), "--seconds", seconds]) == 2
+    assert capsys.readouterr().out == "--seconds is a number above 0, such as 60\n"
+
+
+@pytest.mark.parametrize("row", ["p.csv:-1", "p.csv:²", f"p.csv:{'9' * 20}"])
+def test_no_number_of_a_row(saved: Path, capsys: pytest.CaptureFixture[str], row: str) -> None:
+    saved.with_name("p.csv").write_text("a\n1\n")
+    assert main([str(saved), "--factual", str(saved.with_name(row))]) == 2
+    assert "a colon stands a row's number" in capsys.readouterr().out
+
+
+def test_it_says_its_version(tmp_path: Path) -> None:
+    path = write_checker(tmp_path / "cfxc-check.pyz")
+    ended = subprocess.run([sys.executable, path, "--version"], capture_output=True, text=True)
+    assert ended.stdout == f"cfxc-check {cfxc.__version__}\n"
+
+
 WHOLE = json.dumps(changed()).encode()
 NO_CERTIFICATES = {
     "empty": (b"", "no JSON: Expecting value"),

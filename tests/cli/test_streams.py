@@ -47,6 +47,14 @@ def test_a_reader_that_has_seen_enough(shell: Shell, arguments: tuple[str, ...])
     assert (ended.returncode, ended.stderr) == (0, "")
 
 
+def test_the_exit_code_is_the_verdict_s_whoever_reads(shell: Shell) -> None:
+    assert shell(*EXPLAIN, "--certificate", "c.json").code == 0
+    pipe = closed_pipe()
+    ended = process("check", "c.json", "--hash", "0" * 16, stdout=pipe)
+    os.close(pipe)
+    assert (ended.returncode, ended.stderr) == (5, "")
+
+
 def test_the_certificate_is_written_whoever_reads(shell: Shell) -> None:
     pipe = closed_pipe()
     ended = process(*EXPLAIN, "--certificate", "c.json", stdout=pipe)

@@ -15,6 +15,8 @@ from ..checker import Clock, Rejected, Shown, Undecided, check, need
 from . import binding, inputs, report
 from .inputs import WrongInput
 
+LONGEST = 10**9
+"""Seconds beyond all that is waited for."""
 CODES = (
     "exit codes: 0 it holds; 1 it does not, or is not what was asked for; 2 wrong input: it or "
     "another file cannot be used; 3 it holds, and the model could not be run; 4 undecided: a limit "
@@ -26,6 +28,7 @@ def arguments() -> argparse.ArgumentParser:
     """What may be asked for."""
     parser = argparse.ArgumentParser("cfxc-check", description=__doc__, epilog=CODES)
     parser.add_argument("certificate", type=Path)
+    parser.add_argument("--version", action="version", version=f"cfxc-check {_version()}")
     parser.add_argument("--model", type=Path, help="the model file, to be run beside the program")
     parser.add_argument("--rows", type=Path, help="a CSV file of rows to run both on")
     parser.add_argument("--seed", type=int, help="of the rows that are drawn; random otherwise")
@@ -39,6 +42,12 @@ def arguments() -> argparse.ArgumentParser:
     parser.add_argument("--json", action="store_true", help="print one object for machines")
     parser.add_argument("--seconds", type=float, help="of processor time, before it gives up")
     return parser
+
+
+def _version() -> str:
+    """Of the cfxc that wrote this file, or that this is a part of."""
+    root = sys.modules[str(__package__).partition(".")[0]]
+    return str(getattr(root, "VERSION", None) or getattr(root, "__version__", "unknown"))
 
 
 def run_model(certificate: Any, shown: Shown, options: argparse.Namespace) -> tuple[str, str, int]:
@@ -76,6 +85,8 @@ def require_sense(options: argparse.Namespace) -> None:
             raise WrongInput(f"--{name} has no effect without --model")
     if options.summary is not None and options.summary.suffix.lower() not in report.PAGES:
         raise WrongInput(f"{options.summary}: the page is Markdown: {' or '.join(report.PAGES)}")
+    if options.seconds is not None and not 0 < options.seconds < LONGEST:
+        raise WrongInput("--seconds is a number above 0, such as 60")
     for path in (options.model, options.rows):
         if path is not None:
             inputs.require_file(path)

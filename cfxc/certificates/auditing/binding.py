@@ -125,6 +125,9 @@ def read_row(text: str) -> dict[str, Any]:
         raise WrongInput(f"{path}: a row is read from CSV or JSON; write it as one of these")
     if (numbered := NUMBERED.fullmatch(text)) and not path.exists():
         path, number = Path(numbered["path"]), int(numbered["row"])
+    elif (table := re.match(r".+\.csv(?=:)", text, re.IGNORECASE)) and not path.exists():
+        raise WrongInput(f"{text[:80]!a}: after {table[0]!a} and a colon stands a row's number, "
+                         "counted from 0, as people.csv:11")  # fmt: skip
     body = text_of(path)
     if path.suffix.lower() == ".csv":
         return _of_table(path, body, number)

@@ -13,6 +13,7 @@ from decimal import Context, Decimal
 from difflib import get_close_matches
 from fractions import Fraction as Q
 from functools import partial
+from math import isfinite
 from pathlib import Path
 from typing import Any
 
@@ -43,7 +44,9 @@ class Stated:
         action = given.get("action", "free")
         need(action in ACTIONS, f"{where}: its action is none of {', '.join(ACTIONS)}")
         self.action, self.weight = given.get("action", "free"), decimal(given.get("weight", 1))
-        ends = (given.get(end) for end in ("lower", "upper"))
+        ends = [given.get(end) for end in ("lower", "upper")]
+        finite = all(not isinstance(end, float) or isfinite(end) for end in ends)
+        need(finite, f"{where}: a range that does not end")
         self.low, self.high = (Q(end) if isinstance(end, float) else decimal(end) for end in ends)
         labels = [None if one == {"missing": True} else one for one in given.get("labels", ())]
         self.labels = [(type(x).__name__, Q(x) if isinstance(x, float) else x) for x in labels]
@@ -112,7 +115,8 @@ def require_same(text: str, features: list[Feature]) -> None:
     for own, feature in zip(space, features, strict=True):
         for name in names:
             same = getattr(own, name) == getattr(feature, name)
-            need(same, f"features: {feature.name!a}: the space has another {name}")
+            said = {"low": "lower", "high": "upper", "step": "resolution"}.get(name, name)
+            need(same, f"features: {feature.name!a}: the space has another {said}")
         need(own.gap or not feature.gap, f"features: {feature.name!a}: it cannot be missing")
         same = own.opens(feature) == (feature.absent is not None)
         need(same, f"features: {feature.name!a}: the space has other gaps that answers may change")
@@ -147,6 +151,8 @@ class Policy:
         known = ", ".join(SEMANTICS)
         need(self.semantics in (None, *SEMANTICS), f"policy.semantics: it is none of {known}")
         self.epsilon, self.slack = decimal(found.get("epsilon")), decimal(found.get("slack"))
+        for name, value in (("epsilon", self.epsilon), ("slack", self.slack)):
+            need(value is None or value >= 0, f"policy.{name}: it is below 0")
 
     @property
     def silent(self) -> list[str]:

@@ -206,7 +206,19 @@ def test_the_command(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert said.count("is about this certificate") == 2
     assert said.count("claimed and shown: nothing nearer than 0.37") == 2
     assert main(["check", source, *files, "--json"]) == 0
-    rows = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
-    assert [row["ok"] for row in rows] == [True, True, True]
-    assert main(["check", str(folder / "range.json"), *files]) == 5
-    assert "REJECTED: " in capsys.readouterr().out
+    found = json.loads(capsys.readouterr().out)
+    assert found["ok"]
+    assert [file["reaches"] for file in found["files"]] == [True, True]
+
+
+def test_a_file_about_something_else_rejects_first(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    other, page = str(folder / "forest.vipr"), tmp_path / "page.md"
+    command = ["check", str(folder / "range.json"), "--vipr", other]
+    assert main([*command, "--summary", str(page)]) == 5
+    assert capsys.readouterr().out.startswith(f"REJECTED: {other}: ")
+    assert page.read_text().startswith("# Rejected")
+    assert main([*command, "--json"]) == 5
+    found = json.loads(capsys.readouterr().out)
+    assert (found["ok"], found["verdict"][:9]) == (False, "REJECTED:")
