@@ -37,8 +37,11 @@ class Considered:
         words, domains = self.words, self.query.domains
         parts = [_action(d) for d in domains if not (d.is_absent and d.is_fixed)]
         parts += (part for each in self.said.values() for part in each or ())
-        kept = {action: names for action, names in grouped(parts).items() if names}
-        still = kept.get("fixed", [])  # also by a condition
+        said = grouped(parts)
+        still = said.get("fixed", [])  # also by a condition, which says more than a direction does
+        kept = {action: [n for n in names if action == "fixed" or n not in still]
+                for action, names in said.items()}  # fmt: skip
+        kept = {action: names for action, names in kept.items() if names}
         moving = [d for d in domains if not d.is_fixed and d.name not in still]
         open_ = [d.feature for d in moving]
         if open_ and ranges and (infeasible or len(open_) <= SHORT):

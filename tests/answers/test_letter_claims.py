@@ -95,3 +95,14 @@ def test_numbers_have_all_their_digits(number: float) -> None:
     words = Words("de", [feature], checked({}, "", None), "")
     shown = words.value("x", Fraction(number))
     assert float(parse_decimal(shown, locale="de")) == number
+
+
+def test_what_stays_is_not_said_to_move_in_no_direction_too() -> None:
+    X = pd.DataFrame({"pay": np.linspace(0, 1000, 60), "age": np.arange(60) * 7 % 60})
+    tree = DecisionTreeClassifier(max_depth=2, random_state=0).fit(X, X["pay"] > 610)
+    space = cfxc.FeatureSpace.infer(X).replace("age", action="increase")
+    asked = cfxc.compile(tree, space).explain(X.iloc[[3]], subject_to="age == factual.age")
+    free = cfxc.compile(tree, space).explain(X.iloc[[3]])
+    assert "a lower age" in text_of(free)
+    assert "a change of age" in text_of(asked)
+    assert "a lower age" not in text_of(asked)
