@@ -1,6 +1,6 @@
 // The answer: what changes, what is proved, what else could be tried, and what can be kept.
 
-import { $, make, post, save } from "/static/api.js";
+import { $, breakable, make, post, save } from "/static/api.js";
 
 const BADGES = {
   optimal: ["proved", "✓ proved nearest"], feasible: ["open", "◌ not proved nearest"],
@@ -50,7 +50,7 @@ const facts = (sentences) => make("ul", { class: "facts" }, ...sentences.map((te
 function changes(one, before, title, place = 0) {
   if (!one.changes.length) return null;
   const rows = one.changes.map((change) => make("tr", {},
-    make("th", { scope: "row" }, change.label), make("td", {}, change.before), make("td", { class: "after" }, change.after)));
+    make("th", { scope: "row" }, ...breakable(change.label)), make("td", {}, change.before), make("td", { class: "after" }, change.after)));
   return make("div", {},
     make("table", { class: "changes", "data-answer": place },
       make("caption", {}, title),
@@ -139,7 +139,7 @@ function control(feature, point, changed) {
       point[feature.name] = Number(choice.value);
       changed();
     });
-    return [make("div", { class: "try" }, make("span", {}, label), choice), (value) => (choice.value = value)];
+    return [make("div", { class: "try" }, make("span", {}, ...breakable(label)), choice), (value) => (choice.value = value)];
   }
   const slider = make("input", { type: "range", min: feature.lower, max: feature.upper, step: feature.step || "any", "aria-label": `${label}, slider`, "data-try": feature.name });
   const box = make("input", { inputmode: "decimal", autocomplete: "off", "aria-label": label });
@@ -158,7 +158,7 @@ function control(feature, point, changed) {
     point[feature.name] = box.value;
     changed();
   });
-  return [make("div", { class: "try" }, make("span", {}, label), slider, box), put];
+  return [make("div", { class: "try" }, make("span", {}, ...breakable(label)), slider, box), put];
 }
 
 function downloads(model, answer, id) {

@@ -1,6 +1,6 @@
 // The question: fields for the instance, what is wanted, and what may change.
 
-import { $, get, make } from "/static/api.js";
+import { $, breakable, get, make } from "/static/api.js";
 
 const MOVES = {
   free: "free", fixed: "keep", increase: "only up", decrease: "only down", conditional: "if …",
@@ -61,7 +61,7 @@ export class Form {
     const described = `${id}-about ${id}-error`;
     const unit = feature.unit ? ` (${feature.unit})` : "";
     const name = make("div", { class: "name" },
-      make("label", { for: id }, feature.label + unit),
+      make("label", { for: id }, ...breakable(feature.label), unit),
       make("span", { class: "hint", id: `${id}-about` }, feature.options ? null : feature.about));
     const value = feature.options
       ? make("select", { id, "data-value": "", "aria-describedby": described },
