@@ -17,7 +17,7 @@ from ..solvers.base import Progress
 from ..space import Feature
 from ..space.page import values_of
 from ..space.tables import as_pandas
-from .asking import DISTANCES, Asked, has_choices, moves_of
+from .asking import DISTANCES, Asked, has_choices, moves_of, says_how_apart
 from .site import Site
 
 STEPS = 200
@@ -37,6 +37,7 @@ def model_view(site: Site) -> dict[str, Any]:
         "rows": None if site.people is None else len(site.people) + len(site.wrong),
         "distances": list(DISTANCES),
         "distance": site.base.given.get("distance") is not None,
+        "diversity": says_how_apart(site),
         "criteria": [str(each) for each in site.base.subject_to],
     }
 

@@ -253,6 +253,20 @@ def test_two_users_have_their_own_answers(open_page: Callable[..., Page], served
     assert row != json.loads(other.save("certificate.json").read_text("utf-8"))
 
 
+def test_several_answers_change_other_features(page: Page) -> None:
+    page.refused()
+    assert not page("#diversity").is_displayed()
+    page.choose("#count", "2")
+    assert page("#diversity").get_attribute("value") == "features"
+    page.find()
+    assert '"features"' in page("pre[aria-label='In Python']").get_attribute("textContent").replace(
+        "'", '"'
+    )
+    page.choose("#diversity", "points")
+    page.find()
+    assert "--diversity points" in page("pre").get_attribute("textContent")
+
+
 def test_live_asks_again_after_edits(page: Page) -> None:
     page.choose("#target", "yes")
     page("#live").click()
