@@ -128,6 +128,7 @@ def result_view(site: Site, asked: Asked, result: Result) -> dict[str, Any]:
         "proof": [] if result.unchanged else list(_proof(result)),
         "answers": [answer_view(site, one) for one in found],
         "fewer": _fewer(result, asked),
+        "open": _open(result, asked),
         "rules": rules(result.conflict),
         "relaxed": None,
         "seconds": f"{result.seconds:.1f}",
@@ -223,6 +224,20 @@ def _fewer(result: Result, asked: Asked) -> str:
     wanted, found = asked.question.count, len(result.all())
     why = {"infeasible": "no other one exists, proved", "unknown": "no other one was found in time"}
     return f"{found} of {wanted}: {why[result.stop_reason]}." if result.stop_reason else ""
+
+
+def _open(result: Result, asked: Asked) -> str:
+    """Why it is not known what to give up, where none exists."""
+    if result.status != "infeasible" or result.relaxed is not None:
+        return ""
+    if not result.conflict:
+        return "No row of the feature space has this outcome, whatever may change."
+    if asked.question.relax:
+        return "Without what the question gives up there is none either, or none was found in time."
+    return (
+        "The search ended before it was known which of these are needed, and which one to give up. "
+        "Allow it more seconds."
+    )
 
 
 def people_view(site: Site, outcomes: list[str] | None) -> dict[str, Any]:

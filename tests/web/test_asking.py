@@ -203,6 +203,18 @@ def test_numbers_are_asked_for_by_a_range(folder: Path) -> None:
         read_asked(number, {"fields": FIELDS, "range": ""}, 60)
 
 
+def test_where_none_exists_it_is_said_what_is_not_known(site: Site) -> None:
+    asked = read_asked(site, {**ASKED, "moves": dict.fromkeys(FIELDS, "fixed")}, 60)
+    found = asked.model.explain(asked.frame, asked.question)
+    assert result_view(site, asked, found)["open"] == ""
+    ended = replace(found, relaxed=None, given_up=())
+    assert "more seconds" in result_view(site, asked, ended)["open"]
+    without = replace(ended, conflict=())
+    assert "whatever may change" in result_view(site, asked, without)["open"]
+    relaxing = replace(asked, question=asked.question.with_(relax=["actions"]))
+    assert "none either" in result_view(site, relaxing, ended)["open"]
+
+
 def test_no_bound_is_rounded_to_the_better(site: Site) -> None:
     asked = read_asked(site, ASKED, 60)
     result = asked.model.explain(asked.frame, asked.question)

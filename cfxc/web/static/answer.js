@@ -63,9 +63,8 @@ function changes(one, before, title, place = 0) {
 
 function reasons(answer) {
   const parts = [make("h3", {}, "Why there is none")];
-  parts.push(answer.rules.length
-    ? make("ul", { class: "facts rules" }, ...answer.rules.map((rule) => make("li", {}, rule)))
-    : make("p", {}, "No row of the feature space has this outcome, whatever may change."));
+  if (answer.rules.length) parts.push(make("ul", { class: "facts rules" }, ...answer.rules.map((rule) => make("li", {}, rule))));
+  if (answer.open) parts.push(make("p", { class: "still-open" }, answer.open));
   if (answer.relaxed) {
     parts.push(make("p", { class: "relaxed" }, `Without “${answer.relaxed.given_up.join("” and “")}” there is one:`));
     parts.push(changes(answer.relaxed, answer.before, "Changes then"));
