@@ -259,10 +259,9 @@ def question_of(model: CompiledModel, instance: Instance, requested: Asked) -> Q
     return requested.question(base, target=target, distance=distance)
 
 
-FEWER = {"infeasible": "no other one exists, proved", "unknown": "no other one was found in time"}
-
-
 def _show_all(result: Result, count: int) -> None:
+    from ..answers.result import FEWER
+
     found = result.all()
     for number, one in enumerate(found, start=1):
         if count > 1:

@@ -10,7 +10,7 @@ from fractions import Fraction
 from typing import Any
 
 from ..answers.conflicts import ACTIONS
-from ..answers.result import Result
+from ..answers.result import FEWER, Result
 from ..show.letters.words import clean, written
 from ..show.numbers import shown
 from ..solvers.base import Progress
@@ -222,8 +222,7 @@ def _proof(result: Result) -> Iterator[str]:
 def _fewer(result: Result, asked: Asked) -> str:
     """Why there are fewer answers than were asked for."""
     wanted, found = asked.question.count, len(result.all())
-    why = {"infeasible": "no other one exists, proved", "unknown": "no other one was found in time"}
-    return f"{found} of {wanted}: {why[result.stop_reason]}." if result.stop_reason else ""
+    return f"{found} of {wanted}: {FEWER[result.stop_reason]}." if result.stop_reason else ""
 
 
 def _open(result: Result, asked: Asked) -> str:
