@@ -207,7 +207,10 @@ def _header(path: Path, header: Sequence[str]) -> tuple[str, ...]:
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
         listed = ", ".join(map(repr, twice[:8]))
-        raise InvalidInputError(f"{path}: several columns are called {listed}; rename or drop them")
+        hint = "rename or drop them"
+        if any(number(name) is not None for name in twice):
+            hint = "if the table has no header, put a line with the columns' names before it"
+        raise InvalidInputError(f"{path}: several columns are called {listed}; {hint}")
     return names
 
 
