@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from ..errors import InvalidInputError, MissingColumnError
-from ..frontends.csv_files import number, truth
+from ..frontends.csv_files import is_too_large, number, truth
 from ..frontends.row_files import once, read_rows
 
 if TYPE_CHECKING:
@@ -200,6 +200,11 @@ def _looks_like(column: pd.Series[Any], name: str) -> str:
         return ""
     if all(_DATE.fullmatch(text.strip()) for text in texts):
         return "holds dates as texts, which become categories; days since a fixed day are numbers"
+    if any(map(is_too_large, texts)) and all(isinstance(number(text), int) for text in texts):
+        return (
+            "holds whole numbers beyond 64 bits, so that all of it is text, and becomes "
+            "categories; written with a point (1.0 for 1) they are numbers"
+        )
     different = len(set(texts))
     if different > MANY_TEXTS and different >= NEARLY_ALL * len(texts):
         return f"holds {different} different texts in {len(column)} rows, as an identifier does"

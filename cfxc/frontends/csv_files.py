@@ -241,6 +241,12 @@ _LONGEST = 400
 """Digits from which on a number is beyond the largest double, and read as such."""
 
 
+def is_too_large(text: str) -> bool:
+    """Whether a cell is a whole number that no column of whole numbers can hold."""
+    value = number(text)
+    return isinstance(value, int) and value not in _INT64
+
+
 def truth(text: str) -> bool | None:
     """The boolean that a cell is, or ``None``."""
     return _BOOLEANS.get(text.strip())
@@ -281,6 +287,6 @@ def _numbers(known: Iterable[str]) -> dict[str, float] | None:
             return None
         found[cell] = value
     whole = all(isinstance(value, int) for value in found.values())
-    if whole and any(value not in _INT64 for value in found.values()):
+    if whole and any(map(is_too_large, found)):
         return None
     return found if any(map(_DECIMAL.fullmatch, map(str.strip, found))) else None

@@ -20,6 +20,7 @@ ODD: list[tuple[str, list[Any], str]] = [
     ("when", ["2020-01-31", "2021-2-3", None], "holds dates"),
     ("when", ["31.01.2020", "3.2.21"], "holds dates"),
     ("when", ["2020-01-31T10:00:00Z", "2020-01-31 11:00"], "holds dates"),
+    ("big", ["1", "99999999999999999999999", None], "whole numbers beyond 64 bits"),
     ("who", [f"u{i}" for i in range(51)], "51 different texts in 51 rows"),
     ("who", [f"u{i}" for i in range(90)] + ["u0"] * 10, "90 different texts in 100 rows"),
 ]
@@ -31,6 +32,8 @@ FINE: list[list[Any]] = [
     [f"u{i}" for i in range(89)] + ["u0"] * 11,
     ["2020-01-31", "soon"],
     ["1.5 kg", "2-3"],
+    ["99999999999999999999999", "unknown"],
+    ["007", "12"],
     [True, False] * 9,
 ]
 
