@@ -16,6 +16,8 @@ from sklearn.kernel_approximation import RBFSampler
 from sklearn.pipeline import make_pipeline
 from sklearn.tree import DecisionTreeClassifier
 
+from cfxc.cli import remedies
+
 from .conftest import PERSON, Shell, people
 
 EXPLAIN = ("explain", "tree.skops", "--space", "space.toml", "--factual", "person.json")
@@ -329,6 +331,7 @@ def test_what_actions_rule_out_is_infeasible(shell: Shell) -> None:
         (("--jobs", "-7"), ["--jobs must be -1, or a whole number from 1, not -7"]),
         (("--time-limit", "-1"), ["--time-limit must be"]),
         (("--seed=-1",), ["--seed must be"]),
+        (("--trust-region", "data.csv,epsilon=-1"), ["--trust-region: epsilon is at least 0"]),
         (("--causal", "age == 3"), ["with one '='"]),
         (("--constraint", "age >="), ["constraint"]),
         (("--constraint", "agee >= 3"), ["agee"]),
@@ -338,6 +341,27 @@ def test_what_actions_rule_out_is_infeasible(shell: Shell) -> None:
 def test_bad_questions(shell: Shell, options: tuple[str, ...], parts: list[str]) -> None:
     message = shell.refuses(*EXPLAIN, *options)
     assert all(part in message for part in parts), message
+
+
+@pytest.mark.parametrize(
+    ("line", "message", "said"),
+    [
+        ("run -n 0", "n must be at least 1", "-n must be at least 1"),
+        ("run -n0", "n must be at least 1", "-n must be at least 1"),
+        ("run --count 0", "n must be at least 1", "--count must be at least 1"),
+        ("plan --retrainings=0", "n must be at least 2", "--retrainings must be at least 2"),
+        ("plan", "n must be at least 2", "n must be at least 2"),
+        ("explain --count 3", "count: 9 is above its range", "count: 9 is above its range"),
+        ("explain --letter l.html", "give them with fields={…}, or in a TOML file (--fields)",
+         "give them in a TOML file (--fields)"),
+        ("infer", "or add kinds={'job': 'categorical'}", "or add --categorical 'job'"),
+    ],
+)  # fmt: skip
+def test_what_python_calls_by_name_is_called_by_its_flag(
+    line: str, message: str, said: str
+) -> None:
+    remedies.begin(line.split())
+    assert remedies.by_flag(message) == said
 
 
 def test_outcomes_are_shown_as_people_write_them(shell: Shell) -> None:
