@@ -12,6 +12,7 @@ from __future__ import annotations
 import csv
 import io
 import re
+import shlex
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -150,7 +151,10 @@ def _lines(path: Path, skip: int = 0) -> Iterator[Lines]:
             "table's file"
         ) from error
     except UnicodeDecodeError as error:
-        raise InvalidInputError(f"{path}: not a table in CSV: not text in UTF-8") from error
+        raise InvalidInputError(
+            f"{path}: not a table in CSV: not text in UTF-8; save it as that, or convert it, "
+            f"such as from Latin-1: iconv -f LATIN1 -t UTF-8 {shlex.quote(str(path))}"
+        ) from error
 
 
 BLOCK = 2**15

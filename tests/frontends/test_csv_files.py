@@ -123,7 +123,10 @@ NO_TABLES: list[tuple[bytes, str]] = [
     (b"a\tb\n1\t2\n", "separated by a tab"),
     (b'a,b\n"1,2\n', "not a table in CSV"),
     (b'a,b\n"1"x,2\n', "table.csv, line 2: not a table in CSV"),
-    (b"a\n\xff\n", "not text in UTF-8"),
+    (
+        b"a\n\xff\n",
+        "not text in UTF-8; save it as that, or convert it, such as from Latin-1:",
+    ),
     (b"a\n" + b"x" * 200_000 + b"\n", "table.csv, line 2: not a table in CSV"),
 ]
 
