@@ -344,6 +344,23 @@ def test_bad_questions(shell: Shell, options: tuple[str, ...], parts: list[str])
 
 
 @pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("--which", "9-5"), "the ends of 9-5 are swapped; write 5-9"),
+        (("--which", "0,9 - 5"), "the ends of 9 - 5 are swapped; write 5-9"),
+        (("--count", "2"), "No such option: --count; a batch gives one answer each: ask cfxc"),
+        (("--relax=actions",), "No such option: --relax; a batch gives one answer each"),
+        (("--whic", "3"), "No such option: --whic (Possible options: --which)"),
+    ],
+)
+def test_what_a_batch_is_not_asked(shell: Shell, options: tuple[str, ...], said: str) -> None:
+    batch = ("batch", "tree.skops", "--space", "space.toml", "--rows", "data.csv", "-o", "o.csv")
+    ended = shell(*batch, "--target", "yes", *options)
+    assert (ended.code, ended.out) == (2, "")
+    assert said in ended.err
+
+
+@pytest.mark.parametrize(
     ("line", "message", "said"),
     [
         ("run -n 0", "n must be at least 1", "-n must be at least 1"),
