@@ -343,6 +343,12 @@ def test_bad_questions(shell: Shell, options: tuple[str, ...], parts: list[str])
     assert all(part in message for part in parts), message
 
 
+def test_features_are_listed_once(shell: Shell) -> None:
+    message = shell.refuses(*EXPLAIN, "--causal", "foo = 90 * age")
+    assert "there is no feature 'foo' (known: " in message
+    assert message.count("'sector'") == 1
+
+
 @pytest.mark.parametrize(
     ("options", "said"),
     [
