@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
-from ..errors import NoChangeNeededError, UnsupportedError
+from ..errors import InvalidInputError, NoChangeNeededError, UnsupportedError
 from ..frontends.row_files import read_factual, read_known
 from ..question.outcomes import read_favourable, read_target
 from ..stopping import INTERRUPTED as STOPPED
@@ -256,7 +256,22 @@ def question_of(model: CompiledModel, instance: Instance, requested: Asked) -> Q
         target = read_target(model, label, instance.range_)
     if distance is not None:
         distance = read_distance(distance, model.space)
-    return requested.question(base, target=target, distance=distance)
+    question = requested.question(base, target=target, distance=distance)
+    _refuse_idle(requested.options.get("relax") or (), question)
+    return question
+
+
+def _refuse_idle(relax: Sequence[str], question: Question) -> None:
+    """Refuse kinds to give up of which nothing is asked for."""
+    from ..question.criteria import CRITERIA
+
+    asked = {each.name for each in question.subject_to}
+    for each in relax:
+        if each in CRITERIA and each not in asked:
+            raise InvalidInputError(
+                f"--relax {each}: nothing of this kind is asked for; add {CRITERIA[each].flag}, or "
+                f"leave --relax {each} out"
+            )
 
 
 def _show_all(result: Result, count: int) -> None:

@@ -333,6 +333,12 @@ def test_what_actions_rule_out_is_infeasible(shell: Shell) -> None:
         (("--seed=-1",), ["--seed must be"]),
         (("--trust-region", "data.csv,epsilon=-1"), ["--trust-region: epsilon is at least 0"]),
         (("--causal", "age == 3"), ["with one '='"]),
+        (("--relax", "max_changes"), ["nothing of this kind is asked for; add --max-changes"]),
+        (("--relax", "age > 3"), ["none of the kinds (constraints, ", "no condition is asked for"]),
+        (
+            ("--relax", "sector == 3", "--constraint", "age >= 40", "--constraint", "age <= 70"),
+            ["none of the conditions asked for (age >= 40; age <= 70)"],
+        ),
         (("--constraint", "age >="), ["constraint"]),
         (("--constraint", "agee >= 3"), ["agee"]),
         (("--constraint", "age"), ["constraint"]),

@@ -31,7 +31,7 @@ TRIED = [
     ((*EXPLAIN, "--causal", "ages = 30"), "'ages'"),
     (("explain", "mlp.joblib", *HOW, *WHO, "--time-limit", "5"), "runs the code in it"),
     ((*EXPLAIN, "--distance", "euclidean"), "nearest: 'l2'"),
-    ((*EXPLAIN, "--relax", "max_change"), "nearest: 'max_changes'"),
+    ((*EXPLAIN, "--max-changes", "2", "--relax", "max_change"), "nearest: 'max_changes'"),
     (
         (*EXPLAIN, "--apart", "0.2"),
         "for several answers: say how many, such as --count 3",
