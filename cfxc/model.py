@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack, overload
@@ -108,7 +108,8 @@ class CompiledModel(Compiled):
             raise InvalidInputError(f"{odd} is for several answers: say how many, such as count=3")
         with showing("searching", progress) as watch, listening():
             explainer = explainer_of(self, asked, watch)
-            return explainer.answer(one_row(self.space, row), started).in_library_of(row)
+            answer = explainer.answer(one_row(self.space, row), started).in_library_of(row)
+            return replace(answer, count=asked.count)
 
     @lists_options
     def explain_batch(

@@ -35,6 +35,8 @@ Semantics = Literal["real", "float"]
 Asked = Literal["auto", "real", "float"]
 """What ``semantics=`` takes; an answer states which of the two holds."""
 Status = Literal["optimal", "feasible", "infeasible", "unknown"]
+FEWER = {"infeasible": "no other one exists, proved", "unknown": "no other one was found in time"}
+"""Why there are fewer answers than were asked for, by ``stop_reason``."""
 COPIES = "answers may be near copies"
 FEATURES = "asks for answers that change different features"
 """Of several answers that change the same features, and what to ask for instead."""
@@ -65,6 +67,7 @@ class Result(Answer):
         exact_distance, exact_lower_bound: The same two as exact numbers; of l2, which is a root,
             the doubles around it.
         alternatives: The next nearest, each different from all before (``count=``).
+        count: How many answers were asked for.
         stop_reason: Why there are fewer than asked for: no other one exists (``infeasible``,
             proved), or none was found in time (``unknown``).
         conflict: If none exists: constraints and actions that together leave none, each of them
@@ -104,6 +107,7 @@ class Result(Answer):
     exact_distance: Fraction | None = None
     exact_lower_bound: Fraction = Fraction(0)
     alternatives: tuple[Result, ...] = field(default=(), repr=False)
+    count: int = 1
     stop_reason: Literal["", "infeasible", "unknown"] = ""
     conflict: tuple[str, ...] = ()
     given_up: tuple[str, ...] = ()
@@ -297,11 +301,14 @@ class Result(Answer):
         if self.status != "optimal":
             nearest = f"Not proved to be the nearest ({self.reason}): {far}."
         found = f"{self.outcome_before} → {self.outcome_after}"
-        if self.alternatives:
-            found = f"{found}: {len(self.all())} answers"
-            nearest = f"the nearest of them is {nearest}" if self.status == "optimal" else nearest
+        if self.alternatives or self.stop_reason:
+            found = f"{found}: {self._number}"
+        if self.alternatives and self.status == "optimal":
+            nearest = f"the nearest of them is {nearest}"
+        fewer = f"{FEWER[self.stop_reason].capitalize()}." if self.stop_reason else ""
         copies = f"Hint: {COPIES}; diversity='features' {FEATURES}." if self.near_copies else ""
-        return found, [nearest[0].upper() + nearest[1:], bound, self.default_target, copies]
+        sentences = [nearest[0].upper() + nearest[1:], bound, fewer, self.default_target, copies]
+        return found, sentences
 
     def in_library_of(self, given: Any) -> Result:
         """The same with all rows in the library and dtypes of a table that was given."""
@@ -388,9 +395,17 @@ class Result(Answer):
         if self.unchanged:
             return f"unchanged: {self.reason} {self.target}, nothing needs to change"
         text = self._found()
-        if self.alternatives:
-            text = f"{len(self.all())} answers; the nearest: {text}"
+        if self.stop_reason:
+            text = f"{self._number} ({FEWER[self.stop_reason]}); the nearest: {text}"
+        elif self.alternatives:
+            text = f"{self._number}; the nearest: {text}"
         return f"{text}; {self.default_target}" if self.default_target else text
+
+    @property
+    def _number(self) -> str:
+        """How many answers there are, and of how many that were asked for."""
+        found = len(self.all())
+        return f"{found} of {self.count} answers" if found < self.count else f"{found} answers"
 
     @property
     def near_copies(self) -> bool:

@@ -237,7 +237,11 @@ def _numbers(text: str, count: int) -> set[int]:
                 f"{suggestion(text, [REFUSED, EVERY])}"
             )
         first, last = int(ends[1]), int(ends[2] or ends[1])
-        if first > last or last >= count:
+        if first > last:
+            raise InvalidInputError(
+                f"--which {text!r}: the ends of {part.strip()} are swapped; write {last}-{first}"
+            )
+        if last >= count:
             raise InvalidInputError(
                 f"--which {text!r}: no rows {part.strip()}; rows count from 0 to {count - 1}"
             )

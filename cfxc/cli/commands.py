@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
-from ..errors import NoChangeNeededError, UnsupportedError
+from ..errors import InvalidInputError, NoChangeNeededError, UnsupportedError
 from ..frontends.row_files import read_factual, read_known
 from ..question.outcomes import read_favourable, read_target
 from ..stopping import INTERRUPTED as STOPPED
@@ -34,13 +35,24 @@ from .guard import INFEASIBLE, LIMIT, guarded, keep_present
 from .interrupts import INTERRUPTED
 from .letters import Wanted, apart_for_letters
 from .remedies import with_more
-from .report import doing, hint_at_caps, hint_at_copies, progress, say_next, show, to_json
+from .report import (
+    doing,
+    hint_at_caps,
+    hint_at_copies,
+    progress,
+    say_next,
+    show,
+    standing,
+    telling,
+    to_json,
+)
 from .tables import read_distance
 
 if TYPE_CHECKING:
     from ..answers.result import Result
     from ..model import CompiledModel
     from ..question.question import Question
+    from ..solvers.base import Watch
     from ..space import FeatureSpace
 
 
@@ -143,7 +155,7 @@ def explain(
     for place in certificates[1:]:
         check_writable(place, wanted.letter, *taken)
         keep_present(wanted.overwrite, place)
-    with progress(f"searching, for at most {question.time_limit:g} s …") as watch:
+    with watched(question) as watch:
         try:
             result = compiled.explain(row, question, progress=watch)
         except NoChangeNeededError:  # the answer is the row, as where the outcome is favourable
@@ -167,6 +179,23 @@ def explain(
             print(f"cfxc: no certificate is written: {refused}", file=sys.stderr)
     code = exit_code(result)
     return LIMIT if refused is not None and not code else code
+
+
+@contextmanager
+def watched(question: Question) -> Iterator[Watch]:
+    """Lines that say where the search stands; of several answers, which one is searched."""
+    most, count = f"for at most {question.time_limit:g} s", question.count
+    if count == 1 or question.diversity == "pool":  # whose answers come of one search
+        with progress(f"searching, {most} …") as watch:
+            yield watch
+        return
+
+    from ..solvers.base import Counting
+
+    with telling(f"searching {count} answers, {most} each …") as tell:
+        yield Counting(
+            lambda number, now: tell(now.seconds, f"answer {number} of {count}, {standing(now)}")
+        )
 
 
 def _places(path: Path | None, count: int) -> list[Path]:
@@ -227,13 +256,27 @@ def question_of(model: CompiledModel, instance: Instance, requested: Asked) -> Q
         target = read_target(model, label, instance.range_)
     if distance is not None:
         distance = read_distance(distance, model.space)
-    return requested.question(base, target=target, distance=distance)
+    question = requested.question(base, target=target, distance=distance)
+    _refuse_idle(requested.options.get("relax") or (), question)
+    return question
 
 
-FEWER = {"infeasible": "no other one exists, proved", "unknown": "no other one was found in time"}
+def _refuse_idle(relax: Sequence[str], question: Question) -> None:
+    """Refuse kinds to give up of which nothing is asked for."""
+    from ..question.criteria import CRITERIA
+
+    asked = {each.name for each in question.subject_to}
+    for each in relax:
+        if each in CRITERIA and each not in asked:
+            raise InvalidInputError(
+                f"--relax {each}: nothing of this kind is asked for; add {CRITERIA[each].flag}, or "
+                f"leave --relax {each} out"
+            )
 
 
 def _show_all(result: Result, count: int) -> None:
+    from ..answers.result import FEWER
+
     found = result.all()
     for number, one in enumerate(found, start=1):
         if count > 1:

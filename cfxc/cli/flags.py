@@ -240,9 +240,20 @@ class Group(TyperGroup):
         try:
             return super().invoke(ctx)
         except Exception as error:
-            if close := getattr(error, "possibilities", None):  # of an unknown option, best first
-                error.possibilities = close[:1]  # type: ignore[attr-defined]  # typer keeps its class to itself
+            if hasattr(error, "option_name") and hasattr(error, "possibilities"):
+                _advise(error)
             raise
+
+
+def _advise(error: Any) -> None:
+    """Of an unknown option, name the best of those alike; or where it is one."""
+    flags = getattr(error.ctx.command.callback, "flags", None)
+    name = error.option_name.lstrip("-").replace("-", "_")
+    if flags is not None and name in flags.without:
+        error.message += "; a batch gives one answer each: ask cfxc explain about a single row"
+        error.possibilities = None
+    elif error.possibilities:
+        error.possibilities = error.possibilities[:1]
 
 
 def _completed(command: Any) -> Any:

@@ -26,10 +26,20 @@ TRUSTS = "--trust-pickle"
 MODEL, SPACE, QUESTION, TABLE = "a model file", "a feature space", "a question", "a table"
 GIVEN = {"--space": SPACE, "--question": QUESTION, "--factual": TABLE, "--rows": TABLE}
 """What the file of an option is to be."""
-ARGUMENT = re.compile(r"\w+(?= (must be|lies|is a|is for) )")
+ARGUMENT = re.compile(r"\w+(?= (must be|lies|is a|is for) )|(TrustRegion|relax)(?=: )")
 """Whose value a message refuses."""
-FLAGS = {"n_jobs": "jobs", "random_state": "seed"}
+FLAGS = {
+    "n_jobs": ("--jobs",), "random_state": ("--seed",), "n": ("-n", "--count", "--retrainings"),
+    "TrustRegion": ("--trust-region",),
+}  # fmt: skip
 """Flags that are not called as in Python."""
+ADVICE = (
+    (re.compile(r"\bcount=(\d+)"), r"--count \1"),
+    (re.compile(r"ordinal=\{'([^'\n]*)': \[[^\]\n]*\]\}"), r"--ordinal '\1=first,second,…'"),
+    (re.compile(r"kinds=\{'([^'\n]*)': 'categorical'\}"), r"--categorical '\1'"),
+    (re.compile(r"\bwith fields=\{…\}, or "), ""),
+)
+"""What a message advises in Python, and how that is said on a command line."""
 MADE = ", a TOML file that cfxc new or cfxc space infer makes from a table"
 ROW = re.compile(r":\d+$")
 """Of a table, as ``--factual`` names it."""
@@ -67,12 +77,20 @@ def again(*more: str, changed: Mapping[str, str] | None = None) -> str:
 
 
 def by_flag(message: str) -> str:
-    """A message about an argument in Python, with the flag that it was given by."""
+    """A message about an argument in Python, with its flag, and with advice for this line."""
+    for python, ours in ADVICE:
+        message = python.sub(ours, message)
     if (found := ARGUMENT.match(message)) is None:
         return message
-    flag = f"--{FLAGS.get(found[0], found[0]).replace('_', '-')}"
-    given = any(word.partition("=")[0] == flag for word in _arguments)
-    return flag + message[found.end() :] if given else message
+    flags = FLAGS.get(found[0], (f"--{found[0].replace('_', '-')}",))
+    given = [flag for flag in flags if any(_is_given(flag, word) for word in _arguments)]
+    return given[0] + message[found.end() :] if given else message
+
+
+def _is_given(flag: str, word: str) -> bool:
+    """Whether a word of the command line is the flag, with its value or without."""
+    short = not flag.startswith("--")
+    return word.startswith(flag) if short else word.partition("=")[0] == flag
 
 
 def remedy(message: str) -> str:

@@ -17,7 +17,7 @@ from ..writing import check_writable
 from .flags import NAMES, Columns, Output, Overwrite, grouped
 from .guard import deliver, guarded, keep_present
 from .report import say_next
-from .tables import advice, column_names, notes, read_levels, read_steps, without
+from .tables import advice, column_names, doubts, notes, read_levels, read_steps, without
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -78,6 +78,8 @@ class Statement:
         """The columns of the features, and their space; odd columns are warned of on stderr."""
         from ..space import FeatureSpace
 
+        for line in doubts(frame):
+            print(f"cfxc: warning: {table}: {line}", file=sys.stderr)
         with _told_of(table):
             dropped = column_names(self.drop, list(frame.columns))
             frame = without(frame, [*dropped, *([] if self.target is None else [self.target])])

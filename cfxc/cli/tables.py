@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from ..errors import InvalidInputError, MissingColumnError
-from ..frontends.csv_files import number, truth
+from ..frontends.csv_files import is_too_large, number, truth
 from ..frontends.row_files import once, read_rows
 
 if TYPE_CHECKING:
@@ -107,6 +107,35 @@ SHOWN = 5
 """Columns that a note names."""
 
 
+def doubts(frame: pd.DataFrame) -> Iterator[str]:
+    """What is odd about a whole table: that it has no header, or is not separated by commas."""
+    names = list(frame.columns)
+    if len(names) == 1 and _has_blanks(names[0], frame[names[0]]):
+        yield (
+            f"one column, called {names[0]!r}: its cells seem to be separated by blanks; save the "
+            "table with commas"
+        )
+        return
+    odd = [name for name in names if _is_value(name, frame[name])]
+    counted = names in ([str(i + start) for i in range(len(names))] for start in (0, 1))
+    if 2 * len(odd) >= len(names) and not counted:
+        yield (
+            f"names of columns look like values ({_listed(odd)}): the first row is taken for the "
+            "header; if the table has none, put a line with the columns' names before it"
+        )
+
+
+def _has_blanks(name: str, column: pd.Series[Any]) -> bool:
+    """Whether name and cells are as many words each, and more than one."""
+    words = {len(cell.split()) if isinstance(cell, str) else 1 for cell in [name, *column]}
+    return len(words) == 1 and words != {1}
+
+
+def _is_value(name: str, column: pd.Series[Any]) -> bool:
+    """Whether a column's name is a number, or a cell of it."""
+    return number(name) is not None or bool((column == name).any())
+
+
 def advice(frame: pd.DataFrame, space: FeatureSpace) -> Iterator[str]:
     """One line per column that should probably not be a feature, or not under its name.
 
@@ -171,6 +200,11 @@ def _looks_like(column: pd.Series[Any], name: str) -> str:
         return ""
     if all(_DATE.fullmatch(text.strip()) for text in texts):
         return "holds dates as texts, which become categories; days since a fixed day are numbers"
+    if any(map(is_too_large, texts)) and all(isinstance(number(text), int) for text in texts):
+        return (
+            "holds whole numbers beyond 64 bits, so that all of it is text, and becomes "
+            "categories; written with a point (1.0 for 1) they are numbers"
+        )
     different = len(set(texts))
     if different > MANY_TEXTS and different >= NEARLY_ALL * len(texts):
         return f"holds {different} different texts in {len(column)} rows, as an identifier does"

@@ -12,6 +12,7 @@ from __future__ import annotations
 import csv
 import io
 import re
+import shlex
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -150,7 +151,10 @@ def _lines(path: Path, skip: int = 0) -> Iterator[Lines]:
             "table's file"
         ) from error
     except UnicodeDecodeError as error:
-        raise InvalidInputError(f"{path}: not a table in CSV: not text in UTF-8") from error
+        raise InvalidInputError(
+            f"{path}: not a table in CSV: not text in UTF-8; save it as that, or convert it, "
+            f"such as from Latin-1: iconv -f LATIN1 -t UTF-8 {shlex.quote(str(path))}"
+        ) from error
 
 
 BLOCK = 2**15
@@ -207,7 +211,10 @@ def _header(path: Path, header: Sequence[str]) -> tuple[str, ...]:
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
         listed = ", ".join(map(repr, twice[:8]))
-        raise InvalidInputError(f"{path}: several columns are called {listed}; rename or drop them")
+        hint = "rename or drop them"
+        if any(number(name) is not None for name in twice):
+            hint = "if the table has no header, put a line with the columns' names before it"
+        raise InvalidInputError(f"{path}: several columns are called {listed}; {hint}")
     return names
 
 
@@ -236,6 +243,12 @@ def number(text: str) -> int | float | None:
 
 _LONGEST = 400
 """Digits from which on a number is beyond the largest double, and read as such."""
+
+
+def is_too_large(text: str) -> bool:
+    """Whether a cell is a whole number that no column of whole numbers can hold."""
+    value = number(text)
+    return isinstance(value, int) and value not in _INT64
 
 
 def truth(text: str) -> bool | None:
@@ -278,6 +291,6 @@ def _numbers(known: Iterable[str]) -> dict[str, float] | None:
             return None
         found[cell] = value
     whole = all(isinstance(value, int) for value in found.values())
-    if whole and any(value not in _INT64 for value in found.values()):
+    if whole and any(map(is_too_large, found)):
         return None
     return found if any(map(_DECIMAL.fullmatch, map(str.strip, found))) else None

@@ -270,9 +270,12 @@ def checked(given: Mapping[str, Any]) -> dict[str, Any]:
                 f"relax: {each} is part of the outcome that is asked for; ask again without it"
             )
         if each not in (*RELAXABLE, *texts):
-            known = [*RELAXABLE, *(str(c) for c in found["subject_to"] if isinstance(c, Condition))]
-            close = meant(each, known)
-            raise InvalidInputError(f"relax: {each!r} is none of {', '.join(known)}{close}")
+            named = [str(c) for c in found["subject_to"] if isinstance(c, Condition)]
+            listed = f"none of the conditions asked for ({'; '.join(named)})"
+            raise InvalidInputError(
+                f"relax: {each!r}{meant(each, [*RELAXABLE, *named])} is none of the kinds "
+                f"({', '.join(RELAXABLE)}), and {listed if named else 'no condition is asked for'}"
+            )
     return found
 
 

@@ -356,15 +356,21 @@ def _middle(text: tuple[float, int], letters: float) -> float:
     """Where the middle of a text comes to lie that is meant for a place, kept within the lane."""
     place, length = text
     half = min(length / letters / 2, 0.5)
-    return min(max(place, half - 0.03), 1.03 - half)
+    return min(max(place, half), 1 - half)
 
 
 def _text(
     axes: Any, text: str, place: float, spot: Spot, letters: float, dy: float, colour: str,
     ha: str = "center",
 ) -> None:  # fmt: skip
-    x = _middle((place, len(text)), letters) if ha == "center" else place
+    """A text at a place of a lane; one that would go beyond an end begins or ends there."""
+    from matplotlib.patheffects import withStroke
+
+    middle = _middle((place, len(text)), letters) if ha == "center" else place
+    if middle != place:
+        ha, middle = ("left", 0.0) if middle > place else ("right", 1.0)
     va = "bottom" if dy > 0 else "top"
     axes.text(
-        spot[0] + x, spot[1] + dy, plain(text), ha=ha, va=va, fontsize=SMALL, color=colour, zorder=5
-    )
+        spot[0] + middle, spot[1] + dy, plain(text), ha=ha, va=va, fontsize=SMALL, color=colour,
+        zorder=5, path_effects=[withStroke(linewidth=2, foreground=axes.get_facecolor())],
+    )  # fmt: skip

@@ -27,6 +27,9 @@ SMALL = 8.0
 LETTER = 0.62 * SMALL / 72
 """Inches that a letter of such a text takes, about."""
 ELLIPSIS = "…"
+WORD = re.compile(r"[^\s_./-]+[\s_./-]*|[\s_./-]+")
+HUMP = re.compile(r"(?<=[a-z\d])(?=[A-Z])")
+"""Where a word in camel case may be broken."""
 
 
 def require(purpose: str) -> None:
@@ -102,7 +105,9 @@ def short(text: str, most: int) -> str:
 
 
 def in_lines(text: str, width: int, most: int = 3) -> str:
-    """A name in a few lines, broken behind spaces and signs, or where a word is too long."""
+    """A name in a few lines, broken behind spaces and signs, before the humps of camel case, or
+    where a word is too long.
+    """
     for letters in range(width * most, 0, -1):
         lines = _lines(short(text, letters), width)
         if len(lines) <= most:
@@ -112,7 +117,7 @@ def in_lines(text: str, width: int, most: int = 3) -> str:
 
 def _lines(text: str, width: int) -> list[str]:
     lines = [""]
-    for part in re.findall(r"[^\s_./-]+[\s_./-]*|[\s_./-]+", text):
+    for part in (p for each in WORD.findall(text) for p in HUMP.split(each)):
         while len(lines[-1]) + len(part.rstrip()) > width:
             room = 0 if lines[-1] else width
             lines[-1:] = [lines[-1] + part[:room], ""]

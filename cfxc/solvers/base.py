@@ -74,6 +74,21 @@ class Progress:
 Watch = Callable[[Progress], None]
 """Is told from time to time where a search stands."""
 
+
+class Counting:
+    """A watch of searches in turn, one an answer, that tells which of them it is, from 1."""
+
+    def __init__(self, tell: Callable[[int, Progress], None]) -> None:
+        self.tell, self.number = tell, 0
+
+    def begin(self) -> None:
+        """Another search begins."""
+        self.number += 1
+
+    def __call__(self, stands: Progress) -> None:
+        self.tell(self.number, stands)
+
+
 Report = Callable[[Fraction, Fraction | None, int], None]
 """What engines call: the lower bound, the best distance, and how many nodes, in their own terms."""
 
@@ -157,6 +172,8 @@ class Trace:
     def __init__(self, watch: Watch | None) -> None:
         self.watch, self.kept = watch, list[Progress]()
         self.started, self.told = now(), float("-inf")
+        if isinstance(watch, Counting):
+            watch.begin()
 
     def __call__(self, stands: Progress) -> None:
         self._keep(stands)

@@ -31,12 +31,15 @@ DISTANCES = ("sparse", "l1", "l0", "l2", "linf")
 """What the page may name; a file's distance comes from the question that the server began with."""
 FREE = "free"
 MOST_ANSWERS = 8
+SEVERAL = ("features", "points")
+"""How several answers may differ: each changes other features, or each is the next nearest."""
 MOST_CONDITIONS = 20
 LONGEST_TEXT = 400
 """Letters of a number, a condition or an outcome."""
 KEYS = frozenset(
-    ("fields", "moves", "limits", "target", "range", "distance", "count", "conditions", "seconds")
-)
+    ("fields", "moves", "limits", "target", "range", "distance", "count", "diversity", "conditions",
+     "seconds")
+)  # fmt: skip
 
 
 class FieldErrors(InvalidInputError):
@@ -173,12 +176,22 @@ def _options(
         raise InvalidInputError(f"answers: from 1 to {MOST_ANSWERS}")
     if type(seconds) not in (int, float) or not 0 < seconds <= most_seconds:
         raise InvalidInputError(f"seconds: above 0, at most {most_seconds:g}, as the server allows")
-    if count > 1 or not {"diversity", "apart"}.isdisjoint(site.base.given):
+    if count > 1 or says_how_apart(site):
         options["count"] = count
+    diversity = _text(table.get("diversity") or "", "diversity")
+    if diversity not in ("", *SEVERAL):
+        raise InvalidInputError(f"diversity: choose one of {', '.join(SEVERAL)}")
+    if count > 1:
+        options["diversity"] = diversity or None
     options["time_limit"] = seconds / count  # which is for each answer
     if conditions := [*limits, *_conditions(table)]:
         options["subject_to"] = conditions
     return {name: value for name, value in options.items() if value is not None}
+
+
+def says_how_apart(site: Site) -> bool:
+    """Whether the question that the server has says how several answers differ."""
+    return not {"diversity", "apart"}.isdisjoint(site.base.given)
 
 
 def _limits(site: Site, given: Any) -> dict[str, str]:

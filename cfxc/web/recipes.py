@@ -45,7 +45,7 @@ def _words(files: Files, asked: Asked) -> Iterator[str]:
         yield from ("--range", ":".join(end or "" for end in target))
     elif target is not None:
         yield from ("--target", str(target))
-    for name in ("distance", "count", "time_limit"):
+    for name in ("distance", "count", "diversity", "time_limit"):
         if name in options:
             yield from (f"--{name.replace('_', '-')}", _number(options[name]))
     for name, move in asked.moves.items():

@@ -10,14 +10,14 @@ from fractions import Fraction
 from typing import Any
 
 from ..answers.conflicts import ACTIONS
-from ..answers.result import Result
+from ..answers.result import FEWER, Result
 from ..show.letters.words import clean, written
 from ..show.numbers import shown
 from ..solvers.base import Progress
 from ..space import Feature
 from ..space.page import values_of
 from ..space.tables import as_pandas
-from .asking import DISTANCES, Asked, has_choices, moves_of
+from .asking import DISTANCES, Asked, has_choices, moves_of, says_how_apart
 from .site import Site
 
 STEPS = 200
@@ -37,6 +37,7 @@ def model_view(site: Site) -> dict[str, Any]:
         "rows": None if site.people is None else len(site.people) + len(site.wrong),
         "distances": list(DISTANCES),
         "distance": site.base.given.get("distance") is not None,
+        "diversity": says_how_apart(site),
         "criteria": [str(each) for each in site.base.subject_to],
     }
 
@@ -127,6 +128,7 @@ def result_view(site: Site, asked: Asked, result: Result) -> dict[str, Any]:
         "proof": [] if result.unchanged else list(_proof(result)),
         "answers": [answer_view(site, one) for one in found],
         "fewer": _fewer(result, asked),
+        "open": _open(result, asked),
         "rules": rules(result.conflict),
         "relaxed": None,
         "seconds": f"{result.seconds:.1f}",
@@ -220,8 +222,21 @@ def _proof(result: Result) -> Iterator[str]:
 def _fewer(result: Result, asked: Asked) -> str:
     """Why there are fewer answers than were asked for."""
     wanted, found = asked.question.count, len(result.all())
-    why = {"infeasible": "no other one exists, proved", "unknown": "no other one was found in time"}
-    return f"{found} of {wanted}: {why[result.stop_reason]}." if result.stop_reason else ""
+    return f"{found} of {wanted}: {FEWER[result.stop_reason]}." if result.stop_reason else ""
+
+
+def _open(result: Result, asked: Asked) -> str:
+    """Why it is not known what to give up, where none exists."""
+    if result.status != "infeasible" or result.relaxed is not None:
+        return ""
+    if not result.conflict:
+        return "No row of the feature space has this outcome, whatever may change."
+    if asked.question.relax:
+        return "Without what the question gives up there is none either, or none was found in time."
+    return (
+        "The search ended before it was known which of these are needed, and which one to give up. "
+        "Allow it more seconds."
+    )
 
 
 def people_view(site: Site, outcomes: list[str] | None) -> dict[str, Any]:

@@ -130,6 +130,25 @@ def test_several_answers_stand_side_by_side() -> None:
     assert any(text.endswith(": 2 answers") for text in shown)
 
 
+@pytest.mark.parametrize(
+    ("stop_reason", "why"),
+    [
+        ("infeasible", "no other one exists, proved"),
+        ("unknown", "no other one was found in time"),
+    ],
+)
+def test_fewer_answers_than_asked_for_say_why(stop_reason: Any, why: str) -> None:
+    model, X = small()
+    answer = model.explain(X.iloc[[1]], count=9, diversity="features")
+    assert (answer.count, answer.stop_reason) == (9, "infeasible")
+    answer = replace(answer, stop_reason=stop_reason)
+    found = len(answer.all())
+    assert f"{found} of 9 answers ({why}); the nearest: optimal: " in str(answer)
+    shown = read(answer._repr_html_()).shown
+    assert any(text.endswith(f": {found} of 9 answers") for text in shown)
+    assert any(f"{why.capitalize()}." in text for text in shown)
+
+
 def test_answers_that_change_the_same_features_are_pointed_out() -> None:
     model, X = small()
     hint = "answers may be near copies; diversity='features' asks for"

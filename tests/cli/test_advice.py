@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
 import pytest
 
-from cfxc.cli.tables import advice, notes
+from cfxc.cli import main
+from cfxc.cli.tables import advice, doubts, notes
+from cfxc.frontends.csv_files import read_csv
 from cfxc.space import FeatureSpace
 
 ODD: list[tuple[str, list[Any], str]] = [
@@ -17,6 +20,7 @@ ODD: list[tuple[str, list[Any], str]] = [
     ("when", ["2020-01-31", "2021-2-3", None], "holds dates"),
     ("when", ["31.01.2020", "3.2.21"], "holds dates"),
     ("when", ["2020-01-31T10:00:00Z", "2020-01-31 11:00"], "holds dates"),
+    ("big", ["1", "99999999999999999999999", None], "whole numbers beyond 64 bits"),
     ("who", [f"u{i}" for i in range(51)], "51 different texts in 51 rows"),
     ("who", [f"u{i}" for i in range(90)] + ["u0"] * 10, "90 different texts in 100 rows"),
 ]
@@ -28,6 +32,8 @@ FINE: list[list[Any]] = [
     [f"u{i}" for i in range(89)] + ["u0"] * 11,
     ["2020-01-31", "soon"],
     ["1.5 kg", "2-3"],
+    ["99999999999999999999999", "unknown"],
+    ["007", "12"],
     [True, False] * 9,
 ]
 
@@ -40,6 +46,39 @@ def test_odd_columns(name: str, cells: list[Any], words: str) -> None:
     assert words in line
     quoted = f"'{name}'" if " " in name else name
     assert f"--drop {quoted} leaves" in line
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("39,State-gov,x\n50,Private,y\n38,State-gov,x\n", "(39, State-gov, x)"),
+        ("39,State-gov,x,z\n50,Private,y,u\n38,State-gov,v,u\n", "(39, State-gov)"),
+        ("1.5,2.5\n1.5,3\n", "(1.5, 2.5)"),
+        ("A11 6 A34\nA12 48 A32\n", "separated by blanks"),
+        ("age size\n12 48\n9 1\n", "separated by blanks"),
+        ("age,male\n12,male\n9,female\n14,male\n", "(male)"),
+        ("age,sex,size\n12,sex,3\n9,female,4\n", ""),
+        ("0,1,2\n1,0,2\n0,1,5\n", ""),
+        ("1,2\n5,8\n", ""),
+        ("what\na b\nc d\n", ""),
+        ("what is\na b\nc d e\n", ""),
+    ],
+)
+def test_tables_without_a_header_or_without_commas(text: str, told: str, tmp_path: Path) -> None:
+    path = tmp_path / "data.csv"
+    path.write_text(text)
+    lines = list(doubts(read_csv(path).frame()))
+    assert len(lines) == bool(told)
+    assert all(told in line for line in lines)
+
+
+def test_a_table_that_is_odd_as_a_whole_is_warned_of(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "data.csv"
+    path.write_text("39,State-gov\n50,Private\n39,State-gov\n")
+    assert main(["space", "infer", str(path)]) == 0
+    assert f"warning: {path}: names of columns look like values" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("cells", FINE)

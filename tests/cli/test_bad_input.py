@@ -16,6 +16,8 @@ from sklearn.kernel_approximation import RBFSampler
 from sklearn.pipeline import make_pipeline
 from sklearn.tree import DecisionTreeClassifier
 
+from cfxc.cli import remedies
+
 from .conftest import PERSON, Shell, people
 
 EXPLAIN = ("explain", "tree.skops", "--space", "space.toml", "--factual", "person.json")
@@ -329,7 +331,14 @@ def test_what_actions_rule_out_is_infeasible(shell: Shell) -> None:
         (("--jobs", "-7"), ["--jobs must be -1, or a whole number from 1, not -7"]),
         (("--time-limit", "-1"), ["--time-limit must be"]),
         (("--seed=-1",), ["--seed must be"]),
+        (("--trust-region", "data.csv,epsilon=-1"), ["--trust-region: epsilon is at least 0"]),
         (("--causal", "age == 3"), ["with one '='"]),
+        (("--relax", "max_changes"), ["nothing of this kind is asked for; add --max-changes"]),
+        (("--relax", "age > 3"), ["none of the kinds (constraints, ", "no condition is asked for"]),
+        (
+            ("--relax", "sector == 3", "--constraint", "age >= 40", "--constraint", "age <= 70"),
+            ["none of the conditions asked for (age >= 40; age <= 70)"],
+        ),
         (("--constraint", "age >="), ["constraint"]),
         (("--constraint", "agee >= 3"), ["agee"]),
         (("--constraint", "age"), ["constraint"]),
@@ -338,6 +347,50 @@ def test_what_actions_rule_out_is_infeasible(shell: Shell) -> None:
 def test_bad_questions(shell: Shell, options: tuple[str, ...], parts: list[str]) -> None:
     message = shell.refuses(*EXPLAIN, *options)
     assert all(part in message for part in parts), message
+
+
+def test_features_are_listed_once(shell: Shell) -> None:
+    message = shell.refuses(*EXPLAIN, "--causal", "foo = 90 * age")
+    assert "there is no feature 'foo' (known: " in message
+    assert message.count("'sector'") == 1
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("--which", "9-5"), "the ends of 9-5 are swapped; write 5-9"),
+        (("--which", "0,9 - 5"), "the ends of 9 - 5 are swapped; write 5-9"),
+        (("--count", "2"), "No such option: --count; a batch gives one answer each: ask cfxc"),
+        (("--relax=actions",), "No such option: --relax; a batch gives one answer each"),
+        (("--whic", "3"), "No such option: --whic (Possible options: --which)"),
+    ],
+)
+def test_what_a_batch_is_not_asked(shell: Shell, options: tuple[str, ...], said: str) -> None:
+    batch = ("batch", "tree.skops", "--space", "space.toml", "--rows", "data.csv", "-o", "o.csv")
+    ended = shell(*batch, "--target", "yes", *options)
+    assert (ended.code, ended.out) == (2, "")
+    assert said in ended.err
+
+
+@pytest.mark.parametrize(
+    ("line", "message", "said"),
+    [
+        ("run -n 0", "n must be at least 1", "-n must be at least 1"),
+        ("run -n0", "n must be at least 1", "-n must be at least 1"),
+        ("run --count 0", "n must be at least 1", "--count must be at least 1"),
+        ("plan --retrainings=0", "n must be at least 2", "--retrainings must be at least 2"),
+        ("plan", "n must be at least 2", "n must be at least 2"),
+        ("explain --count 3", "count: 9 is above its range", "count: 9 is above its range"),
+        ("explain --letter l.html", "give them with fields={…}, or in a TOML file (--fields)",
+         "give them in a TOML file (--fields)"),
+        ("infer", "or add kinds={'job': 'categorical'}", "or add --categorical 'job'"),
+    ],
+)  # fmt: skip
+def test_what_python_calls_by_name_is_called_by_its_flag(
+    line: str, message: str, said: str
+) -> None:
+    remedies.begin(line.split())
+    assert remedies.by_flag(message) == said
 
 
 def test_outcomes_are_shown_as_people_write_them(shell: Shell) -> None:

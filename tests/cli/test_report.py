@@ -17,7 +17,8 @@ import pytest
 import cfxc
 from cfxc.answers.result import Result
 from cfxc.cli import report
-from cfxc.solvers.base import Call
+from cfxc.cli.commands import watched
+from cfxc.solvers.base import Call, Trace
 
 ROW = pd.DataFrame({"age": [30], "a long name of a column": ["b"]})
 FOUND = Result(
@@ -143,6 +144,29 @@ def test_bounds_as_they_move(monkeypatch: pytest.MonkeyPatch) -> None:
     assert first == "searching, for at most 9 s …"
     assert second == "searching, 0 s: nothing found yet, nothing below 0.125"
     assert re.fullmatch(r"searching, [01] s: best 0\.5, nothing below 0\.25", last)
+
+
+@pytest.mark.parametrize(
+    ("options", "begins", "told"),
+    [
+        ({}, "searching, for at most 9 s …", "best 0.5"),
+        ({"count": 3}, "searching 3 answers, for at most 9 s each …", "answer 2 of 3, best 0.5"),
+        ({"count": 3, "diversity": "pool"}, "searching, for at most 9 s …", "best 0.5"),
+    ],
+)
+def test_of_several_answers_it_is_said_which_is_searched(
+    monkeypatch: pytest.MonkeyPatch, options: dict[str, Any], begins: str, told: str
+) -> None:
+    monkeypatch.setattr(report, "PATIENCE", 0.05)
+    monkeypatch.setattr(report, "EVERY", 0.1)
+    monkeypatch.setattr(sys, "stderr", io.StringIO())
+    with watched(cfxc.Question(time_limit=9, **options)) as watch:
+        for _ in range(2):  # searches, each with reports of its own
+            Trace(watch)(cfxc.Progress(0.0, 0.0, 0.5, 1))
+        time.sleep(0.3)
+    first, second, *_ = sys.stderr.getvalue().splitlines()  # type: ignore[attr-defined]  # a StringIO
+    assert first == begins
+    assert second == f"searching, 0 s: {told}"
 
 
 def test_a_bound_of_0_is_no_news() -> None:

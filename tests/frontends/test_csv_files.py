@@ -116,13 +116,17 @@ NO_TABLES: list[tuple[bytes, str]] = [
     ),
     (b'a,b\n"1\n",2\n3\n', "table.csv, line 4: the row has 1 cell, and the header 2"),
     (b"a,b,a\n1,2,3\n", "several columns are called 'a'"),
+    (b"39,x,39\n40,y,41\n", "several columns are called '39'; if the table has no header, put a"),
     (b"Unnamed: 1,\n1,2\n", "several columns are called 'Unnamed: 1'"),
     (b"a;b\n1,5;2\n", "separated by ';'"),
     (b"a|b\n1|2\n", r"separated by '|'"),
     (b"a\tb\n1\t2\n", "separated by a tab"),
     (b'a,b\n"1,2\n', "not a table in CSV"),
     (b'a,b\n"1"x,2\n', "table.csv, line 2: not a table in CSV"),
-    (b"a\n\xff\n", "not text in UTF-8"),
+    (
+        b"a\n\xff\n",
+        "not text in UTF-8; save it as that, or convert it, such as from Latin-1:",
+    ),
     (b"a\n" + b"x" * 200_000 + b"\n", "table.csv, line 2: not a table in CSV"),
 ]
 

@@ -180,12 +180,24 @@ def test_texts_stay_apart() -> None:
                 assert not box.padded(-1).overlaps(second.padded(-1)), (one, other)
 
 
+def test_values_lie_within_their_lane_and_are_set_off_from_data() -> None:
+    value = F(964672555, 10**9)
+    lane = replace(number(value, F(14088, 10**6), upper=8500), data=np.linspace(0, 9, 50))
+    axes = drawn(lane)
+    axes.get_figure().canvas.draw()
+    (text,) = [each for each in axes.texts if "←" in each.get_text()]
+    start = axes.transData.inverted().transform(text.get_window_extent().get_points())[0, 0]
+    assert start >= -0.005
+    assert text.get_path_effects()
+
+
 @pytest.mark.parametrize(
     ("text", "width", "lines"),
     [
         ("age", 9, "age"), ("monthly_income", 9, "monthly_\nincome"), ("a b", 9, "a b"),
         ("x" * 40, 9, "xxxxxxxxx\nxxxxxxxx…\nxxxxxxxxx"), ("5$ or $6", 9, r"5\$ or \$6"),
         ("two\nlines\tand", 9, "two lines\nand"), ("", 9, ""),
+        ("NumberOfTimes90DaysLate", 22, "NumberOfTimes90Days\nLate"),
     ],
 )  # fmt: skip
 def test_names_are_broken_into_lines(text: str, width: int, lines: str) -> None:

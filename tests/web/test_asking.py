@@ -19,7 +19,7 @@ from cfxc.space import Feature, FeatureSpace
 from cfxc.web.asking import FieldErrors, moves_of, read_asked, read_fields
 from cfxc.web.recipes import recipes
 from cfxc.web.site import Site
-from cfxc.web.views import field_of, point_view, result_view
+from cfxc.web.views import field_of, model_view, point_view, result_view
 from tests.web.pages import files
 
 FIELDS = {"age": "30", "pay gap": "20.5", "sector": 0}
@@ -89,6 +89,7 @@ def test_a_field_that_is_not_there_is_named(site: Site) -> None:
         ({"seconds": True}, "seconds"),
         ({"count": 9}, "answers"),
         ({"count": 1.0}, "answers"),
+        ({"count": 2, "diversity": "clusters"}, "features, points"),
         ({"range": "1:2"}, "not both"),
         ({"moves": {"sector": "increase"}}, "free, fixed"),
         ({"moves": {"sex": "fixed"}}, "no feature"),
@@ -107,6 +108,23 @@ def test_a_field_that_is_not_there_is_named(site: Site) -> None:
 def test_a_wrong_question_is_refused(site: Site, odd: dict[str, Any], said: str) -> None:
     with pytest.raises(CfxcError, match=said):
         read_asked(site, {**ASKED, **odd}, 60)
+
+
+def test_several_answers_may_change_different_features(site: Site) -> None:
+    either = {**FIELDS, "age": "50", "pay gap": "25"}
+    given = {**ASKED, "fields": either, "count": 2, "diversity": "features"}
+    asked = read_asked(site, given, 60)
+    assert asked.question.diversity == "features"
+    first, second = asked.model.explain(asked.frame, asked.question).all()
+    assert set(first.changes).isdisjoint(second.changes)
+    assert "--diversity features" in recipes(site, asked)["command"]
+    one = read_asked(site, {**ASKED, "diversity": "features"}, 60)
+    assert "diversity" not in one.question.given
+
+
+def test_the_question_that_the_server_has_says_how_answers_differ(site: Site) -> None:
+    apart = replace(site, base=site.base.with_(apart=0.1, count=2))
+    assert (model_view(site)["diversity"], model_view(apart)["diversity"]) == (False, True)
 
 
 def test_a_page_asks_for_less_change_and_never_for_more() -> None:
@@ -147,7 +165,14 @@ def test_a_missing_number_is_an_empty_field() -> None:
 
 
 @pytest.mark.parametrize(
-    "odd", [{}, {"moves": {"sector": "fixed"}}, {"limits": {"age": ["", "50"]}}]
+    "odd",
+    [
+        {},
+        {"moves": {"sector": "fixed"}},
+        {"limits": {"age": ["", "50"]}},
+        {"count": 2, "diversity": "features"},
+        {"count": 2, "diversity": "points"},
+    ],
 )
 def test_recipes_give_the_same_answer(
     site: Site, odd: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
@@ -163,6 +188,8 @@ def test_recipes_give_the_same_answer(
     assert main([*shlex.split(given["command"])[1:], "--json"]) == 0
     said = json.loads(capsys.readouterr().out)
     assert said["distance"] == result.distance
+    others = [each["distance"] for each in said["alternatives"]]
+    assert others == [each.distance for each in result.alternatives]
     assert said["lower_bound"] == result.lower_bound
 
 
@@ -174,6 +201,18 @@ def test_numbers_are_asked_for_by_a_range(folder: Path) -> None:
     assert "--range 100:" in recipes(number, asked)["command"]
     with pytest.raises(InvalidInputError, match="--range"):
         read_asked(number, {"fields": FIELDS, "range": ""}, 60)
+
+
+def test_where_none_exists_it_is_said_what_is_not_known(site: Site) -> None:
+    asked = read_asked(site, {**ASKED, "moves": dict.fromkeys(FIELDS, "fixed")}, 60)
+    found = asked.model.explain(asked.frame, asked.question)
+    assert result_view(site, asked, found)["open"] == ""
+    ended = replace(found, relaxed=None, given_up=())
+    assert "more seconds" in result_view(site, asked, ended)["open"]
+    without = replace(ended, conflict=())
+    assert "whatever may change" in result_view(site, asked, without)["open"]
+    relaxing = replace(asked, question=asked.question.with_(relax=["actions"]))
+    assert "none either" in result_view(site, relaxing, ended)["open"]
 
 
 def test_no_bound_is_rounded_to_the_better(site: Site) -> None:

@@ -253,6 +253,20 @@ def test_two_users_have_their_own_answers(open_page: Callable[..., Page], served
     assert row != json.loads(other.save("certificate.json").read_text("utf-8"))
 
 
+def test_several_answers_change_other_features(page: Page) -> None:
+    page.refused()
+    assert not page("#diversity").is_displayed()
+    page.choose("#count", "2")
+    assert page("#diversity").get_attribute("value") == "features"
+    page.find()
+    assert '"features"' in page("pre[aria-label='In Python']").get_attribute("textContent").replace(
+        "'", '"'
+    )
+    page.choose("#diversity", "points")
+    page.find()
+    assert "--diversity points" in page("pre").get_attribute("textContent")
+
+
 def test_live_asks_again_after_edits(page: Page) -> None:
     page.choose("#target", "yes")
     page("#live").click()
@@ -279,6 +293,40 @@ def test_nothing_is_wider_than_the_page(
     )
     assert unnamed == []
     assert page.complaints() == []
+
+
+@pytest.mark.parametrize("size", [(1200, 900), (420, 900)])
+def test_the_text_of_every_choice_is_shown(
+    open_page: Callable[..., Page], served: Served, size: tuple[int, int]
+) -> None:
+    page = open_page(served, size)
+    cut = page.driver.execute_script(
+        "const pen = document.createElement('canvas').getContext('2d'), arrow = 36;"
+        "return [...document.querySelectorAll('select')].filter(each => each.offsetParent && "
+        "[...each.options].some(option => { pen.font = getComputedStyle(each).font;"
+        "return pen.measureText(option.textContent).width + arrow > each.clientWidth; }))"
+        ".map(each => each.outerHTML)"
+    )
+    assert [each for each in cut if "distance" in each or "data-value" in each] == []
+
+
+@pytest.mark.parametrize(
+    ("name", "parts"),
+    [
+        ("other_payment_plans", ["other_", "payment_", "plans"]),
+        ("NumberOfTimes90DaysLate", ["Number", "Of", "Times90", "Days", "Late"]),
+        ("a__b", ["a__", "b"]),
+        ("<b>age</b>", ["<b>age</b>"]),
+    ],
+)
+def test_names_break_between_words(page: Page, name: str, parts: list[str]) -> None:
+    broken = page.driver.execute_async_script(
+        "const [name, done] = arguments; import('/static/api.js').then(api =>"
+        "done(api.breakable(name).map(each => each.nodeName === 'WBR' ? null : each)))",
+        name,
+    )
+    assert broken[::2] == parts
+    assert broken[1::2] == [None] * (len(parts) - 1)
 
 
 def test_hostile_names_are_shown_and_do_nothing(

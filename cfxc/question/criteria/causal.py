@@ -18,7 +18,7 @@ from ...lang.lower import lower_expression
 from ...lang.parser import parse_expression
 from ...space import FeatureSpace
 from ...space.feature import sort_of
-from ...space.names import shown, suggestion
+from ...space.names import suggestion
 from ..effects import Effect, Mechanism, effects_of
 from .criterion import Constraint, Criterion, Instance
 
@@ -139,6 +139,5 @@ class Causal(Criterion):
 def _require(name: str, space: FeatureSpace) -> None:
     if name not in space:
         raise MissingColumnError(
-            f"causal model: there is no feature {name!r}{suggestion(name, space.names)}; "
-            f"there are {shown(list(space.names))}"
+            f"causal model: there is no feature {name!r}{suggestion(name, space.names)}"
         )

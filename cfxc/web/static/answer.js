@@ -1,6 +1,6 @@
 // The answer: what changes, what is proved, what else could be tried, and what can be kept.
 
-import { $, make, post, save } from "/static/api.js";
+import { $, breakable, make, post, save } from "/static/api.js";
 
 const BADGES = {
   optimal: ["proved", "✓ proved nearest"], feasible: ["open", "◌ not proved nearest"],
@@ -50,7 +50,7 @@ const facts = (sentences) => make("ul", { class: "facts" }, ...sentences.map((te
 function changes(one, before, title, place = 0) {
   if (!one.changes.length) return null;
   const rows = one.changes.map((change) => make("tr", {},
-    make("th", { scope: "row" }, change.label), make("td", {}, change.before), make("td", { class: "after" }, change.after)));
+    make("th", { scope: "row" }, ...breakable(change.label)), make("td", {}, change.before), make("td", { class: "after" }, change.after)));
   return make("div", {},
     make("table", { class: "changes", "data-answer": place },
       make("caption", {}, title),
@@ -63,9 +63,8 @@ function changes(one, before, title, place = 0) {
 
 function reasons(answer) {
   const parts = [make("h3", {}, "Why there is none")];
-  parts.push(answer.rules.length
-    ? make("ul", { class: "facts rules" }, ...answer.rules.map((rule) => make("li", {}, rule)))
-    : make("p", {}, "No row of the feature space has this outcome, whatever may change."));
+  if (answer.rules.length) parts.push(make("ul", { class: "facts rules" }, ...answer.rules.map((rule) => make("li", {}, rule))));
+  if (answer.open) parts.push(make("p", { class: "still-open" }, answer.open));
   if (answer.relaxed) {
     parts.push(make("p", { class: "relaxed" }, `Without “${answer.relaxed.given_up.join("” and “")}” there is one:`));
     parts.push(changes(answer.relaxed, answer.before, "Changes then"));
@@ -139,7 +138,7 @@ function control(feature, point, changed) {
       point[feature.name] = Number(choice.value);
       changed();
     });
-    return [make("div", { class: "try" }, make("span", {}, label), choice), (value) => (choice.value = value)];
+    return [make("div", { class: "try" }, make("span", {}, ...breakable(label)), choice), (value) => (choice.value = value)];
   }
   const slider = make("input", { type: "range", min: feature.lower, max: feature.upper, step: feature.step || "any", "aria-label": `${label}, slider`, "data-try": feature.name });
   const box = make("input", { inputmode: "decimal", autocomplete: "off", "aria-label": label });
@@ -158,7 +157,7 @@ function control(feature, point, changed) {
     point[feature.name] = box.value;
     changed();
   });
-  return [make("div", { class: "try" }, make("span", {}, label), slider, box), put];
+  return [make("div", { class: "try" }, make("span", {}, ...breakable(label)), slider, box), put];
 }
 
 function downloads(model, answer, id) {

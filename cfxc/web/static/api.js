@@ -77,4 +77,10 @@ export function make(tag, attributes = {}, ...children) {
   return element;
 }
 
+// A name's parts, so that a line may end behind _ or before a hump, as in camelCase.
+export function breakable(name) {
+  const parts = name.split(/(?<=_)(?!_)|(?<=[\p{Ll}\d])(?=\p{Lu})/u);
+  return parts.flatMap((part, i) => (i ? [document.createElement("wbr"), part] : [part]));
+}
+
 export const $ = (id) => document.getElementById(id);

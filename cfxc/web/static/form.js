@@ -1,6 +1,6 @@
 // The question: fields for the instance, what is wanted, and what may change.
 
-import { $, get, make } from "/static/api.js";
+import { $, breakable, get, make } from "/static/api.js";
 
 const MOVES = {
   free: "free", fixed: "keep", increase: "only up", decrease: "only down", conditional: "if …",
@@ -42,6 +42,7 @@ export class Form {
     if (distance) $("distance").append(make("option", { value: "" }, "as in the question file"));
     for (const name of distances) $("distance").append(make("option", { value: name }, MEASURES[name] || name));
     for (let n = 1; n <= 8; n += 1) $("count").append(make("option", { value: n }, String(n)));
+    $("count").addEventListener("change", () => ($("diversity-line").hidden = !this.several()));
     $("seconds").max = seconds;
     $("seconds").value = Math.min(10, seconds);
     if (criteria.length) {
@@ -61,7 +62,7 @@ export class Form {
     const described = `${id}-about ${id}-error`;
     const unit = feature.unit ? ` (${feature.unit})` : "";
     const name = make("div", { class: "name" },
-      make("label", { for: id }, feature.label + unit),
+      make("label", { for: id }, ...breakable(feature.label), unit),
       make("span", { class: "hint", id: `${id}-about` }, feature.options ? null : feature.about));
     const value = feature.options
       ? make("select", { id, "data-value": "", "aria-describedby": described },
@@ -90,6 +91,11 @@ export class Form {
     for (const [name, { value }] of this.parts) value.value = fields[name];
   }
 
+  // Whether it is to be chosen how answers differ: of several, where the question file says nothing.
+  several() {
+    return Number($("count").value) > 1 && !this.model.diversity;
+  }
+
   question() {
     const moves = {};
     const limits = {};
@@ -101,6 +107,7 @@ export class Form {
       fields: this.fields(), moves, limits, count: Number($("count").value), distance: $("distance").value,
       conditions: $("conditions").value.split("\n").filter((line) => line.trim()),
     };
+    if (this.several()) asked.diversity = $("diversity").value;
     if ($("seconds").value) asked.seconds = Number($("seconds").value);
     if (this.model.outcomes === null) {
       const range = [$("low").value.trim(), $("high").value.trim()];
