@@ -326,7 +326,7 @@ def _table_of(
     changes = np.full(len(rows), "", dtype=object)
     for place, changed in zip(places, changes_between(rows.iloc[places], points), strict=True):
         changes[place] = changes_text(changed)
-    table.insert(table.columns.get_loc("seconds"), "changes", changes)
+    table["changes"] = changes
     if certified:
         table["certificate"] = ""
     points = points.set_axis(places).reindex(range(len(rows)))
@@ -352,7 +352,7 @@ def _record(answer: Result | CfxcError | None) -> dict[str, Any]:
 
 
 _RECORD: dict[str, Any] = {
-    "status": "", "outcome_before": None, "outcome_after": None, "distance": 0.0,
+    "status": "", "changes": "", "outcome_before": None, "outcome_after": None, "distance": 0.0,
     "distance_name": "", "lower_bound": 0.0, "lower_bound_proof": "", "seconds": 0.0, "reason": "",
 }  # fmt: skip
 
@@ -463,7 +463,6 @@ def _schema(path: Path, question: Explainer, rows: pd.DataFrame, certified: bool
     outcome = 0.0 if classes is None else classes[0]
     record = {**_RECORD, "outcome_before": outcome, "outcome_after": outcome}
     sample = pd.DataFrame([record] * len(rows), index=rows.index)
-    sample.insert(sample.columns.get_loc("seconds"), "changes", "")
     if certified:
         sample["certificate"] = ""
     table = pd.concat([sample, rows.add_prefix(PREFIX)], axis=1)

@@ -267,7 +267,7 @@ def test_answers_to_another_question_give_way_if_asked(shell: Shell, out: str) -
         (("-o", "out.xlsx"), ["out.xlsx", ".csv, .parquet"]),
         (("-o", "nowhere/out.csv"), ["no folder", "nowhere"]),
         (("-o", "out.csv", "--which", "rejected"), ["rejected", "refused, all, or"]),
-        (("-o", "out.csv", "--which", "9-3"), ["no rows 9-3"]),
+        (("-o", "out.csv", "--which", "9-3"), ["the ends of 9-3 are swapped; write 3-9"]),
         (("-o", "out.csv", "--which", "500"), ["rows count from 0 to 199"]),
         (("-o", "out.csv", "--total-time-limit", "-3"), ["--total-time-limit"]),
         (("-o", "out.csv", "--time-limit", "0"), ["--time-limit"]),
