@@ -33,7 +33,7 @@ from ..frontends.compiled import Compiled
 from ..question.checks import positive_number
 from ..question.question import Question
 from ..solvers.base import Watch
-from ..stopping import listening, now, until
+from ..stopping import TimeUp, listening, now, until
 from ..writing import held_alone, make_folder, write_whole, written_whole
 from .cells import changes_between, changes_text
 from .explaining import Explainer, explainer_of
@@ -50,6 +50,10 @@ HEAD = "_question.json"  # readers of Parquet leave such names alone
 UNASKED = "interrupted before this instance was asked about"
 ERROR = "error"  # the status of a row that is not answered for what is wrong with it
 UNCHANGED = "unchanged"  # the status of a row that has the target outcome already
+CERTIFYING = 10.0
+"""Seconds that a certificate may take where the time limit is less."""
+NONE = "none: "
+"""How a cell begins that says why there is no certificate."""
 ONE_EACH = {"count", "diversity", "apart", "relax", "seeds"}
 """Options that a batch, with one answer a row, does not have."""
 Done = Callable[[int, int], None]
@@ -291,7 +295,13 @@ def answer_part(
         answers = question.answers(rows)
     if certificates is None:
         return _table_of(rows, answers, False)
-    saved = list(map(_certified, answers, certificates))
+    saved = list[str]()
+    for place, path in enumerate(certificates):
+        most = max(question.question.time_limit, CERTIFYING)
+        with until(now() + min(most, deadline - time())):
+            saved.append(_certified(answers[place], path))
+        if saved[-1].startswith(NONE) and time() >= deadline:  # it is asked about again
+            answers[place], saved[-1] = None, ""
     table = _table_of(rows, answers, True)
     table["certificate"] = pd.Series(saved, rows.index, dtype=object)
     return table
@@ -304,7 +314,9 @@ def _certified(answer: Result | CfxcError | None, path: Path) -> str:
     try:
         answer.certificate.save(path)
     except CfxcError as error:
-        return f"none: {str(error).splitlines()[0]}"
+        return f"{NONE}{str(error).splitlines()[0]}"
+    except TimeUp:
+        return f"{NONE}the time was up"
     return path.name
 
 
@@ -402,8 +414,8 @@ class Store:
         if head.is_file():
             if not run.overwrite:
                 raise InvalidInputError(
-                    f"{path} holds answers to another question, or about other instances; name "
-                    "another directory, or delete this one"
+                    f"{path} holds answers to another question (other flags?), or about other "
+                    "instances; ask as before, name another directory, or delete this one"
                 )
             with held_alone(head):
                 for file in path.glob(f"part-{'[0-9]' * 9}.parquet"):

@@ -21,14 +21,12 @@ from ..certificates.checker import Rejected, Shown
 from ..certificates.checker.program import Program
 from ..errors import CfxcError, InvalidInputError, MissingColumnError
 from ..show.numbers import cell_text
-from .batch import HEAD, PREFIX
+from .batch import HEAD, NONE, PREFIX
 from .cells import plain_cell
 
 COLUMN = "certificate"
 COMPARED = ("outcome_before", "outcome_after", "lower_bound")
 """Columns of answers, beside those that every report needs."""
-NONE = "none: "
-"""How a cell begins that says why there is no certificate."""
 ASKED = (
     "the feature space", "the distance", "epsilon", "the arithmetic", "the model", "the program",
     "the target", "the number of constraints",

@@ -141,6 +141,8 @@ def advice(frame: pd.DataFrame, space: FeatureSpace) -> Iterator[str]:
 
     Looks for row numbers, dates as texts, identifiers, and names that cannot be told apart.
     """
+    if any(doubts(frame)):  # then columns are none
+        return
     for name in frame.columns:
         if what := _looks_like(frame[name], name):
             yield f"column {name!r} {what}; --drop {_quoted(name)} leaves it out"

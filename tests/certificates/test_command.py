@@ -50,7 +50,7 @@ def test_it_does_not_hold(saved: Path, capsys: pytest.CaptureFixture[str]) -> No
     }  # fmt: skip
 
 
-@pytest.mark.parametrize("seconds", ["-3", "0", "nan", "1e400"])
+@pytest.mark.parametrize("seconds", ["-3", "0", "nan"])
 def test_a_limit_that_is_none(
     saved: Path, capsys: pytest.CaptureFixture[str], seconds: str
 ) -> None:

@@ -145,6 +145,8 @@ def test_narrower(text: str, why: str) -> None:
         (RULE + "[[feature]]\nname = 'n'\nlower = nan", "a range that does not end"),
         (RULE + "[[feature]]\nname = 'n'\nlower = inf", "a range that does not end"),
         (of("n", weight="1" * 500), "no number"),
+        (of("n", weight="-1"), "'n': its weight is below 0"),
+        (RULE + "[[feature]]\nname = 'n'\nlower = 3\nupper = 2", "end is above its upper"),
         (RULE + "epsilon = -1", "policy.epsilon: it is below 0"),
         (RULE + "slack = -0.5", "policy.slack: it is below 0"),
         (RULE + "epsilon = true", "no number: 'True'"),

@@ -139,6 +139,10 @@ class Policy:
 
     def _read(self, found: dict[str, Any]) -> None:
         self.found, self.features = found, stated(found, "policy")
+        for one in self.features:
+            ends = one.low is None or one.high is None or one.low <= one.high
+            need(ends, f"{one.name!a}: its lower end is above its upper")
+            need(one.weight is not None and one.weight >= 0, f"{one.name!a}: its weight is below 0")
         self.fixed = listed(found.get("fixed", []), "policy.fixed")
         self.constraints = listed(found.get("constraints", []), "policy.constraints")
         need(all(type(name) is str for name in self.fixed), "policy.fixed: it holds no names")

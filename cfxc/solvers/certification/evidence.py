@@ -16,6 +16,7 @@ from ...errors import UnsupportedError
 from ...ir import ops
 from ...ir.interval import ceil_float
 from ...question.query import Query
+from ...stopping import left
 from ...version import __version__
 from .. import box_search
 from ..base import Outcome, Refuted
@@ -130,7 +131,7 @@ class Evidence:
         if not infeasible and radius <= 0:
             return
         if not box_search.refuses(self.query):
-            found = box_search.refute(self.query, min(radius, Fraction(1)), SECONDS)
+            found = box_search.refute(self.query, min(radius, Fraction(1)), min(SECONDS, left()))
             if found is not None:
                 yield found
         if not isinstance(self.outcome.proof, Refuted):

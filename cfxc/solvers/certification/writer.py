@@ -24,6 +24,7 @@ from ...question.domain import Domain
 from ...question.query import Query
 from ...question.target import score_scale, target_program
 from ...space import FeatureSpace
+from ...stopping import left
 from ...writing import write_whole
 from .core import CoreReader, Sources, exact, plain_label, read_program, trees_of
 from .products import Products
@@ -33,7 +34,8 @@ from .steps import proof_of
 
 VERSION = "cfxc certificate 1"
 DOUBLE = Fraction(1, 2**53)
-SECONDS = 60.0  # that a proof may take which the search did not keep
+SECONDS = 60.0
+"""What a proof may take which the search did not keep, unless the time is up before."""
 
 
 class Certificate:
@@ -152,7 +154,7 @@ def certify(
     given, bound = (content["features"], content["program"], content["question"]), Fraction(0)
     content["proof"] = {**unproved(given), "nodes": [["distance"]]}
     if lower > 0 or status == "infeasible":
-        content["proof"] = proof_of(proof, given, scales, SECONDS, beside)
+        content["proof"] = proof_of(proof, given, scales, min(SECONDS, left()), beside)
         bound = number(content["proof"]["radius"])
     if query.hulls and point is not None:
         content["proof"]["inside"] = written_inside(query, point)

@@ -38,6 +38,8 @@ export class Form {
     } else {
       $("target").append(...outcomes.map((label) => make("option", { value: label }, label)));
       if (target !== null) $("target").value = target;
+      this.follows = target === null && outcomes.length === 2;
+      $("target").addEventListener("change", () => (this.follows = false));
     }
     if (distance) $("distance").append(make("option", { value: "" }, "as in the question file"));
     for (const name of distances) $("distance").append(make("option", { value: name }, MEASURES[name] || name));
@@ -79,6 +81,11 @@ export class Form {
     const error = make("p", { class: "error", id: `${id}-error`, hidden: true });
     this.parts.set(feature.name, { feature, value, moves, limits, error });
     return make("div", { class: feature.options ? "feature choice" : "feature" }, name, moves, value, ...limits, error);
+  }
+
+  // Of two outcomes the other one is wanted, until somebody chooses.
+  wantOther(outcome) {
+    if (this.follows) $("target").value = this.model.outcomes.find((label) => label !== outcome);
   }
 
   fields() {

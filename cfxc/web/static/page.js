@@ -34,6 +34,7 @@ async function outcomeNow() {
     const said = await (await post("/api/outcome", { fields: form.fields() })).json();
     if (mine !== asking) return;
     $("now").textContent = said.outcome;
+    form.wantOther(said.outcome);
     form.mark({}, false);
   } catch (error) {
     if (mine !== asking) return;
@@ -125,6 +126,7 @@ async function begin() {
     find(true);
   });
   $("stop").addEventListener("click", () => {
+    if (!searching) return;
     say("Stopping …");
     if (current) post("/api/stop", { id: current }).catch((error) => say(error.message));
     else {
