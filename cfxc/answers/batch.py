@@ -35,7 +35,7 @@ from ..question.question import Question
 from ..solvers.base import Watch
 from ..stopping import TimeUp, listening, now, until
 from ..writing import held_alone, make_folder, write_whole, written_whole
-from .cells import changes_between, changes_text
+from .cells import changes_between, changes_text, first_alike
 from .explaining import Explainer, explainer_of
 from .result import Result
 
@@ -247,23 +247,6 @@ class Batch:
     def _nothing(self, start: int, stop: int) -> pd.DataFrame:
         rows = self.rows.iloc[start:stop]
         return _table_of(rows, [None] * len(rows), self.run.certificates is not None)
-
-
-def first_alike(rows: pd.DataFrame) -> Ints:
-    """The place of the first row with the same cells, for each row (n,): they have one answer.
-
-    Cells of objects are the same only if they have one type and one text: ``1`` is not ``True``.
-    """
-    group = np.zeros(len(rows), dtype=np.int64)
-    for number in range(rows.shape[1]):
-        column = rows.iloc[:, number]
-        if column.dtype == object:
-            column = column.map(lambda cell: f"{type(cell).__qualname__} {cell!r}")
-        codes = pd.factorize(column, use_na_sentinel=False)[0].astype(np.int64)
-        group = np.unique(group * (codes.max() + 1) + codes, return_inverse=True)[1]
-    _, place = np.unique(group, return_index=True)
-    firsts: Ints = place[group]
-    return firsts
 
 
 def _packed(question: Explainer) -> Explainer | bytes:

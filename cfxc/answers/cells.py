@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from ..arrays import Ints
 from ..errors import CfxcError, InvalidInputError
 from ..show.numbers import cell_text
 from ..space import FeatureSpace
@@ -87,3 +88,20 @@ def cells_of(rows: pd.DataFrame) -> list[Cells]:
         return [*frame_cells(rows)]
     except CfxcError:
         return [None] * len(rows)
+
+
+def first_alike(rows: pd.DataFrame) -> Ints:
+    """The place of the first row with the same cells, for each row (n,): they have one answer.
+
+    Cells of objects are the same only if they have one type and one text: ``1`` is not ``True``.
+    """
+    group = np.zeros(len(rows), dtype=np.int64)
+    for number in range(rows.shape[1]):
+        column = rows.iloc[:, number]
+        if column.dtype == object:
+            column = column.map(lambda cell: f"{type(cell).__qualname__} {cell!r}")
+        codes = pd.factorize(column, use_na_sentinel=False)[0].astype(np.int64)
+        group = np.unique(group * (codes.max() + 1) + codes, return_inverse=True)[1]
+    _, place = np.unique(group, return_index=True)
+    firsts: Ints = place[group]
+    return firsts

@@ -15,6 +15,7 @@ from sklearn.linear_model import LogisticRegression
 
 import cfxc
 from cfxc.answers import batch, explaining
+from cfxc.answers.cells import first_alike
 from cfxc.answers.original import Original
 
 
@@ -98,9 +99,9 @@ def test_rows_that_are_alike_are_asked_about_once(case, monkeypatch):
 
 def test_cells_that_only_look_alike_are_not_one_row():
     mixed = pd.DataFrame({"a": [1, True, "1", 1.0, None, np.nan, 1], "b": [0.0] * 7}, dtype=object)
-    assert batch.first_alike(mixed).tolist() == [0, 1, 2, 3, 4, 5, 0]
+    assert first_alike(mixed).tolist() == [0, 1, 2, 3, 4, 5, 0]
     numbers = pd.DataFrame({"a": [1.0, np.nan, 1.0, np.nan], "b": list("xyxy")})
-    assert batch.first_alike(numbers).tolist() == [0, 1, 0, 1]
+    assert first_alike(numbers).tolist() == [0, 1, 0, 1]
 
 
 def test_what_the_deployed_model_refuses_is_searched_again(case, monkeypatch):
