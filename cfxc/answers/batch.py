@@ -278,13 +278,10 @@ def answer_part(
         answers = question.answers(rows)
     if certificates is None:
         return _table_of(rows, answers, False)
-    saved = list[str]()
-    for place, path in enumerate(certificates):
-        most = max(question.question.time_limit, CERTIFYING)
-        with until(now() + min(most, deadline - time())):
-            saved.append(_certified(answers[place], path))
-        if saved[-1].startswith(NONE) and time() >= deadline:  # it is asked about again
-            answers[place], saved[-1] = None, ""
+    saved, most = list[str](), max(question.question.time_limit, CERTIFYING)
+    for answer, path in zip(answers, certificates, strict=True):
+        with until(now() + most):  # beyond the deadline too, else it would be lost
+            saved.append(_certified(answer, path))
     table = _table_of(rows, answers, True)
     table["certificate"] = pd.Series(saved, rows.index, dtype=object)
     return table

@@ -141,7 +141,7 @@ def advice(frame: pd.DataFrame, space: FeatureSpace) -> Iterator[str]:
 
     Looks for row numbers, dates as texts, identifiers, and names that cannot be told apart.
     """
-    if any(doubts(frame)):  # then columns are none
+    if next(doubts(frame), ""):  # then the columns are none
         return
     for name in frame.columns:
         if what := _looks_like(frame[name], name):

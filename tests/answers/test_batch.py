@@ -413,28 +413,6 @@ class TestTime:
         pd.testing.assert_frame_equal(kept, table)
         pd.testing.assert_frame_equal(kept[done], broken[done], check_dtype=False)
 
-    def test_a_row_whose_certificate_was_not_ready_is_asked_again(
-        self, case, tmp_path, monkeypatch
-    ):
-        compiled, people = case
-        clock, made = [0.0], []
-        monkeypatch.setattr(batch, "time", lambda: clock[0])
-
-        def certified(answer, path):
-            made.append(path.name)
-            if len(made) < 3:
-                return path.name
-            clock[0] += 9.0
-            return f"{batch.NONE}the time was up"
-
-        monkeypatch.setattr(batch, "_certified", certified)
-        run = batch.Run(certificates=tmp_path / "certificates", seconds=5)
-        question = cfxc.Question(target=1)
-        table = batch.explain_rows(compiled, question, people.drop_duplicates(), run)
-        assert table["certificate"].tolist()[:2] == made[:2]
-        assert set(table["reason"][2:]) == {batch.UNASKED}
-        assert not table["certificate"][2:].any()
-
     def test_a_row_that_had_less_than_its_time_is_asked_again(self, case, monkeypatch):
         compiled, people = case
         begun = explaining.Explainer._begun
