@@ -8,9 +8,10 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack, overload
 
-from .answers.batch import ONE_EACH, PREFIX, Done, Run, explain_rows
+from .answers.batch import ONE_EACH, Done, Run, explain_rows
 from .answers.cells import one_row
 from .answers.explaining import explainer_of
+from .answers.parts import PREFIX
 from .answers.result import Result
 from .compiler.passes import multiply_out
 from .errors import DataTypeError, InvalidInputError
@@ -140,7 +141,8 @@ class CompiledModel(Compiled):
             certificates: A directory for certificates, ``row-<label>.json.gz`` (by place, where
                 labels are no whole numbers); the column ``certificate`` names them, or says why
                 there is none.
-            total_time_limit: Seconds after which no more row is asked about.
+            total_time_limit: Seconds after which no more row is asked about, and no certificate
+                made: the next call with the same ``out`` goes on.
             progress: As for :meth:`explain`; a function is called now and then with how many
                 instances are answered, and of how many.
 
@@ -169,7 +171,7 @@ class CompiledModel(Compiled):
                     done(answered, len(table))
 
             watch = done if isinstance(done, Display) and requested.n_jobs == 1 else None
-            run = Run(requested.n_jobs, out, certificates, total_time_limit, told, watch)
+            run = Run(requested.n_jobs, out, certificates, total_time_limit, told, watch=watch)
             answers = explain_rows(self, requested, table, run)
         return as_given(answers, rows, PREFIX)
 

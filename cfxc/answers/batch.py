@@ -7,17 +7,13 @@ stopped, with the rows that no part holds.
 
 from __future__ import annotations
 
-import json
 import pickle
-import re
 import warnings
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from functools import lru_cache
-from hashlib import sha256
-from importlib.util import find_spec
 from itertools import chain
 from math import inf
 from pathlib import Path
@@ -28,15 +24,16 @@ import numpy as np
 import pandas as pd
 
 from ..arrays import Ints
-from ..errors import CfxcError, DataTypeError, InvalidInputError, MissingExtraError
+from ..errors import CfxcError, DataTypeError, InvalidInputError
 from ..frontends.compiled import Compiled
 from ..question.checks import positive_number
 from ..question.question import Question
 from ..solvers.base import Watch
-from ..stopping import TimeUp, listening, now, until
-from ..writing import held_alone, make_folder, write_whole, written_whole
-from .cells import changes_between, changes_text, first_alike
+from ..stopping import STOPS, is_pressed, left, listening, now, poll, until
+from ..writing import held_alone, make_folder
+from .cells import first_alike
 from .explaining import Explainer, explainer_of
+from .parts import ERROR, HEAD, NONE, OWED, TOO_LONG, UNASKED, Store, table_of
 from .result import Result
 
 PART = 100
@@ -45,15 +42,8 @@ FIRST = 1
 """Instances in the first part, before it is known how long one takes."""
 SECONDS = 5.0
 """About how long a part takes: what is lost at most, for each process, by a power cut."""
-PREFIX = "counterfactual."
-HEAD = "_question.json"  # readers of Parquet leave such names alone
-UNASKED = "interrupted before this instance was asked about"
-ERROR = "error"  # the status of a row that is not answered for what is wrong with it
-UNCHANGED = "unchanged"  # the status of a row that has the target outcome already
 CERTIFYING = 10.0
 """Seconds that a certificate may take where the time limit is less."""
-NONE = "none: "
-"""How a cell begins that says why there is no certificate."""
 ONE_EACH = {"count", "diversity", "apart", "relax", "seeds"}
 """Options that a batch, with one answer a row, does not have."""
 Done = Callable[[int, int], None]
@@ -70,6 +60,7 @@ class Run:
         certificates: A folder for one certificate an answer.
         seconds: After how many no more instance is asked about.
         part: Is told of every part that there is, as a table.
+        owed: Is told how many certificates are left, where a batch goes on with them.
         watch: Is told of the search of the present instance, where one process runs.
         overwrite: Whether the parts of another question give way.
     """
@@ -79,6 +70,7 @@ class Run:
     certificates: str | Path | None = None
     seconds: float | None = None
     part: Callable[[pd.DataFrame], None] | None = None
+    owed: Callable[[int], None] | None = None
     watch: Watch | None = None
     overwrite: bool = False
 
@@ -98,7 +90,11 @@ def explain_rows(model: Compiled, question: Question, rows: pd.DataFrame, run: R
     if rows.empty:
         raise InvalidInputError("explain_batch: the table has no rows")
     limit = None if run.seconds is None else positive_number(run.seconds, "total_time_limit")
-    store = None if run.out is None else Store.open(Path(run.out), explainer, rows, run)
+    store = (
+        None
+        if run.out is None
+        else Store.open(Path(run.out), explainer, rows, run.certificates is not None, run.overwrite)
+    )
     if run.certificates is not None:
         make_folder(Path(run.certificates))
     batch = Batch(explainer, rows, run, first_alike(rows), inf if limit is None else time() + limit)
@@ -111,6 +107,10 @@ def explain_rows(model: Compiled, question: Question, rows: pd.DataFrame, run: R
             if store is not None:
                 store.add(start, part)
             batch.keep(start, part)
+        for start, part in batch.owed():
+            if store is not None:
+                store.add(start, part)
+            batch.kept[start] = part
     table = batch.table()
     if (table["status"] == ERROR).all() and table["reason"].nunique() == 1:
         raise InvalidInputError(f"no instance can be answered: {table['reason'].iloc[0]}")
@@ -150,9 +150,7 @@ class Batch:
 
         A part ends with the last row before one that was not asked about, when time is up.
         """
-        sent = deque[range]()
-        for answer in self._answers(sent):
-            places = sent.popleft()
+        for places, answer in self._answers(self._pieces()):
             own = self._own(places)
             self._measure(own.size, answer["seconds"].sum())
             requested = ~(answer["reason"] == UNASKED).to_numpy(bool)
@@ -163,6 +161,57 @@ class Batch:
                 yield places.start, self._spread(places.start, places.start + count)
             if count < len(places) and time() < self.deadline:
                 return
+
+    def owed(self) -> Iterator[tuple[int, pd.DataFrame]]:
+        """Parts again, with certificates that there was no time for: their rows are asked again.
+
+        Only once all rows are answered.  What takes all the time of a run is given up, so that the
+        next one goes on.
+        """
+        owing, tried = self._owing(), 0
+        if owing and (self._table >= 0).all():
+            fresh = not self._pace  # nothing else took time before
+            for places, answer in self._answers(self._in_time(owing)):
+                tried += 1
+                is_first = fresh and tried <= max(self.run.n_jobs, 1)
+                if self._settled(places.start, answer, is_first):
+                    start = max(each for each in self.kept if each <= places.start)
+                    yield start, self._spread(start, start + len(self.kept[start]))
+        for start, part in sorted(self.kept.items()) if owing else ():
+            again = self._spread(start, start + len(part))
+            if not again["certificate"].equals(part["certificate"]):  # of rows like those
+                yield start, again
+
+    def _in_time(self, owing: Sequence[int]) -> Iterator[range]:
+        for done, place in enumerate(owing):
+            if time() >= self.deadline:
+                return
+            if self.run.owed is not None:
+                self.run.owed(len(owing) - done)
+            yield range(place, place + 1)
+
+    def _owing(self) -> list[int]:
+        """The places of the rows whose certificates are owed, the first of those alike."""
+        if self.run.certificates is None:
+            return []
+        parts = ((start, part["certificate"] == OWED) for start, part in sorted(self.kept.items()))
+        places = [start + i for start, owed in parts for i in np.flatnonzero(owed).tolist()]
+        return sorted({int(self.first[place]) for place in places})
+
+    def _settled(self, place: int, answer: pd.DataFrame, is_first: bool) -> bool:
+        """Take an answer that was asked for again, if it has come so far; else give up the first's
+        certificate, which had all the time that there was.
+        """
+        tables, line = self._tables[self._table[place]], self._line[place]
+        before = tables.iloc[line : line + 1]
+        cell = answer["certificate"].iloc[0]
+        if cell != OWED and answer["status"].iloc[0] == before["status"].iloc[0]:
+            self._know(np.array([place]), answer)
+            return True
+        if is_first and time() >= self.deadline:
+            self._know(np.array([place]), before.assign(certificate=TOO_LONG))
+            return True
+        return False
 
     def _measure(self, count: int, seconds: float) -> None:
         """Let the next parts take about ``SECONDS``."""
@@ -203,18 +252,16 @@ class Batch:
         part["seconds"] = part["seconds"].mask(copied, 0.0)
         return part.set_axis(self.rows.index[start:stop])
 
-    def _answers(self, sent: deque[range]) -> Iterator[pd.DataFrame]:
-        """The answers of own rows, part by part; ``sent`` gets which parts these are."""
+    def _answers(self, pieces: Iterator[range]) -> Iterator[tuple[range, pd.DataFrame]]:
+        """The answers of own rows, part by part, and where these are."""
         if self.run.n_jobs == 1:
             with listening():
-                for places in self._pieces():
-                    sent.append(places)
-                    yield answer_part(self.question, *self._task(places))
+                for places in pieces:
+                    yield places, answer_part(self.question, *self._task(places))
             return
         from joblib import Parallel, delayed
 
-        content, pieces = _packed(self.question), self._pieces()
-        first = next(pieces, None)
+        content, sent, first = _packed(self.question), deque[range](), next(pieces, None)
         if first is None:
             return
 
@@ -223,7 +270,8 @@ class Batch:
                 sent.append(places)
                 yield delayed(answer_part)(content, *self._task(places))
 
-        yield from Parallel(n_jobs=self.run.n_jobs, return_as="generator")(work())
+        for answer in Parallel(n_jobs=self.run.n_jobs, return_as="generator")(work()):
+            yield sent.popleft(), answer
 
     def _task(self, places: range) -> tuple[pd.DataFrame, float, list[Path] | None]:
         own = self._own(places)
@@ -246,7 +294,7 @@ class Batch:
 
     def _nothing(self, start: int, stop: int) -> pd.DataFrame:
         rows = self.rows.iloc[start:stop]
-        return _table_of(rows, [None] * len(rows), self.run.certificates is not None)
+        return table_of(rows, [None] * len(rows), self.run.certificates is not None)
 
 
 def _packed(question: Explainer) -> Explainer | bytes:
@@ -277,214 +325,26 @@ def answer_part(
     with listening(), until(now() + (deadline - time())):
         answers = question.answers(rows)
     if certificates is None:
-        return _table_of(rows, answers, False)
+        return table_of(rows, answers, False)
     saved, most = list[str](), max(question.question.time_limit, CERTIFYING)
-    for answer, path in zip(answers, certificates, strict=True):
-        with until(now() + most):  # beyond the deadline too, else it would be lost
-            saved.append(_certified(answer, path))
-    table = _table_of(rows, answers, True)
+    with listening(), until(now() + (deadline - time())):
+        for answer, path in zip(answers, certificates, strict=True):
+            saved.append(_certified(answer, path, most))
+    table = table_of(rows, answers, True)
     table["certificate"] = pd.Series(saved, rows.index, dtype=object)
     return table
 
 
-def _certified(answer: Result | CfxcError | None, path: Path) -> str:
+def _certified(answer: Result | CfxcError | None, path: Path, seconds: float) -> str:
     """The name of the certificate's file, which is written; else why there is none."""
     if not isinstance(answer, Result) or answer.unchanged:
         return ""
     try:
-        answer.certificate.save(path)
+        with until(now() + seconds):
+            poll()
+            answer.certificate.save(path)
     except CfxcError as error:
         return f"{NONE}{str(error).splitlines()[0]}"
-    except TimeUp:
-        return f"{NONE}the time was up"
+    except STOPS:
+        return OWED if is_pressed() or left() <= 0 else TOO_LONG
     return path.name
-
-
-def _table_of(
-    rows: pd.DataFrame, answers: Sequence[Result | CfxcError | None], certified: bool
-) -> pd.DataFrame:
-    records = [_record(answer) for answer in answers]
-    numbers = [name for name, value in _RECORD.items() if isinstance(value, float)]
-    table = pd.DataFrame(records, rows.index, columns=[*_RECORD])
-    table[numbers] = table[numbers].astype(np.float64)  # also where none of these rows has one
-    points, places = rows.iloc[:0], np.empty(0, np.int64)
-    found = {
-        i: answer.counterfactual
-        for i, answer in enumerate(answers)
-        if isinstance(answer, Result) and answer.counterfactual is not None
-    }
-    if found:
-        points, places = pd.concat(found.values()), np.array(list(found))
-    changes = np.full(len(rows), "", dtype=object)
-    for place, changed in zip(places, changes_between(rows.iloc[places], points), strict=True):
-        changes[place] = changes_text(changed)
-    table["changes"] = changes
-    if certified:
-        table["certificate"] = ""
-    points = points.set_axis(places).reindex(range(len(rows)))
-    return pd.concat([table, points.set_axis(rows.index).add_prefix(PREFIX)], axis=1)
-
-
-def _record(answer: Result | CfxcError | None) -> dict[str, Any]:
-    if answer is None:
-        return {**dict.fromkeys(_RECORD), "status": "unknown", "seconds": 0.0, "reason": UNASKED}
-    if isinstance(answer, CfxcError):
-        return {**dict.fromkeys(_RECORD), "status": ERROR, "seconds": 0.0, "reason": str(answer)}
-    return {
-        "status": UNCHANGED if answer.unchanged else answer.status,
-        "outcome_before": answer.outcome_before,
-        "outcome_after": answer.outcome_after,
-        "distance": answer.distance,
-        "distance_name": answer.distance_name,
-        "lower_bound": answer.lower_bound,
-        "lower_bound_proof": answer.lower_bound_proof,
-        "seconds": answer.seconds,
-        "reason": "" if answer.unchanged else answer.reason or answer.why.removeprefix(", "),
-    }
-
-
-_RECORD: dict[str, Any] = {
-    "status": "", "changes": "", "outcome_before": None, "outcome_after": None, "distance": 0.0,
-    "distance_name": "", "lower_bound": 0.0, "lower_bound_proof": "", "seconds": 0.0, "reason": "",
-}  # fmt: skip
-
-
-def part_start(file: Path) -> int:
-    """The place of the first row of a part.
-
-    Raises:
-        InvalidInputError: the file is none.
-    """
-    number = re.fullmatch(r"part-(\d{9})\.parquet", file.name)
-    if number is None:
-        raise InvalidInputError(f"{file}: no part of these answers; delete it")
-    return int(number[1])
-
-
-@dataclass(frozen=True)
-class Store:
-    """A directory of Parquet files, one for each part, of one question about one table.
-
-    Attributes:
-        schema: Of all of them alike, whether or not there is an answer in one.
-        rows: Of the table.
-    """
-
-    path: Path
-    schema: Any
-    rows: int
-
-    @classmethod
-    def open(cls, path: Path, question: Explainer, rows: pd.DataFrame, run: Run) -> Store:
-        """A new one, or the one that was begun.
-
-        Raises:
-            MissingExtraError: Parquet cannot be written.
-            InvalidInputError: there is something else, or answers to another question; it cannot
-                be written; a column has no type in Parquet.
-        """
-        if find_spec("pyarrow") is None:
-            raise MissingExtraError("parquet", "pyarrow", "explain_batch(out=…): writing Parquet")
-        head, certified = path / HEAD, run.certificates is not None
-        requested = {"sha256": _hash(question, rows), "rows": len(rows), "certificates": certified}
-        text = json.dumps(requested)
-        found = cls(path, _schema(path, question, rows, certified), len(rows))
-        if head.is_file() and head.read_bytes() == text.encode():
-            return found
-        if head.is_file():
-            if not run.overwrite:
-                raise InvalidInputError(
-                    f"{path} holds answers to another question (other flags?), or about other "
-                    "instances; ask as before, name another directory, or delete this one"
-                )
-            with held_alone(head):
-                for file in path.glob(f"part-{'[0-9]' * 9}.parquet"):
-                    file.unlink()
-        elif path.exists() and (not path.is_dir() or any(path.iterdir())):
-            raise InvalidInputError(f"{path} is no directory of answers; name a new directory")
-        make_folder(path)
-        write_whole(head, text)
-        return found
-
-    def parts(self) -> dict[int, pd.DataFrame]:
-        """The parts that are there, by their first row.
-
-        Raises:
-            InvalidInputError: one is damaged, or no part of these answers.
-        """
-        found, at = dict[int, pd.DataFrame](), 0
-        for file in sorted(self.path.glob("part-*")):
-            start = part_start(file)
-            if start >= self.rows:
-                raise InvalidInputError(f"{file}: no part of these answers; delete it")
-            found[start] = self._read(file, at, start)
-            at = start + len(found[start])
-        return found
-
-    def _read(self, file: Path, least: int, start: int) -> pd.DataFrame:
-        import pyarrow
-        from pyarrow.parquet import ParquetFile
-
-        again = "delete it, and its instances are answered again"
-        try:
-            with ParquetFile(file) as content:
-                same = content.schema_arrow.equals(self.schema)
-                part: pd.DataFrame = content.read().to_pandas()
-        except (OSError, pyarrow.ArrowException) as error:
-            raise InvalidInputError(f"{file}: damaged, or no Parquet: {again}") from error
-        if not same or not len(part) or start < least or start + len(part) > self.rows:
-            raise InvalidInputError(f"{file}: the answers of other instances or columns: {again}")
-        return part
-
-    def add(self, start: int, part: pd.DataFrame) -> None:
-        """Write a part, as a whole or not at all.
-
-        Raises:
-            InvalidInputError: it cannot be written.
-        """
-        file = self.path / f"part-{start:09d}.parquet"
-        with written_whole(file) as beside, _as_parquet(self.path):
-            part.to_parquet(beside, schema=self.schema)
-
-
-def _schema(path: Path, question: Explainer, rows: pd.DataFrame, certified: bool) -> Any:
-    """The types of the columns of all parts alike, whether or not there is an answer in one."""
-    import pyarrow
-
-    classes = question.model.predictor.classes
-    outcome = 0.0 if classes is None else classes[0]
-    record = {**_RECORD, "outcome_before": outcome, "outcome_after": outcome}
-    sample = pd.DataFrame([record] * len(rows), index=rows.index)
-    if certified:
-        sample["certificate"] = ""
-    table = pd.concat([sample, rows.add_prefix(PREFIX)], axis=1)
-    for name in table.columns:
-        with _as_parquet(path, f"column '{name.removeprefix(PREFIX)}': "):
-            pyarrow.Schema.from_pandas(table[[name]])
-    return pyarrow.Schema.from_pandas(table)
-
-
-@contextmanager
-def _as_parquet(path: Path, where: str = "") -> Iterator[None]:
-    """Values that Parquet has no type for, such as texts and numbers in one column, are named."""
-    import pyarrow
-
-    try:
-        yield
-    except pyarrow.ArrowException as error:
-        raise InvalidInputError(
-            f"{path}: cannot write Parquet: {where}{error.args[0]}; give each column one type"
-        ) from error
-
-
-def _hash(question: Explainer, rows: pd.DataFrame) -> str:
-    """Of everything an answer depends on."""
-    import joblib
-
-    model = question.model
-    texts = (
-        model.program, model.space.unworded.to_toml(), question.target, question.distance.program,
-        joblib.hash({**question.question.given, "n_jobs": 1}), rows.dtypes.to_dict(),
-        pd.util.hash_pandas_object(rows).to_numpy().tobytes().hex(),
-    )  # fmt: skip
-    return sha256("\n".join(map(str, texts)).encode()).hexdigest()

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import secrets
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
+
 from ..certificates import Report, report
 from ..certificates.auditing.report import ANEW, SAME
 from ..certificates.checker import Undecided
-from ..errors import InvalidInputError, VerificationError
+from ..errors import DataTypeError, InvalidInputError, VerificationError
+from ..frontends.predictor import plain_item
 from ..question.checks import positive_number
+from ..space.tables import as_pandas
 
 
 def check(
@@ -24,7 +29,7 @@ def check(
     cut: float | None = None,
     trust_pickle: bool = False,
     policy: str | Path | None = None,
-    factual: str | None = None,
+    factual: str | Path | Mapping[str, Any] | pd.DataFrame | pd.Series[Any] | None = None,
     hash: str | None = None,
     seconds: float | None = None,
 ) -> Report:
@@ -38,7 +43,8 @@ def check(
         seed: Of the rows that are drawn; by default a random one.
         output, cut, trust_pickle: As the model was compiled with (:func:`cfxc.compile`).
         policy: A file of what a question must allow at least; see ``docs/how-to/certificates.md``.
-        factual: The row that it is to be about: ``people.csv:11`` (counted from 0), ``row.json``.
+        factual: The row that it is to be about: ``people.csv:11`` (counted from 0), ``row.json``;
+            a table of one row, or its cells by column.
         hash: What its hash is to be, as a letter names it, or the first 16 digits or more.
         seconds: Of processor time that the check may take; by default what its size asks for.
 
@@ -47,6 +53,7 @@ def check(
         limit was reached before a verdict.
 
     Raises:
+        DataTypeError: the row is none.
         InvalidInputError: there is nothing to check: a file cannot be read, or is no certificate,
             no policy, no row; an option of the model without one.
         ModelFileError, UnsupportedError: the model cannot be opened or compiled.
@@ -58,7 +65,7 @@ def check(
         raise InvalidInputError(f"{rows}: cannot be read: no such file")
     if seconds is not None:
         positive_number(seconds, "seconds")
-    found = report(certificate, policy=policy, factual=factual, hash=hash, seconds=seconds)
+    found = report(certificate, policy=policy, factual=_row(factual), hash=hash, seconds=seconds)
     if model is None or not found.ok:
         return found
     from ..solvers.certification import require_program_of
@@ -77,3 +84,21 @@ def check(
     made, verdict = ("", SAME) if hasattr(model, "program") else ("compiled anew, and ", ANEW)
     said = f"{named}{made}the same program; run beside it: {sampled.text}"
     return replace(found, facts={**found.facts, "run": said, "verdict": verdict})
+
+
+def _row(factual: Any) -> str | dict[str, Any] | None:
+    """What names a row, or its cells."""
+    if factual is None or isinstance(factual, str | Path):
+        return None if factual is None else str(factual)
+    factual = as_pandas(factual)
+    if isinstance(factual, pd.DataFrame):
+        if len(factual) != 1:
+            raise InvalidInputError(f"factual has {len(factual)} rows; give one, such as X[:1]")
+        factual = {name: factual[name].iloc[0] for name in factual.columns}
+    if not isinstance(factual, Mapping | pd.Series):
+        raise DataTypeError(
+            "factual is a row's name, such as people.csv:11, a table of one row, or its cells by "
+            f"column; not {type(factual).__name__}"
+        )
+    cells = {str(name): plain_item(cell) for name, cell in factual.items()}
+    return {name: None if cell is pd.NA or cell is pd.NaT else cell for name, cell in cells.items()}

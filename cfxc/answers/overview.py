@@ -24,9 +24,9 @@ from ..show.overview import page
 from ..space.names import suggestion
 from ..space.tables import as_pandas
 from ..writing import check_writable, write_whole
-from .batch import HEAD, PREFIX, part_start
 from .cells import changes_between, changes_text, plain_cell
 from .pairing import Checked, asked_of, checked_certificates
+from .parts import HEAD, PREFIX, part_start
 
 STATUSES = ("optimal", "feasible", "infeasible", "unknown", "unchanged", "error")
 """In the order of a report."""

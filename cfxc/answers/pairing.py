@@ -21,8 +21,8 @@ from ..certificates.checker import Rejected, Shown
 from ..certificates.checker.program import Program
 from ..errors import CfxcError, InvalidInputError, MissingColumnError
 from ..show.numbers import cell_text
-from .batch import HEAD, NONE, PREFIX
 from .cells import plain_cell
+from .parts import HEAD, NONE, PREFIX
 
 COLUMN = "certificate"
 COMPARED = ("outcome_before", "outcome_after", "lower_bound")

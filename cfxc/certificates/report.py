@@ -61,7 +61,7 @@ def report(
     source: Any,
     *,
     policy: str | Path | None = None,
-    factual: str | None = None,
+    factual: str | dict[str, Any] | None = None,
     hash: str | None = None,
     seconds: float | None = None,
 ) -> Report:
@@ -78,7 +78,7 @@ def report(
 def _report(
     source: Any,
     policy: str | Path | None,
-    factual: str | None,
+    factual: str | dict[str, Any] | None,
     hash: str | None,
     seconds: float | None,
 ) -> Report:

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
@@ -121,7 +121,8 @@ def command(
     Exit code 0 if all rows have proved answers, 4 if some have not, 2 if the only ones without
     are wrong themselves (the column reason says how).
     """
-    from ..answers.batch import UNASKED, Run, explain_rows
+    from ..answers.batch import Run, explain_rows
+    from ..answers.parts import OWED, UNASKED
 
     source = Source(model, space, reading)
     asked = Instance(str(order.rows), order.question, order.favourable, order.range_)
@@ -135,21 +136,23 @@ def command(
         chosen, reported = _chosen(compiled, question, table, wrong, order.which)
     if not len(chosen):
         return _nothing_asked(order, reported, wrong)
-    with _counting(len(chosen)) as watch:
+    with _counting(len(chosen)) as (watch, owed):
         run = Run(
-            question.n_jobs, order.parts, order.certificates, order.total_time_limit, watch,
+            question.n_jobs, order.parts, order.certificates, order.total_time_limit, watch, owed,
             overwrite=order.overwrite,
         )  # fmt: skip
         answers = explain_rows(compiled, question, chosen, run)
     done = _with_errors(answers, wrong)
-    left = int((answers["reason"] == UNASKED).sum())
-    if not left:
+    left = Left(int((answers["reason"] == UNASKED).sum()), 0)
+    if order.certificates is not None:
+        left = left._replace(certificates=int((answers["certificate"] == OWED).sum()))
+    if not any(left):
         _deliver(done, table, order)
     _report(done, order, json, reported, left, time.monotonic() - started)
-    if not left and not json and find_spec("jinja2") is not None:
+    if not any(left) and not json and find_spec("jinja2") is not None:
         kept = ["--certificates", str(order.certificates)] if _certified(done, order) else []
         say_next("cfxc", "report", order.out, "-o", "report.html", "--rows", order.rows, *kept)
-    if left:
+    if any(left):
         return LIMIT if order.total_time_limit is not None else INTERRUPTED
     return _exit_code(done)
 
@@ -249,9 +252,23 @@ def _numbers(text: str, count: int) -> set[int]:
     return found
 
 
+class Left(NamedTuple):
+    """What the next run goes on with: rows that nobody was asked about; certificates, once all
+    rows are answered.
+    """
+
+    rows: int
+    certificates: int
+
+
+Counting = tuple[Callable[["pd.DataFrame"], None], Callable[[int], None]]
+
+
 @contextmanager
-def _counting(total: int) -> Iterator[Callable[[pd.DataFrame], None]]:
-    """A bar on a terminal, lines elsewhere: what is answered, proved and left."""
+def _counting(total: int) -> Iterator[Counting]:
+    """A bar on a terminal, lines elsewhere: what is answered, proved and left; then how many
+    certificates are.
+    """
     console, done, proved = Page(stderr=True), 0, 0
     if not console.is_terminal:
         with telling(f"answering {total} rows …") as tell:
@@ -261,7 +278,7 @@ def _counting(total: int) -> Iterator[Callable[[pd.DataFrame], None]]:
                 done, proved = done + len(part), proved + int(part["status"].isin(ENDS).sum())
                 tell(0.0, f"{done} of {total}, {proved} proved")
 
-            yield note
+            yield note, lambda left: tell(0.0, f"certifying, {left} left")
         return
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
@@ -282,7 +299,7 @@ def _counting(total: int) -> Iterator[Callable[[pd.DataFrame], None]]:
             left = total - int(bar.tasks[0].completed)
             bar.update(task, stands=f"{proved} proved, {left} left")
 
-        yield watch
+        yield watch, lambda left: bar.update(task, stands=f"certifying, {left} left")
 
 
 def _with_errors(answers: pd.DataFrame, wrong: Mapping[int, str]) -> pd.DataFrame:
@@ -301,7 +318,7 @@ def _deliver(answers: pd.DataFrame, asked: pd.DataFrame, order: Order) -> None:
 
     Whole numbers stay such: beside rows without an answer they would be written as 40.0.
     """
-    from ..answers.batch import PREFIX
+    from ..answers.parts import PREFIX
 
     if not order.is_file:
         return
@@ -333,18 +350,19 @@ def _certified(answers: pd.DataFrame, order: Order) -> int:
 
 
 def _report(
-    answers: pd.DataFrame, order: Order, json: bool, reported: str, left: int, seconds: float
+    answers: pd.DataFrame, order: Order, json: bool, reported: str, left: Left, seconds: float
 ) -> None:
     """What became of the rows, and where the answers are."""
     counts = Counter(answers["status"])
-    counts["unknown"] -= left
-    counts[LEFT] = left
+    counts["unknown"] -= left.rows
+    counts[LEFT] = left.rows
     found = {status: count for status, count in counts.items() if count}
-    where = str(order.parts if left else order.out)
+    where = str(order.parts if any(left) else order.out)
     certificates = _certified(answers, order)
     if json:
         facts = {"rows": len(answers), **found, "certificates": certificates,
-                 "out": where, "seconds": round(seconds, 1)}  # fmt: skip
+                 "certificates_left": left.certificates, "out": where,
+                 "seconds": round(seconds, 1)}  # fmt: skip
         print(json_text.dumps(facts))
         return
     pairs = [("rows", reported), *((status, str(count)) for status, count in found.items())]
@@ -356,8 +374,9 @@ def _report(
         print(f"cfxc: row {row}: {why}", file=sys.stderr)
     if more := max(len(wrong) - SHOWN, 0):
         print(f"cfxc: and {more} more; the column reason says why", file=sys.stderr)
-    if left:
-        print(f"cfxc: {left} rows are left; the same command goes on with them", file=sys.stderr)
+    if any(left):
+        what = f"{left.rows} rows" if left.rows else f"{left.certificates} certificates"
+        print(f"cfxc: {what} are left; the same command goes on with them", file=sys.stderr)
 
 
 def _exit_code(answers: pd.DataFrame) -> int:

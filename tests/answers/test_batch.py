@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import sys
+import time
 from pathlib import Path
 
 import numpy as np
@@ -14,9 +15,11 @@ from sklearn.ensemble import GradientBoostingClassifier, RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 
 import cfxc
-from cfxc.answers import batch, explaining
+from cfxc import stopping
+from cfxc.answers import batch, explaining, parts
 from cfxc.answers.cells import first_alike
 from cfxc.answers.original import Original
+from cfxc.answers.parts import OWED, PREFIX, TOO_LONG, UNASKED, table_of
 
 
 @pytest.fixture(scope="module")
@@ -58,7 +61,7 @@ def same_as_alone(compiled, people, table):
         assert row["lower_bound"] == alone.lower_bound
         assert (row["outcome_before"], row["outcome_after"]) == (0, 1)
         assert row["lower_bound_proof"] == alone.lower_bound_proof
-        names = [f"{batch.PREFIX}{column}" for column in people.columns]
+        names = [f"{PREFIX}{column}" for column in people.columns]
         assert row[names].tolist() == alone.counterfactual.iloc[0].tolist()
         assert all(name in row["changes"] for name in alone.changes)
 
@@ -68,7 +71,7 @@ def test_every_answer_is_that_of_explain(case):
     table = compiled.explain_batch(people, target=1)
     same_as_alone(compiled, people, table)
     for column in people.columns:
-        assert table[f"{batch.PREFIX}{column}"].dtype == people[column].dtype
+        assert table[f"{PREFIX}{column}"].dtype == people[column].dtype
 
 
 def test_processes_give_the_same_answers(case):
@@ -154,7 +157,7 @@ def test_nobody_moves_where_nothing_may(data):
     table = fixed.explain_batch(refused, target=1)
     assert table["status"].tolist() == ["infeasible"] * 3
     assert table["distance"].isna().all()
-    assert table[f"{batch.PREFIX}age"].isna().all()
+    assert table[f"{PREFIX}age"].isna().all()
     assert table["reason"].str.startswith("because").all()
 
 
@@ -251,10 +254,10 @@ class TestOut:
         same_as_alone(compiled, people.iloc[:20], broken.iloc[:20])
         assert broken.index.equals(people.index)
         assert set(broken["status"].iloc[20:]) == {"unknown"}
-        assert set(broken["reason"].iloc[20:]) == {batch.UNASKED}
+        assert set(broken["reason"].iloc[20:]) == {UNASKED}
         assert told == [(10, 25), (20, 25)]
-        parts = sorted(out.glob("part-*.parquet"))
-        assert [len(pd.read_parquet(part)) for part in parts] == [10, 10]
+        files = sorted(out.glob("part-*.parquet"))
+        assert [len(pd.read_parquet(file)) for file in files] == [10, 10]
         asked = []
         answers = explaining.Explainer.answers
         monkeypatch.setattr(
@@ -304,12 +307,12 @@ class TestOut:
         whole = pd.read_parquet(tmp_path / "answers")
         assert whole["status"].tolist() == table["status"].tolist()
         assert whole["distance"].tolist()[:2] == table["distance"].tolist()[:2]
-        missing = whole[f"{batch.PREFIX}age"].isna()
+        missing = whole[f"{PREFIX}age"].isna()
         assert missing.tolist() == (table["status"] == "error").tolist()
 
     def test_without_the_package(self, case, tmp_path, monkeypatch):
         compiled, people = case
-        monkeypatch.setattr(batch, "find_spec", lambda name: None)
+        monkeypatch.setattr(parts, "find_spec", lambda name: None)
         with pytest.raises(cfxc.MissingExtraError, match="cfxc\\[parquet\\]"):
             compiled.explain_batch(people, target=1, out=tmp_path / "answers")
 
@@ -457,7 +460,7 @@ def test_killed_half_way_it_goes_on(case, tmp_path, jobs):
 
 
 def test_numbers_are_numbers_where_a_part_has_none(case):
-    nothing = batch._table_of(case[1].iloc[:2], [None, None], False)
+    nothing = table_of(case[1].iloc[:2], [None, None], False)
     assert (nothing.dtypes[["distance", "lower_bound", "seconds"]] == np.float64).all()
 
 
@@ -479,3 +482,38 @@ def test_certificates_in_a_folder(case, tmp_path):
     odd = people.iloc[:1].assign(age=1000)
     table = compiled.explain_batch(pd.concat([people.iloc[:1], odd]), target=1, certificates=folder)
     assert table["certificate"].tolist() == ["row-0.json.gz", ""]
+
+
+def test_certificates_are_made_within_the_time_of_all_rows(case, tmp_path, monkeypatch):
+    """Answers first; the next runs make what is owed, and give up what takes a run of its own."""
+    pytest.importorskip("pyarrow")
+    compiled, people = case
+    rows = people.iloc[[0, 1, 2, 1, 3]]
+    done = compiled.explain_batch(rows, target=1, certificates=tmp_path / "all")
+    made = parts.Result.certificate.fget
+
+    def slow(answer):
+        while answer.factual.iloc[0].equals(rows.iloc[1]):  # for ever
+            stopping.poll()
+            time.sleep(0.01)
+        return made(answer)
+
+    monkeypatch.setattr(parts.Result, "certificate", property(slow))
+    out, folder, runs = tmp_path / "out", tmp_path / "certificates", []
+    while len(runs) < 8 and not (runs and runs[-1]["certificate"].ne(OWED).all()):
+        started = time.monotonic()
+        table = compiled.explain_batch(
+            rows, target=1, out=out, certificates=folder, total_time_limit=2.0
+        )
+        assert time.monotonic() - started < 4
+        pd.testing.assert_frame_equal(
+            table.drop(columns=["certificate", "lower_bound_proof", "seconds"]),
+            done.drop(columns=["certificate", "lower_bound_proof", "seconds"]),
+        )
+        runs.append(table)
+    names = [f"row-{i}.json.gz" for i in range(3)]
+    assert runs[0]["certificate"].tolist() == [names[0], *[OWED] * 4]
+    assert runs[1]["certificate"].tolist() == [names[0], TOO_LONG, OWED, TOO_LONG, OWED]
+    assert runs[2]["certificate"].tolist()[1] == TOO_LONG
+    assert len(runs) == 3
+    assert runs[2]["certificate"].tolist()[4] == "row-4.json.gz"

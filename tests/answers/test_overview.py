@@ -21,9 +21,9 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 import cfxc
 from cfxc.answers import overview
-from cfxc.answers.batch import HEAD, PREFIX, part_start
 from cfxc.answers.cells import changes_between, changes_text
 from cfxc.answers.overview import Answers, changed_of, read_answers
+from cfxc.answers.parts import HEAD, PREFIX, part_start
 
 pytest.importorskip("jinja2")
 

@@ -17,6 +17,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 import cfxc
 from cfxc.certificates.auditing.binding import is_label
+from cfxc.errors import DataTypeError, InvalidInputError
 
 RNG = np.random.default_rng(3)
 SIZE = 60
@@ -78,6 +79,28 @@ def test_it_is_about_its_row_and_no_other(
         found += [other] if held.ok else []
     assert found == same
     assert place in found
+
+
+def test_a_row_of_a_table_is_one(asked: tuple[pd.DataFrame, cfxc.CompiledModel]) -> None:
+    """As ``explain`` takes it; its missing cells are none, however a library writes them."""
+    rows, model = asked
+    place = int(np.flatnonzero(rows["gap"].isna() & rows["word"].isna())[0])
+    row = rows.iloc[[place]]
+    outcome = model.predict(row)[0]
+    made = model.explain(row, target=not outcome).certificate
+    cells = row.iloc[0].to_dict()
+    for given in (row, row.iloc[0], cells, row.convert_dtypes(), {**cells, "more": 1}):
+        assert cfxc.check(made, factual=given).ok
+    for name, cell in cells.items():
+        other = "x" if cell is None or cell != cell else not cell
+        assert not cfxc.check(made, factual={**cells, name: other}).ok, name
+        with pytest.raises(InvalidInputError, match=name):
+            cfxc.check(made, factual={key: one for key, one in cells.items() if key != name})
+    with pytest.raises(InvalidInputError, match="factual has 2 rows"):
+        cfxc.check(made, factual=rows.iloc[:2])
+    for odd in (3, [1, 2], np.zeros(3)):
+        with pytest.raises(DataTypeError, match="a table of one row"):
+            cfxc.check(made, factual=odd)
 
 
 def test_names_that_are_not_the_model_s(tmp_path: Path) -> None:

@@ -43,15 +43,18 @@ class Asked:
     """What it is compared with, as the report names it."""
 
     @classmethod
-    def read(cls, policy: str | Path | None, factual: str | None, hash: str | None) -> Asked:
-        """From a file, a row's name and a letter; raises ``WrongInput``."""
+    def read(
+        cls, policy: str | Path | None, factual: str | dict[str, Any] | None, hash: str | None
+    ) -> Asked:
+        """From a file, a row or its name, and a letter; raises ``WrongInput``."""
         wide = None if policy is None else read_policy(Path(policy))
-        row = None if factual is None else read_row(factual)
+        row = read_row(factual) if isinstance(factual, str) else factual
+        named = printable(factual) if isinstance(factual, str) else "that was given"
         digest = None if hash is None else read_hash(hash)
         silent = [] if wide is None else wide.silent
         left = f" (which says nothing of {', '.join(silent)})" if silent else ""
         said = [] if wide is None else [f"the policy {printable(str(policy))}{left}"]
-        said += [] if factual is None else [f"the row {printable(factual)}"]
+        said += [] if factual is None else [f"the row {named}"]
         said += [] if digest is None else [f"the hash {digest}"]
         return cls(wide, row, digest, tuple(said))
 

@@ -242,10 +242,9 @@ class Proof(Question):
 
     def outweighs(self, by: Multipliers, parts: list[Part], signs: Signs, spans: Spans) -> bool:
         """Lemma 7: ``Σ y g + μ (r - d)`` is below 0 all over a part, or 0 where it may not be."""
-        used = [name[:2] for name, y in by.rows.items() if y > 0 and name[0] != "peak"]
-        alone = used[0][1] if len(used) == 1 and used[0][0] == "row" else None
-        worth = self.most({}, by, parts, signs, spans, alone)
-        strict = any(name == "row" and self.rows[k][1] for name, k in used)
+        used = [name for name, y in by.rows.items() if y > 0 and name[0] != "peak"]
+        strict = any(name == "row" and self.rows[k][1] for name, k, *_ in used)
+        worth = self.most({}, by, parts, signs, spans, strict if len(used) == 1 else None)
         return worth < 0 or (worth == 0 and (by.budget > 0 or strict))
 
     def multipliers(self, given: Any, signs: Signs) -> Multipliers:
@@ -314,7 +313,7 @@ class Proof(Question):
     # -- bounds -----------------------------------------------------------------------------------
 
     def most(self, form: Form, by: Multipliers, parts: list[Part], signs: Signs, spans: Spans,
-             alone: int | None = None) -> Q:  # fmt: skip
+             alone: bool | None = None) -> Q:  # fmt: skip
         """Lemma 9: what ``form + Σ y g + μ (r - d)`` does not exceed in a part of the ball."""
         self.clock.tick()
         terms, value = plus(form, {CONSTANT: by.budget * self.radius}), ZERO
@@ -338,9 +337,9 @@ class Proof(Question):
         return self.apart(terms, value + terms.get(CONSTANT, ZERO), by, parts, signs, spans, alone)
 
     def apart(self, terms: Form, value: Q, by: Multipliers, parts: list[Part], signs: Signs,
-              spans: Spans, alone: Any) -> Q:  # fmt: skip
-        """Lemma 10: the maximum, tree by tree and feature by feature.  Lemma 11: where one row
-        closes ``alone``, without leaves and values with which it fails anyhow.
+              spans: Spans, alone: bool | None) -> Q:  # fmt: skip
+        """Lemma 10: the maximum, tree by tree and feature by feature.  Lemma 11: where one
+        inequality, strict or not, closes ``alone``, without leaves and values that miss it anyhow.
         """
         free = [by.left.get(j, ONE) for j in range(len(parts))]
         trees = list(self.trees(terms, by, parts, signs, spans))
@@ -356,7 +355,7 @@ class Proof(Question):
                 part = (max(low, end), high) if factor > 0 else (low, min(high, end))
                 kept = self.values(j, part, terms, by, free[j])
             else:
-                kept = [one for one in piece if not misses(one[0] - least, self.rows[alone][1])]
+                kept = [one for one in piece if not misses(one[0] - least, alone)]
             if not kept:
                 return -ONE
             value = small(value + max(worth - paid for worth, paid in kept))

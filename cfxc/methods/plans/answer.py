@@ -10,8 +10,8 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
-from ...answers.batch import PREFIX
 from ...answers.cells import changes_between, plain_cell, plain_row
+from ...answers.parts import PREFIX
 from ...answers.result import Semantics, Status
 from ...arrays import Floats
 from ...errors import InvalidInputError

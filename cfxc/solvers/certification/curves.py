@@ -6,9 +6,10 @@ Whatever is chosen here is sound: the checker finds how far such a line must be 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from fractions import Fraction
 from math import erfc, exp, log1p, pi, sqrt
 
-from ...certificates.checker.smooth import CURVES
+from ...certificates.checker.smooth import CURVES, value
 
 Function = Callable[[float], float]
 STEPS = 60  # of a bisection
@@ -72,13 +73,13 @@ def _tangents(kind: str, side: int, low: float, high: float) -> tuple[float, flo
         return ends and (-ends[1], -ends[0])
     if low >= 0 or high <= 0:
         return None if low >= 0 else (low, high)
-    value, slope = VALUES[kind], SLOPES[kind]
-    if value(low) + slope(low) * (high - low) >= value(high):
+    f, slope = VALUES[kind], SLOPES[kind]
+    if f(low) + slope(low) * (high - low) >= f(high):
         return None
     near, far = low, 0.0  # a tangent there ends below the function, and above it
     for _ in range(STEPS):
         middle = (near + far) / 2
-        is_below = value(middle) + slope(middle) * (high - middle) < value(high)
+        is_below = f(middle) + slope(middle) * (high - middle) < f(high)
         near, far = (middle, far) if is_below else (near, middle)
     return low, near
 
@@ -93,3 +94,22 @@ def touch(kind: str, side: int, slope: float, low: float, high: float) -> float:
         middle = (low + high) / 2
         low, high = (middle, high) if SLOPES[kind](middle) < slope else (low, middle)
     return low
+
+
+def crossing(
+    kind: str, factor: Fraction, constant: Fraction, low: Fraction, high: Fraction
+) -> Fraction | None:
+    """A place in a range, beside where ``factor f(x) + constant`` has its zero: on its one side,
+    the place included, the checker's own bounds have it below 0; ``None`` if there is none.
+    """
+
+    def is_below(x: float) -> bool:
+        return factor * value(kind, Fraction(x), factor > 0) + constant < 0
+
+    near, far = (float(low), float(high))[:: 1 if factor > 0 else -1]
+    if not is_below(near) or is_below(far):
+        return None
+    for _ in range(STEPS):
+        middle = (near + far) / 2
+        near, far = (middle, far) if is_below(middle) else (near, middle)
+    return Fraction(near) if low < near < high else None

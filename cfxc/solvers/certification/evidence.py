@@ -9,7 +9,7 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
-from ...certificates.checker import Clock, Question, Rejected, Undecided, check
+from ...certificates.checker import Question, Rejected, Undecided, check
 from ...certificates.checker.slack import bounds
 from ...compiler.emit.smtlib import emit
 from ...errors import UnsupportedError
@@ -22,7 +22,7 @@ from .. import box_search
 from ..base import Outcome, Refuted
 from ..encoding.ball import everywhere
 from ..encoding.formula import Encoder
-from .prover import INSIDE
+from .prover import INSIDE, Watched
 from .steps import LONGEST
 from .writer import SECONDS, Certificate, certify, written_semantics, written_slack
 
@@ -106,7 +106,7 @@ class Evidence:
                 made=engine,
                 model=self.model,
             )
-            check(made.to_dict(), Clock(LONGEST))
+            check(made.to_dict(), Watched(LONGEST))
         except Undecided:
             raise UnsupportedError(f"its proof takes more than {LONGEST:g} s to write") from None
         except Rejected as error:
@@ -116,13 +116,14 @@ class Evidence:
         return made
 
     def _proofs(self) -> Iterator[tuple[Evidence, Any]]:
-        """The proof that was kept; ones that are made anew; and with the checker's own slack."""
+        """The proof that was kept; then ones that are made anew, with the checker's own slack if
+        that is more.
+        """
         yield self, self.outcome.proof
-        yield from ((self, proof) for proof in self._anew())
         needed = _needed_slack(self.query)
         if needed is not None and needed > self.query.slack > 0:
-            wider = replace(self, query=replace(self.query, slack=needed))
-            yield from ((wider, proof) for proof in wider._anew())
+            self = replace(self, query=replace(self.query, slack=needed))
+        yield from ((self, proof) for proof in self._anew())
 
     def _anew(self) -> Iterator[Any]:
         """Proofs of the same bound by box search, and by linear programs, which close more."""
@@ -131,9 +132,11 @@ class Evidence:
         if not infeasible and radius <= 0:
             return
         if not box_search.refuses(self.query):
-            found = box_search.refute(self.query, min(radius, Fraction(1)), min(SECONDS, left()))
-            if found is not None:
-                yield found
+            for within in (radius, radius * INSIDE):  # at the bound itself there may be points
+                seconds = min(SECONDS, left())
+                if found := box_search.refute(self.query, min(within, Fraction(1)), seconds):
+                    yield found
+                    break
         if not isinstance(self.outcome.proof, Refuted):
             yield Refuted(self.query, radius)
 

@@ -18,7 +18,7 @@ from ...certificates.checker.layers import payments
 from ...certificates.checker.program import CONSTANT, HALF_ULP, LEAST, Form, image, images
 from ...certificates.checker.rules import PLANES, Multipliers
 from ...certificates.checker.smooth import CURVES
-from ...compiler.linear_programs import made_solver
+from ...compiler.linear_programs import made_solver, run_in_time
 from ...compiler.mixed_integer import Rounded
 from ...ir.linear import ZERO
 from ..encoding.squares import Tangents
@@ -378,7 +378,8 @@ class LinearProgram:
     def _limits(self) -> Iterator[tuple[int, str, int]]:
         """Forms that are known to lie above, or below, an end of their range."""
         for k in range(self.depth):
-            if self.problem.program.kinds[k] in ("form", "product") or (k, 1) in self.signs:
+            split = (k, 1) in self.signs or (k, -1) in self.signs
+            if self.problem.program.kinds[k] in ("form", "product") or split:
                 for name, side in (("least", -1), ("most", 1)):
                     if (k, side) in self.signs or (k, side) in self.problem.bounds:
                         yield k, name, -side
@@ -469,7 +470,7 @@ def _run(
     matrix = matrix / size[:, None]
     program = Rounded.of(cost * wide, (lower / wide, upper / wide), matrix, ends)
     solver = made_solver(program, {"output_flag": False, "threads": 1, "presolve": "off"})
-    solver.run()
+    run_in_time(solver)
     if solver.getModelStatus() != highspy.HighsModelStatus.kOptimal:
         return None
     solution = solver.getSolution()

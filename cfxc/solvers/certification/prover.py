@@ -9,22 +9,28 @@ label, or a number.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
+from contextlib import suppress
 from fractions import Fraction
 from math import inf, nextafter
-from typing import Any
+from typing import Any, NamedTuple
 
 from ...certificates.checker import Clock, Proof
 from ...certificates.checker.layers import Ladder
-from ...certificates.checker.program import Form, plus
+from ...certificates.checker.program import CONSTANT, Form, plus
 from ...certificates.checker.rules import NONE, Multipliers
+from ...certificates.checker.smooth import CURVES
 from ...ir.interval import ceil_float
 from ...ir.linear import ZERO
+from ...stopping import TimeUp, now, poll, until
 from .core import exact, written_label
+from .curves import crossing
 from .hull_columns import HullColumns
 from .linear_program import READ, LinearProgram
 from .solution import WRONG, Solution
+
+Split = list[Any]  # a node of a proof without its children
+Node = list[Any]
 
 
 def undecided(problem: Proof, parts: list[Any], signs: dict[int, int]) -> list[Any] | None:
@@ -97,11 +103,41 @@ def _width(problem: Proof, j: int, part: Any) -> Fraction:
     return Fraction(part[1] - part[0]) / (problem.features[j].size or 1)
 
 
+class Turn(NamedTuple):
+    """Where a row that is of one smooth function alone, as a chance that is compared, begins to
+    hold: beyond, what that is a function of is all that counts.
+
+    Attributes:
+        row: Its place.
+        split: There, of the form that the function is of.
+        rises: Whether the row holds where that form is large.
+    """
+
+    row: int
+    split: Split
+    rises: bool
+
+    @property
+    def closing(self) -> Node:
+        """Of the side where it does not hold."""
+        return ["bound", "0", [["row", self.row, "1"]], []]
+
+
+def turns(problem: Proof, spans: Any) -> Iterator[Turn]:
+    """The turns that lie within ranges of forms, one for each row that has one."""
+    for i, (form, _) in enumerate(problem.rows):
+        terms = [one for one in form.items() if one[0] != CONSTANT]
+        if len(terms) != 1 or terms[0][0][0] not in CURVES:
+            continue
+        (kind, k), factor = terms[0]
+        place = crossing(kind, factor, form.get(CONSTANT, ZERO), *spans[k])
+        if place is not None:
+            yield Turn(i, ["at", k, exact(place)], factor > 0)
+
+
 MANY = 150  # forms and products, of which not all are bounded
 INSIDE = 1 - Fraction(1, 2**40)
 Given = tuple[list[Any], dict[str, Any], dict[str, Any]]  # features, program and question
-Split = list[Any]  # a node of a proof without its children
-Node = list[Any]
 Area = tuple[list[Any], dict[Any, Any]]  # parts of features, and signs of units
 
 
@@ -112,18 +148,27 @@ def prove(given: Given, radius: Fraction, seconds: float) -> dict[str, Any] | No
     Raises:
         UnsupportedError: trees decide.
     """
-    deadline = time.monotonic() + seconds
-    for within in (radius, radius * INSIDE):
-        found = _Prover(given, within, deadline).run()
-        if found is not None or time.monotonic() > deadline:
-            return found
+    with until(now() + seconds), suppress(TimeUp):
+        for within in (radius, radius * INSIDE):
+            found = _Prover(given, within).run()
+            if found is not None:
+                return found
+    poll()
     return None
 
 
+class Watched(Clock):
+    """The checker's clock, which also looks whether work has to end."""
+
+    def tick(self) -> None:
+        poll()
+        super().tick()
+
+
 class _Prover:
-    def __init__(self, given: Given, radius: Fraction, deadline: float) -> None:
+    def __init__(self, given: Given, radius: Fraction) -> None:
         empty = unproved(given, radius)
-        self.problem, self.deadline = Proof(*given, empty, Clock(inf)), deadline
+        self.problem = Proof(*given, empty, Watched(inf))
         self.content: dict[str, Any] = empty
         self.hulls = [HullColumns(self.problem, h) for h in range(self.problem.hulls)]
         self.nodes: list[Node] = []
@@ -131,8 +176,7 @@ class _Prover:
 
     def run(self) -> dict[str, Any] | None:
         """Lemmas at the root, then parts until none is open."""
-        if not self._bound_units():
-            return None
+        self._bound_units()
         stack: list[tuple[Area, int]] = [((self.problem.root, dict(self.problem.start)), 0)]
         self.nodes.append([])
         if len(self.hulls) > 1:
@@ -140,34 +184,38 @@ class _Prover:
             self.nodes = [["hull", *range(1, len(areas) + 1)], *([] for _ in areas)]
             stack = [*zip(areas, self.nodes[0][1:], strict=True)]
         while stack:
-            if time.monotonic() > self.deadline:
-                return None
+            poll()
             area, place = stack.pop()
             closing, point = self._close(*area)
-            if closing is None and (split := self._split(area, point)):
+            if closing is None:
+                spans = None if point is None else point.program.spans
+                turn = None if spans is None else next(turns(self.problem, spans), None)
+                split = self._split(area, point) if turn is None else turn.split
+                if split is None:
+                    return None
                 children = [len(self.nodes), len(self.nodes) + 1]
                 self.nodes += [[], []]
                 halves = self.problem.halves(split[0], split[1:], *area)
-                stack += [*zip(halves, children, strict=True)][::-1]
+                sides = [*zip(halves, children, strict=True)]
+                if turn is not None:
+                    _, empty = sides.pop(0 if turn.rises else 1)
+                    self.nodes[empty] = turn.closing
+                stack += sides[::-1]
                 closing = [*split, *children]
-            if closing is None:
-                return None
             self.nodes[place] = closing
         return {**self.content, "nodes": self.nodes}
 
     # -- closing ----------------------------------------------------------------------------------
 
-    def _bound_units(self) -> bool:
-        """Tighter ranges of units over the whole ball, each proved; whether time is left."""
+    def _bound_units(self) -> None:
+        """Tighter ranges of units over the whole ball, each proved."""
         problem, root = self.problem, self.problem.root
         if problem.deltas(root) is None:
-            return True
+            return
         for k, kind in enumerate(problem.program.kinds):
             for side in (1, -1) if kind == "unit" or self._is_wide(k) else ():
                 if (spans := problem.spans(root, {})) is None:
-                    return True
-                if time.monotonic() > self.deadline:
-                    return False
+                    return
                 low, high = spans[k]
                 if kind == "unit" and (low >= 0 or high <= 0):
                     break
@@ -179,7 +227,6 @@ class _Prover:
                 if bound < (high if side > 0 else -low):
                     self.content["lemmas"].append([k, side, exact(bound), *written(by)])
                     problem.bounds[k, side] = bound
-        return True
 
     def _is_wide(self, k: int) -> bool:
         """Whether a form is of several sources, or of what is made: its range may be too wide."""

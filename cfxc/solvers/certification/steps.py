@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
-from ...certificates.checker import Clock, Proof
+from ...certificates.checker import Proof
 from ...compiler.linear_reader import requirements
 from ...compiler.pipeline import simplified
 from ...errors import UnsupportedError
@@ -15,7 +15,7 @@ from ..box_search.cells import UNIT
 from ..box_search.proof import Closing, Sharing, Split, SplitTree
 from .core import exact, plain_label
 from .linear_program import SHARES
-from .prover import Given, Node, prove, undecided, unproved
+from .prover import Given, Node, Watched, prove, turns, undecided, unproved
 
 DEEP = 40  # splits of one part, until its constraints are decided
 LONGEST = 300.0  # seconds of the processor to write a proof down, and to check it
@@ -51,26 +51,43 @@ class _Boxes:
     ) -> None:  # fmt: skip
         self.proof, self.scales = proof, scales
         self.content = unproved(given, radius)
-        self.problem = Proof(*given, self.content, Clock(LONGEST))
+        self.problem = Proof(*given, self.content, Watched(LONGEST))
         self.last = len(self.problem.target_rows) - 1 + beside
         self.names = [domain.name for domain in proof.query.domains]
         program = simplified(proof.query.target_program)
         self.required = requirements(program, "in_target")
-        self.nodes: list[Node] = [[]] * len(proof)
+        self.nodes: list[Node] = []
+        self.signs: dict[Any, Any] = {}
+        self.turned: dict[int, list[Any]] = {}  # rows, and what stands for them beyond their turns
 
     def written(self) -> dict[str, Any]:
+        self.turn()
+        first = len(self.nodes)
+        self.nodes += [[]] * len(self.proof)
         stack: list[Any] = [(0, self.problem.root)]
         while stack:
-            place, parts = stack.pop()
-            node = self.proof[place]
+            number, parts = stack.pop()
+            node, place = self.proof[number], first + number
             if isinstance(node, Closing):
-                self.close(place, self.closed(node, parts), parts, {}, DEEP)
+                self.close(place, self.closed(node, parts), parts, self.signs, DEEP)
                 continue
             split = self.split(node)
-            pair = self.problem.halves(split[0], split[1:], parts, {})
+            pair = self.problem.halves(split[0], split[1:], parts, self.signs)
             stack += [(child, side) for child, (side, _) in zip(node.children, pair, strict=True)]
-            self.nodes[place] = [*split, *node.children]
+            self.nodes[place] = [*split, *(first + child for child in node.children)]
         return {**self.content, "nodes": self.nodes}
+
+    def turn(self) -> None:
+        """Split where a smooth function meets its requirement: the search knew no such function."""
+        near = self.problem.within(self.problem.root)
+        spans = None if near is None else self.problem.spans(near, {})
+        for turn in () if spans is None else turns(self.problem, spans):
+            (kind, *at), place = turn.split, len(self.nodes)
+            children = [place + 1, place + 2] if turn.rises else [place + 2, place + 1]
+            self.nodes += [[kind, *at, *children], turn.closing]
+            halves = self.problem.halves(kind, at, self.problem.root, self.signs)
+            self.signs = halves[turn.rises][1]
+            self.turned[turn.row] = ["least" if turn.rises else "most", at[0], "1"]
 
     def close(self, place: int, node: Node, parts: list[Any], signs: Any, depth: int) -> None:
         """Write a node that closes a part; one by constraints only where all of them are decided,
@@ -110,7 +127,8 @@ class _Boxes:
         if node.reason not in ("sum", "sharing"):
             return [node.reason]
         assert node.requirement is not None
-        row = [["row", self.row(node.requirement), "1"]]
+        place = self.row(node.requirement)
+        row = [self.turned.get(place, ["row", place, "1"])]
         if node.sharing is None:
             return ["bound", "0", row, []]
         multiplier = node.sharing.multiplier / UNIT / self.scale(node.requirement)
