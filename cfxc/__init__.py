@@ -48,6 +48,7 @@ if TYPE_CHECKING:
         TrustRegion,
     )
     from .question.distances import Mahalanobis
+    from .question.diversity import Diverse
     from .question.question import Question
     from .retraining import retrained
     from .solvers.base import Progress
@@ -64,6 +65,7 @@ _LAZY = {
     "Condition": ".question.criteria",
     "Criterion": ".question.criteria",
     "CustomPotential": ".methods.bayes",
+    "Diverse": ".question.diversity",
     "Evaluations": ".methods.bayes",
     "Feature": ".space",
     "FeatureSpace": ".space",
@@ -121,6 +123,7 @@ __all__ = [
     "Criterion",
     "CustomPotential",
     "DataTypeError",
+    "Diverse",
     "Evaluations",
     "Feature",
     "FeatureSpace",

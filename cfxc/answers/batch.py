@@ -32,9 +32,10 @@ from ..solvers.base import Watch
 from ..stopping import STOPS, is_pressed, left, listening, now, poll, until
 from ..writing import held_alone, make_folder
 from .cells import first_alike
-from .explaining import Explainer, explainer_of
+from .explaining import parts_of
 from .parts import ERROR, HEAD, NONE, OWED, TOO_LONG, UNASKED, Store, table_of
 from .result import Result
+from .together import Together
 
 PART = 100
 """Instances in a part, at most."""
@@ -81,7 +82,7 @@ def explain_rows(model: Compiled, question: Question, rows: pd.DataFrame, run: R
         raise InvalidInputError(
             f"explain_batch gives one answer a row, and takes no {', '.join(odd)}"
         )
-    explainer = explainer_of(model, question.with_(n_jobs=1), run.watch)
+    explainer = Together(*parts_of(model, question.with_(n_jobs=1), run.watch))
     if not isinstance(rows, pd.DataFrame):
         raise DataTypeError(
             f"explain_batch takes a DataFrame of rows, not {type(rows).__name__}; "
@@ -124,7 +125,7 @@ class Batch:
     """
 
     def __init__(
-        self, question: Explainer, rows: pd.DataFrame, run: Run, first: Ints, deadline: float
+        self, question: Together, rows: pd.DataFrame, run: Run, first: Ints, deadline: float
     ) -> None:
         self.question, self.rows, self.run, self.first = question, rows, run, first
         self.deadline = deadline
@@ -297,7 +298,7 @@ class Batch:
         return table_of(rows, [None] * len(rows), self.run.certificates is not None)
 
 
-def _packed(question: Explainer) -> Explainer | bytes:
+def _packed(question: Together) -> Together | bytes:
     """The question as bytes, which a process unpacks once for all its parts; itself if it cannot.
 
     What a process has worked out of the model, it then keeps.
@@ -309,13 +310,13 @@ def _packed(question: Explainer) -> Explainer | bytes:
 
 
 @lru_cache(maxsize=1)
-def _unpacked(content: bytes) -> Explainer:
-    question: Explainer = pickle.loads(content)
+def _unpacked(content: bytes) -> Together:
+    question: Together = pickle.loads(content)
     return question
 
 
 def answer_part(
-    question: Explainer | bytes,
+    question: Together | bytes,
     rows: pd.DataFrame,
     deadline: float = inf,
     certificates: Sequence[Path] | None = None,

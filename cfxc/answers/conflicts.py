@@ -16,8 +16,9 @@ from ..question.rules import conditional_constraint
 from ..solvers.base import Deployed, Limits, Outcome
 from ..solvers.engines import engine_for
 from ..stopping import STOPS, now, reason_of, until
+from .from_search import result_of
 from .original import Original
-from .result import Result, result_of
+from .result import Result
 
 Ask = Callable[[Query, float], Outcome]
 """A search of a query within some seconds."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
@@ -15,17 +14,14 @@ import pandas as pd
 
 from ..certificates.export import export, export_script
 from ..errors import UnsupportedError
-from ..ir.interval import ceil_float, floor_float
 from ..show.answers import as_html
 from ..show.numbers import shown
 from ..show.values import shares_of, texts_of
 from ..space.tables import as_pandas
-from ..stopping import FINE
 from .answer import Answer
 
 if TYPE_CHECKING:  # a result is read where nothing is searched
-    from ..question.query import Query
-    from ..solvers.base import Call, Outcome, Progress
+    from ..solvers.base import Call, Progress
     from ..solvers.certification import Certificate
     from .letters import Given
     from .original import Original
@@ -81,6 +77,8 @@ class Result(Answer):
         evidence: What ``certificate`` is made of.
         unchanged: Whether the factual has the target outcome already, and is the answer itself.
         by_default: Whether the target was not named: it is the other label of two.
+        apart, apart_bound: Of one of several ``diverse`` answers its least difference from those
+            before it, and what no row within the distance asked for exceeds, proved.
         deployed: The original model on rows like the factual; no part of what is pickled.
         trace: Both bounds as they moved in the search, with seconds since it began.
     """
@@ -117,6 +115,8 @@ class Result(Answer):
     seeds: tuple[int, int] = (0, 0)
     unchanged: bool = False
     by_default: bool = False
+    apart: float | None = None
+    apart_bound: float | None = None
     deployed: Original | None = field(default=None, repr=False, compare=False)
     trace: tuple[Progress, ...] = field(default=(), repr=False, compare=False)
 
@@ -281,9 +281,19 @@ class Result(Answer):
     def standing(self) -> tuple[str, str]:
         """The distance, and what is proved of it, in a few words."""
         far = "" if self.exact_distance is None else shown(self.exact_distance, 1)
+        if self.differs:
+            return far, f"differs by {self.differs}"
         if self.status == "optimal":
             return far, f"nearest to within {100 * self.epsilon:g} %"
         return far, "not proved to be the nearest"
+
+    @property
+    def differs(self) -> str:
+        """By how much from the answers before, and what is proved of it; empty of other answers."""
+        if self.apart is None or self.apart_bound is None:
+            return ""
+        least, most = shown(Fraction(self.apart), -1), shown(Fraction(self.apart_bound), 1)
+        return f"{least} from those before; no row so near by more than {most}, proved"
 
     def _words(self) -> tuple[str, list[str]]:
         if self.unchanged:
@@ -345,6 +355,8 @@ class Result(Answer):
                 }
                 for c in self.calls
             ],
+            "apart": self.apart,
+            "apart_bound": self.apart_bound,
             "alternatives": [other.to_dict() for other in self.alternatives],
             "stop_reason": self.stop_reason,
             "conflict": list(self.conflict),
@@ -410,7 +422,7 @@ class Result(Answer):
     @property
     def near_copies(self) -> bool:
         """Whether two of several answers change the same features."""
-        changed = [tuple(one.changes) for one in self.all()]
+        changed = [tuple(one.changes) for one in self.all() if one.apart is None]
         return len(set(changed)) < len(changed)
 
     def __repr__(self) -> str:
@@ -433,63 +445,3 @@ class Result(Answer):
         lower = shown(self.exact_lower_bound, -1)
         of = "" if self.semantics == "real" else ", as deployed"
         return f"{found}, nothing nearer than {lower} (proved by {self.proved_by}{of})"
-
-
-def result_of(
-    query: Query,
-    original: Original,
-    outcome: Outcome,
-    epsilon: float,
-    solver: str,
-    file: Mapping[str, str] | None,
-) -> Result:
-    """The answer, from what an engine knows at its end."""
-    from ..solvers.certification import Evidence
-
-    best, measure = outcome.best, query.distance
-    status: Status
-    if best is None:
-        status = "infeasible" if outcome.infeasible else "unknown"
-    else:
-        closed = outcome.lower >= measure.below(best.distance, Fraction(epsilon))
-        status = "optimal" if closed else "feasible"
-    upper = Fraction(0) if best is None else measure.root(best.distance, 1)
-    lower = measure.root(outcome.lower, -1)
-    if best is not None:  # a solver's tolerance may carry its bound beyond a point that is there
-        lower = min(lower, measure.root(best.distance, -1))
-    return Result(
-        status=status,
-        factual=original.frame,
-        counterfactual=None if best is None else original.row(best.point),
-        distance=None if best is None else ceil_float(upper),
-        lower_bound=floor_float(lower),
-        exact_distance=None if best is None else upper,
-        exact_lower_bound=lower,
-        epsilon=epsilon,
-        lower_bound_proof=_kind_of(outcome),
-        solver=solver,
-        distance_name=query.distance.name,
-        target=str(query.target),
-        target_values=query.target.values,
-        outcome_before=original.before,
-        outcome_after=None if best is None else original.outcome(best.point),
-        seconds=0.0,
-        semantics="float" if query.slack else "real",
-        calls=tuple(outcome.calls),
-        provers=outcome.proved_by,
-        nodes=outcome.nodes,
-        trace=outcome.trace,
-        proof=outcome.proof,
-        reason="" if status in ("optimal", "infeasible") else outcome.reason or FINE,
-        deployed=original,
-        evidence=Evidence(query, outcome, status, epsilon, solver, file),
-    )
-
-
-def _kind_of(outcome: Outcome) -> Literal["search", "solver", "none"]:
-    """What backs the lower bound."""
-    from ..solvers.box_search import SplitTree
-
-    if isinstance(outcome.proof, SplitTree) and "solver" not in outcome.proof.reasons:
-        return "search"
-    return "solver" if outcome.proved_by else "none"

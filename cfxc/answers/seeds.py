@@ -84,7 +84,7 @@ def nearest_of(
     return [local.point(both[i]) for i in closest], len(rows)
 
 
-def examples_of(query: Query) -> list[Point]:
+def examples_of(query: Query, count: int = EXAMPLES) -> list[Point]:
     """The nearest of the space's examples that are valid, as :func:`nearest_of` says.
 
     Cells that are not admissible for this instance are the instance's own.
@@ -94,17 +94,17 @@ def examples_of(query: Query) -> list[Point]:
         return []
     local = LocalSearch(query, np.random.default_rng(0))
     rows = local.followed(np.where(local.admissible(rows), rows, local.start))
-    return [local.point(row) for row in _first_hits(local, rows)[:EXAMPLES]]
+    return [local.point(row) for row in _first_hits(local, rows, count)[:count]]
 
 
-def _first_hits(local: LocalSearch, rows: Floats) -> Floats:
-    """The first of :func:`_nearest_first`, ``EXAMPLES`` or more; few are asked about at a time.
+def _first_hits(local: LocalSearch, rows: Floats, most: int) -> Floats:
+    """The first of :func:`_nearest_first`, so many or more; few are asked about at a time.
 
     What is near is often in the target, and a large model takes long for a whole table.
     """
     rows = rows[np.argsort(local.distances(rows), kind="stable")]
     found, count, at, size = list[Floats](), 0, 0, EXAMPLES
-    while at < len(rows) and count < EXAMPLES:
+    while at < len(rows) and count < most:
         block = rows[at : at + size]
         found.append(block[local.hits(block)])
         count += len(found[-1])

@@ -216,8 +216,12 @@ def _facts(result: Result) -> Iterator[Pair]:
         elif not proved:
             by = "none above was proved"
         yield "lower bound", bound + by
+        if result.differs:
+            yield "differs", result.differs
         within = f"optimal to within {100 * result.epsilon:g} %"
         reached = f"feasible: a nearer one may exist ({result.reason or 'not closed'})"
+        if result.differs:
+            reached = f"feasible: {result.reason}"
         yield "status", within if result.status == "optimal" else reached
     yield "effort", f"{_effort(result)}, {result.seconds:.1f} s"
 

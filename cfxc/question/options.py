@@ -23,6 +23,7 @@ from .checks import (
     whole_from,
 )
 from .criteria import CRITERIA, Condition, Criterion, criteria_of
+from .diversity import Diverse, as_diversity
 
 F = TypeVar("F", bound=Callable[..., Any])
 METHODS = ("auto", "box", "mio", "smt")
@@ -61,6 +62,10 @@ def _method(value: Any, name: str) -> str:
     if value == "bayes":
         raise InvalidInputError("method 'bayes' answers potentials: give target=cfxc.SEP(width=…)")
     return one_of(*METHODS)(value, name)
+
+
+def _diversity(value: Any, name: str) -> str | Diverse:
+    return as_diversity(value, name, DIVERSITY)
 
 
 def _criteria(value: Any, name: str) -> tuple[Criterion, ...]:
@@ -160,11 +165,14 @@ class Options(TypedDict, total=False):
         ),
     ]
     diversity: Annotated[
-        str,
+        str | Diverse,
         Option(
             "points",
-            one_of(*DIVERSITY),
-            "points (each another), features (each changes others), pool, clusters.  ``features``: "
+            _diversity,
+            "points (each another), features (each changes others), pool, clusters, diverse, or "
+            "such as within=0.5,measure=l1.  ``diverse`` and those, in Python also a "
+            ":class:`cfxc.Diverse`: within a share of the optimum, as different as they can be; "
+            "``features``: "
             "none changes what an earlier one changed (Russell 2019), but for what follows from "
             "them; ``pool``: incumbents that one mixed-integer search met on its way, nearest "
             "first; ``clusters``: one per cluster of the trust region.",

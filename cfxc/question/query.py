@@ -7,7 +7,7 @@ exact values only.  Engines consume nothing else.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
@@ -23,7 +23,7 @@ from ..space import FeatureSpace
 from ..space.cells import absent_of
 from .criteria import Constraint, MaxChanges, criteria_of
 from .criteria.criterion import Instance
-from .distances import Distance, Norms, delta_program, resolve_distance
+from .distances import Distance, delta_program, mixed, resolve_distance
 from .domain import Domain, domain_of
 from .effects import Effect
 from .hull import Hull
@@ -149,7 +149,11 @@ class Query:
             else:
                 tests.append(builder.let(ops.Ne(x, Literal(domain.feature.typed(value)))))
         differs = builder.let(ops.Or(tuple(tests))) if tests else Literal(False)
-        return replace(self, excluded=(*self.excluded, builder.build(holds=differs)))
+        return self.beside(builder.build(holds=differs))
+
+    def beside(self, differs: Program) -> Query:
+        """The same question, excluding rows where a program over the features does not hold."""
+        return replace(self, excluded=(*self.excluded, differs))
 
     def keeping(self, names: Iterable[str]) -> Query:
         """The same question, some features fixed; those that follow from others still do."""
@@ -161,18 +165,6 @@ class Query:
             for d in self.domains
         ]
         return replace(self, domains=tuple(fixed))
-
-
-def mixed(norms: Norms, changes: Sequence[tuple[Fraction, Fraction]]) -> Fraction:
-    """The distance of weights and changes δ_j, as the programs of the norms define it."""
-    heaviest = max(weight for weight, _ in changes)
-    total = sum((weight for weight, _ in changes), Fraction(0))
-    added, worst = Fraction(0), Fraction(0)
-    for weight, delta in changes:
-        if delta:
-            added += weight * (norms.l0 + delta * (norms.l1 + norms.l2 * delta))
-            worst = max(worst, weight * delta)
-    return added / total + norms.linf * worst / heaviest
 
 
 def make_query(

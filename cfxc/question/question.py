@@ -13,6 +13,7 @@ from ..errors import DataTypeError, InvalidInputError, UnsupportedError
 from ..space.names import meant, near_file
 from ..writing import write_whole
 from .criteria import CRITERIA, Condition, Criterion
+from .diversity import Diverse
 from .options import OPTIONS, Options, checked
 
 
@@ -135,6 +136,8 @@ def given_of(question: Question | None, options: Mapping[str, Any]) -> dict[str,
 def _plain(name: str, value: Any) -> Any:
     """An option's value as TOML holds it."""
     option = OPTIONS[name]
+    if isinstance(value, Diverse):
+        return str(value)
     if name == "subject_to":
         listed = [value] if isinstance(value, str | Criterion) else value
         return [each if isinstance(each, str) else _table(each) for each in listed]

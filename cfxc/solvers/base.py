@@ -212,6 +212,8 @@ class Limits:
         n_jobs: Threads, for engines that share a search.
         known: Gives points where a search finds none to start from.
         pool: Whether to keep what is met on the way, for engines that can.
+        radius: Ends a search, for engines that can, at a point no farther than this, or once none
+            is: then ``lower`` lies above it.  Nothing else is asked of them.
         settle: Answers a part of a query that an engine cannot: of box search, where the trees are
             decided and the constraints are not.  Without it such parts stay open.
     """
@@ -224,6 +226,7 @@ class Limits:
     n_jobs: int = 1
     known: Known = nothing
     pool: bool = False
+    radius: Fraction | None = None
     settle: Callable[[Query, Limits], Outcome] | None = None
 
 

@@ -16,7 +16,7 @@ from sklearn.linear_model import LogisticRegression
 
 import cfxc
 from cfxc import stopping
-from cfxc.answers import batch, explaining, parts
+from cfxc.answers import batch, explaining, parts, together
 from cfxc.answers.cells import first_alike
 from cfxc.answers.original import Original
 from cfxc.answers.parts import OWED, PREFIX, TOO_LONG, UNASKED, table_of
@@ -84,13 +84,13 @@ def test_processes_give_the_same_answers(case):
 def test_rows_that_are_alike_are_asked_about_once(case, monkeypatch):
     compiled, people = case
     requested = []
-    answers = explaining.Explainer.answers
+    answers = together.Together.answers
 
     def noted(self, rows):
         requested.extend(rows.index)
         return answers(self, rows)
 
-    monkeypatch.setattr(explaining.Explainer, "answers", noted)
+    monkeypatch.setattr(together.Together, "answers", noted)
     monkeypatch.setattr(batch, "PART", 7)
     many = pd.concat([people.iloc[:10], people.iloc[3:6], people.iloc[:9], people.iloc[:9]])
     table = compiled.explain_batch(many, target=1)
@@ -259,9 +259,9 @@ class TestOut:
         files = sorted(out.glob("part-*.parquet"))
         assert [len(pd.read_parquet(file)) for file in files] == [10, 10]
         asked = []
-        answers = explaining.Explainer.answers
+        answers = together.Together.answers
         monkeypatch.setattr(
-            explaining.Explainer,
+            together.Together,
             "answers",
             lambda self, frames: asked.append(len(frames)) or answers(self, frames),
         )
@@ -418,17 +418,17 @@ class TestTime:
 
     def test_a_row_that_had_less_than_its_time_is_asked_again(self, case, monkeypatch):
         compiled, people = case
-        begun = explaining.Explainer._begun
+        begun = together.Together._begun
 
         def slow(self, frame, before, cells):
             if frame.index[0] == people.index[2]:
-                monkeypatch.setattr(explaining, "left", lambda: 0.0)
-                return begun(self, frame, before, cells)[0], explaining.LIMIT
+                monkeypatch.setattr(together, "left", lambda: 0.0)
+                return begun(self, frame, before, cells)[0], together.LIMIT
             return begun(self, frame, before, cells)
 
-        monkeypatch.setattr(explaining.Explainer, "_begun", slow)
+        monkeypatch.setattr(together.Together, "_begun", slow)
         table = batch.answer_part(
-            explaining.explainer_of(compiled, cfxc.Question(target=1)), people
+            together.Together(*explaining.parts_of(compiled, cfxc.Question(target=1), None)), people
         )
         assert table["status"].tolist() == ["optimal"] * 2 + ["unknown"] * 23
 

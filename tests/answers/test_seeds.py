@@ -55,7 +55,10 @@ def test_the_first_examples_are_those_of_the_whole_table(kind: str, every: int) 
     rows = np.column_stack([codes[name] for name in query.space.names]).astype(np.float64)
     hits = local.hits(rows)
     rows = rows[~hits | (np.cumsum(hits) % every == 0)]
-    whole, first = _nearest_first(local, rows)[:EXAMPLES], _first_hits(local, rows)[:EXAMPLES]
+    whole, first = (
+        _nearest_first(local, rows)[:EXAMPLES],
+        _first_hits(local, rows, EXAMPLES)[:EXAMPLES],
+    )
     assert whole.tolist() == first.tolist()
 
 

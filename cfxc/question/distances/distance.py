@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property, lru_cache
@@ -59,6 +59,18 @@ class Norms(NamedTuple):
     l1: Fraction
     linf: Fraction
     l2: Fraction = Fraction(0)
+
+
+def mixed(norms: Norms, changes: Sequence[tuple[Fraction, Fraction]]) -> Fraction:
+    """The distance of weights and changes δ_j, as the programs of the norms define it."""
+    heaviest = max(weight for weight, _ in changes)
+    total = sum((weight for weight, _ in changes), Fraction(0))
+    added, worst = Fraction(0), Fraction(0)
+    for weight, delta in changes:
+        if delta:
+            added += weight * (norms.l0 + delta * (norms.l1 + norms.l2 * delta))
+            worst = max(worst, weight * delta)
+    return added / total + norms.linf * worst / heaviest
 
 
 @dataclass(frozen=True)

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from .apart import Farthest, farthest, moved, suits
 from .engine import refute, search
 from .problem import only_trees, refuses
 from .proof import SplitTree
 
-__all__ = ["SplitTree", "only_trees", "refuses", "refute", "search"]
+__all__ = [
+    "Farthest", "SplitTree", "farthest", "moved", "only_trees", "refuses", "refute", "search",
+    "suits",
+]  # fmt: skip

@@ -43,6 +43,7 @@ from .thread_pool import ALONE_UNTIL, ThreadPool, Worker
 
 NAME = "box search"
 OPEN = "a constraint was not settled"
+REFUSED = "the deployed model refuses what the exact program accepts"
 CLOSE = Fraction(9, 10)  # share of ε below the best distance at which optimality is asked for
 EASY = 200  # boxes that the optimum itself may take to prove, before anything else is tried
 NEAR, NEAREST = Fraction(1, 64), Fraction(1, 4096)  # of the best distance, or of the largest
@@ -105,11 +106,15 @@ class BoxSearch(Search):
         self.sure = False  # whether the best of many points is likely to be the nearest
         self.tight = False  # whether to prove the optimum itself, not just up to ε
         self.found: list[Candidate] = []
+        self.enough: Fraction | None = None  # a distance at which a point ends the search
         self.n_jobs, self.alone = limits.n_jobs, ALONE_UNTIL
 
     def run(self, seeds: Sequence[Point]) -> None:
         """Points to start from, then refutations of growing radii until they meet the best."""
         self.report(self.outcome.lower, None, 0)
+        if self.limits.radius is not None:
+            self._look_within(seeds, self.limits.radius + UNIT)
+            return
         self._start(seeds)
         if not self._tighten(EASY):
             if self.found and self.query.unit > DOUBLE:
@@ -127,6 +132,15 @@ class BoxSearch(Search):
         best = self.outcome.best
         if best and self.outcome.lower < below(best.distance, self.epsilon):
             self.outcome.reason = self.outcome.reason or FINE  # than ``UNIT``
+
+    def _look_within(self, seeds: Sequence[Point], radius: Fraction) -> None:
+        """A point in a ball that the deployed model accepts, or a proof that there is none."""
+        self.enough = radius
+        self._use(seeds)
+        closed = self._goal() < 0 or self._refute(radius)
+        self.choose()
+        if closed and self.found and self.outcome.best is None:
+            self.outcome.reason = REFUSED
 
     def choose(self) -> None:
         """Take the nearest point found that the deployed model accepts too."""
@@ -249,6 +263,9 @@ class BoxSearch(Search):
 
     def _goal(self) -> Fraction:
         """The radius whose refutation ends the search; 1 covers everything."""
+        if self.enough is not None:
+            is_there = self.found and self.found[-1].distance <= self.enough
+            return Fraction(-1) if is_there else self.enough
         if not self.found:
             return Fraction(1)
         best = self.found[-1].distance

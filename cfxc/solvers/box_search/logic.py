@@ -6,6 +6,7 @@ known.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
@@ -18,6 +19,8 @@ from ...compiler.functional import Symbolic, functional
 from ...compiler.splits import last_double
 from ...compiler.terms import Pool, Sort, Term, postorder
 from ...ir.interval import ceil_float, floor_float
+from ...question.diversity import Measured
+from ...question.domain import Domain
 from ...question.query import Query
 from ..encoding.formula import factual_terms
 
@@ -49,15 +52,24 @@ class Logic(NamedTuple):
 
 @dataclass(frozen=True)
 class Constraints:
-    """The constraints of a query, and per feature the cuts at which a part of them changes."""
+    """The constraints of a query, and per feature the cuts at which a part of them changes.
+
+    ``least``: the term that stands for the least difference from other points that is asked for,
+    whose ``low`` and ``high`` a search raises; -1 without.
+    """
 
     logic: Logic
     cuts: list[Floats]
+    least: int = -1
 
 
-def make_constraints(query: Query) -> Constraints:
-    """What must hold of an admissible point beside its domains."""
-    if not query.constraints and not query.excluded:
+def make_constraints(query: Query, measured: Measured | None = None) -> Constraints:
+    """What must hold of an admissible point beside its domains.
+
+    Args:
+        measured: A difference from other points, of which the least that is asked for will rise.
+    """
+    if not query.constraints and not query.excluded and measured is None:
         return _nothing(len(query.domains))
     pool, reads = Pool(), dict[Term, tuple[int, int]]()
     inputs = {
@@ -70,7 +82,12 @@ def make_constraints(query: Query) -> Constraints:
         functional(program, program.arguments(values), pool)["holds"]
         for program, values in requested
     ]
-    made = _compiled(pool.and_(*facts), reads, len(query.domains))
+    end = pool.unique("least difference", "real", 0, 2)  # nothing follows from its range
+    if measured is not None:
+        facts += [pool.ge(each, end) for each in _differences(pool, inputs, measured)]
+    made = _compiled(pool.and_(*facts), reads, len(query.domains), end)
+    if measured is not None:
+        made = replace(made, cuts=_with_ends(made.cuts, query, measured))
     if query.cap is None:
         return made
     cap, names = query.cap
@@ -82,6 +99,57 @@ def make_constraints(query: Query) -> Constraints:
 def _nothing(features: int) -> Constraints:
     """No constraint at all."""
     return _compiled(Pool().true, {}, features)
+
+
+def _differences(pool: Pool, inputs: Mapping[str, Any], measured: Measured) -> Iterator[Term]:
+    """How much a row differs from each of the points."""
+    weights = [feature.weight for feature in measured.space]
+    whole = max(weights) if measured.measure == "linf" else sum(weights)
+    for side in measured.sides:
+        deltas = [_difference(pool, inputs[domain.name], domain, measured) for domain in side]
+        parts = [(weight / whole, delta) for weight, delta in zip(weights, deltas, strict=True)]
+        if measured.measure == "linf":
+            yield pool.max(*(pool.scale(*part) for part in parts))
+        else:
+            yield pool.linear(parts)
+
+
+def _difference(pool: Pool, x: Any, domain: Domain, measured: Measured) -> Term:
+    """δ_j of one feature from the value of a point; of l0, whether there is any."""
+    feature, here = domain.feature, domain.factual
+
+    def counted(value: Fraction) -> Fraction:
+        return Fraction(value > 0) if measured.measure == "l0" else value
+
+    if isinstance(x, Symbolic):
+        worth = [counted(domain.delta(label)) for label in x.labels]
+        return pool.linear(zip(worth, map(pool.indicator, x.guards), strict=True))
+    if not feature.range:
+        return pool.zero
+    away = pool.linear([(1, x)], -Fraction(here))
+    found = pool.scale(1 / feature.range, pool.abs(away))
+    if measured.measure == "l0":
+        found = pool.indicator(pool.not_(pool.eq(away, pool.zero)))
+    if not feature.missing:
+        return found
+    assert feature.absent is not None
+    lost = pool.const(counted(domain.delta(feature.absent)))
+    there = pool.one if domain.is_absent else found
+    return pool.ite(pool.at_most(x, feature.absent), lost, there)
+
+
+def _with_ends(cuts: list[Floats], query: Query, measured: Measured) -> list[Floats]:
+    """Cuts at the values of the points and of the factual, so that cells lie to one side of them.
+
+    One below a point's value too, where it counts whether a number is another one.
+    """
+    found = []
+    for own, domain in zip(cuts, query.domains, strict=True):
+        values = [domain.factual, *(point[domain.name] for point in measured.points)]
+        ends = np.array([] if domain.is_symbolic else [float(value) for value in values])
+        below = np.nextafter(ends, -np.inf) if measured.measure == "l0" else ends
+        found.append(np.concatenate([own, ends, below]))
+    return found
 
 
 def _declared(pool: Pool, reads: dict[Term, tuple[int, int]], query: Query, j: int) -> Any:
@@ -103,7 +171,9 @@ def _declared(pool: Pool, reads: dict[Term, tuple[int, int]], query: Query, j: i
     return Symbolic(labels, tuple(guards))
 
 
-def _compiled(root: Term, reads: dict[Term, tuple[int, int]], features: int) -> Constraints:
+def _compiled(
+    root: Term, reads: dict[Term, tuple[int, int]], features: int, least: Term | None = None
+) -> Constraints:
     cuts: list[list[float]] = [[] for _ in range(features)]
     place: dict[Term, int] = {}
     rows: list[tuple[int, float, float, int, int]] = []
@@ -130,7 +200,8 @@ def _compiled(root: Term, reads: dict[Term, tuple[int, int]], features: int) -> 
         np.array(high, dtype=np.float64), np.array(what), np.array(code), used,
         np.zeros(features, dtype=np.bool_), -1,
     )  # fmt: skip
-    return Constraints(logic, [np.array(found, dtype=np.float64) for found in cuts])
+    ends = [np.array(found, dtype=np.float64) for found in cuts]
+    return Constraints(logic, ends, -1 if least is None else place.get(least, -1))
 
 
 def _factor(exact: Fraction) -> float:
@@ -151,7 +222,7 @@ def _row(
     if term.kind == "const":
         value = Fraction(term.data)
         return CONSTANT, floor_float(value), ceil_float(value), -1, -1
-    if term.kind == "var":
+    if term.kind == "var" and term in reads:
         j, code = reads[term]
         return (NUMBER if code < 0 else LABEL), 0.0, 0.0, j, code
     if term.kind in ("le", "lt"):

@@ -11,7 +11,7 @@ from functools import partial
 from ...errors import UnsupportedError
 from ...question.query import Query
 from ...stopping import INTERRUPTED, now, until
-from ..base import Deployed, Limits, Outcome, Point, Search, searched, verify
+from ..base import Candidate, Deployed, Limits, Outcome, Point, Search, searched, verify
 from .backends import Backend, backend
 from .cutting_planes import first_row
 from .descent import Descent
@@ -20,13 +20,15 @@ from .search import ProgramSearch
 
 
 def search(
-    query: Query, deployed: Deployed, limits: Limits, *, solver: str = "highs", regions: bool = True
-) -> Outcome:
+    query: Query, deployed: Deployed, limits: Limits, *, solver: str = "highs",
+    regions: bool = True, best: Candidate | None = None,
+) -> Outcome:  # fmt: skip
     """Find the nearest counterfactual to within a share of ``epsilon``, or as far as the time goes.
 
     ``solver`` is ``highs``, ``scip`` or ``gurobi``; ``regions`` allows the search by regions where
-    it applies.  A ``pool`` keeps what is met on the way, and has the solver begin far away, so that
-    it meets more.  Ctrl-C ends the search with what it has.
+    it applies; from a ``best`` that is verified a search begins that is not within hulls, else from
+    a local search.  A ``pool`` keeps what is met on the way, and has the solver begin far away, so
+    that it meets more.  Ctrl-C ends the search with what it has.
 
     Raises:
         UnsupportedError: the query has no mixed-integer program (see :func:`refuses`).
@@ -38,8 +40,14 @@ def search(
         raise UnsupportedError(
             f"no mixed-integer program: {reason}", remedy="ask with method='smt'"
         )
-    kind = _InHulls if query.hulls else ProgramSearch
-    return searched(lambda: kind(query, deployed, limits, chosen, regions=regions), limits)
+    given = query, deployed, limits, chosen
+
+    def make() -> Search:
+        if query.hulls:
+            return _InHulls(*given, regions=regions)
+        return ProgramSearch(*given, Outcome(best=best), regions=regions)
+
+    return searched(make, limits)
 
 
 class _InHulls(Search):

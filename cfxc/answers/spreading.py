@@ -1,0 +1,249 @@
+"""Further answers that differ most, within a limit: found by search, under proved bounds.
+
+Where trees decide, box search looks for the largest difference; else mixed-integer search makes
+rows as little alike as it can.  What neither takes is asked bit by bit: whether some row within
+the limit differs by δ is a question like any other, and bisection brings δ to its end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cached_property, partial
+from math import isqrt
+from typing import Literal
+
+from ..question.distances import Distance
+from ..question.diversity import Diverse, Measured, parted
+from ..question.query import Query
+from ..question.question import Question
+from ..solvers import box_search, mio
+from ..solvers.base import Candidate, Deployed, Limits, Outcome, Point, verify
+from ..solvers.engines import Engine
+from ..space.values import as_written
+from ..stopping import Span
+from .seeds import examples_of
+
+FINE = 2**30
+"""Differences are asked for in fractions of this, rounded down: their arithmetic stays quick."""
+CLOSE = Fraction(4, FINE)
+"""What is left open of a bound is no reason to go on."""
+SMALL = Fraction(1, 16)
+"""Of what rows can differ by at most: if none differs by so much, any difference will do."""
+ROUNDING = Fraction(1, 10**12)
+"""Relative: a decimal of the factual, and the double that stands for it, differ by less."""
+MORE = "the most different of the rows that were met; more effort may find others"
+"""Why a search ended that was given up."""
+BOXES = 500
+"""Boxes that a search for one more row may take however easy the nearest was."""
+MOVED, MOVING = 64, 0.2
+"""Rows of the data that are moved towards the instance, and the share of the time for that."""
+ROUNDS = 3
+"""Mixed-integer searches for one row, each finer than the one before."""
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """A row within the limit, its least difference ``apart`` from those before, and the proved
+    bound of that; ``reason``: why the two are farther from one another than was asked for.
+    """
+
+    candidate: Candidate
+    apart: Fraction
+    bound: Fraction
+    reason: str = ""
+
+
+Asked = Callable[[], Limits]
+"""What the next search for a row may use."""
+
+
+class Spread:
+    """Rows of a query as different from one another as they can be, near the nearest one.
+
+    Attributes:
+        stop_reason: Why there are fewer than asked for: no other one exists, or none was found.
+    """
+
+    def __init__(
+        self, query: Query, engine: Engine, deployed: Deployed, question: Question,
+        nearest: Outcome, limits: Callable[[float, int], Limits],
+    ) -> None:  # fmt: skip
+        self.query, self.engine, self.deployed = query, engine, deployed
+        self.wanted: Diverse = question.diversity
+        self.question, self.limits, self.nearest = question, limits, nearest
+        self.tolerance = as_written(self.wanted.tolerance)
+        self.chosen, self.known = list[Point](), list[Point]()
+        self.limit, self.seconds = Fraction(0), 0.0
+        self.boxes = self.wanted.effort * max(BOXES, nearest.nodes)
+        self.stop_reason: Literal["", "infeasible", "unknown"] = ""
+
+    def rows(self, given: Sequence[Point], seconds: float) -> Iterator[tuple[Chosen, Span]]:
+        """Rows beside the nearest, as many as the question asks for, and the time for each.
+
+        Args:
+            given: Rows to begin with.
+            seconds: What the nearest took.
+        """
+        best = self.nearest.best
+        assert best is not None
+        self.chosen, self.seconds, self.known = [best.point], seconds, [*given]
+        self.limit = _times(self.query.distance, best.distance, as_written(self.wanted.within))
+        while len(self.chosen) < self.question.count:
+            span = Span(self.question.time_limit)
+            found = self._next(partial(self._limits, span))
+            if isinstance(found, Outcome):
+                none = found.infeasible or found.lower > self.limit
+                self.stop_reason = "infeasible" if none else "unknown"
+                return
+            self.chosen.append(found.candidate.point)
+            yield found, span
+
+    def _limits(self, span: Span) -> Limits:
+        return self.limits(span.left, len(self.chosen))
+
+    @property
+    def _is_boxed(self) -> bool:
+        return self.engine.method == "box" and box_search.suits(self.query)
+
+    @cached_property
+    def _nearby(self) -> list[Point]:
+        """Rows of the data moved towards the instance: they may be in the target, and near."""
+        seconds = MOVING * self.question.time_limit
+        return box_search.moved(self.query, examples_of(self.query, MOVED), seconds)
+
+    def _next(self, limits: Asked) -> Chosen | Outcome:
+        """One more row; what a search said where there is none, or none was found."""
+        measured = Measured(self.query.space, self.wanted.measure, tuple(self.chosen))
+        best = self._best_of(self.known, measured)
+        if self._is_boxed:
+            return self._by_boxes(measured, best, limits)
+        query = parted(self.query, measured, self.limit)
+        road = self._by_bisection if mio.refuses(query) or self.query.hulls else self._by_mio
+        return road(measured, best, limits)
+
+    def _best_of(
+        self, points: Sequence[Point], measured: Measured, least: Fraction = Fraction(0)
+    ) -> Chosen | None:
+        """Of some points that which differs most, and by more than some have."""
+        apart = sorted(((measured.of(one), i) for i, one in enumerate(points)), reverse=True)
+        for far, i in apart:
+            if far <= least:
+                break
+            if self.query.distance_to(points[i]) <= self.limit:
+                one = verify(self.query, points[i], self.deployed)
+                if one is not None and one.distance <= self.limit:
+                    return Chosen(one, far, Fraction(1))
+        return None
+
+    def _by_boxes(self, measured: Measured, best: Chosen | None, limits: Asked) -> Chosen | Outcome:
+        reached = Fraction(0) if best is None else best.apart
+        own = replace(limits(), radius=self.limit)
+        found = box_search.farthest(self.query, measured, reached, self.tolerance, self.boxes, own)
+        for one, apart in reversed(found.found):
+            if self.deployed(one.point):
+                best = Chosen(one, apart, found.bound)
+                break
+        if found.is_closed:
+            return self._by_bisection(measured, best, limits, found.bound)
+        least = Fraction(0) if best is None else best.apart
+        best = self._best_of(self._nearby, measured, least) or best
+        if best is None:
+            return found.outcome
+        bound, reason = self._most(measured), found.outcome.reason or MORE
+        return replace(best, bound=max(bound, best.apart), reason=reason)
+
+    def _by_mio(self, measured: Measured, best: Chosen | None, limits: Asked) -> Chosen | Outcome:
+        query = parted(self.query, measured, self.limit)
+        bound, outcome = self._most(measured), Outcome()
+        for _ in range(ROUNDS):
+            near = bound * SMALL if best is None else max(best.apart, bound * SMALL)
+            point = self.chosen[-1] if best is None else best.candidate.point
+            begun = Candidate(point, 1 - measured.of(point))
+            own = replace(limits(), epsilon=self.tolerance * near)
+            own = replace(
+                own, seconds=min(own.seconds, self.wanted.effort * max(1.0, self.seconds))
+            )
+            outcome = mio.search(query, self.deployed, own, regions=False, best=begun)
+            bound = min(bound, 1 - outcome.lower)
+            if outcome.best is not None:
+                point = outcome.best.point
+                one, apart = Candidate(point, self.query.distance_to(point)), measured.of(point)
+                if apart and (best is None or apart > best.apart):
+                    best = Chosen(one, apart, bound)
+            if outcome.reason or (best and best.apart >= (1 - self.tolerance) * bound):
+                break
+        if best is None:
+            return self._by_bisection(measured, best, limits, bound)
+        return replace(best, bound=max(bound, best.apart), reason=outcome.reason)
+
+    def _by_bisection(
+        self,
+        measured: Measured,
+        best: Chosen | None,
+        limits: Asked,
+        bound: Fraction | None = None,
+    ) -> Chosen | Outcome:
+        most, reason = self._most(measured), ""
+        bound, least = most if bound is None else bound, most * SMALL
+        while best is None or best.apart < (1 - self.tolerance) * bound - CLOSE:
+            anything = best is None and bound <= least
+            low = least if best is None else max(best.apart, bound * SMALL)
+            delta = _between(low, bound)
+            query = self._other() if anything else self.query.beside(measured.least(delta))
+            own = replace(limits(), radius=self.limit)
+            outcome = self.engine.search(query, self.deployed, own)
+            found = outcome.best
+            if found is not None and found.distance <= self.limit:
+                best = Chosen(found, measured.of(found.point), bound)
+            elif outcome.infeasible or outcome.lower > self.limit:
+                if anything:
+                    return outcome
+                bound = delta
+            elif best is None:
+                return outcome
+            else:
+                reason = outcome.reason
+                break
+        return replace(best, bound=max(bound, best.apart), reason=reason)
+
+    def _other(self) -> Query:
+        """The query for any other row."""
+        query = self.query
+        for point in self.chosen:
+            query = query.without(point)
+        return query
+
+    def _most(self, measured: Measured) -> Fraction:
+        """What no row within the limit differs by: at most 1, by the triangle inequality."""
+        alike = len({feature.weight for feature in self.query.space}) == 1
+        reach = _reach(self.query.distance, self.wanted.measure, self.limit, alike)
+        return min(Fraction(1), measured.of(self.query.factual) + reach)
+
+
+def _times(distance: Distance, value: Fraction, within: Fraction) -> Fraction:
+    """``1 + within`` times a distance, in terms of its program; doubles' rounding is no reason."""
+    return value * (1 + within) ** (2 if distance.is_squared else 1) * (1 + ROUNDING)
+
+
+def _between(low: Fraction, high: Fraction) -> Fraction:
+    """Half-way; nearer to the lower end where the other is far."""
+    middle = (low + high) / 2
+    if 2 * low < high:
+        middle = Fraction(isqrt(int(low * high * FINE**2)), FINE)
+    return Fraction(int(middle * FINE), FINE)
+
+
+def _reach(distance: Distance, measure: str, limit: Fraction, alike: bool) -> Fraction:
+    """What a row within the limit has of a norm at most: l1 ≤ l2, l1 ≤ linf and l1 ≤ l0 ≤ 1."""
+    norms = distance.norms
+    if norms is None:
+        return Fraction(1)
+    largest = norms.linf if alike else Fraction(0)  # only then l1 is no more than linf
+    share = {"l1": norms.l0 + norms.l1 + largest, "l0": norms.l0, "linf": norms.linf}[measure]
+    if share:
+        return limit / share
+    if measure == "l1" and norms.l2:
+        return Fraction(isqrt(int(limit / norms.l2 * FINE**2)) + 1, FINE)
+    return Fraction(1)

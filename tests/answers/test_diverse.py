@@ -1,0 +1,164 @@
+"""``Diverse``: every answer, difference and bound beside all rows of small spaces."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.compose import make_column_transformer
+from sklearn.ensemble import GradientBoostingClassifier, RandomForestClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.neural_network import MLPClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder
+
+import cfxc
+from cfxc.arrays import Floats
+from cfxc.errors import DataTypeError, InvalidInputError
+
+MODELS = {
+    "forest": RandomForestClassifier(9, max_depth=5, random_state=0),
+    "boosting": GradientBoostingClassifier(n_estimators=12, random_state=0),
+    "logistic": LogisticRegression(),
+    "network": MLPClassifier((3,), max_iter=300, random_state=0),
+}
+DISTANCES: dict[str, Any] = {
+    "l0": "l0", "l1": "l1", "l2": "l2", "linf": "linf", "sparse": "sparse",
+    "a mix": {"l0": 0.4, "linf": 0.6},
+}  # fmt: skip
+CLOSE = 1e-9
+
+
+def table() -> pd.DataFrame:
+    rng = np.random.default_rng(3)
+    return pd.DataFrame(
+        {
+            "age": rng.integers(0, 8, 300),
+            "pay": rng.integers(0, 9, 300) / 4,
+            "sector": rng.choice(["art", "it", "law"], 300),
+            "grade": rng.choice(["low", "mid", "top"], 300),
+        }
+    )
+
+
+X = table()
+SPACE = cfxc.FeatureSpace.infer(
+    X, ordinal={"grade": ["low", "mid", "top"]}, resolution={"pay": 0.25}
+)
+ROWS = pd.DataFrame(
+    itertools.product(range(8), np.arange(9) / 4, ["art", "it", "law"], ["low", "mid", "top"]),
+    columns=X.columns,
+).astype({"age": X["age"].dtype})
+PLACES = {"low": 0, "mid": 1, "top": 2}
+
+
+def fitted(kind: str) -> Any:
+    encode = make_column_transformer(
+        (OneHotEncoder(), ["sector", "grade"]), remainder="passthrough"
+    )
+    wanted = X["age"] / 4 + X["pay"] - (X["sector"] == "art") + X["grade"].map(PLACES) / 2 > 2.6
+    return make_pipeline(encode, MODELS[kind]).fit(X, np.where(wanted, "yes", "no"))
+
+
+def deltas(rows: pd.DataFrame, other: pd.Series[Any]) -> Floats:
+    return np.column_stack(
+        [
+            abs(rows["age"] - other["age"]) / 7,
+            abs(rows["pay"] - other["pay"]) / 2,
+            rows["sector"] != other["sector"],
+            abs(rows["grade"].map(PLACES) - PLACES[other["grade"]]) / 2,
+        ]
+    ).astype(float)
+
+
+def norm(name: str, delta: Floats) -> Floats:
+    changed, mean = (delta > 0).mean(1), delta.mean(1)
+    found: dict[str, Floats] = {
+        "l0": changed, "l1": mean, "linf": delta.max(1), "l2": np.sqrt((delta**2).mean(1)),
+        "sparse": (4 * changed + mean) / 5, "a mix": 0.4 * changed + 0.6 * delta.max(1),
+    }  # fmt: skip
+    return found[name]
+
+
+@pytest.mark.sampled(16)
+@pytest.mark.parametrize("within", [0.0, 0.5, 2.0])
+@pytest.mark.parametrize("measure", ["l1", "l0", "linf"])
+@pytest.mark.parametrize("distance", DISTANCES)
+@pytest.mark.parametrize("kind", MODELS)
+def test_all_rows_are_compared(kind: str, distance: str, measure: Any, within: float) -> None:
+    pipeline = fitted(kind)
+    model, outcomes = cfxc.compile(pipeline, SPACE), pipeline.predict(ROWS)
+    rng = np.random.default_rng(len(kind + distance + measure))
+    person = X.iloc[[int(rng.integers(len(X)))]]
+    target = "no" if pipeline.predict(person)[0] == "yes" else "yes"
+    tolerance = 0.1
+    answer = model.explain(
+        person, target=target, distance=DISTANCES[distance], count=3,
+        diversity=cfxc.Diverse(within, measure, tolerance),
+    )  # fmt: skip
+    far = norm(distance, deltas(ROWS, person.iloc[0]))
+    least, limit = far[outcomes == target].min(), (1 + within) * float(answer.distance)  # type: ignore[arg-type]
+    assert answer.distance == pytest.approx(least, rel=1e-3)
+    near = ROWS[(outcomes == target) & (far <= limit + CLOSE)]
+    for number, other in enumerate(answer.alternatives, 1):
+        row = other.counterfactual
+        assert pipeline.predict(row)[0] == target
+        assert other.distance <= limit + CLOSE  # type: ignore[operator]
+        before = [one.counterfactual.iloc[0] for one in answer.all()[:number]]
+        apart = np.min([norm(measure, deltas(near, one)) for one in before], axis=0).max()
+        own = min(norm(measure, deltas(row, one))[0] for one in before)
+        assert other.apart == pytest.approx(own)
+        assert (
+            (1 - tolerance) * apart - CLOSE <= own <= apart + CLOSE <= other.apart_bound + 2 * CLOSE
+        )  # type: ignore[operator]
+    if len(answer.all()) < 3:
+        assert (answer.stop_reason, len(near)) == ("infeasible", len(answer.all()))
+
+
+def test_nothing_else_is_near() -> None:
+    model = cfxc.compile(fitted("forest"), SPACE)
+    person = X[model.predict(X) == "no"].iloc[[0]]
+    answer = model.explain(person, distance="l0", count=400, diversity=cfxc.Diverse(0, "linf"))
+    assert answer.stop_reason == "infeasible"
+    assert len({tuple(one.counterfactual.iloc[0]) for one in answer.all()}) == len(answer.all())
+
+
+def test_seeds_are_rows_to_begin_with() -> None:
+    model = cfxc.compile(fitted("boosting"), SPACE)
+    person = X[model.predict(X) == "no"].iloc[[0]]
+    options: dict[str, Any] = {"target": "yes", "count": 3, "diversity": cfxc.Diverse()}
+    plain, seeded = model.explain(person, **options), model.explain(person, seeds=ROWS, **options)
+    for one, other in zip(plain.alternatives, seeded.alternatives, strict=True):
+        assert other.apart == pytest.approx(one.apart, rel=0.12)
+        assert other.apart_bound is not None
+
+
+def test_as_text() -> None:
+    wanted = cfxc.Diverse(within=1, measure="l0")
+    question = cfxc.Question(target="yes", count=3, diversity=wanted)
+    assert cfxc.Question.from_toml(question.to_toml() + "\n").diversity == wanted
+    assert cfxc.Question(diversity="diverse").diversity == cfxc.Diverse()
+    assert cfxc.Question(diversity=" within = 1/2 ").diversity == cfxc.Diverse(0.5)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ("divers", "unknown diversity 'divers'.* .nearest: 'diverse'"),
+        ("within=", "within: '' is not a finite number"),
+        ("within=-1", "within must be at least 0"),
+        ("within=1,within=2", "each of within, measure, tolerance, effort once"),
+        ("nothing=1", "each of within, measure, tolerance, effort once"),
+        ("measure=l3", "'l3' is none of l1, l0, linf"),
+        ("tolerance=1", "tolerance is below 1"),
+        ("tolerance=2", "tolerance is a share from 0 to 1"),
+    ],
+)
+def test_wrong_diversity(given: str, message: str) -> None:
+    with pytest.raises(InvalidInputError, match=message):
+        cfxc.Question(diversity=given)
+    with pytest.raises(DataTypeError, match=r"or a cfxc\.Diverse, not 3"):
+        cfxc.Question(diversity=3)  # type: ignore[arg-type]  # that is what is tested
