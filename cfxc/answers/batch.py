@@ -80,7 +80,8 @@ def explain_rows(model: Compiled, question: Question, rows: pd.DataFrame, run: R
     """See :meth:`cfxc.CompiledModel.explain_batch`."""
     if odd := sorted(ONE_EACH & set(question.given)):
         raise InvalidInputError(
-            f"explain_batch gives one answer a row, and takes no {', '.join(odd)}"
+            f"a batch gives one answer a row, and takes no {', '.join(odd)}: ask about single rows "
+            "with these (explain), and here without them"
         )
     explainer = Together(*parts_of(model, question.with_(n_jobs=1), run.watch))
     if not isinstance(rows, pd.DataFrame):

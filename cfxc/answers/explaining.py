@@ -21,7 +21,7 @@ from ..question.diversity import Diverse
 from ..question.query import Query, make_query
 from ..question.question import Question
 from ..question.target import Target
-from ..solvers.base import Candidate, Limits, Outcome, Point, Trace, Watch
+from ..solvers.base import Candidate, Limits, Outcome, Point, Progress, Trace, Watch
 from ..solvers.certification.evidence import covered
 from ..solvers.engines import Engine, engine_for, search_within, smt_backend
 from ..solvers.hulls import slack_of
@@ -100,7 +100,11 @@ class Explainer:
     def _answer(self, frame: pd.DataFrame, span: Span) -> Result:
         query, engine, stop = self._posed(frame, span)
         if self.question.diversity == "clusters" and not (query.hulls or stop):
-            raise InvalidInputError("diversity='clusters' needs a trust_region with clusters")
+            raise InvalidInputError(
+                "diversity='clusters' takes one answer from each cluster of a trust region; name "
+                "one with clusters, such as cfxc.TrustRegion(X, clusters=3), or "
+                "--trust-region people.csv,clusters=3"
+            )
         original = self._original(query, engine, frame)
         if engine is None:
             best = known_row(query, original, partial(examples_of, query))
@@ -353,7 +357,10 @@ class Explainer:
         solver = "" if engine is None else engine.solver
         answer = result_of(query, original, outcome, options.epsilon, solver, file)
         if span is not None and outcome.infeasible and (self.conflicts or options.relax):
-            ask = asker(original.flips, self.limits(span.left), options.method, options.solver)
+            limits = self.limits(span.left)
+            if (tell := limits.watch) is not None:  # what is looked at now is another question
+                limits = replace(limits, watch=partial(_known, tell, answer, span))
+            ask = asker(original.flips, limits, options.method, options.solver)
             conflict = given_up_in_order(query, ask, span.left, options.relax)
             if conflict.relaxed is None and self.conflicts:
                 conflict = conflict_of(query, ask, span.left)
@@ -388,3 +395,8 @@ def parts_of(model: Compiled, question: Question, progress: Watch | None) -> Par
         Seeds(model, question, required), progress,
         named if question.target is None else "target",
     )  # fmt: skip
+
+
+def _known(watch: Watch, answer: Result, span: Span, _: Progress) -> None:
+    """Tell what is known of the question itself while it is looked for why there is no answer."""
+    watch(Progress(span.seconds, answer.lower_bound, None, answer.nodes))

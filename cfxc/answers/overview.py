@@ -40,6 +40,7 @@ LISTED = 1000
 """Answers in the table of a report."""
 OUTCOMES = ("outcome_before", "outcome_after")
 CERTIFIED, UNCHECKED = "certificate", "a certificate elsewhere"
+FAILED = "a certificate that failed"
 FAULT = "are missing, do not hold, or are not those of their answers"
 
 
@@ -358,7 +359,9 @@ def _shown_by(table: pd.DataFrame, checked: list[Checked]) -> pd.Series[str]:
     """Who showed each bound; a certificate where it was checked for the report."""
     found = table["lower_bound_proof"].fillna("none").reset_index(drop=True)
     held = [one.place for one in checked if one.holds]
-    return found.replace(CERTIFIED, UNCHECKED).mask(found.index.isin(held), CERTIFIED)
+    failed = found.index.isin([one.place for one in checked if not one.holds])
+    found = found.replace(CERTIFIED, UNCHECKED).mask(failed, FAILED)
+    return found.mask(found.index.isin(held), CERTIFIED)
 
 
 def _uncertified(table: pd.DataFrame, checked: list[Checked]) -> int:

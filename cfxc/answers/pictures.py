@@ -63,7 +63,9 @@ def plot_changes(
     ]  # fmt: skip
     outcomes = dict.fromkeys(_outcome(answer.outcome_after) for _, answer in named)
     heading = f"{_outcome(named[0][1].outcome_before)} → {', '.join(outcomes)}"
-    titles = [f"{short(name, 30)}\n{_standing(a)}" if name else _standing(a) for name, a in named]
+    later = {id(other) for _, answer in named for other in answer.alternatives}
+    standing = [(name, _standing(answer, id(answer) in later)) for name, answer in named]
+    titles = [f"{short(name, 30)}\n{far}" if name else far for name, far in standing]
     return draw_lanes(lanes, heading, titles, ax, path, "plotting changes")
 
 
@@ -147,13 +149,14 @@ def _outcome(value: Any) -> str:
     return short(f"{value:.6g}" if isinstance(value, float) else str(value), 30)
 
 
-def _standing(answer: Result) -> str:
+def _standing(answer: Result, further: bool) -> str:
     """How far it is, and what is proved of that."""
     assert answer.exact_distance is not None
     far = f"{answer.distance_name} distance {shown(answer.exact_distance, 1)}"
     if not answer.exact_lower_bound:
         return f"{far}\nno lower bound proved"
-    return f"{far}\nproved: none below {shown(answer.exact_lower_bound, -1)}"
+    what = "none other" if further and not answer.differs else "none"
+    return f"{far}\nproved: {what} below {shown(answer.exact_lower_bound, -1)}"
 
 
 def plot_bounds(answer: Result, path: Any, ax: Any) -> Any:

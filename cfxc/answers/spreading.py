@@ -14,12 +14,22 @@ from functools import cached_property, partial
 from math import isqrt
 from typing import Literal
 
+from ..ir.interval import floor_float
 from ..question.distances import Distance
 from ..question.diversity import Diverse, Measured, parted
 from ..question.query import Query
 from ..question.question import Question
 from ..solvers import box_search, mio
-from ..solvers.base import Candidate, Deployed, Limits, Outcome, Point, verify
+from ..solvers.base import (
+    Candidate,
+    Counting,
+    Deployed,
+    Limits,
+    Outcome,
+    Point,
+    Progress,
+    verify,
+)
 from ..solvers.engines import Engine
 from ..space.values import as_written
 from ..stopping import Span
@@ -92,6 +102,7 @@ class Spread:
         self.limit = _times(self.query.distance, best.distance, as_written(self.wanted.within))
         while len(self.chosen) < self.question.count:
             span = Span(self.question.time_limit)
+            self._tell()
             found = self._next(partial(self._limits, span))
             if isinstance(found, Outcome):
                 none = found.infeasible or found.lower > self.limit
@@ -100,8 +111,16 @@ class Spread:
             self.chosen.append(found.candidate.point)
             yield found, span
 
+    def _tell(self) -> None:
+        """That another row is looked for, whose searches speak of other distances."""
+        watch = self.limits(0.0, 0).watch
+        if isinstance(watch, Counting):
+            watch.begin()
+            lower = floor_float(self.query.distance.root(self.nearest.lower, -1))
+            watch(Progress(0.0, lower, None, 0))
+
     def _limits(self, span: Span) -> Limits:
-        return self.limits(span.left, len(self.chosen))
+        return replace(self.limits(span.left, len(self.chosen)), watch=None)
 
     @property
     def _is_boxed(self) -> bool:

@@ -282,7 +282,7 @@ def _show_all(result: Result, count: int) -> None:
         if count > 1:
             fewer = f" ({count} were asked for)" if len(found) < count else ""
             print(f"{chr(10) * (number > 1)}answer {number} of {len(found)}{fewer}")
-        show(one)
+        show(one, further=number > 1)
     if result.stop_reason:
         print("\n" + FEWER[result.stop_reason])
 

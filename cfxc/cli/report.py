@@ -108,11 +108,14 @@ class Page(Console):
         raise BrokenPipeError
 
 
-def show(result: Result, more: Sequence[Pair] = ()) -> None:
-    """Print one answer: what changes; and below, how far that is and what is proved about it."""
+def show(result: Result, more: Sequence[Pair] = (), *, further: bool = False) -> None:
+    """Print one answer: what changes; and below, how far that is and what is proved about it.
+
+    ``further``: whether others that it must differ from came before.
+    """
     outcome = ("outcome", cell_text(result.outcome_before), cell_text(result.outcome_after))
     found = result.counterfactual is not None
-    lay_out([*changed(result.changes), outcome] if found else [], [*_facts(result), *more])
+    lay_out([*changed(result.changes), outcome] if found else [], [*_facts(result, further), *more])
 
 
 def lay_out(rows: Sequence[Change], facts: Sequence[Pair]) -> None:
@@ -176,7 +179,7 @@ def _changes(rows: Sequence[Change], console: Console, width: int) -> None:
     console.print(table)
 
 
-def _facts(result: Result) -> Iterator[Pair]:
+def _facts(result: Result, further: bool) -> Iterator[Pair]:
     proved = result.lower_bound_proof != "none"
     if result.default_target:
         yield "asked", result.default_target
@@ -210,7 +213,8 @@ def _facts(result: Result) -> Iterator[Pair]:
             yield "shares", ", ".join(shares[:MANY]) + more + whose
         bound = f"{shown(result.exact_lower_bound, -1)}: "
         of = " for the model as deployed" if result.semantics == "float" else ""
-        by = f"nothing is nearer, proved by {result.proved_by}{of}"
+        what = "nothing that differs as asked" if further and not result.differs else "nothing"
+        by = f"{what} is nearer, proved by {result.proved_by}{of}"
         if result.exact_distance == 0:
             by = "no distance is smaller"
         elif not proved:

@@ -270,12 +270,17 @@ def checked(given: Mapping[str, Any]) -> dict[str, Any]:
         name: option.check(given.get(name, option.default), name)
         for name, option in OPTIONS.items()
     }
-    sure = [str(each) for each in found["subject_to"] if each.name in ("margin", "probability")]
+    sure = [
+        text
+        for each in found["subject_to"] if each.name in ("margin", "probability")
+        for text in (str(each), each.name)
+    ]  # fmt: skip
     texts = [str(each) for each in found["subject_to"]]
     for each in found["relax"]:
         if each in sure:
             raise InvalidInputError(
-                f"relax: {each} is part of the outcome that is asked for; ask again without it"
+                f"relax: {each} is part of the outcome that is asked for; ask again with less, or "
+                "without it"
             )
         if each not in (*RELAXABLE, *texts):
             named = [str(c) for c in found["subject_to"] if isinstance(c, Condition)]

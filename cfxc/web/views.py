@@ -17,6 +17,7 @@ from ..solvers.base import Progress
 from ..space import Feature
 from ..space.page import values_of
 from ..space.tables import as_pandas
+from ..stopping import INTERRUPTED
 from .asking import DISTANCES, Asked, has_choices, moves_of, says_how_apart
 from .site import Site
 
@@ -126,12 +127,12 @@ def result_view(site: Site, asked: Asked, result: Result) -> dict[str, Any]:
         "target": clean(result.target),
         "headline": _headline(result),
         "proof": [] if result.unchanged else list(_proof(result)),
-        "answers": [answer_view(site, one) for one in found],
+        "answers": [answer_view(site, one, further=i > 0) for i, one in enumerate(found)],
         "fewer": _fewer(result, asked),
         "open": _open(result, asked),
         "rules": rules(result.conflict),
         "relaxed": None,
-        "seconds": f"{result.seconds:.1f}",
+        "seconds": f"{sum(one.seconds for one in found or [result]):.1f}",
         "summary": clean(result.summary()),
         "kept": result.evidence is not None,
     }
@@ -149,8 +150,8 @@ def _words_of_rules(site: Site, asked: Asked) -> dict[str, str]:
     }
 
 
-def answer_view(site: Site, result: Result) -> dict[str, Any]:
-    """One counterfactual."""
+def answer_view(site: Site, result: Result, *, further: bool = False) -> dict[str, Any]:
+    """One counterfactual; a ``further`` one must differ from those before."""
     space = site.model.space
     before, after = (
         space.encode_row(as_pandas(row), extra="ignore", check_range=False)
@@ -171,9 +172,23 @@ def answer_view(site: Site, result: Result) -> dict[str, Any]:
         "point": {feature.name: field_of(feature, after[feature.name]) for feature in space},
         "outcome": outcome_text(result.outcome_after),
         "distance": "0" if result.exact_distance is None else shown(result.exact_distance, 1),
-        "measure": clean(result.distance_name),
         "lower": shown(result.exact_lower_bound, -1),
+        "standing": _standing(result, further),
     }
+
+
+def _standing(result: Result, further: bool) -> str:
+    """How far an answer is, and what is proved of that."""
+    far = "0" if result.exact_distance is None else shown(result.exact_distance, 1)
+    sentence = f"Distance ({clean(result.distance_name)}): at most {far}; "
+    if result.differs:
+        return f"{sentence}differs by {result.differs}."
+    proved = "nothing is proved"
+    if result.exact_lower_bound:
+        what = "nothing that differs as asked" if further else "nothing"
+        proved = f"proved: {what} below {shown(result.exact_lower_bound, -1)}"
+    nearer = "" if result.status == "optimal" else f"; something nearer may exist ({result.reason})"
+    return f"{sentence}{proved}{nearer}."
 
 
 def _headline(result: Result) -> str:
@@ -222,6 +237,8 @@ def _proof(result: Result) -> Iterator[str]:
 def _fewer(result: Result, asked: Asked) -> str:
     """Why there are fewer answers than were asked for."""
     wanted, found = asked.question.count, len(result.all())
+    if found < wanted and result.all()[-1].reason == INTERRUPTED:
+        return f"{found} of {wanted}: the search was called off."
     return f"{found} of {wanted}: {FEWER[result.stop_reason]}." if result.stop_reason else ""
 
 
@@ -234,8 +251,8 @@ def _open(result: Result, asked: Asked) -> str:
     if asked.question.relax:
         return "Without what the question gives up there is none either, or none was found in time."
     return (
-        "The search ended before it was known which of these are needed, and which one to give up. "
-        "Allow it more seconds."
+        "The search ended before it was known which of these are needed, and which one to give up; "
+        "with more seconds it may be."
     )
 
 

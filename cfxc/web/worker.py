@@ -19,7 +19,7 @@ from typing import Any
 
 from ..answers.result import Result
 from ..errors import CfxcError, InvalidInputError
-from ..solvers.base import Progress
+from ..solvers.base import Counting, Progress
 from ..stopping import TimeUp, listening, now, until
 from .asking import FieldErrors, read_asked
 from .recipes import recipes
@@ -64,13 +64,14 @@ class Worker:
             return {"error": FAULT}
 
     def _explain(self, job: Mapping[str, Any]) -> dict[str, Any]:
-        def watch(stands: Progress) -> None:
-            self.say({"progress": progress_view(stands)})
+        def tell(number: int, stands: Progress) -> None:
+            self.say({"progress": {**progress_view(stands), "number": number, "count": count}})
 
         with _interruptible(), listening():  # an early stop ends with what there is, too
             self.say(BEGUN)
             asked = read_asked(self.site, job["question"], job["seconds"])
-            result = asked.model.explain(asked.frame, asked.question, progress=watch)
+            count = asked.question.count
+            result = asked.model.explain(asked.frame, asked.question, progress=Counting(tell))
         self.kept[job["id"]] = result
         while len(self.kept) > KEPT:
             self.kept.popitem(last=False)

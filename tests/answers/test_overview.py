@@ -223,6 +223,8 @@ def test_certificates_are_those_of_the_answers_that_name_them(
     page = told(edited)
     assert page.count("missing: there is no such file") == len(files)
     assert "in a certificate that was checked for this report" not in page
+    assert "in none: theirs is missing, does not hold, or is another's" in page
+    assert "it was not checked here" not in page
     for file, kept in zip(hidden, files, strict=True):
         file.rename(kept)
     odd = model.explain(rows.iloc[[place]], epsilon=0.5).certificate

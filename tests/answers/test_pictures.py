@@ -83,6 +83,8 @@ def test_answers_side_by_side_have_names_and_what_is_proved(model: cfxc.Compiled
     }
     assert faces == {"white", "#D55E00"}
     several = model.explain(row, count=3)
+    told = [t.get_text() for t in several.plot().texts if "proved" in t.get_text()]
+    assert [("none other below" in title) for title in told] == [False, True, True]
     assert several.plot().get_xlim()[1] == pytest.approx(2 * 1.14 + 1.04)
     assert cfxc.plot_changes([several]).get_xlim()[1] == pytest.approx(1.04)
 

@@ -108,6 +108,13 @@ def test_boosters_with_a_cut_keep_the_proof_of_their_search(
         assert cfxc.check(certificate, model=model, factual=row).ok
 
 
+def test_a_margin_of_a_chance_is_called_no_log_odds() -> None:
+    compiled = cfxc.compile(cut(LogisticRegression(), 0.7), cfxc.FeatureSpace.infer(PEOPLE))
+    row = PEOPLE[compiled.predict(PEOPLE) == 0].iloc[[0]]
+    made = compiled.explain(row, target=1, subject_to=[cfxc.Margin(0.05)]).certificate
+    assert cfxc.check(made).facts["target"] == "1, by a margin of 0.05"
+
+
 @pytest.mark.parametrize("target", [(0.9, 1.1), (2.5, None), (None, 0.6)])
 @pytest.mark.parametrize("kind", ["linear", "trees"])
 def test_both_ends_of_an_exponential(kind: str, target: Any) -> None:

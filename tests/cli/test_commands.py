@@ -354,6 +354,11 @@ def test_constraints_hold_and_distances_mix(shell: Shell) -> None:
 
 
 def test_several_counterfactuals_differ(shell: Shell) -> None:
+    shown = shell(*EXPLAIN, "--count", "2").out
+    assert shown.count("nothing is nearer, proved by") == 1
+    assert shown.count("nothing that differs as asked is nearer, proved by") == 1
+    wide = shell(*EXPLAIN, "--count", "2", "--diversity", "diverse").out
+    assert wide.count("from those before; no row so near by more than") == 1
     ended = shell(*EXPLAIN, "--count", "2", "--json")
     first = json.loads(ended.out)
     (second,) = first["alternatives"]

@@ -122,3 +122,16 @@ def test_how_sure_the_outcome_is_cannot_be_given_up() -> None:
     sure = cfxc.Probability(0.9)
     with pytest.raises(cfxc.InvalidInputError, match="is part of the outcome that is asked for"):
         cfxc.Question(subject_to=[sure], relax=[sure])
+    with pytest.raises(cfxc.InvalidInputError, match="ask again with less, or without it"):
+        cfxc.Question(subject_to=[sure], relax=["probability"])
+
+
+def test_what_is_told_while_it_is_looked_for_why_is_of_the_question() -> None:
+    """Not of those with less, which have answers."""
+    tree = DecisionTreeClassifier().fit(TABLE[["pay"]], RICH)
+    model, told = cfxc.compile(tree, cfxc.FeatureSpace.infer(TABLE[["pay"]])), list[Any]()
+    asked: dict[str, Any] = {"subject_to": ["x.pay <= 4"], "progress": told.append}
+    answer = model.explain(TABLE[["pay"]].iloc[[0]], **asked)
+    assert answer.status == "infeasible"
+    assert answer.relaxed is not None
+    assert all(each.upper is None for each in told)

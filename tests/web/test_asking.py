@@ -16,6 +16,7 @@ import pytest
 from cfxc.cli import main
 from cfxc.errors import CfxcError, InvalidInputError
 from cfxc.space import Feature, FeatureSpace
+from cfxc.stopping import INTERRUPTED
 from cfxc.web.asking import FieldErrors, moves_of, read_asked, read_fields
 from cfxc.web.recipes import recipes
 from cfxc.web.site import Site
@@ -120,6 +121,20 @@ def test_several_answers_may_change_different_features(site: Site) -> None:
     assert "--diversity features" in recipes(site, asked)["command"]
     one = read_asked(site, {**ASKED, "diversity": "features"}, 60)
     assert "diversity" not in one.question.given
+
+
+def test_further_answers_say_what_is_proved_of_them(site: Site) -> None:
+    asked = read_asked(site, {**ASKED, "count": 3, "diversity": "points"}, 60)
+    result = asked.model.explain(asked.frame, asked.question)
+    first, *others = (one["standing"] for one in result_view(site, asked, result)["answers"])
+    assert "; proved: nothing below " in first
+    assert all("; proved: nothing that differs as asked below " in one for one in others)
+    last = replace(result.alternatives[0], status="feasible", reason=INTERRUPTED)
+    broken = replace(result, alternatives=(last,), seconds=1.0)
+    seen = result_view(site, asked, broken)
+    assert seen["fewer"] == "2 of 3: the search was called off."
+    assert seen["answers"][1]["standing"].endswith("; something nearer may exist (interrupted).")
+    assert float(seen["seconds"]) >= 1.0
 
 
 def test_the_question_that_the_server_has_says_how_answers_differ(site: Site) -> None:

@@ -29,6 +29,7 @@ NUMBERED = re.compile(r"(?P<path>.+\.csv):(?P<row>[0-9]{1,18})", re.IGNORECASE)
 MISSING = ("", "na", "n/a", "#n/a", "<na>", "nan", "-nan", "null", "none")  # in small letters
 TRUTHS = {"true": True, "false": False}
 HASH = re.compile(r"[0-9a-f]{16,64}")
+GIVEN = "the row that was given"
 ROUND = Q(2) ** 1000  # what is larger is no double
 
 
@@ -49,12 +50,12 @@ class Asked:
         """From a file, a row or its name, and a letter; raises ``WrongInput``."""
         wide = None if policy is None else read_policy(Path(policy))
         row = read_row(factual) if isinstance(factual, str) else factual
-        named = printable(factual) if isinstance(factual, str) else "that was given"
+        named = f"the row {printable(factual)}" if isinstance(factual, str) else GIVEN
         digest = None if hash is None else read_hash(hash)
         silent = [] if wide is None else wide.silent
         left = f" (which says nothing of {', '.join(silent)})" if silent else ""
         said = [] if wide is None else [f"the policy {printable(str(policy))}{left}"]
-        said += [] if factual is None else [f"the row {named}"]
+        said += [] if factual is None else [named]
         said += [] if digest is None else [f"the hash {digest}"]
         return cls(wide, row, digest, tuple(said))
 
@@ -68,7 +69,8 @@ class Asked:
         if self.hash is not None:
             require_hash(shown, self.hash)
         if self.row is not None:
-            require_row(shown, self.row, self.said[self.policy is not None][len("the row ") :])
+            said = self.said[self.policy is not None]
+            require_row(shown, self.row, said if said == GIVEN else said[len("the row ") :])
         found = facts(shown)
         found["warnings"] += list(self._named(document(shown.space, "space")))
         if self.policy is not None:

@@ -63,7 +63,7 @@ class Stated:
         self.gap, self.fills, self.loses = gap is not False, gap in GAPS, gap == GAPS[1]
         counts = self.kind == "integer" or (self.kind == "ordinal" and not labels)
         self.step = decimal(given.get("resolution"))
-        need(not counts or self.step in (None, 1), f"{where}: whole numbers, and a resolution")
+        need(not counts or self.step in (None, 1), f"{where}: whole numbers have the resolution 1")
         self.step = Q(1) if counts else self.step
 
     def opens(self, own: Feature) -> bool:
@@ -403,7 +403,8 @@ def _require_wide(wide: Stated, own: Feature, measured: bool) -> None:
     need(len(kinds) == 1 or kinds == {"real", "integer"}, f"{where}another kind")
     if own.labels or wide.labels:
         missing = [label for label in wide.labels if label not in own.labels]
-        need(not missing, f"{where}labels are missing: {missing[:1]!a}")
+        absent = ", ".join(quoted(label) for _, label in missing[:1])
+        need(not missing, f"{where}the certificate has no label {absent}")
         plain = (wide.low, wide.high, wide.step) == (None, None, None) or not own.labels
         need(plain, f"{where}labels, and no numbers")
         places = [own.labels.index(label) for label in wide.labels if label in own.labels]

@@ -332,7 +332,9 @@ def _target(q: Question) -> str:
 
 def _chance(q: Question) -> str:
     """The probability that a lead is the logit of, rounded, where it can be one."""
-    if len(q.program.outputs) != 2 or q.margin > 30:
+    outputs = q.program.outputs
+    bent = any(source in CURVES for form in outputs for source, *_ in form)
+    if len(outputs) != 2 or bent or q.margin > 30:
         return ""
     chance = 1 / (1 + math.exp(-q.margin))
     return f" (a probability of {chance:.6g}, rounded, if the scores are log odds)"

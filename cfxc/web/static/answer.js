@@ -24,7 +24,8 @@ export function showBounds(progress) {
 
 export function progressText(progress) {
   const best = progress.upper === null ? "nothing found yet" : `nearest so far ${progress.upper}`;
-  return `Searching, ${progress.seconds.toFixed(0)} s: ${best}; proved: nothing below ${progress.lower}.`;
+  const which = progress.count > 1 ? ` for answer ${progress.number} of ${progress.count}` : "";
+  return `Searching${which}, ${progress.seconds.toFixed(0)} s: ${best}; proved: nothing below ${progress.lower}.`;
 }
 
 export function showAnswer(model, form, asked, answer, id) {
@@ -58,7 +59,7 @@ function changes(one, before, title, place = 0) {
       make("tbody", {}, ...rows),
       make("tfoot", {}, make("tr", {}, make("th", { scope: "row" }, "outcome"), make("td", {}, before),
         make("td", { class: "after" }, one.outcome)))),
-    make("p", { class: "hint" }, `Distance (${one.measure}): at most ${one.distance}; proved: nothing below ${one.lower}.`));
+    make("p", { class: "hint" }, one.standing));
 }
 
 function reasons(answer) {
