@@ -45,6 +45,9 @@ SECONDS = 5.0
 """About how long a part takes: what is lost at most, for each process, by a power cut."""
 CERTIFYING = 10.0
 """Seconds that a certificate may take where the time limit is less."""
+HAD = "seconds that there were"
+WORTH = {"optimal": 2, "infeasible": 2, "feasible": 1}
+"""Of two answers about one row, the better one has more."""
 ONE_EACH = {"count", "diversity", "apart", "relax", "seeds"}
 """Options that a batch, with one answer a row, does not have."""
 Done = Callable[[int, int], None]
@@ -104,7 +107,7 @@ def explain_rows(model: Compiled, question: Question, rows: pd.DataFrame, run: R
     with held, suppress(KeyboardInterrupt), warnings.catch_warnings():  # what was answered is kept
         warnings.filterwarnings("ignore", ".* tasks which were still being processed")
         for start, part in ({} if store is None else store.parts()).items():
-            batch.keep(start, part)
+            batch.keep(start, batch.present(start, part))
         for start, part in batch.missing():
             if store is not None:
                 store.add(start, part)
@@ -135,6 +138,8 @@ class Batch:
         self._table = np.full(len(rows), -1)  # of each row: which of them has its answer
         self._line = np.zeros(len(rows), dtype=np.int64)  # and where
         self._pace, self._size = 0.0, FIRST
+        self._had = inf  # seconds for what was answered last
+        self._pressed = False  # whether Ctrl-C ended what was certified last
 
     def keep(self, start: int, part: pd.DataFrame) -> None:
         """Part of the answers, which begins with row ``start``."""
@@ -142,6 +147,16 @@ class Batch:
         self._know(np.arange(start, start + len(part)), part)
         if self.run.part is not None:
             self.run.part(part)
+
+    def present(self, start: int, part: pd.DataFrame) -> pd.DataFrame:
+        """A part that was kept, with the index of its rows; certificates that are gone are owed."""
+        part = part.set_axis(self.rows.index[start : start + len(part)])
+        folder = self.run.certificates
+        if folder is not None:
+            cells = part["certificate"]
+            there = [cell.startswith(NONE) or Path(folder, cell).exists() for cell in cells]
+            part["certificate"] = cells.where(there, OWED)
+        return part
 
     def _know(self, places: Ints, answers: pd.DataFrame) -> None:
         self._table[places], self._line[places] = len(self._tables), np.arange(len(places))
@@ -156,6 +171,7 @@ class Batch:
             own = self._own(places)
             self._measure(own.size, answer["seconds"].sum())
             requested = ~(answer["reason"] == UNASKED).to_numpy(bool)
+            self._note(answer)
             self._know(own[requested], answer[requested])
             known = self._table[self.first[places.start : places.stop]] >= 0
             count = len(places) if known.all() else int(np.argmin(known))
@@ -170,23 +186,22 @@ class Batch:
         Only once all rows are answered.  What takes all the time of a run is given up, so that the
         next one goes on.
         """
-        owing, tried = self._owing(), 0
-        if owing and (self._table >= 0).all():
-            fresh = not self._pace  # nothing else took time before
-            for places, answer in self._answers(self._in_time(owing)):
-                tried += 1
-                is_first = fresh and tried <= max(self.run.n_jobs, 1)
-                if self._settled(places.start, answer, is_first):
-                    start = max(each for each in self.kept if each <= places.start)
-                    yield start, self._spread(start, start + len(self.kept[start]))
-        for start, part in sorted(self.kept.items()) if owing else ():
+        owing = self._owing()
+        if not owing or self._pressed or (self._table < 0).any():
+            return
+        for places, answer in self._answers(self._in_time(owing)):
+            self._note(answer)
+            if self._settled(places.start, answer):
+                start = max(each for each in self.kept if each <= places.start)
+                yield start, self._spread(start, start + len(self.kept[start]))
+        for start, part in sorted(self.kept.items()):
             again = self._spread(start, start + len(part))
             if not again["certificate"].equals(part["certificate"]):  # of rows like those
                 yield start, again
 
     def _in_time(self, owing: Sequence[int]) -> Iterator[range]:
         for done, place in enumerate(owing):
-            if time() >= self.deadline:
+            if time() >= self.deadline or self._pressed:
                 return
             if self.run.owed is not None:
                 self.run.owed(len(owing) - done)
@@ -200,17 +215,27 @@ class Batch:
         places = [start + i for start, owed in parts for i in np.flatnonzero(owed).tolist()]
         return sorted({int(self.first[place]) for place in places})
 
-    def _settled(self, place: int, answer: pd.DataFrame, is_first: bool) -> bool:
-        """Take an answer that was asked for again, if it has come so far; else give up the first's
-        certificate, which had all the time that there was.
+    def _note(self, answers: pd.DataFrame) -> None:
+        """How much time there was, and whether certificates are owed though there is some left."""
+        self._had = answers.attrs.pop(HAD, inf)
+        if self.run.certificates is not None:
+            is_owed = (answers["certificate"] == OWED).any()
+            self._pressed |= bool(is_owed) and time() < self.deadline
+
+    def _settled(self, place: int, answer: pd.DataFrame) -> bool:
+        """Take an answer that was asked for again, with what became of its certificate.
+
+        That is given up if what is answered is less by now, or if it had most of the time that
+        there is for all.
         """
-        tables, line = self._tables[self._table[place]], self._line[place]
-        before = tables.iloc[line : line + 1]
-        cell = answer["certificate"].iloc[0]
-        if cell != OWED and answer["status"].iloc[0] == before["status"].iloc[0]:
-            self._know(np.array([place]), answer)
+        table, line = self._tables[self._table[place]], self._line[place]
+        before, (new,) = table.iloc[line : line + 1], answer.to_dict("records")
+        was, asked = before["status"].iloc[0], new["reason"] != UNASKED
+        if asked and new["certificate"] != OWED:
+            better = WORTH.get(new["status"], 0) >= WORTH.get(was, 0)
+            self._know(np.array([place]), answer if better else before.assign(certificate=TOO_LONG))
             return True
-        if is_first and time() >= self.deadline:
+        if self._had >= (self.run.seconds or inf) / 2 and time() >= self.deadline:
             self._know(np.array([place]), before.assign(certificate=TOO_LONG))
             return True
         return False
@@ -323,6 +348,7 @@ def answer_part(
     certificates: Sequence[Path] | None = None,
 ) -> pd.DataFrame:
     """A table of answers with the index of ``rows``, which are asked about until the deadline."""
+    had = deadline - time()
     question = _unpacked(question) if isinstance(question, bytes) else question
     with listening(), until(now() + (deadline - time())):
         answers = question.answers(rows)
@@ -334,6 +360,7 @@ def answer_part(
             saved.append(_certified(answer, path, most))
     table = table_of(rows, answers, True)
     table["certificate"] = pd.Series(saved, rows.index, dtype=object)
+    table.attrs[HAD] = had
     return table
 
 
@@ -343,7 +370,8 @@ def _certified(answer: Result | CfxcError | None, path: Path, seconds: float) ->
         return ""
     try:
         with until(now() + seconds):
-            poll()
+            if answer.status != "unknown":  # of which there is none, whatever the time
+                poll()
             answer.certificate.save(path)
     except CfxcError as error:
         return f"{NONE}{str(error).splitlines()[0]}"

@@ -64,7 +64,8 @@ def logistic_cut(
     ((chance, sign),) = form.terms.items()
     rises = issubclass(relation, ops.Ge | ops.Gt) == (sign > 0)  # whether p is to be large
     cut = sign * (margin - form.constant)
-    raised = isinstance(chance, ops.Exp)
+    source = program.definition(chance.x) if isinstance(chance, ops.Item) else chance
+    raised = isinstance(source, ops.Exp)
     if cut <= 0 or (cut >= 1 and not raised):
         return Literal(rises == (cut <= 0))
     z = _argument(builder, chance, program)
@@ -252,7 +253,8 @@ def _range_target(target: Any) -> Target:
     ends: list[Fraction | None] = []
     for end in target:
         try:
-            ends.append(None if end is None else Fraction(end))
+            plain = end.item() if isinstance(end, np.generic) else end
+            ends.append(None if plain is None else Fraction(plain))
         except (ValueError, OverflowError, TypeError):
             raise InvalidInputError(f"target range: {end!r} is not a finite number") from None
     low, high = ends

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import os
+import signal
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -517,3 +520,115 @@ def test_certificates_are_made_within_the_time_of_all_rows(case, tmp_path, monke
     assert runs[2]["certificate"].tolist()[1] == TOO_LONG
     assert len(runs) == 3
     assert runs[2]["certificate"].tolist()[4] == "row-4.json.gz"
+
+
+class TestOwed:
+    """Certificates that there was no time for, whatever happens in between."""
+
+    @pytest.fixture
+    def slow(self, monkeypatch):
+        """Seconds that a certificate takes more, in a list, which may be changed."""
+        made, more = parts.Result.certificate.fget, [60.0]
+
+        def later(answer):
+            end = time.monotonic() + more[0] * (not answer.unchanged)
+            while time.monotonic() < end:
+                stopping.poll()
+                time.sleep(0.005)
+            return made(answer)
+
+        monkeypatch.setattr(parts.Result, "certificate", property(later))
+        return more
+
+    @pytest.fixture
+    def asked(self, case, tmp_path):
+        pytest.importorskip("pyarrow")
+        return case[0], {"out": tmp_path / "o", "certificates": tmp_path / "c", "target": 1}
+
+    def test_a_part_that_is_gone_gets_the_answers_of_its_own_rows(self, case, asked, slow, data):
+        (compiled, given), people = asked, case[1]
+        granted = data[0][compiled.predict(data[0]) == 1].iloc[:2]
+        rows = pd.concat([people.iloc[[0]], granted, people.iloc[[0]]], ignore_index=True)
+        compiled.explain_batch(rows, total_time_limit=0.5, **given)
+
+        def break_off(done, total):
+            if done == total:
+                raise KeyboardInterrupt
+
+        compiled.explain_batch(rows, progress=break_off, **given)
+        first = sorted(given["out"].glob("part-*"))[0]
+        first.unlink()
+        compiled.explain_batch(rows, total_time_limit=1e-6, **given)
+        slow[0] = 0
+        table = compiled.explain_batch(rows, **given)
+        assert table["status"].tolist() == ["optimal", "unchanged", "unchanged", "optimal"]
+        assert table["certificate"].tolist() == ["row-0.json.gz", "", "", "row-0.json.gz"]
+        assert table.index.tolist() == [0, 1, 2, 3]
+        assert compiled.explain_batch(rows, **given).index.tolist() == [0, 1, 2, 3]
+
+    def test_certificates_that_are_gone_are_made_again(self, case, asked):
+        (compiled, given), rows = asked, case[1].iloc[:3].reset_index(drop=True)
+        table = compiled.explain_batch(rows, **given)
+        (given["certificates"] / "row-1.json.gz").unlink()
+        pd.testing.assert_frame_equal(
+            compiled.explain_batch(rows, **given).drop(columns="seconds"),
+            table.drop(columns="seconds"),
+        )
+        assert cfxc.check(given["certificates"] / "row-1.json.gz").ok
+
+    def test_what_is_unknown_has_none_and_owes_none(self, case, asked, monkeypatch, slow):
+        (compiled, given), rows = asked, case[1].iloc[:2]
+        slow[0] = 0
+        monkeypatch.setattr(
+            together.Together,
+            "answers",
+            lambda self, frames: [
+                dataclasses.replace(
+                    self.answer(frames.iloc[[i]]), status="unknown", counterfactual=None
+                )
+                for i in range(len(frames))
+            ],
+        )
+        monkeypatch.setattr(batch, "left", lambda: 0.0)
+        table = compiled.explain_batch(rows, **given)
+        assert table["status"].tolist() == ["unknown"] * 2
+        assert (table["certificate"] != OWED).all()
+
+    def test_a_better_answer_is_taken_and_a_worse_one_is_not(self, case, asked, monkeypatch, slow):
+        (compiled, given), rows = asked, case[1].iloc[:1]
+        answers = together.Together.answers
+        states = iter(["feasible", "optimal"])
+
+        def changing(self, frames):
+            return [dataclasses.replace(one, status=next(states)) for one in answers(self, frames)]
+
+        monkeypatch.setattr(together.Together, "answers", changing)
+        first = compiled.explain_batch(rows, total_time_limit=0.5, **given)
+        assert first["certificate"].tolist() == [OWED]
+        slow[0] = 0
+        table = compiled.explain_batch(rows, **given)
+        assert table["status"].tolist() == ["optimal"]
+        assert table["certificate"].tolist() == ["row-0.json.gz"]
+
+    def test_ctrl_c_ends_all_of_it(self, case, asked, slow):
+        (compiled, given), rows = asked, case[1].iloc[:1]
+        alarm = threading.Timer(1.0, lambda: os.kill(os.getpid(), signal.SIGINT))
+        started = time.monotonic()
+        alarm.start()
+        table = compiled.explain_batch(rows, **given)
+        assert time.monotonic() - started < 5
+        assert table["certificate"].tolist() == [OWED]
+        assert table["status"].tolist() == ["optimal"]
+        slow[0] = 0
+        table = compiled.explain_batch(rows, **given)
+        assert table["certificate"].tolist() == ["row-0.json.gz"]
+
+    def test_two_processes(self, case, asked):
+        (compiled, given), rows = asked, case[1].iloc[:6]
+        done = compiled.explain_batch(rows, n_jobs=1, **given)
+        for certificate in given["certificates"].glob("row-*"):
+            certificate.unlink()
+        table = compiled.explain_batch(rows, n_jobs=2, total_time_limit=1e-3, **given)
+        assert table["certificate"].tolist() == [OWED] * 6  # there was no time for any
+        table = compiled.explain_batch(rows, n_jobs=2, **given)
+        assert table["certificate"].tolist() == done["certificate"].tolist()

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import make_column_transformer
 from sklearn.ensemble import (
     GradientBoostingClassifier,
@@ -16,6 +17,7 @@ from sklearn.ensemble import (
 )
 from sklearn.linear_model import LogisticRegression, PoissonRegressor
 from sklearn.model_selection import FixedThresholdClassifier
+from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
@@ -166,3 +168,46 @@ def test_proofs_end_when_the_time_is_up(monkeypatch: pytest.MonkeyPatch) -> None
     with stopping.until(started + 0.5), pytest.raises(stopping.TimeUp):
         print(answer.certificate)
     assert stopping.now() - started < 2  # it would take more than a minute
+
+
+@pytest.mark.parametrize("method", ["isotonic", "sigmoid"])
+def test_calibration_in_floats_has_certificates(method: str) -> None:
+    """With the slack that the checker derives, which is more than what the search allowed for."""
+    base = GradientBoostingClassifier(n_estimators=5, max_depth=2, random_state=0)
+    model = CalibratedClassifierCV(base, method=method, cv=2).fit(PEOPLE[NUMBERS], PAID)
+    compiled = cfxc.compile(model, cfxc.FeatureSpace.infer(PEOPLE[NUMBERS]))
+    rows = PEOPLE[NUMBERS][model.predict(PEOPLE[NUMBERS]) == 0]
+    for place in (0, 30):
+        answer = compiled.explain(rows.iloc[[place]], target=1, semantics="float")
+        assert answer.status == "optimal"
+        assert cfxc.check(answer.certificate, model=model).ok
+
+
+def test_what_says_not_where_to_split_is_split() -> None:
+    """A network's solution with nothing wrong beyond its tolerance, and labels that are left."""
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame(
+        {
+            "a": rng.integers(0, 6, 200),
+            "b": rng.integers(0, 6, 200),
+            "c": rng.choice(["u", "v", "w"], 200),
+        }
+    )
+    worth = table["a"] - table["b"] + 2 * (table["c"] == "u") + rng.normal(0, 1, 200)
+    goal = (worth > 1).astype(int)
+    columns = make_column_transformer(
+        (OneHotEncoder(), ["c"]), remainder="passthrough", sparse_threshold=0
+    )
+    asked = 0
+    for seed in range(3):
+        network = MLPClassifier((4,), max_iter=800, random_state=seed)
+        model = make_pipeline(columns, network).fit(table, goal)
+        compiled = cfxc.compile(model, cfxc.FeatureSpace.infer(table))
+        for row in (table.iloc[[place]] for place in np.flatnonzero(model.predict(table) == 0)[:3]):
+            for chance in (0.75, 0.9999):
+                conditions = [cfxc.Probability(chance), "a >= factual.a"]
+                answer = compiled.explain(row, target=1, subject_to=conditions, time_limit=20)
+                if answer.status in ("optimal", "infeasible"):
+                    asked += 1
+                    assert cfxc.check(answer.certificate).ok
+    assert asked > 10

@@ -122,7 +122,8 @@ class Evidence:
         yield self, self.outcome.proof
         needed = _needed_slack(self.query)
         if needed is not None and needed > self.query.slack > 0:
-            self = replace(self, query=replace(self.query, slack=needed))
+            outcome = replace(self.outcome, proof=None)
+            self = replace(self, query=replace(self.query, slack=needed), outcome=outcome)
         yield from ((self, proof) for proof in self._anew())
 
     def _anew(self) -> Iterator[Any]:

@@ -150,7 +150,7 @@ def prove(given: Given, radius: Fraction, seconds: float) -> dict[str, Any] | No
     """
     with until(now() + seconds), suppress(TimeUp):
         for within in (radius, radius * INSIDE):
-            found = _Prover(given, within).run()
+            found = _Prover(given, within, is_last=within != radius).run()
             if found is not None:
                 return found
     poll()
@@ -166,8 +166,10 @@ class Watched(Clock):
 
 
 class _Prover:
-    def __init__(self, given: Given, radius: Fraction) -> None:
-        empty = unproved(given, radius)
+    """One attempt; the last goes on splitting where nothing says where, until the time is up."""
+
+    def __init__(self, given: Given, radius: Fraction, *, is_last: bool) -> None:
+        empty, self.is_last = unproved(given, radius), is_last
         self.problem = Proof(*given, empty, Watched(inf))
         self.content: dict[str, Any] = empty
         self.hulls = [HullColumns(self.problem, h) for h in range(self.problem.hulls)]
@@ -304,15 +306,18 @@ class _Prover:
             return ["label", j, written_label(self.problem.features[j].labels[place])]
         if (found := at.cut()) is not None:
             return ["cut", found[0], exact(found[1])]
-        return undecided(self.problem, *area)
+        return undecided(self.problem, *area) or (self._widest(area[0]) if self.is_last else None)
 
     def _widest(self, parts: list[Any]) -> Split | None:
-        """The middle of the number whose range is widest, for the feature's."""
+        """The middle of the number whose range is widest, for the feature's; else any label."""
         numbers = [j for j, feature in enumerate(self.problem.features) if not feature.labels]
         for j in sorted(numbers, key=lambda j: -_width(self.problem, j, parts[j])):
             cut = self.problem.features[j].near(sum(parts[j]) / 2, -1)
             if cut is not None and parts[j][0] <= cut < parts[j][1]:
                 return ["cut", j, exact(cut)]
+        for j, feature in enumerate(self.problem.features):
+            if feature.labels and len(parts[j]) > 1:
+                return ["label", j, written_label(feature.labels[min(parts[j])])]
         return None
 
     def _test(self, area: Area, spans: Any, j: Any, test: Any) -> Split | None:
