@@ -169,10 +169,10 @@ class Options(TypedDict, total=False):
         Option(
             "points",
             _diversity,
-            "points (each another), features (each changes others), pool, clusters, diverse, or "
-            "such as within=0.5,measure=l1.  ``diverse`` and those, in Python also a "
-            ":class:`cfxc.Diverse`: within a share of the optimum, as different as they can be; "
-            "``features``: "
+            "points, features (each changes others), pool, clusters, diverse, or within=0.5.  "
+            "``points``: each another row; ``diverse``, or such as ``within=0.5,measure=l1``, in "
+            "Python also a :class:`cfxc.Diverse`: within a share of the optimum, as different as "
+            "they can be; ``features``: "
             "none changes what an earlier one changed (Russell 2019), but for what follows from "
             "them; ``pool``: incumbents that one mixed-integer search met on its way, nearest "
             "first; ``clusters``: one per cluster of the trust region.",
