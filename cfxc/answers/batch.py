@@ -232,8 +232,12 @@ class Batch:
         before, (new,) = table.iloc[line : line + 1], answer.to_dict("records")
         was, asked = before["status"].iloc[0], new["reason"] != UNASKED
         if asked and new["certificate"] != OWED:
-            better = WORTH.get(new["status"], 0) >= WORTH.get(was, 0)
-            self._know(np.array([place]), answer if better else before.assign(certificate=TOO_LONG))
+            if WORTH.get(new["status"], 0) >= WORTH.get(was, 0):
+                self._know(np.array([place]), answer)
+                return True
+            if new["certificate"].endswith(".gz"):  # it claims less than what is kept
+                Path(self.run.certificates or "", new["certificate"]).unlink(missing_ok=True)
+            self._know(np.array([place]), before.assign(certificate=TOO_LONG))
             return True
         if self._had >= (self.run.seconds or inf) / 2 and time() >= self.deadline:
             self._know(np.array([place]), before.assign(certificate=TOO_LONG))

@@ -594,10 +594,13 @@ class TestOwed:
         assert table["status"].tolist() == ["unknown"] * 2
         assert (table["certificate"] != OWED).all()
 
-    def test_a_better_answer_is_taken_and_a_worse_one_is_not(self, case, asked, monkeypatch, slow):
+    @pytest.mark.parametrize("states", [["feasible", "optimal"], ["optimal", "feasible"]])
+    def test_a_better_answer_is_taken_and_a_worse_one_is_not(
+        self, case, asked, monkeypatch, slow, states
+    ):
         (compiled, given), rows = asked, case[1].iloc[:1]
         answers = together.Together.answers
-        states = iter(["feasible", "optimal"])
+        better, states = states[1] == "optimal", iter(states)
 
         def changing(self, frames):
             return [dataclasses.replace(one, status=next(states)) for one in answers(self, frames)]
@@ -608,7 +611,8 @@ class TestOwed:
         slow[0] = 0
         table = compiled.explain_batch(rows, **given)
         assert table["status"].tolist() == ["optimal"]
-        assert table["certificate"].tolist() == ["row-0.json.gz"]
+        assert table["certificate"].tolist() == ["row-0.json.gz" if better else TOO_LONG]
+        assert (given["certificates"] / "row-0.json.gz").exists() == better
 
     def test_ctrl_c_ends_all_of_it(self, case, asked, slow):
         (compiled, given), rows = asked, case[1].iloc[:1]
