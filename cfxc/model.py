@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Unpack, overload
 
 from .answers.batch import ONE_EACH, Done, Run, explain_rows
 from .answers.cells import one_row
-from .answers.explaining import explainer_of
+from .answers.explaining import Explainer
 from .answers.parts import PREFIX
 from .answers.result import Result
 from .compiler.passes import multiply_out
@@ -108,7 +108,7 @@ class CompiledModel(Compiled):
             odd = "apart" if asked.apart else "diversity"
             raise InvalidInputError(f"{odd} is for several answers: say how many, such as count=3")
         with showing("searching", progress) as watch, listening():
-            explainer = explainer_of(self, asked, watch)
+            explainer = Explainer.of(self, asked, watch)
             answer = explainer.answer(one_row(self.space, row), started).in_library_of(row)
             return replace(answer, count=asked.count)
 

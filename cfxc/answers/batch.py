@@ -32,7 +32,6 @@ from ..solvers.base import Watch
 from ..stopping import STOPS, is_pressed, left, listening, now, poll, until
 from ..writing import held_alone, make_folder
 from .cells import first_alike
-from .explaining import parts_of
 from .parts import ERROR, HEAD, NONE, OWED, TOO_LONG, UNASKED, Store, table_of
 from .result import Result
 from .together import Together
@@ -86,7 +85,7 @@ def explain_rows(model: Compiled, question: Question, rows: pd.DataFrame, run: R
             f"a batch gives one answer a row, and takes no {', '.join(odd)}: ask about single rows "
             "with these (explain), and here without them"
         )
-    explainer = Together(*parts_of(model, question.with_(n_jobs=1), run.watch))
+    explainer = Together.of(model, question.with_(n_jobs=1), run.watch)
     if not isinstance(rows, pd.DataFrame):
         raise DataTypeError(
             f"explain_batch takes a DataFrame of rows, not {type(rows).__name__}; "

@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cache, partial
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import numpy as np
 import pandas as pd
@@ -51,10 +51,6 @@ DIFFERENT = "as different as it can be within the distance asked for"
 """Why an answer is not the nearest one that is another."""
 UNCHANGED = "already has the target outcome"
 """Why an answer is the factual itself."""
-Parts = tuple[
-    Compiled, Question, Any, Distance, Backend, Seeds, Watch | None,
-    Literal["target", "favourable", ""],
-]  # fmt: skip
 LOOK = 0.1  # of the time that is left, for a contradiction where no point was found at first
 
 
@@ -75,6 +71,28 @@ class Explainer:
     progress: Watch | None
     named: Literal["target", "favourable", ""] = "target"
     conflicts: bool = True
+
+    @classmethod
+    def of(cls, model: Compiled, question: Question, progress: Watch | None = None) -> Self:
+        """A question put to a model: what does not depend on the factual, checked.
+
+        Raises:
+            CfxcError: an option that this model has no use for.
+        """
+        if progress is not None and not callable(progress):
+            raise DataTypeError(f"progress is a function, not {progress!r}")
+        metric = resolve_distance(question.distance, model.space)
+        if question.change_penalty:
+            metric = penalised(metric, question.change_penalty, model.space)
+        metric, space = recognised(metric, model.space)
+        model = model if space is model.space else replace(model, space=space)
+        required = model.target_or_favourable(question.target)
+        named: Literal["target", "favourable", ""] = "" if required is None else "favourable"
+        return cls(
+            model, question, required, metric, smt_backend(question.solver),
+            Seeds(model, question, required), progress,
+            named if question.target is None else "target",
+        )  # fmt: skip
 
     def answer(self, frame: pd.DataFrame, started: float | None = None) -> Result:
         """The nearest counterfactuals of one instance.
@@ -368,33 +386,6 @@ class Explainer:
                     conflict = replace(conflict, relaxed=None)
             answer = with_conflict(original, answer, conflict)
         return replace(answer, seconds=0.0 if span is None else span.seconds)
-
-
-def explainer_of(model: Compiled, question: Question, progress: Watch | None = None) -> Explainer:
-    """A question put to a model: what does not depend on the factual, checked.
-
-    Raises:
-        CfxcError: an option that this model has no use for.
-    """
-    return Explainer(*parts_of(model, question, progress))
-
-
-def parts_of(model: Compiled, question: Question, progress: Watch | None) -> Parts:
-    """What an :class:`Explainer` consists of; see there, and :func:`explainer_of`."""
-    if progress is not None and not callable(progress):
-        raise DataTypeError(f"progress is a function, not {progress!r}")
-    metric = resolve_distance(question.distance, model.space)
-    if question.change_penalty:
-        metric = penalised(metric, question.change_penalty, model.space)
-    metric, space = recognised(metric, model.space)
-    model = model if space is model.space else replace(model, space=space)
-    required = model.target_or_favourable(question.target)
-    named: Literal["target", "favourable", ""] = "" if required is None else "favourable"
-    return (
-        model, question, required, metric, smt_backend(question.solver),
-        Seeds(model, question, required), progress,
-        named if question.target is None else "target",
-    )  # fmt: skip
 
 
 def _known(watch: Watch, answer: Result, span: Span, _: Progress) -> None:

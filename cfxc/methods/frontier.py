@@ -10,7 +10,7 @@ from typing import Any
 
 import pandas as pd
 
-from ..answers.explaining import explainer_of
+from ..answers.explaining import Explainer
 from ..answers.pictures import exact_changes
 from ..answers.result import Result
 from ..errors import InvalidInputError
@@ -120,7 +120,7 @@ def frontier_of(
         begin(watch, "searching" if cap is None else f"searching, at most {cap} changes")
         limits = [] if cap is None else [MaxChanges(cap)]
         asked = question.with_(subject_to=[*others, *limits])
-        answer = explainer_of(model, asked, watch).answer(row)
+        answer = Explainer.of(model, asked, watch).answer(row)
         if answer.unchanged:
             raise InvalidInputError(f"there is no frontier: {answer.summary()}")
         if not found and answer.distance is None:

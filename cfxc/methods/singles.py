@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 import pandas as pd
 
-from ..answers.explaining import explainer_of
+from ..answers.explaining import Explainer
 from ..answers.pictures import NONE, codes_of, exact_changes
 from ..answers.result import Result
 from ..errors import InvalidInputError
@@ -173,7 +173,7 @@ def singles_of(
     model: Compiled, question: Question, row: pd.DataFrame, watch: Callable[..., None] | None
 ) -> Singles:
     """See :meth:`cfxc.CompiledModel.single_changes`."""
-    explainer = replace(explainer_of(model, question, watch), conflicts=False)
+    explainer = replace(Explainer.of(model, question, watch), conflicts=False)
     factual = model.space.encode_row(row, extra="ignore")
     found, outcome = list[Single](), ""
     for number, (name, answer) in enumerate(explainer.by_feature(row), 1):

@@ -6,7 +6,7 @@ page cannot mean another category of the same name.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from ..errors import CfxcError, InvalidInputError
 from ..frontends.csv_files import is_missing, number
 from ..lang.literals import write_name, write_number
+from ..question.criteria import Criterion, MaxChanges, Probability
 from ..question.outcomes import read_target
 from ..question.question import Question, asked_of
 from ..space import Feature
@@ -36,9 +37,11 @@ SEVERAL = ("features", "points")
 MOST_CONDITIONS = 20
 LONGEST_TEXT = 400
 """Letters of a number, a condition or an outcome."""
+FIGURES: Mapping[str, type[Criterion]] = {kind.name: kind for kind in (MaxChanges, Probability)}
+"""Criteria that a field asks for by one number."""
 KEYS = frozenset(
     ("fields", "moves", "limits", "target", "range", "distance", "count", "diversity", "conditions",
-     "seconds")
+     "seconds", *FIGURES)
 )  # fmt: skip
 
 
@@ -184,9 +187,28 @@ def _options(
     if count > 1:
         options["diversity"] = diversity or None
     options["time_limit"] = seconds / count  # which is for each answer
-    if conditions := [*limits, *_conditions(table)]:
-        options["subject_to"] = conditions
+    if criteria := [*limits, *_conditions(table), *_figures(site, table)]:
+        options["subject_to"] = criteria
     return {name: value for name, value in options.items() if value is not None}
+
+
+def figures_of(site: Site) -> list[str]:
+    """Criteria that the page has a field for: those that the server's question does not set."""
+    given = {each.name for each in site.base.subject_to}
+    sure = "probability" in dict(site.model.program.outputs)
+    return [name for name in FIGURES if name not in given and (sure or name != "probability")]
+
+
+def _figures(site: Site, table: Mapping[str, Any]) -> Iterator[Criterion]:
+    """The criteria that fields ask for; an empty one asks for nothing."""
+    for name, kind in FIGURES.items():
+        if not (text := _text(table.get(name, ""), name).strip()):
+            continue
+        if name not in figures_of(site):
+            raise InvalidInputError(f"{name}: it cannot be asked for here; reload the page")
+        if (value := number(text)) is None:
+            raise InvalidInputError(f"{name}: {text[:40]!r} is no number; leave it empty for none")
+        yield kind.from_toml(value)
 
 
 def says_how_apart(site: Site) -> bool:

@@ -52,8 +52,11 @@ def _words(files: Files, asked: Asked) -> Iterator[str]:
         if not asked.model.space[name].missing:
             written = write_name(name)
             yield from ("--constraint", f"{written} {SIGNS[move]} factual.{written}")
-    for text in options.get("subject_to", ()):
-        yield from ("--constraint", text)
+    for each in options.get("subject_to", ()):
+        flag, text = (
+            ("--constraint", each) if isinstance(each, str) else (each.flag, each.to_toml())
+        )
+        yield from (flag, str(text))
 
 
 def _number(value: Any) -> str:
@@ -74,14 +77,15 @@ def _python(site: Site, asked: Asked, row: Mapping[str, Any]) -> str:
     given = "".join(f", {name}={value!r}" for name, value in reading.items() if value is not None)
     lines += [f"model = cfxc.compile({files.model!r}, space{given})", f"row = {dict(row)!r}"]
     asked_for = dict(asked.options)
-    criteria = asked_for.pop("subject_to", [])
+    criteria = [
+        repr(each) if isinstance(each, str) else f"cfxc.{each!r}"
+        for each in asked_for.pop("subject_to", [])
+    ]
     question = ""
     if files.question is not None:
         lines += [f"question = cfxc.Question.from_toml({files.question!r})"]
         question = ", question"
-        criteria = ["*question.subject_to", *map(repr, criteria)] if criteria else []
-    else:
-        criteria = [*map(repr, criteria)]
+        criteria = ["*question.subject_to", *criteria] if criteria else []
     options = [f"{name}={value!r}" for name, value in asked_for.items()]
     options += [f"subject_to=[{', '.join(criteria)}]"] * bool(criteria)
     lines += ["result = model.explain(", f"    row{question},"]

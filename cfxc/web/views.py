@@ -18,7 +18,7 @@ from ..space import Feature
 from ..space.page import values_of
 from ..space.tables import as_pandas
 from ..stopping import INTERRUPTED
-from .asking import DISTANCES, Asked, has_choices, moves_of, says_how_apart
+from .asking import DISTANCES, Asked, figures_of, has_choices, moves_of, says_how_apart
 from .site import Site
 
 STEPS = 200
@@ -39,6 +39,7 @@ def model_view(site: Site) -> dict[str, Any]:
         "distances": list(DISTANCES),
         "distance": site.base.given.get("distance") is not None,
         "diversity": says_how_apart(site),
+        "figures": figures_of(site),
         "criteria": [str(each) for each in site.base.subject_to],
     }
 

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 import cfxc
-from cfxc.answers.explaining import explainer_of
+from cfxc.answers.explaining import Explainer
 from cfxc.answers.seeds import EXAMPLES, _first_hits, _nearest_first, _points_of
 from cfxc.errors import CfxcError
 from cfxc.solvers.baselines import LocalSearch
@@ -48,7 +48,7 @@ def test_the_optimum_stays_the_same(kind: str, method: str) -> None:
 def test_the_first_examples_are_those_of_the_whole_table(kind: str, every: int) -> None:
     """Also where few rows are in the target, or none."""
     model = compiled(kind)
-    asked = explainer_of(model, cfxc.Question(target=1))
+    asked = Explainer.of(model, cfxc.Question(target=1))
     query, _ = asked.pose(refused(model, 1))
     local = LocalSearch(query, np.random.default_rng(0))
     codes = query.space.encode_frame(loans(), check_range=False)
@@ -68,7 +68,7 @@ def test_cells_of_rows_and_the_way_back(kind: str) -> None:
     model, made = compiled(kind), fitted(kind)
     person = refused(model, 1)
     rows = made.generate(person, n=40, target=1)
-    asked = explainer_of(model, cfxc.Question(target=1, method="box", time_limit=9))
+    asked = Explainer.of(model, cfxc.Question(target=1, method="box", time_limit=9))
     query, _ = asked.pose(person)
     decision, cells = make_problem(query).sketch()
     points = [model.space.encode_row(rows.iloc[[i]]) for i in range(len(rows))]

@@ -66,7 +66,7 @@ def test_somebody_without_an_answer(shell: Shell, monkeypatch: pytest.MonkeyPatc
     ended = shell(*RUN, "--rows", "person.json", "--constraint", "age == factual.age && age > 99")
     assert ended.code == 3
     assert "1 impossible" in ended.err
-    monkeypatch.setattr("cfxc.methods.amortised.reaching.explainer_of", refuse)
+    monkeypatch.setattr("cfxc.answers.explaining.Explainer.of", refuse)
     unknown = shell(*RUN, "--rows", "person.json", "--constraint", "age > 99")
     assert unknown.code == 4
     assert "1 none" in unknown.err

@@ -19,9 +19,8 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.svm import SVC
 
 import cfxc
-from cfxc import model as public
 from cfxc import stopping
-from cfxc.answers.explaining import explainer_of
+from cfxc.answers.explaining import Explainer
 from cfxc.compiler.terms import Pool
 from cfxc.model import CompiledModel
 from cfxc.solvers.smt import backend
@@ -66,12 +65,13 @@ def test_ctrl_c_gives_an_answer(
     model, person = forest()
     model.explain(person, time_limit=0.5, **asked)
     timer = threading.Timer(after, os.kill, (os.getpid(), signal.SIGINT))
+    of = Explainer.of
 
     def begun(*args: Any) -> Any:
         timer.start()
-        return explainer_of(*args)
+        return of(*args)
 
-    monkeypatch.setattr(public, "explainer_of", begun)
+    monkeypatch.setattr(Explainer, "of", begun)
     answer = model.explain(person, time_limit=60, epsilon=1e-9, **asked)
     timer.join()
     assert answer.reason == "interrupted"

@@ -15,6 +15,8 @@ import pytest
 
 from cfxc.cli import main
 from cfxc.errors import CfxcError, InvalidInputError
+from cfxc.question.criteria import MaxChanges
+from cfxc.question.question import Question
 from cfxc.space import Feature, FeatureSpace
 from cfxc.stopping import INTERRUPTED
 from cfxc.web.asking import FieldErrors, moves_of, read_asked, read_fields
@@ -99,6 +101,12 @@ def test_a_field_that_is_not_there_is_named(site: Site) -> None:
         ({"limits": {"age": ["1"]}}, "least"),
         ({"limits": {"age": ["inf", ""]}}, "age"),
         ({"limits": {"sector": ["1", ""]}}, "no such number"),
+        ({"max_changes": "2.5"}, "max_changes.*whole number"),
+        ({"max_changes": "0"}, "max_changes.*whole number"),
+        ({"max_changes": "two"}, "max_changes: 'two' is no number"),
+        ({"max_changes": 2}, "max_changes: a text"),
+        ({"probability": "1.5"}, "probability.*between 0 and 1"),
+        ({"probability": "60%"}, "probability: '60%' is no number"),
         ({"conditions": ["x"] * 21}, "at most 20"),
         ({"conditions": "age > 3"}, "one a line"),
         ({"conditions": ["a" * 401]}, "letters"),
@@ -140,6 +148,19 @@ def test_further_answers_say_what_is_proved_of_them(site: Site) -> None:
 def test_the_question_that_the_server_has_says_how_answers_differ(site: Site) -> None:
     apart = replace(site, base=site.base.with_(apart=0.1, count=2))
     assert (model_view(site)["diversity"], model_view(apart)["diversity"]) == (False, True)
+
+
+def test_what_the_question_sets_has_no_field(site: Site) -> None:
+    assert model_view(site)["figures"] == ["max_changes", "probability"]
+    few = replace(site, base=Question(subject_to=[MaxChanges(1)]))
+    assert model_view(few)["figures"] == ["probability"]
+    assert read_asked(few, {**ASKED, "max_changes": ""}, 60).question.of(MaxChanges)
+    with pytest.raises(InvalidInputError, match="max_changes"):
+        read_asked(few, {**ASKED, "max_changes": "2"}, 60)
+
+
+def test_what_gives_no_probability_has_no_field(folder: Path) -> None:
+    assert model_view(files(folder, "number", data=False).load())["figures"] == ["max_changes"]
 
 
 def test_a_page_asks_for_less_change_and_never_for_more() -> None:
@@ -187,6 +208,7 @@ def test_a_missing_number_is_an_empty_field() -> None:
         {"limits": {"age": ["", "50"]}},
         {"count": 2, "diversity": "features"},
         {"count": 2, "diversity": "points"},
+        {"max_changes": "1", "probability": "0.6", "conditions": ["age >= 20"]},
     ],
 )
 def test_recipes_give_the_same_answer(

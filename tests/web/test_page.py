@@ -194,7 +194,9 @@ def test_bad_input_is_told_beside_the_field(page: Page, text: str) -> None:
 
 
 def test_a_wrong_condition_and_a_wrong_limit_are_told(page: Page) -> None:
-    page("details summary").click()
+    more = page("details summary")
+    page.driver.execute_script("arguments[0].scrollIntoView({block: 'center'})", more)
+    more.click()
     page("#conditions").send_keys("ages > 3")
     assert "ages" in page.find()
     page.type(page("#conditions"), "")
@@ -203,7 +205,11 @@ def test_a_wrong_condition_and_a_wrong_limit_are_told(page: Page) -> None:
     page.type(page("input[aria-label='age: at least']"), "")
     page.type(page("#seconds"), "1000")
     assert "seconds" in page.find()
-    assert page("#seconds-error").is_displayed()
+    assert page("#wanted-error").is_displayed()
+    page.type(page("#seconds"), "10")
+    page.type(page("#probability"), "2")
+    assert "probability" in page.find()
+    assert page("#wanted-error").is_displayed()
     page.pick(5000)
     wait_for(lambda: "no row 5000" in page.text("#row-error"))
 
@@ -265,6 +271,15 @@ def test_several_answers_change_other_features(page: Page) -> None:
     page.choose("#diversity", "points")
     page.find()
     assert "--diversity points" in page("pre").get_attribute("textContent")
+
+
+def test_few_changes_and_a_sure_outcome_are_asked_for(page: Page) -> None:
+    page.refused()
+    page.type(page("#max_changes"), "1")
+    page.type(page("#probability"), "0.6")
+    assert "1 change is enough" in page.find()
+    page.type(page("#max_changes"), "")
+    assert "Done" in page.find()
 
 
 def test_live_asks_again_after_edits(page: Page) -> None:

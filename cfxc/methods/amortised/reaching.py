@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from ...answers.explaining import explainer_of
+from ...answers.explaining import Explainer
 from ...arrays import Bools
 from ...errors import InvalidInputError, UnsupportedError
 from ...frontends.compiled import Compiled
@@ -90,7 +90,7 @@ def _nearest(
             target=target, distance=distance, seeds=row, time_limit=seconds,
             subject_to=[*conditions, *differ],
         )  # fmt: skip
-        found = explainer_of(alone, question).answer(factual)
+        found = Explainer.of(alone, question).answer(factual)
     except UnsupportedError:
         return None
     return found.counterfactual
@@ -193,7 +193,7 @@ class _Engines:
                 target=label, subject_to=[*asked.conditions, *further, *few], time_limit=seconds,
                 random_state=asked.seed, count=min(asked.n, ROWS), diversity="features",
             )  # fmt: skip
-            return replace(explainer_of(model, question), conflicts=False).answer(
+            return replace(Explainer.of(model, question), conflicts=False).answer(
                 instances.frame.iloc[[instance]]
             )
         except (UnsupportedError, InvalidInputError):  # rows or rules that no engine takes

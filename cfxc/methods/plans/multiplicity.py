@@ -24,7 +24,7 @@ from typing import Any, Unpack
 import pandas as pd
 
 from ...answers.cells import one_row
-from ...answers.explaining import Explainer, explainer_of
+from ...answers.explaining import Explainer
 from ...answers.original import Original
 from ...answers.result import Status
 from ...errors import DataTypeError, InvalidInputError, UnsupportedError
@@ -91,7 +91,7 @@ def robust(
         raise InvalidInputError(
             f"diversity is one of {', '.join(DIVERSITY)}, not {asked.diversity!r}"
         )
-    explainer = explainer_of(model, asked.with_(count=count))
+    explainer = Explainer.of(model, asked.with_(count=count))
     frame = one_row(model.space, row)
     query, _ = explainer.pose(frame)
     put = _Asked.of(explainer, models, query, frame)

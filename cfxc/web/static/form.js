@@ -30,7 +30,7 @@ export class Form {
   }
 
   buildWanted() {
-    const { outcomes, target, distances, distance, criteria, seconds } = this.model;
+    const { outcomes, target, distances, distance, criteria, figures, seconds } = this.model;
     if (outcomes === null) {
       for (const id of ["low-line", "high-line"]) $(id).hidden = false;
       $("target-line").hidden = true;
@@ -45,6 +45,7 @@ export class Form {
     for (const name of distances) $("distance").append(make("option", { value: name }, MEASURES[name] || name));
     for (let n = 1; n <= 8; n += 1) $("count").append(make("option", { value: n }, String(n)));
     $("count").addEventListener("change", () => ($("diversity-line").hidden = !this.several()));
+    for (const name of figures) $(name).parentElement.hidden = false;
     $("seconds").max = seconds;
     $("seconds").value = Math.min(10, seconds);
     if (criteria.length) {
@@ -114,6 +115,7 @@ export class Form {
       fields: this.fields(), moves, limits, count: Number($("count").value), distance: $("distance").value,
       conditions: $("conditions").value.split("\n").filter((line) => line.trim()),
     };
+    for (const name of this.model.figures) asked[name] = $(name).value;
     if (this.several()) asked.diversity = $("diversity").value;
     if ($("seconds").value) asked.seconds = Number($("seconds").value);
     if (this.model.outcomes === null) {

@@ -4,6 +4,7 @@ import { $, get, make, post, stream } from "/static/api.js";
 import { progressText, showAnswer, showBounds } from "/static/answer.js";
 import { Form } from "/static/form.js";
 
+const WANTED = ["seconds", "max_changes", "probability"]; // fields whose errors stand beside them
 const PAUSE = 500; // milliseconds after the last edit
 let form = null;
 let model = null;
@@ -85,7 +86,7 @@ async function find(focus) {
   current = "";
   const asked = form.question();
   form.mark({}, false);
-  $("seconds-error").hidden = true;
+  $("wanted-error").hidden = true;
   $("found").replaceChildren();
   showBounds(null);
   searchingNow(true);
@@ -98,9 +99,9 @@ async function find(focus) {
     say(error.message);
     showBounds(null);
     if (form.mark(error.where || {}, focus)) say("Something is wrong with a value; see beside the fields.");
-    else if (error.message.startsWith("seconds:")) {
-      $("seconds-error").textContent = error.message;
-      $("seconds-error").hidden = false;
+    else if (WANTED.some((name) => error.message.startsWith(name))) {
+      $("wanted-error").textContent = error.message;
+      $("wanted-error").hidden = false;
     }
   }
   if (searching === mine) {
