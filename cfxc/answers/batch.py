@@ -80,11 +80,7 @@ class Run:
 
 def explain_rows(model: Compiled, question: Question, rows: pd.DataFrame, run: Run) -> pd.DataFrame:
     """See :meth:`cfxc.CompiledModel.explain_batch`."""
-    if odd := sorted(ONE_EACH & set(question.given)):
-        raise InvalidInputError(
-            f"a batch gives one answer a row, and takes no {', '.join(odd)}: ask about single rows "
-            "with these (explain), and here without them"
-        )
+    refuse_several(question)
     explainer = Together.of(model, question.with_(n_jobs=1), run.watch)
     if not isinstance(rows, pd.DataFrame):
         raise DataTypeError(
@@ -119,6 +115,19 @@ def explain_rows(model: Compiled, question: Question, rows: pd.DataFrame, run: R
     if (table["status"] == ERROR).all() and table["reason"].nunique() == 1:
         raise InvalidInputError(f"no instance can be answered: {table['reason'].iloc[0]}")
     return table
+
+
+def refuse_several(question: Question) -> None:
+    """Refuse options that ask for more than one answer a row.
+
+    Raises:
+        InvalidInputError: naming them.
+    """
+    if odd := sorted(ONE_EACH & set(question.given)):
+        raise InvalidInputError(
+            f"a batch gives one answer a row, and takes no {', '.join(odd)}: ask about single rows "
+            "with these (explain), and here without them"
+        )
 
 
 class Batch:

@@ -132,6 +132,9 @@ class Considered:
         name = self.query.distance.name
         place = f"size.{name}" if name in SIZES else "size.other"
         yield self.words.text(place, name=clean(name))
+        choices = any(domain.is_symbolic and not domain.is_fixed for domain in self.query.domains)
+        if name in SIZES[1:] and choices:
+            yield self.words.text("size.choice")
         if name != "l0" and any(domain.first is not None for domain in self.query.domains):
             yield self.words.text("size.gap")
         if weights := list(self._weights()):

@@ -121,12 +121,15 @@ def command(
     Exit code 0 if all rows have proved answers, 4 if some have not, 2 if the only ones without
     are wrong themselves (the column reason says how).
     """
-    from ..answers.batch import Run, explain_rows
+    from ..answers.batch import Run, explain_rows, refuse_several
     from ..answers.parts import OWED, UNASKED
+    from ..question.question import Question
 
     source = Source(model, space, reading)
     asked = Instance(str(order.rows), order.question, order.favourable, order.range_)
     _check(order, (order.rows, *source.files, order.question))
+    if order.question is not None:  # before what takes time
+        refuse_several(Question.from_toml(order.question))
     started = time.monotonic()
     with doing("compiling …"):
         compiled = source.load(favourable=order.favourable)

@@ -194,7 +194,9 @@ class Target:
         need(plain, "policy.target: the label is no text, number or truth value")
         known = type(label).__name__, Q(label) if isinstance(label, float) else label
         self.label = known if "label" in own else None
-        self.ends = decimal(own.get("lower")), decimal(own.get("upper"))
+        low, high = self.ends = decimal(own.get("lower")), decimal(own.get("upper"))
+        ordered = low is None or high is None or low <= high
+        need(ordered, "policy.target: its lower end is above its upper")
         self.margin, self.least = decimal(own.get("margin", 0)), decimal(own.get("least"))
         self.chance = decimal(own.get("probability"))
         alone = self.chance is None or not {"margin", "least"} & set(own)
@@ -217,7 +219,8 @@ class Target:
         kind, value = self.label
         alike = [x for x in labels if x[1] == value and {kind, x[0]} <= {"int", "float"}]
         label = self.label if self.label in labels or not alike else alike[0]
-        need(label in labels, f"target: the program has no label {quoted(value)}")
+        names = ", ".join(quoted(x) for _, x in labels[:8])
+        need(label in labels, f"target: the program has no label {quoted(value)}; it has {names}")
         own, wanted = labels[question.place], quoted(value)
         need(own == label, f"target: it is {quoted(own[1])}, and the policy's {wanted}")
         asked = f"target: its margin is {exact(question.margin)}, not "
