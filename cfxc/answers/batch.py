@@ -47,6 +47,8 @@ CERTIFYING = 10.0
 HAD = "seconds that there were"
 WORTH = {"optimal": 2, "infeasible": 2, "feasible": 1}
 """Of two answers about one row, the better one has more."""
+STARTING = 20.0
+"""Seconds for all rows below which one process answers: others might spend all on starting."""
 ONE_EACH = {"count", "diversity", "apart", "relax", "seeds"}
 """Options that a batch, with one answer a row, does not have."""
 Done = Callable[[int, int], None]
@@ -293,7 +295,7 @@ class Batch:
 
     def _answers(self, pieces: Iterator[range]) -> Iterator[tuple[range, pd.DataFrame]]:
         """The answers of own rows, part by part, and where these are."""
-        if self.run.n_jobs == 1:
+        if self.run.n_jobs == 1 or (self.run.seconds or inf) < STARTING:
             with listening():
                 for places in pieces:
                     yield places, answer_part(self.question, *self._task(places))

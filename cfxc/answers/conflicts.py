@@ -98,19 +98,31 @@ def rules_of(query: Query) -> list[Rule]:
 
 
 def given_up_in_order(query: Query, ask: Ask, seconds: float, order: Sequence[str]) -> Conflict:
-    """Criteria of an infeasible query given up one at a time, until there is a counterfactual."""
-    deadline, rules, dropped = now() + seconds, rules_of(query), list[str]()
+    """Criteria of an infeasible query given up one at a time, until there is a counterfactual.
+
+    Those are kept after all that need not be given up, in this order too.
+    """
+    deadline, rules = now() + seconds, rules_of(query)
+    dropped = list[list[Rule]]()
+
+    def without(groups: Sequence[Sequence[Rule]]) -> tuple[tuple[str, ...], Query, Outcome] | None:
+        wider, lifted = query, {rule.text: rule for group in groups for rule in group}
+        for rule in lifted.values():
+            wider = rule.lifted(wider)
+        outcome = ask(wider, left) if (left := deadline - now()) > 0 else Outcome()
+        if outcome.best is None:
+            return None
+        return tuple(lifted), wider, outcome
+
     for criterion in order:
-        chosen = [rule for rule in rules if criterion in (rule.criterion, rule.text)]
-        for rule in chosen:
-            query = rule.lifted(query)
-            dropped.append(rule.text)
-        left = deadline - now()
-        if not chosen or left <= 0:
+        dropped.append([rule for rule in rules if criterion in (rule.criterion, rule.text)])
+        if not dropped[-1] or (found := without(dropped)) is None:
             continue
-        outcome = ask(query, left)
-        if outcome.best is not None:
-            return Conflict((), False, (tuple(dropped), query, outcome))
+        for group in [each for each in dropped[:-1] if each]:
+            fewer = [each for each in dropped if each is not group]
+            if (enough := without(fewer)) is not None:
+                dropped, found = fewer, enough
+        return Conflict((), False, found)
     return Conflict((), False)
 
 

@@ -40,7 +40,7 @@ LISTED = 1000
 """Answers in the table of a report."""
 OUTCOMES = ("outcome_before", "outcome_after")
 CERTIFIED, UNCHECKED = "certificate", "a certificate elsewhere"
-FAILED = "a certificate that failed"
+FAILED = "a missing or failed certificate"
 FAULT = "are missing, do not hold, or are not those of their answers"
 
 

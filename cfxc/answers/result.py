@@ -442,6 +442,8 @@ class Result(Answer):
             return f"{found}, and no distance is smaller"
         if not self.proved_by:
             return f"{found}, no lower bound above 0 proved"
+        if self.differs:
+            return f"{found}, differs by {self.differs}"
         lower = shown(self.exact_lower_bound, -1)
         of = "" if self.semantics == "real" else ", as deployed"
         return f"{found}, nothing nearer than {lower} (proved by {self.proved_by}{of})"

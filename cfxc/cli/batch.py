@@ -378,8 +378,11 @@ def _report(
     if more := max(len(wrong) - SHOWN, 0):
         print(f"cfxc: and {more} more; the column reason says why", file=sys.stderr)
     if any(left):
-        what = f"{left.rows} rows" if left.rows else f"{left.certificates} certificates"
-        print(f"cfxc: {what} are left; the same command goes on with them", file=sys.stderr)
+        both = {"row": left.rows, "certificate": left.certificates}
+        parts = [f"{count} {what}{'s' * (count > 1)}" for what, count in both.items() if count]
+        are = "is" if sum(both.values()) == 1 else "are"
+        said = f"{' and '.join(parts)} {are} left; the same command goes on with them"
+        print(f"cfxc: {said}", file=sys.stderr)
 
 
 def _exit_code(answers: pd.DataFrame) -> int:

@@ -71,7 +71,8 @@ class Query:
         if not caps:
             return None
         most, program = min(caps, key=lambda cap: cap[0])
-        return most, frozenset(name for name, _ in program.inputs)
+        counted = frozenset(name for name, _ in program.inputs)
+        return min(most, len(counted)), counted
 
     @cached_property
     def delta(self) -> Program:

@@ -94,9 +94,10 @@ class Question:
         for name in options:
             if name not in OPTIONS or not OPTIONS[name].in_file:
                 known = [each for each in OPTIONS if OPTIONS[each].in_file]
-                raise InvalidInputError(
-                    f"{where}: no option {name!r}{meant(name, known)}; there are {', '.join(known)}"
-                )
+                hint = f"{meant(name, known)}; there are {', '.join(known)}"
+                if name in CRITERIA:
+                    hint = f": it is a criterion; write subject_to = [{{ {name} = … }}]"
+                raise InvalidInputError(f"{where}: no option {name!r}{hint}")
         if "subject_to" in options:
             listed = options["subject_to"]
             listed = listed if isinstance(listed, list) else [listed]

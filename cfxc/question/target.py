@@ -169,8 +169,8 @@ class Target:
 
     def __str__(self) -> str:
         if not self.is_range:
-            chance = "" if self.chance is None else f", with probability {float(self.chance):g}"
-            margin = f", by {float(self.margin):g}" if self.margin else ""
+            chance = "" if self.chance is None else f", with probability {float(self.chance)!r}"
+            margin = f", by {float(self.margin)!r}" if self.margin else ""
             return f"{self.label!r}{chance}{margin}"
         low = "-∞" if self.lower is None else float(self.lower)
         high = "∞" if self.upper is None else float(self.upper)

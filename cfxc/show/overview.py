@@ -29,7 +29,7 @@ MEANS = {
 PROOFS = {
     "certificate": "in a certificate that was checked for this report, and is the answer's",
     "a certificate elsewhere": "in a certificate, as the answers say; it was not checked here",
-    "a certificate that failed": "in none: theirs is missing, does not hold, or is another's",
+    "a missing or failed certificate": "in none: theirs is missing, does not hold, or is another's",
     "search": "by an exact search; no certificate of it was checked here",
     "solver": "on the word of a solver",
     "none": "nothing was proved above 0",

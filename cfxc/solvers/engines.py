@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 
-from ..compiler.pipeline import simplified
 from ..errors import InvalidInputError, UnsupportedError
 from ..frontends.predictor import Predictor
-from ..ir import ops
 from ..question.query import Query
-from ..stopping import GRACE, INTERRUPTED, LIMIT, STOPS, now, reason_of
+from ..stopping import GRACE, LIMIT, STOPS, now, reason_of
 from . import box_search, mio, smt
 from .base import Deployed, Limits, Outcome, nothing
 from .rounding import deployed_slack
@@ -47,7 +45,7 @@ def engine_for(query: Query, method: str, solver: str) -> Engine:
     """
     chosen = _method_of(solver) if method == "auto" and solver != "auto" else method
     if chosen == "auto":
-        takes = (name for name, suits in AUTO if suits(query) and not refusal(name, query))
+        takes = (name for name in AUTO if not refusal(name, query))
         chosen = next(takes, "mio")
     if reason := refusal(chosen, query):
         raise UnsupportedError(
@@ -74,12 +72,6 @@ def smt_backend(solver: str) -> smt.Backend:
 
 def _method_of(solver: str) -> str:
     return "mio" if isinstance(solver, str) and solver in mio.BACKENDS else "smt"
-
-
-def _is_network(query: Query) -> bool:
-    """Whether units that are not linear lie between features and outcome."""
-    bent = ops.PiecewiseLinear | ops.Smooth
-    return any(isinstance(let.op, bent) for let in simplified(query.target_program).lets())
 
 
 def _box(solver: str) -> Engine:
@@ -140,48 +132,22 @@ def _smt(solver: str) -> Engine:
     return Engine("smt", chosen.name, partial(_run, partial(smt.search, solver=chosen)))
 
 
-def _smt_first(query: Query, deployed: Deployed, limits: Limits) -> Outcome:
-    """SMT for a while; what it leaves open is mixed-integer search's.
-
-    A share of a small distance is a narrow gap: knapsacks, as of linear models on grids, take SMT
-    solvers long there.
-    """
-    soon = min(EARLY, limits.seconds / 5)
-    return _in_turn(_smt("auto").search, soon, partial(_mio_run, "highs"), query, deployed, limits)
-
-
 def _mio_first(query: Query, deployed: Deployed, limits: Limits) -> Outcome:
-    """Mixed-integer search; where regions of curves cannot be split further, SMT goes on."""
-    first, second = partial(_mio_run, "highs"), _smt("auto").search
-    return _in_turn(first, limits.seconds, second, query, deployed, limits, {mio.NARROW})
+    """Mixed-integer search; where regions cannot be split further, SMT goes on.
 
-
-def _in_turn(
-    first: Search,
-    soon: float,
-    second: Search,
-    query: Query,
-    deployed: Deployed,
-    limits: Limits,
-    reasons: Container[str] | None = None,
-) -> Outcome:
-    """One search for so many seconds at most, then another one for the time that is left.
-
-    The second knows the best point of the first, and both bounds hold.  ``reasons``: why the first
-    may have ended for the second to go on (``None``: whatever is open but by Ctrl-C).
+    It knows the best point of the first, and both bounds hold.
     """
     started = now()
-    early = first(query, deployed, replace(limits, seconds=min(soon, limits.seconds)))
+    early = _mio_run("highs", query, deployed, limits)
     best, enough = early.best, query.distance.is_enough
     closed = best is not None and enough(early.lower, best.distance, limits.epsilon)
-    ended = early.reason == INTERRUPTED if reasons is None else early.reason not in reasons
     left = max(limits.seconds - (now() - started), 0.0)
     late = best is not None and not left  # its local search alone took all the time
-    if closed or early.infeasible or ended or late:
+    if closed or early.infeasible or early.reason != mio.NARROW or late:
         return early
     known = () if best is None else (best.point,)
     rest = replace(limits, seconds=left, seeds=(*known, *limits.seeds))
-    outcome = second(query, deployed, rest)
+    outcome = _smt("auto").search(query, deployed, rest)
     outcome.calls = [*early.calls, *outcome.calls]
     outcome.nodes += early.nodes
     outcome.pool = [*early.pool, *outcome.pool]
@@ -208,16 +174,10 @@ def _run(
 
 _ENGINES: Mapping[str, Callable[[str], Engine]] = {
     "box": _box, "mio": _mio, "smt": _smt,
-    "smt, then mio": lambda solver: replace(_smt(solver), search=_smt_first),
     "mio, then smt": lambda solver: replace(_mio(solver), search=_mio_first),
 }  # fmt: skip
-AUTO: Sequence[tuple[str, Callable[[Query], bool]]] = (
-    ("box", lambda query: True),  # sums over trees
-    ("mio, then smt", lambda query: query.distance.has_squares or _is_network(query)),
-    ("smt, then mio", lambda query: not mio.refuses(query)),  # what SMT leaves open soon
-    ("smt", lambda query: True),
-)
-"""Which engine answers, if none is named: the first that suits a question and takes it."""
+AUTO = "box", "mio, then smt", "smt"
+"""Which engine answers, if none is named: the first that takes the question."""
 
 
 PATIENCE = 5.0

@@ -35,10 +35,14 @@ MOST_ANSWERS = 8
 SEVERAL = ("features", "points")
 """How several answers may differ: each changes other features, or each is the next nearest."""
 MOST_CONDITIONS = 20
+EXAMPLES = {MaxChanges.name: "3", Probability.name: "0.6"}
+LONGEST_FIGURE = 20
 LONGEST_TEXT = 400
 """Letters of a number, a condition or an outcome."""
-FIGURES: Mapping[str, type[Criterion]] = {kind.name: kind for kind in (MaxChanges, Probability)}
-"""Criteria that a field asks for by one number."""
+FIGURES: Mapping[str, tuple[type[Criterion], str]] = {
+    MaxChanges.name: (MaxChanges, "changes"), Probability.name: (Probability, "probability"),
+}  # fmt: skip
+"""Criteria that a field asks for by one number, and what the page calls them."""
 KEYS = frozenset(
     ("fields", "moves", "limits", "target", "range", "distance", "count", "diversity", "conditions",
      "seconds", *FIGURES)
@@ -168,7 +172,10 @@ def _options(
 ) -> dict[str, Any]:
     options: dict[str, Any] = {}
     label, range_ = (_text(table.get(name) or "", name) or None for name in ("target", "range"))
-    if label is not None or range_ is not None or "target" not in site.base.given:
+    said = label is not None or range_ is not None
+    if said or "target" not in site.base.given:
+        if not said and site.model.predictor.classes is None and site.model.favourable is None:
+            raise InvalidInputError("outcome: say what it is to be at least, or at most")
         options["target"] = read_target(site.model, label, range_)
     if distance := _text(table.get("distance") or "", "distance"):
         if distance not in DISTANCES:
@@ -201,14 +208,20 @@ def figures_of(site: Site) -> list[str]:
 
 def _figures(site: Site, table: Mapping[str, Any]) -> Iterator[Criterion]:
     """The criteria that fields ask for; an empty one asks for nothing."""
-    for name, kind in FIGURES.items():
-        if not (text := _text(table.get(name, ""), name).strip()):
+    for name, (kind, called) in FIGURES.items():
+        if not (text := _text(table.get(name, ""), called).strip()):
             continue
         if name not in figures_of(site):
-            raise InvalidInputError(f"{name}: it cannot be asked for here; reload the page")
-        if (value := number(text)) is None:
-            raise InvalidInputError(f"{name}: {text[:40]!r} is no number; leave it empty for none")
-        yield kind.from_toml(value)
+            raise InvalidInputError(f"{called}: cannot be asked for here; reload the page")
+        if (value := number(text)) is None or len(text) > LONGEST_FIGURE:
+            raise InvalidInputError(
+                f"{called}: {text[:LONGEST_FIGURE]!r} is no number such as {EXAMPLES[name]}; leave "
+                "it empty for none"
+            )
+        try:
+            yield kind.from_toml(value)
+        except CfxcError as error:
+            raise InvalidInputError(f"{called}: {error}") from error
 
 
 def says_how_apart(site: Site) -> bool:

@@ -198,11 +198,13 @@ def _headline(result: Result) -> str:
     if result.unchanged:
         return f"Nothing needs to change: the outcome is {before} already."
     if result.status == "infeasible":
-        return "No change that is allowed gives this outcome."
+        return "No change that is allowed gives what was asked for."
     if result.exact_distance is None:
         return f"Nothing was found: {result.reason}. There may be a change all the same."
     many = len(result.changes)
     changes = "1 change is" if many == 1 else f"{many} changes are"
+    if before == after:  # it was to be surer
+        return f"{changes} enough for {clean(result.target)}."
     return f"{changes} enough: {before} → {after}."
 
 
@@ -248,7 +250,7 @@ def _open(result: Result, asked: Asked) -> str:
     if result.status != "infeasible" or result.relaxed is not None:
         return ""
     if not result.conflict:
-        return "No row of the feature space has this outcome, whatever may change."
+        return "No row of the feature space is as was asked for, whatever may change."
     if asked.question.relax:
         return "Without what the question gives up there is none either, or none was found in time."
     return (

@@ -118,6 +118,17 @@ def test_a_rule_whose_absence_does_not_help_leaves_the_reason() -> None:
     assert answer.relaxed is None  # nothing else is given up
 
 
+@pytest.mark.parametrize("order", [("x.age <= 20", "x.pay <= 4"), ("x.pay <= 4", "x.age <= 20")])
+def test_no_more_is_given_up_than_is_needed(order: tuple[str, str]) -> None:
+    """Of those that may be, in whatever order: the pay alone decides."""
+    tree = DecisionTreeClassifier().fit(TABLE[["age", "pay"]].assign(age=0), RICH)
+    model = cfxc.compile(tree, cfxc.FeatureSpace.infer(TABLE[["age", "pay"]]))
+    answer = model.explain(TABLE[["age", "pay"]].iloc[[0]], subject_to=[*order], relax=[*order])
+    assert answer.given_up == ("x.pay <= 4",)
+    assert answer.relaxed is not None
+    assert list(answer.relaxed.changes) == ["pay"]
+
+
 def test_how_sure_the_outcome_is_cannot_be_given_up() -> None:
     sure = cfxc.Probability(0.9)
     with pytest.raises(cfxc.InvalidInputError, match="is part of the outcome that is asked for"):

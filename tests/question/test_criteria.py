@@ -15,7 +15,7 @@ from sklearn.neural_network import MLPClassifier, MLPRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.svm import LinearSVC
-from sklearn.tree import DecisionTreeRegressor
+from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 import cfxc
 from tests.asking import at_most, following
@@ -268,6 +268,22 @@ def test_squares_beside_a_penalty_are_closed_on_continuous_networks():
         assert result.lower_bound * scale <= near.distance**2 + 0.05 * len(near.changes) + 1e-6
         found = result.distance * scale - 0.05 * len(result.changes)
         assert found >= near.lower_bound**2 - 1e-6
+
+
+@pytest.mark.parametrize("method", ["box", "mio", "smt"])
+def test_a_cap_beyond_all_features_is_none(method):
+    table = pd.DataFrame({"a": range(9), "b": range(9)})
+    tree = DecisionTreeClassifier().fit(table, table["a"] + table["b"] > 9)
+    compiled = cfxc.compile(tree, cfxc.FeatureSpace.infer(table))
+    far = compiled.explain(table.iloc[[0]], target=True, method=method)
+    capped = cfxc.MaxChanges(10**40)
+    result = compiled.explain(table.iloc[[0]], target=True, method=method, subject_to=capped)
+    assert result.exact_distance == far.exact_distance
+
+
+def test_a_probability_is_told_as_it_was_asked_for():
+    assert str(cfxc.Probability(0.9999999)) == "with probability 0.9999999"
+    assert str(cfxc.Margin(0.12345678)) == "won by 0.12345678"
 
 
 @pytest.mark.parametrize("most", [0, 1.5, True, "2"])

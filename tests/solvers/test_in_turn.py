@@ -1,4 +1,4 @@
-"""Two searches in turn."""
+"""Mixed-integer search, then SMT."""
 
 from __future__ import annotations
 
@@ -7,28 +7,39 @@ from fractions import Fraction
 from types import SimpleNamespace
 from typing import Any
 
+import pytest
+
+from cfxc.solvers import engines
 from cfxc.solvers.base import Limits, Outcome
-from cfxc.solvers.engines import _in_turn
+from cfxc.solvers.mio import NARROW
 
 
-def test_no_second_search_where_the_first_took_all_the_time() -> None:
-    """One that found nothing goes on, so that there is an answer."""
-    best: Any = SimpleNamespace(point={}, distance=1)
+@pytest.mark.parametrize(
+    ("found", "seconds", "reason", "goes_on"),
+    [
+        (True, 0.01, NARROW, False),  # the first took all the time
+        (False, 0.01, NARROW, True),  # and found nothing: the second does, so there is an answer
+        (True, 60.0, NARROW, True),
+        (True, 60.0, "time limit", False),
+    ],
+)
+def test_when_the_second_goes_on(
+    found: bool, seconds: float, reason: str, goes_on: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    best: Any = SimpleNamespace(point={}, distance=1) if found else None
     query: Any = SimpleNamespace(distance=SimpleNamespace(is_enough=lambda *_: False))
     asked = []
 
-    def first(found: Any) -> Any:
-        def search(*_: Any) -> Outcome:
-            time.sleep(0.02)
-            return Outcome(best=found, reason="time limit")
-
-        return search
+    def first(*_: Any) -> Outcome:
+        time.sleep(0.02)
+        return Outcome(best=best, reason=reason)
 
     def second(*_: Any) -> Outcome:
         asked.append(1)
         return Outcome()
 
-    for found, seconds, calls in ((best, 0.01, 0), (None, 0.01, 1), (best, 60.0, 2)):
-        limits = Limits(Fraction(1, 1000), seconds)
-        assert _in_turn(first(found), 0.01, second, query, lambda _: True, limits).best is found
-        assert len(asked) == calls
+    monkeypatch.setattr(engines, "_mio_run", first)
+    monkeypatch.setattr(engines, "_smt", lambda _: SimpleNamespace(search=second))
+    limits = Limits(Fraction(1, 1000), seconds)
+    assert engines._mio_first(query, lambda _: True, limits).best is best
+    assert bool(asked) == goes_on

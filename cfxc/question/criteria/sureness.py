@@ -55,7 +55,7 @@ class Margin(_Least):
             raise InvalidInputError(f"margin must be at least 0, not {self.least}")
 
     def __str__(self) -> str:
-        return f"won by {float(self.exact):g}"
+        return f"won by {float(self.exact)!r}"
 
     def stricter(self, program: Program, target: Target) -> Target:
         """Raises ``UnsupportedError`` if the program compares no scores."""
@@ -90,10 +90,12 @@ class Probability(_Least):
 
     def __post_init__(self) -> None:
         if not 0 < self.exact < 1:
-            raise InvalidInputError(f"probability lies between 0 and 1, and is {self.least}")
+            raise InvalidInputError(
+                f"probability lies strictly between 0 and 1, and is {self.least}"
+            )
 
     def __str__(self) -> str:
-        return f"with probability {float(self.exact):g}"
+        return f"with probability {float(self.exact)!r}"
 
     def stricter(self, program: Program, target: Target) -> Target:
         """Raises ``UnsupportedError`` if the model gives no probabilities."""

@@ -49,15 +49,15 @@ class Ending:
 
 
 def applies(formulation: Formulation) -> bool:
-    """Whether there are units to relax, a budget, and not too many columns to split."""
+    """Whether there is a budget, and not too many columns to split."""
     emission, columns = formulation.emission, formulation.emission.model.columns
-    if not emission.relaxation.units or emission.relaxation.budget is None:
+    units = emission.relaxation.units
+    if emission.relaxation.budget is None:
         return False
     cost = emission.relaxation.budget[0]
-    if any(cost.terms.get(unit.column, 0) < 0 for unit in emission.relaxation.units):
+    if any(cost.terms.get(unit.column, 0) < 0 for unit in units):
         return False  # what is left out of a box's cost must not make it cheaper
-    hidden = len(emission.relaxation.units) + len(emission.phases)
-    return len(columns) - hidden <= LARGEST
+    return len(columns) - len(units) - len(emission.phases) <= LARGEST
 
 
 class Problem(NamedTuple):
@@ -164,7 +164,8 @@ class Regions:
         bounds = np.array(ends, dtype=np.float64).reshape(-1, 2)
         deep = (matrix[:, self.count :] != 0).any(axis=1)
         plain = _part(matrix[:, : self.count], bounds, ~deep)
-        return (*_part(matrix, bounds, deep), *plain)
+        joint = deep | (len(self.place) == self.count)  # without units all rows meet the budget
+        return (*_part(matrix, bounds, joint), *plain)
 
     def _groups(self) -> tuple[Ints, Ints]:
         """Of which group each column is, and the columns of each."""

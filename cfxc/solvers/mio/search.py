@@ -2,8 +2,8 @@
 
 A local search gives the incumbent.  The program asks for all that is nearer than (1 - 0.9 ε) of it,
 so that its ball is small and most phases are known; one proof that it is empty ends the search.
-Where features live on grids, a search by regions of the features comes first (``regions``); what it
-leaves open, and continuous features, are the solver's; smooth functions are left to it alone.
+A search by regions of the features comes first (``regions``); what it leaves open is the solver's;
+smooth functions are left to it alone.
 What holds of an answer:
 
 * **Upper bound**: points count once exact arithmetic and the original model verified them.  Where
@@ -46,6 +46,7 @@ EXCLUSIONS = 64  # solutions that only tolerances and closed borders admit
 FIRST = 0.5  # seconds of the first solve; its bounds are tightened if that is not enough
 PRICING = 4.0  # times as long: branching over the rows of a hull, before a solver does
 PATIENCE = 1.0  # seconds of the first search by regions; half of it where numbers are continuous
+GLIMPSE = 0.3  # seconds of a search by regions where all is linear, which solvers do well
 ATTEMPTS = 9  # searches by regions that may run out of time
 LOST = 4  # solves in which the solver may give up
 GROWTH = 2.0  # of the time for a search or a solve, each time that one runs out of it
@@ -222,7 +223,8 @@ class ProgramSearch(PointSearch):
         """A search by regions; whether it closed the ball or found something nearer."""
         before, started = self.outcome.best, now()
         patience = self.patience if self.query.is_finite else self.patience / 2
-        end = min(self.deadline, started + patience)
+        linear = not formulation.emission.relaxation.units
+        end = min(self.deadline, started + (GLIMPSE if linear else patience))
         ending = Regions(formulation).run(self._offer, end)
         self.outcome.nodes += ending.boxes
         debug(2, partial(_explored, radius, ending, now() - started))
@@ -234,7 +236,7 @@ class ProgramSearch(PointSearch):
             return True
         self.patience *= GROWTH
         self.failures += 1
-        self.regions = self.failures < ATTEMPTS
+        self.regions = self.failures < ATTEMPTS and not linear
         return False
 
     def _explore_alone(self, formulation: Formulation, radius: Fraction | None) -> bool:

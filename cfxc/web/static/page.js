@@ -4,7 +4,8 @@ import { $, get, make, post, stream } from "/static/api.js";
 import { progressText, showAnswer, showBounds } from "/static/answer.js";
 import { Form } from "/static/form.js";
 
-const WANTED = ["seconds", "max_changes", "probability"]; // fields whose errors stand beside them
+// The fields that errors of the question itself are of, by their first word.
+const WANTED = { seconds: "seconds", changes: "max_changes", probability: "probability", outcome: "low", target: "low" };
 const PAUSE = 500; // milliseconds after the last edit
 let form = null;
 let model = null;
@@ -44,7 +45,17 @@ async function outcomeNow() {
   }
 }
 
+// Shows an error of the question itself below its fields, and goes to the one that it begins with.
+function markWanted(message, focus) {
+  const name = Object.keys(WANTED).find((each) => message.startsWith(each));
+  $("wanted-error").textContent = message;
+  $("wanted-error").hidden = name === undefined;
+  for (const id of Object.values(WANTED)) $(id).setAttribute("aria-invalid", String(id === WANTED[name]));
+  if (name && focus) $(WANTED[name]).focus();
+}
+
 function edited(value) {
+  markWanted("");
   if (searching) {
     callOff();
     say("The question has changed; the search was called off.");
@@ -86,7 +97,7 @@ async function find(focus) {
   current = "";
   const asked = form.question();
   form.mark({}, false);
-  $("wanted-error").hidden = true;
+  markWanted("");
   $("found").replaceChildren();
   showBounds(null);
   searchingNow(true);
@@ -99,10 +110,7 @@ async function find(focus) {
     say(error.message);
     showBounds(null);
     if (form.mark(error.where || {}, focus)) say("Something is wrong with a value; see beside the fields.");
-    else if (WANTED.some((name) => error.message.startsWith(name))) {
-      $("wanted-error").textContent = error.message;
-      $("wanted-error").hidden = false;
-    }
+    else markWanted(error.message, focus);
   }
   if (searching === mine) {
     searching = null;

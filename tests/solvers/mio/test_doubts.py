@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from cfxc.compiler.mixed_integer import Rounded
+from cfxc.solvers import engines, mio
 from cfxc.solvers.base import Limits, Outcome
-from cfxc.solvers.engines import _in_turn
 from cfxc.solvers.mio.backends import Answer, Highs
 from tests.solvers.mio.test_search import SEARCH, asked, check, run
 
@@ -84,14 +84,17 @@ def test_a_nearer_point_refutes_what_was_proved(monkeypatch: pytest.MonkeyPatch)
     check(outcome, query, [SimpleNamespace(distance=best.distance)])
 
 
-def test_a_second_search_that_finds_what_the_first_ruled_out() -> None:
+def test_a_second_search_that_finds_what_the_first_ruled_out(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     query: Any = SimpleNamespace(distance=SimpleNamespace(is_enough=lambda *_: False))
     best: Any = SimpleNamespace(point={}, distance=F(1))
     limits = Limits(F(1, 1000), 60.0)
     for ruled, kept in ((F(1), F(1)), (F(2), F(0))):
-        outcome = _in_turn(
-            lambda *_, ruled=ruled: Outcome(lower=ruled, reason="open", provers=("HiGHS",)), 1.0,
-            lambda *_: Outcome(best=best), query, lambda _: True, limits,
-        )  # fmt: skip
+        first = Outcome(lower=ruled, reason=mio.NARROW, provers=("HiGHS",))
+        second = SimpleNamespace(search=lambda *_: Outcome(best=best))
+        monkeypatch.setattr(engines, "_mio_run", lambda *_, first=first: first)
+        monkeypatch.setattr(engines, "_smt", lambda _, second=second: second)
+        outcome = engines._mio_first(query, lambda _: True, limits)
         assert outcome.lower == kept
         assert (outcome.provers == ("HiGHS",)) == bool(kept)

@@ -20,7 +20,7 @@ from cfxc.solvers.mio.formulation import Formulator
 from cfxc.solvers.mio.regions import Problem, Regions, applies
 from cfxc.space import Feature
 from cfxc.stopping import now
-from tests.solvers.mio.test_search import asked
+from tests.solvers.mio.test_search import asked, run
 
 F = Fraction
 
@@ -183,11 +183,12 @@ def test_no_time_leaves_a_bound(kind: str) -> None:
     assert ending.lower <= 0
 
 
-def test_what_has_no_units_is_left_to_solvers() -> None:
-    for kind in ("forest of 3", "logistic plain"):
-        query, _, _ = asked(kind, 3, "l1")
-        formulation = Formulator(query).formulate(F(1))
-        assert not applies(formulation)
+@pytest.mark.parametrize(("kind", "alone"), [("logistic plain", True), ("forest of 3", False)])
+def test_linear_models_have_regions_and_trees_are_left_to_solvers(kind: str, alone: bool) -> None:
+    query, deployed, _ = asked(kind, 3, "l1")
+    assert applies(Formulator(query).formulate(F(1))) == alone
+    found = run(query, deployed)
+    assert ("HiGHS" not in found.provers) == alone
 
 
 @pytest.mark.parametrize("scale", [F(1), F(1, 10**7), F(1, 10**12)])

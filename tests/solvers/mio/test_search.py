@@ -35,6 +35,7 @@ from tests.solvers.test_brute_force import MIX, RULES, WRITTEN, restricted
 F = Fraction
 TINY = F(1, 10**6)
 NETWORKS = ["relu", "relu of 3", "relu for numbers"]
+LINEAR = ["logistic plain", "logistic of 3", "svc of 3", "lasso"]
 SEARCH = sys.modules["cfxc.solvers.mio.search"]
 
 
@@ -91,8 +92,8 @@ def engine(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> d
 
 @pytest.mark.sampled(4)
 @pytest.mark.parametrize("distance", NORMS)
-@pytest.mark.parametrize("kind", NETWORKS)
-def test_networks(kind: str, distance: str, engine: dict[str, Any]) -> None:
+@pytest.mark.parametrize("kind", [*NETWORKS, *LINEAR])
+def test_networks_and_linear_models(kind: str, distance: str, engine: dict[str, Any]) -> None:
     model, space, _ = trained(kind)
     for seed in range(3):
         query, deployed, one = asked(kind, seed + len(kind), distance)
@@ -101,8 +102,8 @@ def test_networks(kind: str, distance: str, engine: dict[str, Any]) -> None:
         check(run(query, deployed, **engine), query, best)
 
 
-@pytest.mark.parametrize("kind", NETWORKS)
-def test_networks_under_constraints_and_a_mix(kind: str, engine: dict[str, Any]) -> None:
+@pytest.mark.parametrize("kind", [*NETWORKS, *LINEAR])
+def test_those_under_constraints_and_a_mix(kind: str, engine: dict[str, Any]) -> None:
     model, space, _ = trained(kind)
     rules = RULES[KINDS[kind][2]]
     space = restricted(space, rules)
