@@ -7,6 +7,7 @@ import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from difflib import get_close_matches
 from fractions import Fraction as Q
 from pathlib import Path
 from typing import Any
@@ -179,7 +180,9 @@ def require_row(
     for given, feature, value in zip(space, features, values, strict=True):
         lacking = [name for name in given.columns if name not in row]
         if lacking:
-            raise WrongInput(f"{where}: it has no column {lacking[0]!a}")
+            near = get_close_matches(lacking[0], list(row), 1)
+            hint = f"; is it {near[0]!a}?" if near else ""
+            raise WrongInput(f"{where}: it has no column {lacking[0]!a}{hint}")
         cells = [row[name] for name in given.columns]
         if not _is_held(feature, value, cells, given.encoding):
             held = "missing" if _is_gone(feature, value) else exact(value)

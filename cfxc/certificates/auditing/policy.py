@@ -25,6 +25,8 @@ DECIMAL = re.compile(r"-?[0-9]{1,400}(\.[0-9]{1,400}|/[1-9][0-9]{0,400})?", re.A
 SPACE = ("version", "columns", "tables", "feature")
 POLICY = (*SPACE, "others", "constraints", "target", "norms", "epsilon", "slack", "fixed",
           "semantics")  # fmt: skip
+TARGET = "policy.target"
+LABEL, RANGE = ("label", "margin", "least", "probability"), ("lower", "upper")
 NEARLY = Q(1, 2**22)  # leads count from where the label changes: in single floats beside log odds 0
 CHEAPER = "which makes its changes cheaper than the policy's"
 GAPS = ("may fill", "free")
@@ -81,6 +83,14 @@ def decimal(value: Any) -> Q | None:
         return Q(text)
     need(DECIMAL.fullmatch(text), f"no number: {text[:40]!a}")
     return Q(text)
+
+
+def _figure(own: dict[str, Any], name: str, where: str = "policy") -> Q | None:
+    """A number of an entry, which messages name."""
+    try:
+        return decimal(own.get(name))
+    except Rejected as error:
+        raise Rejected(f"{where}.{name}: {error}") from None
 
 
 def document(text: Any, where: str, names: tuple[str, ...] = SPACE) -> dict[str, Any]:
@@ -154,7 +164,7 @@ class Policy:
         self.semantics = found.get("semantics")
         known = ", ".join(SEMANTICS)
         need(self.semantics in (None, *SEMANTICS), f"policy.semantics: it is none of {known}")
-        self.epsilon, self.slack = decimal(found.get("epsilon")), decimal(found.get("slack"))
+        self.epsilon, self.slack = (_figure(found, name) for name in ("epsilon", "slack"))
         for name, value in (("epsilon", self.epsilon), ("slack", self.slack)):
             need(value is None or value >= 0, f"policy.{name}: it is below 0")
 
@@ -185,20 +195,20 @@ class Target:
 
     def __init__(self, given: Any) -> None:
         own = given if isinstance(given, dict) else {"label": given}
-        names = ("label", "margin", "least", "probability") if "label" in own else (
-            "lower", "upper")  # fmt: skip
-        odd = sorted(set(own) - set(names))
-        need(own and not odd, f"policy.target: unknown {odd[:1]!a}; known are {', '.join(names)}")
+        odd = sorted(set(own) - set(LABEL if "label" in own else RANGE))
+        how = f"write {', '.join(LABEL)}, or {', '.join(RANGE)}"
+        need(own, f"policy.target: it is empty; {how}")
+        need(not odd, f"policy.target: unknown {odd[:1]!a}, or of the other kind; {how}")
         label = own.get("label", "")
         plain = isinstance(label, str | bool | int | float)
         need(plain, "policy.target: the label is no text, number or truth value")
         known = type(label).__name__, Q(label) if isinstance(label, float) else label
         self.label = known if "label" in own else None
-        low, high = self.ends = decimal(own.get("lower")), decimal(own.get("upper"))
+        low, high = self.ends = _figure(own, "lower", TARGET), _figure(own, "upper", TARGET)
         ordered = low is None or high is None or low <= high
         need(ordered, "policy.target: its lower end is above its upper")
-        self.margin, self.least = decimal(own.get("margin", 0)), decimal(own.get("least"))
-        self.chance = decimal(own.get("probability"))
+        self.margin = _figure({"margin": 0, **own}, "margin", TARGET)
+        self.least, self.chance = (_figure(own, name, TARGET) for name in ("least", "probability"))
         alone = self.chance is None or not {"margin", "least"} & set(own)
         need(alone, "policy.target: a probability, or a margin and a least score")
         inside = self.chance is None or 0 < self.chance < 1

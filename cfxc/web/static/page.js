@@ -85,7 +85,7 @@ function told(message, asked) {
     const first = answer.answers[0];
     showBounds(first && answer.status !== "unchanged" ? { lower: first.lower, upper: first.distance } : null);
     showAnswer(model, form, asked, answer, message.id);
-    $("status").replaceChildren(`Done in ${answer.seconds} s. `, make("span", { class: "small" }, answer.headline));
+    $("status").replaceChildren(`Done in ${answer.seconds} s. ${answer.fewer} `, make("span", { class: "small" }, answer.headline));
   }
 }
 
