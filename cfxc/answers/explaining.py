@@ -177,7 +177,9 @@ class Explainer:
                 other = replace(outcome, best=one.candidate, reason=one.reason or DIFFERENT)
                 result = self._result(query, engine, original, other, None)
                 apart, bound = float(one.apart), ceil_float(one.bound)
-                found.append(replace(result, seconds=span.seconds, apart=apart, apart_bound=bound))
+                over = self.question.diversity.aggregate
+                own = {"apart": apart, "apart_bound": bound, "apart_over": over}
+                found.append(replace(result, seconds=span.seconds, **own))
         return replace(
             found[0], alternatives=tuple(found[1:]), stop_reason=spread.stop_reason,
             seeds=(len(given), valid), by_default=not self.named,

@@ -79,6 +79,7 @@ class Result(Answer):
         by_default: Whether the target was not named: it is the other label of two.
         apart, apart_bound: Of one of several ``diverse`` answers its least difference from those
             before it, and what no row within the distance asked for exceeds, proved.
+        apart_over: ``least``, or ``mean`` where ``apart`` is the mean of the differences.
         deployed: The original model on rows like the factual; no part of what is pickled.
         trace: Both bounds as they moved in the search, with seconds since it began.
     """
@@ -117,6 +118,7 @@ class Result(Answer):
     by_default: bool = False
     apart: float | None = None
     apart_bound: float | None = None
+    apart_over: Literal["", "least", "mean"] = ""
     deployed: Original | None = field(default=None, repr=False, compare=False)
     trace: tuple[Progress, ...] = field(default=(), repr=False, compare=False)
 
@@ -293,7 +295,8 @@ class Result(Answer):
         if self.apart is None or self.apart_bound is None:
             return ""
         least, most = shown(Fraction(self.apart), -1), shown(Fraction(self.apart_bound), 1)
-        return f"{least} from those before; no row so near by more than {most}, proved"
+        mean = " on average" * (self.apart_over == "mean")
+        return f"{least} from those before{mean}; no row so near by more than {most}, proved"
 
     def _words(self) -> tuple[str, list[str]]:
         if self.unchanged:

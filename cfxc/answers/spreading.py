@@ -81,6 +81,7 @@ class Spread:
         nearest: Outcome, limits: Callable[[float, int], Limits],
     ) -> None:  # fmt: skip
         self.query, self.engine, self.deployed = query, engine, deployed
+        self.base = query  # without the rows chosen, where these may differ from others on average
         self.wanted: Diverse = question.diversity
         self.question, self.limits, self.nearest = question, limits, nearest
         self.tolerance = as_written(self.wanted.tolerance)
@@ -134,11 +135,13 @@ class Spread:
 
     def _next(self, limits: Asked) -> Chosen | Outcome:
         """One more row; what a search said where there is none, or none was found."""
-        measured = Measured(self.query.space, self.wanted.measure, tuple(self.chosen))
+        wanted = self.wanted
+        measured = Measured(self.query.space, wanted.measure, tuple(self.chosen), wanted.aggregate)
+        self.base = self.query if wanted.aggregate == "least" else self._other()
         best = self._best_of(self.known, measured)
         if self._is_boxed:
             return self._by_boxes(measured, best, limits)
-        query = parted(self.query, measured, self.limit)
+        query = parted(self.base, measured, self.limit)
         road = self._by_bisection if mio.refuses(query) or self.query.hulls else self._by_mio
         return road(measured, best, limits)
 
@@ -151,7 +154,7 @@ class Spread:
             if far <= least:
                 break
             if self.query.distance_to(points[i]) <= self.limit:
-                one = verify(self.query, points[i], self.deployed)
+                one = verify(self.base, points[i], self.deployed)
                 if one is not None and one.distance <= self.limit:
                     return Chosen(one, far, Fraction(1))
         return None
@@ -159,7 +162,7 @@ class Spread:
     def _by_boxes(self, measured: Measured, best: Chosen | None, limits: Asked) -> Chosen | Outcome:
         reached = Fraction(0) if best is None else best.apart
         own = replace(limits(), radius=self.limit)
-        found = box_search.farthest(self.query, measured, reached, self.tolerance, self.boxes, own)
+        found = box_search.farthest(self.base, measured, reached, self.tolerance, self.boxes, own)
         for one, apart in reversed(found.found):
             if self.deployed(one.point):
                 best = Chosen(one, apart, found.bound)
@@ -174,12 +177,14 @@ class Spread:
         return replace(best, bound=max(bound, best.apart), reason=reason)
 
     def _by_mio(self, measured: Measured, best: Chosen | None, limits: Asked) -> Chosen | Outcome:
-        query = parted(self.query, measured, self.limit)
+        query = parted(self.base, measured, self.limit)
         bound, outcome = self._most(measured), Outcome()
         for _ in range(ROUNDS):
             near = bound * SMALL if best is None else max(best.apart, bound * SMALL)
             point = self.chosen[-1] if best is None else best.candidate.point
-            begun = Candidate(point, 1 - measured.of(point))
+            begun: Candidate | None = Candidate(point, 1 - measured.of(point))
+            if best is None and self.base is not self.query:  # which leaves that row out
+                begun = None
             own = replace(limits(), epsilon=self.tolerance * near)
             own = replace(
                 own, seconds=min(own.seconds, self.wanted.effort * max(1.0, self.seconds))
@@ -210,7 +215,7 @@ class Spread:
             anything = best is None and bound <= least
             low = least if best is None else max(best.apart, bound * SMALL)
             delta = _between(low, bound)
-            query = self._other() if anything else self.query.beside(measured.least(delta))
+            query = self._other() if anything else self.base.beside(measured.least(delta))
             own = replace(limits(), radius=self.limit)
             outcome = self.engine.search(query, self.deployed, own)
             found = outcome.best

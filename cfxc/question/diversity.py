@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from math import inf
-from typing import Any, Literal, get_args
+from typing import Any, Literal, TypeVar, get_args
 
 from ..errors import DataTypeError, InvalidInputError
 from ..ir import Builder, Operand, Program, ops
@@ -22,8 +22,11 @@ from .distances.delta import delta_program
 from .domain import Domain, domain_of
 from .query import Query
 
+N = TypeVar("N", float, Fraction)
 Measure = Literal["l1", "l0", "linf"]
 MEASURES: tuple[Measure, ...] = get_args(Measure)
+Aggregate = Literal["least", "mean"]
+AGGREGATES: tuple[Aggregate, ...] = get_args(Aggregate)
 
 
 @dataclass(frozen=True)
@@ -34,7 +37,8 @@ class Diverse:
     it).  One after the other, c_k makes ``min_{i<k} D(c_k, c_i)`` as large as it can be there, up
     to a share ``tolerance``.  That least difference is the answer's ``apart``; ``apart_bound`` is
     what no row there exceeds, proved.  No set of as many rows there has a least difference above
-    twice the last ``apart_bound`` (Gonzalez 1985).
+    twice the last ``apart_bound`` (Gonzalez 1985).  With ``aggregate="mean"``, ``apart`` is the
+    mean of the ``D(c_k, c_i)``, and c_k another row than those before.
 
     Args:
         within: w ≥ 0.
@@ -45,19 +49,22 @@ class Diverse:
             least ``effort`` times 500), or by mixed-integer search how many times the seconds (at
             least ``effort`` times 1); ``inf``: until the time limit.  Then it is the best of the
             rows that were met, and ``apart_bound`` says what is left open.
+        aggregate: ``least``, or ``mean``, of the differences from the answers before.
     """
 
     within: float = 0.5
     measure: Measure = "l1"
     tolerance: float = 0.1
     effort: float = 1.0
+    aggregate: Aggregate = "least"
 
     def __post_init__(self) -> None:
         non_negative(self.within, "within")
-        if self.measure not in MEASURES:
-            known = ", ".join(MEASURES)
-            close = meant(str(self.measure), MEASURES)
-            raise InvalidInputError(f"measure: {self.measure!r} is none of {known}{close}")
+        for name, known in (("measure", MEASURES), ("aggregate", AGGREGATES)):
+            value = getattr(self, name)
+            if value not in known:
+                close = meant(str(value), known)
+                raise InvalidInputError(f"{name}: {value!r} is none of {', '.join(known)}{close}")
         if closed_share(self.tolerance, "tolerance") == 1:
             raise InvalidInputError("tolerance is below 1: all answers are within that of a bound")
         positive_number(self.effort, "effort")
@@ -82,7 +89,7 @@ class Diverse:
                     f"of {', '.join(cls.__dataclass_fields__)} once"
                 )
             given[name] = value = value.strip()
-            if name != "measure":
+            if name not in ("measure", "aggregate"):
                 given[name] = inf if value == "inf" else float(as_written(value, name))
         return cls(**given)
 
@@ -109,7 +116,7 @@ def as_diversity(value: Any, name: str, known: Sequence[str]) -> str | Diverse:
 
 @dataclass(frozen=True)
 class Measured:
-    """How much a row differs from some points: D of that which it differs from least.
+    """How much a row differs from some points: the least D, or the mean of all.
 
     Attributes:
         distance: D, between two rows.
@@ -118,6 +125,7 @@ class Measured:
     space: FeatureSpace
     measure: Measure
     points: Sequence[Mapping[str, Any]]
+    aggregate: Aggregate = "least"
 
     @cached_property
     def distance(self) -> Distance:
@@ -132,26 +140,44 @@ class Measured:
         """That of a row, exactly."""
         norms = self.distance.norms
         assert norms is not None
-        return min(
+        return self.over(
             mixed(norms, [(d.feature.weight, d.delta(row[d.name])) for d in side])
             for side in self.sides
         )
 
+    def over(self, differences: Iterable[N]) -> N:
+        """The least of some differences, or their mean."""
+        found = list(differences)
+        if self.aggregate == "least":
+            return min(found)
+        total: N = sum(found[1:], found[0])
+        return total / len(found)
+
     def least(self, value: Fraction) -> Program:
         """Features → ``holds``: whether it is at least a value."""
         builder = Builder("diverse")
-        differences = self._differences(builder, "")
+        differences = self._aggregated(builder, "")
         tests = [builder.let(ops.Ge(each, Number(value))) for each in differences]
         return builder.build(holds=builder.let(ops.And(tuple(tests))))
 
     def alike(self) -> Program:
         """``x.``features → ``result``: 1 less that."""
         builder = Builder("alike")
-        differences = self._differences(builder, "x.")
+        differences = self._aggregated(builder, "x.")
         least = differences[0]
         for each in differences[1:]:
             least = builder.let(ops.Minimum(least, each))
         return builder.build(result=builder.let(ops.Sub(Number(Fraction(1)), least)))
+
+    def _aggregated(self, builder: Builder, prefix: str) -> list[Operand]:
+        """Differences of which the least counts."""
+        found = self._differences(builder, prefix)
+        if self.aggregate == "least":
+            return found
+        total, share = found[0], Number(Fraction(1, len(found)))
+        for each in found[1:]:
+            total = builder.let(ops.Add(total, each))
+        return [builder.let(ops.Mul(share, total))]
 
     def _differences(self, builder: Builder, prefix: str) -> list[Operand]:
         program, inputs = self.distance.program, dict[str, Operand]()

@@ -30,6 +30,7 @@ DISTANCES: dict[str, Any] = {
     "a mix": {"l0": 0.4, "linf": 0.6},
 }  # fmt: skip
 CLOSE = 1e-9
+OVER = {"least": "min", "mean": "mean"}
 
 
 def table() -> pd.DataFrame:
@@ -84,11 +85,14 @@ def norm(name: str, delta: Floats) -> Floats:
 
 
 @pytest.mark.sampled(16)
+@pytest.mark.parametrize("aggregate", ["least", "mean"])
 @pytest.mark.parametrize("within", [0.0, 0.5, 2.0])
 @pytest.mark.parametrize("measure", ["l1", "l0", "linf"])
 @pytest.mark.parametrize("distance", DISTANCES)
 @pytest.mark.parametrize("kind", MODELS)
-def test_all_rows_are_compared(kind: str, distance: str, measure: Any, within: float) -> None:
+def test_all_rows_are_compared(
+    kind: str, distance: str, measure: Any, within: float, aggregate: Any
+) -> None:
     pipeline = fitted(kind)
     model, outcomes = cfxc.compile(pipeline, SPACE), pipeline.predict(ROWS)
     rng = np.random.default_rng(len(kind + distance + measure))
@@ -97,19 +101,21 @@ def test_all_rows_are_compared(kind: str, distance: str, measure: Any, within: f
     tolerance = 0.1
     answer = model.explain(
         person, target=target, distance=DISTANCES[distance], count=3,
-        diversity=cfxc.Diverse(within, measure, tolerance),
+        diversity=cfxc.Diverse(within, measure, tolerance, aggregate=aggregate),
     )  # fmt: skip
     far = norm(distance, deltas(ROWS, person.iloc[0]))
     least, limit = far[outcomes == target].min(), (1 + within) * float(answer.distance)  # type: ignore[arg-type]
     assert answer.distance == pytest.approx(least, rel=1e-3)
-    near = ROWS[(outcomes == target) & (far <= limit + CLOSE)]
+    near, over = ROWS[(outcomes == target) & (far <= limit + CLOSE)], getattr(np, OVER[aggregate])
     for number, other in enumerate(answer.alternatives, 1):
         row = other.counterfactual
         assert pipeline.predict(row)[0] == target
         assert other.distance <= limit + CLOSE  # type: ignore[operator]
         before = [one.counterfactual.iloc[0] for one in answer.all()[:number]]
-        apart = np.min([norm(measure, deltas(near, one)) for one in before], axis=0).max()
-        own = min(norm(measure, deltas(row, one))[0] for one in before)
+        assert not any(deltas(row, one).sum() == 0 for one in before)
+        new = near[np.min([deltas(near, one).sum(1) for one in before], axis=0) > 0]
+        apart = over([norm(measure, deltas(new, one)) for one in before], axis=0).max()
+        own = over([norm(measure, deltas(row, one))[0] for one in before])
         assert other.apart == pytest.approx(own)
         assert (
             (1 - tolerance) * apart - CLOSE <= own <= apart + CLOSE <= other.apart_bound + 2 * CLOSE
@@ -150,8 +156,8 @@ def test_as_text() -> None:
         ("divers", "unknown diversity 'divers'.* .nearest: 'diverse'"),
         ("within=", "within: '' is not a finite number"),
         ("within=-1", "within must be at least 0"),
-        ("within=1,within=2", "each of within, measure, tolerance, effort once"),
-        ("nothing=1", "each of within, measure, tolerance, effort once"),
+        ("within=1,within=2", "each of within, measure, tolerance, effort, aggregate once"),
+        ("nothing=1", "each of within, measure, tolerance, effort, aggregate once"),
         ("measure=l3", "'l3' is none of l1, l0, linf"),
         ("tolerance=1", "tolerance is below 1"),
         ("tolerance=2", "tolerance is a share from 0 to 1"),

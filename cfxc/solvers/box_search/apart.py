@@ -163,13 +163,13 @@ class FarthestSearch(BoxSearch):
                 continue
             free = sum(here + (0.0 if paid else gain) for here, gain, paid in own)
             bounds.append(free + min(sum(gain for _, gain, paid in own if paid), left))
-        return min(bounds) + ROUNDING
+        return self.measured.over(bounds) + ROUNDING
 
     def _try(self, point: Point) -> bool:
         """Keep a row that differs by more than any before, if it is verified."""
         parts = zip(*(view.away(point[view.domain.name]) for view in self.views), strict=True)
         total = max if self.measured.measure == "linf" else sum
-        if min(map(total, parts)) + ROUNDING < self.reached:
+        if self.measured.over(map(total, parts)) + ROUNDING < self.reached:
             return False
         apart = self.measured.of(point)
         if apart <= self.reached:

@@ -84,7 +84,11 @@ def make_constraints(query: Query, measured: Measured | None = None) -> Constrai
     ]
     end = pool.unique("least difference", "real", 0, 2)  # nothing follows from its range
     if measured is not None:
-        facts += [pool.ge(each, end) for each in _differences(pool, inputs, measured)]
+        differences = list(_differences(pool, inputs, measured))
+        if measured.aggregate == "mean":
+            share = Fraction(1, len(differences))
+            differences = [pool.linear((share, each) for each in differences)]
+        facts += [pool.ge(each, end) for each in differences]
     made = _compiled(pool.and_(*facts), reads, len(query.domains), end)
     if measured is not None:
         made = replace(made, cuts=_with_ends(made.cuts, query, measured))
