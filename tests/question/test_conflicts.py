@@ -146,3 +146,15 @@ def test_what_is_told_while_it_is_looked_for_why_is_of_the_question() -> None:
     assert answer.status == "infeasible"
     assert answer.relaxed is not None
     assert all(each.upper is None for each in told)
+
+
+@pytest.mark.parametrize("method", ["auto", "box", "mio", "smt"])
+def test_a_model_that_says_the_same_of_all_rows(method: str) -> None:
+    """Such as one whose penalty left no coefficient: no tree, no column, and no crash."""
+    table = TABLE[["age", "pay"]]
+    line = LogisticRegression().fit(table, RICH)
+    line.coef_, line.intercept_ = np.zeros((1, 2)), np.array([1.0])
+    answer = cfxc.compile(line, cfxc.FeatureSpace.infer(table)).explain(
+        table.iloc[[0]], target=0, method=method
+    )
+    assert (answer.status, answer.conflict) == ("infeasible", ())

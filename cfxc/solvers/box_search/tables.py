@@ -174,7 +174,7 @@ def _ordered(decision: Decision, leaves: Leaves, possible: Bools, k: int) -> _Pa
     if starts.size < decision.roots.size:  # no admissible value is left for some tree's leaves
         none = np.empty(0, np.int64)
         return _Part(none, none, none, OUT_OF_REACH, 0.0)
-    ends = np.append(starts[1:], order.size)
+    ends = np.append(starts[1:], order.size)[: starts.size]  # of no tree, none
     largest, least = order[starts], order[ends - 1]
     constant = (high[largest] == high[least]) & (low[largest] == low[least])
     constant &= leaves.whole[tree[starts]]  # else a leaf that was left out may be where a point is

@@ -49,7 +49,7 @@ class Ending:
 
 
 def applies(formulation: Formulation) -> bool:
-    """Whether there is a budget, and not too many columns to split."""
+    """Whether there is a budget, and columns to split, but not too many."""
     emission, columns = formulation.emission, formulation.emission.model.columns
     units = emission.relaxation.units
     if emission.relaxation.budget is None:
@@ -57,7 +57,7 @@ def applies(formulation: Formulation) -> bool:
     cost = emission.relaxation.budget[0]
     if any(cost.terms.get(unit.column, 0) < 0 for unit in units):
         return False  # what is left out of a box's cost must not make it cheaper
-    return len(columns) - len(units) - len(emission.phases) <= LARGEST
+    return 0 < len(columns) - len(units) - len(emission.phases) <= LARGEST
 
 
 class Problem(NamedTuple):

@@ -7,10 +7,13 @@ from itertools import product
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sklearn.linear_model import LinearRegression
 
+import cfxc
 from cfxc import FeatureSpace
 from cfxc.ir import REAL, Builder, Tensor, ops
 from cfxc.ir.ops.smooth import sigmoid, tanh
@@ -183,12 +186,25 @@ def test_no_time_leaves_a_bound(kind: str) -> None:
     assert ending.lower <= 0
 
 
-@pytest.mark.parametrize(("kind", "alone"), [("logistic plain", True), ("forest of 3", False)])
-def test_linear_models_have_regions_and_trees_are_left_to_solvers(kind: str, alone: bool) -> None:
-    query, deployed, _ = asked(kind, 3, "l1")
-    assert applies(Formulator(query).formulate(F(1))) == alone
-    found = run(query, deployed)
-    assert ("HiGHS" not in found.provers) == alone
+def test_linear_models_need_no_solver() -> None:
+    query, deployed, _ = asked("logistic plain", 3, "l1")
+    assert applies(Formulator(query).formulate(F(1)))
+    assert "HiGHS" not in run(query, deployed).provers
+
+
+def test_a_program_without_columns_is_left_to_exact_arithmetic() -> None:
+    """The model's own rounding decides there, and the one region has no point to be decided."""
+    table = pd.DataFrame({"a": [0, 1, 2, 0], "b": [0.0, 1.0, 2.0, 3.0]})
+    line = LinearRegression().fit(table, [0.0, 1.0, 2.0, 3.0])
+    line.coef_, line.intercept_ = np.array([2.0**-53, 2.0**-52]), 1.0
+    value = float(line.predict(table.iloc[[2]])[0])
+    assert value > line.predict(table.iloc[[0]])[0] == 1
+    model = cfxc.compile(line, FeatureSpace.infer(table))
+    asked = {"target": (value, value), "semantics": "float"}
+    for method in ("auto", "mio"):
+        found = model.explain(table.iloc[[0]], **asked, method=method)
+        assert found.status in ("feasible", "optimal")
+        assert found.exact_lower_bound <= found.exact_distance
 
 
 @pytest.mark.parametrize("scale", [F(1), F(1, 10**7), F(1, 10**12)])
