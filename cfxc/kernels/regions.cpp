@@ -18,6 +18,7 @@ constexpr int RELAID = 1;        // times that lines are laid anew, where a boun
 constexpr int PASSES = 4;        // of bounding a box, as long as it shrinks
 constexpr double SHRUNK = 0.3;   // by so much of a width at least
 constexpr int HALVINGS = 10;     // of the range of the budget's multiplier; it need not be the best
+constexpr double LEAST = 1e-300;  // below, roundings are no share of what is rounded
 
 // The fields of `Problem` of regions.py, and the radius in force.
 struct Problem {
@@ -70,6 +71,13 @@ struct Box {
     double *low, *high;
 };
 
+// Whether a column is worth shrinking: one that is finer than it would be split is left alone, else
+// a few rows take it below the smallest doubles round by round, where no share bounds a rounding.
+bool is_wide(const Problem& p, Box box, i64 j) {
+    const double wide = box.high[j] - box.low[j];
+    return wide > 0.0 && (p.whole[j] || wide > p.fine[j]);
+}
+
 // Each column within what a row leaves it, with the others at their best; whether it can be.
 bool propagate(const Problem& p, Box box) {
     const auto [low, high] = box;
@@ -83,11 +91,11 @@ bool propagate(const Problem& p, Box box) {
                 most += factor * (factor > 0 ? high[j] : low[j]);
                 size += std::abs(factor) * larger(std::abs(low[j]), std::abs(high[j]));
             }
-            const double room = most - end + EPS * static_cast<double>(p.n + 8) * size;
+            const double room = most - end + EPS * static_cast<double>(p.n + 8) * size + LEAST;
             if (room < 0) return false;
             for (i64 j = 0; j < p.n; ++j) {
                 const double factor = sign * p.plain(r, j);
-                if (factor == 0.0 || high[j] <= low[j]) continue;
+                if (factor == 0.0 || !is_wide(p, box, j)) continue;
                 const double step = room / std::abs(factor) * (1 + 16 * EPS);
                 if (step >= high[j] - low[j]) continue;
                 if (factor > 0) {
@@ -145,13 +153,13 @@ double afford(const Problem& p, Box box) {
         least += cheapest[g];
         size += std::abs(cheapest[g]);
     }
-    const double slack = EPS * static_cast<double>(p.n + 8) * (size + std::abs(p.radius));
+    const double slack = EPS * static_cast<double>(p.n + 8) * (size + std::abs(p.radius)) + LEAST;
     const double left = p.radius - least + slack;
     if (left < 0) return INF;
     for (i64 j = 0; j < p.n; ++j) {
         if (p.group[j] >= 0) {
             if (high[j] > 0 && p.cost[j] - cheapest[p.group[j]] > left) high[j] = 0.0;
-        } else if (p.cost[j] > 0 && high[j] > low[j]) {
+        } else if (p.cost[j] > 0 && is_wide(p, box, j)) {
             double most = low[j] + left / p.cost[j] * (1 + 16 * EPS);
             most += std::abs(most) * 4 * EPS;
             high[j] = smaller(high[j], p.whole[j] ? std::floor(most + 1e-9) : most);
@@ -302,7 +310,7 @@ double above(const Problem& p, Box box, Relaxation& x, const double* form, doubl
                 best = larger(best, x.rest[j]);
         total += best;
     }
-    return total + operations * EPS * slack + 1e-300;
+    return total + operations * EPS * slack + LEAST;
 }
 
 // A unit's value where z is known.
@@ -384,7 +392,7 @@ double shrink(const Problem& p, Box box, const Relaxation& x, double room) {
     double most = 0.0;
     for (i64 j = 0; j < p.n; ++j) {
         const double wide = high[j] - low[j];
-        if (p.group[j] >= 0 || wide <= 0 || x.rest[j] == 0.0) continue;
+        if (p.group[j] >= 0 || !is_wide(p, box, j) || x.rest[j] == 0.0) continue;
         const double step = room / std::abs(x.rest[j]) * (1 + 16 * EPS);
         if (step >= wide) continue;
         const double slack = 8 * EPS * (std::abs(low[j]) + std::abs(high[j]));

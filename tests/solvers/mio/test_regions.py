@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sklearn.linear_model import LinearRegression
+from sklearn.linear_model import LinearRegression, LogisticRegression
 
 import cfxc
 from cfxc import FeatureSpace
@@ -190,6 +190,28 @@ def test_linear_models_need_no_solver() -> None:
     query, deployed, _ = asked("logistic plain", 3, "l1")
     assert applies(Formulator(query).formulate(F(1)))
     assert "HiGHS" not in run(query, deployed).provers
+
+
+@pytest.mark.parametrize("distance", ["l0", "l1", "linf"])
+@pytest.mark.parametrize("slopes", [(-0.5, 0.3, 0.4, 0.8), (0.1, 0.1, 0.1, 0.8)])
+def test_rows_that_leave_one_value_do_not_lose_it(slopes: tuple[float, ...], distance: str) -> None:
+    """They narrow three columns to nothing, round by round, where doubles end."""
+    names = ["f0", "f1", "f2", "f3"]
+    rows = [
+        "(-5/3)*x.f0 + (-5/3)*x.f1 + (-2)*x.f2 >= (-11/4)",
+        "(-2)*x.f0 + (-2)*x.f1 + (1/10)*x.f2 == (-57/40)",
+        "(3)*x.f0 + (7/11)*x.f1 + (-1)*x.f2 == (7/22)",
+    ]
+    own = pd.DataFrame([[0.25, 0.5, 0.75, 0.75]], columns=names)
+    line = LogisticRegression().fit(pd.DataFrame(np.eye(4), columns=names), [0, 1, 0, 1])
+    line.coef_ = np.array([slopes])
+    line.intercept_ = np.array([-float(line.coef_[0] @ own.to_numpy()[0]) - 0.1])
+    assert line.predict(own.assign(f3=1.0))[0] == 1 > line.predict(own)[0]
+    space = FeatureSpace(tuple(Feature(n, "real", F(0), F(1), action="increase") for n in names))
+    answer = cfxc.compile(line, space).explain(
+        own, target=1, subject_to=rows, distance=distance, epsilon=1e-6, time_limit=3
+    )
+    assert list(answer.changes) == ["f3"]
 
 
 def test_a_program_without_columns_is_left_to_exact_arithmetic() -> None:
