@@ -9,7 +9,7 @@ from functools import partial
 from ..errors import InvalidInputError, UnsupportedError
 from ..frontends.predictor import Predictor
 from ..question.query import Query
-from ..stopping import GRACE, LIMIT, STOPS, now, reason_of
+from ..stopping import GRACE, INTERRUPTED, LIMIT, STOPS, now, reason_of
 from . import box_search, mio, smt
 from .base import Deployed, Limits, Outcome, nothing
 from .rounding import deployed_slack
@@ -133,7 +133,8 @@ def _smt(solver: str) -> Engine:
 
 
 def _mio_first(query: Query, deployed: Deployed, limits: Limits) -> Outcome:
-    """Mixed-integer search; where regions cannot be split further, SMT goes on.
+    """Mixed-integer search; where regions cannot be split further, or it gave up before it found
+    anything, SMT goes on.
 
     It knows the best point of the first, and both bounds hold.
     """
@@ -143,7 +144,8 @@ def _mio_first(query: Query, deployed: Deployed, limits: Limits) -> Outcome:
     closed = best is not None and enough(early.lower, best.distance, limits.epsilon)
     left = max(limits.seconds - (now() - started), 0.0)
     late = best is not None and not left  # its local search alone took all the time
-    if closed or early.infeasible or early.reason != mio.NARROW or late:
+    ended = early.reason in (LIMIT, INTERRUPTED) or not (best is None or early.reason == mio.NARROW)
+    if closed or early.infeasible or ended or late or query.hulls:
         return early
     known = () if best is None else (best.point,)
     rest = replace(limits, seconds=left, seeds=(*known, *limits.seeds))

@@ -12,6 +12,7 @@ import pytest
 from cfxc.solvers import engines
 from cfxc.solvers.base import Limits, Outcome
 from cfxc.solvers.mio import NARROW
+from cfxc.stopping import INTERRUPTED, LIMIT
 
 
 @pytest.mark.parametrize(
@@ -20,14 +21,17 @@ from cfxc.solvers.mio import NARROW
         (True, 0.01, NARROW, False),  # the first took all the time
         (False, 0.01, NARROW, True),  # and found nothing: the second does, so there is an answer
         (True, 60.0, NARROW, True),
-        (True, 60.0, "time limit", False),
+        (True, 60.0, LIMIT, False),
+        (False, 60.0, INTERRUPTED, False),
+        (True, 60.0, "a border too near", False),
+        (False, 60.0, "a border too near", True),
     ],
 )
 def test_when_the_second_goes_on(
     found: bool, seconds: float, reason: str, goes_on: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     best: Any = SimpleNamespace(point={}, distance=1) if found else None
-    query: Any = SimpleNamespace(distance=SimpleNamespace(is_enough=lambda *_: False))
+    query: Any = SimpleNamespace(distance=SimpleNamespace(is_enough=lambda *_: False), hulls=())
     asked = []
 
     def first(*_: Any) -> Outcome:
@@ -43,3 +47,6 @@ def test_when_the_second_goes_on(
     limits = Limits(Fraction(1, 1000), seconds)
     assert engines._mio_first(query, lambda _: True, limits).best is best
     assert bool(asked) == goes_on
+    query.hulls, asked[:] = ("a hull",), []  # of which SMT knows nothing
+    engines._mio_first(query, lambda _: True, limits)
+    assert not asked

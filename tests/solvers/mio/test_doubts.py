@@ -87,7 +87,7 @@ def test_a_nearer_point_refutes_what_was_proved(monkeypatch: pytest.MonkeyPatch)
 def test_a_second_search_that_finds_what_the_first_ruled_out(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    query: Any = SimpleNamespace(distance=SimpleNamespace(is_enough=lambda *_: False))
+    query: Any = SimpleNamespace(distance=SimpleNamespace(is_enough=lambda *_: False), hulls=())
     best: Any = SimpleNamespace(point={}, distance=F(1))
     limits = Limits(F(1, 1000), 60.0)
     for ruled, kept in ((F(1), F(1)), (F(2), F(0))):
