@@ -35,14 +35,14 @@ MOST_ANSWERS = 8
 SEVERAL = ("features", "points")
 """How several answers may differ: each changes other features, or each is the next nearest."""
 MOST_CONDITIONS = 20
-EXAMPLES = {MaxChanges.name: "3", Probability.name: "0.6"}
 LONGEST_FIGURE = 20
 LONGEST_TEXT = 400
 """Letters of a number, a condition or an outcome."""
-FIGURES: Mapping[str, tuple[type[Criterion], str]] = {
-    MaxChanges.name: (MaxChanges, "changes"), Probability.name: (Probability, "probability"),
-}  # fmt: skip
-"""Criteria that a field asks for by one number, and what the page calls them."""
+FIGURES: Mapping[str, tuple[type[Criterion], str, str]] = {
+    MaxChanges.name: (MaxChanges, "changes", "3"),
+    Probability.name: (Probability, "probability", "0.6"),
+}
+"""Criteria that a field asks for by one number, what messages call them, and an example."""
 KEYS = frozenset(
     ("fields", "moves", "limits", "target", "range", "distance", "count", "diversity", "conditions",
      "seconds", *FIGURES)
@@ -208,15 +208,15 @@ def figures_of(site: Site) -> list[str]:
 
 def _figures(site: Site, table: Mapping[str, Any]) -> Iterator[Criterion]:
     """The criteria that fields ask for; an empty one asks for nothing."""
-    for name, (kind, called) in FIGURES.items():
+    for name, (kind, called, example) in FIGURES.items():
         if not (text := _text(table.get(name, ""), called).strip()):
             continue
         if name not in figures_of(site):
             raise InvalidInputError(f"{called}: cannot be asked for here; reload the page")
         if (value := number(text)) is None or len(text) > LONGEST_FIGURE:
             raise InvalidInputError(
-                f"{called}: {text[:LONGEST_FIGURE]!r} is no number such as {EXAMPLES[name]}; leave "
-                "it empty for none"
+                f"{called}: {text[:LONGEST_FIGURE]!r} is no number such as {example}; leave it "
+                "empty for none"
             )
         try:
             yield kind.from_toml(value)
