@@ -25,6 +25,7 @@ from ..errors import UnsupportedError
 from ..ir import Let, Literal, Op, Operand, Program, ops
 from ..ir.linear import ONE, ZERO, Inequality, LinearForm
 from ..ir.op import rule_of
+from ..stopping import poll, polled
 from .splits import Column, Unary, resolve_columns
 
 Form = LinearForm[Any]
@@ -72,6 +73,7 @@ class Reader:
         if operand in self.given:
             return self.given[operand]
         if operand not in self.known:
+            poll()
             op = self.definitions.get(operand)
             rule = rule_of(self.rules, op) if op is not None else None
             if rule is None:
@@ -107,7 +109,7 @@ def _affine(reader: Reader, name: str, op: ops.Affine) -> Entries:
     x, weight, bias = reader.entries(op.x), op.weight.exact(), op.bias.exact()
     return [
         LinearForm.sum(zip(map(Fraction, row), x, strict=True), Fraction(shift))
-        for row, shift in zip(weight, bias, strict=True)
+        for row, shift in polled(zip(weight, bias, strict=True), 1)
     ]
 
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from ..arrays import Array
 from ..ir import Op, Operand, Tensor, ops
+from ..stopping import poll
 
 Exact = Array
 """An array of rationals."""
@@ -32,9 +33,19 @@ def exact(values: Any) -> Exact:
 
 
 def dot(left: Exact, right: Exact) -> Exact:
-    """``left @ right``, over one denominator each: sums of fractions are slow."""
+    """``left @ right``, over one denominator each: sums of fractions are slow.
+
+    Zeros of a matrix on the left cost nothing: rows that compare two scores hold two numbers.
+    """
     (first, below), (second, beneath) = over_one(left), over_one(right)
-    return divided(first.dot(second), below * beneath)
+    if first.ndim < 2:
+        return divided(first.dot(second), below * beneath)
+    made = np.empty((len(first), *second.shape[1:]), dtype=object)
+    for number, row in enumerate(first):
+        poll()
+        held = np.flatnonzero(row)
+        made[number] = divided(row[held].dot(second[held]), below * beneath)
+    return made
 
 
 def over_one(values: Exact) -> tuple[Exact, int]:

@@ -44,10 +44,12 @@ def engine_for(query: Query, method: str, solver: str) -> Engine:
         UnsupportedError: the method does not take this question.
     """
     chosen = _method_of(solver) if method == "auto" and solver != "auto" else method
+    names = AUTO if chosen == "auto" else (chosen,)
+    reasons = ((name, refusal(name, query)) for name in names)
+    taken = next((name for name, reason in reasons if not reason), "")
     if chosen == "auto":
-        takes = (name for name in AUTO if not refusal(name, query))
-        chosen = next(takes, "mio")
-    if reason := refusal(chosen, query):
+        chosen = taken or "mio"
+    if not taken and (reason := refusal(chosen, query)):
         raise UnsupportedError(
             f"method '{chosen}' does not take {reason}",
             remedy="ask with method='mio'" if query.hulls and chosen != "mio" else "",

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import inspect
+import io
 import logging
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stderr
 from dataclasses import dataclass
 from typing import Any, get_origin, get_type_hints
 
@@ -89,7 +90,7 @@ def _export(name: str, module: Any, args: tuple[Any, ...], rows: Any) -> Any:
         raise UnsupportedError(
             f"{name} cannot be compiled",
             [f"{name}: torch.export cannot read it: {type(error).__name__}: {said}"],
-            "branch with torch.where instead of if, and " + REMEDY,
+            "Branch with torch.where instead of if, and " + REMEDY,
         ) from error
 
 
@@ -116,7 +117,7 @@ def _quiet() -> Iterator[None]:
     for each in loggers:
         each.disabled = True
     try:
-        with warnings.catch_warnings():
+        with warnings.catch_warnings(), redirect_stderr(io.StringIO()):  # where graphs are printed
             warnings.simplefilter("ignore", FutureWarning)  # of torch about its own parts
             yield
     finally:

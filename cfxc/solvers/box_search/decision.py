@@ -94,6 +94,8 @@ def decision_of(target: Program, ranges: Ranges) -> Decision:
         UnsupportedError: it is no conjunction of sums over trees and functions of one feature,
             a tree's column mixes features, or there is no tree at all.
     """
+    if not any(isinstance(let.op, ops.TreeEnsemble) for let in target.lets()):
+        raise UnsupportedError("no tree decides")  # soon told, for it is asked of every model
     program = simplified(target)
     required = requirements(program, "in_target")
     sources = dict.fromkeys(source for each in required for source in each.form.terms)

@@ -31,7 +31,8 @@ def refuses(query: Query) -> str:
         return "; ".join(offences[:3]) + ("; …" if len(offences) > 3 else "")
     if curved and sum(len(domain.labels) or 2 for domain in query.domains) > LARGEST:
         return "smooth functions of so many columns"
-    if any(_multiplies(program) for program in programs):
+    kinds = (ops.Div,) if alone else (ops.Mul, ops.Div)
+    if any(_holds(program, kinds) for program in programs):
         radius = Fraction(1) if query.distance.norms is not None else None
         try:
             varies = Formulator(query).multiplies(radius)
@@ -59,11 +60,11 @@ def _programs(query: Query) -> Iterator[Program]:
         yield query.distance.program
 
 
-def _multiplies(program: Program) -> bool:
-    """Whether some product or quotient might have two sides that vary."""
+def _holds(program: Program, kinds: tuple[type[ops.Mul | ops.Div], ...]) -> bool:
+    """Whether some product or quotient of these kinds might have two sides that vary."""
     constants = {let.name for let in program.lets() if isinstance(let.op, ops.Constant)}
     return any(
-        isinstance(let.op, ops.Mul | ops.Div)
+        isinstance(let.op, kinds)
         and not any(isinstance(p, Literal) or p in constants for p in let.op.operands())
         for let in program.lets()
     )

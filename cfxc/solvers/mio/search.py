@@ -73,6 +73,7 @@ class ProgramSearch(PointSearch):
         self.descent: Descent | None = None
         self.share, self.excluded = FIRST, 0
         self.regions = regions and goes_by_regions(query)
+        self.glimpse = True  # whether regions may search what is linear
         self.patience, self.failures, self.lost = PATIENCE, 0, 0
         self.simple: Candidate | None = None  # the point that was simplified last
         self.ideal: Fraction | None = None  # distance of a point only the exact program accepts
@@ -136,7 +137,7 @@ class ProgramSearch(PointSearch):
         if formulation.is_curved:
             return self._explore_alone(formulation, radius)
         before = self.outcome.lower
-        if self.regions and applies(formulation):
+        if self._goes_by_regions(formulation):
             if self._explore(formulation, radius):
                 return self.ideal is None
             if radius is not None and self.outcome.lower - before >= NEAR * (radius - before):
@@ -219,6 +220,10 @@ class ProgramSearch(PointSearch):
             self.outcome.lower = proved
             self._credit(prover)
 
+    def _goes_by_regions(self, formulation: Formulation) -> bool:
+        linear = not formulation.emission.relaxation.units
+        return self.regions and (self.glimpse or not linear) and applies(formulation)
+
     def _explore(self, formulation: Formulation, radius: Fraction | None) -> bool:
         """A search by regions; whether it closed the ball or found something nearer."""
         before, started = self.outcome.best, now()
@@ -234,9 +239,12 @@ class ProgramSearch(PointSearch):
             self._raise(ending.lower, "regions")
         if ending.status == "closed" or self.outcome.best is not before:
             return True
+        if linear:  # in this ball, that is: a network need not be in a larger one
+            self.glimpse = False
+            return False
         self.patience *= GROWTH
         self.failures += 1
-        self.regions = self.failures < ATTEMPTS and not linear
+        self.regions = self.failures < ATTEMPTS
         return False
 
     def _explore_alone(self, formulation: Formulation, radius: Fraction | None) -> bool:

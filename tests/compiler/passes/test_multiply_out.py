@@ -20,11 +20,12 @@ from cfxc.cli.emission import Emit, emission
 from cfxc.compiler.passes import multiply_out
 from cfxc.frontends.kernel_functions import Kernel, kernel_values
 from cfxc.frontends.predictor import DOUBLE
-from cfxc.frontends.quadratics import exact, exact_affine
+from cfxc.frontends.quadratics import dot, exact, exact_affine
 from cfxc.ir import REAL, Builder, Program, evaluate, ops
 from cfxc.question.query import make_query
 from cfxc.question.target import Target
 from cfxc.solvers.rounding import deployed_slack, multiplied_out, slack_within
+from cfxc.stopping import TimeUp, until
 from tests.certificates.mutants import rehashed
 
 KERNELS = {
@@ -201,3 +202,19 @@ def test_exports_are_of_the_small_program(kind: Emit) -> None:
     assert len(text) < 6000
     after = emission(compiled, "m", Emit.ir, None, (), "multiply_out")
     assert len(after) < len(emission(compiled, "m", Emit.ir, None, ())) / 3
+
+
+@settings(max_examples=30, deadline=None)
+@given(COUNTS, COUNTS, COUNTS, st.integers(0, 10**6))
+def test_products_leave_out_zeros_and_look_at_the_clock(
+    rows: int, many: int, columns: int, seed: int
+) -> None:
+    rng = np.random.default_rng(seed)
+    left, right, vector = (
+        exact(rng.integers(-1, 2, size) / 3) for size in [(rows, many), (many, columns), (many,)]
+    )
+    assert (dot(left, right) == left.dot(right)).all()
+    assert (dot(left, vector) == left.dot(vector)).all()
+    assert dot(vector, vector) == vector.dot(vector)
+    with until(0), pytest.raises(TimeUp):
+        dot(left, right)

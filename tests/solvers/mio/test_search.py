@@ -25,6 +25,7 @@ from cfxc.question.query import Query, make_query
 from cfxc.solvers import mio
 from cfxc.solvers.base import Deployed, Limits, Outcome, Point
 from cfxc.solvers.mio.backends import Answer, Highs, solve_constants
+from cfxc.solvers.mio.regions import Ending
 from cfxc.solvers.smt import backend as smt_backend
 from cfxc.solvers.smt import search as smt_search
 from cfxc.space import Feature
@@ -248,6 +249,20 @@ def test_smooth_functions_are_for_regions_alone(kind: str) -> None:
 def test_products_are_for_regions_alone() -> None:
     query, _, _ = asked("logistic", 3, WRITTEN["mixed"][0])
     assert mio.refuses(query) == "a product of two numbers that both vary"
+
+
+def test_a_linear_ball_left_open_leaves_larger_ones_to_regions(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    query, deployed, _ = asked("relu", 3, "l1")
+    search = SEARCH.ProgramSearch(query, deployed, Limits(TINY, 60), mio.backend("highs"))
+    near, far = (search.formulator.formulate(F(*radius)) for radius in [(1, 10), (1, 1)])
+    assert [bool(each.emission.relaxation.units) for each in (near, far)] == [False, True]
+    assert search._goes_by_regions(near)
+    monkeypatch.setattr(SEARCH.Regions, "run", lambda *_: Ending("limit", F(0), 1))
+    search._explore(near, F(1, 10))
+    assert not search._goes_by_regions(near)
+    assert search._goes_by_regions(far)
 
 
 def test_what_is_linear_after_all_is_not_refused() -> None:
