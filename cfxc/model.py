@@ -152,9 +152,9 @@ class CompiledModel(Compiled):
         Returns:
             ``status`` (``unchanged`` for a row that has the target outcome already; ``error`` for
             one that cannot be asked about: ``reason`` says why),
-            ``outcome_before``, ``outcome_after``, ``distance``, ``distance_name``, ``lower_bound``,
-            ``lower_bound_proof``, ``changes`` as text, ``seconds``, ``reason``, and the
-            counterfactual's columns, called ``counterfactual.<column>``.
+            ``target``, ``outcome_before``, ``outcome_after``, ``distance``, ``distance_name``,
+            ``lower_bound``, ``lower_bound_proof``, ``changes`` as text, ``seconds``, ``reason``,
+            and the counterfactual's columns, called ``counterfactual.<column>``.
 
         Raises:
             CfxcError: bad input; no instance can be answered, all for the same reason.

@@ -41,14 +41,10 @@ from .cells import Cells
 from .conflicts import asker, conflict_of, given_up_in_order, with_conflict
 from .from_search import result_of
 from .original import Original
-from .result import Result
+from .result import DIFFERENT, MET, Result
 from .seeds import Seeds, examples_of, known_row, nearest_of
 from .spreading import Spread
 
-MET = "met on the way to the nearest one"
-"""Why nothing more is known of a counterfactual from a pool."""
-DIFFERENT = "as different as it can be within the distance asked for"
-"""Why an answer is not the nearest one that is another."""
 UNCHANGED = "already has the target outcome"
 """Why an answer is the factual itself."""
 LOOK = 0.1  # of the time that is left, for a contradiction where no point was found at first

@@ -132,9 +132,8 @@ def report(
         "counts": _counts(found),
         "proofs": _proofs(found.table, checked),
         "distances": found.table["distance"][_found(found.table)].astype(float).tolist(),
-        "measures": sorted(
-            {str(x) for x in found.table.get("distance_name", pd.Series()).dropna()}
-        ),
+        "measures": _names(found.table, "distance_name"),
+        "targets": _names(found.table, "target"),
         "changes": _changes(found.table, changed),
         "sizes": sorted(Counter(len(names) for names in changed if names).items()),
         "groups": [] if own is None else [_group(found, own, name) for name in names],
@@ -153,6 +152,11 @@ def report(
     elif lacking:
         warnings.warn(f"{lacking} answers have no certificate that holds: see {path}", stacklevel=2)
     return Path(path)
+
+
+def _names(table: pd.DataFrame, column: str) -> list[str]:
+    """What a column of texts holds, each once; nothing where older answers lack it."""
+    return sorted({str(x) for x in table.get(column, pd.Series()).dropna()} - {""})
 
 
 def _given(answers: Any) -> Answers:

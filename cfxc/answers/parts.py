@@ -69,6 +69,7 @@ def _record(answer: Result | CfxcError | None) -> dict[str, Any]:
         return {**dict.fromkeys(_RECORD), "status": ERROR, "seconds": 0.0, "reason": str(answer)}
     return {
         "status": UNCHANGED if answer.unchanged else answer.status,
+        "target": answer.target,
         "outcome_before": answer.outcome_before,
         "outcome_after": answer.outcome_after,
         "distance": answer.distance,
@@ -81,8 +82,9 @@ def _record(answer: Result | CfxcError | None) -> dict[str, Any]:
 
 
 _RECORD: dict[str, Any] = {
-    "status": "", "changes": "", "outcome_before": None, "outcome_after": None, "distance": 0.0,
-    "distance_name": "", "lower_bound": 0.0, "lower_bound_proof": "", "seconds": 0.0, "reason": "",
+    "status": "", "changes": "", "target": "", "outcome_before": None, "outcome_after": None,
+    "distance": 0.0, "distance_name": "", "lower_bound": 0.0, "lower_bound_proof": "",
+    "seconds": 0.0, "reason": "",
 }  # fmt: skip
 
 

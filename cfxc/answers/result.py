@@ -31,6 +31,10 @@ Semantics = Literal["real", "float"]
 Asked = Literal["auto", "real", "float"]
 """What ``semantics=`` takes; an answer states which of the two holds."""
 Status = Literal["optimal", "feasible", "infeasible", "unknown"]
+MET = "met on the way to the nearest one"
+"""Why nothing more is known of a counterfactual from a pool."""
+DIFFERENT = "as different as it can be within the distance asked for"
+"""Why an answer is not the nearest one that is another."""
 FEWER = {"infeasible": "no other one exists, proved", "unknown": "no other one was found in time"}
 """Why there are fewer answers than were asked for, by ``stop_reason``."""
 COPIES = "answers may be near copies"

@@ -66,6 +66,7 @@ def page(content: Mapping[str, Any]) -> str:
         "title": clean(content["title"]), "source": clean(content["source"]),
         "policy": clean(content["policy"]),
         "measures": clean(", ".join(content["measures"])),
+        "targets": clean("; ".join(content["targets"])),
         "total": total, "moved": moved,
         "groups": [_group(each) for each in content["groups"]],
         "counts": [(name, count, MEANS[name]) for name, count in shown],

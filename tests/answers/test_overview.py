@@ -88,6 +88,8 @@ def test_the_page_counts_what_the_table_says(
         assert numbers(page, "Which features change") == {str(k): n for k, n in sizes.items()}
         assert "lower quartile" in page
         assert "counterfactuals, measured by l1; lower bounds" in page
+        (target,) = set(table["target"].dropna())
+        assert f"Asked for: {target}. " in html.unescape(page)
         assert page.count("<td>not searched</td>") == counts.get("unchanged", 0)
         assert (f"Answers: {given}." in page) == (given is kept)
         assert "<script" not in page

@@ -357,7 +357,9 @@ def test_several_counterfactuals_differ(shell: Shell) -> None:
     shown = shell(*EXPLAIN, "--count", "2").out
     assert shown.count("nothing is nearer, proved by") == 1
     assert shown.count("nothing that differs as asked is nearer, proved by") == 1
-    wide = shell(*EXPLAIN, "--count", "2", "--diversity", "diverse").out
+    diverse = shell(*EXPLAIN, "--count", "2", "--diversity", "diverse")
+    assert diverse.code == 0
+    wide = diverse.out
     assert wide.count("from those before; no row so near by more than") == 1
     ended = shell(*EXPLAIN, "--count", "2", "--json")
     first = json.loads(ended.out)
