@@ -7,6 +7,7 @@ solvers never see an interruption that they cannot handle.
 
 from __future__ import annotations
 
+import _thread
 import atexit
 import signal
 import threading
@@ -37,6 +38,7 @@ Handler = Callable[[int, FrameType | None], object]
 
 _deadline: ContextVar[float] = ContextVar("deadline", default=float("inf"))
 _pressed = False
+_task = ""
 _raising: list[Handler] = [signal.default_int_handler]
 _before: Handler = signal.default_int_handler
 _abandoned: list[Thread] = []
@@ -88,6 +90,11 @@ def polled(items: Iterable[T], every: int = 256) -> Iterator[T]:
 def is_pressed() -> bool:
     """Whether Ctrl-C was pressed since ``listening`` began."""
     return _pressed and threading.current_thread() is threading.main_thread()
+
+
+def was_pressed() -> bool:
+    """The same, for any thread."""
+    return _pressed
 
 
 def left() -> float:
@@ -155,6 +162,44 @@ def listening() -> Iterator[None]:
     finally:
         signal.signal(signal.SIGINT, before)
         _pressed = False
+
+
+@contextmanager
+def insisting(seconds: float) -> Iterator[None]:
+    """Interrupt what does not end so many seconds after ``listening`` took note of Ctrl-C."""
+    ended = threading.Event()
+
+    def watch() -> None:
+        while not (_pressed or ended.wait(STEP)):
+            pass
+        if not ended.wait(seconds):
+            _thread.interrupt_main()
+
+    thread = Thread(target=watch, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()
+
+
+def heeding(task: str) -> None:
+    """Take note of Ctrl-C for all of a task, in a process that works at its parts.
+
+    From then on Ctrl-C no longer ends the process, if this is its main thread.
+    """
+    global _pressed, _task
+    if threading.current_thread() is not threading.main_thread():
+        return
+    if task != _task:
+        _pressed, _task = False, task
+    signal.signal(signal.SIGINT, _keep)
+
+
+def _keep(number: int, frame: FrameType | None) -> None:
+    global _pressed
+    _pressed = True
 
 
 def may_wait(handler: Handler) -> Handler:

@@ -7,6 +7,7 @@ stopped, with the rows that no part holds.
 
 from __future__ import annotations
 
+import os
 import pickle
 import warnings
 from collections import deque
@@ -19,6 +20,7 @@ from math import inf
 from pathlib import Path
 from time import time
 from typing import Any
+from uuid import uuid4
 
 import numpy as np
 import pandas as pd
@@ -29,7 +31,18 @@ from ..frontends.compiled import Compiled
 from ..question.checks import positive_number
 from ..question.question import Question
 from ..solvers.base import Watch
-from ..stopping import STOPS, is_pressed, left, listening, now, poll, until
+from ..stopping import (
+    STOPS,
+    heeding,
+    insisting,
+    is_pressed,
+    left,
+    listening,
+    now,
+    poll,
+    until,
+    was_pressed,
+)
 from ..writing import held_alone, make_folder
 from .cells import first_alike
 from .parts import ERROR, HEAD, NONE, OWED, TOO_LONG, UNASKED, Store, table_of
@@ -44,11 +57,13 @@ SECONDS = 5.0
 """About how long a part takes: what is lost at most, for each process, by a power cut."""
 CERTIFYING = 10.0
 """Seconds that a certificate may take where the time limit is less."""
-HAD = "seconds that there were"
+HAD, TOOK = "seconds that there were", "seconds that it took"
 WORTH = {"optimal": 2, "infeasible": 2, "feasible": 1}
 """Of two answers about one row, the better one has more."""
 STARTING = 20.0
 """Seconds for all rows below which one process answers: others might spend all on starting."""
+ENDING = 5.0
+"""Seconds after Ctrl-C in which processes that heard it, too, hand in what they answered."""
 ONE_EACH = {"count", "diversity", "apart", "relax", "seeds"}
 """Options that a batch, with one answer a row, does not have."""
 Done = Callable[[int, int], None]
@@ -179,7 +194,7 @@ class Batch:
         """
         for places, answer in self._answers(self._pieces()):
             own = self._own(places)
-            self._measure(own.size, answer["seconds"].sum())
+            self._measure(own.size, answer.attrs.pop(TOOK))
             requested = ~(answer["reason"] == UNASKED).to_numpy(bool)
             self._note(answer)
             self._know(own[requested], answer[requested])
@@ -187,7 +202,7 @@ class Batch:
             count = len(places) if known.all() else int(np.argmin(known))
             if count:
                 yield places.start, self._spread(places.start, places.start + count)
-            if count < len(places) and time() < self.deadline:
+            if count < len(places) and time() < self.deadline and not was_pressed():
                 return
 
     def owed(self) -> Iterator[tuple[int, pd.DataFrame]]:
@@ -200,6 +215,7 @@ class Batch:
         if not owing or self._pressed or (self._table < 0).any():
             return
         for places, answer in self._answers(self._in_time(owing)):
+            answer.attrs.pop(TOOK)
             self._note(answer)
             if self._settled(places.start, answer):
                 start = max(each for each in self.kept if each <= places.start)
@@ -255,16 +271,16 @@ class Batch:
         return False
 
     def _measure(self, count: int, seconds: float) -> None:
-        """Let the next parts take about ``SECONDS``."""
+        """Let the next parts take about ``SECONDS``, certificates and all."""
         if count:
-            pace = float(seconds) / count
+            pace = seconds / count
             self._pace = pace if not self._pace else (self._pace + pace) / 2
             self._size = max(1, min(PART, int(SECONDS / max(self._pace, 1e-9))))
 
     def _pieces(self) -> Iterator[range]:
         """Runs of rows that no part holds, while there is time."""
         held, at = self._table >= 0, 0
-        while at < len(held) and time() < self.deadline:
+        while at < len(held) and time() < self.deadline and not was_pressed():
             if held[at]:
                 at += 1
                 continue
@@ -305,14 +321,20 @@ class Batch:
         content, sent, first = _packed(self.question), deque[range](), next(pieces, None)
         if first is None:
             return
+        batch = os.getpid(), uuid4().hex
 
         def work() -> Iterator[Any]:
             for places in chain([first], pieces):
                 sent.append(places)
-                yield delayed(answer_part)(content, *self._task(places))
+                yield delayed(_answer_for)(batch, content, *self._task(places))
 
-        for answer in Parallel(n_jobs=self.run.n_jobs, return_as="generator")(work()):
-            yield sent.popleft(), answer
+        with listening(), insisting(ENDING):
+            try:
+                for answer in Parallel(n_jobs=self.run.n_jobs, return_as="generator")(work()):
+                    yield sent.popleft(), answer
+            except Exception:
+                if not was_pressed():  # which ends a process that has only begun
+                    raise
 
     def _task(self, places: range) -> tuple[pd.DataFrame, float, list[Path] | None]:
         own = self._own(places)
@@ -355,6 +377,14 @@ def _unpacked(content: bytes) -> Together:
     return question
 
 
+def _answer_for(batch: tuple[int, str], *task: Any) -> pd.DataFrame:
+    """The answers of a part; in a process of its own Ctrl-C ends it for the whole batch."""
+    asking, name = batch
+    if os.getpid() != asking:
+        heeding(name)
+    return answer_part(*task)
+
+
 def answer_part(
     question: Together | bytes,
     rows: pd.DataFrame,
@@ -363,18 +393,20 @@ def answer_part(
 ) -> pd.DataFrame:
     """A table of answers with the index of ``rows``, which are asked about until the deadline."""
     had = deadline - time()
-    question = _unpacked(question) if isinstance(question, bytes) else question
+    question, started = _unpacked(question) if isinstance(question, bytes) else question, now()
     with listening(), until(now() + (deadline - time())):
         answers = question.answers(rows)
     if certificates is None:
-        return table_of(rows, answers, False)
+        table = table_of(rows, answers, False)
+        table.attrs[TOOK] = now() - started
+        return table
     saved, most = list[str](), max(question.question.time_limit, CERTIFYING)
     with listening(), until(now() + (deadline - time())):
         for answer, path in zip(answers, certificates, strict=True):
             saved.append(_certified(answer, path, most))
     table = table_of(rows, answers, True)
     table["certificate"] = pd.Series(saved, rows.index, dtype=object)
-    table.attrs[HAD] = had
+    table.attrs |= {HAD: had, TOOK: now() - started}
     return table
 
 

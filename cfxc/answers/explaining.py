@@ -168,9 +168,10 @@ class Explainer:
         query, outcome = self._search(query, engine, original, 0, span, starts)
         found = [self._result(query, engine, original, outcome, span)]
         spread = Spread(query, engine, original.flips, self.question, outcome, self.limits)
+        as_asked = f"{DIFFERENT}, to within {100 * self.question.diversity.tolerance:g} %"
         if outcome.best is not None and outcome.reason != INTERRUPTED:
             for one, span in spread.rows(given, found[0].seconds):
-                other = replace(outcome, best=one.candidate, reason=one.reason or DIFFERENT)
+                other = replace(outcome, best=one.candidate, reason=one.reason or as_asked)
                 result = self._result(query, engine, original, other, None)
                 apart, bound = float(one.apart), ceil_float(one.bound)
                 over = self.question.diversity.aggregate

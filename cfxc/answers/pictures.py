@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from fractions import Fraction
 from pathlib import Path
 from typing import Any, Literal
 
@@ -153,9 +154,12 @@ def _standing(answer: Result, further: bool) -> str:
     """How far it is, and what is proved of that."""
     assert answer.exact_distance is not None
     far = f"{answer.distance_name} distance {shown(answer.exact_distance, 1)}"
+    if answer.apart is not None and answer.apart_bound is not None:
+        least, most = shown(Fraction(answer.apart), -1), shown(Fraction(answer.apart_bound), 1)
+        return f"{far}\ndiffers by {least} of {most} at most"
     if not answer.exact_lower_bound:
         return f"{far}\nno lower bound proved"
-    what = "none other" if further and not answer.differs else "none"
+    what = "none other" if further else "none"
     return f"{far}\nproved: {what} below {shown(answer.exact_lower_bound, -1)}"
 
 

@@ -284,6 +284,11 @@ class Result(Answer):
         return as_html(found, proved, self.summary(), texts, show_only_changes)
 
     @property
+    def is_settled(self) -> bool:
+        """Whether no limit kept it from being all that was asked for."""
+        return self.status == "optimal" or self.reason == MET or self.reason.startswith(DIFFERENT)
+
+    @property
     def standing(self) -> tuple[str, str]:
         """The distance, and what is proved of it, in a few words."""
         far = "" if self.exact_distance is None else shown(self.exact_distance, 1)

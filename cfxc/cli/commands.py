@@ -291,11 +291,9 @@ def exit_code(result: Result) -> int:
     """0 proved nearest (further answers: what was asked for), 3 proved that there is none, 4 a
     limit was reached before either, 130 after Ctrl-C.
     """
-    from ..answers.result import DIFFERENT, MET
-
     if result.status == "infeasible":
         return INFEASIBLE
-    closed = all(one.status == "optimal" or one.reason in (MET, DIFFERENT) for one in result.all())
+    closed = all(one.is_settled for one in result.all())
     if closed and result.stop_reason != "unknown":
         return 0
     return INTERRUPTED if any(one.reason == STOPPED for one in result.all()) else LIMIT

@@ -28,8 +28,8 @@ def one_of(*known: str) -> Callable[[Any, str], str]:
     return check
 
 
-def _double(value: Any, demand: str) -> float:
-    """A real number as a double, infinite beyond the largest."""
+def as_double(value: Any, demand: str) -> float:
+    """A real number as a double, infinite beyond the largest; else ``demand`` is the error."""
     if isinstance(value, bool) or not isinstance(value, Real):
         raise DataTypeError(f"{demand}, not {value!r}")
     try:
@@ -41,7 +41,7 @@ def _double(value: Any, demand: str) -> float:
 def positive_number(value: Any, name: str, *, finite: bool = False) -> float:
     """A number > 0, which may be infinite unless it is to be ``finite``."""
     demand = f"{name} must be a positive{', finite' * finite} number"
-    number = _double(value, demand)
+    number = as_double(value, demand)
     if not number > 0 or (finite and number == inf):
         raise InvalidInputError(f"{demand}, not {value}")
     return number
@@ -50,7 +50,7 @@ def positive_number(value: Any, name: str, *, finite: bool = False) -> float:
 def proper_share(value: Any, name: str) -> float:
     """A number between 0 and 1, both left out."""
     demand = f"{name} must be a number between 0 and 1, such as 0.001 for a thousandth"
-    number = _double(value, demand)
+    number = as_double(value, demand)
     if not 0 < number < 1:
         raise InvalidInputError(f"{demand}, not {value}")
     return number
@@ -58,7 +58,7 @@ def proper_share(value: Any, name: str) -> float:
 
 def number_from_zero(value: Any, name: str) -> float:
     """A finite number >= 0."""
-    number = _double(value, f"{name} must be a number >= 0")
+    number = as_double(value, f"{name} must be a number >= 0")
     if not 0 <= number < inf:
         raise InvalidInputError(f"{name} must be finite and >= 0, not {number}")
     return number
@@ -67,7 +67,7 @@ def number_from_zero(value: Any, name: str) -> float:
 def closed_share(value: Any, name: str) -> float:
     """A number from 0 to 1."""
     demand = f"{name} is a share from 0 to 1"
-    number = _double(value, demand)
+    number = as_double(value, demand)
     if not 0 <= number <= 1:
         raise InvalidInputError(f"{demand}, not {value}")
     return number

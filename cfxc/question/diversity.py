@@ -15,7 +15,7 @@ from ..ir import Literal as Number
 from ..space import FeatureSpace
 from ..space.names import meant
 from ..space.values import as_written
-from .checks import closed_share, non_negative, positive_number
+from .checks import as_double, closed_share, non_negative, positive_number
 from .criteria import Constraint
 from .distances import Distance, mixed, resolve_distance
 from .distances.delta import delta_program
@@ -27,6 +27,9 @@ Measure = Literal["l1", "l0", "linf"]
 MEASURES: tuple[Measure, ...] = get_args(Measure)
 Aggregate = Literal["least", "mean"]
 AGGREGATES: tuple[Aggregate, ...] = get_args(Aggregate)
+
+FARTHEST = 10**6
+"""Times the distance of the nearest one: what is larger is a slip, and beyond what engines hold."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +62,8 @@ class Diverse:
     aggregate: Aggregate = "least"
 
     def __post_init__(self) -> None:
-        non_negative(self.within, "within")
+        if non_negative(self.within, "within") > FARTHEST:
+            raise InvalidInputError(f"within is at most {FARTHEST}: so far, any row will do")
         for name, known in (("measure", MEASURES), ("aggregate", AGGREGATES)):
             value = getattr(self, name)
             if value not in known:
@@ -90,7 +94,7 @@ class Diverse:
                 )
             given[name] = value = value.strip()
             if name not in ("measure", "aggregate"):
-                given[name] = inf if value == "inf" else float(as_written(value, name))
+                given[name] = inf if value == "inf" else as_double(as_written(value, name), name)
         return cls(**given)
 
 

@@ -205,7 +205,8 @@ class Options(TypedDict, total=False):
             (),
             _relax,
             "To give up if there is no answer; in this order.  One at a time until there is one: "
-            f"kinds ({', '.join(RELAXABLE)}), criteria of ``subject_to``, or conditions' texts.  "
+            f"kinds ({', '.join(RELAXABLE)}), each whole, criteria of ``subject_to``, or "
+            "conditions' texts.  "
             "The answer says what had to go (``given_up``), and has the nearest one then "
             "(``relaxed``).",
             "CRITERION",
@@ -242,8 +243,8 @@ class Options(TypedDict, total=False):
         Option(
             1,
             processors,
-            "Threads for a hard box search; -1 for all processors.  Other engines use one; of a "
-            "batch, how many processes, or whatever joblib's back end in use runs.",
+            "Threads for a hard box search, of a batch processes; -1 for all processors.  Other "
+            "engines use one thread; processes are whatever joblib's back end in use runs.",
             flag="--jobs",
         ),
     ]

@@ -165,6 +165,9 @@ def _criterion(given: Any, where: str) -> Any:
         return given
     if not isinstance(given, dict) or len(given) != 1 or next(iter(given)) not in CRITERIA:
         name = next(iter(given)) if isinstance(given, dict) and given else ""
+        if name in CRITERIA:
+            each = ", ".join(f"{{{one} = …}}" for one in given)
+            raise InvalidInputError(f"{where}: one criterion a table: subject_to = [{each}]")
         raise InvalidInputError(
             f"{where}: subject_to lists conditions as texts, and tables of one of "
             f"{', '.join(CRITERIA)}; {given!r} is none{meant(name, CRITERIA)}"

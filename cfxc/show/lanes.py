@@ -248,7 +248,7 @@ def _key(lanes: Sequence[Lane], purpose: str) -> tuple[list[Any], list[str]]:
     if True in changed:
         made.append((mark("D", VERMILLION, BLACK), "counterfactual (proved)"))
     if False in changed:
-        made.append((mark("D", "white", VERMILLION), "counterfactual (unproved)"))
+        made.append((mark("D", "white", VERMILLION), "counterfactual (not proved nearest)"))
     if any(lane.closed for lane in lanes):
         made.append((Patch(fc="white", ec=PALE, hatch="////"), "no value suffices, proved"))
     rows = max((len(lane.data) for lane in lanes if not lane.is_unordered), default=0)

@@ -213,15 +213,19 @@ def _figures(site: Site, table: Mapping[str, Any]) -> Iterator[Criterion]:
             continue
         if name not in figures_of(site):
             raise InvalidInputError(f"{called}: cannot be asked for here; reload the page")
-        if (value := number(text)) is None or len(text) > LONGEST_FIGURE:
+        if len(text) > LONGEST_FIGURE:
             raise InvalidInputError(
-                f"{called}: {text[:LONGEST_FIGURE]!r} is no number such as {example}; leave it "
-                "empty for none"
+                f"{called}: a number of at most {LONGEST_FIGURE} letters, such as {example}"
+            )
+        if (value := number(text)) is None:
+            raise InvalidInputError(
+                f"{called}: {text!r} is no number such as {example}; leave it empty for none"
             )
         try:
             yield kind.from_toml(value)
         except CfxcError as error:
-            raise InvalidInputError(f"{called}: {error}") from error
+            said = str(error).removeprefix(name).strip()
+            raise InvalidInputError(f"{called}: {said}") from error
 
 
 def says_how_apart(site: Site) -> bool:

@@ -156,6 +156,8 @@ def test_as_text() -> None:
         ("divers", "unknown diversity 'divers'.* .nearest: 'diverse'"),
         ("within=", "within: '' is not a finite number"),
         ("within=-1", "within must be at least 0"),
+        ("within=1e400", "within"),
+        ("within=1e308", "within is at most 1000000"),
         ("within=1,within=2", "each of within, measure, tolerance, effort, aggregate once"),
         ("nothing=1", "each of within, measure, tolerance, effort, aggregate once"),
         ("measure=l3", "'l3' is none of l1, l0, linf"),

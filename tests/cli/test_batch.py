@@ -196,6 +196,40 @@ def test_a_killed_batch_goes_on(shell: Shell, how: signal.Signals) -> None:
     assert not (found["reason"] == "interrupted").any()
 
 
+def test_ctrl_c_keeps_what_two_processes_answered(shell: Shell) -> None:
+    """As a terminal sends it: to the command and to its processes."""
+    command = (
+        *BATCH,
+        "-o",
+        "out.csv",
+        "--target",
+        "yes",
+        "--certificates",
+        "proofs",
+        "--jobs",
+        "2",
+    )
+    process = subprocess.Popen(
+        [sys.executable, "-m", "cfxc", *command], cwd=shell.folder, start_new_session=True,
+        stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    proofs, end = shell.folder / "proofs", time.monotonic() + 100
+    while time.monotonic() < end and len(list(proofs.glob("row-*"))) < 8:
+        time.sleep(0.02)
+    os.killpg(process.pid, signal.SIGINT)
+    _, said = process.communicate(timeout=60)
+    assert "Traceback" not in said
+    if process.returncode:  # a fast machine may have been through
+        assert process.returncode == 130
+        parts = [pd.read_parquet(each) for each in shell.folder.glob("out.csv.parts/part-*")]
+        kept = pd.concat(parts)["certificate"]
+        assert {each.name for each in proofs.glob("row-*")} <= set(kept)
+    assert shell(*command).code == 0
+    found = pd.read_csv("out.csv", index_col="row")
+    assert found["changes"].tolist() == expected(shell)["changes"].tolist()
+    assert all((proofs / name).exists() for name in found["certificate"])
+
+
 def test_answers_that_were_broken_off_are_asked_for_again(
     shell: Shell, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -116,7 +116,9 @@ def test_files(tmp_path: Path) -> None:
     for text, said in (
         ("epsilonn = 1", "no option 'epsilonn'"), ("target = ", "cannot be read"),
         ("seeds = 3", "no option 'seeds'"), ("subject_to = [3]", "3 is none"),
-        ("subject_to = [{most = 3}]", "is none"), ("epsilon = 2", "between 0 and 1"),
+        ("subject_to = [{most = 3}]", "is none"),
+        ("subject_to = [{max_changes = 2, probability = 0.6}]", "one criterion a table"),
+        ("epsilon = 2", "between 0 and 1"),
         ("subject_to = [{max_changes = 0}]", "from 1"), ("relax = ['b > 1']", "is none of"),
         ("subject_to = [{trust_region = {file = 'x'}}]", "rows = 'file'"),
         ("subject_to = [{accepts = {model = 'x', lable = 1}}]", "'lable' is none"),
