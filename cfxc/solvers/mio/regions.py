@@ -227,6 +227,9 @@ class Regions:
                 least = min([least, *costs.tolist()])
             order = np.argsort(tries @ self.problem.cost, kind="stable")[:TRIES]
             for point in [*(decided if self.finite else decided[:TRIES]), *tries[order]]:
+                if now() >= deadline:  # of what was decided, too, some was not offered
+                    lower = Fraction(min(batch[0][0], least)) + self.shift
+                    return Ending("limit", min(lower, radius), boxes), top
                 found = improve(self._lift(point))
                 top = top if found is None else min(top, found)
             radius = min(radius, top)

@@ -298,6 +298,10 @@ class ProgramSearch(PointSearch):
 
     def _offer(self, point: Point) -> Fraction | None:
         """The radius left by a point of a region, if it is an improvement."""
+        best = self.outcome.best
+        farther = best is not None and self.query.distance_to(point) >= best.distance
+        if farther and not self.limits.pool:
+            return None
         candidate = verify(self.query, point, self.deployed)
         if candidate is None:
             if verify(self.query, point, lambda _: True) is not None:

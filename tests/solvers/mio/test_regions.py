@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from itertools import product
+from itertools import count, product
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,8 @@ from cfxc.ir import REAL, Builder, Tensor, ops
 from cfxc.ir.ops.smooth import sigmoid, tanh
 from cfxc.kernels import curve_lines, region_bound, region_narrow, region_step
 from cfxc.question.query import make_query
+from cfxc.solvers.base import Point, verify
+from cfxc.solvers.mio import regions
 from cfxc.solvers.mio.formulation import Formulator
 from cfxc.solvers.mio.regions import Problem, Regions, applies
 from cfxc.space import Feature
@@ -184,6 +186,30 @@ def test_no_time_leaves_a_bound(kind: str) -> None:
     ending = Regions(formulation).run(lambda point: None, now() - 1)
     assert ending.status == "limit"
     assert ending.lower <= 0
+
+
+@pytest.mark.parametrize("kind", ["relu", "relu of 3", "logistic plain", "svc of 3"])
+@pytest.mark.parametrize("seed", [1, 3])
+def test_wherever_the_time_ends_what_was_not_offered_is_not_ruled_out(
+    kind: str, seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of points whose boxes are decided, too, those that are left wait below the bound."""
+    query, deployed, _ = asked(kind, seed, "l1")
+    best = run(query, deployed).best
+    assert best is not None
+    formulation, endings = Formulator(query).formulate(F(1)), set()
+    for looks in range(60):
+        ticks, offered = count(), list[F]()
+        monkeypatch.setattr(regions, "now", lambda ticks=ticks: next(ticks))
+
+        def offer(point: Point, offered: list[F] = offered) -> None:
+            if (found := verify(query, point, lambda _: True)) is not None:
+                offered.append(found.distance)
+
+        ending = Regions(formulation).run(offer, looks)
+        endings.add(ending.status)
+        assert ending.lower <= best.distance or min(offered, default=F(2)) <= best.distance
+    assert "limit" in endings
 
 
 def test_linear_models_need_no_solver() -> None:
