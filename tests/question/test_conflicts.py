@@ -148,7 +148,7 @@ def test_what_is_told_while_it_is_looked_for_why_is_of_the_question() -> None:
     assert all(each.upper is None for each in told)
 
 
-@pytest.mark.parametrize("method", ["auto", "box", "mio", "smt"])
+@pytest.mark.parametrize("method", ["auto", "mio", "smt"])
 def test_a_model_that_says_the_same_of_all_rows(method: str) -> None:
     """Such as one whose penalty left no coefficient: no tree, no column, and no crash."""
     table = TABLE[["age", "pay"]]

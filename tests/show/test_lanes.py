@@ -132,7 +132,7 @@ def test_what_is_unproved_or_ruled_out_looks_otherwise() -> None:
     assert mark.get_markerfacecolor() == "white"
     assert [each.get_hatch() for each in axes.collections if each.get_hatch()] == ["////"]
     key = [text.get_text() for text in axes.get_legend().get_texts()]
-    assert key == ["factual", "counterfactual (unproved)", "no value suffices, proved"]
+    assert key == ["factual", "counterfactual (not proved nearest)", "no value suffices, proved"]
 
 
 def test_texts_stay_apart() -> None:
