@@ -45,10 +45,12 @@ class Trained:
     generator: Any
     training: float
 
-    def run(self, rows: pd.DataFrame, sparsity: float | None = None) -> Outcome:
+    def run(
+        self, rows: pd.DataFrame, sparsity: float | None = None, diversity: str = "maxmin"
+    ) -> Outcome:
         """A hundred counterfactuals of each row, to the other class."""
         started = time.perf_counter()
-        found = self.generator.generate(rows, n=COUNT, sparsity=sparsity)
+        found = self.generator.generate(rows, n=COUNT, sparsity=sparsity, diversity=diversity)
         seconds = time.perf_counter() - started
         sets = split(found, rows)
         measures = Ruler(self.problem, self.pipeline.predict).people(rows, sets)

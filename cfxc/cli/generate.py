@@ -81,7 +81,7 @@ class Request:
     sparsity: Annotated[
         float | None, typer.Option(metavar="SHARE", help="Of the numbers, that may change.")
     ] = None
-    diversity: Annotated[str, typer.Option(help="maxmin, dpp or none.")] = "maxmin"
+    diversity: Annotated[str, typer.Option(help="maxmin, dpp, harmonic or none.")] = "maxmin"
     polish: Annotated[
         bool, typer.Option("--polish", help="Move each as near as its changes allow, exactly.")
     ] = False

@@ -63,6 +63,37 @@ auto max_min(const Table<const Level>& table, i64 first, i64 count) {
     return owned(std::move(chosen));
 }
 
+// Greedy maximum over `count` rows of the harmonic mean of D, the share of the columns in which two
+// of them differ on average, and 1 - S, the share that each leaves alone (`changes`: how many not).
+auto harmonic(const Table<const Level>& table, const Line<const i64>& changes, i64 columns,
+              i64 count) {
+    const auto rows = view(table);
+    const auto moved = view(changes);
+    std::vector<i64> total(rows.rows), chosen;
+    std::vector<bool> taken(rows.rows);
+    i64 pick = -1, differ = 0, change = 0;
+    for (i64 step = 0; step < smaller(count, rows.rows); ++step) {
+        // of the set with row i
+        const auto worth = [&](i64 i) {
+            const double pairs = double(columns) * larger(step * (step + 1), i64(1)) / 2,
+                         d = step ? (differ + total[i]) / pairs : 1.0,
+                         kept = 1.0 - (change + moved[i]) / (double(columns) * (step + 1));
+            return d + kept > 0 ? d * kept / (d + kept) : 0.0;
+        };
+        pick = -1;
+        double best = -1.0;
+        for (i64 i = 0; i < rows.rows; ++i)
+            if (!taken[i])
+                if (const double own = worth(i); own > best) best = own, pick = i;
+        taken[pick] = true;
+        chosen.push_back(pick);
+        differ += total[pick];
+        change += moved[pick];
+        for (i64 i = 0; i < rows.rows; ++i) total[i] += apart(rows, i, pick);
+    }
+    return owned(std::move(chosen));
+}
+
 // Greedy maximum of the determinant of 2^(-Hamming distance) over `count` rows.
 //
 // The kernel is positive definite on distinct rows, a product of one per feature.  Each step takes
@@ -97,5 +128,6 @@ auto determinantal(const Table<const Level>& table, i64 count) {
 void cfxc::add_generator(nb::module_& module) {
     module.def("draw_levels", &draw_levels);
     module.def("max_min", &max_min);
+    module.def("harmonic", &harmonic);
     module.def("determinantal", &determinantal);
 }

@@ -16,7 +16,7 @@ from .instances import Decoder, Instances, instances_of, target_at
 from .material import network_input
 from .menus import Asked, Choosing, Menus
 from .reaching import Reached, polished, reached
-from .sampling import Done, Drawing, Laws, Pool, laws_of
+from .sampling import DRAWS, VARIED, Done, Drawing, Laws, Pool, laws_of
 from .storage import Stored
 from .verifying import Conditions, Goal
 
@@ -36,7 +36,8 @@ def generate(
     _refuse_content(model, instances)
     rng = np.random.default_rng(asked.seed)
     drawing = drawing_of(model, stored, instances, asked)
-    pool = drawing.run(asked.n, rng, deadline, done)
+    draws = VARIED if asked.diversity == "harmonic" else DRAWS
+    pool = drawing.run(asked.n, rng, deadline, done, draws)
     decoder = Decoder(stored.space, stored.levels, frame, instances.own)
     menus = Choosing(drawing, pool, decoder, model.predict, asked.diversity, rng).run(asked.n)
     moved = None

@@ -195,8 +195,9 @@ class Generator:
             sparsity: Share of the numbers that may change in one row, at most (B.3).
             subject_to: Conditions over ``x`` and ``factual``, and :class:`cfxc.MaxChanges`.
             diversity: Of the rows found those that are chosen: ``maxmin`` (greedily the farthest
-                from those chosen), ``dpp`` (greedily the largest determinant), both under the
-                Hamming distance over levels, or ``None`` (any).
+                from those chosen), ``dpp`` (greedily the largest determinant), ``harmonic``
+                (greedily the largest harmonic mean of the share of features in which two of them
+                differ and the share that each leaves alone), by levels, or ``None`` (any).
             polish: Move each row as near to the instance as it goes while the same features change,
                 by the exact engines.
             exact: Ask the exact engines about instances of which nothing was found: up to 5 rows

@@ -14,14 +14,14 @@ from ...arrays import Bools
 from ...errors import DataTypeError, InvalidInputError
 from ...frontends.predictor import plain_item
 from ...ir.sorts import label_key
-from ...kernels import determinantal, max_min
+from ...kernels import determinantal, harmonic, max_min
 from ...question.checks import closed_share, positive_number, whole_number
 from ...question.criteria import Condition, MaxChanges, criteria_of
 from .instances import Decoder, target_at
 from .levels import Codes, Levels
 from .sampling import Drawing, Limits, Pool
 
-DIVERSITY = ("maxmin", "dpp", None)
+DIVERSITY = ("maxmin", "dpp", "harmonic", None)
 """How the rows returned are chosen from those found."""
 UNKNOWN, GOOD, BAD = 0, 1, 2
 
@@ -89,6 +89,9 @@ class Choosing:
             picked = np.argsort(self.order[places])[:asked]
         elif self.diversity == "dpp":
             picked = determinantal(rows, asked)
+        elif self.diversity == "harmonic":
+            columns = self.pool.codes.shape[1]
+            picked = harmonic(rows, self.changes[places], columns, asked)
         else:
             picked = max_min(rows, int(self.changes[places].argmin()), asked)
         chosen: Codes = places[picked]
@@ -182,7 +185,9 @@ def check_asked(
     """
     count = whole_number(n, "n", 1)
     if diversity not in DIVERSITY:
-        raise InvalidInputError(f"unknown diversity {diversity!r}: 'maxmin', 'dpp' or None")
+        raise InvalidInputError(
+            f"unknown diversity {diversity!r}: 'maxmin', 'dpp', 'harmonic' or None"
+        )
     for name, given in (("polish", polish), ("exact", exact)):
         if not isinstance(given, bool):
             raise DataTypeError(f"{name} is True or False, not {given!r}")

@@ -108,8 +108,10 @@ def mutated(rows: Codes, reach: Bools, free: Codes, rng: np.random.Generator) ->
     return found
 
 
-DRAWS = 6
-"""Samples in a round, for each counterfactual that is asked for."""
+DRAWS, VARIED = 6, 60
+"""Samples in a round, for each counterfactual that is asked for; and where a choice among many is
+what makes them good.
+"""
 FEWEST = 64
 """Samples in a round, at least."""
 TEMPERATURES = (16.0, 8.0, 4.0, 2.0, 1.0)
@@ -178,8 +180,9 @@ class Drawing:
         self.judge = Judge(program, instances.raw)
 
     def run(
-        self, asked: int, rng: np.random.Generator, deadline: float, done: Done | None = None
-    ) -> Pool:
+        self, asked: int, rng: np.random.Generator, deadline: float, done: Done | None = None,
+        draws: int = DRAWS,
+    ) -> Pool:  # fmt: skip
         """Rounds for those who do not have enough yet: from their laws, then around their rows."""
         n, width = self.instances.own.shape
         none = np.zeros(0, np.int64)
@@ -193,7 +196,7 @@ class Drawing:
             if number == len(TEMPERATURES):
                 self._climb(lacking, pool, deadline)
             before = pool.counts()
-            self._round(lacking, number, max(DRAWS * asked, FEWEST), pool, rng)
+            self._round(lacking, number, max(draws * asked, FEWEST), pool, rng)
             counts = pool.counts()
             going = counts < asked
             if number >= len(TEMPERATURES):

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cfxc.kernels import determinantal, draw_levels, max_min
+from cfxc.kernels import determinantal, draw_levels, harmonic, max_min
 from cfxc.methods.amortised.sampling import distinct
 
 rows = st.integers(2, 12).flatmap(
@@ -46,6 +46,28 @@ def test_determinantal_takes_the_largest_determinant_next(found: np.ndarray) -> 
             for i in chosen[step:]
         ]
         assert gains[0] >= max(gains) - 1e-9
+
+
+@given(rows, st.data())
+@settings(max_examples=60, deadline=None)
+def test_harmonic_takes_the_best_set_next(found: np.ndarray, data: st.DataObject) -> None:
+    changes = np.array(
+        data.draw(st.lists(st.integers(1, 5), min_size=len(found), max_size=len(found)))
+    )
+    columns, apart = data.draw(st.integers(5, 8)), hamming(found)
+    chosen = harmonic(found, changes, columns, len(found)).tolist()
+    assert sorted(chosen) == list(range(len(found)))
+    assert changes[chosen[0]] == changes.min()
+
+    def worth(places: list[int]) -> float:
+        pairs = len(places) * (len(places) - 1)
+        differ = apart[np.ix_(places, places)].sum() / (pairs * columns)
+        kept = 1 - changes[places].mean() / columns
+        return 2 * differ * kept / (differ + kept) if differ + kept else 0.0
+
+    for step in range(1, len(chosen)):
+        before, left = chosen[:step], chosen[step:]
+        assert worth([*before, left[0]]) >= max(worth([*before, i]) for i in left) - 1e-12
 
 
 def test_levels_are_drawn_by_their_law() -> None:

@@ -171,6 +171,7 @@ def test_diversity_is_chosen() -> None:
 
     assert spread("maxmin") > spread(None)
     assert spread("dpp") > spread(None)
+    assert spread("harmonic") > spread(None)
 
 
 def test_the_same_seed_gives_the_same_rows() -> None:

@@ -1,0 +1,73 @@
+"""Rejection sampling: rows drawn without learning; those of the other class are kept."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from cfxc.kernels import harmonic
+
+from .l2c_data import Problem
+from .l2c_metrics import Ruler, mean
+from .l2c_runs import COUNT, Outcome
+from .portable import Array
+
+ROUND = 2_000
+"""Rows that the black box is asked about at once."""
+SECONDS = 5.0
+"""For one person, at most."""
+Choose = Callable[[pd.DataFrame, Array], Array]
+"""Places of rows, given these and how many features each changes."""
+
+
+def any_of(found: pd.DataFrame, changes: Array) -> Array:
+    """The first that came."""
+    return np.arange(min(COUNT, len(found)))
+
+
+def best_of(found: pd.DataFrame, changes: Array) -> Array:
+    """Those that the generator chooses with ``diversity="harmonic"``."""
+    codes = np.stack([pd.factorize(found[name])[0] for name in found], axis=1).astype(np.int16)
+    return np.asarray(harmonic(np.ascontiguousarray(codes), changes, found.shape[1], COUNT))
+
+
+def reject(
+    problem: Problem, pipeline: Any, rows: pd.DataFrame, choose: Choose, wanted: int
+) -> Outcome:
+    """A hundred of the distinct rows found for each person, within ``SECONDS``.
+
+    A share of the features changes, uniform in [0, 1], each to the value of a training row.
+
+    Args:
+        wanted: How many are found before they are chosen from.
+    """
+    rng, started, sets = np.random.default_rng(0), time.perf_counter(), []
+    free = np.array([name not in problem.fixed for name in problem.X])
+    own = pipeline.predict(rows)
+    for i in range(len(rows)):
+        end, found = time.perf_counter() + SECONDS, rows.iloc[:0]
+        while len(found) < wanted and time.perf_counter() < end:
+            drawn = _drawn(problem.X, rows.iloc[[i]], free, rng)
+            flips = pipeline.predict(drawn) != own[i]
+            found = pd.concat([found, drawn[flips]]).drop_duplicates(ignore_index=True)
+        changes = (found != rows.iloc[i]).sum(axis=1).to_numpy(np.int64)
+        sets.append(found.iloc[choose(found, changes)] if len(found) else found)
+    spent = time.perf_counter() - started
+    measures = Ruler(problem, pipeline.predict).people(rows, sets)
+    return Outcome(mean(measures), len(rows), spent, 0.0)
+
+
+def _drawn(X: pd.DataFrame, person: pd.DataFrame, free: Array, rng: Any) -> pd.DataFrame:
+    """Copies of a person in which some free features are those of training rows."""
+    size = (ROUND, X.shape[1])
+    change = (rng.random(size) < rng.random((ROUND, 1))) & free
+    others = rng.integers(0, len(X), size)
+    columns = {
+        name: np.where(change[:, j], X[name].to_numpy()[others[:, j]], person[name].iloc[0])
+        for j, name in enumerate(X)
+    }
+    return pd.DataFrame(columns).astype(X.dtypes)
