@@ -243,7 +243,7 @@ class Options(TypedDict, total=False):
         Option(
             1,
             processors,
-            "Threads for a hard box search, of a batch processes; -1 for all processors.  Other "
+            "Threads of a hard box search; in a batch, processes; -1 for all processors.  Other "
             "engines use one thread; processes are whatever joblib's back end in use runs.",
             flag="--jobs",
         ),
