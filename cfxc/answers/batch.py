@@ -12,6 +12,7 @@ import pickle
 import warnings
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import BrokenExecutor
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from functools import lru_cache
@@ -332,7 +333,7 @@ class Batch:
             try:
                 for answer in Parallel(n_jobs=self.run.n_jobs, return_as="generator")(work()):
                     yield sent.popleft(), answer
-            except Exception:
+            except BrokenExecutor:
                 if not was_pressed():  # which ends a process that has only begun
                     raise
 

@@ -196,7 +196,7 @@ class Drawing:
             if number == len(TEMPERATURES):
                 self._climb(lacking, pool, deadline)
             before = pool.counts()
-            self._round(lacking, number, max(draws * asked, FEWEST), pool, rng)
+            self._round(lacking, number, max(draws * asked, FEWEST), pool, rng, deadline)
             counts = pool.counts()
             going = counts < asked
             if number >= len(TEMPERATURES):
@@ -207,13 +207,19 @@ class Drawing:
         return pool
 
     def _round(
-        self, who: Codes, number: int, draws: int, pool: Pool, rng: np.random.Generator
-    ) -> None:
-        """So many samples for each of some instances; those that seem valid go into the pool."""
+        self, who: Codes, number: int, draws: int, pool: Pool, rng: np.random.Generator,
+        deadline: float,
+    ) -> None:  # fmt: skip
+        """So many samples for each of some instances, as far as the time goes.
+
+        Those that seem valid go into the pool.
+        """
         pool.rounds[who] += 1
         size = max(PIECE // draws, 1)
         found = []
         for start in range(0, who.size, size):
+            if start and time.monotonic() > deadline:
+                break
             part = who[start : start + size]
             if number < len(TEMPERATURES):
                 laws = self.laws.of(part)
