@@ -100,9 +100,9 @@ def fit(
 ) -> int:
     """Train a generator of counterfactuals for a classifier."""
     _check_folder(training.out)
+    with doing("loading torch …"):  # which takes seconds
+        from ..methods.amortised import Generator
     with doing("compiling …"):
-        from ..methods.amortised import Generator  # torch takes seconds to load
-
         compiled = Source(model, space, reading).load(favourable=training.favourable)
     target = None if training.target is None else read_target(compiled, training.target, None)
     made = Generator(
@@ -152,9 +152,9 @@ def run(
     source = Source(model, space, reading)
     check_writable(request.out, *source.files, request.generator)
     keep_present(request.overwrite, request.out)
-    with doing("compiling …"):
+    with doing("loading torch …"):
         from ..methods.amortised import Generator
-
+    with doing("compiling …"):
         compiled = source.load(favourable=request.favourable)
     made = Generator.load(request.generator, compiled)
     target = None if request.target is None else read_target(compiled, request.target, None)

@@ -110,7 +110,7 @@ def command(
     future parameters with moments within --radius of those of --retrain, --model or --moments.
     """
     source = Source(model, space, reading)
-    started, deadline = time.monotonic(), now() + question.time_limit
+    started = time.monotonic()
     _check_sources(question)
     check_writable(question.save_moments)
     check_picture(question.plot, "plotting bounds")
@@ -120,6 +120,7 @@ def command(
         target = read_target(compiled, question.target, None)
         given = None if question.correct is None else _rows(question.correct, compiled)
         _check_early(question, compiled, row, target, given)
+    deadline = now() + question.time_limit
     try:
         with doing(_preparing(question)), until(deadline):
             moments = _moments(question, compiled, source)

@@ -100,9 +100,9 @@ def command(
     check_writable(question.data)
     check_picture(question.plot, "plotting a trace")
 
+    with doing("loading torch …"):  # which takes seconds
+        from ..methods.bayes import BlackBox
     with doing("compiling …"):
-        from ..methods.bayes import BlackBox  # torch takes seconds to load
-
         compiled = Source(model, space, reading).load()
     box = BlackBox(compiled)
     _check_scale(question, compiled.predictor)

@@ -49,6 +49,8 @@ HOPELESS = 10  # failures in a row
 PROPOSALS = 5  # until one is admissible exactly
 INITIAL, MOST_INITIAL = 4, 12  # random rows: so many and one for each free feature, at most
 BEST = 5  # evaluated rows around which is looked
+ENDLESS = Span(float("inf"))
+torch.broadcast_shapes((1,), (1,))  # loads sympy once, which no limit of a search should pay for
 Watch = Callable[[int, float], None]
 Propose = Callable[["Search", "Task"], Floats | None]
 
@@ -71,8 +73,11 @@ class Surrogate:
         self._models: dict[tuple[float, float], Any] = dict.fromkeys(priors)
         self._chosen, self._fitted = priors[0], 0
 
-    def update(self, rows: Floats, y: Floats) -> None:
-        """Condition on rows (n, J) and their outputs (n,); fit if there are many more."""
+    def update(self, rows: Floats, y: Floats, span: Span = ENDLESS) -> None:
+        """Condition on rows (n, J) and their outputs (n,); fit if there are many more.
+
+        A fit is broken off where the span ends.
+        """
         X = inputs_of(self.space, rows)
         fit = len(y) >= EACH * self._fitted or len(y) - self._fitted > 25
         for prior, before in self._models.items():
@@ -82,7 +87,7 @@ class Surrogate:
                 own = {k: v for k, v in kept if not k.startswith("outcome_transform")}
                 model.load_state_dict(own, strict=False)
             if fit:
-                _fit(model, STEPS if self._fitted else FIRST)
+                _fit(model, STEPS if self._fitted else FIRST, span.left)
         if fit:
             self._fitted = len(y)
             self._chosen = max(self._models, key=lambda prior: _evidence(self._models[prior]))
@@ -134,13 +139,16 @@ def inputs_of(space: FeatureSpace, rows: Floats) -> Floats:
     return np.hstack(columns)
 
 
-def _fit(model: Any, steps: int) -> None:
-    """Fit; what cannot be fitted (constant outputs) keeps what it has."""
+def _fit(model: Any, steps: int, seconds: float) -> None:
+    """Fit; what cannot be fitted (constant outputs, no time) keeps what it has."""
+    if not seconds:
+        return
     before = {key: value.clone() for key, value in model.state_dict().items()}
     objective = ExactMarginalLogLikelihood(model.likelihood, model)
     with warnings.catch_warnings(action="ignore"):  # the limit on steps is meant
         try:
-            fit_gpytorch_mll(objective, optimizer_kwargs={"options": {"maxiter": steps}})
+            limits = {"options": {"maxiter": steps}, "timeout_sec": seconds}
+            fit_gpytorch_mll(objective, optimizer_kwargs=limits)
         except ModelFittingError:
             model.load_state_dict(before)
 
@@ -271,7 +279,7 @@ class Search:
         """The initial design: random admissible rows, those of the questions in turn."""
         missing = self.design - self.caller.calls
         waiting = [list(task.region.spread(max(missing, 1), self.rng)) for task in self.tasks]
-        while missing > 0 and any(waiting) and self.open_tasks():
+        while missing > 0 and any(waiting) and self.open_tasks() and self.span.left:
             for task, rows in zip(self.tasks, waiting, strict=True):
                 row = rows.pop() if rows and missing > 0 else None
                 if row is not None and task.region.holds(task.region.point(row)):
@@ -380,7 +388,7 @@ class Search:
             extra = np.array(self._pending)
             rows, y = np.vstack([rows, extra]), np.append(y, self.surrogate.predict(extra)[0])
         if self._stale or self._pending:
-            self.surrogate.update(rows, y)
+            self.surrogate.update(rows, y, self.span)
             self._stale = bool(self._pending)
         return True
 
@@ -407,7 +415,7 @@ class Search:
         for _ in range(ROUNDS):
             top = rows[np.argsort(-worth)[:KEPT]]
             moved = self.new(task.region.around(top, MOVES, self.rng))
-            if not len(moved):
+            if not len(moved) or not self.span.left:
                 break
             rows, worth = np.vstack([rows, moved]), np.concatenate([worth, judge(moved)])
         return np.asarray(rows[int(np.argmax(worth))])

@@ -21,6 +21,7 @@ from sklearn.preprocessing import OneHotEncoder
 
 import cfxc
 from cfxc.errors import CfxcError
+from cfxc.methods.bayes import search
 from cfxc.methods.bayes.search import inputs_of
 from cfxc.methods.bayes.task import Region
 from cfxc.question.criteria import criteria_of
@@ -398,3 +399,15 @@ def test_rows_of_a_proof_are_counted_apart_from_the_budget() -> None:
     found = cfxc.compile(FOREST, SPACE).explain(ROW, target=cfxc.AEP(10), budget=2, epsilon=0.05)
     assert found.beyond >= 1
     assert found.evaluations - found.beyond <= 2
+
+
+def test_no_fit_of_the_surrogate_outlasts_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    allowed = []
+
+    def fit(objective: Any, optimizer_kwargs: dict[str, Any]) -> None:
+        allowed.append(optimizer_kwargs["timeout_sec"])
+
+    monkeypatch.setattr(search, "fit_gpytorch_mll", fit)
+    BOX.explain(ROW, cfxc.SEP(300), budget=15, time_limit=60)
+    assert allowed
+    assert all(0 < seconds <= 60 for seconds in allowed)
