@@ -1,13 +1,13 @@
 """Realistic counterfactuals: tables 2 and 3 of Maragno, Röber & Birbil (2022), beside DiCE.
 
-    CFXC_DATA=… python benchmarks/criteria.py [--part tables|settings|authors|hull] [--data …]
+    CFXC_DATA=… python benchmarks/criteria.py [--part tables|settings|authors|hull|diverse] …
 
 Adult, COMPAS, HELOC and Give Me Some Credit as CARLA prepares them, six kinds of models, 1 and 3
 counterfactuals, with and without a trust region; DiCE (genetic) in the Python that
 ``CFXC_PEER_PYTHON`` names, on the same models and people.  ``settings``: models of the settings
 that the paper's own have, and numbers that may be fractions, as there.  ``authors``: those models
 themselves and the paper's people, from a copy of its repository (``--authors``).  ``hull``: 30,000
-rows of 50 columns.
+rows of 50 columns.  ``diverse``: three answers as different as the paper's.
 """
 
 from __future__ import annotations
@@ -35,8 +35,11 @@ from sklearn.tree import DecisionTreeClassifier
 from support.authors import FILES, Authors
 from support.carla import TABLES, Table
 from support.dice_peer import ask_dice
+from support.diverse_sets import HEAD as SETS
+from support.diverse_sets import Sets
+from support.diverse_sets import beside_paper as beside_table
 from support.frontier import Candidates, Frontier, Measured, nearest
-from support.paper_figures import PAPER, of_paper
+from support.paper_figures import DIVERSITY, PAPER, of_paper
 from support.paper_program import PaperProgram
 from support.report import Table as Shown
 from support.report import circumstances, write_section
@@ -344,6 +347,19 @@ def _of_paper(own: Key, ways: str) -> Iterator[Row]:
             yield Row([*own, who, "30", "", "1.00", *cells, "", "", "", "", ""])
 
 
+def diverse(options: Any) -> Iterator[list[str]]:
+    """Three answers as different as the paper's, of models trained here."""
+    for name in options.data.split(","):
+        data = TABLES[name]()
+        for kind in options.models.split(","):
+            if (name, kind) in DIVERSITY:
+                model = fitted(data, MODELS[kind])
+                refused = data.X[model.predict(data.X) == 0]
+                people = refused.sample(min(options.people, len(refused)), random_state=0)
+                sets = Sets(model, _space(data, whole=True), data.X, options.seconds)
+                yield beside_table(name, kind, sets, people)
+
+
 def hull(people: int) -> Iterator[list[str]]:
     """A trust region over 30,000 rows of 50 columns: seconds per person, and memory."""
     values, labels = make_classification(
@@ -371,7 +387,7 @@ def main() -> None:
     """Print the tables, each row to stderr as soon as it is there."""
     parser = ArgumentParser(description=__doc__)
     parser.add_argument(
-        "--part", choices=("tables", "settings", "authors", "hull"), default="tables"
+        "--part", choices=("tables", "settings", "authors", "hull", "diverse"), default="tables"
     )
     parser.add_argument("--data", default=",".join(TABLES))
     parser.add_argument("--models", default=",".join(MODELS))
@@ -394,6 +410,11 @@ def main() -> None:
         for row in hull(options.people):
             print(" | ".join(row), file=sys.stderr, flush=True)
             whole.rows.append(row)
+    elif options.part == "diverse":
+        shown = [Shown("Three answers, in brackets the paper's", SETS)]
+        for row in diverse(options):
+            print(" | ".join(row), file=sys.stderr, flush=True)
+            shown[0].rows.append(row)
     else:
         rows, of = list[Row](), authors if options.part == "authors" else trained
         for one in of(options):

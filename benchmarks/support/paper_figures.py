@@ -40,6 +40,28 @@ PAPER = {  # of CE-OCL, and with its trust region: categorical, continuous proxi
     ("credit", "mlp", 3): ((None, -24.21, 0.89), (None, -996.30, 0.85)),
     ("credit", "gbm", 3): ((None, -175.98, 0.89), (None, -219.19, 0.86)),
 }
+DIVERSITY = {  # of three by CE-OCL: categorical, continuous, by sparsity
+    ("adult", "rf"): (0.01, 5796.61, 0.11),
+    ("adult", "lr"): (0.01, 8042.59, 0.19),
+    ("adult", "cart"): (0.21, 26889.72, 0.27),
+    ("adult", "mlp"): (0.0, 2538.19, 0.15),
+    ("adult", "gbm"): (0.0, 4475.59, 0.13),
+    ("compas", "rf"): (0.0, 8.87, 0.17),
+    ("compas", "lr"): (0.0, 229.89, 0.34),
+    ("compas", "cart"): (0.0, 33.38, 0.19),
+    ("compas", "mlp"): (0.0, 16.2, 0.22),
+    ("compas", "gbm"): (0.0, 13.64, 0.21),
+    ("heloc", "rf"): (None, 9.94, 0.09),
+    ("heloc", "lr"): (None, 188.16, 0.21),
+    ("heloc", "cart"): (None, 19.72, 0.08),
+    ("heloc", "mlp"): (None, 21.3, 0.12),
+    ("heloc", "gbm"): (None, 16.31, 0.1),
+    ("credit", "rf"): (None, 9.14, 0.15),
+    ("credit", "lr"): (None, 7.5, 0.24),
+    ("credit", "cart"): (None, 1.91, 0.17),
+    ("credit", "mlp"): (None, 38.15, 0.15),
+    ("credit", "gbm"): (None, 296.26, 0.17),
+}
 
 
 def of_paper(name: str) -> dict[str, Any]:
@@ -64,4 +86,4 @@ def of_paper(name: str) -> dict[str, Any]:
     }
 
 
-__all__ = ["PAPER", "of_paper"]
+__all__ = ["DIVERSITY", "PAPER", "of_paper"]

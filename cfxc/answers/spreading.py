@@ -87,7 +87,7 @@ class Spread:
         self.tolerance = as_written(self.wanted.tolerance)
         self.chosen, self.known = list[Point](), list[Point]()
         self.limit, self.seconds = Fraction(0), 0.0
-        self.boxes = self.wanted.effort * max(BOXES, nearest.nodes)
+        self.boxes = max(1.0, self.wanted.effort * max(BOXES, nearest.nodes))
         self.stop_reason: Literal["", "infeasible", "unknown"] = ""
 
     def rows(self, given: Sequence[Point], seconds: float) -> Iterator[tuple[Chosen, Span]]:
@@ -172,9 +172,18 @@ class Spread:
         least = Fraction(0) if best is None else best.apart
         best = self._best_of(self._nearby, measured, least) or best
         if best is None:
-            return found.outcome
+            outcome = (
+                found.outcome if found.outcome.reason else self._search(self._other(), limits())
+            )
+            if outcome.best is None or outcome.best.distance > self.limit:
+                return outcome
+            best = Chosen(outcome.best, measured.of(outcome.best.point), Fraction(1))
         bound, reason = self._most(measured), found.outcome.reason or MORE
         return replace(best, bound=max(bound, best.apart), reason=reason)
+
+    def _search(self, query: Query, limits: Limits) -> Outcome:
+        """The nearest row of a query, of those within the limit."""
+        return self.engine.search(query, self.deployed, replace(limits, radius=self.limit))
 
     def _by_mio(self, measured: Measured, best: Chosen | None, limits: Asked) -> Chosen | Outcome:
         query = parted(self.base, measured, self.limit)
@@ -216,8 +225,7 @@ class Spread:
             low = least if best is None else max(best.apart, bound * SMALL)
             delta = _between(low, bound)
             query = self._other() if anything else self.base.beside(measured.least(delta))
-            own = replace(limits(), radius=self.limit)
-            outcome = self.engine.search(query, self.deployed, own)
+            outcome = self._search(query, limits())
             found = outcome.best
             if found is not None and found.distance <= self.limit:
                 best = Chosen(found, measured.of(found.point), bound)

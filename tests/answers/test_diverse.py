@@ -132,6 +132,21 @@ def test_nothing_else_is_near() -> None:
     assert len({tuple(one.counterfactual.iloc[0]) for one in answer.all()}) == len(answer.all())
 
 
+def test_little_effort_finds_the_rows_that_there_are() -> None:
+    model = cfxc.compile(fitted("forest"), SPACE)
+    for i in range(12):
+        person = X[model.predict(X) == "no"].iloc[[i]]
+        answer = model.explain(
+            person, target="yes", count=3, diversity=cfxc.Diverse(8.0, effort=1e-6),
+            subject_to=[cfxc.MaxChanges(3)],
+        )  # fmt: skip
+        far = norm("l1", deltas(ROWS, person.iloc[0]))
+        few = (deltas(ROWS, person.iloc[0]) > 0).sum(1) <= 3
+        limit = 9 * float(answer.distance) + CLOSE  # type: ignore[arg-type]
+        there = int(((model.predict(ROWS) == "yes") & few & (far <= limit)).sum())
+        assert len(answer.all()) == min(3, there)
+
+
 def test_seeds_are_rows_to_begin_with() -> None:
     model = cfxc.compile(fitted("boosting"), SPACE)
     person = X[model.predict(X) == "no"].iloc[[0]]
