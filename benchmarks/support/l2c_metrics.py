@@ -85,7 +85,7 @@ class Ruler:
             float(flips.mean()), float(flips.any()), float(np.mean(known)),
             float(np.concatenate([away > 0, moved], axis=1).mean()),
             float((away / self.scale).mean()), float(moved.mean()),
-            _diversity(self._levels(found[flips])), float(len(found)),
+            _diversity(self.levels(found[flips])), float(len(found)),
         )  # fmt: skip
 
     def people(self, rows: pd.DataFrame, found: Sequence[pd.DataFrame]) -> list[Measures]:
@@ -99,7 +99,7 @@ class Ruler:
             for i, (each, part) in enumerate(zip(found, parts, strict=True))
         ]
 
-    def _levels(self, found: pd.DataFrame) -> Array:
+    def levels(self, found: pd.DataFrame) -> Array:
         """Codes (n, d) of rows."""
         columns = [np.searchsorted(self.edges[n], found[n], side="left") for n in self.numbers]
         columns += [pd.factorize(found[name])[0] for name in self.labels]

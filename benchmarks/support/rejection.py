@@ -20,19 +20,19 @@ ROUND = 2_000
 """Rows that the black box is asked about at once."""
 SECONDS = 5.0
 """For one person, at most."""
-Choose = Callable[[pd.DataFrame, Array], Array]
-"""Places of rows, given these and how many features each changes."""
+Choose = Callable[[pd.DataFrame, Array, Ruler], Array]
+"""Places of rows, given these, how many features each changes, and what measures the set."""
 
 
-def any_of(found: pd.DataFrame, changes: Array) -> Array:
+def any_of(found: pd.DataFrame, changes: Array, ruler: Ruler) -> Array:
     """The first that came."""
     return np.arange(min(COUNT, len(found)))
 
 
-def best_of(found: pd.DataFrame, changes: Array) -> Array:
-    """Those that the generator chooses with ``diversity="harmonic"``."""
-    codes = np.stack([pd.factorize(found[name])[0] for name in found], axis=1).astype(np.int16)
-    return np.asarray(harmonic(np.ascontiguousarray(codes), changes, found.shape[1], COUNT))
+def best_of(found: pd.DataFrame, changes: Array, ruler: Ruler) -> Array:
+    """Those that ``diversity="harmonic"`` would choose, by the levels of the measure itself."""
+    codes = np.ascontiguousarray(ruler.levels(found).astype(np.int16))
+    return np.asarray(harmonic(codes, changes, found.shape[1], COUNT))
 
 
 def reject(
@@ -47,7 +47,7 @@ def reject(
     """
     rng, started, sets = np.random.default_rng(0), time.perf_counter(), []
     free = np.array([name not in problem.fixed for name in problem.X])
-    own = pipeline.predict(rows)
+    own, ruler = pipeline.predict(rows), Ruler(problem, pipeline.predict)
     for i in range(len(rows)):
         end, found = time.perf_counter() + SECONDS, rows.iloc[:0]
         while len(found) < wanted and time.perf_counter() < end:
@@ -55,10 +55,9 @@ def reject(
             flips = pipeline.predict(drawn) != own[i]
             found = pd.concat([found, drawn[flips]]).drop_duplicates(ignore_index=True)
         changes = (found != rows.iloc[i]).sum(axis=1).to_numpy(np.int64)
-        sets.append(found.iloc[choose(found, changes)] if len(found) else found)
+        sets.append(found.iloc[choose(found, changes, ruler)] if len(found) else found)
     spent = time.perf_counter() - started
-    measures = Ruler(problem, pipeline.predict).people(rows, sets)
-    return Outcome(mean(measures), len(rows), spent, 0.0)
+    return Outcome(mean(ruler.people(rows, sets)), len(rows), spent, 0.0)
 
 
 def _drawn(X: pd.DataFrame, person: pd.DataFrame, free: Array, rng: Any) -> pd.DataFrame:

@@ -30,15 +30,16 @@ from ..solvers.base import (
     Progress,
     verify,
 )
+from ..solvers.box_search.apart import FINEST
 from ..solvers.engines import Engine
 from ..space.values import as_written
-from ..stopping import Span
+from ..stopping import FINE, Span
 from .seeds import examples_of
 
-FINE = 2**30
-"""Differences are asked for in fractions of this, rounded down: their arithmetic stays quick."""
-CLOSE = Fraction(4, FINE)
-"""What is left open of a bound is no reason to go on."""
+DIGITS = 30
+"""Bits of a difference that is asked for, rounded down: its arithmetic stays quick."""
+CLOSE = Fraction(4, 2**DIGITS)
+"""The share of a bound that is no reason to go on."""
 SMALL = Fraction(1, 16)
 """Of what rows can differ by at most: if none differs by so much, any difference will do."""
 ROUNDING = Fraction(1, 10**12)
@@ -110,7 +111,13 @@ class Spread:
                 self.stop_reason = "infeasible" if none else "unknown"
                 return
             self.chosen.append(found.candidate.point)
+            if not found.reason and not self._as_asked(found.apart, found.bound):
+                found = replace(found, reason=FINE)
             yield found, span
+
+    def _as_asked(self, apart: Fraction, bound: Fraction) -> bool:
+        """Whether a difference is as large as can be, up to the tolerance."""
+        return apart >= (1 - self.tolerance) * (1 - CLOSE) * bound
 
     def _tell(self) -> None:
         """That another row is looked for, whose searches speak of other distances."""
@@ -205,7 +212,7 @@ class Spread:
                 one, apart = Candidate(point, self.query.distance_to(point)), measured.of(point)
                 if apart and (best is None or apart > best.apart):
                     best = Chosen(one, apart, bound)
-            if outcome.reason or (best and best.apart >= (1 - self.tolerance) * bound):
+            if outcome.reason or (best and self._as_asked(best.apart, bound)):
                 break
         if best is None:
             return self._by_bisection(measured, best, limits, bound)
@@ -219,10 +226,10 @@ class Spread:
         bound: Fraction | None = None,
     ) -> Chosen | Outcome:
         most, reason = self._most(measured), ""
-        bound, least = most if bound is None else bound, most * SMALL
-        while best is None or best.apart < (1 - self.tolerance) * bound - CLOSE:
+        bound, least = most if bound is None else bound, max(most * SMALL, FINEST)
+        while best is None or (bound > FINEST and not self._as_asked(best.apart, bound)):
             anything = best is None and bound <= least
-            low = least if best is None else max(best.apart, bound * SMALL)
+            low = least / 2 if best is None else max(best.apart, bound * SMALL)
             delta = _between(low, bound)
             query = self._other() if anything else self.base.beside(measured.least(delta))
             outcome = self._search(query, limits())
@@ -261,10 +268,15 @@ def _times(distance: Distance, value: Fraction, within: Fraction) -> Fraction:
 
 def _between(low: Fraction, high: Fraction) -> Fraction:
     """Half-way; nearer to the lower end where the other is far."""
-    middle = (low + high) / 2
+    over = _over(high)
     if 2 * low < high:
-        middle = Fraction(isqrt(int(low * high * FINE**2)), FINE)
-    return Fraction(int(middle * FINE), FINE)
+        return Fraction(isqrt(int(low * high * over**2)), over)
+    return Fraction(int((low + high) / 2 * over), over)
+
+
+def _over(value: Fraction) -> int:
+    """A power of 2: in fractions of that, a value up to 1 has ``DIGITS`` bits."""
+    return 1 << DIGITS + max(value.denominator.bit_length() - value.numerator.bit_length(), 0)
 
 
 def _reach(distance: Distance, measure: str, limit: Fraction, alike: bool) -> Fraction:
@@ -277,5 +289,6 @@ def _reach(distance: Distance, measure: str, limit: Fraction, alike: bool) -> Fr
     if share:
         return limit / share
     if measure == "l1" and norms.l2:
-        return Fraction(isqrt(int(limit / norms.l2 * FINE**2)) + 1, FINE)
+        over = _over(limit)
+        return Fraction(isqrt(int(limit / norms.l2 * over**2)) + 1, over)
     return Fraction(1)

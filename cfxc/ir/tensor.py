@@ -23,6 +23,7 @@ DType = Literal["f64", "i64", "bool", "rat"]
 LONG = 4096  # bits of a common denominator
 _NUMPY: dict[DType, Any] = {"f64": np.float64, "i64": np.int64, "bool": np.bool_, "rat": object}
 _KIND: dict[DType, Kind] = {"f64": "real", "rat": "real", "i64": "int", "bool": "bool"}
+ZERO = Fraction(0)
 
 
 class Tensor:
@@ -63,7 +64,9 @@ class Tensor:
         if self._exact is None:
             flat = self.array.ravel().tolist()
             exact = np.empty(len(flat), dtype=object)
-            exact[:] = [Fraction(v) for v in flat] if self.dtype == "f64" else flat
+            if self.dtype == "f64":  # most of a large matrix is often zero
+                flat = [Fraction(v) if v else ZERO for v in flat]
+            exact[:] = flat
             self._exact = exact.reshape(self.array.shape)
             self._exact.flags.writeable = False
         return self._exact

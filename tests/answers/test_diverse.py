@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from math import inf
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
+from sklearn.tree import DecisionTreeClassifier
 
 import cfxc
 from cfxc.arrays import Floats
@@ -145,6 +147,43 @@ def test_little_effort_finds_the_rows_that_there_are() -> None:
         limit = 9 * float(answer.distance) + CLOSE  # type: ignore[arg-type]
         there = int(((model.predict(ROWS) == "yes") & few & (far <= limit)).sum())
         assert len(answer.all()) == min(3, there)
+
+
+@pytest.mark.parametrize("aggregate", ["least", "mean"])
+@pytest.mark.parametrize("size", [10**6, 10**9, 10**12])
+def test_rows_that_differ_by_little_are_told_apart_or_said_not_to_be(
+    size: int, aggregate: Any
+) -> None:
+    rows = pd.DataFrame({"a": [0, 499, 500, size], "b": [0, 1, 0, 1]})
+    tree = DecisionTreeClassifier().fit(rows[["a"]].assign(b=0), [0, 0, 1, 1])
+    space = cfxc.FeatureSpace.infer(rows, fixed=["b"])
+    answer = cfxc.compile(tree, space).explain(
+        {"a": 499, "b": 0}, target=1, count=5, time_limit=5.0,
+        diversity=cfxc.Diverse(3.0, aggregate=aggregate),
+    )  # fmt: skip
+    values = [int(one.counterfactual["a"].iloc[0]) for one in answer.all()]
+    assert values[0] == 500
+    assert len(set(values)) == len(values)
+    assert set(values) <= {500, 501, 502, 503}
+    for number, other in enumerate(answer.alternatives, 1):
+        if other.reason.endswith("to within 10 %"):
+            rest = {500, 501, 502, 503} - set(values[:number])
+            over = np.min if aggregate == "least" else np.mean
+            best = max(over([abs(one - v) for v in values[:number]]) for one in rest)
+            assert over([abs(values[number] - v) for v in values[:number]]) >= 0.9 * best
+
+
+def test_features_of_no_weight_tell_rows_apart() -> None:
+    model = cfxc.compile(fitted("forest"), SPACE.replace("pay", weight=0))
+    refused, repeated = X[model.predict(X) == "no"], 0
+    for i in range(12):
+        answer = model.explain(
+            refused.iloc[[i]], target="yes", count=6, diversity=cfxc.Diverse(0.0, effort=inf)
+        )
+        rows = [tuple(one.counterfactual.iloc[0]) for one in answer.all()]
+        assert len(set(rows)) == len(rows)
+        repeated += answer.distance == 0 and len(rows) > 2
+    assert repeated
 
 
 def test_seeds_are_rows_to_begin_with() -> None:

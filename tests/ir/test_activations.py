@@ -8,13 +8,14 @@ from decimal import Context, Decimal
 from fractions import Fraction
 from itertools import pairwise
 
+import numpy as np
 import pytest
 
 from cfxc.compiler.enclosures import enclose
 from cfxc.compiler.relaxation import CURVES, SQUARE
 from cfxc.ir.interval import Interval
 from cfxc.ir.ops.activations import PI, erf, gelu, mish, softplus
-from cfxc.ir.ops.smooth import exp, smooth_kinds
+from cfxc.ir.ops.smooth import PLACES, Softmax, exp, smooth_kinds
 from cfxc.kernels import curve_lines
 
 KINDS = smooth_kinds()
@@ -33,6 +34,17 @@ def test_values_of_doubles() -> None:
             float(mish(x)), float(x) * math.tanh(math.log1p(math.exp(float(x)))), rel_tol=1e-13
         )
     assert math.isclose(float(PI), math.pi)
+
+
+def test_softmax_is_right_where_scores_lie_far_apart() -> None:
+    scores = [Fraction(0), Fraction(-1, 3), Fraction(-1, 3), Fraction(-700), Fraction(-571_561)]
+    values = np.array(scores, dtype=object)
+    found = Softmax("x").evaluate(values).tolist()
+    total = sum(map(exp, scores))
+    for own, score in zip(found, scores, strict=True):
+        assert abs(own - exp(score) / total) <= own / 10**PLACES
+    assert found[1] == found[2]
+    assert found == sorted(found, reverse=True)
 
 
 @pytest.mark.parametrize("below", [1, 3, 2**40, 10**9 + 7])

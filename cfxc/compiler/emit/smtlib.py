@@ -12,9 +12,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
+from math import inf, isfinite
 from typing import Literal
 
 from ...errors import UnsupportedError
+from ...ir.interval import ceil_float, floor_float
 from ...stopping import poll
 from ..enclosures import enclose
 from ..pseudo_boolean import AtMost, Counter, is_pseudo_boolean
@@ -93,6 +95,15 @@ def number(value: Fraction, sort: str) -> str:
     if size.denominator != 1:
         text = f"(/ {text} {size.denominator}.0)"
     return text if value >= 0 else f"(- {text})"
+
+
+def _outwards(term: Term) -> list[Fraction | None]:
+    """Bounds of a term as doubles: exp(-10**6) exactly has more digits than Python writes."""
+    ends = list[Fraction | None]()
+    for end, rounded in ((term.lower, floor_float), (term.upper, ceil_float)):
+        near = inf if end is None else rounded(end)
+        ends.append(Fraction(near) if isfinite(near) else end)
+    return ends
 
 
 class _Writer:
@@ -248,10 +259,11 @@ class _Writer:
 
     def _apply(self, term: Term) -> str:
         (x,) = term.args
-        name = self._declare(self.pool.fresh(term.data, "real", term.lower, term.upper))
         if term.data != "round_float32":
+            name = self._declare(self.pool.fresh(term.data, "real", *_outwards(term)))
             self._enclose(term.data, name, x)
             return name
+        name = self._declare(self.pool.fresh(term.data, "real", term.lower, term.upper))
         sizes = [abs(end) for end in (x.lower, x.upper) if end is not None]
         if len(sizes) < 2:
             raise UnsupportedError("rounding to float32 needs a bounded feature")

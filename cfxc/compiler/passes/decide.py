@@ -12,9 +12,13 @@ from typing import Any
 import numpy as np
 
 from ...arrays import Ints, distinct_values
+from ...frontends.quadratics import dot, exact
 from ...ir import Builder, Let, Literal, Op, Program, Tensor, ops
 from ...ir.patterns import Definitions, before_scaling, constant_values, keep_outputs, vector_width
 from ...stopping import poll, polled
+
+BLOCK = 2**14
+"""Numbers that are multiplied between two looks at the clock."""
 
 
 def rebuild(program: Program, rule: Callable[[Op, Definitions, Builder], Op]) -> Program:
@@ -84,11 +88,9 @@ def _fold(op: Op, definitions: Definitions, builder: Builder) -> Op:
 def _mapped(ensemble: ops.TreeEnsemble, weight: Any, bias: Any) -> ops.TreeEnsemble:
     """The ensemble followed by ``W y + b``; works on distinct leaf rows, which are few."""
     first, inverse = distinct_rows(ensemble.value, range(ensemble.value.shape[1]))
-    rows = ensemble.value.array[first].tolist()
-    images = np.array(
-        [weight.dot(np.array([Fraction(v) for v in row], dtype=object)) for row in polled(rows)],
-        dtype=object,
-    )
+    rows, many = ensemble.value.array[first], max(BLOCK // ensemble.value.shape[1], 1)
+    blocks = (exact(rows[at : at + many]) for at in range(0, len(rows), many))
+    images = np.concatenate([dot(weight, block.T).T for block in polled(blocks, 1)])
     width = images.shape[1]
     value = Tensor(_tensor(images).ravel()).take(inverse[:, None] * width + np.arange(width))
     poll()

@@ -17,6 +17,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ...errors import VerificationError
+from ...stopping import polled
 from ..interval import Bounds, Interval, ceil_float, floor_float
 from ..op import Op, Operand, Value, elementwise, register, require_vector
 from ..sorts import REAL, Sort
@@ -254,10 +255,12 @@ class Softmax(Op):
     def evaluate(self, *values: Value) -> Value:
         entries = values[0].tolist()
         top = max(entries)
-        raised = [exp(x - top) for x in entries]
-        total = sum(raised)
+        raised = [exp(x - top) for x in polled(entries, 16)]  # over powers of 2; the top one's is 1
+        total = sum((y.numerator << _POINT) // y.denominator for y in raised)
         out = np.empty(len(raised), dtype=object)
-        out[:] = [value / total for value in raised]
+        out[:] = [
+            Fraction((y.numerator << 2 * _POINT) // total, y.denominator << _POINT) for y in raised
+        ]
         return out
 
     def interval(self, *bounds: Bounds) -> Bounds:

@@ -16,7 +16,7 @@ from .instances import Decoder, Instances, instances_of, target_at
 from .material import network_input
 from .menus import Asked, Choosing, Menus
 from .reaching import Reached, polished, reached
-from .sampling import DRAWS, VARIED, Done, Drawing, Laws, Pool, laws_of
+from .sampling import EVEN, Done, Drawing, Laws, Pool, laws_of
 from .storage import Stored
 from .verifying import Conditions, Goal
 
@@ -36,10 +36,10 @@ def generate(
     _refuse_content(model, instances)
     rng = np.random.default_rng(asked.seed)
     drawing = drawing_of(model, stored, instances, asked)
-    draws = VARIED if asked.diversity == "harmonic" else DRAWS
-    pool = drawing.run(asked.n, rng, deadline, done, draws)
+    pool = drawing.run(asked.n, rng, deadline, done, EVEN if asked.diversity == "harmonic" else 0)
     decoder = Decoder(stored.space, stored.levels, frame, instances.own)
-    menus = Choosing(drawing, pool, decoder, model.predict, asked.diversity, rng).run(asked.n)
+    choosing = Choosing(drawing, pool, decoder, model.predict, asked.diversity, rng, deadline)
+    menus = choosing.run(asked.n)
     moved = None
     if asked.polish:
         menus, moved = polished(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
 from fractions import Fraction
 from math import floor
@@ -17,6 +18,7 @@ from ...ir.sorts import label_key
 from ...kernels import determinantal, harmonic, max_min
 from ...question.checks import closed_share, positive_number, whole_number
 from ...question.criteria import Condition, MaxChanges, criteria_of
+from ...space.names import meant
 from .instances import Decoder, target_at
 from .levels import Codes, Levels
 from .sampling import Drawing, Limits, Pool
@@ -46,12 +48,14 @@ class Choosing:
 
     Args:
         predict: The original model.
+        deadline: From when on (of ``time.monotonic``) rows are taken as they come.
     """
 
     def __init__(
         self, drawing: Drawing, pool: Pool, decoder: Decoder, predict: Any, diversity: str | None,
-        rng: np.random.Generator,
+        rng: np.random.Generator, deadline: float,
     ) -> None:  # fmt: skip
+        self.deadline = deadline
         self.drawing, self.pool, self.decoder, self.predict = drawing, pool, decoder, predict
         self.diversity = diversity
         self.state = np.zeros(pool.instances.size, np.int8)
@@ -85,7 +89,7 @@ class Choosing:
         if not places.size or (places.size <= asked and self.diversity is None):
             return places
         rows = self.rows[places]
-        if self.diversity is None:
+        if self.diversity is None or time.monotonic() > self.deadline:
             picked = np.argsort(self.order[places])[:asked]
         elif self.diversity == "dpp":
             picked = determinantal(rows, asked)
@@ -184,9 +188,12 @@ def check_asked(
         DataTypeError, InvalidInputError: naming the option and what it may be.
     """
     count = whole_number(n, "n", 1)
+    if not (diversity is None or isinstance(diversity, str)):
+        raise DataTypeError(f"diversity is a name or None, not {diversity!r}")
     if diversity not in DIVERSITY:
+        close = meant(diversity, [name for name in DIVERSITY if name])
         raise InvalidInputError(
-            f"unknown diversity {diversity!r}: 'maxmin', 'dpp', 'harmonic' or None"
+            f"unknown diversity {diversity!r}: 'maxmin', 'dpp', 'harmonic' or None{close}"
         )
     for name, given in (("polish", polish), ("exact", exact)):
         if not isinstance(given, bool):

@@ -39,6 +39,11 @@ class Laws:
         """Those of some instances."""
         return Laws(self.logits[instances], self.select[instances], self.own[instances])
 
+    def even(self) -> Laws:
+        """All admissible levels alike, as without networks."""
+        logits = np.where(np.isfinite(self.logits), 0.0, -np.inf)
+        return Laws(logits, np.full(self.select.shape, ALWAYS), self.own)
+
     def tempered(self, temperature: float) -> Floats:
         """q = (1 - π) z + π p (n, K, L), logits divided by a temperature: above 1, more varied."""
         p = softmax(self.logits / temperature, axis=2)
@@ -94,6 +99,8 @@ def forward(weights: Weights, name: str, inputs: Singles) -> Singles:
 
 Small = npt.NDArray[np.int16]
 
+ALWAYS = 1e3
+"""What S says of a feature that may always change, at any temperature."""
 MUTATED = 1.5
 """How many features of a found row are drawn anew, on average."""
 
@@ -108,9 +115,9 @@ def mutated(rows: Codes, reach: Bools, free: Codes, rng: np.random.Generator) ->
     return found
 
 
-DRAWS, VARIED = 6, 60
+DRAWS, EVEN = 6, 54
 """Samples in a round, for each counterfactual that is asked for; and where a choice among many is
-what makes them good.
+what makes them good, so many more that are drawn evenly after the first.
 """
 FEWEST = 64
 """Samples in a round, at least."""
@@ -181,9 +188,13 @@ class Drawing:
 
     def run(
         self, asked: int, rng: np.random.Generator, deadline: float, done: Done | None = None,
-        draws: int = DRAWS,
+        even: int = 0,
     ) -> Pool:  # fmt: skip
-        """Rounds for those who do not have enough yet: from their laws, then around their rows."""
+        """Rounds for those who do not have enough yet: from their laws, then around their rows.
+
+        Args:
+            even: Samples for each counterfactual that is asked for, drawn evenly after the first.
+        """
         n, width = self.instances.own.shape
         none = np.zeros(0, np.int64)
         pool = Pool(
@@ -196,7 +207,9 @@ class Drawing:
             if number == len(TEMPERATURES):
                 self._climb(lacking, pool, deadline)
             before = pool.counts()
-            self._round(lacking, number, max(draws * asked, FEWEST), pool, rng, deadline)
+            self._round(lacking, number, max(DRAWS * asked, FEWEST), pool, rng, deadline)
+            if even and not number and time.monotonic() <= deadline:
+                self._round(lacking, number, even * asked, pool, rng, deadline, self.laws.even())
             counts = pool.counts()
             going = counts < asked
             if number >= len(TEMPERATURES):
@@ -208,22 +221,23 @@ class Drawing:
 
     def _round(
         self, who: Codes, number: int, draws: int, pool: Pool, rng: np.random.Generator,
-        deadline: float,
+        deadline: float, laws: Laws | None = None,
     ) -> None:  # fmt: skip
         """So many samples for each of some instances, as far as the time goes.
 
         Those that seem valid go into the pool.
         """
-        pool.rounds[who] += 1
+        known = self.laws if laws is None else laws
         size = max(PIECE // draws, 1)
         found = []
         for start in range(0, who.size, size):
             if start and time.monotonic() > deadline:
                 break
             part = who[start : start + size]
+            pool.rounds[part] += 1
             if number < len(TEMPERATURES):
-                laws = self.laws.of(part)
-                chosen = laws.draw(TEMPERATURES[number], draws, rng).astype(np.int64)
+                law = known.of(part)
+                chosen = law.draw(TEMPERATURES[number], draws, rng).astype(np.int64)
             else:
                 part = part[pool.counts()[part] > 0]
                 chosen = self._near(part, draws, pool, rng)

@@ -190,6 +190,14 @@ def test_relaxed_functions_contain_the_truth(name: str, low: Fraction, high: Fra
         assert status(pool, [*facts, pool.at_most(y, truth - 1)]) == "unsat"  # and is no guess
 
 
+def test_values_of_hundreds_of_thousands_of_places_are_written_as_doubles() -> None:
+    pool = Pool()
+    x = pool.var("x", "real", -600_000, -500_000)
+    y = pool.apply("exp", x, *map(FUNCTIONS["exp"], (F(-600_000), F(-500_000))))
+    assert len(emit(pool, [pool.at_most(y, 1)])) < 4000
+    assert status(pool, [pool.not_(pool.at_most(y, F(1, 10**9)))]) == "unsat"
+
+
 def test_functions_of_unbounded_arguments_are_refused() -> None:
     pool = Pool()
     x = pool.var("x", "real", 0)
