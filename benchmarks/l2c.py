@@ -25,7 +25,7 @@ from support.l2c_costs import run_seeds, run_speed
 from support.l2c_data import PROBLEMS, Problem
 from support.l2c_runs import COUNT, HEADER, Outcome, dice, row, train
 from support.parts import Section, parsed, run_parts
-from support.rejection import any_of, best_of, reject
+from support.rejection import any_of, best_of, best_unlike, reject
 from support.report import Table
 
 PAGE, PICTURE = Path("benchmarks/results/l2c.md"), Path("benchmarks/results/l2c.svg")
@@ -35,6 +35,7 @@ HARDLY = "cfxc, harmonic, one epoch"
 REJECTED = {
     "rejection, the first 100": (any_of, COUNT),
     "rejection, the best of 2,000": (best_of, 20 * COUNT),
+    "rejection, the best of unlike levels": (best_unlike, 20 * COUNT),
 }
 FORESTS = {
     "forest, 100 × depth 8": lambda: RandomForestClassifier(100, max_depth=8, random_state=0),

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Any
+
+from myst_nb.core import render
 
 import cfxc
 
@@ -29,7 +32,26 @@ nb_execution_mode = "force"
 nb_execution_raise_on_error = True
 nb_execution_timeout = 300
 nb_execution_in_temp = True
-nb_merge_streams = True
+nb_merge_streams = True  # whose lines it would break where a chunk ends
+coalesce = render.coalesce_streams
+
+
+def whole(outputs: list[Any]) -> list[Any]:
+    """Outputs with one stream of each name."""
+    found, streams = list[Any](), dict[str, Any]()
+    for output in outputs:
+        if output["output_type"] != "stream":
+            found.append(output)
+        elif output["name"] in streams:
+            streams[output["name"]]["text"] += output["text"]
+        else:
+            streams[output["name"]] = output
+            found.append(output)
+    merged: list[Any] = coalesce(found)
+    return merged
+
+
+render.coalesce_streams = whole
 
 autodoc_member_order = "bysource"
 autodoc_typehints = "none"

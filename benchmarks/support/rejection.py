@@ -35,6 +35,12 @@ def best_of(found: pd.DataFrame, changes: Array, ruler: Ruler) -> Array:
     return np.asarray(harmonic(codes, changes, found.shape[1], COUNT))
 
 
+def best_unlike(found: pd.DataFrame, changes: Array, ruler: Ruler) -> Array:
+    """The same of rows no two of which have all levels in common, as the generator's have not."""
+    _, first = np.unique(ruler.levels(found), axis=0, return_index=True)
+    return first[best_of(found.iloc[first], changes[first], ruler)]
+
+
 def reject(
     problem: Problem, pipeline: Any, rows: pd.DataFrame, choose: Choose, wanted: int
 ) -> Outcome:

@@ -50,6 +50,8 @@ BOXES = 500
 """Boxes that a search for one more row may take however easy the nearest was."""
 MOVED, MOVING = 64, 0.2
 """Rows of the data that are moved towards the instance, and the share of the time for that."""
+FARTHEST = 2
+"""Times the distance of rows that change everything as far as can be: more than any row has."""
 ROUNDS = 3
 """Mixed-integer searches for one row, each finer than the one before."""
 
@@ -102,6 +104,8 @@ class Spread:
         assert best is not None
         self.chosen, self.seconds, self.known = [best.point], seconds, [*given]
         self.limit = _times(self.query.distance, best.distance, as_written(self.wanted.within))
+        if self.query.distance.norms is not None:  # beyond what any row has, engines overflow
+            self.limit = min(self.limit, FARTHEST * sum(self.query.distance.norms, Fraction(1)))
         while len(self.chosen) < self.question.count:
             span = Span(self.question.time_limit)
             self._tell()
@@ -202,9 +206,7 @@ class Spread:
             if best is None and self.base is not self.query:  # which leaves that row out
                 begun = None
             own = replace(limits(), epsilon=self.tolerance * near)
-            own = replace(
-                own, seconds=min(own.seconds, self.wanted.effort * max(1.0, self.seconds))
-            )
+            own = replace(own, seconds=min(own.seconds, self._effort))
             outcome = mio.search(query, self.deployed, own, regions=False, best=begun)
             bound = min(bound, 1 - outcome.lower)
             if outcome.best is not None:
@@ -225,14 +227,17 @@ class Spread:
         limits: Asked,
         bound: Fraction | None = None,
     ) -> Chosen | Outcome:
-        most, reason = self._most(measured), ""
+        most, reason, effort = self._most(measured), "", Span(self._effort)
         bound, least = most if bound is None else bound, max(most * SMALL, FINEST)
         while best is None or (bound > FINEST and not self._as_asked(best.apart, bound)):
             anything = best is None and bound <= least
             low = least / 2 if best is None else max(best.apart, bound * SMALL)
             delta = _between(low, bound)
             query = self._other() if anything else self.base.beside(measured.least(delta))
-            outcome = self._search(query, limits())
+            own = limits()
+            if best is not None:
+                own = replace(own, seconds=min(own.seconds, max(effort.left, 0.01)))
+            outcome = self._search(query, own)
             found = outcome.best
             if found is not None and found.distance <= self.limit:
                 best = Chosen(found, measured.of(found.point), bound)
@@ -243,9 +248,14 @@ class Spread:
             elif best is None:
                 return outcome
             else:
-                reason = outcome.reason
+                reason = outcome.reason if effort.left else MORE
                 break
         return replace(best, bound=max(bound, best.apart), reason=reason)
+
+    @property
+    def _effort(self) -> float:
+        """Seconds that searches which count no boxes may take once a row is known."""
+        return self.wanted.effort * max(1.0, self.seconds)
 
     def _other(self) -> Query:
         """The query for any other row."""

@@ -49,9 +49,10 @@ class Diverse:
             of features that differ, ``linf`` the largest; with the features' weights.
         tolerance: In [0, 1): a search ends once its answer is this share below the bound.
         effort: How many times the boxes that the nearest answer took a further one may take (at
-            least ``effort`` times 500), or by mixed-integer search how many times the seconds (at
-            least ``effort`` times 1); ``inf``: until the time limit.  Then it is the best of the
-            rows that were met, and ``apart_bound`` says what is left open.
+            least ``effort`` times 500), or by other searches how many times the seconds (at least
+            ``effort`` times 1); ``inf``: until the time limit.  Then it is the best of the
+            rows that were met, or the nearest other one, and ``apart_bound`` says what is left
+            open.
         aggregate: ``least``, or ``mean``, of the differences from the answers before.
     """
 

@@ -135,7 +135,10 @@ def _tensor(exact: Any) -> Any:
     fractions = np.empty(exact.size, dtype=object)
     fractions[:] = list(map(Fraction, polled(exact.ravel().tolist())))
     fractions = fractions.reshape(exact.shape)
-    floats = fractions.astype(np.float64)
+    try:
+        floats = fractions.astype(np.float64)
+    except OverflowError:  # beyond the largest double
+        return fractions
     pairs = zip(floats.ravel().tolist(), fractions.flat, strict=True)
     same = all(Fraction(f) == e for f, e in polled(pairs))
     return floats if same else fractions
