@@ -16,6 +16,7 @@ import typer
 from ..errors import DataTypeError, InvalidInputError, MissingColumnError, MissingExtraError
 from ..frontends.csv_files import read_csv
 from ..frontends.row_files import read_factual, read_instances
+from ..lang.values import nearest_names
 from ..question.outcomes import read_target
 from ..show.numbers import cell_text, shown
 from ..stopping import TimeUp, now, until
@@ -222,7 +223,8 @@ def _moments(question: Question, model: CompiledModel, source: Source) -> Moment
     assert question.retrain is not None
     table = read_csv(question.retrain).frame()
     if question.outcome not in table.columns:
-        raise MissingColumnError(f"{question.retrain}: no column '{question.outcome}'")
+        known = nearest_names(question.outcome, map(str, table.columns))
+        raise MissingColumnError(f"{question.retrain}: no column '{question.outcome}'{known}")
     return retrained_moments(
         model, table, table[question.outcome], question.retrainings, question.share,
         n_jobs=question.jobs, random_state=question.seed, shrinkage=shrinkage,

@@ -28,7 +28,7 @@ MEASURES: tuple[Measure, ...] = get_args(Measure)
 Aggregate = Literal["least", "mean"]
 AGGREGATES: tuple[Aggregate, ...] = get_args(Aggregate)
 
-FARTHEST = 10**6
+LARGEST = 10**6
 """Times the distance of the nearest one: what is larger is a slip, and beyond what engines hold."""
 
 
@@ -63,8 +63,8 @@ class Diverse:
     aggregate: Aggregate = "least"
 
     def __post_init__(self) -> None:
-        if non_negative(self.within, "within") > FARTHEST:
-            raise InvalidInputError(f"within is at most {FARTHEST}: so far, any row will do")
+        if non_negative(self.within, "within") > LARGEST:
+            raise InvalidInputError(f"within is at most {LARGEST}: so far, any row will do")
         for name, known in (("measure", MEASURES), ("aggregate", AGGREGATES)):
             value = getattr(self, name)
             if value not in known:

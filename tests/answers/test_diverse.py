@@ -18,7 +18,7 @@ from sklearn.preprocessing import OneHotEncoder
 from sklearn.tree import DecisionTreeClassifier
 
 import cfxc
-from cfxc.answers.spreading import MORE
+from cfxc.answers.spreading import MORE, Spread
 from cfxc.arrays import Floats
 from cfxc.errors import DataTypeError, InvalidInputError
 
@@ -158,6 +158,24 @@ def test_little_effort_finds_the_rows_that_there_are() -> None:
         limit = 9 * float(answer.distance) + CLOSE  # type: ignore[arg-type]
         there = int(((model.predict(ROWS) == "yes") & few & (far <= limit)).sum())
         assert len(answer.all()) == min(3, there)
+
+
+@pytest.mark.parametrize("effort", [1e-9, inf])
+def test_bisection_goes_on_for_as_long_as_the_effort_lasts(
+    effort: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = list[Any]()
+    search = Spread._search
+    monkeypatch.setattr(Spread, "_search", lambda *given: asked.append(1) or search(*given))
+    model = cfxc.compile(fitted("forest"), SPACE)
+    answer = model.explain(
+        X[model.predict(X) == "no"].iloc[[0]], target="yes", count=3,
+        diversity=cfxc.Diverse(2.0, tolerance=0.0, effort=effort),
+        subject_to=[cfxc.TrustRegion(X)],
+    )  # fmt: skip
+    given_up = [one.reason == MORE for one in answer.alternatives]
+    assert given_up == [effort < 1] * 2
+    assert len(asked) == 4 if effort < 1 else len(asked) > 20
 
 
 @pytest.mark.parametrize("aggregate", ["least", "mean"])
