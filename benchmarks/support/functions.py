@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 import pandas as pd
@@ -44,6 +45,7 @@ class Function:
         return self.space.decode(values)
 
 
+@cache
 def functions() -> list[Function]:
     """The five; widths are about a third of the range of outputs."""
     cube = _space([(0.0, 1.0)] * 6)

@@ -28,12 +28,16 @@ def by_composition(search: Search, task: Task) -> Floats | None:
     search.surrogate.update(search.rows, values)
 
     def judge(some: Floats) -> Floats:
-        mean, std = search.surrogate.predict(some)
-        std = np.maximum(std, 1e-12)
-        z = (mean - task.best) / std
-        return np.asarray(std * (norm.pdf(z) + z * norm.cdf(z)))
+        return improvement(*search.surrogate.predict(some), task.best)
 
     return search.climb(task, rows, judge)
+
+
+def improvement(mean: Floats, std: Floats, best: float) -> Floats:
+    """What a normal value is expected to exceed the best by."""
+    std = np.maximum(std, 1e-12)
+    z = (mean - best) / std
+    return np.asarray(std * (norm.pdf(z) + z * norm.cdf(z)))
 
 
 class OutOfBudget(Exception):
@@ -89,4 +93,4 @@ METHODS: dict[str, Propose] = {
 }
 """The four of the paper's Figure 4."""
 
-__all__ = ["METHODS"]
+__all__ = ["METHODS", "improvement"]
