@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -47,6 +48,15 @@ def test_a_dtype_holds_what_the_feature_is(fields: dict[str, Any], fine: str, wr
     for dtype in [*wrong.split(), "interval", "float65"]:
         with pytest.raises(InvalidInputError, match=r"'x'.*(cannot hold|knows no dtype)"):
             Feature("x", **fields, dtypes=(dtype,) * count)
+
+
+@pytest.mark.parametrize("written", ["1e-999999999", "1E+999999999 ", "1e" + "9" * 5000])
+def test_numbers_of_endless_digits_are_refused_at_once(written: str) -> None:
+    for value in (written, Decimal("1e-999999999")):
+        with pytest.raises(InvalidInputError, match=r"^.{0,150} is beyond 10000$"):
+            Feature("x", "real", 0, 1, resolution=value)
+    with pytest.raises(InvalidInputError, match=r"weight: '1{59} … is not a finite number"):
+        Feature("x", "real", 0, 1, weight="1" * 5000)
 
 
 # -- what Python lets pass -----------------------------------------------------------------------
