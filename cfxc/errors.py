@@ -11,6 +11,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+SHOWN = 60
+"""Characters of a value that a message shows."""
+
+
+def brief(value: object) -> str:
+    """How a message names a wrong value."""
+    text = repr(value)
+    return text if len(text) <= SHOWN else f"{text[:SHOWN]} …"
+
 
 class CfxcError(Exception):
     """Root of all errors raised on purpose; ``str(error)`` is a complete message."""

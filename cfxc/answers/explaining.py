@@ -80,7 +80,8 @@ class Explainer:
         metric = resolve_distance(question.distance, model.space)
         if question.change_penalty:
             metric = penalised(metric, question.change_penalty, model.space)
-        metric, space = recognised(metric, model.space)
+        apart = isinstance(question.diversity, Diverse)  # answers differ by the model's own weights
+        metric, space = recognised(metric, model.space, keep=apart)
         model = model if space is model.space else replace(model, space=space)
         required = model.target_or_favourable(question.target)
         named: Literal["target", "favourable", ""] = "" if required is None else "favourable"
@@ -168,7 +169,7 @@ class Explainer:
         query, outcome = self._search(query, engine, original, 0, span, starts)
         found = [self._result(query, engine, original, outcome, span)]
         spread = Spread(query, engine, original.flips, self.question, outcome, self.limits)
-        as_asked = f"{DIFFERENT}, to within {100 * self.question.diversity.tolerance:g} %"
+        as_asked = f"{DIFFERENT}, to within {100 * float(spread.tolerance):g} %"
         if outcome.best is not None and outcome.reason != INTERRUPTED:
             for one, span in spread.rows(given, found[0].seconds):
                 other = replace(outcome, best=one.candidate, reason=one.reason or as_asked)

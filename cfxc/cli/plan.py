@@ -223,7 +223,7 @@ def _moments(question: Question, model: CompiledModel, source: Source) -> Moment
     assert question.retrain is not None
     table = read_csv(question.retrain).frame()
     if question.outcome not in table.columns:
-        known = nearest_names(question.outcome, map(str, table.columns))
+        known = nearest_names(str(question.outcome), map(str, table.columns))
         raise MissingColumnError(f"{question.retrain}: no column '{question.outcome}'{known}")
     return retrained_moments(
         model, table, table[question.outcome], question.retrainings, question.share,

@@ -8,7 +8,7 @@ from math import inf
 from numbers import Integral, Real
 from typing import Any
 
-from ..errors import DataTypeError, InvalidInputError
+from ..errors import DataTypeError, InvalidInputError, brief
 from ..space.values import as_written
 
 
@@ -21,8 +21,8 @@ def one_of(*known: str) -> Callable[[Any, str], str]:
     """One of some names."""
 
     def check(value: Any, name: str) -> str:
-        if value not in known:
-            raise InvalidInputError(f"unknown {name} {value!r}: {', '.join(known)}")
+        if not isinstance(value, str) or value not in known:
+            raise InvalidInputError(f"unknown {name} {brief(value)}: {', '.join(known)}")
         return str(value)
 
     return check
@@ -31,7 +31,7 @@ def one_of(*known: str) -> Callable[[Any, str], str]:
 def as_double(value: Any, demand: str) -> float:
     """A real number as a double, infinite beyond the largest; else ``demand`` is the error."""
     if isinstance(value, bool) or not isinstance(value, Real):
-        raise DataTypeError(f"{demand}, not {value!r}")
+        raise DataTypeError(f"{demand}, not {brief(value)}")
     try:
         return float(value)
     except OverflowError:
@@ -85,7 +85,7 @@ def whole_number(value: Any, name: str, least: int, *, also: str = "") -> int:
     """A whole number from ``least`` on; ``also``: what else a message offers."""
     demand = f"{name} must be {also}a whole number from {least}"
     if isinstance(value, bool) or not isinstance(value, Integral):
-        raise DataTypeError(f"{demand}, not {value!r}")
+        raise DataTypeError(f"{demand}, not {brief(value)}")
     if int(value) < least:
         raise InvalidInputError(f"{demand}, not {value}")
     return int(value)

@@ -9,7 +9,7 @@ from functools import cached_property
 from math import inf
 from typing import Any, Literal, TypeVar, get_args
 
-from ..errors import DataTypeError, InvalidInputError
+from ..errors import DataTypeError, InvalidInputError, brief
 from ..ir import Builder, Operand, Program, ops
 from ..ir import Literal as Number
 from ..space import FeatureSpace
@@ -67,12 +67,14 @@ class Diverse:
             raise InvalidInputError(f"within is at most {LARGEST}: so far, any row will do")
         for name, known in (("measure", MEASURES), ("aggregate", AGGREGATES)):
             value = getattr(self, name)
-            if value not in known:
+            if not isinstance(value, str) or value not in known:
                 close = meant(str(value), known)
-                raise InvalidInputError(f"{name}: {value!r} is none of {', '.join(known)}{close}")
+                raise InvalidInputError(
+                    f"{name}: {brief(value)} is none of {', '.join(known)}{close}"
+                )
         if closed_share(self.tolerance, "tolerance") == 1:
             raise InvalidInputError("tolerance is below 1: all answers are within that of a bound")
-        positive_number(self.effort, "effort")
+        object.__setattr__(self, "effort", positive_number(self.effort, "effort"))
 
     def __str__(self) -> str:
         return ",".join(f"{name}={value}" for name, value in vars(self).items())
@@ -90,8 +92,8 @@ class Diverse:
             name = name.strip()
             if not equals or name not in cls.__dataclass_fields__ or name in given:
                 raise InvalidInputError(
-                    f"diversity: {text!r} is not read; write such as within=0.5,measure=l1, each "
-                    f"of {', '.join(cls.__dataclass_fields__)} once"
+                    f"diversity: {brief(text)} is not read; write such as within=0.5,measure=l1, "
+                    f"each of {', '.join(cls.__dataclass_fields__)} once"
                 )
             given[name] = value = value.strip()
             if name not in ("measure", "aggregate"):
@@ -108,13 +110,13 @@ def as_diversity(value: Any, name: str, known: Sequence[str]) -> str | Diverse:
     if isinstance(value, Diverse) or (isinstance(value, str) and value in known):
         return value
     if not isinstance(value, str):
-        raise DataTypeError(f"{name} is {', '.join(known)} or a cfxc.Diverse, not {value!r}")
+        raise DataTypeError(f"{name} is {', '.join(known)} or a cfxc.Diverse, not {brief(value)}")
     if "=" in value:
         return Diverse.read(value)
     if value == "diverse":
         return Diverse()
     raise InvalidInputError(
-        f"unknown {name} {value!r}: {', '.join(known)}, diverse, or such as within=0.5"
+        f"unknown {name} {brief(value)}: {', '.join(known)}, diverse, or such as within=0.5"
         f"{meant(value, [*known, 'diverse'])}"
     )
 
@@ -205,7 +207,7 @@ def parted(query: Query, measured: Measured, limit: Fraction) -> Query:
     builder = Builder("near")
     changes, program = query.delta, query.distance.program
     own = {name: builder.input(name, sort) for name, sort in changes.inputs}
-    scope = dict(builder.inline(changes, own))
+    scope = builder.inline(changes, own) | {f"x.{name}": each for name, each in own.items()}
     for name, sort in program.inputs:
         if name not in scope:
             scope[name] = builder.input(name, sort)

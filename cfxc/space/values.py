@@ -12,13 +12,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ..errors import DataTypeError, InvalidInputError
+from ..errors import DataTypeError, InvalidInputError, brief
 from ..lang.literals import MAX_EXPONENT
 
 MAX_EXACT_INTEGER = 2**53
 """Every whole number up to here is a double; beyond it, models see another."""
-SHOWN = 60
-"""Characters of a value that a message shows."""
 
 
 def exact(value: object, what: str = "number") -> Fraction:
@@ -34,14 +32,14 @@ def exact(value: object, what: str = "number") -> Fraction:
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, bool) or not isinstance(value, int | float | str | Fraction | Decimal):
-        raise DataTypeError(f"{what}: {value!r} is not a number")
+        raise DataTypeError(f"{what}: {brief(value)} is not a number")
     if _exponent(value) > MAX_EXPONENT:
-        raise InvalidInputError(f"{what}: the exponent of {_cut(value)} is beyond {MAX_EXPONENT}")
+        raise InvalidInputError(f"{what}: the exponent of {brief(value)} is beyond {MAX_EXPONENT}")
     try:
         return Fraction(value)
     except (ValueError, ZeroDivisionError, OverflowError) as error:
         raise InvalidInputError(
-            f"{what}: {_cut(value)} is not a finite number; write e.g. 12, 0.5, '0.01' or '1/3'"
+            f"{what}: {brief(value)} is not a finite number; write e.g. 12, 0.5, '0.01' or '1/3'"
         ) from error
 
 
@@ -51,12 +49,6 @@ def _exponent(value: int | float | str | Fraction | Decimal) -> int:
         found = re.search(r"[eE][+-]?0*([\d_]+)\s*$", value)
         return int(found[1][:9].replace("_", "") or 0) if found else 0
     return abs(value.adjusted()) if isinstance(value, Decimal) and value.is_finite() else 0
-
-
-def _cut(value: object) -> str:
-    """How a message names a value."""
-    text = repr(value)
-    return text if len(text) <= SHOWN else f"{text[:SHOWN]} …"
 
 
 def as_written(value: object, what: str = "number") -> Fraction:

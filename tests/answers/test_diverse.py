@@ -28,9 +28,11 @@ MODELS = {
     "logistic": LogisticRegression(),
     "network": MLPClassifier((3,), max_iter=300, random_state=0),
 }
+WEIGHED = "program d(delta: Real[J]) { return 20*delta[1] + delta[2] + delta[3] + delta[4] }"
 DISTANCES: dict[str, Any] = {
     "l0": "l0", "l1": "l1", "l2": "l2", "linf": "linf", "sparse": "sparse",
     "a mix": {"l0": 0.4, "linf": 0.6},
+    "a program": WEIGHED,
 }  # fmt: skip
 CLOSE = 1e-9
 OVER = {"least": "min", "mean": "mean"}
@@ -83,6 +85,7 @@ def norm(name: str, delta: Floats) -> Floats:
     found: dict[str, Floats] = {
         "l0": changed, "l1": mean, "linf": delta.max(1), "l2": np.sqrt((delta**2).mean(1)),
         "sparse": (4 * changed + mean) / 5, "a mix": 0.4 * changed + 0.6 * delta.max(1),
+        "a program": delta @ [20, 1, 1, 1],
     }  # fmt: skip
     return found[name]
 
@@ -158,6 +161,35 @@ def test_little_effort_finds_the_rows_that_there_are() -> None:
         limit = 9 * float(answer.distance) + CLOSE  # type: ignore[arg-type]
         there = int(((model.predict(ROWS) == "yes") & few & (far <= limit)).sum())
         assert len(answer.all()) == min(3, there)
+
+
+@pytest.mark.parametrize("aggregate", ["least", "mean"])
+@pytest.mark.parametrize("far", ["whitened", "(1 + x.age) * delta[1] + delta[2]"])
+def test_distances_that_read_values_limit_them_too(far: str, aggregate: Any) -> None:
+    known, rows = X[["age", "pay"]], ROWS[["age", "pay"]].drop_duplicates()
+    space = cfxc.FeatureSpace.infer(known, resolution={"pay": 0.25})
+    tree = DecisionTreeClassifier(max_depth=4).fit(known, known["age"] / 4 + known["pay"] > 2)
+    person, distance = known[~tree.predict(known)].iloc[[0]], cfxc.Mahalanobis(known)
+    moved = (rows - person.iloc[0]).to_numpy(float)
+    away = np.sqrt((moved @ np.linalg.inv(np.cov(known.T, ddof=0)) * moved).sum(1))
+    if far != "whitened":
+        distance = f"program d(delta: Real[J]) {{ return {far} }}"
+        away = (1 + rows["age"].to_numpy()) * abs(moved[:, 0]) / 7 + abs(moved[:, 1]) / 2
+    answer = cfxc.compile(tree, space).explain(
+        person, target=True, distance=distance, count=3,
+        diversity=cfxc.Diverse(1.0, aggregate=aggregate),
+    )  # fmt: skip
+    there = tree.predict(rows)
+    assert answer.distance == pytest.approx(away[there].min(), rel=1e-3)
+    near = rows[there & (away <= 2 * float(answer.distance) + CLOSE)]  # type: ignore[arg-type]
+    assert len(answer.all()) == min(3, len(near))
+    for number, other in enumerate(answer.alternatives, 1):
+        before = [one.counterfactual.iloc[0] for one in answer.all()[:number]]
+        apart = [(abs(near - one) / [7, 2]).to_numpy(float).mean(1) for one in before]
+        new = np.min(apart, axis=0) > 0
+        best = getattr(np, OVER[aggregate])(apart, axis=0)[new].max()
+        assert other.apart <= best + CLOSE <= other.apart_bound + 2 * CLOSE  # type: ignore[operator]
+        assert other.reason == MORE or other.apart >= 0.9 * best - CLOSE  # type: ignore[operator]
 
 
 @pytest.mark.parametrize("effort", [1e-9, inf])

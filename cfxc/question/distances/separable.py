@@ -22,10 +22,13 @@ Sum = LinearForm[tuple[str, int]]
 NOTHING: Sum = LinearForm({})
 
 
-def recognised(distance: Distance, space: FeatureSpace) -> tuple[Distance, FeatureSpace]:
+def recognised(
+    distance: Distance, space: FeatureSpace, *, keep: bool = False
+) -> tuple[Distance, FeatureSpace]:
     """A user's distance as a mix of norms over a space with its weights, where it is one.
 
-    Otherwise both as they are.
+    Otherwise both as they are; with ``keep``, too, where its weights are no multiple of the space's
+    own, which something else is measured by.
     """
     found = None if distance.norms is not None or distance.whitening else _read(distance.program)
     if found is None or found.constant:
@@ -34,6 +37,9 @@ def recognised(distance: Distance, space: FeatureSpace) -> tuple[Distance, Featu
     if min(found.terms.values(), default=ZERO) <= 0:
         return distance, space
     weights = vectors[1] or vectors[0] or vectors[2]
+    given = {j: feature.weight for j, feature in enumerate(space, 1) if feature.weight}
+    if keep and (not given or _share(weights, given) is None):
+        return distance, space
     shares = [_share(each, weights) for each in vectors]
     if None in shares:
         return distance, space
