@@ -153,6 +153,19 @@ def test_pick_constrain_answer_keep(page: Page) -> None:
     assert page.complaints() == []
 
 
+@pytest.mark.parametrize("end", ["click", Keys.ENTER])
+def test_a_row_is_asked_about_as_soon_as_its_number_is_typed(page: Page, end: str) -> None:
+    here = int(page("#row").get_property("value"))
+    for row in range(here + 1, here + 5):
+        page.type(page("#row"), f"{row}")
+        if end != "click":
+            page("#row").send_keys(end)
+            wait_for(lambda: page("#answer").get_attribute("aria-busy") == "false", STARTS)
+        status = page.text("#status") if end != "click" else page.find()
+        assert status.startswith("Done")
+        assert page("#target").get_property("value") != page.text("#now")
+
+
 def test_a_slider_asks_the_model(page: Page) -> None:
     page.refused()
     page.find()

@@ -15,6 +15,7 @@ export class Form {
     this.model = model;
     this.changed = changed;
     this.people = null;
+    this.picked = Promise.resolve(); // ends when the row chosen last is in the fields
     this.parts = new Map();
     this.buildWanted();
     this.buildFeatures();
@@ -139,7 +140,12 @@ export class Form {
     return first !== null;
   }
 
-  async pick(row) {
+  pick(row) {
+    this.picked = this.load(row);
+    return this.picked;
+  }
+
+  async load(row) {
     const { rows } = this.people;
     $("row-error").hidden = true;
     try {

@@ -95,13 +95,18 @@ async function find(focus) {
   const mine = new AbortController();
   searching = mine;
   current = "";
+  searchingNow(true);
+  say("Searching …");
+  if (moved) {
+    moved = false;
+    await outcomeNow(); // which says what is wanted, unless somebody chose
+    if (searching !== mine) return;
+  }
   const asked = form.question();
   form.mark({}, false);
   markWanted("");
   $("found").replaceChildren();
   showBounds(null);
-  searchingNow(true);
-  say("Searching …");
   if (focus && matchMedia("(max-width: 860px)").matches) $("answer").scrollIntoView({ behavior: "smooth" });
   try {
     await stream("/api/explain", asked, mine.signal, (message) => searching === mine && told(message, asked));
@@ -130,8 +135,10 @@ async function begin() {
     $("broken").hidden = false;
     return;
   }
-  $("question").addEventListener("submit", (event) => {
+  $("question").addEventListener("submit", async (event) => {
     event.preventDefault();
+    searchingNow(true);
+    await form.picked;
     find(true);
   });
   $("stop").addEventListener("click", () => {
