@@ -115,10 +115,10 @@ def _unwritable(path: str | Path, error: OSError) -> InvalidInputError:
     """The message about a file that cannot be written, and what to do."""
     if isinstance(error, BrokenPipeError):  # the reader has gone: no fault of the file
         raise error
-    why = error.strerror or str(error)
+    why = f"{error.strerror or error}; make room, or name another file"
     if isinstance(error, FileNotFoundError):
-        why = f"no folder {Path(path).parent}"
-    return InvalidInputError(f"{path}: cannot write: {why}; make room, or name another file")
+        why = f"no folder {Path(path).parent}; make it first"
+    return InvalidInputError(f"{path}: cannot write: {why}")
 
 
 def check_writable(path: str | Path | None, *taken: str | Path | None) -> None:

@@ -248,7 +248,7 @@ CRITERIA: list[Case] = [
     (
         "no folder",
         lambda m: m.ask().certificate.save("nowhere/c.json"),
-        ["no folder nowhere", "another file"],
+        ["no folder nowhere", "make it first"],
     ),
 ]
 

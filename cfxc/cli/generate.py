@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..errors import InvalidInputError
-from ..frontends.row_files import read_factual, read_rows
+from ..frontends.row_files import named_row, read_factual, read_rows
 from ..question.outcomes import read_target
 from ..writing import check_writable
 from .commands import Source
@@ -188,10 +188,11 @@ def run(
 
 def _instances(text: str, made: Generator) -> Any:
     """The rows of a CSV file, or one instance as ``--factual`` takes them."""
-    path = Path(text)
-    if path.suffix.lower() == ".csv":
+    path, number = named_row(text)
+    if number is None and path.suffix.lower() == ".csv":
         return read_rows(path, made.space)
-    return read_factual(text, made.space)
+    row, space = read_factual(text, made.space), made.space
+    return row if number is None else space.decode(space.encode_row(row)).set_axis([number])
 
 
 def _answer(found: pd.DataFrame, report: pd.DataFrame) -> dict[str, Any]:

@@ -9,6 +9,7 @@ whole numbers beyond 64 bits are text.
 
 from __future__ import annotations
 
+import codecs
 import csv
 import io
 import re
@@ -151,9 +152,12 @@ def _lines(path: Path, skip: int = 0) -> Iterator[Lines]:
             "table's file"
         ) from error
     except UnicodeDecodeError as error:
+        with path.open("rb") as raw:
+            wide = raw.read(2) in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+        known, name = ("UTF-16", "UTF-16") if wide else ("such as from Latin-1", "LATIN1")
         raise InvalidInputError(
             f"{path}: not a table in CSV: not text in UTF-8; save it as that, or convert it, "
-            f"such as from Latin-1: iconv -f LATIN1 -t UTF-8 {shlex.quote(str(path))}"
+            f"{'from ' * wide}{known}: iconv -f {name} -t UTF-8 {shlex.quote(str(path))}"
         ) from error
 
 

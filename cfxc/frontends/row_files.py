@@ -40,9 +40,7 @@ def read_factual(text: str, space: FeatureSpace) -> Mapping[str, Any]:
     Raises:
         InvalidInputError, MissingColumnError: no such file or row, or not one row.
     """
-    path, number = Path(text), None
-    if (numbered := _NUMBERED.fullmatch(text)) and not path.exists():
-        path, number = Path(numbered["path"]), _row_number(numbered["row"])
+    path, number = named_row(text)
     if text.isdecimal() and not path.exists():
         raise InvalidInputError(f"no row '{text}': name its table too, such as data.csv:{text}")
     if path.suffix.lower() not in (".csv", *PARQUET):
@@ -55,6 +53,14 @@ def read_factual(text: str, space: FeatureSpace) -> Mapping[str, Any]:
     row = read(path, number, space)
     _require_columns(path, space, list(row))
     return _of_space(row, space)
+
+
+def named_row(text: str) -> tuple[Path, int | None]:
+    """The file that ``table.csv:17`` names, and the row of it if it does."""
+    path, numbered = Path(text), _NUMBERED.fullmatch(text)
+    if not numbered or path.exists():
+        return path, None
+    return Path(numbered["path"]), _row_number(numbered["row"])
 
 
 def read_instances(path: Path, space: FeatureSpace) -> list[Mapping[str, Any]]:
@@ -80,10 +86,9 @@ def read_known(text: str, space: FeatureSpace) -> pd.DataFrame | None:
 
     ``None`` where the row stands alone.
     """
-    path, numbered = Path(text), _NUMBERED.fullmatch(text)
-    if not numbered or path.exists():
+    path, number = named_row(text)
+    if number is None:
         return None
-    path = Path(numbered["path"])
     if path.suffix.lower() in PARQUET:
         return read_parquet(path)[list(space.columns)].head(MOST_ROWS)
     if path.stat().st_size <= LARGEST:

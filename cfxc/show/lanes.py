@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import log1p
+from textwrap import wrap
 from typing import Any
 
 import numpy as np
@@ -145,6 +146,7 @@ def draw_lanes(
     """
     count, own = len(titles), ax is None
     inches = WIDE if count == 1 else max(NARROW, WIDE - 0.6 * count)
+    titles = [_fitted(title, int(inches / (LETTER * 1.12))) for title in titles]
     names = [in_lines(lane.feature.name, NAME) for lane in lanes]
     left, right, top = _edges(lanes, names, heading, titles)
     handles, texts = _key(lanes, purpose)
@@ -183,6 +185,11 @@ def _edges(
     notes = max((len(line) for lane in lanes for line in lane.note.split("\n")), default=0)
     above = 0.08 + 0.17 * _lines(titles) + 0.3 * bool(heading)
     return longest * LETTER * 1.12 + 0.25, notes * LETTER + 0.15, above
+
+
+def _fitted(title: str, letters: int) -> str:
+    """A title whose lines have so many letters at most."""
+    return "\n".join(part for line in title.split("\n") for part in wrap(line, letters) or [""])
 
 
 def _lines(titles: Sequence[str]) -> int:

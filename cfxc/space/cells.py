@@ -35,7 +35,7 @@ def number(cell: object, where: str) -> int | float | None:
     if isinstance(value, bool | str):
         raise DataTypeError(
             f"{where}: {value!r} is {'text' if isinstance(value, str) else 'a boolean'}, "
-            "but this column holds numbers"
+            "but this column holds numbers; write the number alone"
         )
     if isinstance(value, float) and not math.isfinite(value):
         raise InvalidInputError(f"{where}: {value!r} is not a finite number")

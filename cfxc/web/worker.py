@@ -54,7 +54,9 @@ class Worker:
         except CfxcError as error:
             return {"error": str(error)}
         except TimeUp:
-            return {"error": f"this was not ready within {job['seconds']:g} s"}
+            return {
+                "error": f"this was not ready within {job['seconds']:g} s, the page's --time-limit"
+            }
         except KeyboardInterrupt:
             return {"error": STOPPED}
         except MemoryError:

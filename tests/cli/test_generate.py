@@ -53,6 +53,8 @@ def test_trained_then_drawn(shell: Shell) -> None:
     assert written.code == 0, written
     assert "2 rows for 1 instance: " in written.err
     assert len(pd.read_csv(shell.folder / "rows.csv")) == 2
+    third = shell(*RUN, "--rows", "data.csv:2", "-n", "2")
+    assert [line.split(",")[0] for line in third.out.splitlines()] == ["row", "2", "2"]
     fewer = (*RUN, "--rows", "data.csv:0", "-n", "1", "-o", "rows.csv")
     assert shell(*fewer).err.endswith("-o rows.csv --overwrite\n")
     assert "1 row for 1 instance: " in shell(*fewer, "--overwrite").err

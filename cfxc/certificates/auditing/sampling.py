@@ -85,6 +85,8 @@ def run(
         return str(error), "", None
     except NotRun as error:
         return "", str(error), None
+    except KeyError as error:
+        return "", f"the model asks for columns that the certificate has not: {error}", None
     except Exception as error:  # whatever a library raises of files and tables it does not take
         reason = str(error).splitlines() or [""]
         return "", f"{type(error).__name__}: {reason[0][:200]}", None

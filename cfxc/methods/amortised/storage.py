@@ -116,7 +116,10 @@ def _head(path: Path) -> dict[str, Any]:
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
-        raise ModelFileError(f"{path}: cannot read: {error.strerror or error}") from error
+        raise ModelFileError(
+            f"{path}: cannot read: {error.strerror or error}; name the folder that cfxc generate "
+            "fit -o wrote"
+        ) from error
     except (ValueError, RecursionError) as error:
         raise ModelFileError(f"{path}: not JSON that can be read: {error}") from error
     if not isinstance(found, dict) or found.get("format") != FORMAT:
@@ -150,7 +153,10 @@ def _weights(path: Path, digest: str) -> Weights:
             raise ModelFileError(f"{path}: not the weights that {HEAD} was written with")
         return dict(load(content))
     except OSError as error:
-        raise ModelFileError(f"{path}: cannot read: {error.strerror or error}") from error
+        raise ModelFileError(
+            f"{path}: cannot read: {error.strerror or error}; name the folder that cfxc generate "
+            "fit -o wrote"
+        ) from error
     except SafetensorError as error:
         raise ModelFileError(f"{path}: no safetensors: {error}") from error
 

@@ -36,9 +36,14 @@ def proof_of(
     if isinstance(proof, SplitTree):
         radius = proof.radius * (1 + Fraction(1, 2**60)) if proof.radius >= 1 else proof.radius
         return _Boxes(proof, radius, given, scales, beside).written()  # it covers the boundary too
-    found = prove(given, proof.radius, seconds) if isinstance(proof, Refuted) else None
-    if found is None:
+    if not isinstance(proof, Refuted):
         raise UnsupportedError("no proof was kept that a certificate could hold")
+    found = prove(given, proof.radius, seconds)
+    if found is None:
+        raise UnsupportedError(
+            f"no proof that a certificate could hold was made in {seconds:g} s; a longer search "
+            "may keep one"
+        )
     return found
 
 
