@@ -12,7 +12,7 @@ import pandas as pd
 
 from cfxc import FeatureSpace, Result
 from cfxc.errors import CfxcError
-from cfxc.question.query import make_query
+from cfxc.question.query import Query, make_query
 from cfxc.solvers.baselines import minimum_observable
 
 from .cases import EPSILON, Case
@@ -76,24 +76,49 @@ def check(
     seconds: float = 0.0,
 ) -> Finding:
     """Check an answer against the original model, the feature space and the training rows."""
-    space, person, row = case.data.space, answer.factual, answer.counterfactual
-    query = make_query(
+    query = query_of(case, answer.factual, distance)
+    nearest = minimum_observable(query, case.train, case.deployed(answer.factual), favourable)
+    return checked(case, query, answer, None if nearest is None else nearest.distance, seconds)
+
+
+def checked(
+    case: Case, query: Query, answer: Result, observable: Fraction | None, seconds: float = 0.0
+) -> Finding:
+    """Check an answer where the distance of the minimum observable is known."""
+    row = answer.counterfactual
+    if row is None:
+        return Finding(answer, None, observable, (f"no answer: {answer.summary()}",), seconds)
+    reached, faults = verified(case, query, answer.factual, row)
+    if reached is not None:
+        faults += _distance_faults(answer, reached, observable)
+    return Finding(answer, reached, observable, tuple(faults), seconds)
+
+
+def query_of(case: Case, person: pd.DataFrame, distance: str) -> Query:
+    """What is asked about a person: the favourable outcome, nearest by a distance."""
+    space = case.data.space
+    return make_query(
         case.compiled.program, space, space.encode_row(person),
         target=case.data.favourable, distance=distance,
     )  # fmt: skip
-    nearest = minimum_observable(query, case.train, case.deployed(person), favourable)
-    observable = None if nearest is None else nearest.distance
-    if row is None:
-        return Finding(answer, None, observable, (f"no answer: {answer.summary()}",), seconds)
+
+
+def verified(
+    case: Case, query: Query, person: pd.DataFrame, row: pd.DataFrame
+) -> tuple[Fraction | None, list[str]]:
+    """The exact distance of a row, and what is wrong with it, whoever found it.
+
+    There is no distance where the row is none of the space.
+    """
+    space = case.data.space
     try:
         values = space.encode_row(row)
     except CfxcError as error:
-        return Finding(answer, None, observable, (f"implausible: {error}",), seconds)
-    reached = norm(distance, deltas(space, space.encode_row(person), values))
+        return None, [f"implausible: {error}"]
+    reached = norm(query.distance.name, deltas(space, space.encode_row(person), values))
     faults = [] if case.flips(row) else ["the original model does not flip"]
     faults += [f"implausible: {what}" for what in query.violated(values)]
-    faults += _table_faults(person, row) + _distance_faults(answer, reached, observable)
-    return Finding(answer, reached, observable, tuple(faults), seconds)
+    return reached, faults + _table_faults(person, row)
 
 
 def deltas(
