@@ -162,27 +162,14 @@ def _improvement(found: Found, said: str, options: Namespace) -> Table:
     return table
 
 
-def _gains(found: Replies, method: str, distance: str, absolute: bool = False) -> list[float]:
-    """1 - δ / δ_other of those whom both answer; ``absolute``: δ as Algorithm 1 leaves it."""
-    gains = []
-    for mine, other in zip(found[OURS, distance], found.get((method, distance), ()), strict=False):
-        if mine.distance is not None and other.distance:
-            reached = mine.distance
-            if absolute:
-                assert mine.row is not None
-                size = len(mine.row.columns) if distance == "linf" else 1
-                reached = left(reached, size)
-            gains.append(float(1 - reached / other.distance))
-    return gains
-
-
-def left(optimum: Fraction, size: int = 1) -> Fraction:
-    """The upper bound that Algorithm 1 ends with at ε = 1e-3 absolute.
-
-    ``size``: the authors' code divides linf by the number of features; so is ε there.
-    """
-    step = Fraction(1, 1024)  # ten halvings of [0, 1]
-    return -(-optimum / size // step) * step * size
+def _gains(found: Replies, method: str, distance: str) -> list[float]:
+    """1 - δ / δ_other of those whom both answer."""
+    pairs = zip(found[OURS, distance], found.get((method, distance), ()), strict=False)
+    return [
+        float(1 - mine.distance / other.distance)
+        for mine, other in pairs
+        if mine.distance is not None and other.distance
+    ]
 
 
 def spread(values: Sequence[float]) -> str:
@@ -296,45 +283,41 @@ def _without(
 def run_why(options: Namespace) -> Section:
     """Our set-up with one thing at a time as the authors' code has it, then with all of them."""
     table = Table(
-        f"Improvement over MO of {options.people} people, in %: l0 / l1 / linf; our set-up, with "
-        "one thing changed, with all changed; empty: nothing changes",
-        ("data", "model", "paper, ε = 1e-5", "ours", *FACTORS.values(), "all",
-         "paper, ε = 1e-3", "ours, ε absolute", "all, ε absolute"),
-    )  # fmt: skip
-    setups = {"ours": USUAL, **{name: replace(USUAL, **{name: True}) for name in FACTORS},
-              "all": AUTHORS}  # fmt: skip
+        f"Improvement over MO of {options.people} people, in %: l0 / l1 / linf; in our set-up, "
+        "with one thing changed, with all changed; empty: nothing changes",
+        ("data", "model", "paper, ε = 1e-5", "ours", *FACTORS.values(), "all"),
+    )
     away: dict[str, list[float]] = {}
-    for data in ("adult", "credit", "compas"):
+    for number, data in enumerate(("adult", "credit", "compas")):
         for model in MODELS:
-            paper = IMPROVEMENT[model, MO][3 * ("adult", "credit", "compas").index(data) :][:3]
-            loose, fine = zip(*filter(None, paper), strict=True)
-            cells = {"paper": _triple(fine), "loose": _triple(loose)}
-            ours = None
-            for name, setup in setups.items():
-                same = name in FACTORS and not applies(name, data, model)
-                found = _replies(setup, data, model, options) if not same else None
-                means = _means(found) if found else ours
-                assert means is not None
-                ours = means if name == "ours" else ours
-                cells[name] = "" if same else _triple(means)
-                away.setdefault(name, []).extend(m - p for m, p in zip(means, fine, strict=True))
-                if found and name in ("ours", "all"):
-                    means = _means(found, absolute=True)
-                    cells[f"{name} loose"] = _triple(means)
-                    away.setdefault(f"{name} loose", []).extend(
-                        m - p for m, p in zip(means, loose, strict=True)
-                    )
-            table.rows.append((data, model, *_in_order(cells)))
+            paper = [pair[1] for pair in IMPROVEMENT[model, MO][3 * number :][:3] if pair]
+            found = _by_setup(data, model, options)
+            cells = [_triple(found[name]) if name in found else "" for name in (*FACTORS, "all")]
+            table.rows.append((data, model, _triple(paper), _triple(found["ours"]), *cells))
+            for name in ("ours", *FACTORS, "all"):
+                means = found.get(name, found["ours"])
+                away.setdefault(name, []).extend(
+                    mean - theirs for mean, theirs in zip(means, paper, strict=True)
+                )
     for said, of in (("mean difference from the paper", fmean),
                      ("mean absolute difference", lambda v: fmean(map(abs, v)))):  # fmt: skip
-        means = {name: f"{of(values):.1f}" for name, values in away.items()}
-        table.rows.append((said, "", *_in_order({"paper": "", "loose": "", **means})))
+        table.rows.append((said, "", "", *(f"{of(values):.1f}" for values in away.values())))
     return [table], []
 
 
-def _in_order(cells: dict[str, str]) -> list[str]:
-    names = ("paper", "ours", *FACTORS, "all", "loose", "ours loose", "all loose")
-    return [cells[name] for name in names]
+def _by_setup(data: str, model: str, options: Namespace) -> dict[str, list[float]]:
+    """The improvement in each set-up that differs from ours, in percent, by distance."""
+    found = {}
+    for name in ("ours", *FACTORS, "all"):
+        if name in FACTORS and not applies(name, data, model):
+            continue
+        if name in FACTORS:
+            setup = replace(USUAL, **{name: True})
+            own = replies(setup, data, model, _limits(options), ())
+        else:
+            own = _replies(AUTHORS if name == "all" else USUAL, data, model, options)
+        found[name] = [100 * fmean(_gains(own, MO, distance)) for distance in DISTANCES]
+    return found
 
 
 def applies(factor: str, data: str, model: str) -> bool:
@@ -346,10 +329,6 @@ def applies(factor: str, data: str, model: str) -> bool:
     if factor == "free":
         return data != "compas"
     return factor != "zeros" or data == "compas"
-
-
-def _means(found: Replies, absolute: bool = False) -> list[float]:
-    return [100 * fmean(_gains(found, MO, distance, absolute)) for distance in DISTANCES]
 
 
 def _triple(values: Sequence[float]) -> str:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import sys
+import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cache, partial
 
@@ -59,6 +61,8 @@ class Limits:
 @cache
 def world(setup: Setup, data: str, model: str) -> World:
     """A fitted model in a set-up."""
+    if setup.test_rows:
+        return world(replace(setup, test_rows=False), data, model).observing_test_rows()
     return prepare(load(data, setup), model, setup)
 
 
@@ -71,6 +75,7 @@ def replies(
     favourable = favourable_rows(where.case)
     asked = rivals(where, methods)
     found: Replies = {}
+    started = time.perf_counter()
     for i in range(min(limits.people, len(where.case.people))):
         person = where.case.people.iloc[[i]]
         for distance in DISTANCES:
@@ -82,6 +87,7 @@ def replies(
                     own[name] = _rival(where, query, person, rival, name == LARGEST)
             for name, reply in own.items():
                 found.setdefault((name, distance), []).append(reply)
+    print(data, model, setup, f"{time.perf_counter() - started:.0f} s", file=sys.stderr)
     return found
 
 

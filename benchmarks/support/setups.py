@@ -64,11 +64,16 @@ class World:
     case: Case
     layout: tuple[Part, ...]
     fitted_on: pd.DataFrame
+    held_out: pd.DataFrame
 
     @property
     def estimator(self) -> BaseEstimator:
         """The model behind the encoding."""
         return self.case.pipeline[-1]
+
+    def observing_test_rows(self) -> World:
+        """The same, but the minimum observable is looked for among the test rows."""
+        return replace(self, case=replace(self.case, train=self.held_out))
 
 
 def load(name: str, setup: Setup) -> Dataset:
@@ -97,10 +102,10 @@ def prepare(data: Dataset, model: str, setup: Setup) -> World:
     seconds = time.perf_counter() - started
     predicted = pipeline.predict(test)
     accuracy = float((predicted == expected).mean())
-    rows = test if setup.test_rows else train
     people = test[predicted != data.favourable]
-    case = Case(data, model, pipeline, compiled, rows, people, accuracy, seconds)
-    return World(case, layout_of(parts, pipeline[0], data.space), train)
+    case = Case(data, model, pipeline, compiled, train, people, accuracy, seconds)
+    found = World(case, layout_of(parts, pipeline[0], data.space), train, test)
+    return found.observing_test_rows() if setup.test_rows else found
 
 
 def _balanced(data: Dataset) -> tuple[pd.DataFrame, pd.Series]:
