@@ -87,7 +87,8 @@ def replies(
                     own[name] = _rival(where, query, person, rival, name == LARGEST)
             for name, reply in own.items():
                 found.setdefault((name, distance), []).append(reply)
-    print(data, model, setup, f"{time.perf_counter() - started:.0f} s", file=sys.stderr)
+    spent = time.perf_counter() - started
+    print(f"{data}, {model}, {setup.named()}: {spent:.0f} s", file=sys.stderr, flush=True)
     return found
 
 

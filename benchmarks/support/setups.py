@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 
 import pandas as pd
 from sklearn.base import BaseEstimator
@@ -48,6 +48,10 @@ class Setup:
     free: bool = False
     test_rows: bool = False
     zeros: bool = False
+
+    def named(self) -> str:
+        """What is otherwise than in our set-up."""
+        return "+".join(name for name, set_so in asdict(self).items() if set_so) or "ours"
 
 
 USUAL = Setup()
