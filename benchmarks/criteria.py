@@ -426,7 +426,10 @@ def main() -> None:
     for each in shown:
         each.show()
     if options.markdown is not None:
-        told = circumstances(f"python benchmarks/criteria.py --part {options.part}")
+        seconds = f" --seconds {options.seconds:g}" * (
+            options.seconds != parser.get_default("seconds")
+        )
+        told = circumstances(f"python benchmarks/criteria.py --part {options.part}{seconds}")
         text = "\n\n".join([told, *(each.markdown() for each in shown)])
         write_section(options.markdown, f"criteria {options.part}", text)
 
