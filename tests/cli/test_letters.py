@@ -52,6 +52,15 @@ def test_each_of_several_answers_has_a_certificate_that_is_kept(shell: Shell) ->
     assert shell("check", "c-2.json").code == 0
 
 
+def test_a_certificate_that_is_not_replaced_is_said_to_be_old(shell: Shell) -> None:
+    asked = (*ASK, "--favourable", "no", "--certificate", "c.json", "--overwrite")
+    assert "older" not in shell(*asked).err
+    assert shell(*ASK, "--certificate", "c.json").code == 0
+    had = shell(*asked)
+    assert had.code == 4
+    assert had.err.endswith("; c.json is an older one\n")
+
+
 def test_a_letter_without_a_certificate_promises_none(shell: Shell) -> None:
     (shell.folder / "f.toml").write_text('creditor = "A"\naction = "B"\nagency = "C"\n')
     more = ("--template", "adverse-action", "--fields", "f.toml")
