@@ -42,6 +42,8 @@ ACTIONS: tuple[Action, ...] = get_args(Action)
 ENCODINGS: tuple[Encoding, ...] = get_args(Encoding)
 FILLED = ("may fill", "free")
 DIRECTED: tuple[Action, ...] = ("increase", "decrease")
+HEAVIEST = 10**30
+"""No weight is larger, or smaller than one over it: searches have to weigh them in doubles."""
 WORDING = ("label", "unit", "format")
 """The fields that are for readers alone."""
 PATTERN = re.compile(r"[^#0-9.,;%‰¤E'@*+\-]*[#,]*0[0,]*(\.0*#*)?(\s*%|[^#0-9.,;%‰¤E'@*+\-]*)")
@@ -73,7 +75,7 @@ class Feature:
             by δ_j = 1, as another category does.  ``fixed`` features do neither.
         action: Whether and in which direction a counterfactual may change it.
         condition: For ``conditional``: the predicate, in the core language, under which it may.
-        weight: Factor >= 0 on its share of a distance.
+        weight: Factor on its share of a distance: 0, or from 1e-30 to 1e30.
         encoding: How the table holds it; ``one_hot`` and ``thermometer`` take several columns.
         columns: The table's columns, one per label (one-hot) or step (thermometer).
         dtypes: Name of the pandas dtype of each column.
@@ -208,6 +210,8 @@ class Feature:
     def _check_action(self, where: str) -> None:
         if self.weight < 0:
             raise InvalidInputError(f"{where}: weight must be at least 0")
+        if self.weight and not Fraction(1, HEAVIEST) <= self.weight <= HEAVIEST:
+            raise InvalidInputError(f"{where}: a weight is 0, or from 1e-30 to 1e30")
         if (self.action == "conditional") != bool(self.condition.strip()):
             raise InvalidInputError(
                 f"{where}: action 'conditional' and a condition (such as 'age >= 25') go together"

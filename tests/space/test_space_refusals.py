@@ -59,6 +59,13 @@ def test_numbers_of_endless_digits_are_refused_at_once(written: str) -> None:
         Feature("x", "real", 0, 1, weight="1" * 5000)
 
 
+@pytest.mark.parametrize("weight", ["1e-400", 1e-31, "1e31", 10**400])
+def test_weights_that_doubles_cannot_hold_side_by_side_are_refused(weight: Any) -> None:
+    with pytest.raises(InvalidInputError, match="'x': a weight is 0, or from 1e-30 to 1e30"):
+        Feature("x", "real", 0, 1, weight=weight)
+    assert Feature("x", "real", 0, 1, weight="1e30").weight == 10**30
+
+
 # -- what Python lets pass -----------------------------------------------------------------------
 
 TABLE = pd.DataFrame({"a": [1.5, 2.5, 3.0], "b": ["p", "q", "r"], "c": [1, 2, 3]})
