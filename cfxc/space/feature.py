@@ -42,8 +42,7 @@ ACTIONS: tuple[Action, ...] = get_args(Action)
 ENCODINGS: tuple[Encoding, ...] = get_args(Encoding)
 FILLED = ("may fill", "free")
 DIRECTED: tuple[Action, ...] = ("increase", "decrease")
-HEAVIEST = 10**30
-"""No weight is larger, or smaller than one over it: searches have to weigh them in doubles."""
+HEAVIEST = 10**30  # no weight is larger, or below one over it: searches weigh in doubles
 WORDING = ("label", "unit", "format")
 """The fields that are for readers alone."""
 PATTERN = re.compile(r"[^#0-9.,;%‰¤E'@*+\-]*[#,]*0[0,]*(\.0*#*)?(\s*%|[^#0-9.,;%‰¤E'@*+\-]*)")
@@ -195,23 +194,20 @@ class Feature:
             raise InvalidInputError(f"{where}: a feature of kind {self.kind} needs lower and upper")
         if self.lower > self.upper:
             lower, upper = number_text(self.lower), number_text(self.upper)
-            raise InvalidInputError(f"{where}: lower {lower} is above upper {upper}")
+            raise InvalidInputError(f"{where}: lower {lower} is above upper {upper}; swap them")
         if self.kind != "real":
             if self.resolution is not None:
                 raise InvalidInputError(f"{where}: only real features have a resolution")
             for bound in (self.lower, self.upper):
                 if bound.denominator != 1:
-                    raise InvalidInputError(
-                        f"{where}: bound {number_text(bound)} is not whole; use kind 'real'"
-                    )
+                    text = number_text(bound)
+                    raise InvalidInputError(f"{where}: bound {text} is not whole; use kind 'real'")
         elif self.resolution is not None and self.resolution <= 0:
             raise InvalidInputError(f"{where}: resolution must be above 0")
 
     def _check_action(self, where: str) -> None:
-        if self.weight < 0:
-            raise InvalidInputError(f"{where}: weight must be at least 0")
         if self.weight and not Fraction(1, HEAVIEST) <= self.weight <= HEAVIEST:
-            raise InvalidInputError(f"{where}: a weight is 0, or from 1e-30 to 1e30")
+            raise InvalidInputError(f"{where}: weight must be 0, or from 1e-30 to 1e30")
         if (self.action == "conditional") != bool(self.condition.strip()):
             raise InvalidInputError(
                 f"{where}: action 'conditional' and a condition (such as 'age >= 25') go together"

@@ -61,7 +61,7 @@ def test_numbers_of_endless_digits_are_refused_at_once(written: str) -> None:
 
 @pytest.mark.parametrize("weight", ["1e-400", 1e-31, "1e31", 10**400])
 def test_weights_that_doubles_cannot_hold_side_by_side_are_refused(weight: Any) -> None:
-    with pytest.raises(InvalidInputError, match="'x': a weight is 0, or from 1e-30 to 1e30"):
+    with pytest.raises(InvalidInputError, match="'x': weight must be 0, or from 1e-30 to 1e30"):
         Feature("x", "real", 0, 1, weight=weight)
     assert Feature("x", "real", 0, 1, weight="1e30").weight == 10**30
 
