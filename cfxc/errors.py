@@ -15,9 +15,17 @@ SHOWN = 60
 """Characters of a value that a message shows."""
 
 
+def as_written_in_code(value: object) -> str:
+    """``repr``, also of whole numbers that Python does not print."""
+    try:
+        return repr(value)
+    except ValueError:
+        return f"{type(value).__name__} of thousands of digits"
+
+
 def brief(value: object) -> str:
     """How a message names a wrong value."""
-    text = repr(value)
+    text = as_written_in_code(value)
     return text if len(text) <= SHOWN else f"{text[:SHOWN]} …"
 
 

@@ -17,7 +17,7 @@ from ..frontends.compiled import Compiled
 from ..frontends.predictor import chance_of, plain_item
 from ..ir.interval import ceil_float
 from ..question.distances import Distance, penalised, recognised, resolve_distance
-from ..question.diversity import Diverse
+from ..question.diversity import Diverse, refuse_extremes
 from ..question.query import Query, make_query
 from ..question.question import Question
 from ..question.target import Target
@@ -81,6 +81,8 @@ class Explainer:
         if question.change_penalty:
             metric = penalised(metric, question.change_penalty, model.space)
         apart = isinstance(question.diversity, Diverse)  # answers differ by the model's own weights
+        if apart:
+            refuse_extremes(metric, model.space)
         metric, space = recognised(metric, model.space, keep=apart)
         model = model if space is model.space else replace(model, space=space)
         required = model.target_or_favourable(question.target)

@@ -9,7 +9,7 @@ from numbers import Integral, Real
 from typing import Any
 
 from ..errors import DataTypeError, InvalidInputError, brief
-from ..space.values import as_written
+from ..space.values import MAX_EXPONENT, as_written
 
 
 def anything(value: Any, name: str) -> Any:
@@ -43,7 +43,7 @@ def positive_number(value: Any, name: str, *, finite: bool = False) -> float:
     demand = f"{name} must be a positive{', finite' * finite} number"
     number = as_double(value, demand)
     if not number > 0 or (finite and number == inf):
-        raise InvalidInputError(f"{demand}, not {value}")
+        raise InvalidInputError(f"{demand}, not {number}")
     return number
 
 
@@ -52,7 +52,7 @@ def proper_share(value: Any, name: str) -> float:
     demand = f"{name} must be a number between 0 and 1, such as 0.001 for a thousandth"
     number = as_double(value, demand)
     if not 0 < number < 1:
-        raise InvalidInputError(f"{demand}, not {value}")
+        raise InvalidInputError(f"{demand}, not {number}")
     return number
 
 
@@ -69,7 +69,7 @@ def closed_share(value: Any, name: str) -> float:
     demand = f"{name} is a share from 0 to 1"
     number = as_double(value, demand)
     if not 0 <= number <= 1:
-        raise InvalidInputError(f"{demand}, not {value}")
+        raise InvalidInputError(f"{demand}, not {number}")
     return number
 
 
@@ -77,7 +77,7 @@ def non_negative(value: Any, name: str) -> Fraction:
     """An exact number from 0 on."""
     number = as_written(value, name)
     if number < 0:
-        raise InvalidInputError(f"{name} must be at least 0, not {value}")
+        raise InvalidInputError(f"{name} must be at least 0, not {brief(value)}")
     return number
 
 
@@ -86,8 +86,9 @@ def whole_number(value: Any, name: str, least: int, *, also: str = "") -> int:
     demand = f"{name} must be {also}a whole number from {least}"
     if isinstance(value, bool) or not isinstance(value, Integral):
         raise DataTypeError(f"{demand}, not {brief(value)}")
-    if int(value) < least:
-        raise InvalidInputError(f"{demand}, not {value}")
+    if not least <= int(value) <= 10**MAX_EXPONENT:
+        demand += f" to 10**{MAX_EXPONENT}" * (int(value) > least)
+        raise InvalidInputError(f"{demand}, not {brief(int(value))}")
     return int(value)
 
 

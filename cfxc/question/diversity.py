@@ -17,7 +17,7 @@ from ..space.names import meant
 from ..space.values import as_written
 from .checks import as_double, closed_share, non_negative, positive_number
 from .criteria import Constraint
-from .distances import Distance, mixed, resolve_distance
+from .distances import Distance, has_extremes, is_extreme, mixed, resolve_distance
 from .distances.delta import delta_program
 from .domain import Domain, domain_of
 from .query import Query
@@ -75,6 +75,8 @@ class Diverse:
         if closed_share(self.tolerance, "tolerance") == 1:
             raise InvalidInputError("tolerance is below 1: all answers are within that of a bound")
         object.__setattr__(self, "effort", positive_number(self.effort, "effort"))
+        for name in ("within", "tolerance"):  # as its text is read
+            object.__setattr__(self, name, as_double(as_written(getattr(self, name)), name))
 
     def __str__(self) -> str:
         return ",".join(f"{name}={value}" for name, value in vars(self).items())
@@ -119,6 +121,19 @@ def as_diversity(value: Any, name: str, known: Sequence[str]) -> str | Diverse:
         f"unknown {name} {brief(value)}: {', '.join(known)}, diverse, or such as within=0.5"
         f"{meant(value, [*known, 'diverse'])}"
     )
+
+
+def refuse_extremes(distance: Distance, space: FeatureSpace) -> None:
+    """Refuse weights, and numbers in a distance, that searches for difference cannot weigh.
+
+    Raises:
+        InvalidInputError: one is extreme.
+    """
+    if has_extremes(distance) or any(is_extreme(feature.weight) for feature in space):
+        raise InvalidInputError(
+            "diversity: a weight, or a number of the distance, is neither 0 nor from 1e-30 to "
+            "1e30 in size; write them in other units"
+        )
 
 
 @dataclass(frozen=True)

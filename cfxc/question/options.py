@@ -59,7 +59,7 @@ class Option(NamedTuple):
 
 
 def _method(value: Any, name: str) -> str:
-    if value == "bayes":
+    if isinstance(value, str) and value == "bayes":
         raise InvalidInputError("method 'bayes' answers potentials: give target=cfxc.SEP(width=…)")
     return one_of(*METHODS)(value, name)
 

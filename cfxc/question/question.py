@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping
+from decimal import Decimal
+from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
 import tomli_w
 
-from ..errors import DataTypeError, InvalidInputError, UnsupportedError
+from ..errors import DataTypeError, InvalidInputError, UnsupportedError, as_written_in_code
 from ..space.names import meant, near_file
 from ..writing import write_whole
 from .criteria import CRITERIA, Condition, Criterion
@@ -51,7 +53,8 @@ class Question:
         return Question(**{**self.given, **options})
 
     def __repr__(self) -> str:
-        return f"Question({', '.join(f'{name}={value!r}' for name, value in self.given.items())})"
+        given = (f"{name}={as_written_in_code(value)}" for name, value in self.given.items())
+        return f"Question({', '.join(given)})"
 
     def of(self, kind: type[Criterion]) -> list[Any]:
         """The criteria of a kind."""
@@ -149,6 +152,9 @@ def _plain(name: str, value: Any) -> Any:
         return {end: float(one) for end, one in ends if one is not None}
     if isinstance(value, dict) and name == "distance":
         return {norm: float(weight) for norm, weight in value.items()}
+    if isinstance(value, Fraction | Decimal):  # as the option is held: exact, or a double
+        value = option.check(value, name)
+        value = str(value) if isinstance(value, Fraction) else value
     if not option.in_file or not isinstance(value, str | bool | int | float):
         raise UnsupportedError(f"{name}: {value!r} cannot be written to a file")
     return value

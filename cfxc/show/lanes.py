@@ -160,6 +160,8 @@ def draw_lanes(
         )
     width = axes.get_window_extent().width / axes.get_figure(root=True).dpi
     letters = max(width / _span(count) / LETTER, 12)
+    if not own:
+        titles = [_fitted(title, int(letters / 1.12)) for title in titles]
     for i, lane in enumerate(lanes):
         lane = replace(lane, slot=min(SLOT / letters, 0.35) if lane.feature.missing else 0.0)
         for k, (value, proved) in enumerate(zip(lane.after, lane.proved, strict=True)):

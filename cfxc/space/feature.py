@@ -42,7 +42,7 @@ ACTIONS: tuple[Action, ...] = get_args(Action)
 ENCODINGS: tuple[Encoding, ...] = get_args(Encoding)
 FILLED = ("may fill", "free")
 DIRECTED: tuple[Action, ...] = ("increase", "decrease")
-HEAVIEST = 10**30  # no weight is larger, or below one over it: searches weigh in doubles
+FINEST = Fraction(5e-324)  # of doubles: no column tells values apart that lie nearer
 WORDING = ("label", "unit", "format")
 """The fields that are for readers alone."""
 PATTERN = re.compile(r"[^#0-9.,;%‰¤E'@*+\-]*[#,]*0[0,]*(\.0*#*)?(\s*%|[^#0-9.,;%‰¤E'@*+\-]*)")
@@ -74,7 +74,7 @@ class Feature:
             by δ_j = 1, as another category does.  ``fixed`` features do neither.
         action: Whether and in which direction a counterfactual may change it.
         condition: For ``conditional``: the predicate, in the core language, under which it may.
-        weight: Factor on its share of a distance: 0, or from 1e-30 to 1e30.
+        weight: Factor >= 0 on its share of a distance.
         encoding: How the table holds it; ``one_hot`` and ``thermometer`` take several columns.
         columns: The table's columns, one per label (one-hot) or step (thermometer).
         dtypes: Name of the pandas dtype of each column.
@@ -202,12 +202,12 @@ class Feature:
                 if bound.denominator != 1:
                     text = number_text(bound)
                     raise InvalidInputError(f"{where}: bound {text} is not whole; use kind 'real'")
-        elif self.resolution is not None and self.resolution <= 0:
-            raise InvalidInputError(f"{where}: resolution must be above 0")
+        elif self.resolution is not None and self.resolution < FINEST:
+            raise InvalidInputError(f"{where}: resolution must be above 0, and at least 5e-324")
 
     def _check_action(self, where: str) -> None:
-        if self.weight and not Fraction(1, HEAVIEST) <= self.weight <= HEAVIEST:
-            raise InvalidInputError(f"{where}: weight must be 0, or from 1e-30 to 1e30")
+        if self.weight < 0:
+            raise InvalidInputError(f"{where}: weight must be at least 0")
         if (self.action == "conditional") != bool(self.condition.strip()):
             raise InvalidInputError(
                 f"{where}: action 'conditional' and a condition (such as 'age >= 25') go together"

@@ -13,10 +13,14 @@ import numpy as np
 import pandas as pd
 
 from ..errors import DataTypeError, InvalidInputError, brief
-from ..lang.literals import MAX_EXPONENT
 
 MAX_EXACT_INTEGER = 2**53
 """Every whole number up to here is a double; beyond it, models see another."""
+MAX_EXPONENT = 1000
+"""Of ten, in text: beyond all doubles, and of few enough digits to be computed with and printed."""
+MAX_BITS = 4 * MAX_EXPONENT
+"""Of a numerator and a denominator, as numbers of so many digits and exponents have them."""
+EXPONENT = re.compile(r"[eE][+-]?([\d_]+)\s*$")
 
 
 def exact(value: object, what: str = "number") -> Fraction:
@@ -34,21 +38,26 @@ def exact(value: object, what: str = "number") -> Fraction:
     if isinstance(value, bool) or not isinstance(value, int | float | str | Fraction | Decimal):
         raise DataTypeError(f"{what}: {brief(value)} is not a number")
     if _exponent(value) > MAX_EXPONENT:
-        raise InvalidInputError(f"{what}: the exponent of {brief(value)} is beyond {MAX_EXPONENT}")
+        shown = value if isinstance(value, Decimal) else brief(value)
+        raise InvalidInputError(f"{what}: the exponent of {shown} is beyond {MAX_EXPONENT}")
     try:
-        return Fraction(value)
+        found = Fraction(value)
     except (ValueError, ZeroDivisionError, OverflowError) as error:
         raise InvalidInputError(
             f"{what}: {brief(value)} is not a finite number; write e.g. 12, 0.5, '0.01' or '1/3'"
         ) from error
+    if max(found.numerator.bit_length(), found.denominator.bit_length()) > MAX_BITS:
+        raise InvalidInputError(f"{what}: {brief(value)} has too many digits")
+    return found
 
 
 def _exponent(value: int | float | str | Fraction | Decimal) -> int:
     """Of ten, without its sign, as the number is written: so many digits a fraction of it has."""
-    if isinstance(value, str):
-        found = re.search(r"[eE][+-]?0*([\d_]+)\s*$", value)
-        return int(found[1][:9].replace("_", "") or 0) if found else 0
-    return abs(value.adjusted()) if isinstance(value, Decimal) and value.is_finite() else 0
+    if isinstance(value, Decimal):
+        return abs(value.adjusted()) if value.is_finite() else 0
+    found = EXPONENT.search(value) if isinstance(value, str) else None
+    digits = found[1].replace("_", "") if found else ""
+    return int(digits or 0) if len(digits) <= MAX_EXPONENT else MAX_EXPONENT + 1
 
 
 def as_written(value: object, what: str = "number") -> Fraction:

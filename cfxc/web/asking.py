@@ -224,7 +224,7 @@ def _figures(site: Site, table: Mapping[str, Any]) -> Iterator[Criterion]:
         try:
             yield kind.from_toml(value)
         except CfxcError as error:
-            said = str(error).removeprefix(name).strip()
+            said = str(error).removeprefix(name).lstrip(": ")
             raise InvalidInputError(f"{called}: {said}") from error
 
 

@@ -257,6 +257,19 @@ def test_seeds_are_rows_to_begin_with() -> None:
         assert other.apart_bound is not None
 
 
+@pytest.mark.parametrize("number", ["1e-330", "1e31", "1e308", "1e310"])
+def test_what_cannot_be_weighed_is_refused_where_answers_are_to_differ(number: str) -> None:
+    tree, person = fitted("forest"), X[fitted("forest").predict(X) == "no"].iloc[[0]]
+    far = f"program d(delta: Real[J]) {{ return {number}*delta[1] + max(delta[2], delta[3]) }}"
+    heavy = SPACE.replace("age", weight=number)
+    for space, options in ((heavy, {}), (SPACE, {"distance": far})):
+        model = cfxc.compile(tree, space)
+        alone = model.explain(person, target="yes", time_limit=5, **options)
+        assert alone.counterfactual is not None
+        with pytest.raises(InvalidInputError, match="neither 0 nor from 1e-30 to 1e30"):
+            model.explain(person, target="yes", count=2, diversity=cfxc.Diverse(), **options)
+
+
 def test_as_text() -> None:
     wanted = cfxc.Diverse(within=1, measure="l0")
     question = cfxc.Question(target="yes", count=3, diversity=wanted)

@@ -165,6 +165,7 @@ def test_narrower(text: str, why: str) -> None:
          "policy.target: a probability, or a margin and a least score"),
         (RULE + "target = {label = 1, probability = 1}",
          "policy.target: a probability lies between 0 and 1"),
+        (of("x", resolution=0), "policy.feature[0]: the resolution is not above 0"),
     ],
 )  # fmt: skip
 def test_what_is_no_policy_rejects_nothing(text: str, why: str) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import inspect
+from decimal import Decimal
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -102,6 +104,36 @@ def test_a_criterion_comes_back_from_a_file(name: str) -> None:
     (read,) = cfxc.Question.from_toml("\n" + question.to_toml()).subject_to
     assert type(read) is CRITERIA[name]
     assert str(read) == str(question.subject_to[0])
+
+
+def test_fractions_come_back_from_a_file() -> None:
+    third = Fraction(1, 3)
+    question = cfxc.Question(
+        time_limit=10 * third, change_penalty=third, apart=Decimal("0.1"),
+        diversity=cfxc.Diverse(within=third, tolerance=third),
+        subject_to=[cfxc.Margin(third), cfxc.Probability(third)],
+    )  # fmt: skip
+    read = cfxc.Question.from_toml("\n" + question.to_toml())
+    assert (read.time_limit, read.change_penalty, read.apart) == (10 / 3, third, Fraction(1, 10))
+    assert read.diversity == question.diversity
+    assert [each.exact for each in read.subject_to] == [third, third]
+
+
+@pytest.mark.parametrize(
+    "number",
+    [10**5000, Fraction(1, 10**5000), "1e5000"],
+    ids=["large", "small", "text"],
+)
+def test_numbers_beyond_use_are_refused_in_few_words(number: Any) -> None:
+    for make in (
+        lambda: cfxc.Question(count=number), lambda: cfxc.Question(random_state=number),
+        lambda: cfxc.MaxChanges(number), lambda: cfxc.Margin(number),
+        lambda: cfxc.Probability(number),
+    ):  # fmt: skip
+        with pytest.raises(cfxc.CfxcError) as raised:
+            make()
+        assert len(str(raised.value)) < 200
+    assert "thousands" in repr(cfxc.Question(time_limit=10**5000))
 
 
 def test_files(tmp_path: Path) -> None:

@@ -166,6 +166,26 @@ def test_a_row_is_asked_about_as_soon_as_its_number_is_typed(page: Page, end: st
         assert page("#target").get_property("value") != page.text("#now")
 
 
+@pytest.mark.parametrize("row", ["99999", "-1", "1.5", ""])
+def test_of_a_row_that_is_not_there_nothing_is_shown(page: Page, row: str) -> None:
+    assert page.find().startswith("Done")
+    page.type(page("#row"), row)
+    assert "something is wrong with the row" in page.find().lower()
+    assert f"no row {row};" if row else "by its number;" in page.text("#row-error")
+    assert not page.all("#found > *")
+    page("#next").click()
+    wait_for(lambda: not page("#row-error").is_displayed())
+    assert page.find().startswith("Done")
+
+
+def test_each_click_is_a_step(page: Page) -> None:
+    here = int(page("#row").get_property("value"))
+    page.driver.execute_script(
+        "for (let i = 0; i < 3; i += 1) document.querySelector('#next').click()"
+    )
+    wait_for(lambda: page("#row").get_property("value") == str(here + 3))
+
+
 def test_a_slider_asks_the_model(page: Page) -> None:
     page.refused()
     page.find()
@@ -219,6 +239,8 @@ def test_a_wrong_condition_and_a_wrong_limit_are_told(page: Page) -> None:
     page.type(page("#seconds"), "1000")
     assert "seconds" in page.find()
     assert page("#wanted-error").is_displayed()
+    page.type(page("#seconds"), "1e999999999")
+    assert "seconds" in page.find()
     page.type(page("#seconds"), "10")
     page.type(page("#probability"), "2")
     assert "probability" in page.find()
@@ -300,6 +322,19 @@ def test_live_asks_again_after_edits(page: Page) -> None:
     page("#live").click()
     page.type(page.value("age"), "21")
     wait_for(lambda: "Done" in page.text("#status"), 60)
+
+
+def test_live_asks_for_what_is_wanted_of_the_row_at_hand(page: Page) -> None:
+    page("#live").click()
+    for outcome in ("no", "yes", "no"):
+        page.type(page.value("age"), "old")
+        wait_for(lambda: "see beside" in page.text("#status"), 60)
+        page.choose("#only", outcome)
+        page("#next").click()
+        wait_for(lambda: page.text("#status").startswith("Done"), 60)
+        assert page.text("#now") == outcome
+        assert page.text(".changes tfoot .after") == page("#target").get_property("value")
+        assert page("#target").get_property("value") != outcome
 
 
 @pytest.mark.parametrize("size", [WIDE, NARROW])

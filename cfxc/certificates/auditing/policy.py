@@ -66,6 +66,7 @@ class Stated:
         counts = self.kind == "integer" or (self.kind == "ordinal" and not labels)
         self.step = decimal(given.get("resolution"))
         need(not counts or self.step in (None, 1), f"{where}: whole numbers have the resolution 1")
+        need(self.step is None or self.step > 0, f"{where}: the resolution is not above 0")
         self.step = Q(1) if counts else self.step
 
     def opens(self, own: Feature) -> bool:

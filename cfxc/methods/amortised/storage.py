@@ -116,10 +116,7 @@ def _head(path: Path) -> dict[str, Any]:
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
-        raise ModelFileError(
-            f"{path}: cannot read: {error.strerror or error}; name the folder that cfxc generate "
-            "fit -o wrote"
-        ) from error
+        raise _unread(path, error) from error
     except (ValueError, RecursionError) as error:
         raise ModelFileError(f"{path}: not JSON that can be read: {error}") from error
     if not isinstance(found, dict) or found.get("format") != FORMAT:
@@ -138,6 +135,11 @@ def _head(path: Path) -> dict[str, Any]:
     return found
 
 
+def _unread(path: Path, error: OSError) -> ModelFileError:
+    why = error.strerror or error
+    return ModelFileError(f"{path}: cannot read: {why}; name the folder that generate fit wrote")
+
+
 def _settings(found: dict[str, Any], where: str) -> Settings:
     known = {field.name for field in fields(Settings)}
     if set(found) != known:
@@ -153,10 +155,7 @@ def _weights(path: Path, digest: str) -> Weights:
             raise ModelFileError(f"{path}: not the weights that {HEAD} was written with")
         return dict(load(content))
     except OSError as error:
-        raise ModelFileError(
-            f"{path}: cannot read: {error.strerror or error}; name the folder that cfxc generate "
-            "fit -o wrote"
-        ) from error
+        raise _unread(path, error) from error
     except SafetensorError as error:
         raise ModelFileError(f"{path}: no safetensors: {error}") from error
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from sys import float_info
 from typing import Any
 
-from ...errors import InvalidInputError, UnsupportedError
+from ...errors import InvalidInputError, UnsupportedError, brief
 from ...ir import Program
 from ...space.values import as_written
 from ..target import Target, target_program
@@ -27,7 +28,7 @@ class _Least(Criterion):
         return as_written(self.least, self.name)
 
     def to_toml(self) -> Any:
-        return self.least
+        return self.least if isinstance(self.least, str | int | float) else str(self.exact)
 
 
 @dataclass(frozen=True)
@@ -51,8 +52,10 @@ class Margin(_Least):
     help = "By which the label's score must win."
 
     def __post_init__(self) -> None:
-        if self.exact < 0:
-            raise InvalidInputError(f"margin must be at least 0, not {self.least}")
+        if not 0 <= self.exact <= Fraction(float_info.max):
+            raise InvalidInputError(
+                f"margin must be at least 0, and finite, not {brief(self.least)}"
+            )
 
     def __str__(self) -> str:
         return f"won by {float(self.exact)!r}"
@@ -91,7 +94,7 @@ class Probability(_Least):
     def __post_init__(self) -> None:
         if not 0 < self.exact < 1:
             raise InvalidInputError(
-                f"probability lies strictly between 0 and 1, and is {self.least}"
+                f"probability lies strictly between 0 and 1, and is {brief(self.least)}"
             )
 
     def __str__(self) -> str:

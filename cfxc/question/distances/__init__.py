@@ -20,7 +20,7 @@ from .distance import (
     root_below,
 )
 from .mahalanobis import Mahalanobis, Whitening
-from .separable import recognised
+from .separable import has_extremes, is_extreme, recognised
 
 __all__ = [
     "EUCLIDEAN",
@@ -36,6 +36,8 @@ __all__ = [
     "Whitening",
     "delta_name",
     "delta_program",
+    "has_extremes",
+    "is_extreme",
     "mixed",
     "penalised",
     "recognised",

@@ -20,6 +20,23 @@ Vector = dict[int, Fraction]
 # of ("l0", j), 1 where δ_j > 0; ("l1", j), δ_j; and the members ("peak", j) of one maximum
 Sum = LinearForm[tuple[str, int]]
 NOTHING: Sum = LinearForm({})
+EXTREME = Fraction(10**30)
+"""Numbers beyond it, or below one over it, are not weighed against others in doubles."""
+
+
+def is_extreme(number: object) -> bool:
+    """Whether a number, not 0, is beyond ``EXTREME``; other values are not."""
+    if not isinstance(number, int | float | Fraction) or not number:
+        return False
+    return not 1 / EXTREME <= abs(Fraction(number)) <= EXTREME
+
+
+def has_extremes(distance: Distance) -> bool:
+    """Whether the program of a user's distance names such a number."""
+    own = distance.norms is None and distance.whitening is None
+    lets = distance.program.lets() if own else ()
+    operands = (each for let in lets for each in let.op.operands())
+    return any(isinstance(each, Literal) and is_extreme(each.value) for each in operands)
 
 
 def recognised(

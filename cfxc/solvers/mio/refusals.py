@@ -10,6 +10,7 @@ from ...compiler.pipeline import simplified
 from ...compiler.relaxation import CURVES
 from ...errors import UnsupportedError
 from ...ir import Literal, Program, ops
+from ...question.distances import has_extremes
 from ...question.query import Query
 from .formulation import Formulator
 from .regions import LARGEST
@@ -22,6 +23,8 @@ def refuses(query: Query) -> str:
     which are differences of squares, neither: those with lines around them (``CURVES``) are for the
     search by regions alone.
     """
+    if has_extremes(query.distance):
+        return "a distance with numbers beyond 1e30 in size, or below 1e-30"
     programs = list(_programs(query))
     curved = any(let.op.name in CURVES for program in programs for let in program.lets())
     alone = query.distance.norms is not None and goes_by_regions(query)

@@ -15,7 +15,8 @@ export class Form {
     this.model = model;
     this.changed = changed;
     this.people = null;
-    this.picked = Promise.resolve(); // ends when the row chosen last is in the fields
+    this.picked = Promise.resolve(true); // whether the row chosen last is in the fields, once it could be
+    this.picks = 0;
     this.parts = new Map();
     this.buildWanted();
     this.buildFeatures();
@@ -27,6 +28,7 @@ export class Form {
   edited(event) {
     if (event.target.closest("#picker") || event.target.id === "live") return;
     const feature = event.target.dataset && event.target.dataset.value;
+    if (feature !== undefined) this.picked = Promise.resolve(true); // the fields are what is asked about
     this.changed(feature !== undefined);
   }
 
@@ -118,7 +120,8 @@ export class Form {
     };
     for (const name of this.model.figures) asked[name] = $(name).value;
     if (this.several()) asked.diversity = $("diversity").value;
-    if ($("seconds").value) asked.seconds = Number($("seconds").value);
+    const { value, validity } = $("seconds");
+    if (value || validity.badInput) asked.seconds = Number(value); // 0, which is refused, of what is no number
     if (this.model.outcomes === null) {
       const range = [$("low").value.trim(), $("high").value.trim()];
       if (range[0] || range[1]) asked.range = range.join(":");
@@ -141,21 +144,28 @@ export class Form {
   }
 
   pick(row) {
-    this.picked = this.load(row);
+    if (row !== "none") $("row").value = row; // where the next step goes on from
+    this.picked = this.load(row, (this.picks += 1));
     return this.picked;
   }
 
-  async load(row) {
+  // Whether the row came, and no other one was chosen meanwhile.
+  async load(row, pick) {
     const { rows } = this.people;
     $("row-error").hidden = true;
     try {
-      this.fill((await get(`/api/people/${encodeURIComponent(row)}`)).fields);
-      $("row").value = row;
+      const { fields } = await get(`/api/people/${encodeURIComponent(row)}`);
+      if (pick !== this.picks) return this.picked;
+      this.fill(fields);
       this.changed(true);
+      return true;
     } catch (error) {
+      if (pick !== this.picks) return this.picked;
       const known = rows.length ? `rows ${rows[0]} to ${rows[rows.length - 1]}` : "no rows";
-      $("row-error").textContent = error.message === "Not Found" ? `There is no row ${row}; the table has ${known}.` : error.message;
+      const none = row === "none" ? "A row is asked for by its number" : `There is no row ${row}`;
+      $("row-error").textContent = error.message === "Not Found" ? `${none}; the table has ${known}.` : error.message;
       $("row-error").hidden = false;
+      return false;
     }
   }
 
@@ -174,7 +184,7 @@ export class Form {
     $("only-line").hidden = different.length < 2;
     $("only").append(make("option", { value: "" }, "any"), ...different.map((each) =>
       make("option", { value: each }, `${each} (${outcomes.filter((one) => one === each).length})`)));
-    $("row").addEventListener("change", () => this.pick(Number($("row").value)));
+    $("row").addEventListener("change", () => this.pick($("row").value || "none"));
     $("previous").addEventListener("click", () => this.step(-1));
     $("next").addEventListener("click", () => this.step(1));
     $("only").addEventListener("change", () => this.step(0));

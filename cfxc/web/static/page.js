@@ -63,9 +63,11 @@ function edited(value) {
   clearTimeout(timer);
   moved = moved || value;
   timer = setTimeout(() => {
-    if (moved) outcomeNow();
-    moved = false;
     if ($("live").checked) find(false);
+    else if (moved) {
+      moved = false;
+      outcomeNow();
+    }
   }, value ? 150 : PAUSE);
 }
 
@@ -138,8 +140,13 @@ async function begin() {
   $("question").addEventListener("submit", async (event) => {
     event.preventDefault();
     searchingNow(true);
-    await form.picked;
-    find(true);
+    if (await form.picked) find(true);
+    else {
+      callOff();
+      $("found").replaceChildren(); // an answer for the row before would stand beside this number
+      showBounds(null);
+      say("Something is wrong with the row; see beside its number.");
+    }
   });
   $("stop").addEventListener("click", () => {
     if (!searching) return;
