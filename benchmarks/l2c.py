@@ -32,6 +32,8 @@ PAGE, PICTURE = Path("benchmarks/results/l2c.md"), Path("benchmarks/results/l2c.
 THRESHOLDS = (0.2, 0.3, 0.5, 0.7, 1.0)
 CHOSEN = {"cfxc, maxmin": "maxmin", "cfxc, harmonic": "harmonic"}
 HARDLY = "cfxc, harmonic, one epoch"
+BANDED = "cfxc, harmonic, bands"
+FINE = {"buckets": 16, "bucket_rows": 10}
 REJECTED = {
     "rejection, the first 100": (any_of, COUNT),
     "rejection, the best of 2,000": (best_of, 20 * COUNT),
@@ -133,6 +135,8 @@ def run_rejected(options: Namespace) -> Section:
                 runs.setdefault(who, []).append(trained.run(people, None, diversity))
             hardly = train(problem, seed, epochs=1)
             runs.setdefault(HARDLY, []).append(hardly.run(people, None, "harmonic"))
+            fine = train(problem, seed, **FINE)
+            runs.setdefault(BANDED, []).append(fine.run(people, None, "harmonic", banded=True))
             for who, (choose, wanted) in REJECTED.items():
                 naive = reject(problem, trained.pipeline, people, choose, wanted)
                 runs.setdefault(who, []).append(naive)
@@ -141,7 +145,7 @@ def run_rejected(options: Namespace) -> Section:
         told = [
             f"{who} {_harmonic(runs[who]):.3f} in "
             f"{np.mean([outcome.seconds for outcome in runs[who]]):.2f} s"
-            for who in (*CHOSEN, HARDLY, *REJECTED)
+            for who in (*CHOSEN, HARDLY, BANDED, *REJECTED)
         ]
         lines.append(f"- {problem.name}: {'; '.join(told)}.")
     return [table], lines

@@ -46,14 +46,22 @@ class Trained:
     training: float
 
     def run(
-        self, rows: pd.DataFrame, sparsity: float | None = None, diversity: str = "maxmin"
-    ) -> Outcome:
-        """A hundred counterfactuals of each row, to the other class."""
+        self, rows: pd.DataFrame, sparsity: float | None = None, diversity: str = "maxmin",
+        *, banded: bool = False,
+    ) -> Outcome:  # fmt: skip
+        """A hundred counterfactuals of each row, to the other class.
+
+        ``banded``: two numbers are told apart where the measure tells them apart.
+        """
+        ruler = Ruler(self.problem, self.pipeline.predict)
         started = time.perf_counter()
-        found = self.generator.generate(rows, n=COUNT, sparsity=sparsity, diversity=diversity)
+        found = self.generator.generate(
+            rows, n=COUNT, sparsity=sparsity, diversity=diversity,
+            bands=ruler.edges if banded else None,
+        )  # fmt: skip
         seconds = time.perf_counter() - started
         sets = split(found, rows)
-        measures = Ruler(self.problem, self.pipeline.predict).people(rows, sets)
+        measures = ruler.people(rows, sets)
         none = int((self.generator.last_report["status"] == "impossible").sum())
         return Outcome(mean(measures), len(rows), seconds, self.training, none)
 

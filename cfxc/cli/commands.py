@@ -176,7 +176,11 @@ def explain(
         if letter is not None:
             wanted.write(letter, result)
         if refused is not None:
-            old = f"; {certificates[0]} is an older one" if certificates[0].is_file() else ""
+            old = (
+                f"; the file {certificates[0]} was there before"
+                if certificates[0].is_file()
+                else ""
+            )
             print(f"cfxc: no certificate is written: {refused}{old}", file=sys.stderr)
     code = exit_code(result)
     return LIMIT if refused is not None and not code else code

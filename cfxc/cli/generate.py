@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..errors import InvalidInputError
+from ..errors import InvalidInputError, brief
+from ..frontends.csv_files import number
 from ..frontends.row_files import named_row, read_factual, read_rows
 from ..question.outcomes import read_target
 from ..writing import check_writable
@@ -82,6 +83,12 @@ class Request:
         float | None, typer.Option(metavar="SHARE", help="Of the numbers, that may change.")
     ] = None
     diversity: Annotated[str, typer.Option(help="maxmin, dpp, harmonic or none.")] = "maxmin"
+    bands: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME=EDGES", help="Of a number: rows differ across age=25,40; again."
+        ),
+    ] = None
     polish: Annotated[
         bool, typer.Option("--polish", help="Move each as near as its changes allow, exactly.")
     ] = False
@@ -154,6 +161,7 @@ def run(
     source = Source(model, space, reading)
     check_writable(request.out, *source.files, request.generator)
     keep_present(request.overwrite, request.out)
+    bands = _bands(request.bands or [])
     with doing("loading torch …"):
         from ..methods.amortised import Generator
     with doing("compiling …"):
@@ -170,8 +178,8 @@ def run(
         found = made.generate(
             instances, n=request.n, target=target, sparsity=request.sparsity,
             subject_to=requested.subject_to, diversity=diversity,
-            polish=request.polish, time_limit=request.time_limit, random_state=request.seed,
-            progress=watch,
+            bands=bands, polish=request.polish, time_limit=request.time_limit,
+            random_state=request.seed, progress=watch,
         )  # fmt: skip
     report = made.last_report
     assert report is not None
@@ -193,6 +201,21 @@ def _instances(text: str, made: Generator) -> Any:
         return read_rows(path, made.space)
     row, space = read_factual(text, made.space), made.space
     return row if number is None else space.decode(space.encode_row(row)).set_axis([number])
+
+
+def _bands(given: list[str]) -> dict[str, list[float]]:
+    """Inner edges of numbers, by name."""
+    found = {}
+    for text in given:
+        name, _, edges = text.rpartition("=")
+        numbers = [number(edge) for edge in edges.split(",")]
+        if not name or name in found or None in numbers:
+            raise InvalidInputError(
+                f"--bands: {brief(text)} is not a number's name and its inner edges, such as "
+                "age=25,40, each name once"
+            )
+        found[name] = [float(each) for each in numbers if each is not None]
+    return found
 
 
 def _answer(found: pd.DataFrame, report: pd.DataFrame) -> dict[str, Any]:

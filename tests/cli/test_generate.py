@@ -55,6 +55,10 @@ def test_trained_then_drawn(shell: Shell) -> None:
     assert len(pd.read_csv(shell.folder / "rows.csv")) == 2
     third = shell(*RUN, "--rows", "data.csv:2", "-n", "2")
     assert [line.split(",")[0] for line in third.out.splitlines()] == ["row", "2", "2"]
+    banded = shell(
+        *RUN, "--rows", "data.csv:2", "-n", "2", "--bands", "age=30,40", "--bands", "pay gap=0"
+    )
+    assert banded.code == 0, banded
     fewer = (*RUN, "--rows", "data.csv:0", "-n", "1", "-o", "rows.csv")
     assert shell(*fewer).err.endswith("-o rows.csv --overwrite\n")
     assert "1 row for 1 instance: " in shell(*fewer, "--overwrite").err
@@ -82,6 +86,8 @@ def test_somebody_without_an_answer(shell: Shell, monkeypatch: pytest.MonkeyPatc
         ((*FIT, "g", "--target", "maybe"), "no outcome of the model"),
         ((*FIT, "g", "--bucket-rows", "0"), "--bucket-rows"),
         ((*RUN, "--rows", "person.json"), "cannot read"),
+        *(((*RUN, "--rows", "person.json", "--bands", bands), "--bands: ")
+          for bands in ("age", "age=", "=3", "age=x")),
         (("generate", "fit", "regression.skops", "--space", "space.toml", "--data", "data.csv",
           "-o", "g"), "takes classifiers"),
         (("generate", "fit", *MODEL, "--data", "none.csv", "-o", "g"), "none.csv"),

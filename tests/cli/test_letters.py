@@ -58,7 +58,7 @@ def test_a_certificate_that_is_not_replaced_is_said_to_be_old(shell: Shell) -> N
     assert shell(*ASK, "--certificate", "c.json").code == 0
     had = shell(*asked)
     assert had.code == 4
-    assert had.err.endswith("; c.json is an older one\n")
+    assert had.err.endswith("; the file c.json was there before\n")
 
 
 def test_a_letter_without_a_certificate_promises_none(shell: Shell) -> None:

@@ -38,7 +38,9 @@ def generate(
     drawing = drawing_of(model, stored, instances, asked)
     pool = drawing.run(asked.n, rng, deadline, done, EVEN if asked.diversity == "harmonic" else 0)
     decoder = Decoder(stored.space, stored.levels, frame, instances.own)
-    choosing = Choosing(drawing, pool, decoder, model.predict, asked.diversity, rng, deadline)
+    choosing = Choosing(
+        drawing, pool, decoder, model.predict, asked.diversity, asked.bands, rng, deadline
+    )
     menus = choosing.run(asked.n)
     moved = None
     if asked.polish:

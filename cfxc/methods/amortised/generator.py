@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from hashlib import sha256
 from pathlib import Path
@@ -173,6 +173,7 @@ class Generator:
         sparsity: float | None = None,
         subject_to: str | Criterion | Sequence[str | Criterion] = (),
         diversity: str | None = "maxmin",
+        bands: Mapping[str, Sequence[float]] | None = None,
         polish: bool = False,
         exact: bool = True,
         distance: Any = "l1",
@@ -198,6 +199,9 @@ class Generator:
                 from those chosen), ``dpp`` (greedily the largest determinant), ``harmonic``
                 (greedily the largest harmonic mean of the share of features in which two of them
                 differ and the share that each leaves alone), by levels, or ``None`` (any).
+            bands: Inner edges of a number, such as ``{"age": [25, 40]}``: rows differ in it where
+                one lies above an edge and the other does not, instead of by levels.  More levels
+                than bands (``buckets``) leave more rows to choose from.
             polish: Move each row as near to the instance as it goes while the same features change,
                 by the exact engines.
             exact: Ask the exact engines about instances of which nothing was found: up to 5 rows
@@ -227,7 +231,7 @@ class Generator:
             raise DataTypeError(f"progress is a function of two numbers, not {progress!r}")
         asked = check_asked(
             stored.levels, n=n, sparsity=sparsity, subject_to=subject_to, diversity=diversity,
-            polish=polish, exact=exact, time_limit=time_limit,
+            bands=bands, polish=polish, exact=exact, time_limit=time_limit,
             random_state=self.settings.random_state if random_state is None else random_state,
         )  # fmt: skip
         frame = table(self.space, rows, "rows")

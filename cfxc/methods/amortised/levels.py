@@ -17,6 +17,10 @@ from ...errors import ModelFileError
 from ...space import Feature, FeatureSpace
 
 Codes = Ints
+Bands = Mapping[str, Floats]
+"""Inner edges of numbers, by feature: b is the band above ``edges[b - 1]``, and not above
+``edges[b]``.
+"""
 
 
 @dataclass(frozen=True)
@@ -70,7 +74,7 @@ def levels_of(feature: Feature, column: Array, buckets: int, rows: int) -> Featu
     """Cut a feature by a column of data (A.3): at most ``buckets``, each of at least ``rows``.
 
     Quantiles as ``pandas.qcut`` has them, equal edges dropped; fewer until every bucket holds
-    enough, and until all buckets decode to different numbers.  Where all quantiles are one value
+    enough, and until all buckets decode to numbers of their own.  Where all quantiles are one value
     that is not the only one (most instances gain no capital), this value is a bucket of its own
     beside those of smaller and of larger ones; by quantiles alone it could not change.  Labels are
     levels as they are.
@@ -91,7 +95,10 @@ def _cut(feature: Feature, column: Floats, buckets: int, rows: int) -> tuple[Flo
             break
         held = np.bincount(np.searchsorted(bins[1:-1], column, side="left"), minlength=1)
         values = np.array([_middle(feature, *ends) for ends in pairwise(bins)])
-        if held.min() >= rows and (np.diff(values) > 0).all():
+        below = values[1:] <= bins[1:-1]  # the edge belongs to the bucket before
+        values[1:][below] = [_middle(feature, end, end) for end in bins[2:][below]]
+        own = np.searchsorted(bins[1:-1], values, side="left")
+        if held.min() >= rows and (own == np.arange(values.size)).all():
             return values, bins[1:-1].astype(np.float64)
     ends = float(column.min()), float(column.max())
     return np.array([_middle(feature, *ends)]), np.empty(0)

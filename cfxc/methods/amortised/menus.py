@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from math import floor
@@ -12,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from ...arrays import Bools
-from ...errors import DataTypeError, InvalidInputError
+from ...errors import DataTypeError, InvalidInputError, brief
 from ...frontends.predictor import plain_item
 from ...ir.sorts import label_key
 from ...kernels import determinantal, harmonic, max_min
@@ -20,7 +21,7 @@ from ...question.checks import closed_share, positive_number, whole_number
 from ...question.criteria import Condition, MaxChanges, criteria_of
 from ...space.names import meant
 from .instances import Decoder, target_at
-from .levels import Codes, Levels
+from .levels import Bands, Codes, Levels
 from .sampling import Drawing, Limits, Pool
 
 DIVERSITY = ("maxmin", "dpp", "harmonic", None)
@@ -48,12 +49,13 @@ class Choosing:
 
     Args:
         predict: The original model.
+        bands: Inner edges of what counts as one number, by feature; else a level is.
         deadline: From when on (of ``time.monotonic``) rows are taken as they come.
     """
 
     def __init__(
         self, drawing: Drawing, pool: Pool, decoder: Decoder, predict: Any, diversity: str | None,
-        rng: np.random.Generator, deadline: float,
+        bands: Bands, rng: np.random.Generator, deadline: float,
     ) -> None:  # fmt: skip
         self.deadline = deadline
         self.drawing, self.pool, self.decoder, self.predict = drawing, pool, decoder, predict
@@ -61,9 +63,10 @@ class Choosing:
         self.state = np.zeros(pool.instances.size, np.int8)
         self.order = rng.permutation(pool.instances.size)
         free = drawing.levels.free
-        self.rows = np.ascontiguousarray(pool.codes[:, free].astype(np.int16))
-        own = drawing.instances.own[pool.instances][:, free]
-        self.changes = (self.rows != own).sum(axis=1)
+        own = drawing.instances.own[pool.instances]
+        self.changes = (pool.codes[:, free] != own[:, free]).sum(axis=1)
+        banded = drawing.banded(pool.instances, pool.codes, bands)
+        self.rows = np.ascontiguousarray(banded[:, free].astype(np.int16))
         self.ends = np.concatenate([[0], np.cumsum(pool.counts())])
         self.frames: list[pd.DataFrame] = []
         self.places = np.full(pool.instances.size, -1, np.int64)
@@ -163,6 +166,7 @@ class Asked:
     n: int
     limits: Limits
     diversity: str | None
+    bands: Bands
     polish: bool
     exact: bool
     conditions: tuple[Condition, ...]
@@ -176,6 +180,7 @@ def check_asked(
     n: Any,
     sparsity: Any,
     diversity: Any,
+    bands: Any,
     polish: Any,
     exact: Any,
     subject_to: Any,
@@ -202,10 +207,34 @@ def check_asked(
     most = next((each.most for each in criteria if isinstance(each, MaxChanges)), None)
     limits = Limits(_most(sparsity, len(levels.numbers)), most)
     return Asked(
-        count, limits, diversity, polish, exact,
+        count, limits, diversity, _bands(bands, levels), polish, exact,
         tuple(each for each in criteria if isinstance(each, Condition)),
         whole_number(random_state, "random_state", 0), positive_number(time_limit, "time_limit"),
     )  # fmt: skip
+
+
+def _bands(bands: Any, levels: Levels) -> Bands:
+    """Inner edges of numbers, as arrays."""
+    known = [feature.name for feature in levels.numbers]
+    if not isinstance(bands, Mapping | None):
+        raise DataTypeError(
+            f"bands are the inner edges of numbers by name, such as {{'age': [25, 40]}}, not "
+            f"{brief(bands)}"
+        )
+    found = {}
+    for name, edges in (bands or {}).items():
+        if name not in known:
+            close = meant(str(name), known)
+            raise InvalidInputError(f"bands: {brief(name)} is no number of the space{close}")
+        try:
+            found[name] = np.asarray(edges, np.float64)
+        except (TypeError, ValueError, OverflowError):
+            found[name] = np.array([np.nan])
+        if found[name].ndim != 1 or not (np.diff(found[name], prepend=-np.inf) > 0).all():
+            raise InvalidInputError(
+                f"bands: {name!r} has inner edges that rise, such as [25, 40], not {brief(edges)}"
+            )
+    return found
 
 
 def _most(sparsity: Any, numbers: int) -> int | None:

@@ -14,7 +14,7 @@ from ...arrays import Bools, Floats
 from ...ir import Program
 from ...kernels import draw_levels
 from .instances import Instances
-from .levels import Codes, Levels
+from .levels import Bands, Codes, Levels
 from .verifying import Columns, Conditions, Goal, Judge
 
 Singles = npt.NDArray[np.float32]
@@ -119,6 +119,8 @@ DRAWS, EVEN = 6, 54
 """Samples in a round, for each counterfactual that is asked for; and where a choice among many is
 what makes them good, so many more that are drawn evenly after the first.
 """
+ENOUGH = 0.75
+"""Rows found, a share of those samples, of which a choice among them gains little."""
 FEWEST = 64
 """Samples in a round, at least."""
 TEMPERATURES = (16.0, 8.0, 4.0, 2.0, 1.0)
@@ -209,7 +211,7 @@ class Drawing:
             before = pool.counts()
             self._round(lacking, number, max(DRAWS * asked, FEWEST), pool, rng, deadline)
             if even and not number and time.monotonic() <= deadline:
-                self._round(lacking, number, even * asked, pool, rng, deadline, self.laws.even())
+                self._many(lacking, even * asked, pool, rng, deadline)
             counts = pool.counts()
             going = counts < asked
             if number >= len(TEMPERATURES):
@@ -218,6 +220,18 @@ class Drawing:
             if done is not None:
                 done(n - lacking.size, n)
         return pool
+
+    def _many(
+        self, who: Codes, draws: int, pool: Pool, rng: np.random.Generator, deadline: float
+    ) -> None:
+        """Rows to choose among: drawn evenly, then around those found of whom there are few."""
+        self._round(who, 0, draws, pool, rng, deadline, self.laws.even())
+        for _ in range(AROUND):
+            counts = pool.counts()[who]
+            few = who[(counts > 0) & (counts < ENOUGH * draws)]
+            if not few.size or time.monotonic() > deadline:
+                break
+            self._round(few, len(TEMPERATURES), draws, pool, rng, deadline)
 
     def _round(
         self, who: Codes, number: int, draws: int, pool: Pool, rng: np.random.Generator,
@@ -343,6 +357,14 @@ class Drawing:
     def columns(self, instances: Codes, codes: Codes) -> dict[str, Floats]:
         """Rows as the batch evaluator takes them."""
         return self.levels.columns(self.instances.raw, instances, self.instances.own, codes)
+
+    def banded(self, instances: Codes, codes: Codes, bands: Bands) -> Codes:
+        """The band of each number that has bands, and else the level."""
+        columns, found = self.columns(instances, codes), codes.copy()
+        for j, each in enumerate(self.levels.features):
+            if (edges := bands.get(each.feature.name)) is not None:
+                found[:, j] = np.searchsorted(edges, columns[each.feature.name], side="left")
+        return found
 
     def scope(self, instances: Codes, columns: Columns) -> Columns:
         """Rows, and the instances they are of as ``factual.…``."""

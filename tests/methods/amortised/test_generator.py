@@ -174,6 +174,34 @@ def test_diversity_is_chosen() -> None:
     assert spread("harmonic") > spread(None)
 
 
+def test_rows_are_chosen_by_bands() -> None:
+    model = compiled("network")
+    instances = refused(model, 10)
+    made = cfxc.Generator(model, **QUICK, buckets=8).fit(loans())
+    bands = {"age": [30.0, 45.0], "amount": [float(loans()["amount"].median())]}
+
+    def spread(**asked: Any) -> float:
+        """The mean share of bands and labels in which two rows differ."""
+        rows = made.generate(instances, n=10, target=1, diversity="maxmin", **asked)
+        check(model, instances, rows)
+        for name, edges in bands.items():
+            rows[name] = np.searchsorted(edges, rows[name])
+        others = [name for name in rows if name in LABELS or name in bands]
+        apart = [
+            (own.to_numpy()[:, None] != own.to_numpy()[None]).mean()
+            for _, own in rows[others].groupby(level=0)
+        ]
+        return float(np.mean(apart))
+
+    ignored = {name: [] for name in model.space.names if name in NUMBERS and name not in bands}
+    assert spread(bands=bands | ignored) > spread()
+    coarse = {name: [] for name in NUMBERS if name != "gain"} | {"gain": [0.0]}
+    for diversity in ("maxmin", "dpp", "harmonic"):  # many rows are in the same bands
+        rows = made.generate(instances, n=40, target=1, diversity=diversity, bands=coarse)
+        assert not rows.reset_index().duplicated(subset=["row", *instances]).any()
+        assert len(rows) == made.last_report["found"].clip(upper=40).sum()
+
+
 def test_the_same_seed_gives_the_same_rows() -> None:
     instances, made = refused(compiled("forest"), 5), fitted("forest")
     first = made.generate(instances, n=10, target=1)
@@ -295,6 +323,9 @@ def test_bad_rows_are_refused(spoil: Any, kind: type[CfxcError], said: str) -> N
         ({"sparsity": 1.2}, "share from 0 to 1"), ({"sparsity": "x"}, "share"),
         ({"subject_to": cfxc.Margin(1)}, "and no Margin"),
         ({"diversity": "most"}, "unknown diversity"),
+        ({"bands": [1]}, "by name"), ({"bands": {"ages": [1]}}, "is no number of the space"),
+        ({"bands": {"age": [2, 1]}}, "edges that rise"), ({"bands": {"age": "x"}}, "that rise"),
+        ({"bands": {"age": [float("nan")]}}, "that rise"), ({"bands": {"job": [1]}}, "no number"),
         ({"polish": 1}, "True or False"), ({"target": "maybe"}, "no outcome"),
         ({"time_limit": 0}, "time_limit"), ({"subject_to": "salary > 3"}, "salary"),
         ({"progress": 3}, "function"), ({"target": (0, 1)}, "no outcome"),

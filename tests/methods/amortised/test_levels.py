@@ -47,7 +47,7 @@ def test_levels_decode_to_what_may_be_typed_in(
     levels = cut(frame, buckets, rows, kinds={"x": "integer" if step == "int" else "real"})
     each = levels.features[0]
     assert 1 <= len(each) <= buckets + 1
-    assert (np.diff(each.values) > 0).all()
+    assert (each.of(each.values) == np.arange(len(each))).all()
     codes = each.of(frame["x"].to_numpy())
     if len(each) > 1:
         assert np.bincount(codes).min() >= rows
@@ -59,6 +59,11 @@ def test_levels_decode_to_what_may_be_typed_in(
 def test_fewer_buckets_where_they_would_be_small() -> None:
     frame = pd.DataFrame({"x": np.arange(100.0)})
     assert [len(cut(frame, 4, rows).features[0]) for rows in (25, 30, 40, 60)] == [4, 3, 2, 1]
+
+
+def test_neighbouring_whole_numbers_are_levels() -> None:
+    levels = cut(pd.DataFrame({"x": np.arange(80) % 8}), 8, 10).features[0]
+    assert levels.values.tolist() == list(range(8))
 
 
 def test_a_value_that_most_have_is_a_bucket_of_its_own() -> None:
