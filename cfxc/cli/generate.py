@@ -66,6 +66,7 @@ class Training:
         Path | None, typer.Option(metavar="FOLDER", help="Keep the state; go on from one.")
     ] = None
     seed: Annotated[int, typer.Option(metavar="N", help="Of what is drawn at random.")] = 0
+    overwrite: Overwrite = False
 
 
 @dataclass(frozen=True)
@@ -111,6 +112,8 @@ def fit(
     _check_folder(training.out)
     with doing("loading torch …"):  # which takes seconds
         from ..methods.amortised import Generator
+        from ..methods.amortised.storage import HEAD
+    keep_present(training.overwrite, training.out / HEAD)
     with doing("compiling …"):
         compiled = Source(model, space, reading).load(favourable=training.favourable)
     target = None if training.target is None else read_target(compiled, training.target, None)

@@ -223,7 +223,8 @@ def _facts(result: Result, further: bool) -> Iterator[Pair]:
         if result.differs:
             yield "differs", result.differs
         within = f"optimal to within {100 * result.epsilon:g} %"
-        reached = f"feasible: a nearer one may exist ({result.reason or 'not closed'})"
+        above = ", though none below the bound" * bool(proved)
+        reached = f"feasible: a nearer one may exist{above} ({result.reason or 'not closed'})"
         if result.differs:
             reached = f"feasible: {result.reason}"
         yield "status", within if result.status == "optimal" else reached

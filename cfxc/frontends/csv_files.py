@@ -127,6 +127,7 @@ def _lines(path: Path, skip: int = 0) -> Iterator[Lines]:
     """
     try:
         with path.open("rb") as raw, io.TextIOWrapper(raw, "utf-8-sig", newline="") as file:
+            _refuse_wide(path, raw.peek(BLOCK)[:BLOCK])
             reader, passed = csv.reader(file, strict=True), 0
             try:
                 header = next((row for row in reader if row), None)
@@ -152,13 +153,22 @@ def _lines(path: Path, skip: int = 0) -> Iterator[Lines]:
             "table's file"
         ) from error
     except UnicodeDecodeError as error:
-        with path.open("rb") as raw:
-            wide = raw.read(2) in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
-        known, name = ("UTF-16", "UTF-16") if wide else ("such as from Latin-1", "LATIN1")
-        raise InvalidInputError(
-            f"{path}: not a table in CSV: not text in UTF-8; save it as that, or convert it, "
-            f"{'from ' * wide}{known}: iconv -f {name} -t UTF-8 {shlex.quote(str(path))}"
-        ) from error
+        raise _not_in_utf8(path, "such as from Latin-1", "LATIN1") from error
+
+
+def _not_in_utf8(path: Path, known: str, name: str) -> InvalidInputError:
+    return InvalidInputError(
+        f"{path}: not a table in CSV: not text in UTF-8; save it as that, or convert it, "
+        f"{known}: iconv -f {name} -t UTF-8 {shlex.quote(str(path))}"
+    )
+
+
+def _refuse_wide(path: Path, head: bytes) -> None:
+    """Refuse a file in UTF-16, with a mark or without; half of the bytes of its commas are 0."""
+    if head.count(0) * 4 > len(head):
+        marked = head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+        end = "" if marked else "BE" if head[0] == 0 else "LE"
+        raise _not_in_utf8(path, "from UTF-16", f"UTF-16{end}")
 
 
 BLOCK = 2**15

@@ -101,5 +101,5 @@ def processors(value: Any, name: str) -> int:
     """A number of threads or processes; -1 for all processors."""
     from joblib import cpu_count
 
-    all_of_them = value == -1 and not isinstance(value, bool)
+    all_of_them = isinstance(value, Integral) and value == -1
     return whole_number(cpu_count() if all_of_them else value, name, 1, also="-1, or ")

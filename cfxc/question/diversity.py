@@ -68,7 +68,7 @@ class Diverse:
         for name, known in (("measure", MEASURES), ("aggregate", AGGREGATES)):
             value = getattr(self, name)
             if not isinstance(value, str) or value not in known:
-                close = meant(str(value), known)
+                close = meant(value, known) if isinstance(value, str) else ""
                 raise InvalidInputError(
                     f"{name}: {brief(value)} is none of {', '.join(known)}{close}"
                 )

@@ -218,6 +218,9 @@ class Domain:
         """What the column holds for the next multiple of the step, at or beyond ``value``."""
         step, held = self.step, self.feature.held
         assert step is not None
+        found = self._double(value, side)
+        if held(round(Fraction(found) / step) * step) == found:
+            return found  # no number of the column lies before it
         near = value // step
         if side > 0:
             return held(first_true(lambda k: held(k * step) >= value, near) * step)

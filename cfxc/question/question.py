@@ -13,6 +13,7 @@ import tomli_w
 
 from ..errors import DataTypeError, InvalidInputError, UnsupportedError, as_written_in_code
 from ..space.names import meant, near_file
+from ..space.values import as_written
 from ..writing import write_whole
 from .criteria import CRITERIA, Condition, Criterion
 from .diversity import Diverse
@@ -92,7 +93,7 @@ class Question:
                 f"{where}: cannot read the question: {error.strerror}{near_file(where)}; name "
                 "its file"
             ) from error
-        except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        except ValueError as error:  # no UTF-8, no TOML, whole numbers of thousands of digits
             raise InvalidInputError(f"{where}: cannot be read as a question: {error}") from error
         for name in options:
             if name not in OPTIONS or not OPTIONS[name].in_file:
@@ -149,15 +150,20 @@ def _plain(name: str, value: Any) -> Any:
         return [str(each) for each in ([value] if isinstance(value, str | Criterion) else value)]
     if name == "target" and isinstance(value, tuple | list):
         ends = zip(("lower", "upper"), value, strict=True)
-        return {end: float(one) for end, one in ends if one is not None}
+        return {end: _exactly(one) for end, one in ends if one is not None}
     if isinstance(value, dict) and name == "distance":
-        return {norm: float(weight) for norm, weight in value.items()}
+        return {norm: _exactly(weight) for norm, weight in value.items()}
     if isinstance(value, Fraction | Decimal):  # as the option is held: exact, or a double
         value = option.check(value, name)
         value = str(value) if isinstance(value, Fraction) else value
     if not option.in_file or not isinstance(value, str | bool | int | float):
         raise UnsupportedError(f"{name}: {value!r} cannot be written to a file")
     return value
+
+
+def _exactly(value: Any) -> Any:
+    """A number as TOML holds it: of fractions the text."""
+    return value if isinstance(value, str | int | float) else str(as_written(value))
 
 
 def _table(criterion: Criterion) -> Any:

@@ -20,12 +20,13 @@ from typing import Any
 import numpy as np
 
 from ..arrays import Floats
-from ..errors import InvalidInputError
+from ..errors import CfxcError, InvalidInputError, brief
 from ..ir import Builder, Label, Literal, Operand, Program, Tensor, ops
 from ..ir.linear import LinearForm
 from ..ir.patterns import before_scaling, deciding, keep_outputs, scaling
 from ..ir.sorts import label_key, preview
 from ..space.names import meant
+from ..space.values import exact
 
 DIGITS = Context(prec=50)
 ERROR = Fraction(1, 10**40)  # more than what ``DIGITS`` lose
@@ -226,7 +227,7 @@ def resolve_target(program: Program, target: Any, outcome: Mapping[str, Any]) ->
     if len(same) == 1 and not isinstance(target, tuple | list):
         return Target(same[0])
     raise InvalidInputError(
-        f"target {target!r} is no outcome of the model{meant(target, labels)}: "
+        f"target {brief(target)} is no outcome of the model{meant(target, labels)}: "
         f"{preview(labels, OUTCOMES)}"
     )
 
@@ -248,15 +249,15 @@ def _range_target(target: Any) -> Target:
     if not isinstance(target, tuple | list) or len(target) != 2:
         raise InvalidInputError(
             "a regression target is a range (low, high), such as (100, None) for at least 100, "
-            f"not {target!r}; None leaves an end open"
+            f"not {brief(target)}; None leaves an end open"
         )
     ends: list[Fraction | None] = []
     for end in target:
         try:
             plain = end.item() if isinstance(end, np.generic) else end
-            ends.append(None if plain is None else Fraction(plain))
-        except (ValueError, OverflowError, TypeError):
-            raise InvalidInputError(f"target range: {end!r} is not a finite number") from None
+            ends.append(None if plain is None else exact(plain))
+        except CfxcError:
+            raise InvalidInputError(f"target range: {brief(end)} is not a finite number") from None
     low, high = ends
     if low is None and high is None:
         raise InvalidInputError("the target range is open at both ends: every outcome is in it")

@@ -137,6 +137,15 @@ class Lane:
         return centres, heights, edges[1] - edges[0]
 
 
+def _room(figure: Any, left: float, right: float, top: float, bottom: float) -> None:
+    """Room for so many inches beside the only axes of a figure, but for at most nine tenths."""
+    wide, high = figure.get_size_inches()
+    figure.subplots_adjust(
+        min(left / wide, 0.45), min(bottom / high, 0.45),
+        1 - min(right / wide, 0.45), 1 - min(top / high, 0.45),
+    )  # fmt: skip
+
+
 def draw_lanes(
     lanes: Sequence[Lane], heading: str, titles: Sequence[str], ax: Any, path: Any, purpose: str
 ) -> Any:
@@ -144,24 +153,27 @@ def draw_lanes(
 
     In the axes' data coordinates lane i is at -i, and column k spans from ``k * pitch`` on.
     """
-    count, own = len(titles), ax is None
+    count, written = len(titles), titles
     inches = WIDE if count == 1 else max(NARROW, WIDE - 0.6 * count)
-    titles = [_fitted(title, int(inches / (LETTER * 1.12))) for title in titles]
+    titles = [_fitted(title, int(inches / (LETTER * 1.12))) for title in written]
     names = [in_lines(lane.feature.name, NAME) for lane in lanes]
     left, right, top = _edges(lanes, names, heading, titles)
     handles, texts = _key(lanes, purpose)
     columns = _columns(texts, left + right + inches * _span(count))
-    bottom = 0.1 + 0.17 * -(-len(texts) // columns)
+    bottom = _foot(texts, columns)
     size = (left + right + inches * _span(count), top + bottom + ROW * len(lanes))
     axes = axes_for(purpose, ax, size=size, path=path, layout=None)
-    if own:
-        axes.get_figure(root=True).subplots_adjust(
-            left / size[0], bottom / size[1], 1 - right / size[0], 1 - top / size[1]
-        )
-    width = axes.get_window_extent().width / axes.get_figure(root=True).dpi
+    figure = axes.get_figure(root=True)
+    alone = figure.axes == [axes] and figure.get_layout_engine() is None
+    if alone:
+        _room(figure, left, right, top, bottom)
+    width = axes.get_window_extent().width / figure.dpi
     letters = max(width / _span(count) / LETTER, 12)
-    if not own:
-        titles = [_fitted(title, int(letters / 1.12)) for title in titles]
+    if ax is not None:
+        titles = [_fitted(title, int(letters / 1.12)) for title in written]
+        columns, top = _columns(texts, width), _edges(lanes, names, heading, titles)[2]
+        if alone:
+            _room(figure, left, right, top, _foot(texts, columns))
     for i, lane in enumerate(lanes):
         lane = replace(lane, slot=min(SLOT / letters, 0.35) if lane.feature.missing else 0.0)
         for k, (value, proved) in enumerate(zip(lane.after, lane.proved, strict=True)):
@@ -170,7 +182,7 @@ def draw_lanes(
             end = (count - 1) * PITCH + 1.03
             axes.text(end, -i, plain(lane.note), va="center", fontsize=SMALL, color=INK)
     _frame(axes, lanes, names, heading, titles)
-    _legend(axes, handles, texts, columns if own else _columns(texts, width), own)
+    _legend(axes, handles, texts, columns, ax is None)
     return saved(axes, path)
 
 
@@ -187,6 +199,11 @@ def _edges(
     notes = max((len(line) for lane in lanes for line in lane.note.split("\n")), default=0)
     above = 0.08 + 0.17 * _lines(titles) + 0.3 * bool(heading)
     return longest * LETTER * 1.12 + 0.25, notes * LETTER + 0.15, above
+
+
+def _foot(texts: Sequence[str], columns: int) -> float:
+    """Inches below the lanes: of the key."""
+    return 0.1 + 0.17 * -(-len(texts) // columns)
 
 
 def _fitted(title: str, letters: int) -> str:

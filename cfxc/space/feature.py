@@ -42,7 +42,7 @@ ACTIONS: tuple[Action, ...] = get_args(Action)
 ENCODINGS: tuple[Encoding, ...] = get_args(Encoding)
 FILLED = ("may fill", "free")
 DIRECTED: tuple[Action, ...] = ("increase", "decrease")
-FINEST = Fraction(5e-324)  # of doubles: no column tells values apart that lie nearer
+FINEST, LARGEST = Fraction(5e-324), Fraction(math.nextafter(math.inf, 0))  # of doubles
 WORDING = ("label", "unit", "format")
 """The fields that are for readers alone."""
 PATTERN = re.compile(r"[^#0-9.,;%‰¤E'@*+\-]*[#,]*0[0,]*(\.0*#*)?(\s*%|[^#0-9.,;%‰¤E'@*+\-]*)")
@@ -85,8 +85,7 @@ class Feature:
             comparison.
 
     Raises:
-        InvalidInputError, DataTypeError: the fields contradict each other; the message names the
-            feature and the field.
+        InvalidInputError, DataTypeError: the fields contradict each other; says which feature's.
     """
 
     name: str
@@ -195,13 +194,15 @@ class Feature:
         if self.lower > self.upper:
             lower, upper = number_text(self.lower), number_text(self.upper)
             raise InvalidInputError(f"{where}: lower {lower} is above upper {upper}; swap them")
+        if self.upper - self.lower > LARGEST:
+            raise InvalidInputError(f"{where}: its range is wider than the largest double")
         if self.kind != "real":
             if self.resolution is not None:
                 raise InvalidInputError(f"{where}: only real features have a resolution")
             for bound in (self.lower, self.upper):
                 if bound.denominator != 1:
-                    text = number_text(bound)
-                    raise InvalidInputError(f"{where}: bound {text} is not whole; use kind 'real'")
+                    end = number_text(bound)
+                    raise InvalidInputError(f"{where}: bound {end} is not whole; use kind 'real'")
         elif self.resolution is not None and self.resolution < FINEST:
             raise InvalidInputError(f"{where}: resolution must be above 0, and at least 5e-324")
 
@@ -284,9 +285,7 @@ class Feature:
             limits, (lower, upper) = np.iinfo(plain), self.bounds
             if lower < int(limits.min) or upper > int(limits.max):
                 raise InvalidInputError(f"{where}: dtype {name} cannot hold the whole range")
-            if self.kind == "real" and (
-                self.resolution is None or self.resolution.denominator != 1
-            ):
+            if self.kind == "real" and (not self.resolution or self.resolution.denominator != 1):
                 raise InvalidInputError(
                     f"{where}: a column of dtype {name} holds whole numbers only; give a whole "
                     "resolution (1), or convert the column to float64"

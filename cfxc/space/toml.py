@@ -50,8 +50,10 @@ def loads(text: str, source: str) -> tuple[tuple[Feature, ...], tuple[str, ...] 
     """
     try:
         document = tomllib.loads(text, parse_float=Decimal)
-    except tomllib.TOMLDecodeError as error:
+    except ValueError as error:  # also whole numbers of thousands of digits
         raise InvalidInputError(f"{source}: not valid TOML: {error}") from error
+    except ArithmeticError as error:
+        raise InvalidInputError(f"{source}: a number with too large an exponent") from error
     _refuse_unknown(document, ("version", "columns", "tables", "feature"), source)
     if "version" not in document:
         raise InvalidInputError(

@@ -16,10 +16,12 @@ from ..errors import DataTypeError, InvalidInputError, brief
 
 MAX_EXACT_INTEGER = 2**53
 """Every whole number up to here is a double; beyond it, models see another."""
-MAX_EXPONENT = 1000
-"""Of ten, in text: beyond all doubles, and of few enough digits to be computed with and printed."""
-MAX_BITS = 4 * MAX_EXPONENT
-"""Of a numerator and a denominator, as numbers of so many digits and exponents have them."""
+MAX_EXPONENT = 350
+"""Of ten, in text: beyond all doubles."""
+MAX_DIGITS = 391
+"""Of a numerator and a denominator: beyond those of doubles, and what the checker reads."""
+MAX_BITS = 1298
+"""The same in bits."""
 EXPONENT = re.compile(r"[eE][+-]?([\d_]+)\s*$")
 
 
@@ -40,6 +42,8 @@ def exact(value: object, what: str = "number") -> Fraction:
     if _exponent(value) > MAX_EXPONENT:
         shown = value if isinstance(value, Decimal) else brief(value)
         raise InvalidInputError(f"{what}: the exponent of {shown} is beyond {MAX_EXPONENT}")
+    if _length(value) > 3 * MAX_DIGITS:  # zeros among them, a point, a quotient
+        raise InvalidInputError(f"{what}: {brief(value)} has too many digits")
     try:
         found = Fraction(value)
     except (ValueError, ZeroDivisionError, OverflowError) as error:
@@ -58,6 +62,13 @@ def _exponent(value: int | float | str | Fraction | Decimal) -> int:
     found = EXPONENT.search(value) if isinstance(value, str) else None
     digits = found[1].replace("_", "") if found else ""
     return int(digits or 0) if len(digits) <= MAX_EXPONENT else MAX_EXPONENT + 1
+
+
+def _length(value: object) -> int:
+    """Characters or digits, where reading them takes time."""
+    if isinstance(value, Decimal):
+        return len(value.as_tuple().digits)
+    return len(value) if isinstance(value, str) else 0
 
 
 def as_written(value: object, what: str = "number") -> Fraction:
@@ -85,6 +96,8 @@ def decimal_text(value: Fraction) -> str:
     if rest != 1:
         return str(value)
     places = max(twos, fives)
+    if places > MAX_DIGITS:
+        return str(value)
     if places == 0:
         return str(value.numerator)
     digits = str(abs(value.numerator) * 10**places // value.denominator).rjust(places + 1, "0")

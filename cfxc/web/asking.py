@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from math import inf
 from typing import TYPE_CHECKING, Any
 
 from ..errors import CfxcError, InvalidInputError
@@ -217,12 +218,12 @@ def _figures(site: Site, table: Mapping[str, Any]) -> Iterator[Criterion]:
             raise InvalidInputError(
                 f"{called}: a number of at most {LONGEST_FIGURE} letters, such as {example}"
             )
-        if (value := number(text)) is None:
+        if (value := number(text)) is None or abs(value) == inf:
             raise InvalidInputError(
                 f"{called}: {text!r} is no number such as {example}; leave it empty for none"
             )
         try:
-            yield kind.from_toml(value)
+            yield kind.from_toml(int(value) if value == int(value) else value)
         except CfxcError as error:
             said = str(error).removeprefix(name).lstrip(": ")
             raise InvalidInputError(f"{called}: {said}") from error
@@ -259,7 +260,7 @@ def _end(feature: Feature, given: Any) -> Fraction | None:
     if not (text := _text(given, feature.name).strip()):
         return None
     value = number(text)
-    if value is None:
+    if value is None or abs(value) == inf:
         raise InvalidInputError(
             f"{feature.name}: {text[:40]!r} is no number; leave it empty for no limit"
         )

@@ -257,7 +257,7 @@ def test_seeds_are_rows_to_begin_with() -> None:
         assert other.apart_bound is not None
 
 
-@pytest.mark.parametrize("number", ["1e-330", "1e31", "1e308", "1e310"])
+@pytest.mark.parametrize("number", ["1e-330", "1e31", "1e308"])
 def test_what_cannot_be_weighed_is_refused_where_answers_are_to_differ(number: str) -> None:
     tree, person = fitted("forest"), X[fitted("forest").predict(X) == "no"].iloc[[0]]
     far = f"program d(delta: Real[J]) {{ return {number}*delta[1] + max(delta[2], delta[3]) }}"

@@ -32,6 +32,8 @@ def test_trained_then_drawn(shell: Shell) -> None:
     assert facts["gradient"] == "pathwise"
     assert facts["epochs"] == 2
     assert (shell.folder / "c" / "checkpoint.safetensors").is_file()
+    assert "generator.json is there already" in shell(*FIT, "g").err
+    assert shell(*FIT, "g", "--overwrite").code == 0
     model = Source(str(shell.folder / "lr.skops"), shell.folder / "space.toml", Reading()).load()
 
     drawn = shell(*RUN, "--rows", "data.csv", "-n", "5", "--target", "yes")

@@ -128,6 +128,8 @@ NO_TABLES: list[tuple[bytes, str]] = [
         "not text in UTF-8; save it as that, or convert it, such as from Latin-1:",
     ),
     ("a,b\n1,2\n".encode("utf-16"), "convert it, from UTF-16: iconv -f UTF-16 -t UTF-8 "),
+    ("a,b\n1,2\n".encode("utf-16-le"), "iconv -f UTF-16LE -t UTF-8 "),
+    ("a,b\n1,2\n".encode("utf-16-be"), "iconv -f UTF-16BE -t UTF-8 "),
     (b"a\n" + b"x" * 200_000 + b"\n", "table.csv, line 2: not a table in CSV"),
 ]
 

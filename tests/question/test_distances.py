@@ -356,6 +356,16 @@ def test_refusals(spec: Any, kind: type[CfxcError], message: str) -> None:
     assert message in caught.value.message
 
 
+@pytest.mark.parametrize(
+    "far",
+    ["delta[1] + 1e400", "1e400", "1e200*1e200*delta[1] + delta[2]",
+     "abs(1e400*delta[1] - 1e400*delta[2])"],
+)  # fmt: skip
+def test_numbers_that_doubles_do_not_hold_make_no_distance(far: str) -> None:
+    with pytest.raises(InvalidInputError, match="numbers beyond doubles"):
+        resolve_distance(f"program d(delta: Real[J]) {{ return {far} }}", SPACE)
+
+
 def test_a_file_that_is_no_text(tmp_path: Path) -> None:
     path = tmp_path / "bad.cfl"
     path.write_bytes(b"\xff\xfe\x00")

@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 
 from cfxc.question.domain import Domain, domain_of
 from cfxc.space import Feature
+from cfxc.space.feature import first_true
 from cfxc.stopping import TimeUp, until
 
-STEPS = [None, "0.01", "0.1", "1/3", "0.5", "3", "1e-6", "7/1000000"]
+STEPS = [None, "0.01", "0.1", "1/3", "0.5", "3", "1e-6", "7/1000000", "1e-17", "3e-40"]
 
 
 @st.composite
@@ -52,6 +53,18 @@ def test_values_around_many_numbers(
         expected = [one(value) for value in values]
         found = [None if np.isnan(x) else x for x in domain.nearest(np.array(values), side)]
         assert found == expected
+
+
+@settings(max_examples=200, deadline=None)
+@given(domains(), st.floats(-1.1e4, 1.1e4, allow_nan=False))
+def test_the_next_multiple_is_the_first_that_the_column_holds(domain: Domain, near: float) -> None:
+    step, held, value = domain.step, domain.held, Fraction(near)
+    if domain.feature.resolution is None or step is None:
+        return
+    after = first_true(lambda k: held(k * step) >= value, value // step)
+    before = first_true(lambda k: held(k * step) > value, value // step) - 1
+    assert Fraction(domain._multiple(value, 1)) == held(after * step)
+    assert Fraction(domain._multiple(value, -1)) == held(before * step)
 
 
 def test_values_that_doubles_do_not_hold_take_the_slow_way_and_end_with_the_time() -> None:

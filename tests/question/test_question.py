@@ -113,6 +113,9 @@ def test_fractions_come_back_from_a_file() -> None:
         diversity=cfxc.Diverse(within=third, tolerance=third),
         subject_to=[cfxc.Margin(third), cfxc.Probability(third)],
     )  # fmt: skip
+    mixed = cfxc.Question(target=(third, None), distance={"l0": third, "l1": Decimal("0.1")})
+    again = cfxc.Question.from_toml("\n" + mixed.to_toml())
+    assert (again.target, again.distance) == (("1/3", None), {"l0": "1/3", "l1": "1/10"})
     read = cfxc.Question.from_toml("\n" + question.to_toml())
     assert (read.time_limit, read.change_penalty, read.apart) == (10 / 3, third, Fraction(1, 10))
     assert read.diversity == question.diversity
@@ -150,7 +153,7 @@ def test_files(tmp_path: Path) -> None:
         ("seeds = 3", "no option 'seeds'"), ("subject_to = [3]", "3 is none"),
         ("subject_to = [{most = 3}]", "is none"),
         ("subject_to = [{max_changes = 2, probability = 0.6}]", "one criterion a table"),
-        ("epsilon = 2", "between 0 and 1"),
+        ("epsilon = 2", "between 0 and 1"), ("count = " + "9" * 5000, "cannot be read"),
         ("subject_to = [{max_changes = 0}]", "from 1"), ("relax = ['b > 1']", "is none of"),
         ("subject_to = [{trust_region = {file = 'x'}}]", "rows = 'file'"),
         ("subject_to = [{accepts = {model = 'x', lable = 1}}]", "'lable' is none"),

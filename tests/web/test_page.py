@@ -178,6 +178,32 @@ def test_of_a_row_that_is_not_there_nothing_is_shown(page: Page, row: str) -> No
     assert page.find().startswith("Done")
 
 
+def test_what_was_said_is_marked_once_the_question_changes(page: Page) -> None:
+    page.refused()
+    page.choose("#target", "no")
+    assert "needs no change" in page.find()
+    page.choose("#target", "yes")
+    wait_for(lambda: page.text("#status").startswith("The question has changed"))
+    page.find()
+    page.type(page("#row"), "99999")
+    page("#row").send_keys(Keys.TAB)
+    wait_for(lambda: page.text("#status").startswith("The question has changed"))
+
+
+def test_an_edited_row_has_no_number(page: Page) -> None:
+    page.pick(3)
+    own = page.value("age").get_property("value")
+    page.type(page("#row"), "99999")
+    page("#row").send_keys(Keys.TAB)
+    wait_for(lambda: page("#row-error").is_displayed())
+    page.type(page.value("age"), "33")
+    assert not page("#row-error").is_displayed()
+    assert page("#row").get_property("value") == ""
+    assert page.find().startswith("Done")
+    page.pick(3)
+    wait_for(lambda: page.value("age").get_property("value") == own)
+
+
 def test_each_click_is_a_step(page: Page) -> None:
     here = int(page("#row").get_property("value"))
     page.driver.execute_script(

@@ -364,7 +364,14 @@ def _from_text(text: str, source: str, space: FeatureSpace) -> Distance:
     program = _lower(tree, space, tree.name or "distance", {})
     box = _box(program, space)
     _refuse_divisors(program, source)
-    low, high = _bounds(program, box)
+    try:
+        low, high = _bounds(program, box)
+        largest = float(high)
+    except OverflowError:
+        largest = inf
+    divides = any(isinstance(let.op, ops.Div) for let in program.lets())  # whose bounds are loose
+    if largest == inf and (high != inf or not divides):
+        raise InvalidInputError(f"{source}: this distance has numbers beyond doubles")
     if high < 0:
         raise InvalidInputError(f"{source}: this distance is negative everywhere")
     for point in _corners(program):

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from fractions import Fraction
 
+from ...errors import InvalidInputError
 from ...ir import Let, Literal, Op, Operand, Program, ops
 from ...ir.linear import ZERO, LinearForm
 from ...space import FeatureSpace
@@ -64,10 +65,14 @@ def recognised(
     sizes = sum(own, ZERO), sum(own, ZERO), max(own)
     parts = [share * size for share, size in zip(shares, sizes, strict=True) if share is not None]
     scale = sum(parts, ZERO)
-    for feature, weight in zip(space, own, strict=True):
-        space = space.replace(feature.name, weight=weight)
-    mixed = combination(Norms(*(part / scale for part in parts)), space)
-    return replace(mixed, name=distance.name, text=distance.text, scale=scale), space
+    weighed = space
+    try:
+        for feature, weight in zip(space, own, strict=True):
+            weighed = weighed.replace(feature.name, weight=weight)
+    except InvalidInputError:  # too many digits to be written
+        return distance, space
+    mixed = combination(Norms(*(part / scale for part in parts)), weighed)
+    return replace(mixed, name=distance.name, text=distance.text, scale=scale), weighed
 
 
 def _share(vector: Vector, weights: Vector) -> Fraction | None:

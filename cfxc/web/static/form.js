@@ -17,6 +17,7 @@ export class Form {
     this.people = null;
     this.picked = Promise.resolve(true); // whether the row chosen last is in the fields, once it could be
     this.picks = 0;
+    this.here = 0;
     this.parts = new Map();
     this.buildWanted();
     this.buildFeatures();
@@ -28,7 +29,7 @@ export class Form {
   edited(event) {
     if (event.target.closest("#picker") || event.target.id === "live") return;
     const feature = event.target.dataset && event.target.dataset.value;
-    if (feature !== undefined) this.picked = Promise.resolve(true); // the fields are what is asked about
+    if (feature !== undefined) this.ownRow();
     this.changed(feature !== undefined);
   }
 
@@ -143,8 +144,17 @@ export class Form {
     return first !== null;
   }
 
+  // The fields are what is asked about, and no longer a row of the table.
+  ownRow() {
+    this.picked = Promise.resolve(true);
+    $("row-error").hidden = true;
+    $("row").value = "";
+    $("row").placeholder = "edited";
+  }
+
   pick(row) {
-    if (row !== "none") $("row").value = row; // where the next step goes on from
+    if (row !== "none") $("row").value = this.here = row; // where the next step goes on from
+    $("row").placeholder = "";
     this.picked = this.load(row, (this.picks += 1));
     return this.picked;
   }
@@ -165,6 +175,7 @@ export class Form {
       const none = row === "none" ? "A row is asked for by its number" : `There is no row ${row}`;
       $("row-error").textContent = error.message === "Not Found" ? `${none}; the table has ${known}.` : error.message;
       $("row-error").hidden = false;
+      this.changed(false);
       return false;
     }
   }
@@ -198,7 +209,7 @@ export class Form {
     const only = $("only").value;
     const known = rows.filter((row, i) => !only || outcomes[i] === only);
     if (!known.length) return;
-    const here = Number($("row").value || 0);
+    const here = Number(this.here);
     const next = by > 0 ? known.find((row) => row > here) : by < 0 ? known.filter((row) => row < here).pop()
       : known.find((row) => row >= here);
     this.pick(next === undefined ? known[by < 0 ? known.length - 1 : 0] : next);

@@ -14,6 +14,7 @@ let timer = 0;
 let asking = 0;
 let current = "";
 let moved = false;
+let standing = false; // whether what is said is of a question that has not changed since
 
 function say(text) {
   $("status").textContent = text;
@@ -59,12 +60,17 @@ function edited(value) {
   if (searching) {
     callOff();
     say("The question has changed; the search was called off.");
-  } else if ($("found").childElementCount) say("The question has changed; this answer is for the one before.");
+  } else if (standing) {
+    say(`The question has changed${$("found").childElementCount ? "; this answer is for the one before" : ""}.`);
+  }
+  standing = false;
   clearTimeout(timer);
   moved = moved || value;
-  timer = setTimeout(() => {
-    if ($("live").checked) find(false);
-    else if (moved) {
+  timer = setTimeout(async () => {
+    const mine = timer;
+    if ($("live").checked) {
+      if ((await form.picked) && mine === timer) find(false);
+    } else if (moved) {
       moved = false;
       outcomeNow();
     }
@@ -96,6 +102,7 @@ async function find(focus) {
   clearTimeout(timer);
   const mine = new AbortController();
   searching = mine;
+  standing = true;
   current = "";
   searchingNow(true);
   say("Searching …");
@@ -143,6 +150,7 @@ async function begin() {
     if (await form.picked) find(true);
     else {
       callOff();
+      standing = true;
       $("found").replaceChildren(); // an answer for the row before would stand beside this number
       showBounds(null);
       say("Something is wrong with the row; see beside its number.");
