@@ -31,9 +31,9 @@ QUICK = {
         "eicfx.py --part acquisition --seeds 1",
     ],
     "ceocl": [
-        "criteria.py --ways plain,hull --dice 0 --people 2",
-        "criteria.py --part settings --ways plain,free --dice 0 --people 2",
-        "criteria.py --part diverse --seconds 3 --people 2",
+        "criteria.py --ways plain,hull --dice 0 --people 1 --seconds 2 --data adult,heloc",
+        "criteria.py --part settings --ways plain --dice 0 --people 1 --seconds 2 --data adult",
+        "criteria.py --part diverse --seconds 2 --people 1",
     ],
     "l2c": [
         "l2c.py --part tables --people 10 --seeds 1",
