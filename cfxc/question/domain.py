@@ -15,7 +15,8 @@ from ..ir import LabelTuple, Sort
 from ..ir.interval import ceil_float, floor_float
 from ..ir.sorts import NO_LABELS
 from ..space import Feature
-from ..space.feature import first_true, sort_of
+from ..space.feature import sort_of
+from ..space.values import first_true
 from ..stopping import polled
 
 WHOLE = 2**53

@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import math
 import re
-from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -27,6 +26,7 @@ from .values import (
     canonical,
     check_labels,
     exact,
+    first_true,
     key,
     number_text,
     storage_of,
@@ -42,7 +42,9 @@ ACTIONS: tuple[Action, ...] = get_args(Action)
 ENCODINGS: tuple[Encoding, ...] = get_args(Encoding)
 FILLED = ("may fill", "free")
 DIRECTED: tuple[Action, ...] = ("increase", "decrease")
-FINEST, LARGEST = Fraction(5e-324), Fraction(math.nextafter(math.inf, 0))  # of doubles
+FINEST, COARSEST = Fraction(1, 10**300), Fraction(10**30)  # resolutions: 1 over one is a double
+GRIDS = "above 0, and from 1e-300 of its largest value to 1e30"
+LARGEST = Fraction(math.nextafter(math.inf, 0))  # of doubles
 WORDING = ("label", "unit", "format")
 """The fields that are for readers alone."""
 PATTERN = re.compile(r"[^#0-9.,;%‰¤E'@*+\-]*[#,]*0[0,]*(\.0*#*)?(\s*%|[^#0-9.,;%‰¤E'@*+\-]*)")
@@ -192,8 +194,8 @@ class Feature:
         if self.lower is None or self.upper is None:
             raise InvalidInputError(f"{where}: a feature of kind {self.kind} needs lower and upper")
         if self.lower > self.upper:
-            lower, upper = number_text(self.lower), number_text(self.upper)
-            raise InvalidInputError(f"{where}: lower {lower} is above upper {upper}; swap them")
+            ends = f"lower {number_text(self.lower)} is above upper {number_text(self.upper)}"
+            raise InvalidInputError(f"{where}: {ends}; swap them")
         if self.upper - self.lower > LARGEST:
             raise InvalidInputError(f"{where}: its range is wider than the largest double")
         if self.kind != "real":
@@ -201,10 +203,12 @@ class Feature:
                 raise InvalidInputError(f"{where}: only real features have a resolution")
             for bound in (self.lower, self.upper):
                 if bound.denominator != 1:
-                    end = number_text(bound)
-                    raise InvalidInputError(f"{where}: bound {end} is not whole; use kind 'real'")
-        elif self.resolution is not None and self.resolution < FINEST:
-            raise InvalidInputError(f"{where}: resolution must be above 0, and at least 5e-324")
+                    end = f"bound {number_text(bound)}"
+                    raise InvalidInputError(f"{where}: {end} is not whole; use kind 'real'")
+        elif self.resolution is not None:
+            largest = max(Fraction(1), abs(self.lower), abs(self.upper))
+            if not FINEST * largest <= self.resolution <= COARSEST:
+                raise InvalidInputError(f"{where}: resolution must be {GRIDS}")
 
     def _check_action(self, where: str) -> None:
         if self.weight < 0:
@@ -403,7 +407,7 @@ class Feature:
         """A number as programs have it: exact, and whole unless the feature is real."""
         return Fraction(value) if self.kind == "real" else int(value)
 
-    @property
+    @cached_property
     def steps(self) -> tuple[int, int] | None:
         """First and last k such that a cell holding ``k * resolution`` is in the range.
 
@@ -469,23 +473,6 @@ class Feature:
         """NumPy dtype behind the first column's pandas dtype; ``object`` if there is none."""
         plain = storage_of(pd.api.types.pandas_dtype(self.dtype))
         return np.dtype(object) if plain is None else plain
-
-
-def first_true(condition: Callable[[int], bool], near: int) -> int:
-    """Smallest k with ``condition(k)``, which is false up to some point and true from there on."""
-    width = 1
-    if condition(near):
-        while condition(near - width):
-            width *= 2
-        low, high = near - width, near
-    else:
-        while not condition(near + width):
-            width *= 2
-        low, high = near, near + width
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if condition(middle) else (middle, high)
-    return high
 
 
 def sort_of(feature: Feature) -> Sort:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
@@ -116,6 +116,23 @@ def _strip(number: int, prime: int) -> tuple[int, int]:
     while number % prime == 0:
         number, count = number // prime, count + 1
     return count, number
+
+
+def first_true(condition: Callable[[int], bool], near: int) -> int:
+    """Smallest k with ``condition(k)``, which is false up to some point and true from there on."""
+    width = 1
+    if condition(near):
+        while condition(near - width):
+            width *= 2
+        low, high = near - width, near
+    else:
+        while not condition(near + width):
+            width *= 2
+        low, high = near, near + width
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if condition(middle) else (middle, high)
+    return high
 
 
 def is_whole(value: float) -> bool:

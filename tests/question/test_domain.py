@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from cfxc.question.domain import Domain, domain_of
 from cfxc.space import Feature
-from cfxc.space.feature import first_true
+from cfxc.space.values import first_true
 from cfxc.stopping import TimeUp, until
 
 STEPS = [None, "0.01", "0.1", "1/3", "0.5", "3", "1e-6", "7/1000000", "1e-17", "3e-40"]

@@ -199,7 +199,8 @@ def features(draw: st.DrawFn, name: str) -> Feature:
     if draw(st.booleans()):
         values = draw(labels)
         return Feature(name, "categorical", labels=tuple(values), weight=weight, dtypes=("object",))
-    lower, upper = sorted([draw(fractions), draw(fractions | real.map(Fraction))])
+    far = real.filter(lambda end: abs(end) < 1e290).map(Fraction)  # beyond, there are no grids
+    lower, upper = sorted([draw(fractions), draw(fractions | far)])
     action = draw(st.sampled_from(ACTIONS))
     return Feature(
         name,

@@ -27,6 +27,8 @@ from .sampling import Drawing, Limits, Pool
 DIVERSITY = ("maxmin", "dpp", "harmonic", None)
 """How the rows returned are chosen from those found."""
 UNKNOWN, GOOD, BAD = 0, 1, 2
+MOST_EDGES = 10_000
+"""Of the bands of a number."""
 
 
 @dataclass(frozen=True)
@@ -230,9 +232,11 @@ def _bands(bands: Any, levels: Levels) -> Bands:
             found[name] = np.asarray(edges, np.float64)
         except (TypeError, ValueError, OverflowError):
             found[name] = np.array([np.nan])
-        if found[name].ndim != 1 or not (np.diff(found[name], prepend=-np.inf) > 0).all():
+        rising = found[name].ndim == 1 and (np.diff(found[name], prepend=-np.inf) > 0).all()
+        if not rising or found[name].size > MOST_EDGES:
             raise InvalidInputError(
-                f"bands: {name!r} has inner edges that rise, such as [25, 40], not {brief(edges)}"
+                f"bands: {name!r} has at most {MOST_EDGES} inner edges that rise, such as "
+                f"[25, 40], not {brief(edges)}"
             )
     return found
 
