@@ -21,6 +21,8 @@ from ..stopping import polled
 
 WHOLE = 2**53
 """Up to here doubles hold every whole number."""
+DENSE = 2**20
+"""Multiples of a step, from where on a column may hold every other one, and not be walked."""
 ROUNDS = 8
 """Steps that a quotient of doubles may be off its whole number."""
 
@@ -219,9 +221,10 @@ class Domain:
         """What the column holds for the next multiple of the step, at or beyond ``value``."""
         step, held = self.step, self.feature.held
         assert step is not None
-        found = self._double(value, side)
-        if held(round(Fraction(found) / step) * step) == found:
-            return found  # no number of the column lies before it
+        if abs(value) > DENSE * step:
+            found = self._double(value, side)  # no number of the column lies before it
+            if held(round(Fraction(found) / step) * step) == found:
+                return found
         near = value // step
         if side > 0:
             return held(first_true(lambda k: held(k * step) >= value, near) * step)
