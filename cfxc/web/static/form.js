@@ -17,7 +17,7 @@ export class Form {
     this.people = null;
     this.picked = Promise.resolve(true); // whether the row chosen last is in the fields, once it could be
     this.picks = 0;
-    this.here = 0;
+    this.here = this.loaded = 0; // the row that the next step goes on from, and the last one that came
     this.parts = new Map();
     this.buildWanted();
     this.buildFeatures();
@@ -166,6 +166,7 @@ export class Form {
     try {
       const { fields } = await get(`/api/people/${encodeURIComponent(row)}`);
       if (pick !== this.picks) return this.picked;
+      this.loaded = row;
       this.fill(fields);
       this.changed(true);
       return true;
@@ -175,6 +176,7 @@ export class Form {
       const none = row === "none" ? "A row is asked for by its number" : `There is no row ${row}`;
       $("row-error").textContent = error.message === "Not Found" ? `${none}; the table has ${known}.` : error.message;
       $("row-error").hidden = false;
+      this.here = this.loaded;
       this.changed(false);
       return false;
     }
