@@ -176,11 +176,8 @@ def explain(
         if letter is not None:
             wanted.write(letter, result)
         if refused is not None:
-            old = (
-                f"; the file {certificates[0]} was there before"
-                if certificates[0].is_file()
-                else ""
-            )
+            first = certificates[0]
+            old = f"; the file {first} was there before" if first.is_file() else ""
             print(f"cfxc: no certificate is written: {refused}{old}", file=sys.stderr)
     code = exit_code(result)
     return LIMIT if refused is not None and not code else code

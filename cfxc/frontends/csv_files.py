@@ -164,7 +164,7 @@ def _not_in_utf8(path: Path, known: str, name: str) -> InvalidInputError:
 
 
 def _refuse_wide(path: Path, head: bytes) -> None:
-    """Refuse a file in UTF-16, with a mark or without; half of the bytes of its commas are 0."""
+    """Refuse a file in UTF-16, with a mark or without: of Latin letters every other byte is 0."""
     if head.count(0) * 4 > len(head):
         marked = head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
         end = "" if marked else "BE" if head[0] == 0 else "LE"

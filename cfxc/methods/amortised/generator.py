@@ -199,8 +199,9 @@ class Generator:
                 from those chosen), ``dpp`` (greedily the largest determinant), ``harmonic``
                 (greedily the largest harmonic mean of the share of features in which two of them
                 differ and the share that each leaves alone), by levels, or ``None`` (any).
-            bands: Inner edges of a number, such as ``{"age": [25, 40]}``: rows differ in it where
-                one lies above an edge and the other does not, instead of by levels.  More levels
+            bands: Inner edges of a number, in its units and rising, such as ``{"age": [25, 40]}``:
+                rows differ in it where one lies above an edge and the other does not, instead of by
+                levels.  More levels
                 than bands (``buckets``) leave more rows to choose from.
             polish: Move each row as near to the instance as it goes while the same features change,
                 by the exact engines.
