@@ -184,10 +184,27 @@ def insisting(seconds: float) -> Iterator[None]:
         thread.join()
 
 
+@contextmanager
+def putting_off() -> Iterator[None]:
+    """Let Ctrl-C wait, also in processes that are started inside, until ``heeding`` there."""
+    if not hasattr(signal, "pthread_sigmask"):  # Windows
+        yield
+        return
+    from multiprocessing.resource_tracker import ensure_running
+
+    ensure_running()  # until Python 3.12, its start lets Ctrl-C through again
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
 def heeding(task: str) -> None:
     """Take note of Ctrl-C for all of a task, in a process that works at its parts.
 
-    From then on Ctrl-C no longer ends the process, if this is its main thread.
+    From then on Ctrl-C no longer ends the process, if this is its main thread.  One that came
+    while the process was starting (``putting_off``) is noted now.
     """
     global _pressed, _task
     if threading.current_thread() is not threading.main_thread():
@@ -195,6 +212,8 @@ def heeding(task: str) -> None:
     if task != _task:
         _pressed, _task = False, task
     signal.signal(signal.SIGINT, _keep)
+    if hasattr(signal, "pthread_sigmask"):
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
 
 
 def _keep(number: int, frame: FrameType | None) -> None:

@@ -41,6 +41,7 @@ from ..stopping import (
     listening,
     now,
     poll,
+    putting_off,
     until,
     was_pressed,
 )
@@ -63,7 +64,7 @@ WORTH = {"optimal": 2, "infeasible": 2, "feasible": 1}
 """Of two answers about one row, the better one has more."""
 STARTING = 20.0
 """Seconds for all rows below which one process answers: others might spend all on starting."""
-ENDING = 5.0
+ENDING = 15.0
 """Seconds after Ctrl-C in which processes that heard it, too, hand in what they answered."""
 ONE_EACH = {"count", "diversity", "apart", "relax", "seeds"}
 """Options that a batch, with one answer a row, does not have."""
@@ -331,7 +332,9 @@ class Batch:
 
         with listening(), insisting(ENDING):
             try:
-                for answer in Parallel(n_jobs=self.run.n_jobs, return_as="generator")(work()):
+                with putting_off():  # it ends a process that has only begun, and so the batch
+                    answers = Parallel(n_jobs=self.run.n_jobs, return_as="generator")(work())
+                for answer in answers:
                     yield sent.popleft(), answer
             except BrokenExecutor:
                 if not was_pressed():  # which ends a process that has only begun
@@ -345,7 +348,8 @@ class Batch:
         index = self.rows.index
         numbered = index.is_unique and pd.api.types.is_integer_dtype(index)
         names = rows.index.tolist() if numbered else own.tolist()
-        return rows, self.deadline, [Path(folder, f"row-{name}.json.gz") for name in names]
+        folder = Path(folder).absolute()  # processes that began before may stand elsewhere
+        return rows, self.deadline, [folder / f"row-{name}.json.gz" for name in names]
 
     def table(self) -> pd.DataFrame:
         """All answers, in the order of the rows; ``unknown`` for who was not asked about."""
