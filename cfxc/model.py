@@ -348,7 +348,8 @@ def compile(
     """
     if not isinstance(space, FeatureSpace):
         raise InvalidInputError(
-            "compile(model, space) needs a FeatureSpace: cfxc.FeatureSpace.infer(X)"
+            "compile(model, space) needs a FeatureSpace: cfxc.FeatureSpace.infer(X), or one of a "
+            "file: cfxc.FeatureSpace.from_toml('space.toml')"
         )
     if progress not in (None, True, False):
         raise DataTypeError(f"progress of compile is True, False or None, not {progress!r}")

@@ -14,7 +14,18 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
-from .errors import CfxcError, InvalidInputError
+from .errors import CfxcError, DataTypeError, InvalidInputError
+
+
+def path_of(path: object, what: str = "a file") -> Path:
+    """The path of a file or folder, as such.
+
+    Raises:
+        DataTypeError: it is none.
+    """
+    if not isinstance(path, str | os.PathLike):
+        raise DataTypeError(f"expected the path of {what}, a text or a pathlib.Path, not {path!r}")
+    return Path(path)
 
 
 def write_whole(path: str | Path, content: str | bytes) -> None:
@@ -23,7 +34,7 @@ def write_whole(path: str | Path, content: str | bytes) -> None:
     Raises:
         InvalidInputError: the file cannot be written; what was there is untouched.
     """
-    write_together({Path(path): content})
+    write_together({path_of(path): content})
 
 
 def write_together(files: Mapping[Path, str | bytes]) -> None:
@@ -71,17 +82,19 @@ def written_whole(path: str | Path) -> Iterator[Path]:
         raise _unwritable(path, error) from error
 
 
-def make_folder(path: Path) -> None:
+def make_folder(path: str | Path) -> Path:
     """A folder and those above it, unless it is there.
 
     Raises:
-        InvalidInputError: it cannot be made.
+        InvalidInputError, DataTypeError: it cannot be made; it is no path.
     """
+    path = path_of(path, "a folder")
     try:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         why = "it is no folder" if isinstance(error, FileExistsError) else error.strerror
         raise InvalidInputError(f"{path}: cannot write: {why}; name another folder") from error
+    return path
 
 
 @contextmanager
@@ -132,7 +145,7 @@ def check_writable(path: str | Path | None, *taken: str | Path | None) -> None:
     """
     if path is None:
         return
-    if not is_special(Path(path)):
+    if not is_special(path_of(path)):
         _refuse_taken(path, taken)
     place = Path(os.path.realpath(path))
     folder = place.parent

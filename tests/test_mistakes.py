@@ -252,10 +252,25 @@ CRITERIA: list[Case] = [
     ),
 ]
 
+PATHS: list[Case] = [
+    (name, call, ["path of a", "not 3"])
+    for name, call in {
+        "a certificate": lambda m: m.ask().certificate.save(3),
+        "a picture": lambda m: m.ask().plot(3),
+        "a letter": lambda m: m.ask().letter(3),
+        "a space": lambda m: cfxc.FeatureSpace.from_toml(3),
+        "a question": lambda m: cfxc.Question.from_toml(3),
+        "a question's file": lambda m: cfxc.Question().to_toml(3),
+        "parts of a batch": lambda m: m.model.explain_batch(m.X[:2], out=3),
+        "its certificates": lambda m: m.model.explain_batch(m.X[:2], certificates=3),
+    }.items()
+]
+
 ALL = {
     f"{title}: {name}": (call, parts)
     for title, cases in {
         "table": TABLES, "model": MODELS, "row": ROWS, "question": QUESTIONS, "criterion": CRITERIA,
+        "path": PATHS,
     }.items()
     for name, call, parts in cases
 }  # fmt: skip

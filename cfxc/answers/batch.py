@@ -45,7 +45,7 @@ from ..stopping import (
     until,
     was_pressed,
 )
-from ..writing import held_alone, make_folder
+from ..writing import held_alone, make_folder, path_of
 from .cells import first_alike
 from .parts import ERROR, HEAD, NONE, OWED, TOO_LONG, UNASKED, Store, table_of
 from .result import Result
@@ -109,13 +109,14 @@ def explain_rows(model: Compiled, question: Question, rows: pd.DataFrame, run: R
     if rows.empty:
         raise InvalidInputError("explain_batch: the table has no rows")
     limit = None if run.seconds is None else positive_number(run.seconds, "total_time_limit")
+    certified = run.certificates is not None
     store = (
         None
         if run.out is None
-        else Store.open(Path(run.out), explainer, rows, run.certificates is not None, run.overwrite)
+        else Store.open(path_of(run.out, "a folder"), explainer, rows, certified, run.overwrite)
     )
     if run.certificates is not None:
-        make_folder(Path(run.certificates))
+        make_folder(run.certificates)
     batch = Batch(explainer, rows, run, first_alike(rows), inf if limit is None else time() + limit)
     held = nullcontext() if store is None else held_alone(store.path / HEAD)
     with held, suppress(KeyboardInterrupt), warnings.catch_warnings():  # what was answered is kept

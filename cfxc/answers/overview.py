@@ -23,7 +23,7 @@ from ..show.numbers import cell_text, shown
 from ..show.overview import page
 from ..space.names import suggestion
 from ..space.tables import as_pandas
-from ..writing import check_writable, write_whole
+from ..writing import check_writable, path_of, write_whole
 from .cells import changes_between, changes_text, plain_cell
 from .pairing import Checked, asked_of, checked_certificates
 from .parts import HEAD, PREFIX, part_start
@@ -102,7 +102,7 @@ def report(
             others; there is no such column; the file cannot be written.
         MissingExtraError: the extra ``report`` (or, for a directory, ``parquet``) is missing.
     """
-    if Path(path).suffix.lower() not in (".html", ".htm"):
+    if path_of(path).suffix.lower() not in (".html", ".htm"):
         raise InvalidInputError(f"{path}: a report is .html")
     check_writable(path)
     found = _given(answers)
@@ -124,7 +124,7 @@ def report(
         written = {name: found.texts[name] for name in OUTCOMES if name in found.texts}
         said = {name: [text or None for text in texts] for name, texts in written.items()}
         table = found.table.assign(**said)
-        checked = checked_certificates(Path(certificates), table, own, policy)
+        checked = checked_certificates(path_of(certificates, "a folder"), table, own, policy)
     lacking = _uncertified(found.table, checked) if certificates is not None else 0
     content = {
         "title": title or "Counterfactual answers",

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any, Unpack
 import tomli_w
 
 from ..errors import DataTypeError, InvalidInputError, UnsupportedError, as_written_in_code
-from ..space.names import meant, near_file
+from ..space import toml
+from ..space.names import meant
 from ..space.values import as_written
 from ..writing import write_whole
 from .criteria import CRITERIA, Condition, Criterion
@@ -84,16 +85,10 @@ class Question:
         Raises:
             InvalidInputError: no such file, no TOML, or an option that there is not.
         """
-        where = "question" if isinstance(source, str) and "\n" in source else str(source)
+        text, where = toml.read(source, "question", "name its file")
         try:
-            text = source if where == "question" else Path(source).read_text("utf-8")
-            options = tomllib.loads(str(text))
-        except OSError as error:
-            raise InvalidInputError(
-                f"{where}: cannot read the question: {error.strerror}{near_file(where)}; name "
-                "its file"
-            ) from error
-        except ValueError as error:  # no UTF-8, no TOML, whole numbers of thousands of digits
+            options = tomllib.loads(text)
+        except ValueError as error:  # no TOML, or whole numbers of thousands of digits
             raise InvalidInputError(f"{where}: cannot be read as a question: {error}") from error
         for name in options:
             if name not in OPTIONS or not OPTIONS[name].in_file:

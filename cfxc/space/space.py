@@ -367,8 +367,6 @@ class FeatureSpace:
             InvalidInputError, DataTypeError: the file cannot be written; it is no path.
         """
         text = toml.dumps(self.features, self.columns, self.tables)
-        if path is not None and not isinstance(path, str | Path):
-            raise DataTypeError(f"to_toml: expected the path of a file, not {path!r}")
         if path is not None:
             write_whole(path, text)
         return text

@@ -76,14 +76,18 @@ def loads(text: str, source: str) -> tuple[tuple[Feature, ...], tuple[str, ...] 
     return features, order, library
 
 
-def read(source: str | Path) -> tuple[str, str]:
+def read(
+    source: str | Path,
+    what: str = "feature space",
+    remedy: str = "name its file, or write one: cfxc space infer DATA.csv -o space.toml",
+) -> tuple[str, str]:
     """Text and name of a TOML source: a path, or the text itself if it has several lines.
 
     Raises:
         DataTypeError, InvalidInputError: no path and no text; no such file, or not UTF-8.
     """
     if isinstance(source, str) and "\n" in source:
-        return source, "feature space"
+        return source, what
     if not isinstance(source, str | Path):
         raise DataTypeError(
             f"from_toml: expected the path of a TOML file or its text, not {source!r}"
@@ -94,8 +98,7 @@ def read(source: str | Path) -> tuple[str, str]:
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "not UTF-8 text"
         raise InvalidInputError(
-            f"{path}: cannot read the feature space: {reason}{near_file(path)}; name its "
-            "file, or write one: cfxc space infer DATA.csv -o space.toml"
+            f"{path}: cannot read the {what}: {reason}{near_file(path)}; {remedy}"
         ) from error
 
 

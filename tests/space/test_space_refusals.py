@@ -107,7 +107,7 @@ WRONG_TYPES: list[tuple[Any, str]] = [
     (lambda: FeatureSpace.infer(TABLE, ordinal=["c"]), "ordinal: expected a mapping"),
     (lambda: FeatureSpace.from_toml(5), "from_toml: expected the path"),
     (lambda: FeatureSpace.from_toml(None), "from_toml: expected the path"),
-    (lambda: SPACE.to_toml(5), "to_toml: expected the path"),
+    (lambda: SPACE.to_toml(5), "expected the path of a file"),
     (lambda: SPACE.replace("b", labels=5), "'b': labels: expected a list"),
     (lambda: SPACE.replace("b", condition=5), "'b': condition is a text"),
     (lambda: SPACE.replace("a", missing="yes"), "'a': missing is True or False"),

@@ -17,7 +17,7 @@ from ...ir.sorts import preview
 from ...question.criteria import Criterion
 from ...space import FeatureSpace
 from ...space.tables import indexed
-from ...writing import make_folder
+from ...writing import make_folder, path_of
 from .generating import generate
 from .instances import columns_of, position_of, refuse_regression, table
 from .levels import Codes, Levels
@@ -152,8 +152,7 @@ class Generator:
         targets = _trained_for(named, material)
         file = None
         if checkpoint is not None:
-            make_folder(Path(checkpoint))
-            file = Path(checkpoint) / CHECKPOINT
+            file = make_folder(checkpoint) / CHECKPOINT
         trained = train(
             material, targets, settings, checkpoint=file,
             identity=self._identity(material, targets), progress=progress,
@@ -249,7 +248,7 @@ class Generator:
         Raises:
             InvalidInputError: it is not fitted, or the files cannot be written.
         """
-        write(Path(folder), self._fitted())
+        write(path_of(folder, "a folder"), self._fitted())
 
     @classmethod
     def load(cls, folder: str | Path, model: Compiled) -> Generator:
@@ -261,7 +260,7 @@ class Generator:
         """
         refuse_regression(model.program)
         classes = len(model.program.output_sorts["label"].labels)
-        stored = read(Path(folder), model.program.digest, classes)
+        stored = read(path_of(folder, "a folder"), model.program.digest, classes)
         made = cls(model, stored.space, **asdict(stored.settings))
         made._stored = stored
         return made

@@ -17,7 +17,7 @@ from ...errors import CfxcError, DataTypeError, InvalidInputError, ModelFileErro
 from ...frontends.called import Call
 from ...solvers.base import Point
 from ...space import FeatureSpace
-from ...writing import write_whole
+from ...writing import path_of, write_whole
 
 FORMAT = "cfxc evaluations 1"
 SAMPLED = 8  # evaluations from before that a model is compared with, where that costs something
@@ -88,7 +88,7 @@ class Evaluations:
             InvalidInputError: it is of other features, or has rows that the space does not admit.
         """
         try:
-            content = json.loads(Path(path).read_bytes())
+            content = json.loads(path_of(path).read_bytes())
         except OSError as error:
             raise ModelFileError(f"{path}: cannot read evaluations: {error.strerror}") from error
         except (ValueError, RecursionError) as error:

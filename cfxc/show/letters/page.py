@@ -9,6 +9,7 @@ from typing import Any
 
 from ...errors import InvalidInputError, MissingExtraError, UnsupportedError
 from ...space.names import suggestion
+from ...writing import path_of
 from .fields import COMMON, FOLDER, TEMPLATES
 
 LIBRARIES = (
@@ -139,9 +140,9 @@ def check_kind(path: str | Path) -> None:
     Raises:
         InvalidInputError, MissingExtraError, UnsupportedError: with what to install.
     """
-    if Path(path).suffix.lower() not in KINDS:
+    if path_of(path).suffix.lower() not in KINDS:
         raise InvalidInputError(f"{path}: a letter is .html or .pdf")
-    if Path(path).suffix.lower() == ".pdf":
+    if path_of(path).suffix.lower() == ".pdf":
         _weasyprint()
 
 

@@ -25,7 +25,7 @@ from ...question.query import Query
 from ...question.target import score_scale, target_program
 from ...space import FeatureSpace
 from ...stopping import left
-from ...writing import write_whole
+from ...writing import path_of, write_whole
 from .core import CoreReader, Sources, exact, plain_label, read_program, trees_of
 from .products import Products
 from .prover import unproved
@@ -80,7 +80,7 @@ class Certificate:
         Raises:
             InvalidInputError: the file cannot be written.
         """
-        path, body = Path(path), self.to_json().encode()
+        path, body = path_of(path), self.to_json().encode()
         write_whole(path, gzip.compress(body, mtime=0) if path.suffix == ".gz" else body)
         return path
 
