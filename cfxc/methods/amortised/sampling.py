@@ -105,13 +105,17 @@ MUTATED = 1.5
 """How many features of a found row are drawn anew, on average."""
 
 
-def mutated(rows: Codes, reach: Bools, free: Codes, rng: np.random.Generator) -> Codes:
-    """Rows (m, J) with some free features drawn anew, uniformly from their reach (m, K, L)."""
-    noise = rng.random(reach.shape, dtype=np.float32)
-    drawn = np.where(reach, noise, -1).argmax(axis=2)
-    anew = rng.random(drawn.shape) < MUTATED / free.size
+def mutated(rows: Codes, who: Codes, reach: Bools, free: Codes, rng: np.random.Generator) -> Codes:
+    """Rows (m, J) with some free features drawn anew, uniformly from where ``who`` may go.
+
+    Args:
+        who: Of each row the place of its instance in ``reach`` (n, K, L).
+    """
+    row, k = np.nonzero(rng.random((len(rows), free.size), np.float32) < MUTATED / free.size)
+    within = np.argsort(~reach, axis=2, kind="stable")  # its levels come first
+    count = reach.sum(axis=2)[who[row], k]
     found = rows.copy()
-    found[:, free] = np.where(anew, drawn, rows[:, free])
+    found[row, free[k]] = within[who[row], k, (rng.random(row.size) * count).astype(np.int64)]
     return found
 
 
@@ -226,12 +230,14 @@ class Drawing:
     ) -> None:
         """Rows to choose among: drawn evenly, then around those found of whom there are few."""
         self._round(who, 0, draws, pool, rng, deadline, self.laws.even())
+        few = who
         for _ in range(AROUND):
-            counts = pool.counts()[who]
-            few = who[(counts > 0) & (counts < ENOUGH * draws)]
+            before = pool.counts()
+            few = few[(before[few] > 0) & (before[few] < ENOUGH * draws)]
             if not few.size or time.monotonic() > deadline:
                 break
             self._round(few, len(TEMPERATURES), draws, pool, rng, deadline)
+            few = few[pool.counts()[few] - before[few] > NEW * draws]
 
     def _round(
         self, who: Codes, number: int, draws: int, pool: Pool, rng: np.random.Generator,
@@ -269,9 +275,9 @@ class Drawing:
         first = np.cumsum(counts) - counts
         picked = first[who, None] + rng.integers(0, counts[who, None], (who.size, draws))
         rows = pool.codes[picked.ravel()]
-        reach = self._reach(np.repeat(who, draws))
-        found = mutated(rows, reach, self.levels.free, rng)[:, self.levels.free]
-        return found.reshape(who.size, draws, self.levels.free.size)
+        free, places = self.levels.free, np.repeat(np.arange(who.size), draws)
+        found = mutated(rows, places, self._reach(who), free, rng)[:, free]
+        return found.reshape(who.size, draws, free.size)
 
     def _reach(self, who: Codes) -> Bools:
         """Where each of some instances may go in each free feature (n, K, L)."""
