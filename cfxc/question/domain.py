@@ -221,7 +221,7 @@ class Domain:
         """What the column holds for the next multiple of the step, at or beyond ``value``."""
         step, held = self.step, self.feature.held
         assert step is not None
-        if abs(value) > DENSE * step:
+        if max(abs(value), self._normal) > DENSE * step:
             found = self._double(value, side)  # no number of the column lies before it
             if held(round(Fraction(found) / step) * step) == found:
                 return found
@@ -234,15 +234,24 @@ class Domain:
         """What a cell of the feature's column holds for ``value``."""
         return Fraction(self.feature.held(value))
 
+    @cached_property
+    def _floats(self) -> np.finfo[Any]:
+        """Of the column's cells, or of doubles where these are whole numbers."""
+        storage = self.feature.storage
+        return np.finfo(storage if storage.kind == "f" else np.float64)
+
+    @cached_property
+    def _normal(self) -> Fraction:
+        """Numbers of the column nearer to 0 lie no denser than those there."""
+        return Fraction(float(self._floats.smallest_normal))
+
     @property
     def rounding(self) -> Fraction:
         """How far a cell's float may lie from the multiple of the step that it stands for."""
         if self.step is None:
             return Fraction(0)
         size = max(abs(self.lower), abs(self.upper))
-        double = np.finfo(np.float64)
-        storage = self.feature.storage
-        floats = np.finfo(storage) if storage.kind == "f" else double
+        double, floats = np.finfo(np.float64), self._floats
         units = self.step.denominator
         dyadic = not units & (units - 1) and units * Fraction(float(floats.smallest_subnormal)) <= 1
         if dyadic and size * units < 2**floats.nmant:

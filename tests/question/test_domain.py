@@ -9,19 +9,21 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import cfxc.question.domain as module
 from cfxc.question.domain import Domain, domain_of
 from cfxc.space import Feature
 from cfxc.space.values import first_true
 from cfxc.stopping import TimeUp, until
 
-STEPS = [None, "0.01", "0.1", "1/3", "0.5", "3", "1e-6", "7/1000000", "1e-17", "3e-40"]
+STEPS = [None, "0.01", "0.1", "1/3", "0.5", "3", "1e-6", "7/1000000", "1e-17", "3e-40", "1e-290"]
+TINY = [0.0, 1e-45, 1.5e-45, 1e-40, 2e-38, 1e-8, 5e-8, 5e-5, 1e-300, 5e-324]
 
 
 @st.composite
 def domains(draw: st.DrawFn) -> Domain:
-    dtype = draw(st.sampled_from(["float64", "float32", "int64"]))
+    dtype = draw(st.sampled_from(["float64", "float32", "float16", "int64"]))
     kind = "integer" if dtype == "int64" else draw(st.sampled_from(["real", "integer"]))
-    cell = np.float32 if dtype == "float32" else np.float64
+    cell = np.dtype(dtype).type if kind == "real" and dtype != "int64" else np.float64
     numbers = st.floats(-1e4, 1e4, allow_nan=False, width=32)
     if kind == "integer":
         numbers = st.integers(-1000, 1000).map(float)
@@ -56,7 +58,11 @@ def test_values_around_many_numbers(
 
 
 @settings(max_examples=200, deadline=None)
-@given(domains(), st.floats(-1.1e4, 1.1e4, allow_nan=False))
+@given(
+    domains(),
+    st.floats(-1.1e4, 1.1e4, allow_nan=False)
+    | st.sampled_from([*TINY, *(-value for value in TINY)]),
+)
 def test_the_next_multiple_is_the_first_that_the_column_holds(domain: Domain, near: float) -> None:
     step, held, value = domain.step, domain.held, Fraction(near)
     if domain.feature.resolution is None or step is None:
@@ -65,6 +71,23 @@ def test_the_next_multiple_is_the_first_that_the_column_holds(domain: Domain, ne
     before = first_true(lambda k: held(k * step) > value, value // step) - 1
     assert Fraction(domain._multiple(value, 1)) == held(after * step)
     assert Fraction(domain._multiple(value, -1)) == held(before * step)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32"])
+def test_where_a_grid_is_finer_than_the_column_no_multiple_is_sought(
+    dtype: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """At 0, too, where a column holds a great many multiples as 0."""
+    monkeypatch.setattr(module, "first_true", None)
+    step, nothing = Fraction("1e-299"), Fraction(0)
+    fine = Feature(
+        "x", "real", lower=Fraction(-10), upper=nothing, resolution=step, dtypes=(dtype,)
+    )
+    domain = domain_of(fine, nothing)
+    least = Fraction(float(np.finfo(dtype).smallest_subnormal))
+    assert domain.ceil(Fraction(0)) == domain.floor(Fraction(0)) == 0
+    assert domain.ceil(-least / 3) == domain.ceil(-step) == 0
+    assert domain.floor(-step) == domain.floor(-least) == domain.ceil(-least) == -least
 
 
 def test_values_that_doubles_do_not_hold_take_the_slow_way_and_end_with_the_time() -> None:
