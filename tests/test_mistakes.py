@@ -264,6 +264,10 @@ PATHS: list[Case] = [
         "parts of a batch": lambda m: m.model.explain_batch(m.X[:2], out=3),
         "its certificates": lambda m: m.model.explain_batch(m.X[:2], certificates=3),
     }.items()
+] + [
+    ("axes for ax", lambda m: m.ask().plot(axes=3), ["no argument 'axes'", "'ax'"]),
+    ("a misspelt field", lambda m: m.ask().letter("a.html", feilds={}), ["nearest: 'fields'"]),
+    ("no place", lambda m: m.ask().certificate.save(), ["'path'", "it takes path"]),
 ]
 
 ALL = {

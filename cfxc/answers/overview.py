@@ -21,7 +21,7 @@ from ..frontends.csv_files import read_csv
 from ..frontends.row_files import read_parquet
 from ..show.numbers import cell_text, shown
 from ..show.overview import page
-from ..space.names import suggestion
+from ..space.names import names_arguments, suggestion
 from ..space.tables import as_pandas
 from ..writing import check_writable, path_of, write_whole
 from .cells import changes_between, changes_text, plain_cell
@@ -65,6 +65,7 @@ class Answers:
     texts: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
 
+@names_arguments
 def report(
     answers: Any,
     path: str | Path,

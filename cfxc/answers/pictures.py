@@ -17,10 +17,12 @@ from ..show.lanes import Lane, draw_lanes
 from ..show.numbers import shown
 from ..show.plots import COLOURS, short
 from ..space import FeatureSpace
+from ..space.names import names_arguments
 from ..space.tables import as_pandas
 from .result import Result
 
 
+@names_arguments
 def plot_changes(
     answers: Result | Sequence[Result] | Mapping[str, Result],
     path: str | Path | None = None,
@@ -173,6 +175,7 @@ def plot_bounds(answer: Result, path: Any, ax: Any) -> Any:
     return draw_bounds(np.array(rows), answer.distance_name, ax, path)
 
 
+@names_arguments
 def plot_costs(
     answers: Any,
     path: str | Path | None = None,

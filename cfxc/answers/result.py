@@ -17,6 +17,7 @@ from ..errors import UnsupportedError
 from ..show.answers import as_html
 from ..show.numbers import shown
 from ..show.values import shares_of, texts_of
+from ..space.names import names_arguments
 from ..space.tables import as_pandas
 from .answer import Answer
 
@@ -160,6 +161,7 @@ class Result(Answer):
         object.__setattr__(self, "lower_bound_proof", "certificate")  # the checker took it
         return made
 
+    @names_arguments
     def export(self, format: str, out: str | Path, *, time_limit: float = 60.0) -> tuple[Path, ...]:
         """Write the answer for other checkers; see :func:`cfxc.export`.
 
@@ -176,6 +178,7 @@ class Result(Answer):
             return export_script(self.evidence.script, format, out, time_limit=time_limit)
         return export(certificate, format, out, time_limit=time_limit)
 
+    @names_arguments
     def letter(
         self,
         path: str | Path,
@@ -227,6 +230,7 @@ class Result(Answer):
         """Who showed that nothing is nearer: engines, solvers, ``bounds`` (exact arithmetic)."""
         return ", ".join(self.provers)
 
+    @names_arguments
     def plot(self, path: str | Path | None = None, *, data: Any = None, ax: Any = None) -> Any:
         """What changes, each feature on its own scale, beside the alternatives if there are any.
 
@@ -236,6 +240,7 @@ class Result(Answer):
 
         return plot_changes(self.all(), path, data=data, ax=ax)
 
+    @names_arguments
     def plot_bounds(self, path: str | Path | None = None, *, ax: Any = None) -> Any:
         """How the nearest point and the lower bound closed in on the optimum; returns the axes.
 

@@ -113,7 +113,7 @@ def doubts(frame: pd.DataFrame) -> Iterator[str]:
     if len(names) == 1 and _has_blanks(names[0], frame[names[0]]):
         yield (
             f"one column, called {names[0]!r}: its cells seem to be separated by blanks; save the "
-            "table with commas"
+            "table with commas between cells"
         )
         return
     odd = [name for name in names if _is_value(name, frame[name])]

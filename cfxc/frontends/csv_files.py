@@ -158,8 +158,9 @@ def _lines(path: Path, skip: int = 0) -> Iterator[Lines]:
 
 def _not_in_utf8(path: Path, known: str, name: str) -> InvalidInputError:
     return InvalidInputError(
-        f"{path}: not a table in CSV: not text in UTF-8; save it as that, or convert it, "
-        f"{known}: iconv -f {name} -t UTF-8 {shlex.quote(str(path))}"
+        f"{path}: not a table in CSV: not text in UTF-8; save it as that, or convert it, {known}: "
+        f"iconv -f {name} -t UTF-8 {shlex.quote(str(path))} > "
+        f"{shlex.quote(f'{path.stem}-utf8{path.suffix}')}"
     )
 
 
@@ -219,7 +220,7 @@ def _header(path: Path, header: Sequence[str]) -> tuple[str, ...]:
         if len(header) == 1 and separator in header[0]:
             raise InvalidInputError(
                 f"{path}: one column, called {header[0]!r}: its cells seem to be separated by "
-                f"{what}; save the table with commas"
+                f"{what}; save the table with commas between cells, and with points in numbers"
             )
     names = tuple(name or f"Unnamed: {place}" for place, name in enumerate(header))
     twice = sorted({name for name in names if names.count(name) > 1})

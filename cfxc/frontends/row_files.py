@@ -150,7 +150,10 @@ def _json_row(path: Path) -> Mapping[str, Any]:
             f"{path}:{error.lineno}:{error.colno}: not JSON, or truncated: {error.msg}"
         ) from error
     except UnicodeDecodeError as error:
-        raise InvalidInputError(f"{path}: not JSON that can be read: not text in UTF-8") from error
+        raise InvalidInputError(
+            f"{path}: not JSON that can be read: not text in UTF-8; a row is a JSON object, "
+            "column → value"
+        ) from error
     except InvalidInputError as error:
         raise InvalidInputError(f"{path}: {error}") from error
     except RecursionError as error:

@@ -11,6 +11,7 @@ from contextlib import aclosing, asynccontextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, TypeVar
+from urllib.parse import quote
 
 from anyio import CapacityLimiter, to_thread
 from starlette.applications import Starlette
@@ -210,7 +211,8 @@ class App:
             path.unlink(missing_ok=True)
             raise HTTPException(422, last["error"])
         gone = BackgroundTask(path.unlink, missing_ok=True)
-        return FileResponse(path, filename=name, background=gone)
+        told = {"x-cfxc-lacks": quote(last.get("done", {}).get("lacks", ""))}
+        return FileResponse(path, filename=name, headers=told, background=gone)
 
 
 def _letters() -> dict[str, Any]:

@@ -82,11 +82,13 @@ def is_loopback(host: str) -> bool:
 
 def _listening(host: str, port: int) -> socket.socket:
     """A socket at the address."""
+    if not 0 <= port < 2**16:
+        raise InvalidInputError(f"--port {port}: a port is from 0, for any that is free, to 65535")
     try:
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
         return socket.create_server((host, port), family=family)
-    except (OSError, OverflowError) as error:
-        why = getattr(error, "strerror", None) or str(error)
+    except OSError as error:
+        why = (error.strerror or str(error)).partition(" (while")[0]
         raise InvalidInputError(
             f"cannot listen on {host}, port {port}: {why}; take another one, or --port 0 for any"
         ) from error

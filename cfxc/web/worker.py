@@ -11,6 +11,7 @@ import json
 import os
 import signal
 import sys
+import warnings
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -83,8 +84,9 @@ class Worker:
         result = self._answer_of(job)
         with _interruptible(), until(now() + job["seconds"]):
             self.say(BEGUN)
-            result.letter(job["path"], locale=job["locale"])
-        return {"path": job["path"]}
+            with warnings.catch_warnings(record=True) as told:
+                result.letter(job["path"], locale=job["locale"])
+        return {"path": job["path"], "lacks": "; ".join(str(each.message) for each in told)}
 
     def _answer_of(self, job: Mapping[str, Any]) -> Result:
         if job["id"] not in self.kept:

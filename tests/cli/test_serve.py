@@ -26,7 +26,7 @@ def test_without_the_extra_one_line_says_what_to_install(
         (("--time-limit", "nan"), "--time-limit"),
         (("--jobs", "0"), "--jobs"),
         (("--host", "0.0.0.0"), "--allow-host"),
-        (("--port", "70000"), "cannot listen"),
+        (("--port", "70000"), "to 65535"),
         (("--port", "0", "--data", "none.csv"), "none.csv"),
         (("--port", "0", "--question", "none.toml"), "none.toml"),
         (("--port", "0", "--favourable", "maybe"), "maybe"),

@@ -92,10 +92,11 @@ class Page:
 
     def save(self, name: str) -> Path:
         """A file that was downloaded."""
-        path = self.downloads / name
+        kind, before = f"{Path(name).stem}*{Path(name).suffix}", set(self.downloads.iterdir())
         self(f"[data-save='{name}']").click()
-        wait_for(lambda: path.exists() or self.all(".downloads .error:not([hidden])"), 60)
-        return path
+        new = lambda: set(self.downloads.glob(kind)) - before  # noqa: E731
+        wait_for(lambda: new() or self.all(".downloads .error:not([hidden])"), 60)
+        return new().pop()
 
     def complaints(self) -> list[str]:
         """What the browser complained of: scripts that were refused, errors."""
@@ -151,6 +152,26 @@ def test_pick_constrain_answer_keep(page: Page) -> None:
     assert cfxc.check(page.save("certificate.json")).ok
     assert "<html" in page.save("letter.html").read_text("utf-8")
     assert page.complaints() == []
+
+
+def test_what_is_kept_says_whose_it_is(page: Page) -> None:
+    page.refused()
+    row = page("#row").get_property("value")
+    page.find()
+    assert page.text(".verdict").split("\n")[-1].startswith(f"Row {row}: ")
+    assert page.save("certificate.json").name == f"certificate-row-{row}.json"
+    assert "stale" not in page("#answer").get_attribute("class")
+    page("#next").click()
+    wait_for(lambda: page("#answer").get_attribute("class") == "stale")
+    assert page("#row").get_property("value") != row
+    assert page.save("letter.html").name == f"letter-row-{row}.html"
+    wait_for(lambda: "names no sender" in page.text(".downloads"))
+    page.type(page("[data-value]"), "41")
+    wait_for(lambda: page("#row").get_property("value") == "")
+    page.find()
+    assert not page("#answer").get_attribute("class")
+    assert "Row" not in page.text(".verdict")
+    assert page.save("letter.html").name == "letter.html"
 
 
 @pytest.mark.parametrize("end", ["click", Keys.ENTER])
@@ -260,6 +281,7 @@ def test_a_wrong_condition_and_a_wrong_limit_are_told(page: Page) -> None:
     more.click()
     page("#conditions").send_keys("ages > 3")
     assert "ages" in page.find()
+    assert page("#status").get_attribute("class") == "wrong"
     page.type(page("#conditions"), "")
     page.type(page("input[aria-label='age: at least']"), "x")
     assert "see beside" in page.find()

@@ -145,8 +145,8 @@ class Generator:
         levels = Levels.cut(self.space, raw, settings.buckets, settings.bucket_rows)
         if not levels.free.size:
             raise InvalidInputError(
-                f"nothing can change: every free feature has one level in these {len(X)} rows; "
-                f"give more rows, or fewer of them to a bucket (bucket_rows={settings.bucket_rows})"
+                f"nothing can change: every free feature has one level in a table of {len(X)}; "
+                f"give more rows, or a bucket fewer than {settings.bucket_rows} (bucket_rows)"
             )
         material = Material.of(program, levels, raw)
         targets = _trained_for(named, material)

@@ -19,7 +19,7 @@ from ...ir.sorts import label_key
 from ...kernels import determinantal, harmonic, max_min
 from ...question.checks import closed_share, positive_number, whole_number
 from ...question.criteria import Condition, MaxChanges, criteria_of
-from ...space.names import meant
+from ...space.names import meant, shown
 from .instances import Decoder, target_at
 from .levels import Bands, Codes, Levels
 from .sampling import Drawing, Limits, Pool
@@ -226,8 +226,10 @@ def _bands(bands: Any, levels: Levels) -> Bands:
     found = {}
     for name, edges in (bands or {}).items():
         if name not in known:
-            close = meant(str(name), known)
-            raise InvalidInputError(f"bands: {brief(name)} is no number of the space{close}")
+            raise InvalidInputError(
+                f"bands: {brief(name)} is no number of the space{meant(str(name), known)}; its "
+                f"numbers are {shown(known)}"
+            )
         try:
             found[name] = np.asarray(edges, np.float64)
         except (TypeError, ValueError, OverflowError):
@@ -235,7 +237,7 @@ def _bands(bands: Any, levels: Levels) -> Bands:
         rising = found[name].ndim == 1 and (np.diff(found[name], prepend=-np.inf) > 0).all()
         if not rising or found[name].size > MOST_EDGES:
             raise InvalidInputError(
-                f"bands: {name!r} has at most {MOST_EDGES} inner edges that rise, such as "
+                f"bands: the inner edges of {name!r} rise, and are at most {MOST_EDGES}, such as "
                 f"[25, 40], not {brief(edges)}"
             )
     return found

@@ -24,6 +24,7 @@ from ...question.domain import Domain
 from ...question.query import Query
 from ...question.target import score_scale, target_program
 from ...space import FeatureSpace
+from ...space.names import names_arguments
 from ...stopping import left
 from ...writing import path_of, write_whole
 from .core import CoreReader, Sources, exact, plain_label, read_program, trees_of
@@ -74,6 +75,7 @@ class Certificate:
         """The same as text, on one line."""
         return json.dumps(self.content, separators=(",", ":"))
 
+    @names_arguments
     def save(self, path: str | Path) -> Path:
         """Write it, whole or not at all; a name in ``.gz`` is compressed.  Returns the path.
 

@@ -28,10 +28,11 @@ export function progressText(progress) {
   return `Searching${which}, ${progress.seconds.toFixed(0)} s: ${best}; proved: nothing below ${progress.lower}.`;
 }
 
-export function showAnswer(model, form, asked, answer, id) {
+// row: the number of the row that was asked about; empty of values of one's own.
+export function showAnswer(model, form, asked, answer, id, row) {
   const [kind, badge] = BADGES[answer.status];
   const parts = [
-    make("p", { class: "verdict" }, make("span", { class: `badge ${kind}` }, badge), make("span", {}, answer.headline)),
+    make("p", { class: "verdict" }, make("span", { class: `badge ${kind}` }, badge), make("span", {}, `${row ? `Row ${row}: ` : ""}${answer.headline}`)),
     facts(answer.proof),
   ];
   answer.answers.forEach((one, i) => parts.push(changes(one, answer.before,
@@ -40,7 +41,7 @@ export function showAnswer(model, form, asked, answer, id) {
   if (answer.status === "infeasible") parts.push(...reasons(answer));
   const start = answer.answers[0] || answer.relaxed;
   parts.push(tryOut(model, form, asked, start, answer.target));
-  if (answer.kept) parts.push(downloads(model, answer, id));
+  if (answer.kept) parts.push(downloads(model, answer, id, row));
   parts.push(recipes(answer.recipes));
   parts.push(make("details", {}, make("summary", {}, "In one line"), make("p", {}, answer.summary)));
   $("found").replaceChildren(...parts.filter((part) => part !== null));
@@ -90,7 +91,7 @@ function tryOut(model, form, asked, start, target) {
         box.classList.toggle("reached", start !== null && start !== undefined && said.outcome === start.outcome);
       }
     } catch (error) {
-      if (mine === latest) outcome.textContent = Object.values(error.where || {})[0] || error.message;
+      if (mine === latest) outcome.textContent = `nothing; ${Object.values(error.where || {})[0] || error.message}`;
     }
   }
   let timer = 0;
@@ -161,8 +162,10 @@ function control(feature, point, changed) {
   return [make("div", { class: "try" }, make("span", {}, ...breakable(label)), slider, box), put];
 }
 
-function downloads(model, answer, id) {
+function downloads(model, answer, id, row) {
+  const whose = row ? `-row-${row}` : "";
   const said = make("p", { class: "error", role: "alert", hidden: true });
+  const note = make("p", { class: "hint", role: "status", hidden: true });
   const locale = make("select", { "aria-label": "Language of the letter" }, ...model.locales.map((each) => make("option", { value: each }, each)));
   locale.value = "en";
   const button = (words, path, body, name) => {
@@ -173,7 +176,9 @@ function downloads(model, answer, id) {
       made.textContent = "working …";
       try {
         const response = await post(path, { id, locale: locale.value, ...body });
-        save(await response.blob(), name);
+        save(await response.blob(), name.replace(".", `${whose}.`));
+        note.textContent = decodeURIComponent(response.headers.get("x-cfxc-lacks") || "");
+        note.hidden = !note.textContent;
       } catch (error) {
         said.textContent = error.message;
         said.hidden = false;
@@ -187,7 +192,7 @@ function downloads(model, answer, id) {
   const without = Object.values(model.no_letters).map((why) => make("p", { class: "hint" }, why));
   return make("div", { class: "downloads" }, make("h3", {}, "Keep it"),
     make("div", { class: "buttons" }, button("Certificate (JSON)", "/api/certificate", {}, "certificate.json"), ...letters,
-      letters.length ? locale : null), said, ...without);
+      letters.length ? locale : null), said, note, ...without);
 }
 
 function recipes(given) {

@@ -16,8 +16,9 @@ let current = "";
 let moved = false;
 let standing = false; // whether what is said is of a question that has not changed since
 
-function say(text) {
+function say(text, wrong = false) {
   $("status").textContent = text;
+  $("status").classList.toggle("wrong", wrong);
 }
 
 function searchingNow(on) {
@@ -61,7 +62,9 @@ function edited(value) {
     callOff();
     say("The question has changed; the search was called off.");
   } else if (standing) {
-    say(`The question has changed${$("found").childElementCount ? "; this answer is for the one before" : ""}.`);
+    const old = $("found").childElementCount > 0;
+    $("answer").classList.toggle("stale", old);
+    say(`The question has changed${old ? "; this answer is for the one before" : ""}.`);
   }
   standing = false;
   clearTimeout(timer);
@@ -77,7 +80,7 @@ function edited(value) {
   }, value ? 150 : PAUSE);
 }
 
-function told(message, asked) {
+function told(message, asked, row) {
   current = message.waiting ? "" : message.id;
   if (message.waiting) say(`Waiting for a free search: place ${message.waiting} in the line.`);
   else if (message.starting) say("Starting a search process …");
@@ -86,13 +89,13 @@ function told(message, asked) {
     say(progressText(message.progress));
   } else if (message.error) {
     showBounds(null);
-    say(message.error);
+    say(message.error, true);
     if (message.where) form.mark(message.where, true);
   } else if (message.done) {
     const answer = message.done;
     const first = answer.answers[0];
     showBounds(first && answer.status !== "unchanged" ? { lower: first.lower, upper: first.distance } : null);
-    showAnswer(model, form, asked, answer, message.id);
+    showAnswer(model, form, asked, answer, message.id, row);
     $("status").replaceChildren(`Done in ${answer.seconds} s. ${answer.fewer} `, make("span", { class: "small" }, answer.headline));
   }
 }
@@ -112,16 +115,18 @@ async function find(focus) {
     if (searching !== mine) return;
   }
   const asked = form.question();
+  const row = form.people ? $("row").value : "";
   form.mark({}, false);
   markWanted("");
   $("found").replaceChildren();
+  $("answer").classList.remove("stale");
   showBounds(null);
   if (focus && matchMedia("(max-width: 860px)").matches) $("answer").scrollIntoView({ behavior: "smooth" });
   try {
-    await stream("/api/explain", asked, mine.signal, (message) => searching === mine && told(message, asked));
+    await stream("/api/explain", asked, mine.signal, (message) => searching === mine && told(message, asked, row));
   } catch (error) {
     if (error.name === "AbortError" || searching !== mine) return;
-    say(error.message);
+    say(error.message, true);
     showBounds(null);
     if (form.mark(error.where || {}, focus)) say("Something is wrong with a value; see beside the fields.");
     else markWanted(error.message, focus);
@@ -151,6 +156,7 @@ async function begin() {
     else {
       callOff();
       standing = true;
+      $("answer").classList.remove("stale");
       $("found").replaceChildren(); // an answer for the row before would stand beside this number
       showBounds(null);
       say("Something is wrong with the row; see beside its number.");
