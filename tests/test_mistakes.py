@@ -267,6 +267,11 @@ PATHS: list[Case] = [
 ] + [
     ("axes for ax", lambda m: m.ask().plot(axes=3), ["no argument 'axes'", "'ax'"]),
     ("a misspelt field", lambda m: m.ask().letter("a.html", feilds={}), ["nearest: 'fields'"]),
+    ("exports", lambda m: m.ask().export("smt2", 3), ["path of a", "not 3"]),
+    ("a generator's model", lambda m: cfxc.Generator.load("gen", 3), ["compiled model", "not int"]),
+    ("a generator without", lambda m: cfxc.Generator.load("gen"), ["'model'", "takes folder"]),
+    ("a table as a space", lambda m: cfxc.FeatureSpace.from_toml("a,b\n1,2"), ["infer DATA.csv"]),
+    ("a space as a question", lambda m: cfxc.Question.from_toml(m.space.to_toml()), ["a feature"]),
     ("no place", lambda m: m.ask().certificate.save(), ["'path'", "it takes path"]),
 ]
 

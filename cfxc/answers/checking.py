@@ -16,9 +16,11 @@ from ..certificates.checker import Undecided
 from ..errors import DataTypeError, InvalidInputError, VerificationError
 from ..frontends.predictor import plain_item
 from ..question.checks import positive_number
+from ..space.names import names_arguments
 from ..space.tables import as_pandas
 
 
+@names_arguments
 def check(
     certificate: Any,
     *,

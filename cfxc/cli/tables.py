@@ -202,6 +202,12 @@ def _looks_like(column: pd.Series[Any], name: str) -> str:
         return ""
     if all(_DATE.fullmatch(text.strip()) for text in texts):
         return "holds dates as texts, which become categories; days since a fixed day are numbers"
+    points = [number(text.replace(",", ".", 1)) is not None for text in texts]
+    if all(points) and any("," in text for text in texts):
+        return (
+            "holds numbers with decimal commas, which are texts here, and becomes categories; "
+            "write points in them"
+        )
     if any(map(is_too_large, texts)) and all(isinstance(number(text), int) for text in texts):
         return (
             "holds whole numbers beyond 64 bits, so that all of it is text, and becomes "

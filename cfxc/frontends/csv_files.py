@@ -160,7 +160,7 @@ def _not_in_utf8(path: Path, known: str, name: str) -> InvalidInputError:
     return InvalidInputError(
         f"{path}: not a table in CSV: not text in UTF-8; save it as that, or convert it, {known}: "
         f"iconv -f {name} -t UTF-8 {shlex.quote(str(path))} > "
-        f"{shlex.quote(f'{path.stem}-utf8{path.suffix}')}"
+        f"{shlex.quote(str(path.with_name(f'{path.stem}-utf8{path.suffix}')))}"
     )
 
 

@@ -13,7 +13,7 @@ import tomli_w
 
 from ..errors import DataTypeError, InvalidInputError, UnsupportedError, as_written_in_code
 from ..space import toml
-from ..space.names import meant
+from ..space.names import meant, names_arguments
 from ..space.values import as_written
 from ..writing import write_whole
 from .criteria import CRITERIA, Condition, Criterion
@@ -79,6 +79,7 @@ class Question:
         return text
 
     @classmethod
+    @names_arguments
     def from_toml(cls, source: str | Path) -> Question:
         """A question from a file, or from its text.
 
@@ -89,11 +90,15 @@ class Question:
         try:
             options = tomllib.loads(text)
         except ValueError as error:  # no TOML, or whole numbers of thousands of digits
-            raise InvalidInputError(f"{where}: cannot be read as a question: {error}") from error
+            raise InvalidInputError(
+                f"{where}: cannot be read as a question: {error}; name its file"
+            ) from error
         for name in options:
             if name not in OPTIONS or not OPTIONS[name].in_file:
                 known = [each for each in OPTIONS if OPTIONS[each].in_file]
                 hint = f"{meant(name, known)}; there are {', '.join(known)}"
+                if name in ("version", "feature"):
+                    hint = ", so this is a feature space; name the file of a question"
                 if name in CRITERIA:
                     hint = f": it is a criterion; write subject_to = [{{ {name} = … }}]"
                 raise InvalidInputError(f"{where}: no option {name!r}{hint}")

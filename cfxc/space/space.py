@@ -360,6 +360,7 @@ class FeatureSpace:
         """
         return codec.Rows(self.features, self.columns, like, known)
 
+    @names_arguments
     def to_toml(self, path: str | Path | None = None) -> str:
         """The space as TOML text, also written to ``path`` if given.
 
@@ -372,6 +373,7 @@ class FeatureSpace:
         return text
 
     @classmethod
+    @names_arguments
     def from_toml(cls, source: str | Path) -> FeatureSpace:
         """The space in a TOML file or text (a ``str`` of several lines is text, else a path).
 

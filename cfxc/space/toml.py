@@ -18,6 +18,7 @@ from .tables import Tables
 from .values import Label, decimal_text, exact, is_double
 
 VERSION = 1
+REMEDY = "name its file, or write one: cfxc space infer DATA.csv -o space.toml"
 
 _HEADER = f"""\
 # Feature space of cfxc. Numbers in lower and upper are doubles, as in the table; a number in
@@ -51,7 +52,7 @@ def loads(text: str, source: str) -> tuple[tuple[Feature, ...], tuple[str, ...] 
     try:
         document = tomllib.loads(text, parse_float=Decimal)
     except ValueError as error:  # also whole numbers of thousands of digits
-        raise InvalidInputError(f"{source}: not valid TOML: {error}") from error
+        raise InvalidInputError(f"{source}: not valid TOML: {error}; {REMEDY}") from error
     except ArithmeticError as error:
         raise InvalidInputError(f"{source}: a number with too large an exponent") from error
     _refuse_unknown(document, ("version", "columns", "tables", "feature"), source)
@@ -79,7 +80,7 @@ def loads(text: str, source: str) -> tuple[tuple[Feature, ...], tuple[str, ...] 
 def read(
     source: str | Path,
     what: str = "feature space",
-    remedy: str = "name its file, or write one: cfxc space infer DATA.csv -o space.toml",
+    remedy: str = REMEDY,
 ) -> tuple[str, str]:
     """Text and name of a TOML source: a path, or the text itself if it has several lines.
 

@@ -21,6 +21,7 @@ ODD: list[tuple[str, list[Any], str]] = [
     ("when", ["31.01.2020", "3.2.21"], "holds dates"),
     ("when", ["2020-01-31T10:00:00Z", "2020-01-31 11:00"], "holds dates"),
     ("big", ["1", "99999999999999999999999", None], "whole numbers beyond 64 bits"),
+    ("pay", ["6500,5", "1200,0", None], "decimal commas"),
     ("who", [f"u{i}" for i in range(51)], "51 different texts in 51 rows"),
     ("who", [f"u{i}" for i in range(90)] + ["u0"] * 10, "90 different texts in 100 rows"),
 ]

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from ...errors import InvalidInputError, VerificationError
-from ...writing import write_together
+from ...writing import path_of, write_together
 from ..report import report
 
 Files = dict[str, str]  # what is appended to the name → text
@@ -78,11 +78,12 @@ def exported(source: Any, format: str, out: str | Path, *, time_limit: float = 6
     """The same, with what was shown beside what was claimed; errors as of :func:`export`."""
     if format not in FORMATS:
         raise InvalidInputError(f"unknown format {format!r}: {', '.join(FORMATS)}")
+    name = path_of(out).name
     found = report(source)
     if not found.ok:
         raise VerificationError(f"the certificate does not hold: {found.reason}")
-    texts = FORMATS[format](found.content, time_limit, Path(out).name)
-    claim, name = found.content["claim"], Path(out).name
+    texts = FORMATS[format](found.content, time_limit, name)
+    claim = found.content["claim"]
     hashes = {f"{name}.{ending}": sha256(text) for ending, text in texts.files.items()}
     manifest = json.dumps({**texts.manifest, "files": hashes}, indent=1) + "\n"
     paths = _write({**texts.files, f"{format}.manifest.json": manifest}, out)
@@ -104,7 +105,7 @@ def export_script(
     if format == "cpc":
         from .cpc import proof_of, referring
 
-        files["cpc"] = referring(proof_of(script, time_limit), f"{Path(out).name}.lower.smt2")
+        files["cpc"] = referring(proof_of(script, time_limit), f"{path_of(out).name}.lower.smt2")
     return _write(files, out)
 
 
@@ -120,7 +121,8 @@ def _number(text: Any) -> Fraction:
 
 
 def _write(files: Files, out: str | Path) -> tuple[Path, ...]:
-    texts: dict[Path, str | bytes] = {Path(f"{out}.{end}"): text for end, text in files.items()}
+    start = path_of(out)
+    texts: dict[Path, str | bytes] = {Path(f"{start}.{end}"): text for end, text in files.items()}
     write_together(texts)
     return tuple(texts)
 

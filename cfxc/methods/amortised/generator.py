@@ -16,6 +16,7 @@ from ...frontends.compiled import Compiled
 from ...ir.sorts import preview
 from ...question.criteria import Criterion
 from ...space import FeatureSpace
+from ...space.names import names_arguments
 from ...space.tables import indexed
 from ...writing import make_folder, path_of
 from .generating import generate
@@ -29,6 +30,15 @@ from .storage import Stored, read, write
 from .training import Watch, train
 
 CHECKPOINT = "checkpoint.safetensors"
+
+
+def _refuse_other(model: object) -> None:
+    """Refuse what is no compiled model."""
+    if not isinstance(model, Compiled):
+        raise DataTypeError(
+            f"Generator takes a compiled model, not {type(model).__name__}: "
+            "cfxc.Generator(cfxc.compile(model, space))"
+        )
 
 
 class Generator:
@@ -64,6 +74,7 @@ class Generator:
             model's features, nothing in it can change, or the model is no classifier.
     """
 
+    @names_arguments
     def __init__(
         self,
         model: Compiled,
@@ -84,11 +95,7 @@ class Generator:
         patience: int = 20,
         random_state: int | None = 0,
     ) -> None:
-        if not isinstance(model, Compiled):
-            raise DataTypeError(
-                f"Generator takes a compiled model, not {type(model).__name__}: "
-                "cfxc.Generator(cfxc.compile(model, space))"
-            )
+        _refuse_other(model)
         drawn = int(np.random.SeedSequence().generate_state(1)[0])
         self.settings = Settings(
             buckets=buckets, bucket_rows=bucket_rows, hidden=hidden, temperature=temperature,
@@ -110,6 +117,7 @@ class Generator:
             state = f"fitted on {self._stored.rows} rows for {preview(self.targets)}"
         return f"Generator({self.model.program.name}: {state})"
 
+    @names_arguments
     def fit(
         self,
         X: Any,
@@ -145,8 +153,8 @@ class Generator:
         levels = Levels.cut(self.space, raw, settings.buckets, settings.bucket_rows)
         if not levels.free.size:
             raise InvalidInputError(
-                f"nothing can change: every free feature has one level in a table of {len(X)}; "
-                f"give more rows, or a bucket fewer than {settings.bucket_rows} (bucket_rows)"
+                f"nothing can change: every free feature has one level in these rows ({len(X)}); "
+                f"give more, or lower the fewest of a bucket, {settings.bucket_rows} (bucket_rows)"
             )
         material = Material.of(program, levels, raw)
         targets = _trained_for(named, material)
@@ -163,6 +171,7 @@ class Generator:
         )  # fmt: skip
         return self
 
+    @names_arguments
     def generate(
         self,
         rows: Any,
@@ -242,6 +251,7 @@ class Generator:
         )
         return indexed(found, rows)
 
+    @names_arguments
     def save(self, folder: str | Path) -> None:
         """Write ``generator.json`` and ``weights.safetensors``.
 
@@ -251,6 +261,7 @@ class Generator:
         write(path_of(folder, "a folder"), self._fitted())
 
     @classmethod
+    @names_arguments
     def load(cls, folder: str | Path, model: Compiled) -> Generator:
         """Read what :meth:`save` wrote, for the model that it was trained for.
 
@@ -258,6 +269,7 @@ class Generator:
             ModelFileError: files are missing, damaged, or of another version.
             InvalidInputError: it was trained for another model.
         """
+        _refuse_other(model)
         refuse_regression(model.program)
         classes = len(model.program.output_sorts["label"].labels)
         stored = read(path_of(folder, "a folder"), model.program.digest, classes)

@@ -237,8 +237,8 @@ def _bands(bands: Any, levels: Levels) -> Bands:
         rising = found[name].ndim == 1 and (np.diff(found[name], prepend=-np.inf) > 0).all()
         if not rising or found[name].size > MOST_EDGES:
             raise InvalidInputError(
-                f"bands: the inner edges of {name!r} rise, and are at most {MOST_EDGES}, such as "
-                f"[25, 40], not {brief(edges)}"
+                f"bands: the inner edges of {name!r} must rise, at most {MOST_EDGES} of them, "
+                f"such as [25, 40], not {brief(edges)}"
             )
     return found
 

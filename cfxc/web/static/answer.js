@@ -32,7 +32,7 @@ export function progressText(progress) {
 export function showAnswer(model, form, asked, answer, id, row) {
   const [kind, badge] = BADGES[answer.status];
   const parts = [
-    make("p", { class: "verdict" }, make("span", { class: `badge ${kind}` }, badge), make("span", {}, `${row ? `Row ${row}: ` : ""}${answer.headline}`)),
+    make("p", { class: "verdict" }, make("span", { class: `badge ${kind}` }, badge), make("span", {}, `${row === "" ? "" : `Row ${row}: `}${answer.headline}`)),
     facts(answer.proof),
   ];
   answer.answers.forEach((one, i) => parts.push(changes(one, answer.before,
@@ -42,7 +42,7 @@ export function showAnswer(model, form, asked, answer, id, row) {
   const start = answer.answers[0] || answer.relaxed;
   parts.push(tryOut(model, form, asked, start, answer.target));
   if (answer.kept) parts.push(downloads(model, answer, id, row));
-  parts.push(recipes(answer.recipes));
+  parts.push(recipes(answer.recipes, row));
   parts.push(make("details", {}, make("summary", {}, "In one line"), make("p", {}, answer.summary)));
   $("found").replaceChildren(...parts.filter((part) => part !== null));
 }
@@ -163,7 +163,7 @@ function control(feature, point, changed) {
 }
 
 function downloads(model, answer, id, row) {
-  const whose = row ? `-row-${row}` : "";
+  const whose = row === "" ? "" : `-row-${row}`;
   const said = make("p", { class: "error", role: "alert", hidden: true });
   const note = make("p", { class: "hint", role: "status", hidden: true });
   const locale = make("select", { "aria-label": "Language of the letter" }, ...model.locales.map((each) => make("option", { value: each }, each)));
@@ -195,9 +195,10 @@ function downloads(model, answer, id, row) {
       letters.length ? locale : null), said, note, ...without);
 }
 
-function recipes(given) {
-  const row = make("button", { type: "button" }, "row.json");
-  row.addEventListener("click", () => save(new Blob([JSON.stringify(given.row, null, 2)], { type: "application/json" }), "row.json"));
+function recipes(given, row) {
+  const file = make("button", { type: "button" }, "row.json");
+  const name = row === "" ? "row.json" : `row-${row}.json`;
+  file.addEventListener("click", () => save(new Blob([JSON.stringify(given.row, null, 2)], { type: "application/json" }), name));
   const block = (title, text) => {
     const copy = make("button", { type: "button" }, "Copy");
     const pre = make("pre", { tabindex: "0", "aria-label": title }, text);
@@ -214,6 +215,6 @@ function recipes(given) {
     return [make("h3", {}, title), pre, copy];
   };
   return make("details", { class: "recipes" }, make("summary", {}, "The same outside of this page"),
-    make("p", { class: "hint" }, "The command reads the instance from the file ", row, "."),
+    make("p", { class: "hint" }, "The command reads the instance from the file ", file, "."),
     ...block("On the command line", given.command), ...block("In Python", given.python));
 }

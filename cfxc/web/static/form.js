@@ -18,6 +18,7 @@ export class Form {
     this.picked = Promise.resolve(true); // whether the row chosen last is in the fields, once it could be
     this.picks = 0;
     this.here = this.loaded = 0; // the row that the next step goes on from, and the last one that came
+    this.row = ""; // the row that the fields are of; empty once they were edited
     this.parts = new Map();
     this.buildWanted();
     this.buildFeatures();
@@ -147,6 +148,7 @@ export class Form {
   // The fields are what is asked about, and no longer a row of the table.
   ownRow() {
     this.picked = Promise.resolve(true);
+    this.row = "";
     $("row-error").hidden = true;
     $("row").value = "";
     $("row").placeholder = "edited";
@@ -166,7 +168,7 @@ export class Form {
     try {
       const { fields } = await get(`/api/people/${encodeURIComponent(row)}`);
       if (pick !== this.picks) return this.picked;
-      this.loaded = row;
+      this.loaded = this.row = row;
       this.fill(fields);
       this.changed(true);
       return true;
@@ -214,6 +216,7 @@ export class Form {
     const here = Number(this.here);
     const next = by > 0 ? known.find((row) => row > here) : by < 0 ? known.filter((row) => row < here).pop()
       : known.find((row) => row >= here);
-    this.pick(next === undefined ? known[by < 0 ? known.length - 1 : 0] : next);
+    const chosen = next === undefined ? known[by < 0 ? known.length - 1 : 0] : next;
+    if (by || String(chosen) !== String(this.row)) this.pick(chosen); // else it is there already
   }
 }

@@ -115,7 +115,7 @@ async function find(focus) {
     if (searching !== mine) return;
   }
   const asked = form.question();
-  const row = form.people ? $("row").value : "";
+  const row = form.row;
   form.mark({}, false);
   markWanted("");
   $("found").replaceChildren();
@@ -128,7 +128,7 @@ async function find(focus) {
     if (error.name === "AbortError" || searching !== mine) return;
     say(error.message, true);
     showBounds(null);
-    if (form.mark(error.where || {}, focus)) say("Something is wrong with a value; see beside the fields.");
+    if (form.mark(error.where || {}, focus)) say("Something is wrong with a value; see beside the fields.", true);
     else markWanted(error.message, focus);
   }
   if (searching === mine) {
@@ -159,7 +159,7 @@ async function begin() {
       $("answer").classList.remove("stale");
       $("found").replaceChildren(); // an answer for the row before would stand beside this number
       showBounds(null);
-      say("Something is wrong with the row; see beside its number.");
+      say("Something is wrong with the row; see beside its number.", true);
     }
   });
   $("stop").addEventListener("click", () => {
