@@ -110,11 +110,10 @@ def explain_rows(model: Compiled, question: Question, rows: pd.DataFrame, run: R
         raise InvalidInputError("explain_batch: the table has no rows")
     limit = None if run.seconds is None else positive_number(run.seconds, "total_time_limit")
     certified = run.certificates is not None
-    store = (
-        None
-        if run.out is None
-        else Store.open(path_of(run.out, "a folder"), explainer, rows, certified, run.overwrite)
-    )
+    store = None
+    if run.out is not None:
+        folder = path_of(run.out, "a folder").absolute()
+        store = Store.open(folder, explainer, rows, certified, run.overwrite)
     if run.certificates is not None:
         make_folder(run.certificates)
     batch = Batch(explainer, rows, run, first_alike(rows), inf if limit is None else time() + limit)

@@ -8,6 +8,7 @@ the limit differs by δ is a question like any other, and bisection brings δ to
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property, partial
@@ -33,7 +34,7 @@ from ..solvers.base import (
 from ..solvers.box_search.apart import FINEST
 from ..solvers.engines import Engine
 from ..space.values import as_written
-from ..stopping import FINE, Span
+from ..stopping import FINE, Span, TimeUp, now, until
 from .seeds import examples_of
 
 DIGITS = 30
@@ -142,7 +143,9 @@ class Spread:
     def _nearby(self) -> list[Point]:
         """Rows of the data moved towards the instance: they may be in the target, and near."""
         seconds = MOVING * self.question.time_limit
-        return box_search.moved(self.query, examples_of(self.query, MOVED), seconds)
+        with suppress(TimeUp), until(now() + seconds):
+            return box_search.moved(self.query, examples_of(self.query, MOVED), seconds)
+        return []
 
     def _next(self, limits: Asked) -> Chosen | Outcome:
         """One more row; what a search said where there is none, or none was found."""
@@ -152,8 +155,11 @@ class Spread:
         best = self._best_of(self.known, measured)
         if self._is_boxed:
             return self._by_boxes(measured, best, limits)
-        query = parted(self.base, measured, self.limit)
-        road = self._by_bisection if mio.refuses(query) or self.query.hulls else self._by_mio
+        refused: object = self.query.hulls or "not known in time"
+        if not self.query.hulls:
+            with suppress(TimeUp), until(now() + limits().seconds):
+                refused = mio.refuses(parted(self.base, measured, self.limit))
+        road = self._by_bisection if refused else self._by_mio
         return road(measured, best, limits)
 
     def _best_of(

@@ -136,13 +136,11 @@ class Domain:
         if self.is_plain and self.step is not None:
             return np.floor(values) if side < 0 else np.ceil(values)
         if self.step is None:
-            found = self._stored(values)
-            kind = self.feature.storage.type if self.feature.storage.kind == "f" else np.float64
-            beyond = np.nextafter(found.astype(kind), kind(side * np.inf)).astype(np.float64)
-            return np.where((found - values) * side >= 0, found, beyond)
+            return self._beyond(values, side)
         top, bottom = self.step.numerator, self.step.denominator
         if max(abs(self.lower), abs(self.upper)) * bottom + 8 * top >= WHOLE or bottom >= WHOLE:
-            return None  # else k · top and bottom are doubles, and their quotient is rounded once
+            return self._on_fine_grid(values, side, self.step)
+        # k · top and bottom are doubles, and their quotient is rounded once
         k = np.floor(values / (top / bottom))
 
         def held(k: Floats) -> Floats:
@@ -154,7 +152,28 @@ class Domain:
             if not (away.any() or near.any()):
                 return held(k)
             k = k - (away & ~near) + near
-        return None
+        return self._on_fine_grid(values, side, self.step)
+
+    def _beyond(self, values: Floats, side: int) -> Floats:
+        """The next numbers that the column can hold, at or beyond doubles."""
+        found, kind = self._stored(values), self._floats.dtype.type
+        beyond = np.nextafter(found.astype(kind), kind(side * np.inf)).astype(np.float64)
+        return np.where((found - values) * side >= 0, found, beyond)
+
+    def _on_fine_grid(self, values: Floats, side: int, step: Fraction) -> Floats | None:
+        """The same on a grid with multiples that doubles do not count, of a column of floats.
+
+        Where such a float is four steps and more from the next one towards 0, a multiple lies so
+        near to it that a cell for that holds it.
+        """
+        if self.feature.storage.kind != "f":
+            return None
+        found, kind = self._beyond(values, side), self._floats.dtype.type
+        gaps = np.abs(found - np.nextafter(found.astype(kind), kind(0)).astype(np.float64))
+        rare = (found != 0) & ~(gaps >= 4 * float(step))
+        exact = (self._multiple(Fraction(value), side) for value in polled(values[rare].tolist()))
+        found[rare] = [float(value) for value in exact]
+        return found
 
     def rounded(self, values: Floats) -> Floats:
         """What the column holds in the range, on the grid, nearest to many doubles.

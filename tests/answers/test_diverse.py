@@ -18,9 +18,11 @@ from sklearn.preprocessing import OneHotEncoder
 from sklearn.tree import DecisionTreeClassifier
 
 import cfxc
+from cfxc.answers import spreading
 from cfxc.answers.spreading import MORE, Spread
 from cfxc.arrays import Floats
 from cfxc.errors import DataTypeError, InvalidInputError
+from cfxc.stopping import left, poll
 
 MODELS = {
     "forest": RandomForestClassifier(9, max_depth=5, random_state=0),
@@ -190,6 +192,31 @@ def test_distances_that_read_values_limit_them_too(far: str, aggregate: Any) -> 
         best = getattr(np, OVER[aggregate])(apart, axis=0)[new].max()
         assert other.apart <= best + CLOSE <= other.apart_bound + 2 * CLOSE  # type: ignore[operator]
         assert other.reason == MORE or other.apart >= 0.9 * best - CLOSE  # type: ignore[operator]
+
+
+@pytest.mark.parametrize("method", ["box", "mio"])
+def test_what_prepares_the_search_for_a_row_looks_at_the_clock(
+    method: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is known of a forest takes longer than a short limit: seconds, once."""
+    seen = list[float]()
+
+    def told(*_: object) -> str:
+        seen.append(left())
+        poll()
+        return ""
+
+    monkeypatch.setattr(spreading, "examples_of", told)
+    monkeypatch.setattr(spreading.mio, "refuses", told)
+    monkeypatch.setattr(spreading.box_search, "moved", lambda *_: [])
+    model = cfxc.compile(fitted("forest"), SPACE)
+    person = X[model.predict(X) == "no"].iloc[[0]]
+    model.explain(
+        person, target="yes", count=3, diversity=cfxc.Diverse(8.0, effort=1e-9), method=method,
+        time_limit=7.0,
+    )  # fmt: skip
+    assert seen
+    assert all(seconds <= 7.0 for seconds in seen)
 
 
 @pytest.mark.parametrize("effort", [1e-9, inf])
