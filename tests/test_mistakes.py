@@ -272,6 +272,9 @@ PATHS: list[Case] = [
     ("a generator without", lambda m: cfxc.Generator.load("gen"), ["'model'", "takes folder"]),
     ("a table as a space", lambda m: cfxc.FeatureSpace.from_toml("a,b\n1,2"), ["infer DATA.csv"]),
     ("a space as a question", lambda m: cfxc.Question.from_toml(m.space.to_toml()), ["a feature"]),
+    ("a result to check", lambda m: cfxc.check(m.ask()), ["result.certificate", "not Result"]),
+    ("a policy", lambda m: cfxc.check(m.ask().certificate, policy=3), ["policy's file", "not 3"]),
+    ("a hash", lambda m: cfxc.check(m.ask().certificate, hash=12), ["hash is a text", "not 12"]),
     ("no place", lambda m: m.ask().certificate.save(), ["'path'", "it takes path"]),
 ]
 

@@ -15,9 +15,10 @@ from ..certificates.auditing.report import ANEW, SAME
 from ..certificates.checker import Undecided
 from ..errors import DataTypeError, InvalidInputError, VerificationError
 from ..frontends.predictor import plain_item
-from ..question.checks import positive_number
+from ..question.checks import positive_number, whole_number
 from ..space.names import names_arguments
 from ..space.tables import as_pandas
+from ..writing import path_of
 
 
 @names_arguments
@@ -63,8 +64,11 @@ def check(
     options = {"rows": rows, "seed": seed, "output": output, "cut": cut}
     if model is None and (odd := [name for name, value in options.items() if value is not None]):
         raise InvalidInputError(f"{odd[0]} has no effect without a model; give the model too")
-    if rows is not None and not Path(rows).is_file():
-        raise InvalidInputError(f"{rows}: cannot be read: no such file")
+    _refuse_types(certificate, model, policy, hash)
+    if seed is not None:
+        seed = whole_number(seed, "seed", 0)
+    if rows is not None and not path_of(rows, "a CSV file of rows").is_file():
+        raise InvalidInputError(f"{rows}: cannot be read: no such file; name a CSV file of rows")
     if seconds is not None:
         positive_number(seconds, "seconds")
     found = report(certificate, policy=policy, factual=_row(factual), hash=hash, seconds=seconds)
@@ -86,6 +90,21 @@ def check(
     made, verdict = ("", SAME) if hasattr(model, "program") else ("compiled anew, and ", ANEW)
     said = f"{named}{made}the same program; run beside it: {sampled.text}"
     return replace(found, facts={**found.facts, "run": said, "verdict": verdict})
+
+
+def _refuse_types(certificate: Any, model: Any, policy: Any, hash: Any) -> None:
+    """Refuse what can be none of these, before any work."""
+    if not (hasattr(certificate, "content") or isinstance(certificate, str | Path | Mapping)):
+        raise DataTypeError(
+            "check takes a certificate: its file, the values of its JSON, or result.certificate; "
+            f"not {type(certificate).__name__}"
+        )
+    if isinstance(model, pd.DataFrame | pd.Series):
+        raise DataTypeError(f"model is a file or a fitted model, not {type(model).__name__}")
+    if policy is not None:
+        path_of(policy, "a policy's file")
+    if not isinstance(hash, str | None):
+        raise DataTypeError(f"hash is a text of 16 digits or more, not {hash!r}")
 
 
 def _row(factual: Any) -> str | dict[str, Any] | None:

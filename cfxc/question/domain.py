@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from math import ceil, floor
+from math import ceil, floor, isinf
 from typing import Any
 
 import numpy as np
@@ -157,7 +157,8 @@ class Domain:
     def _beyond(self, values: Floats, side: int) -> Floats:
         """The next numbers that the column can hold, at or beyond doubles."""
         found, kind = self._stored(values), self._floats.dtype.type
-        beyond = np.nextafter(found.astype(kind), kind(side * np.inf)).astype(np.float64)
+        with np.errstate(over="ignore"):
+            beyond = np.nextafter(found.astype(kind), kind(side * np.inf)).astype(np.float64)
         return np.where((found - values) * side >= 0, found, beyond)
 
     def _on_fine_grid(self, values: Floats, side: int, step: Fraction) -> Floats | None:
@@ -189,7 +190,9 @@ class Domain:
         if first > last:
             return np.full_like(values, float(self.factual))
         multiples = np.clip(np.rint(values / float(self.step)), first, last)
-        return self._stored(multiples * self.step.numerator / self.step.denominator)
+        found = self._stored(multiples * self.step.numerator / self.step.denominator)
+        largest = float(self._floats.max)  # which the range may go beyond
+        return np.clip(found, -largest, largest)
 
     def _stored(self, values: Floats) -> Floats:
         """What cells of the feature's column hold for doubles."""
@@ -229,12 +232,13 @@ class Domain:
 
     def _double(self, value: Fraction, side: int) -> float | int:
         """The next number that the feature's column can hold, at or beyond ``value``."""
-        nearest = self.feature.held(value)
-        if (Fraction(nearest) - value) * side >= 0:
+        nearest = self.feature.held(value)  # infinite beyond the largest
+        if nearest <= value if side < 0 else nearest >= value:
             return nearest
         storage = self.feature.storage
         kind = storage.type if storage.kind == "f" else np.float64
-        return float(np.nextafter(kind(nearest), kind(side * np.inf)))
+        with np.errstate(over="ignore"):
+            return float(np.nextafter(kind(nearest), kind(side * np.inf)))
 
     def _multiple(self, value: Fraction, side: int) -> float | int:
         """What the column holds for the next multiple of the step, at or beyond ``value``."""
@@ -242,7 +246,7 @@ class Domain:
         assert step is not None
         if max(abs(value), self._normal) > DENSE * step:
             found = self._double(value, side)  # no number of the column lies before it
-            if held(round(Fraction(found) / step) * step) == found:
+            if isinf(found) or held(round(Fraction(found) / step) * step) == found:
                 return found
         near = value // step
         if side > 0:

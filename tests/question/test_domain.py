@@ -90,6 +90,26 @@ def test_where_a_grid_is_finer_than_the_column_no_multiple_is_sought(
     assert domain.floor(-step) == domain.floor(-least) == domain.ceil(-least) == -least
 
 
+@pytest.mark.parametrize("step", [None, "0.001", "0.1", "64"])
+def test_a_range_beyond_the_largest_float_ends_with_it(step: str | None) -> None:
+    wide = Feature(
+        "x", "real", lower=Fraction(-66000), upper=Fraction(66000), dtypes=("float16",),
+        resolution=None if step is None else Fraction(step),
+    )  # fmt: skip
+    domain = domain_of(wide, Fraction(0))
+    last = domain.floor(Fraction(65504))
+    assert last is not None
+    assert domain.floor(Fraction(65999)) == domain.floor(Fraction(66000)) == last
+    assert domain.ceil(Fraction(65530)) is None
+    assert domain.floor(Fraction(-65530)) is None
+    assert domain.ceil(Fraction(-66000)) == -last
+    values = np.array([-66000.0, -65530.0, 65504.0, 65519.0, 65530.0, 66000.0])
+    for side, one in ((-1, domain.floor), (1, domain.ceil)):
+        found = [None if np.isnan(x) else x for x in domain.nearest(values, side)]
+        assert found == [one(value) for value in values]
+    assert np.isfinite(domain.rounded(values)).all()
+
+
 def test_values_that_doubles_do_not_hold_take_the_slow_way_and_end_with_the_time() -> None:
     top = Fraction(10) ** 14
     fine = Feature("x", "real", lower=Fraction(0), upper=top, resolution=Fraction(1, 100))

@@ -147,6 +147,7 @@ export class Form {
 
   // The fields are what is asked about, and no longer a row of the table.
   ownRow() {
+    this.picks += 1; // a row that is still to come does not replace what was typed
     this.picked = Promise.resolve(true);
     this.row = "";
     $("row-error").hidden = true;
@@ -217,6 +218,7 @@ export class Form {
     const next = by > 0 ? known.find((row) => row > here) : by < 0 ? known.filter((row) => row < here).pop()
       : known.find((row) => row >= here);
     const chosen = next === undefined ? known[by < 0 ? known.length - 1 : 0] : next;
+    if (!by && this.row === "") return; // values of one's own are no row
     if (by || String(chosen) !== String(this.row)) this.pick(chosen); // else it is there already
   }
 }
