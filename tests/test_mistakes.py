@@ -275,6 +275,11 @@ PATHS: list[Case] = [
     ("a result to check", lambda m: cfxc.check(m.ask()), ["result.certificate", "not Result"]),
     ("a policy", lambda m: cfxc.check(m.ask().certificate, policy=3), ["policy's file", "not 3"]),
     ("a hash", lambda m: cfxc.check(m.ask().certificate, hash=12), ["hash is a text", "not 12"]),
+    (
+        "an export's time",
+        lambda m: m.ask().export("cpc", "c", time_limit="a"),
+        ["time_limit", "'a'"],
+    ),
     ("no place", lambda m: m.ask().certificate.save(), ["'path'", "it takes path"]),
 ]
 

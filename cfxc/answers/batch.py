@@ -14,7 +14,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import BrokenExecutor
 from contextlib import nullcontext, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import chain
 from math import inf
@@ -111,11 +111,11 @@ def explain_rows(model: Compiled, question: Question, rows: pd.DataFrame, run: R
     limit = None if run.seconds is None else positive_number(run.seconds, "total_time_limit")
     certified = run.certificates is not None
     store = None
-    if run.out is not None:
+    if run.out is not None:  # absolute: Python may go to another folder, and its processes be there
         folder = path_of(run.out, "a folder").absolute()
         store = Store.open(folder, explainer, rows, certified, run.overwrite)
     if run.certificates is not None:
-        make_folder(run.certificates)
+        run = replace(run, certificates=make_folder(run.certificates).absolute())
     batch = Batch(explainer, rows, run, first_alike(rows), inf if limit is None else time() + limit)
     held = nullcontext() if store is None else held_alone(store.path / HEAD)
     with held, suppress(KeyboardInterrupt), warnings.catch_warnings():  # what was answered is kept
@@ -348,8 +348,7 @@ class Batch:
         index = self.rows.index
         numbered = index.is_unique and pd.api.types.is_integer_dtype(index)
         names = rows.index.tolist() if numbered else own.tolist()
-        folder = Path(folder).absolute()  # processes that began before may stand elsewhere
-        return rows, self.deadline, [folder / f"row-{name}.json.gz" for name in names]
+        return rows, self.deadline, [Path(folder, f"row-{name}.json.gz") for name in names]
 
     def table(self) -> pd.DataFrame:
         """All answers, in the order of the rows; ``unknown`` for who was not asked about."""

@@ -70,6 +70,21 @@ def same_as_alone(compiled, people, table):
         assert all(name in row["changes"] for name in alone.changes)
 
 
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_a_batch_stays_in_its_folders(case, n_jobs, tmp_path, monkeypatch):
+    """Also when Python goes elsewhere meanwhile, as a callback does here after the first part."""
+    compiled, people = case
+    begun, other = tmp_path / "begun", tmp_path / "other"
+    begun.mkdir()
+    other.mkdir()
+    monkeypatch.chdir(begun)
+    run = batch.Run(n_jobs, "out", "proofs", part=lambda _: os.chdir(other))
+    table = batch.explain_rows(compiled, cfxc.Question(target=1), people[:6], run)
+    assert not [*other.iterdir()]
+    assert all((begun / "proofs" / name).exists() for name in table["certificate"])
+    assert sum(len(pd.read_parquet(each)) for each in (begun / "out").glob("part-*")) == 6
+
+
 def test_every_answer_is_that_of_explain(case):
     compiled, people = case
     table = compiled.explain_batch(people, target=1)

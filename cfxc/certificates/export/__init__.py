@@ -10,7 +10,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from ...errors import InvalidInputError, VerificationError
+from ...errors import DataTypeError, InvalidInputError, VerificationError
 from ...writing import path_of, write_together
 from ..report import report
 
@@ -79,6 +79,7 @@ def exported(source: Any, format: str, out: str | Path, *, time_limit: float = 6
     if format not in FORMATS:
         raise InvalidInputError(f"unknown format {format!r}: {', '.join(FORMATS)}")
     name = path_of(out).name
+    _refuse_time(time_limit)
     found = report(source)
     if not found.ok:
         raise VerificationError(f"the certificate does not hold: {found.reason}")
@@ -101,12 +102,19 @@ def export_script(
         InvalidInputError: the files cannot be written.
         UnsupportedError: no proof was found in time, or none without gaps.
     """
+    _refuse_time(time_limit)
     files = {"lower.smt2": script}
     if format == "cpc":
         from .cpc import proof_of, referring
 
         files["cpc"] = referring(proof_of(script, time_limit), f"{path_of(out).name}.lower.smt2")
     return _write(files, out)
+
+
+def _refuse_time(seconds: object) -> None:
+    """Refuse what is no number of seconds above 0."""
+    if not (isinstance(seconds, int | float) and seconds > 0):
+        raise DataTypeError(f"time_limit must be a positive number, not {seconds!r}")
 
 
 def sha256(text: str) -> str:
