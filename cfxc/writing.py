@@ -21,10 +21,12 @@ def path_of(path: object, what: str = "a file") -> Path:
     """The path of a file or folder, as such.
 
     Raises:
-        DataTypeError: it is none.
+        DataTypeError, InvalidInputError: it is none; it holds a NUL, which no name has.
     """
     if not isinstance(path, str | os.PathLike):
         raise DataTypeError(f"expected the path of {what}, a text or a pathlib.Path, not {path!r}")
+    if "\0" in str(path):
+        raise InvalidInputError(f"{str(path)[:80]!r}: no name of {what} holds a NUL; name another")
     return Path(path)
 
 
@@ -59,9 +61,10 @@ def written_whole(path: str | Path) -> Iterator[Path]:
     Raises:
         InvalidInputError: the file cannot be written.
     """
+    path = path_of(path)
     try:
-        special = is_special(Path(path))
-        place = Path(path) if special else Path(os.path.realpath(path))
+        special = is_special(path)
+        place = path if special else Path(os.path.realpath(path))
         folder = tempfile.gettempdir() if special else place.parent
         prefix, suffix = f".{place.stem[:99]}.", place.suffix
         handle, name = tempfile.mkstemp(prefix=prefix, suffix=suffix, dir=folder)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace as Names
 from typing import Any
@@ -252,19 +253,30 @@ CRITERIA: list[Case] = [
     ),
 ]
 
+PLACES: dict[str, Callable[[Names, Any], object]] = {
+    "a certificate": lambda m, path: m.ask().certificate.save(path),
+    "a picture": lambda m, path: m.ask().plot(path),
+    "a letter": lambda m, path: m.ask().letter(path),
+    "a space": lambda m, path: cfxc.FeatureSpace.from_toml(path),
+    "a question": lambda m, path: cfxc.Question.from_toml(path),
+    "a question's file": lambda m, path: cfxc.Question().to_toml(path),
+    "parts of a batch": lambda m, path: m.model.explain_batch(m.X[:2], out=path),
+    "its certificates": lambda m, path: m.model.explain_batch(m.X[:2], certificates=path),
+}
+FILES: dict[str, Callable[[Names, Any], object]] = {
+    "a model": lambda m, path: cfxc.compile(path, m.space),
+    "to be checked": lambda m, path: cfxc.check(path),
+    "to check by": lambda m, path: cfxc.check(m.ask().certificate, model=path),
+    "a row": lambda m, path: cfxc.check(m.ask().certificate, factual=path),
+}
+NUL = "a\0b.html"
+
 PATHS: list[Case] = [
-    (name, call, ["path of a", "not 3"])
-    for name, call in {
-        "a certificate": lambda m: m.ask().certificate.save(3),
-        "a picture": lambda m: m.ask().plot(3),
-        "a letter": lambda m: m.ask().letter(3),
-        "a space": lambda m: cfxc.FeatureSpace.from_toml(3),
-        "a question": lambda m: cfxc.Question.from_toml(3),
-        "a question's file": lambda m: cfxc.Question().to_toml(3),
-        "parts of a batch": lambda m: m.model.explain_batch(m.X[:2], out=3),
-        "its certificates": lambda m: m.model.explain_batch(m.X[:2], certificates=3),
-    }.items()
-] + [
+    *((name, partial(call, path=3), ["path of a", "not 3"]) for name, call in PLACES.items()),
+    *(
+        (f"{name} with a NUL", partial(call, path=NUL), ["NUL", "name another"])
+        for name, call in (PLACES | FILES).items()
+    ),
     ("axes for ax", lambda m: m.ask().plot(axes=3), ["no argument 'axes'", "'ax'"]),
     ("a misspelt field", lambda m: m.ask().letter("a.html", feilds={}), ["nearest: 'fields'"]),
     ("exports", lambda m: m.ask().export("smt2", 3), ["path of a", "not 3"]),
@@ -274,6 +286,16 @@ PATHS: list[Case] = [
     ("a space as a question", lambda m: cfxc.Question.from_toml(m.space.to_toml()), ["a feature"]),
     ("a result to check", lambda m: cfxc.check(m.ask()), ["result.certificate", "not Result"]),
     ("a policy", lambda m: cfxc.check(m.ask().certificate, policy=3), ["policy's file", "not 3"]),
+    (
+        "a cut of what is compiled",
+        lambda m: cfxc.check(m.ask().certificate, model=m.model, cut=0.0),
+        ["cut has no effect", "compile"],
+    ),
+    (
+        "a table in a row",
+        lambda m: cfxc.check(m.ask().certificate, factual={"age": m.X}),
+        ["one value", "'age'", "DataFrame"],
+    ),
     ("a hash", lambda m: cfxc.check(m.ask().certificate, hash=12), ["hash is a text", "not 12"]),
     (
         "an export's time",

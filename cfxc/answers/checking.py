@@ -64,13 +64,17 @@ def check(
     options = {"rows": rows, "seed": seed, "output": output, "cut": cut}
     if model is None and (odd := [name for name, value in options.items() if value is not None]):
         raise InvalidInputError(f"{odd[0]} has no effect without a model; give the model too")
+    if hasattr(model, "program") and (
+        odd := [one for one in ("output", "cut") if options[one] is not None]
+    ):
+        raise InvalidInputError(f"{odd[0]} has no effect on a compiled model; compile it so")
     _refuse_types(certificate, model, policy, hash)
     if seed is not None:
         seed = whole_number(seed, "seed", 0)
     if rows is not None and not path_of(rows, "a CSV file of rows").is_file():
         raise InvalidInputError(f"{rows}: cannot be read: no such file; name a CSV file of rows")
     if seconds is not None:
-        positive_number(seconds, "seconds")
+        seconds = positive_number(seconds, "seconds")
     found = report(certificate, policy=policy, factual=_row(factual), hash=hash, seconds=seconds)
     if model is None or not found.ok:
         return found
@@ -101,6 +105,9 @@ def _refuse_types(certificate: Any, model: Any, policy: Any, hash: Any) -> None:
         )
     if isinstance(model, pd.DataFrame | pd.Series):
         raise DataTypeError(f"model is a file or a fitted model, not {type(model).__name__}")
+    for path, what in ((certificate, "a certificate"), (model, "a model file")):
+        if isinstance(path, str | Path):
+            path_of(path, what)
     if policy is not None:
         path_of(policy, "a policy's file")
     if not isinstance(hash, str | None):
@@ -110,7 +117,7 @@ def _refuse_types(certificate: Any, model: Any, policy: Any, hash: Any) -> None:
 def _row(factual: Any) -> str | dict[str, Any] | None:
     """What names a row, or its cells."""
     if factual is None or isinstance(factual, str | Path):
-        return None if factual is None else str(factual)
+        return None if factual is None else str(path_of(factual, "a row's file"))
     factual = as_pandas(factual)
     if isinstance(factual, pd.DataFrame):
         if len(factual) != 1:
@@ -122,4 +129,8 @@ def _row(factual: Any) -> str | dict[str, Any] | None:
             f"column; not {type(factual).__name__}"
         )
     cells = {str(name): plain_item(cell) for name, cell in factual.items()}
+    for name, cell in cells.items():
+        if not pd.api.types.is_scalar(cell):
+            kind = type(cell).__name__
+            raise DataTypeError(f"factual: a cell is one value, and {name!r} has a {kind}")
     return {name: None if cell is pd.NA or cell is pd.NaT else cell for name, cell in cells.items()}

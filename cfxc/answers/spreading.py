@@ -34,7 +34,7 @@ from ..solvers.base import (
 from ..solvers.box_search.apart import FINEST
 from ..solvers.engines import Engine
 from ..space.values import as_written
-from ..stopping import FINE, Span, TimeUp, now, until
+from ..stopping import FINE, LIMIT, Span, TimeUp, now, until
 from .seeds import examples_of
 
 DIGITS = 30
@@ -241,6 +241,11 @@ class Spread:
             delta = _between(low, bound)
             query = self._other() if anything else self.base.beside(measured.least(delta))
             own = limits()
+            if not own.seconds:
+                if best is None:
+                    return Outcome(reason=LIMIT)
+                reason = LIMIT
+                break
             if best is not None:
                 own = replace(own, seconds=min(own.seconds, max(effort.left, 0.01)))
             outcome = self._search(query, own)

@@ -11,6 +11,7 @@ from ..errors import InvalidInputError, MissingExtraError, ModelFileError
 from ..ir import Program
 from ..space import FeatureSpace
 from ..space.names import near_file
+from ..writing import path_of
 from .boosters import SUFFIXES as BOOSTERS
 from .boosters import library_of
 from .predictor import Predictor, Task, Wanted
@@ -41,7 +42,7 @@ def load_model(
     if isinstance(model, str) and not model.strip():
         raise ModelFileError(f"the path of a model file is empty; a model file is {KINDS}")
     if isinstance(model, str | Path):
-        return _from_file(Path(model), space, trust_pickle, wanted)
+        return _from_file(path_of(model, "a model file"), space, trust_pickle, wanted)
     if _is_onnx(model):
         return _from_onnx(model, space, wanted)
     if _is_torch(model):

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, get_args
 
 from ..errors import DataTypeError, InvalidInputError, MissingColumnError
+from ..writing import path_of
 from .feature import WORDING, Feature
 from .names import near_file, one_of, suggestion
 from .tables import Tables
@@ -93,7 +94,7 @@ def read(
         raise DataTypeError(
             f"from_toml: expected the path of a TOML file or its text, not {source!r}"
         )
-    path = Path(source)
+    path = path_of(source, f"a {what}")
     try:
         return path.read_bytes().decode("utf-8-sig").replace("\r\n", "\n"), str(path)
     except (OSError, UnicodeDecodeError) as error:

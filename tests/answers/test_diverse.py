@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from fractions import Fraction
 from math import inf
 from typing import Any
 
@@ -22,6 +23,7 @@ from cfxc.answers import spreading
 from cfxc.answers.spreading import MORE, Spread
 from cfxc.arrays import Floats
 from cfxc.errors import DataTypeError, InvalidInputError
+from cfxc.solvers.base import Limits
 from cfxc.stopping import left, poll
 
 MODELS = {
@@ -217,6 +219,28 @@ def test_what_prepares_the_search_for_a_row_looks_at_the_clock(
     )  # fmt: skip
     assert seen
     assert all(seconds <= 7.0 for seconds in seen)
+
+
+def test_no_bisection_begins_when_the_time_is_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Mixed-integer search may have used it all up, and found no row."""
+    asked = list[float]()
+
+    def without_time(self: Spread, *_: object) -> Any:
+        self.known = []
+        return Limits(Fraction(0), 0.0)
+
+    def search(*_: object) -> Any:
+        asked.append(left())
+
+    monkeypatch.setattr(Spread, "_limits", without_time)
+    monkeypatch.setattr(Spread, "_search", search)
+    model = cfxc.compile(fitted("logistic"), SPACE)
+    person = X[model.predict(X) == "no"].iloc[[0]]
+    found = model.explain(
+        person, target="yes", distance="l1", count=3, diversity=cfxc.Diverse(), method="smt"
+    )
+    assert not asked
+    assert (found.status, found.stop_reason, found.alternatives) == ("optimal", "unknown", ())
 
 
 @pytest.mark.parametrize("effort", [1e-9, inf])

@@ -198,7 +198,7 @@ def test_a_model_that_was_not_said(saved: Path, capsys: pytest.CaptureFixture[st
         (("--rows", "c.json"), "--rows has no effect without --model"),
         (("--seed", "3"), "--seed has no effect without --model"),
         (("--model", "c.json", "--rows", "none.csv"), "none.csv: cannot be read: No such file"),
-        (("--hash", "0123"), "--hash '0123': give 16 to 64 hexadecimal digits"),
+        (("--hash", "0123"), "hash '0123': give 16 to 64 hexadecimal digits"),
         (("--hash", "x" * 20), "give 16 to 64 hexadecimal digits"),
         (("--factual", "none.csv:1"), "none.csv: cannot be read: No such file"),
         (("--factual", "people.csv:9"), "people.csv: no row 9: they count from 0 to 1"),

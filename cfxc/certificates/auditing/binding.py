@@ -108,9 +108,7 @@ def read_hash(text: str) -> str:
     """
     found = "".join(text.split()).lower().removeprefix("sha256:")
     if not HASH.fullmatch(found):
-        raise WrongInput(
-            f"--hash {text[:80]!a}: give 16 to 64 hexadecimal digits, as in the letter"
-        )
+        raise WrongInput(f"hash {text[:80]!a}: give 16 to 64 hexadecimal digits, as in the letter")
     return found
 
 

@@ -105,7 +105,7 @@ def read_fields(given: Mapping[str, Any] | str | Path | None) -> tuple[dict[str,
         raise DataTypeError(f"fields are a mapping, or the path of a TOML file, not {given!r}")
     try:
         return tomllib.loads(Path(given).read_text("utf-8")), str(given)
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+    except (OSError, ValueError) as error:
         why = getattr(error, "strerror", None) or str(error)
         raise InvalidInputError(f"{given}: cannot be read as fields of a letter: {why}") from error
 

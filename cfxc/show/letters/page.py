@@ -47,7 +47,7 @@ class Layout:
             return (FOLDER / TEMPLATES[self.name].file).read_text("utf-8")
         try:
             return Path(template).read_text("utf-8")
-        except (OSError, UnicodeDecodeError, TypeError) as error:
+        except (OSError, ValueError, TypeError) as error:
             why = getattr(error, "strerror", None) or "no text"
             raise InvalidInputError(
                 f"template {template!r}: there is none{suggestion(template, TEMPLATES)}, and no "
