@@ -34,6 +34,7 @@ QUICK = {
         "criteria.py --ways plain,hull --dice 0 --people 1 --seconds 2 --data adult,heloc",
         "criteria.py --part settings --ways plain --dice 0 --people 1 --seconds 2 --data adult",
         "criteria.py --part diverse --seconds 2 --people 1",
+        "criteria.py --part baselines --seconds 2 --people 2",
     ],
     "l2c": [
         "l2c.py --part tables --people 10 --seeds 1",
@@ -58,6 +59,7 @@ FULL = {
     "ceocl": [
         "criteria.py --ways plain,hull,dice", "criteria.py --part settings --ways plain,free",
         "criteria.py --part diverse --seconds 3", "criteria.py --part hull",
+        "criteria.py --part baselines",
     ],
     "l2c": [
         "l2c.py --part tables --people 60 --data german",

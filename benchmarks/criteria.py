@@ -1,13 +1,14 @@
 """Realistic counterfactuals: tables 2 and 3 of Maragno, Röber & Birbil (2022), beside DiCE.
 
-    CFXC_DATA=… python benchmarks/criteria.py [--part tables|settings|authors|hull|diverse] …
+    CFXC_DATA=… python benchmarks/criteria.py [--part tables|settings|authors|hull|…] …
 
 Adult, COMPAS, HELOC and Give Me Some Credit as CARLA prepares them, six kinds of models, 1 and 3
 counterfactuals, with and without a trust region; DiCE (genetic) in the Python that
 ``CFXC_PEER_PYTHON`` names, on the same models and people.  ``settings``: models of the settings
 that the paper's own have, and numbers that may be fractions, as there.  ``authors``: those models
 themselves and the paper's people, from a copy of its repository (``--authors``).  ``hull``: 30,000
-rows of 50 columns.  ``diverse``: three answers as different as the paper's.
+rows of 50 columns.  ``diverse``: three answers as different as the paper's.  ``baselines``: table
+2, of forests, beside classical methods.
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, OneHotEncoder, StandardScaler
 from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
+from support import table_2
 from support.authors import FILES, Authors
 from support.carla import TABLES, Table
 from support.dice_peer import ask_dice
@@ -100,10 +102,9 @@ HEAD = ["data", "model", "k", "who", "people", "found", "valid", "cat. prox.", "
 
 def fitted(data: Table, model: Any) -> Any:
     """The model of the data: two-valued categories in one column, numbers in [0, 1]."""
-    numbers = [column for column in data.X if column not in data.categories]
     columns = make_column_transformer(
         (OneHotEncoder(sparse_output=False, drop="if_binary"), data.categories),
-        (MinMaxScaler(), numbers),
+        (MinMaxScaler(), data.numbers),
     )
     return make_pipeline(columns, model).fit(data.X, data.y)
 
@@ -198,8 +199,7 @@ def _space(data: Table, whole: bool) -> cfxc.FeatureSpace:
 
 def dice(data: Table, model: Any, people: pd.DataFrame, count: int) -> list[str] | None:
     """The same of DiCE's genetic search; ``None`` without its Python."""
-    numbers = [column for column in data.X if column not in data.categories]
-    replies = ask_dice(model, data.X, data.y, people, numbers, data.fixed, count)
+    replies = ask_dice(model, data.X, data.y, people, data.numbers, data.fixed, count)
     if not replies:
         return None
     space = _space(data, whole=True)
@@ -360,6 +360,48 @@ def diverse(options: Any) -> Iterator[list[str]]:
                 yield beside_table(name, kind, sets, people)
 
 
+def baselines(options: Any) -> Iterator[list[str]]:
+    """One answer of a forest: ours, classical methods, DiCE, and what the paper says of them."""
+    for name in options.data.split(","):
+        data = TABLES[name]()
+        model = fitted(data, MODELS["rf"])
+        refused = data.X[model.predict(data.X) == 0]
+        people = refused.sample(min(options.people, len(refused)), random_state=0)
+        where = table_2.Encoded(data, model.predict, model.predict_proba)
+        for way in (WAYS["plain"], WAYS["hull"]):
+            frames, seconds = answers_of(data, model, people, way, options)
+            cells = table_2.as_text(table_2.measured(where, people, frames))
+            found = sum(one is not None for one in frames)
+            yield [name, way.who, str(len(people)), str(found), *cells, f"{seconds:.2f}"]
+        replies = ask_dice(model, data.X, data.y, people, data.numbers, data.fixed, 1)
+        if replies:
+            frames = [one.rows if len(one.rows) else None for one in replies]
+            cells = table_2.as_text(table_2.measured(where, people, frames))
+            found = sum(one is not None for one in frames)
+            seconds = float(np.median([one.seconds for one in replies]))
+            yield [name, "DiCE", str(len(people)), str(found), *cells, f"{seconds:.2f}"]
+        yield from table_2.classical_rows(name, data, model, people)
+        yield from table_2.paper_rows(name)
+
+
+def answers_of(
+    data: Table, model: Any, people: pd.DataFrame, way: Way, options: Any
+) -> tuple[list[pd.DataFrame | None], float]:
+    """The answer that the tables show of each person, and the median of seconds."""
+    region = None
+    if way.epsilon is not None:
+        region = cfxc.TrustRegion(data.X, data.y, epsilon=way.epsilon)
+    frontier = Frontier(model, _space(data, whole=True), data.X, region, way.beyond)
+    found, spent = list[pd.DataFrame | None](), list[float]()
+    for i in range(len(people)):
+        started = time.perf_counter()
+        answers = frontier.candidates(people.iloc[[i]], 1, APART, options.seconds).answers
+        best = frontier.cheapest(answers, 1, APART)
+        found.append(best[0].counterfactual if best else None)
+        spent.append(time.perf_counter() - started)
+    return found, float(np.median(spent))
+
+
 def hull(people: int) -> Iterator[list[str]]:
     """A trust region over 30,000 rows of 50 columns: seconds per person, and memory."""
     values, labels = make_classification(
@@ -383,11 +425,21 @@ def hull(people: int) -> Iterator[list[str]]:
                f"{max(spent[1:]):.2f}", f"{memory:,.0f}"]  # fmt: skip
 
 
+SHORT = {
+    "diverse": ("Three answers, in brackets the paper's", SETS, diverse),
+    "baselines": (
+        "Table 2: one counterfactual of a forest, means (standard errors)", table_2.HEAD, baselines,
+    ),
+}  # fmt: skip
+
+
 def main() -> None:
     """Print the tables, each row to stderr as soon as it is there."""
     parser = ArgumentParser(description=__doc__)
     parser.add_argument(
-        "--part", choices=("tables", "settings", "authors", "hull", "diverse"), default="tables"
+        "--part",
+        default="tables",
+        choices=("tables", "settings", "authors", "hull", "diverse", "baselines"),
     )
     parser.add_argument("--data", default=",".join(TABLES))
     parser.add_argument("--models", default=",".join(MODELS))
@@ -410,9 +462,10 @@ def main() -> None:
         for row in hull(options.people):
             print(" | ".join(row), file=sys.stderr, flush=True)
             whole.rows.append(row)
-    elif options.part == "diverse":
-        shown = [Shown("Three answers, in brackets the paper's", SETS)]
-        for row in diverse(options):
+    elif options.part in ("diverse", "baselines"):
+        title, head, rows_of = SHORT[options.part]
+        shown = [Shown(title, head)]
+        for row in rows_of(options):
             print(" | ".join(row), file=sys.stderr, flush=True)
             shown[0].rows.append(row)
     else:

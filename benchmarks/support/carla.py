@@ -27,6 +27,10 @@ class Table:
     def categories(self) -> list[str]:
         return [name for name in self.X if not pd.api.types.is_numeric_dtype(self.X[name])]
 
+    @property
+    def numbers(self) -> list[str]:
+        return [name for name in self.X if pd.api.types.is_numeric_dtype(self.X[name])]
+
 
 def _file(*relative: str) -> Path:
     return Path(os.environ["CFXC_DATA"]).joinpath(*relative)

@@ -38,6 +38,7 @@ class Recourse:
         rows: The encoded rows it was fitted on: their shares are the costs.
         cost: ``percentile``: changes in log-percentile, added up, or the largest change in
             percentile; ``distance``: the distance of the question.
+        coarse: Whole numbers, too, move in ``STEPS`` steps where they have more values.
     """
 
     model: Any
@@ -45,6 +46,7 @@ class Recourse:
     favourable: int
     rows: Array
     cost: Literal["percentile", "distance"] = "percentile"
+    coarse: bool = False
 
     @cached_property
     def _sorted(self) -> Array:
@@ -74,7 +76,10 @@ class Recourse:
         else:
             low, high = (float(end) for end in part.feature.bounds)
             whole = part.feature.kind != "real"
-            raw = np.arange(low, high + 1) if whole else np.linspace(low, high, STEPS + 1)
+            raw = np.linspace(low, high, STEPS + 1)
+            if whole:
+                many = self.coarse and high - low > STEPS
+                raw = np.rint(raw) if many else np.arange(low, high + 1)
             if not whole and part.feature.resolution is not None:
                 raw = np.rint(raw)
             values = (raw - part.mean) / part.scale
