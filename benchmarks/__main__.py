@@ -39,6 +39,7 @@ QUICK = {
     "l2c": [
         "l2c.py --part tables --people 10 --seeds 1",
         "l2c.py --part rejected --people 5 --seeds 1",
+        "l2c.py --part rivals --people 2 --seeds 1",
         "l2c.py --part selector --people 10 --seeds 1",
         "l2c.py --part threshold --people 10 --seeds 1",
         "l2c.py --part shifted --people 10 --seeds 1",
@@ -63,7 +64,8 @@ FULL = {
     ],
     "l2c": [
         "l2c.py --part tables --people 60 --data german",
-        "l2c.py --part rejected --people 25", "l2c.py --part selector --people 60",
+        "l2c.py --part rejected --people 25", "l2c.py --part rivals --people 25",
+        "l2c.py --part selector --people 60",
         "l2c.py --part threshold --people 60 --seeds 3", "l2c.py --part speed",
         "l2c.py --part trees --data sba,german --people 60 --seeds 1",
         "l2c.py --part shifted --seeds 2", "l2c.py --part seeds",
