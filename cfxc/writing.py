@@ -16,18 +16,26 @@ from pathlib import Path
 
 from .errors import CfxcError, DataTypeError, InvalidInputError
 
+LONGEST = 255
+"""Bytes of the name of a file or folder."""
+
 
 def path_of(path: object, what: str = "a file") -> Path:
     """The path of a file or folder, as such.
 
     Raises:
-        DataTypeError, InvalidInputError: it is none; it holds a NUL, which no name has.
+        DataTypeError, InvalidInputError: it is none; no file can have such a name.
     """
-    if not isinstance(path, str | os.PathLike):
+    text = os.fspath(path) if isinstance(path, str | os.PathLike) else None
+    if not isinstance(text, str):
         raise DataTypeError(f"expected the path of {what}, a text or a pathlib.Path, not {path!r}")
-    if "\0" in str(path):
-        raise InvalidInputError(f"{str(path)[:80]!r}: no name of {what} holds a NUL; name another")
-    return Path(path)
+    if not text:
+        raise InvalidInputError(f"the path of {what} is empty; name one")
+    long = max(len(part.encode("utf-8", "replace")) for part in text.split(os.sep)) > LONGEST
+    if long or "\0" in text:
+        why = "is so long" if long else "holds a NUL"
+        raise InvalidInputError(f"{text[:80]!r}: no name of {what} {why}; name another")
+    return Path(text)
 
 
 def write_whole(path: str | Path, content: str | bytes) -> None:

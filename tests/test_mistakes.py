@@ -245,7 +245,17 @@ CRITERIA: list[Case] = [
     ("no such verdict", lambda m: m.must(cfxc.Accepts(m.tree, label="maybe")), ["'maybe'"]),
     ("a width in words", lambda m: cfxc.SEP(width="big"), ["width", "'big'"]),
     ("a data set misspelt", lambda m: cfxc.datasets.load("adults"), ["nearest: 'adult'"]),
-    ("no certificate", lambda m: cfxc.check("none.json"), ["none.json", "No such file"]),
+    ("no certificate", lambda m: cfxc.check("none.json"), ["none.json", "name its file"]),
+    (
+        "no policy",
+        lambda m: cfxc.check(m.ask().certificate, policy="none.toml"),
+        ["none.toml: cannot read the policy", "name its file"],
+    ),
+    (
+        "no row",
+        lambda m: cfxc.check(m.ask().certificate, factual="none.csv:2"),
+        ["none.csv: cannot read the row", "name its file"],
+    ),
     (
         "no folder",
         lambda m: m.ask().certificate.save("nowhere/c.json"),
@@ -290,6 +300,23 @@ PATHS: list[Case] = [
         "a cut of what is compiled",
         lambda m: cfxc.check(m.ask().certificate, model=m.model, cut=0.0),
         ["cut has no effect", "compile"],
+    ),
+    (
+        "files for a folder",
+        lambda m: m.ask().export("smt2", "."),
+        ["a folder", "name files in it"],
+    ),
+    ("an empty path", lambda m: m.ask().certificate.save(""), ["empty", "name one"]),
+    ("a long name", lambda m: m.ask().certificate.save("x" * 300), ["so long", "name another"]),
+    (
+        "numbers in a cell",
+        lambda m: cfxc.check(m.ask().certificate, factual={"age": np.array([1, 2])}),
+        ["one value", "'age'", "ndarray"],
+    ),
+    (
+        "a column twice",
+        lambda m: cfxc.check(m.ask().certificate, factual={1: 2, "1": 3}),
+        ["twice", "give each once"],
     ),
     (
         "a table in a row",

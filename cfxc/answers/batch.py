@@ -110,6 +110,8 @@ def explain_rows(model: Compiled, question: Question, rows: pd.DataFrame, run: R
         raise InvalidInputError("explain_batch: the table has no rows")
     limit = None if run.seconds is None else positive_number(run.seconds, "total_time_limit")
     certified = run.certificates is not None
+    if certified:
+        path_of(run.certificates, "a folder")
     store = None
     if run.out is not None:  # absolute: Python may go to another folder, and its processes be there
         folder = path_of(run.out, "a folder").absolute()

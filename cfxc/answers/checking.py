@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import re
 import secrets
 from collections.abc import Mapping
 from dataclasses import replace
+from decimal import Decimal
+from fractions import Fraction
+from math import inf
+from os import PathLike
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +21,12 @@ from ..certificates.checker import Undecided
 from ..errors import DataTypeError, InvalidInputError, VerificationError
 from ..frontends.predictor import plain_item
 from ..question.checks import positive_number, whole_number
-from ..space.names import names_arguments
+from ..space.names import names_arguments, near_file
 from ..space.tables import as_pandas
 from ..writing import path_of
+
+LARGE = 30
+"""Digits of decimals and fractions that are no cell of a table which a model reads."""
 
 
 @names_arguments
@@ -68,7 +76,10 @@ def check(
         odd := [one for one in ("output", "cut") if options[one] is not None]
     ):
         raise InvalidInputError(f"{odd[0]} has no effect on a compiled model; compile it so")
-    _refuse_types(certificate, model, policy, hash)
+    _refuse_types(certificate, model, hash)
+    certificate = _there(certificate, "the certificate")
+    model = _there(model, "the model")
+    policy = _there(policy, "the policy", always=True)
     if seed is not None:
         seed = whole_number(seed, "seed", 0)
     if rows is not None and not path_of(rows, "a CSV file of rows").is_file():
@@ -96,28 +107,44 @@ def check(
     return replace(found, facts={**found.facts, "run": said, "verdict": verdict})
 
 
-def _refuse_types(certificate: Any, model: Any, policy: Any, hash: Any) -> None:
+def _there(given: Any, what: str, *, always: bool = False) -> Any:
+    """A file's path, where one is given or there ``always`` is to be one; else what was given.
+
+    Raises:
+        DataTypeError, InvalidInputError: it is no path; there is no such file.
+    """
+    if given is None or not (always or isinstance(given, str | PathLike)):
+        return given
+    path = path_of(given, what)
+    if not path.exists():
+        raise InvalidInputError(
+            f"{path}: cannot read {what}: no such file{near_file(path)}; name its file"
+        )
+    return path
+
+
+def _refuse_types(certificate: Any, model: Any, hash: Any) -> None:
     """Refuse what can be none of these, before any work."""
-    if not (hasattr(certificate, "content") or isinstance(certificate, str | Path | Mapping)):
+    if not (hasattr(certificate, "content") or isinstance(certificate, str | PathLike | Mapping)):
         raise DataTypeError(
             "check takes a certificate: its file, the values of its JSON, or result.certificate; "
             f"not {type(certificate).__name__}"
         )
     if isinstance(model, pd.DataFrame | pd.Series):
         raise DataTypeError(f"model is a file or a fitted model, not {type(model).__name__}")
-    for path, what in ((certificate, "a certificate"), (model, "a model file")):
-        if isinstance(path, str | Path):
-            path_of(path, what)
-    if policy is not None:
-        path_of(policy, "a policy's file")
     if not isinstance(hash, str | None):
         raise DataTypeError(f"hash is a text of 16 digits or more, not {hash!r}")
 
 
 def _row(factual: Any) -> str | dict[str, Any] | None:
     """What names a row, or its cells."""
-    if factual is None or isinstance(factual, str | Path):
-        return None if factual is None else str(path_of(factual, "a row's file"))
+    if factual is None:
+        return None
+    if isinstance(factual, str | PathLike):
+        named = str(path_of(factual, "the row"))
+        if not Path(named).exists():
+            _there(re.sub(r":\d+$", "", named), "the row")
+        return named
     factual = as_pandas(factual)
     if isinstance(factual, pd.DataFrame):
         if len(factual) != 1:
@@ -128,9 +155,24 @@ def _row(factual: Any) -> str | dict[str, Any] | None:
             "factual is a row's name, such as people.csv:11, a table of one row, or its cells by "
             f"column; not {type(factual).__name__}"
         )
-    cells = {str(name): plain_item(cell) for name, cell in factual.items()}
-    for name, cell in cells.items():
-        if not pd.api.types.is_scalar(cell):
-            kind = type(cell).__name__
-            raise DataTypeError(f"factual: a cell is one value, and {name!r} has a {kind}")
-    return {name: None if cell is pd.NA or cell is pd.NaT else cell for name, cell in cells.items()}
+    cells = {str(name): _cell(name, cell) for name, cell in factual.items()}
+    if len(cells) < len(factual):
+        raise InvalidInputError("factual has a column twice; give each once")
+    return cells
+
+
+def _cell(name: Any, cell: Any) -> Any:
+    """A cell as a plain value; ``None`` where it is missing."""
+    if not (pd.api.types.is_scalar(cell) or getattr(cell, "ndim", None) == 0):
+        kind = type(cell).__name__
+        raise DataTypeError(f"factual: a cell is one value, and {str(name)!r} has a {kind}")
+    cell = plain_item(cell)
+    if cell is pd.NA or cell is pd.NaT or (isinstance(cell, Decimal) and cell.is_nan()):
+        return None
+    if not isinstance(cell, Decimal | Fraction):
+        return cell
+    if isinstance(cell, Decimal):
+        is_large = not cell.is_finite() or cell.adjusted() > LARGE
+    else:
+        is_large = abs(cell) > 10**LARGE
+    return inf if is_large else int(cell) if cell == int(cell) else float(cell)

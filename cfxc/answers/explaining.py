@@ -124,8 +124,10 @@ class Explainer:
             )
         original = self._original(query, engine, frame)
         if engine is None:
-            best = known_row(query, original, partial(examples_of, query))
-            return self._result(query, engine, original, Outcome(best=best, reason=stop), span)
+            best = known_row(query, original, partial(self._known, query, frame))
+            only = self._result(query, engine, original, Outcome(best=best, reason=stop), span)
+            fewer = best is not None and self.question.count > 1
+            return replace(only, stop_reason="unknown" if fewer else "")
         if isinstance(self.question.diversity, Diverse):
             return self._spread(query, engine, original, span)
         found: list[Result] = []
@@ -163,6 +165,12 @@ class Explainer:
             seeds=counts,
             by_default=not self.named,
         )
+
+    def _known(self, query: Query, frame: pd.DataFrame) -> Iterator[Point]:
+        """The rows that were given, and then those of the data."""
+        given, _ = nearest_of(query, self.seeds.of(frame), self.question.random_state, moved=False)
+        yield from given
+        yield from examples_of(query)
 
     def _spread(self, query: Query, engine: Engine, original: Original, span: Span) -> Result:
         """The nearest one, and others that differ most within a share of its distance."""

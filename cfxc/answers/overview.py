@@ -267,8 +267,11 @@ def _same_rows(answers: Answers, rows: Any) -> pd.DataFrame:
         _require_once(index, answers.name)
         own = rows.loc[index]
     else:
+        lacking = index[~index.isin(rows.index)]
+        which = f" such as {lacking[0]!r}," if len(lacking) and rows.index.is_unique else ""
         raise InvalidInputError(
-            f"rows: {len(rows)} rows, and {answers.asked} were asked about in {answers.name}"
+            f"rows: of the {answers.asked} that were asked about in {answers.name} some,{which} "
+            f"are not among these {len(rows)}; give the table that was asked about"
         )
     columns = [name for name in answers.table if str(name).startswith(PREFIX)]
     if lacking := [c.removeprefix(PREFIX) for c in columns if c.removeprefix(PREFIX) not in own]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from itertools import takewhile
 from typing import Any, Protocol
@@ -16,7 +16,7 @@ from ..frontends.compiled import Compiled
 from ..question.criteria import Condition, MaxChanges
 from ..question.query import Query
 from ..question.question import Question
-from ..solvers.base import Candidate, Known, Point, verify
+from ..solvers.base import Candidate, Point, verify
 from ..solvers.baselines.local_search import LocalSearch
 from ..solvers.rows import exact_value
 from ..space import FeatureSpace
@@ -149,8 +149,10 @@ def _generator(model: Compiled, source: Any) -> Source:
     return found
 
 
-def known_row(query: Query, original: Original, known: Known) -> Candidate | None:
-    """The nearest known row that is a counterfactual, where a search has none to show."""
+def known_row(
+    query: Query, original: Original, known: Callable[[], Iterable[Point]]
+) -> Candidate | None:
+    """The first known row that is a counterfactual, where a search has none to show."""
     end = now() + GRACE
     with suppress(*STOPS):  # also if Ctrl-C is pressed again, while the model is asked
         tried = takewhile(lambda pair: not pair[0] or now() < end, enumerate(known()))

@@ -155,12 +155,14 @@ class Spread:
         best = self._best_of(self.known, measured)
         if self._is_boxed:
             return self._by_boxes(measured, best, limits)
-        refused: object = self.query.hulls or "not known in time"
+        query: Query | None = None
         if not self.query.hulls:
             with suppress(TimeUp), until(now() + limits().seconds):
-                refused = mio.refuses(parted(self.base, measured, self.limit))
-        road = self._by_bisection if refused else self._by_mio
-        return road(measured, best, limits)
+                asked = parted(self.base, measured, self.limit)
+                query = None if mio.refuses(asked) else asked
+        if query is None:
+            return self._by_bisection(measured, best, limits)
+        return self._by_mio(query, measured, best, limits)
 
     def _best_of(
         self, points: Sequence[Point], measured: Measured, least: Fraction = Fraction(0)
@@ -202,8 +204,9 @@ class Spread:
         """The nearest row of a query, of those within the limit."""
         return self.engine.search(query, self.deployed, replace(limits, radius=self.limit))
 
-    def _by_mio(self, measured: Measured, best: Chosen | None, limits: Asked) -> Chosen | Outcome:
-        query = parted(self.base, measured, self.limit)
+    def _by_mio(
+        self, query: Query, measured: Measured, best: Chosen | None, limits: Asked
+    ) -> Chosen | Outcome:  # fmt: skip
         bound, outcome = self._most(measured), Outcome()
         for _ in range(ROUNDS):
             near = bound * SMALL if best is None else max(best.apart, bound * SMALL)

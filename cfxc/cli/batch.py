@@ -249,7 +249,7 @@ def _numbers(text: str, count: int) -> set[int]:
             )
         if last >= count:
             raise InvalidInputError(
-                f"--which {text!r}: no rows {part.strip()}; rows count from 0 to {count - 1}"
+                f"--which {text!r}: there is no row {last}; rows count from 0 to {count - 1}"
             )
         found.update(range(first, last + 1))
     return found

@@ -291,7 +291,9 @@ def read_parquet(path: Path) -> pd.DataFrame:
         from ..space.names import near_file
 
         why = "it is no Parquet, or truncated" if path.exists() else "No such file or directory"
-        raise InvalidInputError(f"{path}: cannot read the table: {why}{near_file(path)}") from error
+        raise InvalidInputError(
+            f"{path}: cannot read the table: {why}{near_file(path)}; name the table's file"
+        ) from error
     except (ValueError, pyarrow.ArrowException) as error:
         raise InvalidInputError(
             f"{path}: cannot read the table: it is no Parquet, or truncated"

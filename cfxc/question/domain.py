@@ -165,13 +165,15 @@ class Domain:
         """The same on a grid with multiples that doubles do not count, of a column of floats.
 
         Where such a float is four steps and more from the next one towards 0, a multiple lies so
-        near to it that a cell for that holds it.
+        near to it that a cell for that holds it; else it is seen whether one for the nearest does.
         """
         if self.feature.storage.kind != "f":
             return None
         found, kind = self._beyond(values, side), self._floats.dtype.type
         gaps = np.abs(found - np.nextafter(found.astype(kind), kind(0)).astype(np.float64))
-        rare = (found != 0) & ~(gaps >= 4 * float(step))
+        rare = np.flatnonzero((found != 0) & ~(gaps >= 4 * float(step)))
+        landed = self._stored(np.array([_multiple_near(x, step) for x in found[rare].tolist()]))
+        rare = rare[landed != found[rare]]
         exact = (self._multiple(Fraction(value), side) for value in polled(values[rare].tolist()))
         found[rare] = [float(value) for value in exact]
         return found
@@ -323,6 +325,13 @@ class Domain:
         allowed = [labels.position(label) for label in self.allowed]
         delta[allowed] = away[allowed] if size else 0.0
         return delta
+
+
+def _multiple_near(value: float, step: Fraction) -> float:
+    """The double nearest to the multiple of the step that is nearest to a double."""
+    (top, bottom), (a, b) = step.as_integer_ratio(), value.as_integer_ratio()
+    nearest = (2 * a * bottom + b * top) // (2 * b * top)
+    return nearest * top / bottom
 
 
 def domain_of(feature: Feature, factual: Any) -> Domain:

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..arrays import Floats
 from ..question.query import Query
-from ..stopping import now, poll
+from ..stopping import GRACE, now, poll
 from .base import Candidate, Deployed, Limits, Outcome, Point, Search, verify
 from .baselines import LocalSearch
 from .rounding import margins_of
@@ -71,7 +71,8 @@ class PointSearch(Search):
 
     def tidy(self) -> None:
         """Take out of the best point what it changes without need."""
-        self.outcome.best = tidied(self.local, self.outcome.best, self.deployed)
+        end = max(self.deadline, now() + GRACE / 2)
+        self.outcome.best = tidied(self.local, self.outcome.best, self.deployed, end)
 
 
 def first_candidate(
@@ -157,13 +158,18 @@ def known_candidate(
     return None
 
 
-def tidied(local: LocalSearch, best: Candidate | None, deployed: Deployed) -> Candidate | None:
-    """The best point without what it changes without need: under linf much of it costs nothing."""
+def tidied(
+    local: LocalSearch, best: Candidate | None, deployed: Deployed, end: float
+) -> Candidate | None:
+    """The best point without what it changes without need: under linf much of it costs nothing.
+
+    Nothing more is tried after ``end`` (of ``now``).
+    """
     norms = local.query.distance.norms
     all_cost = norms is not None and (norms.l0 or norms.l1 or norms.l2)
     if best is None or (all_cost and all(d.feature.weight for d in local.query.domains)):
         return best
-    for point in local.undone(best.point):
+    for point in local.undone(best.point, end):
         candidate = verify(local.query, point, deployed)
         if candidate is not None and candidate.distance <= best.distance:
             return candidate

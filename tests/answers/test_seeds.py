@@ -146,3 +146,21 @@ def test_rows_that_are_no_counterfactuals_are_passed_over() -> None:
 def test_bad_seeds_are_refused(given: Any, said: str) -> None:
     with pytest.raises(CfxcError, match=said):
         compiled("forest").explain(refused(compiled("forest"), 1), target=1, seeds=given())
+
+
+@pytest.mark.parametrize("diversity", ["pool", cfxc.Diverse()])
+def test_given_rows_are_known_where_no_engine_was_chosen_in_time(
+    diversity: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And it is said that no further answer was found, which is no proof that there is none."""
+    model = compiled("forest")
+    person = refused(model, 1)
+    rows = loans()[model.predict(loans()) == 1]
+    asked = cfxc.Question(target=1, count=3, diversity=diversity, seeds=rows, time_limit=1e-9)
+    explainer = Explainer.of(model, asked)
+    query, _ = explainer.pose(person)
+    monkeypatch.setattr(Explainer, "_posed", lambda *_: (query, None, "time limit"))
+    answer = explainer.answer(person)
+    assert (answer.status, answer.stop_reason, answer.alternatives) == ("feasible", "unknown", ())
+    nearest = min(query.distance_to(point) for point in _points_of(model.space, rows))
+    assert answer.distance == pytest.approx(float(nearest))

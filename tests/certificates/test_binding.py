@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
 
@@ -101,6 +102,25 @@ def test_a_row_of_a_table_is_one(asked: tuple[pd.DataFrame, cfxc.CompiledModel])
     for odd in (3, [1, 2], np.zeros(3)):
         with pytest.raises(DataTypeError, match="a table of one row"):
             cfxc.check(made, factual=odd)
+
+
+def test_decimals_and_fractions_are_numbers() -> None:
+    """As the column holds them: 0.1 is the double, or the single float, nearest to a tenth."""
+    table = pd.DataFrame({"n": RNG.integers(0, 9, SIZE), "x": RNG.integers(0, 30, SIZE) / 10})
+    table["single"] = table["x"].astype("float32")
+    model = DecisionTreeClassifier(max_depth=3).fit(table, table["n"] + table["x"] > 4)
+    row = table[model.predict(table) == 0].iloc[[0]]
+    space = cfxc.FeatureSpace.infer(table)
+    made = cfxc.compile(model, space).explain(row, target=True).certificate
+    whole, tenths = int(row["n"].iloc[0]), round(10 * row["x"].iloc[0])
+    for kind in (Decimal, Fraction):
+        tenth = kind(tenths) / 10
+        cells = {"n": kind(whole), "x": tenth, "single": tenth}
+        assert cfxc.check(made, factual=cells).ok
+        for name, cell in cells.items():
+            assert not cfxc.check(made, factual={**cells, name: cell + kind("0.001")}).ok
+    for odd in ("1e999999", "Infinity", "-1e99", "NaN", "sNaN"):
+        assert not cfxc.check(made, factual={**cells, "n": Decimal(odd)}).ok
 
 
 def test_names_that_are_not_the_model_s(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -78,7 +79,8 @@ def exported(source: Any, format: str, out: str | Path, *, time_limit: float = 6
     """The same, with what was shown beside what was claimed; errors as of :func:`export`."""
     if format not in FORMATS:
         raise InvalidInputError(f"unknown format {format!r}: {', '.join(FORMATS)}")
-    name = path_of(out).name
+    if not (name := path_of(out).name):
+        raise InvalidInputError(f"{out}: a folder; name files in it, such as {out}/answer")
     _refuse_time(time_limit)
     found = report(source)
     if not found.ok:
@@ -111,10 +113,12 @@ def export_script(
     return _write(files, out)
 
 
-def _refuse_time(seconds: object) -> None:
+def _refuse_time(seconds: float) -> None:
     """Refuse what is no number of seconds above 0."""
-    if not (isinstance(seconds, int | float) and seconds > 0):
-        raise DataTypeError(f"time_limit must be a positive number, not {seconds!r}")
+    with suppress(TypeError, ValueError):  # of what is no number
+        if seconds > 0:
+            return
+    raise DataTypeError(f"time_limit must be a positive number, not {seconds!r}")
 
 
 def sha256(text: str) -> str:

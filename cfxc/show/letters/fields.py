@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from ...errors import DataTypeError, InvalidInputError
-from ...space.names import suggestion
+from ...space.names import near_file, suggestion
 
 FOLDER = Path(__file__).parent / "templates"
 ROLES = ("automated", "assisted")
@@ -107,7 +107,9 @@ def read_fields(given: Mapping[str, Any] | str | Path | None) -> tuple[dict[str,
         return tomllib.loads(Path(given).read_text("utf-8")), str(given)
     except (OSError, ValueError) as error:
         why = getattr(error, "strerror", None) or str(error)
-        raise InvalidInputError(f"{given}: cannot be read as fields of a letter: {why}") from error
+        raise InvalidInputError(
+            f"{given}: cannot read the letter's fields: {why}{near_file(given)}; name a TOML file"
+        ) from error
 
 
 def checked(given: dict[str, Any], where: str, template: str | None) -> Fields:

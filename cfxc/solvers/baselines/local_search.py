@@ -23,7 +23,7 @@ from ...ir import BatchEvaluator, Program, ops
 from ...ir.batch import all_hold
 from ...question.domain import Domain
 from ...question.query import Query
-from ...stopping import poll
+from ...stopping import now, poll
 from ..base import Candidate, Deployed, Point, verify
 from ..encoding.ball import shares_of, weights_of
 from ..rows import PointRows, leads
@@ -275,16 +275,19 @@ class LocalSearch(PointRows):
                 landed[own, i] = self.domains[j].nearest(numbers[own, i], side)
         return np.where(np.isnan(landed), self.start[list(chosen)], landed)
 
-    def undone(self, point: Point) -> list[Point]:
+    def undone(self, point: Point, end: float) -> list[Point]:
         """The point without the changes that it can do without, and no farther for it.
 
         First with what is left moved back as far as it goes too, then with whole changes undone.
+        Nothing more is tried after ``end`` (of ``now``).
         """
         row = self.row(point)
         limit = self.distances(row[None])[0]
         rounds: list[Point] = []
         for wholly in (True, False):
             for j in np.flatnonzero(row != self.start).tolist():
+                if now() > end:
+                    break
                 rows = self._applied(row, self._back(j, row, wholly))
                 good = self.hits(rows) & (self.distances(rows) <= limit)
                 if good.any():

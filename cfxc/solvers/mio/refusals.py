@@ -56,10 +56,10 @@ def goes_by_regions(query: Query) -> bool:
 
 
 def _programs(query: Query) -> Iterator[Program]:
-    """Everything that becomes rows: target, constraints and distance."""
+    """Everything that becomes rows: target, constraints and a distance that is no norms."""
     yield simplified(query.target_program)
     yield from (each.program for each in query.constraints)
-    if not query.distance.has_squares:
+    if query.distance.norms is None and not query.distance.has_squares:
         yield query.distance.program
 
 

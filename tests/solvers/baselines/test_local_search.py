@@ -125,6 +125,14 @@ def test_shrinking_goes_back_towards_the_factual() -> None:
     assert near["n"] == 9
 
 
+def test_changes_are_undone_until_the_end_and_not_after_it() -> None:
+    query = by_hand(STEP, distance="linf")
+    made = search(query)
+    far: Point = {"n": 20, "r": F(1), "c": None}
+    assert made.undone(far, float("-inf")) == [far, far]
+    assert {**OWN, "n": 9} in made.undone(far, float("inf"))
+
+
 def test_scores_rise_towards_the_target() -> None:
     made = search(by_hand("return value = n / 10"))
     rows = np.array([made.row({**OWN, "n": n}) for n in range(12)])
