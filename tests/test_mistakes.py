@@ -295,7 +295,11 @@ PATHS: list[Case] = [
     ("a table as a space", lambda m: cfxc.FeatureSpace.from_toml("a,b\n1,2"), ["infer DATA.csv"]),
     ("a space as a question", lambda m: cfxc.Question.from_toml(m.space.to_toml()), ["a feature"]),
     ("a result to check", lambda m: cfxc.check(m.ask()), ["result.certificate", "not Result"]),
-    ("a policy", lambda m: cfxc.check(m.ask().certificate, policy=3), ["policy's file", "not 3"]),
+    (
+        "a policy",
+        lambda m: cfxc.check(m.ask().certificate, policy=3),
+        ["path of the policy", "not 3"],
+    ),
     (
         "a cut of what is compiled",
         lambda m: cfxc.check(m.ask().certificate, model=m.model, cut=0.0),

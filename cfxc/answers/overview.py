@@ -268,7 +268,8 @@ def _same_rows(answers: Answers, rows: Any) -> pd.DataFrame:
         own = rows.loc[index]
     else:
         lacking = index[~index.isin(rows.index)]
-        which = f" such as {lacking[0]!r}," if len(lacking) and rows.index.is_unique else ""
+        told = len(lacking) and rows.index.is_unique
+        which = f" such as {plain_cell(lacking[0])!r}," if told else ""
         raise InvalidInputError(
             f"rows: of the {answers.asked} that were asked about in {answers.name} some,{which} "
             f"are not among these {len(rows)}; give the table that was asked about"

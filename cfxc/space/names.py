@@ -116,18 +116,17 @@ def by_name(values: object, what: str, example: str) -> dict[str, Any]:
 def near_file(path: str | Path) -> str:
     """`` (nearest: 'tree.onnx')`` if a file beside it is spelt like one that is missing.
 
-    Of another kind only if it has the very name before the suffix.
+    Both the name and its suffix are: a file of another kind is not meant.
     """
     place = Path(path)
     if place.exists() or not place.parent.is_dir():
         return ""
-    beside = [one for one in place.parent.iterdir() if one.is_file()]
-    alike = {one.stem: one for one in beside if one.suffix.lower() == place.suffix.lower()}
-    close = nearest(place.stem, [*alike])
-    found = alike[str(close[0])] if close else None
-    if found is None:
-        found = next((one for one in sorted(beside) if one.stem == place.stem), None)
-    return "" if found is None else f" (nearest: {str(found)!r})"
+    beside = [
+        one.name for one in sorted(place.parent.iterdir())
+        if one.is_file() and nearest(place.stem, [one.stem]) and nearest(place.suffix, [one.suffix])
+    ]  # fmt: skip
+    close = nearest(place.name, beside)
+    return f" (nearest: {str(place.with_name(str(close[0])))!r})" if close else ""
 
 
 def names_arguments(function: Callable[P, R]) -> Callable[P, R]:

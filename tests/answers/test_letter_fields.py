@@ -101,7 +101,7 @@ def test_wrong_letters(tmp_path: Path, answers: dict[str, Result]) -> None:
         ({"path": "l.html", "locale": "es"}, "letters are written in de, en, fr"),
         ({"path": "l.html", "locale": "../en"}, "letters are written in"),
         ({"path": "l.html", "template": "plane"}, "nearest: 'plain'"),
-        ({"path": "l.html", "fields": tmp_path / "no.toml"}, "cannot be read as fields"),
+        ({"path": "l.html", "fields": tmp_path / "no.toml"}, "cannot read the letter's fields"),
         ({"path": "l.html", "template": "adverse-action"}, "--fields"),
         ({"path": tmp_path / "no" / "l.html"}, "no folder"),
     ):

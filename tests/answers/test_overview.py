@@ -447,7 +447,11 @@ def test_wrong_reports(kept: Path, tmp_path: Path) -> None:
         (pd.DataFrame({"a": [1]}), {}, "no column 'status'"),
         (kept, {"group": "age"}, "give rows"),
         (kept, {"rows": rows, "group": "agee"}, "no column 'agee' .nearest: 'age'"),
-        (kept, {"rows": rows.iloc[:9]}, "9 rows, and 240 were asked about"),
+        (
+            kept,
+            {"rows": rows.iloc[:9]},
+            "of the 240 that were asked about .* such as 9, are not among these 9; give the table",
+        ),
         (kept, {"rows": other}, "is not the one that was asked about"),
         (kept, {"rows": rows[["age"]]}, "no column 'pay'"),
         (kept, {"rows": 3}, "rows are a table"),

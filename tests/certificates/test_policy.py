@@ -467,7 +467,7 @@ def test_over_the_interface(tmp_path: Path) -> None:
     path.write_bytes(b"\xff")
     with pytest.raises(InvalidInputError, match=r"policy.toml: cannot be read: not UTF-8 text"):
         cfxc.check(changed(), policy=path)
-    with pytest.raises(InvalidInputError, match=r"none.toml: cannot be read: No such file"):
+    with pytest.raises(InvalidInputError, match=r"none.toml: cannot read the policy: no such file"):
         cfxc.check(changed(), policy=tmp_path / "none.toml")
 
 

@@ -79,7 +79,7 @@ def test_a_changed_certificate_is_rejected(shell: Shell) -> None:
 
 def test_bad_input(shell: Shell) -> None:
     written(shell, "tree.skops")
-    assert "no-such.json: cannot be read" in shell.refuses("check", "no-such.json")
+    assert "no-such.json: cannot read the certificate" in shell.refuses("check", "no-such.json")
     assert "this is no cfxc certificate: not a number" in shell.refuses("check", "person.json")
     (shell.folder / "other.json").write_text('{"a": 1}')
     for name in ("other.json", "space.toml"):
@@ -121,7 +121,7 @@ def test_rows_seed_and_policy(shell: Shell) -> None:
     ended = shell("check", name, "--policy", "wider.toml")
     assert ended.code == 5
     assert ended.out.startswith("REJECTED: policy: 'age': its range 18 to ")
-    assert "no.toml: cannot be read" in shell.refuses("check", name, "--policy", "no.toml")
+    assert "no.toml: cannot read the policy" in shell.refuses("check", name, "--policy", "no.toml")
 
 
 def test_a_limit_is_no_verdict(shell: Shell) -> None:

@@ -100,7 +100,7 @@ def test_words_are_checked_before_the_search(shell: Shell) -> None:
         (["--letter", "l.html", "--locale", "xx"], "letters are written in"),
         (["--letter", "l.html", "--template", "european"], "- controller: name and address"),
         (["--letter", "l.html", "--template", "no.html"], "no file of your own"),
-        (["--letter", "l.html", "--fields", "no.toml"], "cannot be read as fields"),
+        (["--letter", "l.html", "--fields", "no.toml"], "cannot read the letter's fields"),
     ],
 )
 def test_wrong_letters_are_refused_before_any_work(

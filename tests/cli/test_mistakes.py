@@ -103,7 +103,7 @@ NAMED = [
     (("space", "infer", "tree.skops"), ["looks like a model file", "name a table"]),
     (("check", "tree.skops", "--model", "c.json"), ["given as a certificate; name a certificate"]),
     ((*EXPLAIN, "--constraint", "pay gap > 3"), ["between back-quotes: `pay gap`"]),
-    (("check", "none.json"), ["none.json", "No such file"]),
+    (("check", "none.json"), ["none.json", "name its file"]),
     (("check", "person.json"), ["person.json"]),
     (("check", "person.json", "--seconds", "-1"), ["--seconds must be a positive number"]),
     (("plan", "tree.skops", *HOW, *WHO, "--retrain", "data.csv"), ["--outcome"]),

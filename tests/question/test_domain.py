@@ -116,5 +116,7 @@ def test_values_that_doubles_do_not_hold_take_the_slow_way_and_end_with_the_time
     domain = domain_of(fine, Fraction(0))
     values = np.linspace(0.0, 1e14, 11)
     assert domain.nearest(values, 1).tolist() == [float(domain.ceil(v) or 0) for v in values]
+    between = values[1:] + 0.004  # near no multiple
+    assert domain.nearest(between, 1).tolist() == [float(domain.ceil(v) or 0) for v in between]
     with until(0.0), pytest.raises(TimeUp):
-        domain.nearest(values, 1)
+        domain.nearest(between, 1)
