@@ -55,15 +55,16 @@ FULL = {
     "mace": ["mace.py --people 15"],
     "eicfx": [
         "eicfx.py --part adult", "eicfx.py --part taxi", "eicfx.py --part functions",
-        "eicfx.py --part acquisition --seeds 3",
+        "eicfx.py --part acquisition --seeds 3", "eicfx.py --part shared", "eicfx.py --part speed",
     ],
     "ceocl": [
-        "criteria.py --ways plain,hull,dice", "criteria.py --part settings --ways plain,free",
+        "criteria.py --ways plain,free,hull,dice",
+        "criteria.py --part settings --ways plain,free,hull",
         "criteria.py --part diverse --seconds 3", "criteria.py --part hull",
         "criteria.py --part baselines",
     ],
     "l2c": [
-        "l2c.py --part tables --people 60 --data german",
+        "l2c.py --part tables --people 60",
         "l2c.py --part rejected --people 25", "l2c.py --part rivals --people 25",
         "l2c.py --part selector --people 60",
         "l2c.py --part threshold --people 60 --seeds 3", "l2c.py --part speed",
