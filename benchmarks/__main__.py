@@ -46,6 +46,7 @@ QUICK = {
     ],
     "copa": [
         "copa.py --part table --people 20 --models 200",
+        "copa.py --part settings --people 10 --models 100",
         "copa.py --part figures --people 20 --futures 200",
         "copa.py --part laws --people 20 --laws 10000",
         "copa.py --part networks --people 10 --networks 20",
@@ -72,7 +73,8 @@ FULL = {
         "l2c.py --part shifted --seeds 2", "l2c.py --part seeds",
     ],
     "copa": [
-        "copa.py --part table", "copa.py --part figures --samples 1000000",
+        "copa.py --part table", "copa.py --part settings",
+        "copa.py --part figures --samples 1000000",
         "copa.py --part laws", "copa.py --part rows", "copa.py --part networks",
     ],
 }  # fmt: skip

@@ -310,6 +310,18 @@ PATHS: list[Case] = [
         lambda m: m.ask().export("smt2", "."),
         ["a folder", "name files in it"],
     ),
+    (
+        "groups of a report",
+        lambda m: cfxc.report(
+            m.model.explain_batch(m.X[:2], target="yes"), "r.html", rows=m.X[:2], group=3
+        ),
+        ["group: expected a list", "not 3"],
+    ),
+    (
+        "a report's title",
+        lambda m: cfxc.report(m.model.explain_batch(m.X[:2], target="yes"), "r.html", title=3),
+        ["title is a text", "not 3"],
+    ),
     ("an empty path", lambda m: m.ask().certificate.save(""), ["empty", "name one"]),
     ("a long name", lambda m: m.ask().certificate.save("x" * 300), ["so long", "name another"]),
     (

@@ -41,6 +41,11 @@ class Shift:
     later: pd.DataFrame
     later_labels: Array
 
+    def reversed(self) -> Shift:
+        """The same the other way round."""
+        name = f"{self.name}, the other way"
+        return Shift(name, self.later, self.later_labels, self.now, self.labels)
+
     def encoded(self) -> tuple[Array, Array]:
         """Vectors of both, shape (n, d) with the trailing 1."""
         numbers = [c for c in self.now if pd.api.types.is_numeric_dtype(self.now[c])]

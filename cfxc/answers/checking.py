@@ -25,8 +25,8 @@ from ..space.names import names_arguments, near_file
 from ..space.tables import as_pandas
 from ..writing import path_of
 
-LARGE = 30
-"""Digits of decimals and fractions that are no cell of a table which a model reads."""
+LARGE = 400
+"""Digits before or behind the point of a decimal that no double is near to."""
 
 
 @names_arguments
@@ -169,10 +169,6 @@ def _cell(name: Any, cell: Any) -> Any:
     cell = plain_item(cell)
     if cell is pd.NA or cell is pd.NaT or (isinstance(cell, Decimal) and cell.is_nan()):
         return None
-    if not isinstance(cell, Decimal | Fraction):
-        return cell
     if isinstance(cell, Decimal):
-        is_large = not cell.is_finite() or cell.adjusted() > LARGE
-    else:
-        is_large = abs(cell) > 10**LARGE
-    return inf if is_large else int(cell) if cell == int(cell) else float(cell)
+        return Fraction(cell) if cell.is_finite() and abs(cell.adjusted()) < LARGE else inf
+    return cell

@@ -16,6 +16,7 @@ from ..errors import CfxcError, DataTypeError, InvalidInputError, NoChangeNeeded
 from ..frontends.compiled import Compiled
 from ..frontends.predictor import chance_of, plain_item
 from ..ir.interval import ceil_float
+from ..question.criteria import TrustRegion
 from ..question.distances import Distance, penalised, recognised, resolve_distance
 from ..question.diversity import Diverse, refuse_extremes
 from ..question.query import Query, make_query
@@ -124,7 +125,9 @@ class Explainer:
             )
         original = self._original(query, engine, frame)
         if engine is None:
-            best = known_row(query, original, partial(self._known, query, frame))
+            best = None
+            if query.hulls or not any(isinstance(x, TrustRegion) for x in self.question.subject_to):
+                best = known_row(query, original, partial(self._known, query))
             only = self._result(query, engine, original, Outcome(best=best, reason=stop), span)
             fewer = best is not None and self.question.count > 1
             return replace(only, stop_reason="unknown" if fewer else "")
@@ -166,10 +169,9 @@ class Explainer:
             by_default=not self.named,
         )
 
-    def _known(self, query: Query, frame: pd.DataFrame) -> Iterator[Point]:
+    def _known(self, query: Query) -> Iterator[Point]:
         """The rows that were given, and then those of the data."""
-        given, _ = nearest_of(query, self.seeds.of(frame), self.question.random_state, moved=False)
-        yield from given
+        yield from nearest_of(query, self.seeds.points, self.question.random_state, moved=False)[0]
         yield from examples_of(query)
 
     def _spread(self, query: Query, engine: Engine, original: Original, span: Span) -> Result:
@@ -179,9 +181,10 @@ class Explainer:
         query, outcome = self._search(query, engine, original, 0, span, starts)
         found = [self._result(query, engine, original, outcome, span)]
         spread = Spread(query, engine, original.flips, self.question, outcome, self.limits)
+        near = starts if engine.method == "box" else nearest_of(query, given, seed, moved=False)[0]
         as_asked = f"{DIFFERENT}, to within {100 * float(spread.tolerance):g} %"
         if outcome.best is not None and outcome.reason != INTERRUPTED:
-            for one, span in spread.rows(given, found[0].seconds):
+            for one, span in spread.rows(near, found[0].seconds):
                 other = replace(outcome, best=one.candidate, reason=one.reason or as_asked)
                 result = self._result(query, engine, original, other, None)
                 apart, bound = float(one.apart), ceil_float(one.bound)
@@ -268,7 +271,7 @@ class Explainer:
 
     def pose(self, frame: pd.DataFrame) -> tuple[Query, Engine]:
         """The question about one instance, and what answers it."""
-        return self._ready(self._query(frame), self.question.time_limit)
+        return self._ready(self._in_hulls(self._query(frame)), self.question.time_limit)
 
     def _posed(
         self, frame: pd.DataFrame, span: Span, before: Any = None, cells: Cells = None
@@ -277,6 +280,7 @@ class Explainer:
         query = self._query(frame, before, cells)
         try:
             with until(span.deadline):
+                query = self._in_hulls(query)
                 return *self._ready(query, span.left), ""
         except STOPS as stop:
             return query, None, reason_of(stop)
@@ -298,13 +302,16 @@ class Explainer:
             before=before,
         )  # fmt: skip
 
+    def _in_hulls(self, query: Query) -> Query:
+        """The question with its trust regions."""
+        model = self.model
+        given = model.space, query.target, model.predict, model
+        hulls = [hull for each in self.question.subject_to for hull in each.hulls(*given)]
+        return replace(query, hulls=tuple(hulls))
+
     def _ready(self, query: Query, seconds: float) -> tuple[Query, Engine]:
         """The question with all that it takes to be answered, and what answers it."""
-        model, options = self.model, self.question
-        given = model.space, query.target, model.predict, model
-        hulls = [hull for each in options.subject_to for hull in each.hulls(*given)]
-        query = replace(query, hulls=tuple(hulls))
-        predictor = model.predictor
+        options, predictor = self.question, self.model.predictor
         slack = slack_for(query, options.semantics, predictor)
         query = multiplied_out(replace(query, unit=predictor.unit_roundoff, slack=slack))
         query = covered(query)

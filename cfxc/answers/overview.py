@@ -21,7 +21,7 @@ from ..frontends.csv_files import read_csv
 from ..frontends.row_files import read_parquet
 from ..show.numbers import cell_text, shown
 from ..show.overview import page
-from ..space.names import names_arguments, suggestion
+from ..space.names import names_arguments, names_in, suggestion
 from ..space.tables import as_pandas
 from ..writing import check_writable, path_of, write_whole
 from .cells import changes_between, changes_text, plain_cell
@@ -108,7 +108,9 @@ def report(
     check_writable(path)
     found = _given(answers)
     own = None if rows is None else _same_rows(found, as_pandas(rows))
-    names = [group] if isinstance(group, str) else list(group)
+    names = names_in(group, "group", "'age'")
+    if not isinstance(title, str | None):
+        raise DataTypeError(f"title is a text, not {title!r}")
     if names and own is None:
         raise InvalidInputError(
             "groups are columns of the rows that were asked about: give rows (--rows)"

@@ -34,7 +34,7 @@ from ..solvers.base import (
 from ..solvers.box_search.apart import FINEST
 from ..solvers.engines import Engine
 from ..space.values import as_written
-from ..stopping import FINE, LIMIT, Span, TimeUp, now, until
+from ..stopping import FINE, GRACE, LIMIT, Span, TimeUp, now, until
 from .seeds import examples_of
 
 DIGITS = 30
@@ -98,7 +98,7 @@ class Spread:
         """Rows beside the nearest, as many as the question asks for, and the time for each.
 
         Args:
-            given: Rows to begin with.
+            given: Rows to begin with, the nearest first.
             seconds: What the nearest took.
         """
         best = self.nearest.best
@@ -152,7 +152,7 @@ class Spread:
         wanted = self.wanted
         measured = Measured(self.query.space, wanted.measure, tuple(self.chosen), wanted.aggregate)
         self.base = self.query if wanted.aggregate == "least" else self._other()
-        best = self._best_of(self.known, measured)
+        best = self._best_of(self.known, measured, Fraction(0), limits().seconds)
         if self._is_boxed:
             return self._by_boxes(measured, best, limits)
         query: Query | None = None
@@ -165,12 +165,19 @@ class Spread:
         return self._by_mio(query, measured, best, limits)
 
     def _best_of(
-        self, points: Sequence[Point], measured: Measured, least: Fraction = Fraction(0)
+        self, points: Sequence[Point], measured: Measured, least: Fraction, seconds: float
     ) -> Chosen | None:
-        """Of some points that which differs most, and by more than some have."""
-        apart = sorted(((measured.of(one), i) for i, one in enumerate(points)), reverse=True)
-        for far, i in apart:
-            if far <= least:
+        """Of some points that which differs most, and by more than some have.
+
+        Of many, those that can be measured in a share of the time.
+        """
+        apart, end = list[tuple[Fraction, int]](), now() + max(MOVING * seconds, GRACE / 2)
+        for i, point in enumerate(points):
+            apart.append((measured.of(point), i))
+            if now() > end:
+                break
+        for far, i in sorted(apart, reverse=True):
+            if far <= least or now() > end + GRACE / 2:
                 break
             if self.query.distance_to(points[i]) <= self.limit:
                 one = verify(self.base, points[i], self.deployed)
@@ -189,7 +196,7 @@ class Spread:
         if found.is_closed:
             return self._by_bisection(measured, best, limits, found.bound)
         least = Fraction(0) if best is None else best.apart
-        best = self._best_of(self._nearby, measured, least) or best
+        best = self._best_of(self._nearby, measured, least, limits().seconds) or best
         if best is None:
             outcome = (
                 found.outcome if found.outcome.reason else self._search(self._other(), limits())

@@ -268,7 +268,12 @@ def _json(path: Path) -> Any:
     try:
         return loads(path.read_bytes())
     except OSError as error:
-        raise InvalidInputError(f"{path}: cannot read the moments: {error.strerror}") from error
+        from ..space.names import near_file
+
+        raise InvalidInputError(
+            f"{path}: cannot read the moments: {error.strerror}{near_file(path)}; name what "
+            "--save-moments wrote"
+        ) from error
     except (ValueError, RecursionError) as error:
         raise InvalidInputError(
             f"{path}: no moments: not JSON; name what --save-moments wrote"

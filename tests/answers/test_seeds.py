@@ -16,6 +16,7 @@ from cfxc.solvers.baselines import LocalSearch
 from cfxc.solvers.box_search import engine
 from cfxc.solvers.box_search.climb import make_forest, shrunk
 from cfxc.solvers.box_search.problem import make_problem
+from cfxc.stopping import TimeUp
 from tests.methods.amortised.loans import compiled, fitted, loans, refused
 
 
@@ -164,3 +165,22 @@ def test_given_rows_are_known_where_no_engine_was_chosen_in_time(
     assert (answer.status, answer.stop_reason, answer.alternatives) == ("feasible", "unknown", ())
     nearest = min(query.distance_to(point) for point in _points_of(model.space, rows))
     assert answer.distance == pytest.approx(float(nearest))
+
+
+def test_no_known_row_stands_in_for_one_of_a_region_that_was_not_built_in_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Whether it lies in the region is not known."""
+    model = compiled("linear")
+    person = refused(model, 1)
+    rows = loans()[model.predict(loans()) == 1]
+
+    def in_hulls(self: Explainer, query: Any) -> Any:
+        raise TimeUp
+
+    region = cfxc.TrustRegion(rows[:9], epsilon=0.1)
+    monkeypatch.setattr(Explainer, "_in_hulls", in_hulls)
+    for seeds in (None, rows[9:]):
+        for count in (1, 3):
+            answer = model.explain(person, target=1, subject_to=[region], seeds=seeds, count=count)
+            assert (answer.status, answer.counterfactual) == ("unknown", None)

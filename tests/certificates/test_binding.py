@@ -108,6 +108,7 @@ def test_decimals_and_fractions_are_numbers() -> None:
     """As the column holds them: 0.1 is the double, or the single float, nearest to a tenth."""
     table = pd.DataFrame({"n": RNG.integers(0, 9, SIZE), "x": RNG.integers(0, 30, SIZE) / 10})
     table["single"] = table["x"].astype("float32")
+    table["label"] = pd.Categorical(RNG.integers(0, 3, SIZE))
     model = DecisionTreeClassifier(max_depth=3).fit(table, table["n"] + table["x"] > 4)
     row = table[model.predict(table) == 0].iloc[[0]]
     space = cfxc.FeatureSpace.infer(table)
@@ -115,10 +116,13 @@ def test_decimals_and_fractions_are_numbers() -> None:
     whole, tenths = int(row["n"].iloc[0]), round(10 * row["x"].iloc[0])
     for kind in (Decimal, Fraction):
         tenth = kind(tenths) / 10
-        cells = {"n": kind(whole), "x": tenth, "single": tenth}
+        label = kind(int(row["label"].iloc[0]))
+        cells = {"n": kind(whole), "x": tenth, "single": tenth, "label": label}
         assert cfxc.check(made, factual=cells).ok
         for name, cell in cells.items():
             assert not cfxc.check(made, factual={**cells, name: cell + kind("0.001")}).ok
+        odd = {**cells, "label": label + kind("1e-25")}  # the nearest double is the label
+        assert not cfxc.check(made, factual=odd).ok
     for odd in ("1e999999", "Infinity", "-1e99", "NaN", "sNaN"):
         assert not cfxc.check(made, factual={**cells, "n": Decimal(odd)}).ok
 

@@ -256,5 +256,7 @@ def _number(cell: Any) -> Q | None:
                                                re.ASCII | re.IGNORECASE):  # fmt: skip
             return None
         return Q(text.removesuffix("."))
+    if isinstance(cell, Q):
+        return cell if abs(cell) < ROUND else None
     is_number = isinstance(cell, bool | int | float) and cell == cell and abs(cell) < ROUND
     return Q(cell) if is_number else None

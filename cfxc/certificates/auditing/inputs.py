@@ -11,6 +11,7 @@ from typing import Any
 
 from ..checker import VERSION, Clock, Rejected, parse, read
 
+REMEDY = "name the file that was handed to you"
 MARK = VERSION.rstrip("0123456789")  # what certificates of every version say that they are
 
 
@@ -30,7 +31,7 @@ def certificate(path: Path) -> tuple[Any, Clock]:
     except IsADirectoryError:
         raise WrongInput(f"{path}: a folder; name one certificate in it") from None
     except OSError as error:
-        raise WrongInput(f"{path}: cannot be read: {error.strerror or error}") from None
+        raise WrongInput(f"{path}: cannot be read: {error.strerror or error}; {REMEDY}") from None
     except (EOFError, zlib.error) as error:
         raise WrongInput(f"{path}: cannot be read: no gzip file: {error}") from None
     if body.startswith(b"\x1f\x8b"):
@@ -67,7 +68,7 @@ def text_of(path: Path) -> str:
         return path.read_text("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         why = getattr(error, "strerror", None) or "not UTF-8 text"
-        raise WrongInput(f"{path}: cannot be read: {why}") from None
+        raise WrongInput(f"{path}: cannot be read: {why}; {REMEDY}") from None
 
 
 def require_file(path: Path) -> None:
@@ -76,4 +77,4 @@ def require_file(path: Path) -> None:
         with path.open("rb"):
             pass
     except OSError as error:
-        raise WrongInput(f"{path}: cannot be read: {error.strerror or error}") from None
+        raise WrongInput(f"{path}: cannot be read: {error.strerror or error}; {REMEDY}") from None

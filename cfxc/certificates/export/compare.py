@@ -131,7 +131,9 @@ def _read(path: Path) -> str:
             raise InvalidInputError(f"{path}: larger than {SIZE} bytes")
         return path.read_bytes().decode()
     except OSError as error:
-        raise InvalidInputError(f"{path}: cannot be read: {error.strerror}") from None
+        raise InvalidInputError(
+            f"{path}: cannot be read: {error.strerror}; name the file that was exported"
+        ) from None
     except UnicodeDecodeError:
         raise InvalidInputError(f"{path}: cannot be read: it is no text") from None
 

@@ -8,7 +8,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, Self
 
-from ...errors import InvalidInputError, UnsupportedError
+from ...errors import InvalidInputError, ModelFileError, UnsupportedError
 from ...frontends.files import load_model
 from ...ir import Builder, LabelTuple, Literal, Program, ops
 from ...space import FeatureSpace
@@ -42,7 +42,10 @@ class Accepts(Criterion):
     once = False
     flag = "--accepts"
     metavar = "MODEL"
-    help = "Another model's word: model.onnx,label=1 or model.onnx,at_least=0.5; may be repeated."
+    help = (
+        "Another model's word: model.onnx,label=1 or model.onnx,at_least=0.5; may be repeated.  "
+        "A pickle: model.pkl,label=1,trust_pickle=true."
+    )
 
     def __init__(
         self,
@@ -151,7 +154,11 @@ def _program_of(requested: Accepts, space: FeatureSpace) -> Program:
         return compiled
     names = requested.features or _known_names(requested.model, space)
     columns = space if names is None else space.subset(names)
-    return load_model(requested.model, columns, trust_pickle=requested.trust_pickle)[0]
+    try:
+        return load_model(requested.model, columns, trust_pickle=requested.trust_pickle)[0]
+    except ModelFileError as error:  # the command's own flag is about its own model
+        flag = f"--accepts {requested.model},…,trust_pickle=true"
+        raise ModelFileError(str(error).replace("--trust-pickle", flag)) from error
 
 
 def _known_names(model: Any, space: FeatureSpace) -> list[str] | None:
