@@ -49,7 +49,7 @@ def test_what_was_edited_or_is_older_is_found(tmp_path: Path) -> None:
     write_section(page, "l2c x", text)
     write_section(page, "l2c y", text)
     assert faults_of(page) == {}
-    beside = tmp_path / "csv" / "page-l2c-x.csv"
+    beside = tmp_path / "csv" / "l2c-x.csv"
     assert beside.read_text() == '"Two, of | three"\ndata,s\n"Adult, all",0.1\nHELOC,0.2\n'
     whole = page.read_text()
     page.write_text(whole.replace("0.2", "0.1", 1))
@@ -58,7 +58,7 @@ def test_what_was_edited_or_is_older_is_found(tmp_path: Path) -> None:
     assert faults_of(page) == {"l2c x": "older than the script that made it"}
     page.write_text(whole)
     beside.write_text("")
-    assert faults_of(page) == {"l2c x": "page-l2c-x.csv is of another run"}
+    assert faults_of(page) == {"l2c x": "l2c-x.csv is of another run"}
     lines = [line for line in whole.splitlines() if "written" not in line]
     page.write_text("\n".join(lines))
     assert set(faults_of(page).values()) == {"no stamp"}

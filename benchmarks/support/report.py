@@ -89,7 +89,7 @@ def write_section(path: Path, name: str, text: str) -> None:
     """Replace the section ``name`` of a Markdown page, between its two comments, or append it.
 
     A stamp at its end tells when it was edited, or what made it (``faults_of``); its tables are
-    written beside the page, too, as ``csv/PAGE-NAME.csv``.
+    written beside the page, too, as ``csv/NAME.csv``.
     """
     begin, end = f"<!-- begin {name} -->", f"<!-- end {name} -->"
     page = path.read_text(encoding="utf-8") if path.exists() else ""
@@ -144,7 +144,7 @@ def _digest(text: str) -> str:
 
 
 def _csv_file(path: Path, name: str) -> Path:
-    return path.parent / "csv" / f"{path.stem}-{name.replace(' ', '-')}.csv"
+    return path.parent / "csv" / f"{name.replace(' ', '-')}.csv"
 
 
 def _as_csv(text: str) -> str:
