@@ -25,8 +25,8 @@ from ..space.names import names_arguments, near_file
 from ..space.tables import as_pandas
 from ..writing import path_of
 
-LARGE = 400
-"""Digits before or behind the point of a decimal that no double is near to."""
+LARGE, BITS = 400, 4000
+"""Digits before or behind the point of a decimal, and bits of a fraction, that no cell has."""
 
 
 @names_arguments
@@ -170,5 +170,12 @@ def _cell(name: Any, cell: Any) -> Any:
     if cell is pd.NA or cell is pd.NaT or (isinstance(cell, Decimal) and cell.is_nan()):
         return None
     if isinstance(cell, Decimal):
-        return Fraction(cell) if cell.is_finite() and abs(cell.adjusted()) < LARGE else inf
+        if not cell.is_finite() or (cell and abs(cell.adjusted()) > LARGE):
+            return inf
+        return Fraction(cell) if cell else 0
+    if (
+        isinstance(cell, int | Fraction)
+        and sum(map(int.bit_length, cell.as_integer_ratio())) > BITS
+    ):
+        return inf
     return cell

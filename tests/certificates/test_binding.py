@@ -123,6 +123,10 @@ def test_decimals_and_fractions_are_numbers() -> None:
             assert not cfxc.check(made, factual={**cells, name: cell + kind("0.001")}).ok
         odd = {**cells, "label": label + kind("1e-25")}  # the nearest double is the label
         assert not cfxc.check(made, factual=odd).ok
+    for zero in ("0E-999999", "-0", "0E+999999"):
+        assert cfxc.check(made, factual={**cells, "n": Decimal(zero)}).ok == (not whole)
+    for huge in (Fraction(10**5000, 3), whole + Fraction(1, 10**5000), 10**5000):
+        assert not cfxc.check(made, factual={**cells, "n": huge}).ok
     for odd in ("1e999999", "Infinity", "-1e99", "NaN", "sNaN"):
         assert not cfxc.check(made, factual={**cells, "n": Decimal(odd)}).ok
 
