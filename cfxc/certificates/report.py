@@ -94,7 +94,8 @@ def _report(
         shown = checker.check(content, clock if seconds is None else checker.Clock(seconds))
         facts = asked.facts(shown)
     except checker.Rejected as error:
-        return Report(False, str(error), {}, kept, None, isinstance(error, checker.Undecided))
+        reason = inputs.reason_of(error)
+        return Report(False, reason, {}, kept, None, isinstance(error, checker.Undecided))
     return Report(True, "", facts, kept, shown)
 
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+import cfxc
 from cfxc.certificates.checker import Clock, Rejected, check, number, parse, read, rounded
 from cfxc.certificates.checker import reader as limits
 from cfxc.certificates.checker.program import image
@@ -385,3 +386,15 @@ def test_nothing_is_changed_by_checking() -> None:
     check(content)
     assert content == before
     assert re.fullmatch("[0-9a-f]{64}", signed(content)["hash"])
+
+
+@pytest.mark.parametrize(
+    ("place", "value", "part"),
+    [
+        ((*NODES, 0), ["sign", 0, 1, 2], "the proof"),
+        (("question", "factual"), ["1", "1/2"], "the question"),
+        ((*CLAIM, "distance"), "0x1.0p+9999", "the certificate"),
+    ],
+)
+def test_what_is_malformed_is_named(place: tuple[Any, ...], value: Any, part: str) -> None:
+    assert cfxc.check(changed((place, value))).reason.endswith(f", in {part}")

@@ -117,7 +117,7 @@ def main(given: list[str] | None = None) -> int:
     except MemoryError:
         code, why = 4, report.undecided("it takes more memory than there is")
     except Rejected as error:
-        code, why = 1, f"REJECTED: {str(error)[:1000]}"
+        code, why = 1, f"REJECTED: {inputs.reason_of(error)[:1000]}"
     except WrongInput as error:
         code, why = 2, report.printable(str(error)[:500])
     except OSError as error:

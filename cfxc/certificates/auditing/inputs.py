@@ -11,6 +11,11 @@ from typing import Any
 
 from ..checker import VERSION, Clock, Rejected, parse, read
 
+PLACES = {
+    "program": "the program", "layers": "the program", "smooth": "the program",
+    "question": "the question", "region": "the trust region", "rules": "the proof",
+    "claim": "the certificate", "slack": "the slack",
+}  # fmt: skip
 REMEDY = "name the file that was handed to you"
 MARK = VERSION.rstrip("0123456789")  # what certificates of every version say that they are
 
@@ -78,3 +83,13 @@ def require_file(path: Path) -> None:
             pass
     except OSError as error:
         raise WrongInput(f"{path}: cannot be read: {error.strerror or error}; {REMEDY}") from None
+
+
+def reason_of(error: Rejected) -> str:
+    """Why a certificate was rejected; of one that is malformed, in which part."""
+    cause, found = error.__context__, ""
+    trace = None if cause is None else cause.__traceback__
+    while trace is not None:
+        place = PLACES.get(trace.tb_frame.f_globals["__name__"].rpartition(".")[2])
+        found, trace = f", in {place}" if place else found, trace.tb_next
+    return f"{error}{found if str(error).startswith('malformed: ') else ''}"

@@ -15,11 +15,6 @@ from .rules import Proof
 
 ENTRIES = "version made semantics claim model space features program question witness proof hash"
 VERSION = "cfxc certificate 1"
-PLACES = {
-    "program": "the program", "layers": "the program", "smooth": "the program",
-    "question": "the question", "region": "the trust region", "rules": "the proof",
-    "slack": "the slack",
-}  # fmt: skip
 STATUS = ("optimal", "feasible", "infeasible")
 
 
@@ -46,17 +41,7 @@ def check(certificate: Any, clock: Clock | None = None) -> Shown:
         return _shown(certificate, clock or Clock())
     except ODD as error:
         why = ascii(str(error)[:100])[1:-1]
-        place = _place(error)
-        raise Rejected(f"malformed: {type(error).__name__}: {why}, in {place}") from None
-
-
-def _place(error: BaseException) -> str:
-    """What was read when an error came, by the last module that reads a part."""
-    trace, found = error.__traceback__, "the certificate"
-    while trace is not None:
-        found = PLACES.get(trace.tb_frame.f_globals["__name__"].rpartition(".")[2], found)
-        trace = trace.tb_next
-    return found
+        raise Rejected(f"malformed: {type(error).__name__}: {why}") from None
 
 
 def _shown(certificate: Any, clock: Clock) -> Shown:
