@@ -24,7 +24,7 @@ T = TypeVar("T")
 STEP = 0.02
 """Seconds between two looks, for those who wait."""
 GRACE = 0.1
-"""Seconds for a first answer, and to check the last one, whatever the limit."""
+"""Seconds for a first answer, half of them to search, whatever the limit; or to check the last."""
 LAST = 60.0
 """Seconds that the interpreter waits for work that was left alone."""
 LIMIT = "time limit"
@@ -79,6 +79,11 @@ def poll() -> None:
         raise TimeUp
 
 
+def is_over() -> bool:
+    """Whether ``poll`` would raise: for work that leaves what it has when it ends."""
+    return is_pressed() or now() >= _deadline.get()
+
+
 def polled(items: Iterable[T], every: int = 256) -> Iterator[T]:
     """The items, with a look at the clock before the first and every so many."""
     for number, item in enumerate(items):
@@ -128,7 +133,7 @@ def _see_off() -> None:
 
 def at_least(deadline: float) -> float:
     """The deadline, or one so near that there is time for a first answer."""
-    return max(deadline, now() + GRACE)
+    return max(deadline, now() + GRACE / 2)
 
 
 @contextmanager

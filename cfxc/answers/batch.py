@@ -36,8 +36,7 @@ from ..stopping import (
     STOPS,
     heeding,
     insisting,
-    is_pressed,
-    left,
+    is_over,
     listening,
     now,
     poll,
@@ -428,5 +427,5 @@ def _certified(answer: Result | CfxcError | None, path: Path, seconds: float) ->
     except CfxcError as error:
         return f"{NONE}{str(error).splitlines()[0]}"
     except STOPS:
-        return OWED if is_pressed() or left() <= 0 else TOO_LONG
+        return OWED if is_over() else TOO_LONG
     return path.name

@@ -127,7 +127,7 @@ class Explainer:
         if engine is None:
             best = None
             if query.hulls or not any(isinstance(x, TrustRegion) for x in self.question.subject_to):
-                best = known_row(query, original, partial(self._known, query))
+                best = known_row(query, original, partial(self._known, query), span.deadline)
             only = self._result(query, engine, original, Outcome(best=best, reason=stop), span)
             fewer = best is not None and self.question.count > 1
             return replace(only, stop_reason="unknown" if fewer else "")
@@ -370,7 +370,7 @@ class Explainer:
         limits, predictor = replace(limits, watch=trace), self.model.predictor
         query, outcome = search_within(query, engine, original.flips, limits, predictor)
         if outcome.best is None and not outcome.infeasible:
-            outcome.best = known_row(query, original, known)
+            outcome.best = known_row(query, original, known, span.deadline)
         outcome.trace = trace.closed(query.distance, outcome)
         if outcome.infeasible:
             refuse(1.0)

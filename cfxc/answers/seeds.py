@@ -18,10 +18,11 @@ from ..question.query import Query
 from ..question.question import Question
 from ..solvers.base import Candidate, Point, verify
 from ..solvers.baselines.local_search import LocalSearch
+from ..solvers.incumbent import moved, tidied
 from ..solvers.rows import exact_value
 from ..space import FeatureSpace
 from ..space.tables import as_pandas
-from ..stopping import GRACE, STOPS, now
+from ..stopping import GRACE, STOPS, now, until
 from .original import Original
 
 NEAREST = 3
@@ -150,12 +151,22 @@ def _generator(model: Compiled, source: Any) -> Source:
 
 
 def known_row(
-    query: Query, original: Original, known: Callable[[], Iterable[Point]]
+    query: Query, original: Original, known: Callable[[], Iterable[Point]], deadline: float
 ) -> Candidate | None:
-    """The first known row that is a counterfactual, where a search has none to show."""
-    end = now() + GRACE
+    """The first known row that is a counterfactual, where a search has none to show.
+
+    What is left of the grace after the ``deadline`` moves it towards the instance.
+    """
+    end, late = now() + GRACE, deadline + GRACE
+    best: Candidate | None = None
     with suppress(*STOPS):  # also if Ctrl-C is pressed again, while the model is asked
         tried = takewhile(lambda pair: not pair[0] or now() < end, enumerate(known()))
         verified = (verify(query, point, original.flips) for _, point in tried)
-        return next((one for one in verified if one is not None), None)
-    return None
+        best = next((one for one in verified if one is not None), None)
+        if best is None or query.hulls or now() > late:  # in a hull nothing is gained
+            return best
+        with until(late):
+            local = LocalSearch(query, np.random.default_rng(0))
+            best = moved(local, best, original.flips)
+            best = tidied(local, best, original.flips, late)
+    return best

@@ -116,11 +116,10 @@ class Domain:
             inner, gone = self.numbers.nearest(values, side), float(self.lower)
             beside = values <= gone if side > 0 else np.isnan(inner) & (values >= gone)
             return np.where(beside, gone, inner)
-        low, high = ceil_float(self.lower), floor_float(self.upper)  # admissible values are doubles
-        own = float(self.factual)
+        (low, high), own = self._ends, float(self.factual)
         clipped = np.minimum(values, high) if side < 0 else np.maximum(values, low)
         fits = (low <= clipped) & (clipped <= high)
-        found = self._landed(np.where(fits, clipped, low), side) if own == self.factual else None
+        found = self._landed(np.where(fits, clipped, low), side) if self._is_double else None
         if found is None:
             near = self.floor if side < 0 else self.ceil
             slow = (near(Fraction(value)) for value in polled(values.tolist()))
@@ -131,15 +130,32 @@ class Domain:
             best = np.where(usable, (np.fmax if side < 0 else np.fmin)(best, own), best)
         return best
 
+    @cached_property
+    def _ends(self) -> tuple[float, float]:
+        """The range in doubles, which all admissible values are."""
+        return ceil_float(self.lower), floor_float(self.upper)
+
+    @cached_property
+    def _is_double(self) -> bool:
+        """Whether the factual's number is one."""
+        return float(self.factual) == self.factual
+
+    @cached_property
+    def _is_counted(self) -> bool:
+        """Whether doubles count the multiples of the step in the range, each with its numerator."""
+        assert self.step is not None
+        top, bottom = self.step.numerator, self.step.denominator
+        return max(abs(self.lower), abs(self.upper)) * bottom + 8 * top < WHOLE and bottom < WHOLE
+
     def _landed(self, values: Floats, side: int) -> Floats | None:
         """What the column holds at or beyond values of the range, as ``_near``; None if unsure."""
         if self.is_plain and self.step is not None:
             return np.floor(values) if side < 0 else np.ceil(values)
         if self.step is None:
             return self._beyond(values, side)
-        top, bottom = self.step.numerator, self.step.denominator
-        if max(abs(self.lower), abs(self.upper)) * bottom + 8 * top >= WHOLE or bottom >= WHOLE:
+        if not self._is_counted:
             return self._on_fine_grid(values, side, self.step)
+        top, bottom = self.step.numerator, self.step.denominator
         # k · top and bottom are doubles, and their quotient is rounded once
         k = np.floor(values / (top / bottom))
 

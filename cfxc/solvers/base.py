@@ -260,6 +260,9 @@ class Search(ABC):
         """What is left to do after the search was broken off."""
         self.outcome.reason = reason_of(stop)
 
+    def tidy(self) -> None:
+        """What is left to do with the best point, however the search ended."""
+
 
 def searched(make: Callable[[], Search], limits: Limits) -> Outcome:
     """What a search knows at its end, however that came; ``make`` counts as a part of it."""
@@ -273,6 +276,7 @@ def searched(make: Callable[[], Search], limits: Limits) -> Outcome:
         if search is None:
             return Outcome(reason=reason_of(stop))
         search.stopped(stop)
+    search.tidy()
     return search.outcome
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from fractions import Fraction
 from itertools import chain, product
 
@@ -10,7 +11,7 @@ import numpy as np
 
 from ..arrays import Floats
 from ..question.query import Query
-from ..stopping import GRACE, now, poll
+from ..stopping import GRACE, STOPS, now, poll
 from .base import Candidate, Deployed, Limits, Outcome, Point, Search, verify
 from .baselines import LocalSearch
 from .rounding import margins_of
@@ -71,7 +72,7 @@ class PointSearch(Search):
 
     def tidy(self) -> None:
         """Take out of the best point what it changes without need."""
-        end = max(self.deadline, now() + GRACE / 2)
+        end = max(self.deadline, min(now() + GRACE / 2, self.deadline + GRACE))
         self.outcome.best = tidied(self.local, self.outcome.best, self.deployed, end)
 
 
@@ -153,9 +154,14 @@ def known_candidate(
         poll()
         found = verify(local.query, point, deployed)
         if found is not None:
-            nearer = verify(local.query, local.point(local.shrink(local.row(point))), deployed)
-            return found if nearer is None or nearer.distance > found.distance else nearer
+            return moved(local, found, deployed)
     return None
+
+
+def moved(local: LocalSearch, found: Candidate, deployed: Deployed) -> Candidate:
+    """A verified point, moved towards the instance if what that gives is verified too."""
+    nearer = verify(local.query, local.point(local.shrink(local.row(found.point))), deployed)
+    return found if nearer is None or nearer.distance > found.distance else nearer
 
 
 def tidied(
@@ -169,8 +175,9 @@ def tidied(
     all_cost = norms is not None and (norms.l0 or norms.l1 or norms.l2)
     if best is None or (all_cost and all(d.feature.weight for d in local.query.domains)):
         return best
-    for point in local.undone(best.point, end):
-        candidate = verify(local.query, point, deployed)
-        if candidate is not None and candidate.distance <= best.distance:
-            return candidate
+    with suppress(*STOPS):
+        for point in local.undone(best.point, end):
+            candidate = verify(local.query, point, deployed)
+            if candidate is not None and candidate.distance <= best.distance:
+                return candidate
     return best

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from fractions import Fraction
+from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
@@ -21,6 +22,8 @@ from .values import MISSING, Label, canonical, exact, key, number_text, scalar
 
 Extra = Literal["error", "ignore"]
 Row = pd.DataFrame | pd.Series | Mapping[str, object]
+FEW = 4
+"""Columns that are changed one by one: of more, a new table is quicker."""
 
 
 def check_columns(columns: Sequence[str], given: Sequence[object], extra: Extra) -> None:
@@ -148,20 +151,32 @@ class Rows:
             known = encode_row(features, row_cells(like, columns, "ignore"), check_range=False)
         self.factual = known
         self._place = {column: i for i, column in enumerate(like.columns)}
+        self._dtypes = like.dtypes.tolist()
 
     def decode(self, values: Mapping[str, object]) -> pd.DataFrame:
         """See :meth:`FeatureSpace.decode`."""
         _check_value_names([feature.name for feature in self.features], values)
-        frame = self.like.copy()
+        made: dict[int, pd.Series[Any]] = {}
         for feature in self.features:
             value = _check_value(feature, values[feature.name], self.factual)
             if _same(value, self.factual[feature.name]):
                 continue
             for column, dtype, cell in _cells(feature, value):
                 place = self._place[column]
-                made = _series(feature, cell, [self.like.dtypes.iloc[place], dtype])
-                frame.isetitem(place, made.set_axis(self.like.index))
+                made[place] = _series(feature, cell, [self._dtypes[place], dtype])
+                made[place].index = self.like.index
+        if len(made) > FEW:
+            frame = pd.DataFrame({**self._given, **made}, index=self.like.index)
+            return frame.set_axis(self.like.columns, axis=1)
+        frame = self.like.copy()
+        for place, column in made.items():
+            frame.isetitem(place, column)
         return frame
+
+    @cached_property
+    def _given(self) -> dict[int, pd.Series[Any]]:
+        """The row's own columns by their places."""
+        return {place: column for place, (_, column) in enumerate(self.like.items())}
 
 
 def level_cells(

@@ -7,7 +7,7 @@ precision; candidates are verified exactly before they are used.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, lru_cache
@@ -23,7 +23,7 @@ from ...ir import BatchEvaluator, Program, ops
 from ...ir.batch import all_hold
 from ...question.domain import Domain
 from ...question.query import Query
-from ...stopping import now, poll
+from ...stopping import STOPS, is_over, now, poll
 from ..base import Candidate, Deployed, Point, verify
 from ..encoding.ball import shares_of, weights_of
 from ..rows import PointRows, leads
@@ -98,23 +98,42 @@ class LocalSearch(PointRows):
         return [_landing(domain, cuts[domain.name]) for domain in self.query.domains]
 
     def candidates(self, seeds: Sequence[Point] = ()) -> list[Point]:
-        """Points believed to be in the target, nearest first."""
-        found = [self.shrink(self.row(seed)) for seed in seeds]
-        for patience in (1.0, 0.0, 0.5):  # how much a move's cost counts against its gain
-            reached = self._climb(patience)
-            if reached is not None:
-                found.append(self.shrink(reached))
-        if self._has_maximum:
-            found += [self.shrink(row) for row in self._inflate()]
+        """Points believed to be in the target, nearest first; when work has to end, those so far.
+
+        Raises:
+            BaseException: one of ``STOPS``, before there is any.
+        """
+        found: list[Floats] = []
+        try:
+            found.extend(self._reached(seeds))
+        except STOPS:
+            if not found:
+                raise
         if not found:
             return []
-        if self._has_maximum:
-            nearest = int(self.distances(np.array(found)).argmin())
-            found.append(self.nearer(found[nearest]))
         rows = np.array(found)
         order = np.argsort(self.distances(rows), kind="stable")
         unique = list(dict.fromkeys(tuple(rows[i]) for i in order))
         return [self.point(np.array(row)) for row in unique]
+
+    def _reached(self, seeds: Sequence[Point]) -> Iterator[Floats]:
+        """Rows believed to be in the target, one after the other."""
+        found: list[Floats] = []
+        for row in self._outlying(seeds):
+            found.append(self.shrink(row))
+            yield found[-1]
+        if found and self._has_maximum:
+            yield self.nearer(found[int(self.distances(np.array(found)).argmin())])
+
+    def _outlying(self, seeds: Sequence[Point]) -> Iterator[Floats]:
+        """Rows of the target that are farther away than they need be."""
+        yield from map(self.row, seeds)
+        for patience in (1.0, 0.0, 0.5):  # how much a move's cost counts against its gain
+            reached = self._climb(patience)
+            if reached is not None:
+                yield reached
+        if self._has_maximum:
+            yield from self._inflate()
 
     @property
     def _has_maximum(self) -> bool:
@@ -137,6 +156,7 @@ class LocalSearch(PointRows):
                 distances = np.where(hits, self.distances(rows), np.inf)
                 nearest: Floats = rows[int(distances.argmin())]
                 return nearest
+            poll()
             gains = self.scores(rows) - best_score
             costs = moves.delta + 1e-3
             usable = gains > 0
@@ -151,7 +171,7 @@ class LocalSearch(PointRows):
     def _inflate(self) -> list[Floats]:
         """For linf: all features move at once; find the radius that the best corner needs.
 
-        Regula falsi on the score (Illinois), as it is nearly linear in the radius.
+        When work has to end, the best so far.  Regula falsi on the score (Illinois), as it is nearly linear in the radius.
         """
         row, above = self._best_within(1.0)
         if row is None:
@@ -163,7 +183,10 @@ class LocalSearch(PointRows):
                 break
             share = below / (below - above) if below < 0 < above else 0.5
             middle = low + (high - low) * min(max(share, 0.05), 0.95)
-            row, score = self._best_within(middle)
+            try:
+                row, score = self._best_within(middle)
+            except STOPS:
+                break
             side = -1 if row is None else 1
             if row is None:
                 low, below = middle, score
@@ -204,10 +227,11 @@ class LocalSearch(PointRows):
         return Moves.of(j, [float(value) for value in (low, high) if value is not None], radius)
 
     def shrink(self, row: Floats) -> Floats:
-        """Move features back towards the factual while the target still holds."""
+        """Move features back towards the factual while the target still holds, and time is left."""
         best, here = row, self.distances(row[None])[0]
         for _ in range(50):
-            poll()
+            if is_over():
+                break
             home = Moves(np.arange(len(self.domains)), self.start, np.zeros(len(self.domains)))
             halfway = (self._halfway(j, best) for j in range(len(self.domains)))
             moves = Moves.all([self._all_moves(best), home, *halfway])

@@ -99,7 +99,6 @@ class ProgramSearch(PointSearch):
             self._descend(now() + FIRST)  # programs of trees are slow
         while self._is_open() and self._step():
             pass
-        self.tidy()
 
     def _fill(self) -> None:
         """One solve without any incumbent, for what it meets on its way."""

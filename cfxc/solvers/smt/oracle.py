@@ -76,7 +76,6 @@ class _Search(PointSearch):
             self._close_gap()
             if self.unverified is not None:
                 self._find_clearer()
-            self.tidy()
 
     def _find_any(self) -> bool:
         """Whether there is a verified point at any distance; a refutation makes it infeasible."""
