@@ -157,12 +157,12 @@ def known_row(
 
     What is left of the grace after the ``deadline`` moves it towards the instance.
     """
-    end, late = now() + GRACE, deadline + GRACE
-    best: Candidate | None = None
+    started, best = now(), None
     with suppress(*STOPS):  # also if Ctrl-C is pressed again, while the model is asked
-        tried = takewhile(lambda pair: not pair[0] or now() < end, enumerate(known()))
+        tried = takewhile(lambda pair: not pair[0] or now() < started + GRACE, enumerate(known()))
         verified = (verify(query, point, original.flips) for _, point in tried)
         best = next((one for one in verified if one is not None), None)
+        late = deadline + GRACE - (now() - started)  # what is moved takes as long to verify
         if best is None or query.hulls or now() > late:  # in a hull nothing is gained
             return best
         with until(late):

@@ -138,7 +138,7 @@ class Domain:
     @cached_property
     def _is_double(self) -> bool:
         """Whether the factual's number is one."""
-        return float(self.factual) == self.factual
+        return bool(float(self.factual) == self.factual)
 
     @cached_property
     def _is_counted(self) -> bool:

@@ -260,8 +260,9 @@ class Search(ABC):
         """What is left to do after the search was broken off."""
         self.outcome.reason = reason_of(stop)
 
-    def tidy(self) -> None:
-        """What is left to do with the best point, however the search ended."""
+    def ended(self) -> Outcome:
+        """What is known, after what is left to do however the search ended."""
+        return self.outcome
 
 
 def searched(make: Callable[[], Search], limits: Limits) -> Outcome:
@@ -276,8 +277,7 @@ def searched(make: Callable[[], Search], limits: Limits) -> Outcome:
         if search is None:
             return Outcome(reason=reason_of(stop))
         search.stopped(stop)
-    search.tidy()
-    return search.outcome
+    return search.ended()
 
 
 def reporter(distance: Distance, watch: Watch) -> Report:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from fractions import Fraction
-from itertools import chain, product
+from itertools import chain, product, takewhile
 
 import numpy as np
 
@@ -70,10 +70,11 @@ class PointSearch(Search):
         """Whether an engine knows without verifying that a point is no counterfactual."""
         return False
 
-    def tidy(self) -> None:
-        """Take out of the best point what it changes without need."""
+    def ended(self) -> Outcome:
+        """The same, with a best point that changes nothing without need."""
         end = max(self.deadline, min(now() + GRACE / 2, self.deadline + GRACE))
         self.outcome.best = tidied(self.local, self.outcome.best, self.deployed, end)
+        return self.outcome
 
 
 def first_candidate(
@@ -90,7 +91,8 @@ def first_candidate(
         if margin and query.target_with_margin(margin) == exact:
             return None  # no score is known to decide
         points = (LocalSearch(query, rng, margin) if margin else local).candidates(seeds)
-        verified = (verify(query, point, deployed) for point in points)
+        tried = takewhile(lambda pair: not pair[0] or now() < deadline, enumerate(points))
+        verified = (verify(query, point, deployed) for _, point in tried)
         found = next((candidate for candidate in verified if candidate is not None), None)
         if found is not None or not points or now() >= deadline:
             return found

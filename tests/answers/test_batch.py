@@ -604,7 +604,7 @@ class TestOwed:
                 for i in range(len(frames))
             ],
         )
-        monkeypatch.setattr(batch, "left", lambda: 0.0)
+        monkeypatch.setattr(batch, "is_over", lambda: True)
         table = compiled.explain_batch(rows, **given)
         assert table["status"].tolist() == ["unknown"] * 2
         assert (table["certificate"] != OWED).all()

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from .local_search import LocalSearch, minimum_observable
+from .local_search import LocalSearch
 
-__all__ = ["LocalSearch", "minimum_observable"]
+__all__ = ["LocalSearch"]

@@ -15,16 +15,15 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
 
 from ...arrays import Array, Bools, Floats, Ints
-from ...compiler.splits import raw_splits
+from ...compiler.splits import splits_of
 from ...ir import BatchEvaluator, Program, ops
 from ...ir.batch import all_hold
 from ...question.domain import Domain
 from ...question.query import Query
 from ...stopping import STOPS, is_over, now, poll
-from ..base import Candidate, Deployed, Point, verify
+from ..base import Point
 from ..encoding.ball import shares_of, weights_of
 from ..rows import PointRows, leads
 
@@ -171,7 +170,8 @@ class LocalSearch(PointRows):
     def _inflate(self) -> list[Floats]:
         """For linf: all features move at once; find the radius that the best corner needs.
 
-        When work has to end, the best so far.  Regula falsi on the score (Illinois), as it is nearly linear in the radius.
+        When work has to end, the best so far.  Regula falsi on the score (Illinois), as it is
+        nearly linear in the radius.
         """
         row, above = self._best_within(1.0)
         if row is None:
@@ -455,9 +455,9 @@ def model_cuts(program: Program) -> Mapping[str, Floats]:
     """Per input, the sorted distinct cuts of all tree ensembles of a program."""
     names = [name for name, _ in program.inputs]
     found: dict[str, list[Floats]] = {name: [np.empty(0)] for name in names}
-    for statement in program.lets():
-        op = statement.op
-        splits = raw_splits(program, op) if isinstance(op, ops.TreeEnsemble) else None
+    for let in program.lets():
+        poll()
+        splits = splits_of(program, let.name) if isinstance(let.op, ops.TreeEnsemble) else None
         if splits is not None:
             for j, name in enumerate(names):
                 cuts = splits.cut[splits.input == j]
@@ -488,28 +488,3 @@ def _between(domain: Domain, value: float, side: int) -> float | None:
         return value if domain.lower <= value <= domain.upper else None
     found = domain.floor(value) if side < 0 else domain.ceil(value)
     return None if found is None else float(found)
-
-
-def minimum_observable(
-    query: Query, rows: pd.DataFrame, deployed: Deployed, hits: Sequence[bool] | None = None
-) -> Candidate | None:
-    """The *minimum observable* of the paper (section 5): the nearest row of a data set that flips.
-
-    That is the row of ``rows`` nearest to the factual that is admissible and in the target.
-    ``hits`` may tell which rows are in the target, if that is known already.  ``None`` if no row
-    qualifies.
-    """
-    space = query.space
-    columns = space.encode_frame(rows, check_range=False)
-    table = np.column_stack([columns[feature.name] for feature in space]).astype(np.float64)
-    search = LocalSearch(query, np.random.default_rng(0))
-    mask = np.asarray(hits, dtype=bool) if hits is not None else search.hits(table)
-    table = table[mask]
-    if not len(table):
-        return None
-    for index in np.argsort(search.distances(table), kind="stable"):
-        point: Point = search.point(table[index])
-        candidate = verify(query, point, deployed)
-        if candidate is not None:
-            return candidate
-    return None
