@@ -164,7 +164,7 @@ def test_given_rows_are_known_where_no_engine_was_chosen_in_time(
     answer = explainer.answer(person)
     assert (answer.status, answer.stop_reason, answer.alternatives) == ("feasible", "unknown", ())
     nearest = min(query.distance_to(point) for point in _points_of(model.space, rows))
-    assert answer.distance == pytest.approx(float(nearest))
+    assert 0 < answer.distance <= float(nearest)  # moved towards the person as far as the time goes
 
 
 def test_no_known_row_stands_in_for_one_of_a_region_that_was_not_built_in_time(

@@ -345,3 +345,24 @@ def test_all_rows_at_once_have_the_cells_that_each_has_alone() -> None:
             assert [*map(repr, cells.values())] == [*map(repr, alone.values())]
     with pytest.raises(InvalidInputError, match="several columns"):
         codec.frame_cells(FRAME.iloc[:, [0, 0]])
+
+
+@pytest.mark.parametrize("count", [1, 4, 5, 7])
+def test_rows_keep_dtypes_index_and_order_however_many_columns_change(count: int) -> None:
+    table = pd.DataFrame(
+        {
+            "small": np.array([1, 2, 3], dtype="int16"), "real": [0.5, 1.5, 2.5],
+            "text": ["x", "y", "z"], "flag": [True, False, True],
+            "kind": pd.Categorical(["u", "v", "u"]), "low": np.array([1.5, 2.5, 3.5], "float32"),
+            "whole": pd.array([1, 2, 3], dtype="Int64"),
+        },
+        index=[7, 8, 9],
+    )  # fmt: skip
+    space = FeatureSpace.infer(table)
+    like = table.iloc[[0]].assign(beside=[object()])  # what is no feature stays
+    point, changed = space.encode_row(like, extra="ignore"), list(table)[-count:]
+    point = {**point, **{name: space.encode_row(table.iloc[[1]])[name] for name in changed}}
+    expected = like.copy()
+    for name in changed:
+        expected[name] = table[name].iloc[[1]].set_axis([7])
+    pd.testing.assert_frame_equal(space.rows_like(like).decode(point), expected)

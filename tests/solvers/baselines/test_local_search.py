@@ -19,6 +19,7 @@ from cfxc.solvers.base import verify
 from cfxc.solvers.baselines import LocalSearch
 from cfxc.solvers.baselines.local_search import model_cuts
 from cfxc.space import Feature
+from cfxc.stopping import TimeUp, until
 from tests.solvers.grids import NORMS, Point
 from tests.solvers.kinds import KINDS, outcome_of, task, trained
 from tests.solvers.test_brute_force_properties import Asked, forests, linear_models, questions
@@ -194,3 +195,23 @@ def test_under_linf_all_features_move_back_at_once() -> None:
     assert local.hits(near[None])[0]
     assert 0.5 <= local.distances(near[None])[0] < 0.6
     assert verify(query, local.point(near), lambda _: True) is not None
+
+
+def test_what_was_found_is_kept_when_the_time_is_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Under linf the climb finds a row long before all is tried."""
+
+    def late(_: LocalSearch) -> list[Any]:
+        raise TimeUp
+
+    query = by_hand(STEP, distance="linf")
+    whole = search(query).candidates()
+    monkeypatch.setattr(LocalSearch, "_inflate", late)
+    found = search(query).candidates()
+    assert found
+    assert all(verify(query, point, lambda _: True) for point in found)
+    assert query.distance_to(whole[0]) <= query.distance_to(found[0])
+    monkeypatch.setattr(LocalSearch, "_climb", lambda *_: late(search(query)))
+    with pytest.raises(TimeUp):
+        search(query).candidates()
+    with until(0.0):  # seeds are not moved, and not lost
+        assert search(query).candidates([{**OWN, "n": 20}]) == [{**OWN, "n": 20}]
