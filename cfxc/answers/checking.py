@@ -21,7 +21,7 @@ from ..certificates.checker import Undecided
 from ..errors import DataTypeError, InvalidInputError, VerificationError
 from ..frontends.predictor import plain_item
 from ..question.checks import positive_number, whole_number
-from ..space.names import names_arguments, near_file
+from ..space.names import names_arguments, unreadable
 from ..space.tables import as_pandas
 from ..writing import path_of
 
@@ -83,7 +83,8 @@ def check(
     if seed is not None:
         seed = whole_number(seed, "seed", 0)
     if rows is not None and not path_of(rows, "a CSV file of rows").is_file():
-        raise InvalidInputError(f"{rows}: cannot be read: no such file; name a CSV file of rows")
+        said = unreadable(rows, "the rows", "no such file", "name a CSV file of rows")
+        raise InvalidInputError(said)
     if seconds is not None:
         seconds = positive_number(seconds, "seconds")
     found = report(certificate, policy=policy, factual=_row(factual), hash=hash, seconds=seconds)
@@ -117,9 +118,7 @@ def _there(given: Any, what: str, *, always: bool = False) -> Any:
         return given
     path = path_of(given, what)
     if not path.exists():
-        raise InvalidInputError(
-            f"{path}: cannot read {what}: no such file{near_file(path)}; name its file"
-        )
+        raise InvalidInputError(unreadable(path, what, "no such file", "name its file"))
     return path
 
 

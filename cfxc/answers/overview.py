@@ -21,7 +21,7 @@ from ..frontends.csv_files import read_csv
 from ..frontends.row_files import read_parquet
 from ..show.numbers import cell_text, shown
 from ..show.overview import page
-from ..space.names import names_arguments, names_in, suggestion
+from ..space.names import names_arguments, names_in, suggestion, unreadable
 from ..space.tables import as_pandas
 from ..writing import check_writable, path_of, write_whole
 from .cells import changes_between, changes_text, plain_cell
@@ -226,7 +226,8 @@ def read_answers(path: Path) -> Answers:
     from ..errors import MissingExtraError
 
     if not path.exists():
-        raise InvalidInputError(f"{path}: there is no such file or folder of answers")
+        remedy = "name what cfxc batch -o or explain_batch(out=…) wrote"
+        raise InvalidInputError(unreadable(path, "the answers", "no such file or folder", remedy))
     if find_spec("pyarrow") is None:
         raise MissingExtraError("parquet", "pyarrow", "a report about a directory of answers")
     try:

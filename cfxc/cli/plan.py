@@ -268,12 +268,10 @@ def _json(path: Path) -> Any:
     try:
         return loads(path.read_bytes())
     except OSError as error:
-        from ..space.names import near_file
+        from ..space.names import unreadable
 
-        raise InvalidInputError(
-            f"{path}: cannot read the moments: {error.strerror}{near_file(path)}; name what "
-            "--save-moments wrote"
-        ) from error
+        said = unreadable(path, "the moments", error, "name what --save-moments wrote")
+        raise InvalidInputError(said) from error
     except (ValueError, RecursionError) as error:
         raise InvalidInputError(
             f"{path}: no moments: not JSON; name what --save-moments wrote"

@@ -146,12 +146,10 @@ def _lines(path: Path, skip: int = 0) -> Iterator[Lines]:
     except CfxcError:
         raise
     except OSError as error:
-        from ..space.names import near_file
+        from ..space.names import unreadable
 
-        raise InvalidInputError(
-            f"{path}: cannot read the table: {error.strerror}{near_file(path)}; name the "
-            "table's file"
-        ) from error
+        said = unreadable(path, "the table", error, "name the table's file")
+        raise InvalidInputError(said) from error
     except UnicodeDecodeError as error:
         raise _not_in_utf8(path, "such as from Latin-1", "LATIN1") from error
 

@@ -10,7 +10,7 @@ from typing import Any
 from ..errors import InvalidInputError, MissingExtraError, ModelFileError
 from ..ir import Program
 from ..space import FeatureSpace
-from ..space.names import near_file
+from ..space.names import unreadable
 from ..writing import path_of
 from .boosters import SUFFIXES as BOOSTERS
 from .boosters import library_of
@@ -76,10 +76,8 @@ def _check_readable(path: Path) -> None:
     except IsADirectoryError as error:
         raise ModelFileError(f"{path}: a directory is no model file, which is {KINDS}") from error
     except OSError as error:
-        raise ModelFileError(
-            f"{path}: cannot read the model: {error.strerror}{near_file(path)}; name the "
-            "model's file"
-        ) from error
+        said = unreadable(path, "the model", error, "name the model's file")
+        raise ModelFileError(said) from error
     if not start:
         raise ModelFileError(f"{path}: the model file is empty; save the model again")
 

@@ -140,11 +140,10 @@ def _json_row(path: Path) -> Mapping[str, Any]:
     try:
         row = json.loads(path.read_bytes().decode("utf-8-sig"), object_pairs_hook=once)
     except OSError as error:
-        from ..space.names import near_file
+        from ..space.names import unreadable
 
-        raise InvalidInputError(
-            f"{path}: cannot read the row: {error.strerror}{near_file(path)}; name the row's file"
-        ) from error
+        said = unreadable(path, "the row", error, "name the row's file")
+        raise InvalidInputError(said) from error
     except json.JSONDecodeError as error:
         raise InvalidInputError(
             f"{path}:{error.lineno}:{error.colno}: not JSON, or truncated: {error.msg}"
@@ -288,12 +287,11 @@ def read_parquet(path: Path) -> pd.DataFrame:
     try:
         return pd.read_parquet(path)
     except OSError as error:
-        from ..space.names import near_file
+        from ..space.names import unreadable
 
         why = "it is no Parquet, or truncated" if path.exists() else "No such file or directory"
-        raise InvalidInputError(
-            f"{path}: cannot read the table: {why}{near_file(path)}; name the table's file"
-        ) from error
+        said = unreadable(path, "the table", why, "name the table's file")
+        raise InvalidInputError(said) from error
     except (ValueError, pyarrow.ArrowException) as error:
         raise InvalidInputError(
             f"{path}: cannot read the table: it is no Parquet, or truncated"

@@ -113,7 +113,16 @@ def by_name(values: object, what: str, example: str) -> dict[str, Any]:
     return dict(values)
 
 
-def near_file(path: str | Path) -> str:
+def unreadable(path: str | Path, what: str, why: object, remedy: str) -> str:
+    """The message about a file that cannot be read: which is nearest, where there is none.
+
+    ``why``: a text, or the error that opening it raised.
+    """
+    said = getattr(why, "strerror", None) or why
+    return f"{path}: cannot read {what}: {said}{_near_file(path)}; {remedy}"
+
+
+def _near_file(path: str | Path) -> str:
     """`` (nearest: 'tree.onnx')`` if a file beside it is spelt like one that is missing.
 
     Both the name and its suffix are: a file of another kind is not meant.

@@ -14,7 +14,7 @@ from typing import Any, get_args
 from ..errors import DataTypeError, InvalidInputError, MissingColumnError
 from ..writing import path_of
 from .feature import WORDING, Feature
-from .names import near_file, one_of, suggestion
+from .names import one_of, suggestion, unreadable
 from .tables import Tables
 from .values import Label, decimal_text, exact, is_double
 
@@ -98,10 +98,8 @@ def read(
     try:
         return path.read_bytes().decode("utf-8-sig").replace("\r\n", "\n"), str(path)
     except (OSError, UnicodeDecodeError) as error:
-        reason = getattr(error, "strerror", None) or "not UTF-8 text"
-        raise InvalidInputError(
-            f"{path}: cannot read the {what}: {reason}{near_file(path)}; {remedy}"
-        ) from error
+        why = error if isinstance(error, OSError) else "not UTF-8 text"
+        raise InvalidInputError(unreadable(path, f"the {what}", why, remedy)) from error
 
 
 def _feature_text(feature: Feature) -> str:

@@ -88,7 +88,7 @@ def test_bad_input(shell: Shell) -> None:
     for options, why in (
         (("--rows", "data.csv"), "rows has no effect without a model"),
         (("--cut", "0.3"), "cut has no effect without a model"),
-        (("--model", "tree.skops", "--rows", "no.csv"), "no.csv: cannot be read"),
+        (("--model", "tree.skops", "--rows", "no.csv"), "no.csv: cannot read the rows"),
         (("--policy", "odd.toml"), "odd.toml: this is no policy: unknown ['colour']"),
         (("--hash", "12"), "give 16 to 64 hexadecimal digits"),
         (("--factual", "data.csv:900"), "no row 900: they count from 0 to 199"),

@@ -71,9 +71,10 @@ def text_of(path: Path) -> str:
     """
     try:
         return path.read_text("utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        why = getattr(error, "strerror", None) or "not UTF-8 text"
-        raise WrongInput(f"{path}: cannot be read: {why}; {REMEDY}") from None
+    except OSError as error:
+        raise WrongInput(f"{path}: cannot be read: {error.strerror or error}; {REMEDY}") from None
+    except UnicodeDecodeError:
+        raise WrongInput(f"{path}: cannot be read: not UTF-8 text; save it as UTF-8") from None
 
 
 def require_file(path: Path) -> None:

@@ -19,7 +19,7 @@ from ...ir.interval import Bounds, Choice, Interval, floor_float
 from ...lang import ast, lower_program, parse_program
 from ...space import FeatureSpace
 from ...space.feature import sort_of
-from ...space.names import near_file, suggestion
+from ...space.names import suggestion, unreadable
 from ...space.values import as_written, decimal_text
 from .delta import delta_name
 from .enclosure import enclosed
@@ -345,9 +345,8 @@ def _from_file(path: Path, space: FeatureSpace) -> Distance:
     try:
         text = path.read_text(encoding="utf-8")
     except OSError as error:
-        raise InvalidInputError(
-            f"{path}: cannot read the distance: {error.strerror}{near_file(path)}; name its file"
-        ) from None
+        said = unreadable(path, "the distance", error, "name its file")
+        raise InvalidInputError(said) from None
     except UnicodeDecodeError:
         raise InvalidInputError(f"{path}: not a text in UTF-8") from None
     return _from_text(text, str(path), space)

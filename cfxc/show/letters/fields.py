@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from ...errors import DataTypeError, InvalidInputError
-from ...space.names import near_file, suggestion
+from ...space.names import suggestion, unreadable
 
 FOLDER = Path(__file__).parent / "templates"
 ROLES = ("automated", "assisted")
@@ -106,10 +106,8 @@ def read_fields(given: Mapping[str, Any] | str | Path | None) -> tuple[dict[str,
     try:
         return tomllib.loads(Path(given).read_text("utf-8")), str(given)
     except (OSError, ValueError) as error:
-        why = getattr(error, "strerror", None) or str(error)
-        raise InvalidInputError(
-            f"{given}: cannot read the letter's fields: {why}{near_file(given)}; name a TOML file"
-        ) from error
+        said = unreadable(given, "the letter's fields", error, "name a TOML file")
+        raise InvalidInputError(said) from error
 
 
 def checked(given: dict[str, Any], where: str, template: str | None) -> Fields:
