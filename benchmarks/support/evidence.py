@@ -13,9 +13,9 @@ import pandas as pd
 from cfxc import FeatureSpace, Result
 from cfxc.errors import CfxcError
 from cfxc.question.query import Query, make_query
-from cfxc.solvers.baselines import minimum_observable
 
 from .cases import EPSILON, Case
+from .observable import minimum_observable
 
 
 @dataclass(frozen=True)

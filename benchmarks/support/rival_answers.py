@@ -15,11 +15,11 @@ import pandas as pd
 
 from cfxc.errors import CfxcError
 from cfxc.question.query import Query
-from cfxc.solvers.baselines import minimum_observable
 
 from .cases import DISTANCES
 from .encodings import decoded
 from .evidence import checked, favourable_rows, query_of, verified
+from .observable import minimum_observable
 from .portable import Array
 from .recourse import Recourse
 from .setups import Setup, World, load, prepare
