@@ -1,4 +1,4 @@
-"""Imports that run late, inside functions and by name, find what they ask for."""
+"""Imports that run late, inside functions and scripts and by name, find what they ask for."""
 
 from __future__ import annotations
 
@@ -14,24 +14,31 @@ import pytest
 import cfxc
 from cfxc.methods import amortised, bayes
 
-ROOT = Path(cfxc.__file__).parent
+ROOT = Path(cfxc.__file__).parent.parent
 
 
-def late_imports(path: Path) -> Iterator[tuple[str, list[str]]]:
-    """The modules of cfxc that functions of a file import, and the names."""
-    package = ["cfxc", *path.relative_to(ROOT).with_suffix("").parts[:-1]]
-    for function in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        if isinstance(function, ast.FunctionDef):
-            for node in ast.walk(function):
-                if isinstance(node, ast.ImportFrom) and node.level:
-                    base = package[: len(package) - node.level + 1]
-                    module = ".".join([*base, *filter(None, [node.module])])
-                    yield module, [each.name for each in node.names]
+def imports(path: Path) -> Iterator[tuple[str, list[str]]]:
+    """The modules of cfxc that a file imports anywhere, and the names."""
+    package = path.relative_to(ROOT).with_suffix("").parts[:-1]
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom):
+            base = package[: len(package) - node.level + 1] if node.level else ()
+            module = ".".join([*base, *filter(None, [node.module])])
+            if module.partition(".")[0] == "cfxc":
+                yield module, [each.name for each in node.names]
 
 
-@pytest.mark.parametrize("path", sorted(ROOT.rglob("*.py")), ids=lambda path: path.stem)
-def test_functions_import_what_there_is(path: Path) -> None:
-    for name, wanted in late_imports(path):
+@pytest.mark.parametrize(
+    "path",
+    [
+        path
+        for folder in ("cfxc", "benchmarks", "examples")
+        for path in sorted((ROOT / folder).rglob("*.py"))
+    ],
+    ids=lambda path: path.stem,
+)
+def test_files_import_what_there_is(path: Path) -> None:
+    for name, wanted in imports(path):
         try:
             module = import_module(name)
         except ModuleNotFoundError as error:  # of an extra that is not installed
