@@ -346,6 +346,7 @@ PATHS: list[Case] = [
         ["time_limit", "'a'"],
     ),
     ("no place", lambda m: m.ask().certificate.save(), ["'path'", "it takes path"]),
+    ("no format", lambda m: cfxc.export("a.json"), ["'format'", "it takes source, format, out"]),
 ]
 
 ALL = {

@@ -307,6 +307,9 @@ class TestOut:
             compiled.explain_batch(people, target=1, out=tmp_path)
         with pytest.raises(cfxc.InvalidInputError, match="no directory of answers"):
             compiled.explain_batch(people, target=1, out=tmp_path / "letter.txt")
+        with pytest.raises(cfxc.InvalidInputError, match=r"name one without \.xlsx"):
+            compiled.explain_batch(people, target=1, out=tmp_path / "answers.xlsx")
+        assert not Path(tmp_path, "answers.xlsx").exists()
 
     def test_a_damaged_head(self, case, tmp_path):
         compiled, people = case

@@ -164,6 +164,16 @@ def test_files(tmp_path: Path) -> None:
         cfxc.Question.from_toml(tmp_path / "none.toml")
 
 
+def test_names_of_files_may_have_commas(tmp_path: Path) -> None:
+    path = tmp_path / "may, at_least=2.onnx"
+    path.touch()
+    read = cfxc.Accepts.from_toml(f"{path},at_least=1")
+    assert (read.model, read.lower) == (str(path), 1)
+    path.unlink()
+    with pytest.raises(cfxc.InvalidInputError, match="at_least"):
+        cfxc.Accepts.from_toml(f"{path},at_least=1")
+
+
 @pytest.mark.parametrize("criterion", [
     cfxc.TrustRegion(X), cfxc.Causal({"b": (LinearRegression().fit(X[["a"]], X.b), ["a"])}),
     cfxc.Accepts(LinearRegression().fit(X[["a"]], X.b), at_least=1),

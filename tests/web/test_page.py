@@ -220,6 +220,19 @@ def test_what_was_said_is_marked_once_the_question_changes(page: Page) -> None:
     wait_for(lambda: page.text("#status").startswith("The question has changed"))
 
 
+def test_an_answer_stands_again_once_its_question_is_put_back(page: Page) -> None:
+    page.refused()
+    done = page.find()
+    own = page.value("age").get_property("value")
+    assert own
+    for text, stale in (("41", True), (own, False), ("41", True)):
+        page.type(page.value("age"), text)
+        wait_for(lambda stale=stale: (page("#answer").get_attribute("class") == "stale") == stale)
+        assert (page.text("#status") == done) != stale
+    page("#next").click()  # another row, whatever its fields
+    wait_for(lambda: page.text("#status").startswith("The question has changed"))
+
+
 def test_an_edited_row_has_no_number(page: Page) -> None:
     page.pick(3)
     own = page.value("age").get_property("value")

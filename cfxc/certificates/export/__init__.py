@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from ...errors import DataTypeError, InvalidInputError, VerificationError
+from ...space.names import names_arguments
 from ...writing import path_of, write_together
 from ..report import report
 
@@ -51,6 +52,7 @@ class Texts:
     manifest: dict[str, Any]
 
 
+@names_arguments
 def export(
     source: Any, format: str, out: str | Path, *, time_limit: float = 60.0
 ) -> tuple[Path, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from os.path import isfile
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 from ...errors import InvalidInputError, UnsupportedError
@@ -30,14 +31,17 @@ def settings_of(
 ) -> tuple[str, dict[str, Any]]:
     """The file of a criterion and its settings: a table, or ``data.csv,epsilon=0.1`` as text.
 
-    ``kind``: the criterion, ``file``: what the table calls its file, ``names``: of settings.
+    A file's name may have commas, if the file is there.  ``kind``: the criterion, ``file``: what
+    the table calls its file, ``names``: of settings.
 
     Raises:
         InvalidInputError: another setting, one given twice, or no file.
     """
     if isinstance(value, str):
-        path, *parts = value.split(",")
-        pairs = [part.partition("=") for part in parts]
+        parts = value.split(",")
+        starts = [",".join(parts[:count]) for count in range(len(parts), 0, -1)]
+        path = next((start for start in starts if isfile(start.strip())), parts[0])
+        pairs = [part.partition("=") for part in parts[path.count(",") + 1 :]]
         value = once([(name.strip(), _figure(text.strip())) for name, _, text in pairs])
         value = {**value, file: path.strip()}
     if not isinstance(value, Mapping) or not isinstance(value.get(file), str):

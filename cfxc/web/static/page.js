@@ -15,6 +15,7 @@ let asking = 0;
 let current = "";
 let moved = false;
 let standing = false; // whether what is said is of a question that has not changed since
+let answered = null; // the question whose answer stands there, and what was said of it
 
 function say(text, wrong = false) {
   $("status").textContent = text;
@@ -56,22 +57,33 @@ function markWanted(message, focus) {
   if (name && focus) $(WANTED[name]).focus();
 }
 
+// Whether what is asked is again what the answer that stands there is of.
+function isAnswered() {
+  return answered !== null && $("row-error").hidden && (!form.row || form.row === answered.row)
+    && answered.asked === JSON.stringify(form.question());
+}
+
 function edited(value) {
   markWanted("");
+  const back = isAnswered();
   if (searching) {
     callOff();
     say("The question has changed; the search was called off.");
+  } else if (back) {
+    $("answer").classList.remove("stale");
+    say("");
+    $("status").replaceChildren(...answered.said);
   } else if (standing) {
     const old = $("found").childElementCount > 0;
     $("answer").classList.toggle("stale", old);
     say(`The question has changed${old ? "; this answer is for the one before" : ""}.`);
   }
-  standing = false;
+  standing = back;
   clearTimeout(timer);
   moved = moved || value;
   timer = setTimeout(async () => {
     const mine = timer;
-    if ($("live").checked) {
+    if ($("live").checked && !back) {
       if ((await form.picked) && mine === timer) find(false);
     } else if (moved) {
       moved = false;
@@ -97,6 +109,7 @@ function told(message, asked, row) {
     showBounds(first && answer.status !== "unchanged" ? { lower: first.lower, upper: first.distance } : null);
     showAnswer(model, form, asked, answer, message.id, row);
     $("status").replaceChildren(`Done in ${answer.seconds} s. ${answer.fewer} `, make("span", { class: "small" }, answer.headline));
+    answered = { asked: JSON.stringify(asked), row, said: [...$("status").childNodes] };
   }
 }
 
@@ -106,6 +119,7 @@ async function find(focus) {
   const mine = new AbortController();
   searching = mine;
   standing = true;
+  answered = null;
   current = "";
   searchingNow(true);
   say("Searching …");
@@ -156,6 +170,7 @@ async function begin() {
     else {
       callOff();
       standing = true;
+      answered = null;
       $("answer").classList.remove("stale");
       $("found").replaceChildren(); // an answer for the row before would stand beside this number
       showBounds(null);
